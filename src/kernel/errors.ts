@@ -1,0 +1,44 @@
+/**
+ * An expected failure: a code from one of the tables, what to tell the caller, and nothing of the inside.
+ * Whatever else is thrown is a bug and leaves the service as a 500 that says nothing.
+ */
+export class Failure extends Error {
+  readonly code: string
+  readonly status: number
+  /** What to do about it, or what the database said; the gateway's `error`. */
+  readonly hint: string | undefined
+  /** Facts for a program, already fit to show. */
+  readonly details: Record<string, unknown> | undefined
+  readonly headers: Record<string, string> | undefined
+
+  constructor(code: string, status: number, message: string, more: FailureFacts = {}) {
+    super(message, { cause: more.cause })
+    this.name = 'Failure'
+    this.code = code
+    this.status = status
+    this.hint = more.hint
+    this.details = more.details
+    this.headers = more.headers
+  }
+}
+
+export type FailureFacts = {
+  /** Replaces the table's message where the value at hand makes it clearer. */
+  readonly message?: string
+  readonly hint?: string
+  readonly details?: Record<string, unknown>
+  readonly headers?: Record<string, string>
+  readonly cause?: unknown
+}
+
+/** code → [status, message]; one table per half, and the only place where a status is written down. */
+export type FailureTable = Readonly<Record<string, readonly [status: number, message: string]>>
+
+/** `const fail = failuresOf(table)`, then `throw fail('CODE')`: an unknown code is a type error. */
+export function failuresOf<T extends FailureTable>(table: T) {
+  return (code: keyof T & string, more: FailureFacts = {}): Failure => {
+    // An own key of T by the parameter's type, so the lookup cannot miss.
+    const [status, message] = table[code] as readonly [number, string]
+    return new Failure(code, status, more.message ?? message, more)
+  }
+}
