@@ -1,0 +1,46 @@
+/** What a database holds, as far as plans need it. Read by the driver, kept for a while, thrown away after DDL. */
+export type Catalogue = {
+  readonly tables: readonly Table[]
+  find(schema: string, table: string): Table | undefined
+  /** Foreign keys that point at the table. */
+  referencing(table: Table): readonly Reference[]
+}
+
+export type Table = {
+  readonly schema: string
+  readonly name: string
+  readonly kind: 'table' | 'view' | 'materialized view' | 'foreign table' | 'partitioned table'
+  readonly estimatedRows: number
+  readonly columns: ReadonlyMap<string, Column>
+  readonly primaryKey: readonly string[]
+  readonly constraints: readonly Constraint[]
+}
+
+export type Column = {
+  readonly name: string
+  /** The type as the database writes it, length and precision included: `character varying(20)`. */
+  readonly type: string
+  /** The type without length and precision, quoted for use in a cast: `character varying`, `public."Mood"`. */
+  readonly cast: string
+  /** pg_type.typcategory of the base type: A array, B boolean, C composite, N number, R range, S string, U other … */
+  readonly category: string
+  /** Name of the type below any domain: `jsonb`, `int8`, `_text`. */
+  readonly base: string
+  readonly nullable: boolean
+  /** The database's own text of the default, also of an identity column; undefined when there is none. */
+  readonly fallback: string | undefined
+  readonly writable: boolean
+  readonly identity: 'always' | 'by default' | undefined
+}
+
+export type Constraint = {
+  readonly name: string
+  readonly kind: 'primary key' | 'unique' | 'foreign key' | 'check' | 'exclusion'
+  readonly columns: readonly string[]
+  readonly references:
+    | { readonly schema: string; readonly table: string; readonly columns: readonly string[] }
+    | undefined
+  readonly definition: string
+}
+
+export type Reference = { readonly from: Table; readonly constraint: Constraint }

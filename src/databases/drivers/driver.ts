@@ -1,0 +1,83 @@
+import type { Catalogue } from '#databases/catalogue.ts'
+import type {
+  CountPlan,
+  CountRequest,
+  DeletePlan,
+  DeleteRequest,
+  InsertPlan,
+  InsertRequest,
+  ReadPlan,
+  ReadRequest,
+  UpdatePlan,
+  UpdateRequest,
+} from '#databases/plan.ts'
+
+/**
+ * What a backend can do for the gateway. A request is first planned (every name looked up: 400 and 404 come from there), then
+ * the caller checks the rights of everything that the plan touches, then it is run.
+ * `on` runs it on a connection that is held already, with its role and its transaction; without it the driver picks one.
+ * Every failure is a `Failure` of databases/failures.ts; anything else thrown is a bug.
+ */
+export type Driver = {
+  readonly name: string
+  plan(request: ReadRequest): Promise<ReadPlan>
+  plan(request: CountRequest): Promise<CountPlan>
+  plan(request: InsertRequest): Promise<InsertPlan>
+  plan(request: UpdateRequest): Promise<UpdatePlan>
+  plan(request: DeleteRequest): Promise<DeletePlan>
+
+  select(plan: ReadPlan, on?: Held): Promise<RowsAnswer>
+  count(plan: CountPlan, on?: Held): Promise<number>
+  /** Writes are committed when they answer, and their rows are here whole. */
+  insert(plan: InsertPlan, on?: Held): Promise<WriteAnswer>
+  update(plan: UpdatePlan, on?: Held): Promise<WriteAnswer>
+  delete(plan: DeletePlan, on?: Held): Promise<WriteAnswer>
+
+  /** Statements of management, all or nothing; the catalogue is forgotten afterwards. */
+  run(statements: readonly string[]): Promise<void>
+  catalogue(): Promise<Catalogue>
+  /** Somebody changed the structure: the next plan reads the catalogue again. */
+  invalidate(): void
+
+  /** The server's version (`15.18`), read by a connection made for it; a Failure when there is none. */
+  probe(): Promise<string>
+  stats(): DriverStats
+  close(): Promise<void>
+}
+
+/** A connection that one caller holds: opaque here, made and used by the same driver. */
+export type Held = object
+
+export type RowsAnswer = {
+  /**
+   * JSON text of the row array in UTF-8. An array: all of it is here. Else a stream with back-pressure, which holds a connection:
+   * read it to its end or leave the loop (`return()` gives the connection back).
+   */
+  readonly json: readonly Buffer[] | AsyncIterable<Buffer>
+  /** Known at once with an array, with a stream after its end; asked earlier it throws. */
+  facts(): RowsFacts
+}
+
+export type RowsFacts = {
+  readonly rows: number
+  /** No limit was given and it cut rows. */
+  readonly hasMore: boolean
+  /** Rows that match without limit and offset; only when the plan asked for `count`. */
+  readonly total: number | undefined
+}
+
+export type WriteAnswer = {
+  readonly json: readonly Buffer[]
+  readonly affected: number
+  readonly rows: number
+  /** More rows were changed than an answer may hold: the first ones are in it. */
+  readonly truncated: boolean
+  readonly total: number | undefined
+}
+
+export type DriverStats = {
+  readonly total: number
+  readonly idle: number
+  readonly waiting: number
+  readonly circuit: 'closed' | 'open' | 'half_open'
+}

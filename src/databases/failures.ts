@@ -1,0 +1,67 @@
+import { type FailureTable, failuresOf } from '#kernel/errors.ts'
+
+/** What can go wrong between a request body and its rows (gateway.md 1, 4, 10). The surface adds its own table to this one. */
+export const databaseFailures = {
+  // The body does not say what to do.
+  missing_table: [400, 'table_name is missing'],
+  invalid_identifier: [400, 'A name is not a usable identifier'],
+  invalid_columns: [400, 'columns is not a list of columns'],
+  invalid_condition: [400, 'A condition is not well formed'],
+  invalid_operator: [400, 'The operator does not fit the column'],
+  invalid_cast: [400, 'The type of a cast is not known'],
+  invalid_structured_select_request: [400, 'The structured request is not well formed'],
+  invalid_sort: [400, 'sort_by is not well formed'],
+  invalid_limit: [400, 'limit, offset and pages are whole numbers, not negative'],
+  limit_too_large: [400, 'limit is above the maximum'],
+  invalid_count: [400, 'count is one of exact, planned, estimated'],
+  too_many_columns: [400, 'Too many columns'],
+  too_many_conditions: [400, 'Too many conditions'],
+  too_deep: [400, 'Nested too deep'],
+  empty_write: [400, 'There is nothing to write'],
+  invalid_write: [400, 'The rows to write are not well formed'],
+  unbounded_write: [400, 'A write without a condition would change every row'],
+  missing_resource_key: [400, 'The table has neither a column resource_id nor a primary key of one column'],
+
+  // The body does not fit the database.
+  unknown_column: [400, 'There is no such column'],
+  table_not_found: [404, 'There is no such table'],
+  unknown_relation: [400, 'There is no such relation'],
+  ambiguous_relation: [400, 'More than one foreign key fits the relation'],
+  invalid_conflict_target: [400, 'on_conflict names no primary key or unique constraint'],
+  column_not_writable: [400, 'The column is computed by the database'],
+  not_null_violation: [400, 'A column that must have a value has none'],
+  check_violation: [422, 'A value breaks a rule of the table'],
+  unique_violation: [409, 'A row with this value exists already'],
+  foreign_key_violation: [409, 'A row that is referred to does not exist, or is still referred to'],
+  exclusion_violation: [409, 'A row conflicts with one that exists already'],
+  invalid_value: [422, 'A value cannot be converted to the type of its column'],
+  rejected_by_database: [400, 'A rule of the database refused the request'],
+  not_supported: [400, 'The database does not support this'],
+  too_complex: [400, 'The request is too complex for the database'],
+  permission_denied: [403, 'The database role of this client may not do this'],
+  read_only: [403, 'This client is read-only'],
+
+  // Management (section 10).
+  object_exists: [409, 'An object of this name exists already'],
+  object_not_found: [404, 'There is no such object'],
+  object_in_use: [409, 'Other objects depend on this one'],
+  invalid_data_type: [400, 'The data type is not allowed'],
+  invalid_default: [400, 'The default is neither a literal nor a call of an allowed function'],
+  invalid_definition: [400, 'The definition is not valid'],
+
+  // The backend, not the request.
+  write_conflict: [409, 'The write collided with another one; it can be tried again'],
+  statement_timeout: [504, 'The database took too long'],
+  statement_cancelled: [503, 'The statement was cancelled'],
+  client_busy: [503, 'All connections of this client are in use'],
+  client_unavailable: [503, 'The database of this client is not available'],
+  client_refused: [502, 'The database refused the connection of this client'],
+  connection_lost: [502, 'The connection to the database broke off'],
+  database_error: [502, 'The database failed'],
+  result_too_large: [413, 'The result is too large'],
+  unsafe_client: [503, 'The database role of this client has more rights than a gateway may use'],
+  unsupported_by_driver: [400, 'The driver of this client cannot do this'],
+} as const satisfies FailureTable
+
+export const fail = failuresOf(databaseFailures)
+export type DatabaseFailureCode = keyof typeof databaseFailures
