@@ -1,0 +1,94 @@
+import { BlockList, isIP } from 'node:net'
+import type { Form } from './forms.ts'
+
+/** Scheme, host and port of http or https and nothing else; kept as browsers spell an Origin. */
+export const originForm: Form<string> = {
+  name: 'origin',
+  allowed: 'an http or https address without path, query or user, like https://app.example.com',
+  parse: (text) => {
+    const url = URL.parse(text)
+    if (!url || (url.protocol !== 'https:' && url.protocol !== 'http:')) return undefined
+    return url.href === `${url.origin}/` && !/[?#]/.test(text) ? url.origin : undefined
+  },
+  write: (value) => value,
+}
+
+/** An address or a CIDR block, of either family. */
+export const networkForm: Form<string> = {
+  name: 'network',
+  allowed: 'an address or CIDR block like 10.0.0.0/8, 192.168.1.7, fd00::/8',
+  parse: (text) => (parseNetwork(text.trim()) ? text.trim() : undefined),
+  write: (value) => value,
+}
+
+/** What `server.trusted_proxies` and `outbound.allow_networks` hold, ready to be asked. */
+export function blockList(networks: readonly string[]): BlockList {
+  const list = new BlockList()
+  for (const text of networks) {
+    const network = parseNetwork(text)
+    if (!network) throw new TypeError(`not a network: ${text}`)
+    list.addSubnet(network.address, network.prefix, network.family)
+  }
+  return list
+}
+
+function parseNetwork(text: string) {
+  const [, address = '', digits] = /^([^/%]+)(?:\/(\d{1,3}))?$/.exec(text) ?? []
+  const family = isIP(address)
+  if (family === 0) return undefined
+  const longest = family === 4 ? 32 : 128
+  const prefix = digits === undefined ? longest : Number(digits)
+  return prefix > longest ? undefined : ({ address, prefix, family: family === 4 ? 'ipv4' : 'ipv6' } as const)
+}
+
+export const hostForm: Form<string> = {
+  name: 'host',
+  allowed: 'an address or host name, like 127.0.0.1, ::, localhost',
+  parse: (text) => {
+    const host = text.trim()
+    return isIP(host) || /^(?!-)[A-Za-z0-9-]{1,63}(\.[A-Za-z0-9-]{1,63})*$/.test(host) ? host : undefined
+  },
+  write: (value) => value,
+}
+
+const encoded = 'with @ / ? # : in the password percent-encoded'
+
+export const databaseUrlForm: Form<string> = {
+  name: 'Postgres URL',
+  allowed: `a URL like postgres://user:password@host:5432/database, ${encoded}`,
+  parse: (text) => serverUrl(text, ['postgres:', 'postgresql:']),
+  write: (value) => value,
+}
+
+// gateway.md 12: host names only. Through these parameters a URL would reach sockets, files or server options.
+const reaching = /^(options|host|hostaddr|service|passfile|sslcert|sslkey|sslrootcert|sslcrl|sslpassword)$/i
+
+export const clientUrlForm: Form<string> = {
+  ...databaseUrlForm,
+  allowed: `${databaseUrlForm.allowed}, without options, socket or file parameters`,
+  parse: (text) => {
+    const url = URL.parse(databaseUrlForm.parse(text) ?? '')
+    if (!url || url.hostname === '' || /%2f/i.test(url.hostname)) return undefined
+    return [...url.searchParams.keys()].some((key) => reaching.test(key)) ? undefined : text.trim()
+  },
+}
+
+export const smtpUrlForm: Form<string> = {
+  name: 'SMTP URL',
+  allowed: `a URL like smtps://user:password@mail.example.com:465 (smtp:// starts plain, then STARTTLS), ${encoded}`,
+  parse: (text) => {
+    const url = serverUrl(text, ['smtp:', 'smtps:'])
+    return url && URL.parse(url)?.hostname ? url : undefined
+  },
+  write: (value) => value,
+}
+
+/**
+ * The text itself, when it is a URL of one of these schemes. An `@` or `#` behind the host means a password that was
+ * not encoded; taking it would put half of the password where nothing masks it.
+ */
+function serverUrl(text: string, protocols: readonly string[]): string | undefined {
+  const url = URL.parse(text.trim())
+  if (!url || !protocols.includes(url.protocol)) return undefined
+  return /[@#]/.test(`${url.pathname}${url.search}${url.hash}`) ? undefined : text.trim()
+}

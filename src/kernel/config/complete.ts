@@ -1,0 +1,42 @@
+import { type TSchema, Type } from 'typebox'
+import { isSetting, type Setting } from './setting.ts'
+
+export type Values = { [name: string]: unknown }
+
+/** What was given, with every default filled in: first those that stand alone, then those that depend on others. */
+export function complete(schema: TSchema, given: Values, production: boolean): Values {
+  const plain = fill(schema, given, (setting) => setting.default)
+  const facts = { production, value: (setting: string) => valueAt(plain, setting) }
+  const whole = fill(schema, plain, (setting) => setting.derived?.from(facts))
+  return { ...asValues(whole), production }
+}
+
+type Otherwise = (setting: Setting) => unknown
+
+function fill(schema: TSchema, given: unknown, otherwise: Otherwise): unknown {
+  if (Type.IsObject(schema)) {
+    const filled = Object.entries(schema.properties).map(
+      ([name, inner]) => [name, fill(inner, asValues(given)[name], otherwise)] as const,
+    )
+    return Object.fromEntries(filled.filter(([, value]) => value !== undefined))
+  }
+  if (Type.IsRecord(schema)) {
+    const entry = Type.RecordValue(schema)
+    return mapOf(
+      Object.entries(asValues(given)).map(([name, inner]) => [name, fill(entry, inner, otherwise)]),
+    )
+  }
+  return given ?? (isSetting(schema) ? otherwise(schema) : undefined)
+}
+
+/** Without a prototype: a name taken from a request, `constructor` for one, finds nothing that was not configured. */
+const mapOf = (entries: [string, unknown][]): Values =>
+  Object.assign(Object.create(null), Object.fromEntries(entries))
+
+/** The value of a setting by its dotted name. */
+export const valueAt = (values: unknown, setting: string): unknown =>
+  setting.split('.').reduce((inner, name) => asValues(inner)[name], values)
+
+const isValues = (value: unknown): value is Values => typeof value === 'object' && value !== null
+
+const asValues = (value: unknown): Values => (isValues(value) ? value : {})

@@ -1,0 +1,72 @@
+import { availableParallelism } from 'node:os'
+import { textForm } from '../forms.ts'
+import { duration, flag, integer, origins, section, text } from '../setting.ts'
+
+const pathForm = textForm(
+  'path',
+  /^(\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$/,
+  'a path with one leading slash and none at the end, like /api/auth',
+)
+
+/** auth.md 3; Argon2id. */
+const password = section('How passwords are hashed (Argon2id).', {
+  memory: integer('Memory of one hash, in KiB.', { min: 1024, max: 4_194_304 }, { default: 19_456 }),
+  iterations: integer('Passes over the memory.', { min: 1, max: 100 }, { default: 2 }),
+  parallelism: integer('Lanes of one hash.', { min: 1, max: 64 }, { default: 1 }),
+  concurrency: integer(
+    'Hashes that run at once in a process.',
+    { min: 1, max: 256 },
+    { derived: { says: 'processors − 1, at least 1', from: () => Math.max(1, availableParallelism() - 1) } },
+  ),
+  queue: integer(
+    'Hashes that may wait; past it the answer is 503 with Retry-After.',
+    { min: 0, max: 100_000 },
+    { default: 100 },
+  ),
+})
+
+const emailPassword = section('Sign-up and sign-in with email and password.', {
+  enable_signup: flag('Whether people can sign up.', { default: true }),
+  require_email_verification: flag('Whether signing in needs a verified email.', { default: false }),
+  // auth.md 3: the longest password is 128, so that hashing has a bound.
+  password_min_length: integer('Shortest password, in characters.', { min: 1, max: 128 }, { default: 8 }),
+})
+
+const sessionManagement = section('The session endpoints.', {
+  require_authentication: flag(
+    'Whether get-session, list-sessions, sign-out and revoke-* answer 401 to strangers.',
+    {
+      default: true,
+    },
+  ),
+  enable_session_listing: flag('Whether list-sessions exists.', { default: true }),
+  enable_session_revocation: flag('Whether the revoke-* endpoints exist.', { default: true }),
+})
+
+const email = section('Verification of email addresses.', {
+  verification_enabled: flag('Whether verification mails can be asked for.', { default: true }),
+  send_on_sign_up: flag('Whether signing up sends one.', {
+    derived: {
+      says: 'as auth.email_password.require_email_verification',
+      from: ({ value }) => value('auth.email_password.require_email_verification') === true,
+    },
+  }),
+  verification_expires_in: duration('Life of the link.', ['1h', '1m', '30d']),
+  sign_in_after_verification: flag('Whether following the link also signs in.', { default: false }),
+})
+
+export const auth = section('The authentication half.', {
+  base_path: text('Where it is mounted.', { default: '/api/auth' }, pathForm),
+  trusted_origins: origins('Other origins whose pages may call it with a cookie and be redirected to.'),
+  require_origin: flag('Whether a cookie request without Origin, Sec-Fetch-Site and Referer is refused.', {
+    default: false,
+  }),
+  hide_registered_emails: flag(
+    'Whether signing up with a taken email looks like success; needs auth.email_password.require_email_verification.',
+    { default: false },
+  ),
+  password,
+  email_password: emailPassword,
+  session_management: sessionManagement,
+  email,
+})

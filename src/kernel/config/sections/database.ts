@@ -1,0 +1,47 @@
+import { Type } from 'typebox'
+import { clientUrlForm } from '../addresses.ts'
+import { textForm } from '../forms.ts'
+import { choice, databaseUrl, duration, flag, integer, named, section, text } from '../setting.ts'
+
+const connections = { min: 1, max: 1000 }
+
+export const database = section('The control database: users, sessions, keys and the queue.', {
+  url: Type.Optional(
+    databaseUrl('A Postgres server instead of the embedded one.', {
+      absent: 'embedded PostgreSQL in server.data_dir',
+      alias: 'DATABASE_URL',
+    }),
+  ),
+  migrate: flag('Whether the start brings the schema up to date; else `gatehouse migrate` does.', {
+    default: true,
+  }),
+  max_connections: integer('Connections of one process.', connections, { default: 10 }),
+})
+
+/** gateway.md 2. `custom_supabase` takes its address from the request and cannot be configured. */
+export const clientNameForm = textForm(
+  'client name',
+  /^(?!custom_supabase$)[A-Za-z][A-Za-z0-9_-]{0,62}$/,
+  'a letter, then up to 62 letters, digits, _ or -, and not custom_supabase',
+)
+
+const client = section('A named database connection.', {
+  driver: choice('How the database is spoken to.', ['postgresql'], { default: 'postgresql' }),
+  url: text('The database and the role to use there.', { secret: 'password' }, clientUrlForm),
+  description: Type.Optional(text('For people.', { absent: 'none' })),
+  max_connections: integer('Connections of one process.', connections, { default: 10 }),
+  connect_timeout: duration('Time to connect.', ['5s', '100ms', '10m']),
+  statement_timeout: duration('Time for a statement.', ['30s', '100ms', '1d']),
+  idle_timeout: duration('Time after which an unused connection is closed.', ['30s', '1s', '1d']),
+  enforce_api_keys: Type.Optional(
+    flag('Whether data operations on this client need an API key.', {
+      absent: 'as gateway.enforce_api_keys',
+    }),
+  ),
+})
+
+export const clients = named(
+  'Databases that the gateway serves, by name. Without any, `default` on the embedded server.',
+  clientNameForm,
+  client,
+)

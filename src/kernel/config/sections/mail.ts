@@ -1,0 +1,25 @@
+import { Type } from 'typebox'
+import { smtpUrlForm } from '../addresses.ts'
+import { textForm } from '../forms.ts'
+import { choice, section, text } from '../setting.ts'
+
+const address = '[^\\s<>@,;"]+@[^\\s<>@,;"]+'
+const mailboxForm = textForm(
+  'mailbox',
+  new RegExp(`^(${address}|[^<>@,;"]+ <${address}>|"[^<>"\\\\]+" <${address}>)$`),
+  'an address like auth@example.com or Example <auth@example.com>',
+)
+
+export const mail = section('Mail that the service sends.', {
+  transport: choice(
+    'outbox keeps mails as .eml files under server.data_dir; smtp sends them.',
+    ['outbox', 'smtp'],
+    {
+      default: 'outbox',
+    },
+  ),
+  from: text('Sender.', { default: 'Gatehouse <no-reply@localhost>' }, mailboxForm),
+  smtp_url: Type.Optional(
+    text('Mail server; needed by transport smtp.', { absent: 'none', secret: 'all' }, smtpUrlForm),
+  ),
+})

@@ -1,0 +1,43 @@
+import { Type } from 'typebox'
+import { hostForm } from '../addresses.ts'
+import { duration, flag, integer, networks, origin, section, size, text } from '../setting.ts'
+
+export const server = section('Where the service listens and where it keeps its files.', {
+  host: text('Address to listen on; 0.0.0.0 or :: for all of them.', { default: '127.0.0.1' }, hostForm),
+  port: integer(
+    'Port to listen on; 0 picks a free one and the ready line tells which.',
+    { min: 0, max: 65_535 },
+    { default: 8080 },
+  ),
+  public_url: Type.Optional(
+    origin('Where browsers reach the service: links in mail, cookies and origin checks are built from it.', {
+      absent: 'http://localhost:{port}',
+    }),
+  ),
+  data_dir: text('Folder of the embedded database, generated secrets, outbox and backups.', {
+    default: './data',
+  }),
+  workers: integer('Processes that share the port.', { min: 1, max: 128 }, { default: 1 }),
+  trusted_proxies: networks('Proxies whose X-Forwarded-For is believed: addresses or CIDR blocks.'),
+})
+
+export const outbound = section('Requests that the service makes to addresses which a caller named.', {
+  allow_networks: networks('Private networks that may be reached all the same: addresses or CIDR blocks.'),
+  allow_http: flag('Whether plain http is allowed.', { default: false }),
+})
+
+export const limits = section('Limits of a request. Each answers with its own error.', {
+  body: size('Body of a request.', ['1MiB', '1KiB', '1GiB']),
+  body_bulk: size('Body of an insert or a pipeline.', ['16MiB', '1KiB', '1GiB']),
+  rows: integer(
+    'Rows of a fetch that names no limit; gateway.max_rows holds for all.',
+    { min: 1, max: 1_000_000 },
+    { default: 1000 },
+  ),
+  timeout: duration('Time for a whole request.', ['60s', '100ms', '1h']),
+  conditions: integer('Conditions of a request.', { min: 1, max: 10_000 }, { default: 100 }),
+  columns: integer('Columns that a request names.', { min: 1, max: 1600 }, { default: 256 }),
+  nesting: integer('Depth of nested conditions and relations.', { min: 1, max: 100 }, { default: 10 }),
+  header: size('Headers of a request together.', ['16KiB', '4KiB', '1MiB']),
+  shutdown: duration('Time to finish running requests after SIGTERM.', ['25s', '0s', '1h']),
+})

@@ -1,0 +1,108 @@
+import { type TProperties, type TSchema, Type } from 'typebox'
+import { databaseUrlForm, networkForm, originForm } from './addresses.ts'
+import {
+  choiceForm,
+  durationForm,
+  type Form,
+  flagForm,
+  integerForm,
+  parseDuration,
+  parseSize,
+  type Range,
+  sizeForm,
+  textForm,
+} from './forms.ts'
+
+/** What of a value `gatehouse config show` hides: all of it, or the password and the query of a URL. */
+export type Secret = 'all' | 'password'
+
+/** What a default may depend on besides itself. */
+export type Facts = {
+  readonly production: boolean
+  /** The value of another setting that does not depend on one itself, by its dotted name. */
+  readonly value: (setting: string) => unknown
+}
+
+export type Derived<T> = { readonly says: string; readonly from: (facts: Facts) => T }
+
+type More<T> = {
+  readonly default?: T
+  /** A default that depends on other facts. */
+  readonly derived?: Derived<T>
+  /** For an optional setting: what holds when it is absent. */
+  readonly absent?: string
+  readonly secret?: Secret
+  /** A variable beside SERVICE_…, which beats it. */
+  readonly alias?: string
+}
+
+/**
+ * The annotations of a TypeBox schema that make it a setting; everything about it is read from here. The form of a list
+ * is that of each item.
+ */
+export type Setting = More<unknown> & { readonly description: string; readonly form: Form<unknown> }
+
+export const isSetting = (schema: TSchema): schema is TSchema & Setting => 'form' in schema
+
+export const text = (description: string, more: More<string> = {}, form: Form<string> = textForm()) =>
+  Type.String({ description, form, ...more })
+
+export const flag = (description: string, more: More<boolean> = {}) =>
+  Type.Boolean({ description, form: flagForm, ...more })
+
+export const integer = (description: string, range: Range, more: More<number> = {}) =>
+  Type.Integer({ description, form: integerForm(range), minimum: range.min, maximum: range.max, ...more })
+
+export const choice = <const T extends string[]>(
+  description: string,
+  values: readonly [...T],
+  more: More<T[number]> = {},
+) => Type.Enum(values, { description, form: choiceForm<T[number]>(values), ...more })
+
+/** As people write them: the default, the smallest and the largest that is taken. */
+type Written = readonly [value: string, min: string, max: string]
+
+/** In milliseconds. */
+export const duration = (description: string, written: Written) =>
+  measure(description, written, parseDuration, durationForm)
+
+/** In bytes. */
+export const size = (description: string, written: Written) =>
+  measure(description, written, parseSize, sizeForm)
+
+type Parse = (text: string) => number | undefined
+
+function measure(
+  description: string,
+  [value, min, max]: Written,
+  parse: Parse,
+  form: (range: Range) => Form<number>,
+) {
+  const range = { min: parse(min) ?? Number.NaN, max: parse(max) ?? Number.NaN }
+  const more = { minimum: range.min, maximum: range.max, default: parse(value) }
+  return Type.Integer({ description, form: form(range), ...more })
+}
+
+export const origin = (description: string, more: More<string> = {}) => text(description, more, originForm)
+
+export const databaseUrl = (description: string, more: More<string> = {}) =>
+  text(description, { secret: 'password', ...more }, databaseUrlForm)
+
+export const origins = (description: string) => list(description, originForm)
+export const networks = (description: string) => list(description, networkForm)
+
+/** Empty unless given. */
+export const list = (description: string, item: Form<string>) =>
+  Type.Array(Type.String(), { description, form: item, default: [] })
+
+export const section = <T extends TProperties>(description: string, settings: T) =>
+  Type.Object(settings, { description, additionalProperties: false })
+
+/** Entries under names that the operator chooses. */
+export const named = <T extends TSchema>(description: string, name: Form<string>, entry: T) =>
+  Type.Record(Type.String(), entry, { description, name })
+
+/** The form of the names in a map made by `named`. */
+export const nameForm = (schema: TSchema): Form<string> =>
+  // Only `named` makes maps, and it sets this.
+  (schema as TSchema & { name: Form<string> }).name
