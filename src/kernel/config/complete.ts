@@ -30,7 +30,7 @@ function fill(schema: TSchema, given: unknown, otherwise: Otherwise): unknown {
 }
 
 /** Without a prototype: a name taken from a request, `constructor` for one, finds nothing that was not configured. */
-const mapOf = (entries: [string, unknown][]): Values =>
+export const mapOf = (entries: readonly (readonly [string, unknown])[]): Values =>
   Object.assign(Object.create(null), Object.fromEntries(entries))
 
 /** The value of a setting by its dotted name. */
@@ -39,4 +39,4 @@ export const valueAt = (values: unknown, setting: string): unknown =>
 
 const isValues = (value: unknown): value is Values => typeof value === 'object' && value !== null
 
-const asValues = (value: unknown): Values => (isValues(value) ? value : {})
+export const asValues = (value: unknown): Values => (isValues(value) ? value : {})

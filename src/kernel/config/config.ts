@@ -1,5 +1,10 @@
 import type { Static } from 'typebox'
-import { complete } from './complete.ts'
+import { complete, type Values } from './complete.ts'
+import { treeOfEnvironment } from './environment.ts'
+import { type Source, treeOfFile } from './file.ts'
+import { ConfigError, type Problem, type Report } from './problems.ts'
+import { readSettings } from './read.ts'
+import { brokenRules } from './rules.ts'
 import { auth } from './sections/auth.ts'
 import { clients, database } from './sections/database.ts'
 import { gateway } from './sections/gateway.ts'
@@ -9,6 +14,10 @@ import { rateLimits } from './sections/rate-limits.ts'
 import { limits, outbound, server } from './sections/server.ts'
 import { session } from './sections/session.ts'
 import { section } from './setting.ts'
+import { described, masked, type SettingDescription } from './show.ts'
+import { merge } from './tree.ts'
+
+export { ConfigError, type Problem } from './problems.ts'
 
 /** Every setting there is. Validation, defaults, environment names, documentation and masking are read from it. */
 export const settings = section('Settings', {
@@ -36,8 +45,35 @@ type DeepPartial<T> = T extends readonly unknown[]
     ? { [K in keyof T]?: DeepPartial<T[K]> }
     : T
 
-/** For tests: what holds without file and environment, but for the overrides. */
+/**
+ * The file `gatehouse.yaml` in `cwd`, if there is one, or the one named by `file` or SERVICE_CONFIG; over it the
+ * environment. Throws a ConfigError with everything that is wrong.
+ */
+export function loadConfig(source: Source): Config {
+  const problems: Problem[] = []
+  const report: Report = (place, setting, says) => problems.push({ ...place, setting, says })
+  const file = treeOfFile(source, report)
+  // Without a readable file every other complaint would be a guess.
+  if (problems.length > 0 && !file) throw new ConfigError(problems)
+  const environment = treeOfEnvironment(settings, source.env, report)
+  const tree = file ? merge(file, environment) : environment
+  const config = completed(readSettings(settings, tree, report), source.env.NODE_ENV === 'production')
+  problems.push(...brokenRules(config, tree, problems))
+  if (problems.length > 0) throw new ConfigError(problems)
+  return config
+}
+
+/** For tests: what holds without file and environment, but for the overrides, which are taken as they are. */
 export function defaultConfig(overrides: DeepPartial<Config> = {}): Config {
   const { production = false, ...given } = overrides
-  return complete(settings, given, production) as Config
+  return completed(given, production)
 }
+
+// The values were read by this schema, and `complete` leaves out only what is optional.
+const completed = (given: Values, production: boolean) => complete(settings, given, production) as Config
+
+/** For `gatehouse config show`: as one would write it, secrets masked. */
+export const maskedConfig = (config: Config): Values => masked(settings, config)
+
+/** Every setting, for the documentation. */
+export const describeConfig = (): SettingDescription[] => described(settings)

@@ -38,7 +38,7 @@ export const flagForm: Form<boolean> = {
 
 export function integerForm(range: Range): Form<number> {
   return {
-    name: 'whole number',
+    name: `whole number, ${range.min} to ${range.max}`,
     allowed: `a whole number from ${range.min} to ${range.max}`,
     parse: (text) => (/^-?\d{1,15}$/.test(text.trim()) ? within(Number(text), range) : undefined),
     write: (value) => value,
@@ -73,7 +73,7 @@ type Units = Readonly<Record<string, number>>
 function measureForm(name: string, like: string, units: Units, range: Range, zero: string): Form<number> {
   const write = (value: number) => writeMeasure(value, units) ?? zero
   return {
-    name,
+    name: `${name}, ${write(range.min)} to ${write(range.max)}`,
     allowed: `${like}, from ${write(range.min)} to ${write(range.max)}`,
     parse: (text) => {
       const value = parseMeasure(text, units)

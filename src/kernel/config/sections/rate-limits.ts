@@ -1,20 +1,24 @@
 import { duration, flag, integer, section } from '../setting.ts'
 
 const rule = (description: string, requests: number, window: string) =>
-  section(description, {
-    requests: integer('Requests …', { min: 1, max: 1_000_000 }, { default: requests }),
-    window: duration('… in this time.', [window, '1s', '7d']),
+  section(`${description}.`, {
+    requests: integer(
+      `${description}: how many pass within the window.`,
+      { min: 1, max: 1_000_000 },
+      { default: requests },
+    ),
+    window: duration(`${description}: the window.`, [window, '1s', '7d']),
   })
 
 /** auth.md 11. A rule that is given only in part keeps the rest of its default. */
 const rules = section('What is counted, and how much of it passes.', {
-  sign_in: rule('Sign-in, per address.', 10, '1m'),
-  sign_in_account: rule('Failed sign-ins, per account.', 10, '15m'),
-  sign_up: rule('Sign-up, per address.', 5, '1m'),
-  mail: rule('Requests that send mail, per address.', 3, '1m'),
-  mail_recipient: rule('Mails, per recipient.', 10, '1h'),
-  two_factor: rule('Second factors, per address.', 5, '1m'),
-  default: rule('Everything else, per address.', 100, '10s'),
+  sign_in: rule('Sign-in, per address', 10, '1m'),
+  sign_in_account: rule('Failed sign-ins, per account', 10, '15m'),
+  sign_up: rule('Sign-up, per address', 5, '1m'),
+  mail: rule('Requests that send mail, per address', 3, '1m'),
+  mail_recipient: rule('Mails, per recipient', 10, '1h'),
+  two_factor: rule('Second factors, per address', 5, '1m'),
+  default: rule('Everything else, per address', 100, '10s'),
 })
 
 export const rateLimits = section('Rate limits.', {

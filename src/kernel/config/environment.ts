@@ -1,0 +1,68 @@
+import { type TSchema, Type } from 'typebox'
+import { outline, schemaAt } from './outline.ts'
+import type { Report } from './problems.ts'
+import { isSetting } from './setting.ts'
+import { merge, nest, type Tree, treeOfJson } from './tree.ts'
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/** `session.expires_in` is SERVICE_SESSION__EXPIRES_IN. */
+export const variableOf = (setting: string) => `SERVICE_${setting.replaceAll('.', '__').toUpperCase()}`
+
+/** What the environment says about settings. An empty variable is as good as none. */
+export function treeOfEnvironment(settings: TSchema, env: Environment, report: Report): Tree {
+  const named = [...aliased(settings, env), ...prefixed(settings, env)]
+  const trees = named.map(({ variable, path, text }) => {
+    const place = { source: variable }
+    const isJson = isMapping(schemaAt(settings, path))
+    return nest(path, isJson ? treeOfObject(text, variable, path, report) : { kind: 'text', text, place })
+  })
+  return trees.reduce(merge, { kind: 'section', entries: new Map(), place: { source: 'environment' } })
+}
+
+type Given = { readonly variable: string; readonly path: readonly string[]; readonly text: string }
+
+/** Names like DATABASE_URL; they come first and so lose against SERVICE_…. */
+function aliased(settings: TSchema, env: Environment): Given[] {
+  return outline(settings).flatMap(({ path, schema }) => {
+    const variable = isSetting(schema) ? schema.alias : undefined
+    const text = variable && env[variable]
+    return variable && text ? [{ variable, path, text }] : []
+  })
+}
+
+/** From the least to the most exact, so that SERVICE_CLIENTS__A__URL beats the same in the JSON of SERVICE_CLIENTS. */
+function prefixed(settings: TSchema, env: Environment): Given[] {
+  return Object.entries(env)
+    .flatMap(([variable, text]) => {
+      const path = pathOf(settings, variable)
+      return path && text ? [{ variable, path, text }] : []
+    })
+    .sort((a, b) => a.path.length - b.path.length)
+}
+
+/** SERVICE_SECRET and strangers have no `__` and name no section: not settings. */
+function pathOf(settings: TSchema, variable: string): string[] | undefined {
+  if (!variable.startsWith('SERVICE_')) return undefined
+  const path = variable.slice('SERVICE_'.length).toLowerCase().split('__')
+  return path.length > 1 || schemaAt(settings, path) ? path : undefined
+}
+
+const isMapping = (schema: TSchema | undefined) => Type.IsObject(schema) || Type.IsRecord(schema)
+
+function treeOfObject(text: string, variable: string, path: readonly string[], report: Report): Tree {
+  const place = { source: variable }
+  const tree = parseJson(text)
+  if (tree !== undefined) return treeOfJson(tree, place)
+  report(place, path.join('.'), `must be a JSON object, or one variable for each setting like ${variable}__…`)
+  return { kind: 'faulty', place }
+}
+
+/** `undefined` when it is no JSON. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,28 @@
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import type { Environment } from './environment.ts'
+import type { Report } from './problems.ts'
+import type { Tree } from './tree.ts'
+import { treeOfYaml } from './yaml.ts'
+
+const defaultFile = 'gatehouse.yaml'
+
+/** `file` is what `--config` named. */
+export type Source = { readonly file?: string | undefined; readonly env: Environment; readonly cwd: string }
+
+/** The tree of the configuration file; `undefined` when there is none, or, with a report, when it cannot be read. */
+export function treeOfFile({ file, env, cwd }: Source, report: Report): Tree | undefined {
+  // An empty SERVICE_CONFIG is as good as none, like every other variable.
+  const named = file ?? (env.SERVICE_CONFIG || undefined)
+  const name = named ?? defaultFile
+  try {
+    return treeOfYaml(readFileSync(path.resolve(cwd, name), 'utf8'), { source: name, env, report })
+  } catch (error) {
+    if (!isSystemError(error)) throw error
+    if (named || error.code !== 'ENOENT') report({ source: name }, '', `cannot be read: ${error.message}`)
+    return undefined
+  }
+}
+
+const isSystemError = (error: unknown): error is NodeJS.ErrnoException =>
+  error instanceof Error && 'syscall' in error

@@ -1,0 +1,28 @@
+import { type TSchema, Type } from 'typebox'
+
+/** A section or a setting, and where it is. */
+export type Named = { readonly path: readonly string[]; readonly schema: TSchema }
+
+/** Stands in a path for the names that an operator chooses. */
+export const anyName = 'NAME'
+
+/** Every section and every setting below `schema`, a section before what it holds. */
+export function outline(schema: TSchema, path: readonly string[] = []): Named[] {
+  const inner = Type.IsObject(schema)
+    ? Object.entries(schema.properties)
+    : Type.IsRecord(schema)
+      ? [[anyName, Type.RecordValue(schema)] as const]
+      : []
+  return inner.flatMap(([name, schema]) => {
+    const at = [...path, name]
+    return [{ path: at, schema }, ...outline(schema, at)]
+  })
+}
+
+export function schemaAt(schema: TSchema, [name, ...path]: readonly string[]): TSchema | undefined {
+  if (name === undefined) return schema
+  if (Type.IsRecord(schema)) return schemaAt(Type.RecordValue(schema), path)
+  if (!Type.IsObject(schema) || !Object.hasOwn(schema.properties, name)) return undefined
+  const inner = schema.properties[name]
+  return inner && schemaAt(inner, path)
+}

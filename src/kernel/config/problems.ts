@@ -1,0 +1,28 @@
+/** Where a value was written: a line of the file, or an environment variable. */
+export type Place = { readonly source: string; readonly line?: number }
+
+export type Problem = Place & {
+  /** Dotted name; empty when the file as a whole is meant. */
+  readonly setting: string
+  readonly says: string
+}
+
+export type Report = (place: Place, setting: string, says: string) => void
+
+/** Everything that is wrong with the configuration, at once; the message is ready to print. */
+export class ConfigError extends Error {
+  readonly problems: readonly Problem[]
+
+  constructor(problems: readonly Problem[]) {
+    // The file from top to bottom, then the environment.
+    const sorted = problems.toSorted((a, b) => (a.line ?? Number.MAX_VALUE) - (b.line ?? Number.MAX_VALUE))
+    super(sorted.map(inWords).join('\n'))
+    this.name = 'ConfigError'
+    this.problems = sorted
+  }
+}
+
+function inWords({ source, line, setting, says }: Problem): string {
+  const place = line === undefined ? source : `${source}:${line}`
+  return setting === '' ? `${place}: ${says}` : `${place} ${setting}: ${says}`
+}

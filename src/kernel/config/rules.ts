@@ -1,0 +1,46 @@
+import type { Config } from './config.ts'
+import type { Problem } from './problems.ts'
+import { type Tree, treeAt } from './tree.ts'
+
+/** What several settings must agree on. A problem is told of the first one, where it was written. */
+type Rule = {
+  readonly settings: readonly string[]
+  readonly broken: (config: Config) => boolean
+  readonly says: string
+}
+
+const rules: readonly Rule[] = [
+  {
+    settings: ['auth.hide_registered_emails', 'auth.email_password.require_email_verification'],
+    broken: ({ auth }) => auth.hide_registered_emails && !auth.email_password.require_email_verification,
+    says: 'needs auth.email_password.require_email_verification: true, else signing in at once tells who is registered',
+  },
+  {
+    settings: ['session.cookie_same_site', 'session.cookie_secure'],
+    broken: ({ session }) => session.cookie_same_site === 'None' && !session.cookie_secure,
+    says: 'None forces Secure, which session.cookie_secure: false turns off; remove that line, or use Lax',
+  },
+  {
+    settings: ['session.cookie_name', 'session.cookie_secure'],
+    broken: ({ session }) => /^__(Secure|Host)-/i.test(session.cookie_name) && !session.cookie_secure,
+    says: 'browsers refuse this prefix without session.cookie_secure: true',
+  },
+  {
+    settings: ['mail.transport', 'mail.smtp_url'],
+    broken: ({ mail }) => mail.transport === 'smtp' && mail.smtp_url === undefined,
+    says: 'smtp needs mail.smtp_url, like smtps://user:password@mail.example.com:465',
+  },
+]
+
+/** A rule is not asked about a setting that is wrong by itself: its answer would be about the default. */
+export function brokenRules(config: Config, tree: Tree, problems: readonly Problem[]): Problem[] {
+  const wrong = new Set(problems.map(({ setting }) => setting))
+  return rules
+    .filter((rule) => !rule.settings.some((setting) => wrong.has(setting)) && rule.broken(config))
+    .map(({ settings, says }) => {
+      const [setting = ''] = settings
+      return { ...placeOf(tree, setting), setting, says }
+    })
+}
+
+const placeOf = (tree: Tree, setting: string) => (treeAt(tree, setting.split('.')) ?? tree).place

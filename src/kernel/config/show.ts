@@ -1,0 +1,87 @@
+import { type TSchema, Type } from 'typebox'
+import { asValues, mapOf, type Values } from './complete.ts'
+import { variableOf } from './environment.ts'
+import { outline } from './outline.ts'
+import { isSetting, type Secret, type Setting } from './setting.ts'
+
+/** The values of `config` as one would write them, without its secrets. */
+export function masked(settings: TSchema, config: unknown): Values {
+  return asValues(show(settings, config))
+}
+
+function show(schema: TSchema, value: unknown): unknown {
+  if (Type.IsObject(schema)) {
+    const shown = Object.entries(schema.properties).map(([name, inner]) => [
+      name,
+      show(inner, asValues(value)[name]),
+    ])
+    return Object.fromEntries(shown.filter(([, inner]) => inner !== undefined))
+  }
+  if (Type.IsRecord(schema)) {
+    const entry = Type.RecordValue(schema)
+    return mapOf(Object.entries(asValues(value)).map(([name, inner]) => [name, show(entry, inner)]))
+  }
+  return value === undefined || !isSetting(schema) ? undefined : write(schema, value)
+}
+
+function write({ form, secret }: Setting, value: unknown): unknown {
+  if (secret) return mask(String(value), secret)
+  return Array.isArray(value) ? value.map(form.write) : form.write(value)
+}
+
+const stars = '***'
+
+/** The query of a URL goes too: it may hold another `password=`. */
+function mask(value: string, secret: Secret): string {
+  const url = secret === 'password' ? URL.parse(value) : null
+  if (!url) return stars
+  if (url.password !== '') url.password = stars
+  if (url.search !== '') url.search = stars
+  return url.href
+}
+
+export type SettingDescription = {
+  /** Dotted, with NAME for a name of one's choice. */
+  readonly setting: string
+  readonly description: string
+  readonly environment: string
+  /** A section has none. */
+  readonly type?: string
+  /** As one would write it. */
+  readonly default?: string
+  /** What holds without it, in words, when that is no fixed value. */
+  readonly absent?: string
+}
+
+/** Sections and settings in the order of the schema. */
+export function described(settings: TSchema): SettingDescription[] {
+  return outline(settings).map(({ path, schema }) => {
+    const setting = path.join('.')
+    const environment = variableOf(setting)
+    if (!isSetting(schema)) return { setting, environment, description: descriptionOf(schema) }
+    const { description, alias, form } = schema
+    const type = Type.IsArray(schema) ? `list; items: ${form.name}` : form.name
+    return {
+      setting,
+      description,
+      environment: alias ? `${environment}, ${alias}` : environment,
+      type,
+      ...defaultOf(schema),
+    }
+  })
+}
+
+// Every section is made with one.
+const descriptionOf = (schema: TSchema) => (schema as TSchema & { description: string }).description
+
+function defaultOf({
+  default: value,
+  derived,
+  absent,
+  form,
+}: Setting): Pick<SettingDescription, 'default' | 'absent'> {
+  if (Array.isArray(value)) return { absent: 'none' }
+  return value === undefined
+    ? { absent: derived?.says ?? absent ?? 'required' }
+    : { default: String(form.write(value)) }
+}

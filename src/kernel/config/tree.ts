@@ -1,0 +1,50 @@
+import type { Place } from './problems.ts'
+
+/**
+ * What was written, from either source, before anybody knows what it should be: scalars are text, as in the environment.
+ */
+export type Tree =
+  | { readonly kind: 'text'; readonly text: string; readonly place: Place }
+  | { readonly kind: 'list'; readonly items: readonly Tree[]; readonly place: Place }
+  | { readonly kind: 'section'; readonly entries: ReadonlyMap<string, Tree>; readonly place: Place }
+  /** Null or left empty: as if it were not there. */
+  | { readonly kind: 'nothing'; readonly place: Place }
+  /** Something is wrong with it and has been reported. */
+  | { readonly kind: 'faulty'; readonly place: Place }
+
+/** Sections are merged; anything else is replaced. */
+export function merge(under: Tree, over: Tree): Tree {
+  if (over.kind === 'nothing') return under
+  if (under.kind !== 'section' || over.kind !== 'section') return over
+  const entries = new Map(under.entries)
+  for (const [name, tree] of over.entries) {
+    const below = entries.get(name)
+    entries.set(name, below ? merge(below, tree) : tree)
+  }
+  return { ...under, entries }
+}
+
+/** `value` under the names of `path`. */
+export const nest = (path: readonly string[], value: Tree): Tree =>
+  path.reduceRight<Tree>(
+    (inner, name) => ({ kind: 'section', entries: new Map([[name, inner]]), place: value.place }),
+    value,
+  )
+
+export function treeAt(tree: Tree, [name, ...path]: readonly string[]): Tree | undefined {
+  if (name === undefined) return tree
+  const inner = tree.kind === 'section' ? tree.entries.get(name) : undefined
+  return inner && treeAt(inner, path)
+}
+
+/** Of a value that JSON.parse made. */
+export function treeOfJson(value: unknown, place: Place): Tree {
+  if (value === null) return { kind: 'nothing', place }
+  if (Array.isArray(value))
+    return { kind: 'list', items: value.map((item) => treeOfJson(item, place)), place }
+  if (typeof value !== 'object') return { kind: 'text', text: String(value), place }
+  const entries = Object.entries(value as object).map(
+    ([name, inner]) => [name, treeOfJson(inner, place)] as const,
+  )
+  return { kind: 'section', entries: new Map(entries), place }
+}
