@@ -1,0 +1,142 @@
+import { chmod, mkdir, realpath } from 'node:fs/promises'
+import path from 'node:path'
+import pg from 'pg'
+import { findBinaries } from './embedded/binaries.ts'
+import { EmbeddedServerError } from './embedded/error.ts'
+import type { Guarded } from './embedded/guarded.ts'
+import { findIdentity, handOver, type Identity } from './embedded/identity.ts'
+import { type Cluster, ensureData } from './embedded/initdb.ts'
+import { launch } from './embedded/launch.ts'
+import { logTail } from './embedded/log-file.ts'
+import { removeLeftOver } from './embedded/pid-file.ts'
+import { waitForPrevious } from './embedded/previous.ts'
+import { makeSocketFolder, removeSocketFolder } from './embedded/socket.ts'
+
+export type EmbeddedServer = {
+  /** A connection string over the server's Unix socket. */
+  url(role: string, password: string, database: string): string
+  readonly superuserUrl: string
+  /** As `18.4`. */
+  readonly version: string
+  /** Fast shutdown: open transactions are rolled back. Resolves when the server has ended. */
+  stop(): Promise<void>
+  /** Resolves when the server ends without having been asked to. */
+  readonly died: Promise<{ code: number | null; log: string }>
+}
+
+export type EmbeddedOptions = {
+  /** The server's own folder; made when missing, and closed to everybody else. */
+  readonly dir: string
+  /** The superuser's. The same for the whole life of the folder. */
+  readonly password: string
+  /** Run-time parameters of PostgreSQL over ours. */
+  readonly settings?: Readonly<Record<string, string>>
+  /** Hears a short word for each step that takes time. */
+  readonly report?: (step: string) => void
+  /** Gives up the start; it does not stop a server that has started. */
+  readonly signal?: AbortSignal
+}
+
+/** Starts PostgreSQL on a folder of ours. It ends with this process, whatever ends this process. */
+export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedServer> {
+  return startAs(await findIdentity(), options)
+}
+
+export async function startAs(identity: Identity, options: EmbeddedOptions): Promise<EmbeddedServer> {
+  const { report = () => {}, signal, settings = {}, password } = options
+  const binaries = await findBinaries()
+  const folder = await openFolder(options.dir)
+  await waitForPrevious(folder, report, signal)
+  await handOver(folder, identity)
+  const isDurable = settings.fsync !== 'off'
+  const cluster = { folder, identity, binaries, password, isDurable, report, signal }
+  await ensureData(cluster)
+  return start(cluster, settings)
+}
+
+async function openFolder(dir: string): Promise<string> {
+  await mkdir(dir, { recursive: true, mode: 0o700 })
+  const folder = await realpath(dir)
+  // PostgreSQL's lock file has a line for the path.
+  if (/\p{Cc}/u.test(folder))
+    throw new EmbeddedServerError('The name of the data folder holds a control character.')
+  await chmod(folder, 0o700)
+  return folder
+}
+
+async function start(cluster: Cluster, settings: Readonly<Record<string, string>>): Promise<EmbeddedServer> {
+  const { folder, password } = cluster
+  const port = settings.port ?? '5432'
+  const socket = await makeSocketFolder(folder, port, cluster.identity)
+  try {
+    await removeLeftOver(path.join(socket, `.s.PGSQL.${port}.lock`))
+    const running = await launch(cluster, { ...defaults(socket), ...settings })
+    const url = urlsOf(socket, port)
+    const superuserUrl = url('postgres', password, 'postgres')
+    const version = await logIn(superuserUrl, cluster, running)
+    return { url, superuserUrl, version, ...endsOf(running, folder) }
+  } catch (error) {
+    await removeSocketFolder(folder)
+    throw error
+  }
+}
+
+function defaults(socket: string): Record<string, string> {
+  return {
+    listen_addresses: '',
+    // A list, whose items may be quoted.
+    unix_socket_directories: `"${socket.replaceAll('"', '""')}"`,
+    unix_socket_permissions: '0700',
+    // A pool for each of three databases in each of a few workers. A place that nobody takes costs 20 kB.
+    max_connections: '200',
+    shared_buffers: '128MB',
+    timezone: 'UTC',
+    log_timezone: 'UTC',
+    // Only what concerns the server. A client hears of its own errors; here they would fill the disk, with its data.
+    log_min_messages: 'log',
+    log_min_error_statement: 'panic',
+  }
+}
+
+/** Percent-encoded as the host, which `pg`, libpq and `new URL` all understand. */
+function urlsOf(socket: string, port: string): EmbeddedServer['url'] {
+  const host = encodeURIComponent(socket) + (port === '5432' ? '' : `:${port}`)
+  return (role, password, database) =>
+    `postgres://${encodeURIComponent(role)}:${encodeURIComponent(password)}@${host}/${encodeURIComponent(database)}`
+}
+
+/** Shows that the password is the folder's, and asks for the version. */
+async function logIn(url: string, cluster: Cluster, running: Guarded): Promise<string> {
+  const client = new pg.Client({ connectionString: url })
+  try {
+    await client.connect()
+    const { rows } = await client.query<{ server_version: string }>('show server_version')
+    return rows[0]?.server_version ?? ''
+  } catch (error) {
+    running.interrupt()
+    await running.exited
+    if (!(error instanceof pg.DatabaseError) || error.code !== '28P01') throw error
+    throw new EmbeddedServerError(
+      `The database folder ${cluster.folder} was made with another superuser password than the one that lies beside it now.`,
+    )
+  } finally {
+    await client.end()
+  }
+}
+
+function endsOf(running: Guarded, folder: string): Pick<EmbeddedServer, 'stop' | 'died'> {
+  let isAsked = false
+  return {
+    died: new Promise((resolve) => {
+      running.exited.then(async ({ code }) => {
+        if (!isAsked) resolve({ code, log: await logTail(path.join(folder, 'server.log')) })
+      })
+    }),
+    async stop() {
+      isAsked = true
+      running.interrupt()
+      await running.exited
+      await removeSocketFolder(folder)
+    },
+  }
+}

@@ -1,0 +1,130 @@
+import { chown, mkdir, open, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { scramVerifier } from '../scram.ts'
+import type { Binaries } from './binaries.ts'
+import { EmbeddedServerError } from './error.ts'
+import { spawnGuarded } from './guarded.ts'
+import type { Identity } from './identity.ts'
+import { logTail } from './log-file.ts'
+
+export type Cluster = {
+  readonly folder: string
+  readonly identity: Identity
+  readonly binaries: Binaries
+  readonly password: string
+  /** False for servers whose data need not outlive a power cut. */
+  readonly isDurable: boolean
+  readonly report: (step: string) => void
+  readonly signal: AbortSignal | undefined
+}
+
+/**
+ * Makes `<folder>/data` where it is missing. It comes into being whole, by a rename: an initdb that was killed
+ * leaves only a work folder, which the next start removes.
+ */
+export async function ensureData(cluster: Cluster): Promise<void> {
+  const data = path.join(cluster.folder, 'data')
+  await removeAbandoned(cluster.folder)
+  if (await exists(path.join(data, 'PG_VERSION'))) return
+  cluster.report('initdb')
+  const work = path.join(cluster.folder, `init-${process.pid}`)
+  await mkdir(work, { mode: 0o700 })
+  try {
+    await initdb(cluster, work)
+    await rename(path.join(work, 'data'), data).catch((error: NodeJS.ErrnoException) => {
+      // Another process starts on the folder at the same moment and was quicker; one of us gets the lock later.
+      if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error
+    })
+    if (cluster.isDurable) await syncFolder(cluster.folder)
+  } finally {
+    await rm(work, { recursive: true, force: true })
+  }
+}
+
+async function initdb(cluster: Cluster, work: string): Promise<void> {
+  const { identity, signal } = cluster
+  const passwordFile = path.join(work, 'password')
+  // The verifier does instead of the password, which so never lies in this file.
+  await writeFile(passwordFile, await scramVerifier(cluster.password), { mode: 0o600, flag: 'wx' })
+  if (identity.switches) {
+    for (const made of [passwordFile, work]) await chown(made, identity.uid, identity.gid)
+  }
+  const logFile = path.join(work, 'log')
+  await using log = await open(logFile, 'ax', 0o600)
+  const command = [
+    cluster.binaries.initdb,
+    ...initdbArguments(cluster, path.join(work, 'data'), passwordFile),
+  ]
+  const running = await spawnGuarded(identity, command, log.fd)
+  signal?.addEventListener('abort', running.interrupt, { once: true })
+  const { code } = await running.exited
+  signal?.removeEventListener('abort', running.interrupt)
+  signal?.throwIfAborted()
+  if (code !== 0) throw startFailure('initdb failed', cluster, code, await logTail(logFile))
+}
+
+function initdbArguments(cluster: Cluster, data: string, passwordFile: string): string[] {
+  return [
+    `--pgdata=${data}`,
+    '--username=postgres',
+    `--pwfile=${passwordFile}`,
+    '--auth=scram-sha-256',
+    '--encoding=UTF8',
+    '--no-locale',
+    '--locale-provider=builtin',
+    '--builtin-locale=C.UTF-8',
+    // pg_trgm and the text search parser still ask the C library what a letter is. macOS has no C.UTF-8.
+    `--lc-ctype=${process.platform === 'darwin' ? 'en_US.UTF-8' : 'C.UTF-8'}`,
+    '--data-checksums',
+    '--no-instructions',
+    ...(cluster.isDurable ? [] : ['--no-sync']),
+  ]
+}
+
+/** What a program that ended at once said, and what may be the matter. */
+export function startFailure(
+  what: string,
+  { folder, identity, binaries }: Cluster,
+  code: number | null,
+  log: string,
+): EmbeddedServerError {
+  const hints = [
+    // What a shell answers for a program that it cannot execute; musl has no loader for these.
+    (code === 126 || code === 127) && `${binaries.postgres} does not run on this system (it needs glibc).`,
+    identity.switches &&
+      `It runs as ${identity.who}, who must be able to reach ${folder} and ${binaries.postgres}.`,
+    'DATABASE_URL names a PostgreSQL server to use instead.',
+  ]
+  return new EmbeddedServerError(
+    [`Embedded PostgreSQL in ${folder}: ${what}.`, log, ...hints].filter(Boolean).join('\n'),
+  )
+}
+
+/** Work folders of processes that are no more. One with our own number is from a life before, in a container. */
+async function removeAbandoned(folder: string): Promise<void> {
+  for (const name of await readdir(folder)) {
+    const pid = Number(/^init-(\d+)$/.exec(name)?.[1])
+    if (pid && (pid === process.pid || !isAlive(pid))) await rm(path.join(folder, name), { recursive: true })
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
+async function exists(file: string): Promise<boolean> {
+  return stat(file).then(
+    () => true,
+    () => false,
+  )
+}
+
+/** Makes a rename in it survive a power cut. */
+async function syncFolder(folder: string): Promise<void> {
+  await using handle = await open(folder, 'r')
+  await handle.sync()
+}

@@ -1,0 +1,62 @@
+import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Guarded, spawnGuarded } from './guarded.ts'
+import { type Cluster, startFailure } from './initdb.ts'
+import { logTail, openLog } from './log-file.ts'
+import { readPidFile } from './pid-file.ts'
+import { clashOn, lockOf } from './previous.ts'
+
+/** How often the lock file is read for `ready`; a warm start takes about 40 ms. */
+const POLL_MS = 5
+
+/** How long children of a server that was killed may take to notice. */
+const SURVIVORS_MS = 10_000
+
+/** Starts the server and resolves when it takes connections, however long its recovery from a crash takes. */
+export async function launch(cluster: Cluster, settings: Readonly<Record<string, string>>): Promise<Guarded> {
+  cluster.report('start')
+  const since = performance.now()
+  for (;;) {
+    const attempt = await tryLaunch(cluster, settings)
+    if ('running' in attempt) return attempt.running
+    const hasSurvivors = attempt.log.includes('pre-existing shared memory block')
+    if (!hasSurvivors || performance.now() - since > SURVIVORS_MS) {
+      // Or another process was quicker by a hair.
+      throw (
+        (await clashOn(cluster.folder)) ??
+        startFailure('it ended at once', cluster, attempt.code, attempt.log)
+      )
+    }
+    await sleep(100, undefined, { signal: cluster.signal })
+  }
+}
+
+type Attempt = { readonly running: Guarded } | { readonly code: number | null; readonly log: string }
+
+async function tryLaunch(cluster: Cluster, settings: Readonly<Record<string, string>>): Promise<Attempt> {
+  await using log = await openLog(cluster.folder)
+  const parameters = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
+  const command = [cluster.binaries.postgres, '-D', path.join(cluster.folder, 'data'), ...parameters]
+  const running = await spawnGuarded(cluster.identity, command, log.fd)
+  if (await becomesReady(cluster, running)) return { running }
+  const { code } = await running.exited
+  return { code, log: await logTail(path.join(cluster.folder, 'server.log')) }
+}
+
+async function becomesReady({ folder, signal }: Cluster, running: Guarded): Promise<boolean> {
+  let hasEnded = false
+  running.exited.then(() => {
+    hasEnded = true
+  })
+  while (!hasEnded) {
+    const file = await readPidFile(lockOf(folder))
+    if (file?.pid === running.pid && file.status === 'ready') return true
+    if (signal?.aborted) {
+      running.interrupt()
+      await running.exited
+      throw signal.reason
+    }
+    await sleep(POLL_MS)
+  }
+  return false
+}

@@ -1,0 +1,33 @@
+import { chown, mkdtemp, readlink, rm, symlink } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import type { Identity } from './identity.ts'
+
+/** `sun_path` has 104 bytes on macOS, 108 on Linux, one of which ends it. */
+const LONGEST = 103
+
+const PREFIX = 'gatehouse-'
+
+/**
+ * Where the server's socket goes: its own folder, or where that path is too long for a socket a private temporary
+ * folder, which `<folder>/socket` then points to, so that the next start can remove what a crash left.
+ */
+export async function makeSocketFolder(folder: string, port: string, identity: Identity): Promise<string> {
+  await removeSocketFolder(folder)
+  if (Buffer.byteLength(path.join(folder, `.s.PGSQL.${port}`)) <= LONGEST) return folder
+  const temporary = await mkdtemp(path.join(tmpdir(), PREFIX))
+  if (identity.switches) await chown(temporary, identity.uid, identity.gid)
+  await symlink(temporary, path.join(folder, 'socket'))
+  return temporary
+}
+
+/** Removes the temporary folder, if there is one. */
+export async function removeSocketFolder(folder: string): Promise<void> {
+  const link = path.join(folder, 'socket')
+  const target = await readlink(link).catch(() => undefined)
+  if (target === undefined) return
+  // Where root has handed the folder over, the link is not root's: it may name nothing but such a folder.
+  const name = path.basename(target)
+  if (name.startsWith(PREFIX)) await rm(path.join(tmpdir(), name), { recursive: true, force: true })
+  await rm(link)
+}

@@ -1,0 +1,100 @@
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { type AddressInfo, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import pg from 'pg'
+import { type EmbeddedServer, startEmbedded } from '#kernel/db/embedded.ts'
+import { provision } from '#kernel/db/provision.ts'
+
+const PREFIX = 'gatehouse-test-'
+
+/** Nothing here outlives the run, so nothing needs to reach the disk. */
+const FAST = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' }
+
+/** Module state, because node:test hands nothing from the setup to the teardown. */
+const run: { serverUrl?: string; owner?: string; server?: EmbeddedServer; folder?: string } = {}
+
+/**
+ * The run's server, for `node --test --test-global-setup=test/cluster.ts`: the one that TEST_DATABASE_URL names (as a
+ * superuser, or a role with CREATEDB and CREATEROLE), else an embedded one that lives as long as the run. Test
+ * processes find it in TEST_SERVER_URL; TEST_OWNER_URL is the role that owns the test databases.
+ */
+export async function globalSetup(): Promise<void> {
+  // biome-ignore lint/style/noProcessEnv: the only way from the global setup to the test processes
+  const env = process.env
+  const serverUrl = env.TEST_DATABASE_URL ?? (await startServer())
+  const owner = { name: `gatehouse_test_${randomBytes(4).toString('hex')}`, password: secret() }
+  await provision(serverUrl, { roles: [owner], databases: [] })
+  Object.assign(run, { serverUrl, owner: owner.name })
+  env.TEST_SERVER_URL = serverUrl
+  env.TEST_OWNER_URL = Object.assign(new URL(serverUrl), {
+    username: owner.name,
+    password: owner.password,
+  }).href
+}
+
+/** Runs after failed tests as well; what a killed run leaves, the next one removes. */
+export async function globalTeardown(): Promise<void> {
+  if (run.server) await run.server.stop()
+  else if (run.serverUrl && run.owner) await dropAll(run.serverUrl, run.owner)
+  if (run.folder) await rm(run.folder, { recursive: true, force: true })
+}
+
+async function startServer(): Promise<string> {
+  await removeAbandoned()
+  run.folder = await mkdtemp(path.join(tmpdir(), `${PREFIX}${process.pid}-`))
+  const password = secret()
+  const port = await freePort()
+  // A TCP port besides the socket, because some tests reach the server by host name.
+  const settings = { ...FAST, listen_addresses: '127.0.0.1', port: `${port}` }
+  run.server = await startEmbedded({ dir: run.folder, password, settings })
+  return `postgres://postgres:${password}@127.0.0.1:${port}/postgres`
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await new Promise((resolve) => server.once('listening', resolve))
+  // An object for every server that listens on a port.
+  const { port } = server.address() as AddressInfo
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}
+
+async function removeAbandoned(): Promise<void> {
+  for (const name of await readdir(tmpdir())) {
+    const pid = Number(name.startsWith(PREFIX) && name.slice(PREFIX.length).split('-')[0])
+    if (pid && !isAlive(pid)) await rm(path.join(tmpdir(), name), { recursive: true, force: true })
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch (error) {
+    // EPERM: it lives, and is somebody else's.
+    return error instanceof Error && 'code' in error && error.code === 'EPERM'
+  }
+}
+
+/** The run's databases are named after its role. */
+async function dropAll(serverUrl: string, owner: string): Promise<void> {
+  const client = new pg.Client({ connectionString: serverUrl })
+  await client.connect()
+  try {
+    const { rows } = await client.query<{ datname: string }>(
+      `select datname from pg_database where starts_with(datname, $1 || '_')`,
+      [owner],
+    )
+    for (const { datname } of rows) {
+      await client.query(`drop database ${pg.escapeIdentifier(datname)} with (force)`)
+    }
+    await client.query(`drop role ${pg.escapeIdentifier(owner)}`)
+  } finally {
+    await client.end()
+  }
+}
+
+function secret(): string {
+  return randomBytes(16).toString('hex')
+}
