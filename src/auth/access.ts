@@ -1,0 +1,76 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { extendSession, type LiveSession, type Sessions } from '#identity/sessions.ts'
+import type { Access } from '#kernel/http/access.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { clearToken, giveToken, presentedToken } from './cookies.ts'
+import { fail } from './errors.ts'
+
+/** Who is calling, as the token says: everything that a verb may know of it. */
+export type Caller = LiveSession & { readonly token: string }
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    caller: Caller | undefined
+  }
+}
+
+export type AuthAccess = {
+  /** Only with a live session. */
+  readonly signedIn: Access
+  /** With a live session, or without when `session_management.require_authentication` is off. */
+  readonly signedInIfRequired: Access
+}
+
+const security = [{ sessionToken: [] }, { sessionCookie: [] }]
+
+export function authAccess(kernel: Kernel, sessions: Sessions): AuthAccess {
+  const { config } = kernel
+  const identify = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+    const presented = presentedToken(config, request)
+    if (presented === undefined) return
+    const live = await sessions.find(presented.token)
+    if (live !== undefined)
+      request.caller = { ...(await rolled(kernel, live, presented, reply)), token: presented.token }
+  }
+  const signedIn: Access = {
+    name: 'signed in',
+    security,
+    async authorize(request, reply) {
+      await identify(request, reply)
+      if (request.caller !== undefined) return
+      if (request.cookies[config.session.cookie_name] !== undefined) clearToken(config, reply)
+      throw fail('UNAUTHORIZED')
+    },
+  }
+  const signedInIfRequired: Access = config.auth.session_management.require_authentication
+    ? signedIn
+    : { name: 'open (knows a session)', security: [...security, {}], authorize: identify }
+  return { signedIn, signedInIfRequired }
+}
+
+/** The caller of a route whose access lets nobody else in. */
+export function callerOf(request: FastifyRequest): Caller {
+  if (request.caller === undefined)
+    throw new Error(`${request.routeOptions.url} has no caller: its access is wrong`)
+  return request.caller
+}
+
+/**
+ * A remembered session that was last extended `update_age` ago is extended again and its token handed out anew, so that
+ * who comes back within `expires_in` stays signed in.
+ */
+async function rolled(
+  kernel: Kernel,
+  live: LiveSession,
+  presented: { token: string; by: 'bearer' | 'cookie' },
+  reply: FastifyReply,
+): Promise<LiveSession> {
+  const { expires_in, update_age } = kernel.config.session
+  const now = kernel.now()
+  const { session } = live
+  if (!session.remembered || now.getTime() - session.updatedAt.getTime() < update_age) return live
+  const expiresAt = new Date(now.getTime() + expires_in)
+  if (!(await extendSession(kernel.db, session, expiresAt, now))) return live
+  if (presented.by === 'cookie') giveToken(kernel.config, reply, presented.token, expires_in)
+  return { ...live, session: { ...session, expiresAt, updatedAt: now } }
+}

@@ -1,0 +1,62 @@
+import { deleteSession, insertSession, type Session } from '#identity/sessions.ts'
+import { tokenHash } from '#identity/tokens.ts'
+import { isBanned, type User } from '#identity/users.ts'
+import { type Kernel, tell } from '#kernel/kernel.ts'
+import { randomToken, uuidv7 } from '#kernel/random.ts'
+import { sendVerificationMail } from './email/verification.ts'
+import { fail } from './errors.ts'
+
+/** From where somebody comes in, and for how long. */
+export type Visit = {
+  readonly ipAddress: string
+  readonly userAgent: string | undefined
+  /** False: the session ends after a day and is not extended. */
+  readonly remember: boolean
+}
+
+export type Admission = {
+  readonly token: string
+  readonly session: Session
+  /** For the cookie, milliseconds; undefined: until the browser closes. */
+  readonly maxAge: number | undefined
+}
+
+const DAY = 86_400_000
+
+/**
+ * The one door: turns a user who has proven who they are into a session, whatever the way in. Bans and the verification
+ * policy are decided here and nowhere else.
+ */
+export async function admit(kernel: Kernel, user: User, visit: Visit): Promise<Admission> {
+  const now = kernel.now()
+  if (isBanned(user, now)) throw fail('BANNED_USER')
+  if (kernel.config.auth.email_password.require_email_verification && !user.emailVerified) {
+    await sendVerificationMail(kernel, user)
+    throw fail('EMAIL_NOT_VERIFIED')
+  }
+  const { expires_in, max_per_user } = kernel.config.session
+  const token = randomToken(kernel.random)
+  const life = visit.remember ? expires_in : Math.min(DAY, expires_in)
+  const session = await insertSession(
+    kernel.db,
+    {
+      id: uuidv7(now, kernel.random),
+      tokenHash: tokenHash(token),
+      userId: user.id,
+      expiresAt: new Date(now.getTime() + life),
+      createdAt: now,
+      remembered: visit.remember,
+      ipAddress: visit.ipAddress,
+      userAgent: visit.userAgent?.slice(0, 512) ?? null,
+    },
+    max_per_user,
+  )
+  tell(kernel, 'auth_user_signed_in', { userId: user.id, sessionId: session.id })
+  return { token, session, maxAge: visit.remember ? life : undefined }
+}
+
+/** Ends a session; when this answers, no process accepts its token. */
+export async function dismiss(kernel: Kernel, session: Session): Promise<void> {
+  await deleteSession(kernel.db, session.id)
+  await kernel.coherence.settle()
+}

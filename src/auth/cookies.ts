@@ -1,0 +1,39 @@
+import type { CookieSerializeOptions } from '@fastify/cookie'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Config } from '#kernel/config/config.ts'
+import { HEADER } from '#kernel/http/words.ts'
+
+const options = ({ session }: Config): CookieSerializeOptions => ({
+  path: '/',
+  secure: session.cookie_secure,
+  httpOnly: session.cookie_http_only,
+  sameSite: session.cookie_same_site.toLowerCase() as 'lax' | 'strict' | 'none', // the setting's three values
+})
+
+/** Hands a token to the caller: header and cookie. `maxAge` in milliseconds; without it the browser forgets it when it closes. */
+export function giveToken(
+  config: Config,
+  reply: FastifyReply,
+  token: string,
+  maxAge: number | undefined,
+): void {
+  reply.header(HEADER.authToken, token)
+  reply.setCookie(config.session.cookie_name, token, {
+    ...options(config),
+    ...(maxAge === undefined ? {} : { maxAge: Math.floor(maxAge / 1_000) }),
+  })
+}
+
+export function clearToken(config: Config, reply: FastifyReply): void {
+  reply.clearCookie(config.session.cookie_name, options(config))
+}
+
+export type Presented = { readonly token: string; readonly by: 'bearer' | 'cookie' }
+
+/** The session token of a request. When header and cookie differ, the header wins. */
+export function presentedToken(config: Config, request: FastifyRequest): Presented | undefined {
+  const [, bearer] = /^bearer +(\S+) *$/i.exec(request.headers.authorization ?? '') ?? []
+  if (bearer !== undefined) return { token: bearer, by: 'bearer' }
+  const cookie = request.cookies[config.session.cookie_name]
+  return cookie === undefined || cookie === '' ? undefined : { token: cookie, by: 'cookie' }
+}

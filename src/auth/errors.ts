@@ -1,0 +1,36 @@
+import { type FailureTable, failuresOf } from '#kernel/errors.ts'
+import { EDGE_FAILURES } from '#kernel/http/failures.ts'
+
+/** Everything that the authentication half refuses on purpose. */
+export const AUTH_FAILURES = {
+  UNAUTHORIZED: [401, 'Sign in first'],
+
+  INVALID_EMAIL: [400, 'That is not an email address'],
+  INVALID_USERNAME: [400, 'A username has 3 to 30 letters, digits, "_" or "."'],
+  PASSWORD_TOO_SHORT: [400, 'The password is too short'],
+  PASSWORD_TOO_LONG: [400, 'The password is longer than 128 characters'],
+  USER_ALREADY_EXISTS: [409, 'There is an account with this email already'],
+  USERNAME_IS_ALREADY_TAKEN: [409, 'This username is taken'],
+  SIGN_UP_DISABLED: [403, 'Signing up is switched off'],
+
+  INVALID_EMAIL_OR_PASSWORD: [401, 'The email or the password is wrong'],
+  INVALID_USERNAME_OR_PASSWORD: [401, 'The username or the password is wrong'],
+  EMAIL_NOT_VERIFIED: [403, 'Verify your email first; a new link is on its way'],
+  BANNED_USER: [403, 'This account is banned'],
+
+  INVALID_TOKEN: [401, 'The link is not valid or has been used'],
+  TOKEN_EXPIRED: [401, 'The link has expired'],
+  VERIFICATION_EMAIL_NOT_ENABLED: [400, 'Verification mails are not enabled'],
+
+  INVALID_CALLBACK_URL: [403, 'The redirect target is neither a path nor of a trusted origin'],
+  MISSING_OR_NULL_ORIGIN: [403, 'The request does not say where it comes from'],
+  INVALID_ORIGIN: [403, 'This origin may not use the session'],
+} as const satisfies FailureTable
+
+export const fail = failuresOf(AUTH_FAILURES)
+
+/** For the error reference and the error page: what the edge refuses stands in the same envelope, in capitals. */
+export const AUTH_CODES: FailureTable = {
+  ...Object.fromEntries(Object.entries(EDGE_FAILURES).map(([code, says]) => [code.toUpperCase(), says])),
+  ...AUTH_FAILURES,
+}

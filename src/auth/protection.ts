@@ -1,0 +1,56 @@
+import type { FastifyRequest } from 'fastify'
+import type { RuleName } from '#kernel/http/limits.ts'
+import { isSafeRedirect, originOf, ownOrigins } from '#kernel/http/origins.ts'
+import type { App } from '#kernel/http/surface.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { presentedToken } from './cookies.ts'
+import { fail } from './errors.ts'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The route can start a session, so a page of a foreign origin may never call it, cookie or not. */
+    startsSession?: boolean
+    /** The rate limit of this route, by address; without it `default`. */
+    limit?: RuleName
+    /** Body and query members that name a place to send the browser to. */
+    redirects?: readonly string[]
+  }
+}
+
+/** What holds for every route of the surface (auth.md 11): where requests may come from, how many, and where they may lead. */
+export function protect(app: App, kernel: Kernel): void {
+  app.addHook('onRequest', async (request) => {
+    checkOrigin(kernel, request)
+    const { limit } = request.routeOptions.config
+    if (limit !== undefined) await kernel.limits.consume(limit, request.ip)
+    // Reads by a valid credential are not counted; whoever guesses credentials is.
+    else if (request.method !== 'GET' || request.caller === undefined)
+      await kernel.limits.consume('default', request.ip)
+  })
+  app.addHook('preHandler', async (request) => {
+    const { redirects = [] } = request.routeOptions.config
+    if (redirects.length === 0) return
+    const given = { ...(request.query as object), ...(request.body as object | undefined) } as Record<
+      string,
+      unknown
+    > // any members
+    for (const name of redirects) {
+      const target = given[name]
+      if (typeof target === 'string' && !isSafeRedirect(target, ownOrigins(kernel))) {
+        throw fail('INVALID_CALLBACK_URL', { message: `${name} must be a path or a URL of a trusted origin` })
+      }
+    }
+  })
+}
+
+function checkOrigin(kernel: Kernel, request: FastifyRequest): void {
+  if (request.method === 'GET' || request.method === 'HEAD') return
+  const verdict = originOf(request.headers, ownOrigins(kernel))
+  if (verdict === 'allowed') return
+  const byCookie = presentedToken(kernel.config, request)?.by === 'cookie'
+  const startsSession =
+    request.routeOptions.config.startsSession === true && request.headers.origin !== undefined
+  if (!byCookie && !startsSession) return
+  if (verdict === 'absent' && !kernel.config.auth.require_origin) return
+  throw fail(verdict === 'foreign' ? 'INVALID_ORIGIN' : 'MISSING_OR_NULL_ORIGIN')
+}

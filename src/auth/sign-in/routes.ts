@@ -1,0 +1,96 @@
+import { Type } from 'typebox'
+import { usernameFrom } from '#identity/usernames.ts'
+import { isUsernameTaken } from '#identity/users.ts'
+import { SignedInUser } from '#identity/wire.ts'
+import { open } from '#kernel/http/access.ts'
+import { Nullable } from '#kernel/http/schemas.ts'
+import type { App } from '#kernel/http/surface.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { giveToken } from '../cookies.ts'
+import { visitOf } from '../visit.ts'
+import { signInWithEmail, signInWithUsername } from './sign-in.ts'
+
+const Password = Type.String({ minLength: 1, maxLength: 1_024, examples: ['correct horse battery'] })
+const RememberMe = Type.Optional(
+  Type.Boolean({
+    default: true,
+    description: 'False: the session ends with the browser, after a day at the latest',
+  }),
+)
+
+const SignInEmail = Type.Object({
+  email: Type.String({ maxLength: 320, examples: ['ada@example.com'] }),
+  password: Password,
+  callbackURL: Type.Optional(
+    Type.String({ description: 'Where to go then; the answer carries it as `url`' }),
+  ),
+  rememberMe: RememberMe,
+})
+
+const SignedInByEmail = Type.Object({
+  redirect: Type.Boolean(),
+  token: Type.String(),
+  url: Nullable(Type.String()),
+  user: SignedInUser,
+})
+
+const SignInUsername = Type.Object({
+  username: Type.String({ minLength: 1, maxLength: 128, examples: ['ada'] }),
+  password: Password,
+  rememberMe: RememberMe,
+})
+
+const SignedInByUsername = Type.Object({ token: Type.String(), user: SignedInUser })
+
+export function signInRoutes(app: App, kernel: Kernel): void {
+  app.route({
+    method: 'POST',
+    url: '/sign-in/email',
+    config: { access: open, startsSession: true, limit: 'sign_in', redirects: ['callbackURL'] },
+    schema: {
+      summary: 'Sign in with email and password',
+      body: SignInEmail,
+      response: { 200: SignedInByEmail },
+    },
+    handler: async (request, reply) => {
+      const { callbackURL: url = null, rememberMe } = request.body
+      const { token, maxAge, user } = await signInWithEmail(
+        kernel,
+        request.body,
+        visitOf(request, rememberMe),
+      )
+      giveToken(kernel.config, reply, token, maxAge)
+      return { redirect: url !== null, token, url, user }
+    },
+  })
+  app.route({
+    method: 'POST',
+    url: '/sign-in/username',
+    config: { access: open, startsSession: true, limit: 'sign_in' },
+    schema: {
+      summary: 'Sign in with username and password',
+      body: SignInUsername,
+      response: { 200: SignedInByUsername },
+    },
+    handler: async (request, reply) => {
+      const visit = visitOf(request, request.body.rememberMe)
+      const { token, maxAge, user } = await signInWithUsername(kernel, request.body, visit)
+      giveToken(kernel.config, reply, token, maxAge)
+      return { token, user }
+    },
+  })
+  app.route({
+    method: 'POST',
+    url: '/is-username-available',
+    config: { access: open, limit: 'sign_in' },
+    schema: {
+      summary: 'Is a username free?',
+      body: Type.Object({ username: Type.String({ maxLength: 128, examples: ['ada'] }) }),
+      response: { 200: Type.Object({ available: Type.Boolean() }) },
+    },
+    handler: async ({ body }) => {
+      const name = usernameFrom(body.username)
+      return { available: name !== undefined && !(await isUsernameTaken(kernel.db, name.username)) }
+    },
+  })
+}

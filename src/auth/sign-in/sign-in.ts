@@ -1,0 +1,40 @@
+import { emailFrom } from '#identity/emails.ts'
+import { verifyPassword } from '#identity/passwords.ts'
+import { usernameFrom } from '#identity/usernames.ts'
+import { findUserWithPassword, type User } from '#identity/users.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { type Admission, admit, type Visit } from '../admit.ts'
+import { fail } from '../errors.ts'
+
+export type SignedIn = Admission & { readonly user: User }
+
+export async function signInWithEmail(
+  kernel: Kernel,
+  asked: { readonly email: string; readonly password: string },
+  visit: Visit,
+): Promise<SignedIn> {
+  const email = emailFrom(asked.email)
+  if (email === undefined) throw fail('INVALID_EMAIL')
+  return signIn(kernel, { by: 'email', value: email, password: asked.password }, visit)
+}
+
+export async function signInWithUsername(
+  kernel: Kernel,
+  asked: { readonly username: string; readonly password: string },
+  visit: Visit,
+): Promise<SignedIn> {
+  // A name that nobody can have is checked all the same: the answer's time tells nothing.
+  const value = usernameFrom(asked.username)?.username ?? ''
+  return signIn(kernel, { by: 'username', value, password: asked.password }, visit)
+}
+
+type Claim = { readonly by: 'email' | 'username'; readonly value: string; readonly password: string }
+
+async function signIn(kernel: Kernel, { by, value, password }: Claim, visit: Visit): Promise<SignedIn> {
+  const found = await findUserWithPassword(kernel.db, by, value)
+  const isRight = await verifyPassword(kernel, found?.password ?? undefined, password)
+  if (found === undefined || !isRight) {
+    throw fail(by === 'email' ? 'INVALID_EMAIL_OR_PASSWORD' : 'INVALID_USERNAME_OR_PASSWORD')
+  }
+  return { ...(await admit(kernel, found, visit)), user: found }
+}

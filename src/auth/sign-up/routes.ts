@@ -1,0 +1,43 @@
+import { Type } from 'typebox'
+import { SignedInUser } from '#identity/wire.ts'
+import { open } from '#kernel/http/access.ts'
+import { Nullable } from '#kernel/http/schemas.ts'
+import type { App } from '#kernel/http/surface.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { giveToken } from '../cookies.ts'
+import { visitOf } from '../visit.ts'
+import { signUp } from './sign-up.ts'
+
+const SignUpEmail = Type.Object({
+  name: Type.String({ maxLength: 256, examples: ['Ada Lovelace'] }),
+  email: Type.String({ maxLength: 320, examples: ['ada@example.com'] }),
+  password: Type.String({ maxLength: 1_024, examples: ['correct horse battery'] }),
+  image: Type.Optional(Nullable(Type.String({ maxLength: 2_048 }))),
+  username: Type.Optional(Type.String({ maxLength: 128 })),
+  displayUsername: Type.Optional(Type.String({ maxLength: 128 })),
+  callbackURL: Type.Optional(Type.String({ description: 'Where the link in the verification mail leads' })),
+  rememberMe: Type.Optional(Type.Boolean({ default: true })),
+})
+
+const SignedUp = Type.Object({
+  token: Nullable(Type.String({ description: 'Null when the email has to be verified first' })),
+  user: SignedInUser,
+})
+
+export function signUpRoutes(app: App, kernel: Kernel): void {
+  app.route({
+    method: 'POST',
+    url: '/sign-up/email',
+    config: { access: open, startsSession: true, limit: 'sign_up', redirects: ['callbackURL'] },
+    schema: { summary: 'Sign up with email and password', body: SignUpEmail, response: { 200: SignedUp } },
+    handler: async (request, reply) => {
+      const { user, admission } = await signUp(
+        kernel,
+        request.body,
+        visitOf(request, request.body.rememberMe),
+      )
+      if (admission !== undefined) giveToken(kernel.config, reply, admission.token, admission.maxAge)
+      return { token: admission?.token ?? null, user }
+    },
+  })
+}

@@ -1,0 +1,93 @@
+import { emailFrom } from '#identity/emails.ts'
+import { hashPassword, PASSWORD_MAX } from '#identity/passwords.ts'
+import { usernameFrom } from '#identity/usernames.ts'
+import { insertUserWithPassword, type NewUser, type User } from '#identity/users.ts'
+import { isConflict } from '#kernel/db/conflicts.ts'
+import { atomically, type Kernel, tell } from '#kernel/kernel.ts'
+import { uuidv7 } from '#kernel/random.ts'
+import { type Admission, admit, type Visit } from '../admit.ts'
+import { sendVerificationMail } from '../email/verification.ts'
+import { fail } from '../errors.ts'
+
+export type SignUp = {
+  readonly name: string
+  readonly email: string
+  readonly password: string
+  readonly image?: string | null
+  readonly username?: string
+  readonly displayUsername?: string
+  readonly callbackURL?: string
+}
+
+/** The new user, and the session unless the email has to be verified first. */
+export type SignedUp = { readonly user: Omit<User, 'role'>; readonly admission: Admission | undefined }
+
+/** The unique constraints decide who gets an email or a username, not a look before. */
+export async function signUp(kernel: Kernel, asked: SignUp, visit: Visit): Promise<SignedUp> {
+  const { enable_signup, require_email_verification } = kernel.config.auth.email_password
+  if (!enable_signup) throw fail('SIGN_UP_DISABLED')
+  const user = newUser(kernel, asked)
+  const password = await hashPassword(kernel, acceptable(kernel, asked.password))
+  try {
+    return await atomically(kernel, async (kernel) => {
+      const added = await insertUserWithPassword(kernel.db, user, {
+        id: uuidv7(kernel.now(), kernel.random),
+        password,
+      })
+      tell(kernel, 'auth_user_created', { userId: added.id })
+      if (kernel.config.auth.email.send_on_sign_up)
+        await sendVerificationMail(kernel, added, asked.callbackURL)
+      return {
+        user: added,
+        admission: require_email_verification ? undefined : await admit(kernel, added, visit),
+      }
+    })
+  } catch (error) {
+    if (isConflict(error, 'user_username_key')) throw fail('USERNAME_IS_ALREADY_TAKEN')
+    if (!isConflict(error, 'user_email_key')) throw error
+    if (!kernel.config.auth.hide_registered_emails) throw fail('USER_ALREADY_EXISTS')
+    // Looks like success, with ids that nobody has.
+    return { user: asIfAdded(user), admission: undefined }
+  }
+}
+
+function newUser(kernel: Kernel, asked: SignUp): NewUser {
+  const email = emailFrom(asked.email)
+  if (email === undefined) throw fail('INVALID_EMAIL')
+  const handle = asked.username ?? asked.displayUsername
+  const username = handle === undefined ? undefined : usernameFrom(handle, asked.displayUsername)
+  if (handle !== undefined && username === undefined) throw fail('INVALID_USERNAME')
+  const createdAt = kernel.now()
+  return {
+    id: uuidv7(createdAt, kernel.random),
+    name: asked.name,
+    email,
+    image: asked.image ?? null,
+    username: username?.username ?? null,
+    displayUsername: username?.displayUsername ?? null,
+    createdAt,
+  }
+}
+
+/** The password, if the policy takes it. */
+function acceptable({ config }: Kernel, password: string): string {
+  const length = [...password.normalize('NFKC')].length
+  const { password_min_length } = config.auth.email_password
+  if (length < password_min_length) {
+    throw fail('PASSWORD_TOO_SHORT', {
+      message: `The password needs at least ${password_min_length} characters`,
+    })
+  }
+  if (length > PASSWORD_MAX) throw fail('PASSWORD_TOO_LONG')
+  return password
+}
+
+const asIfAdded = (user: NewUser): Omit<User, 'role'> => ({
+  ...user,
+  emailVerified: false,
+  twoFactorEnabled: false,
+  banned: false,
+  banReason: null,
+  banExpires: null,
+  updatedAt: user.createdAt,
+})

@@ -1,0 +1,26 @@
+import { liveSessions } from '#identity/sessions.ts'
+import type { RouteBook } from '#kernel/http/routes.ts'
+import { type App, dressSurface } from '#kernel/http/surface.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { authAccess } from './access.ts'
+import { pageRoutes } from './pages.ts'
+import { protect } from './protection.ts'
+import { sessionRoutes } from './session/routes.ts'
+import { signInRoutes } from './sign-in/routes.ts'
+import { signUpRoutes } from './sign-up/routes.ts'
+
+/** The authentication surface: every feature is one line. */
+export function authSurface(app: App, kernel: Kernel, book: RouteBook): void {
+  dressSurface(app, kernel, book, {
+    name: 'auth',
+    envelope: ({ message, code }) => ({ message, code: code.toUpperCase() }),
+  })
+  app.decorateRequest('caller', undefined)
+  protect(app, kernel)
+  const access = authAccess(kernel, liveSessions(kernel))
+
+  pageRoutes(app)
+  signUpRoutes(app, kernel)
+  signInRoutes(app, kernel)
+  sessionRoutes(app, kernel, access)
+}

@@ -1,0 +1,13 @@
+import type { Kernel } from '#kernel/kernel.ts'
+
+/** An address of this surface for a mail or a redirect: built from configuration, never from the request's headers. */
+export function authUrl(
+  kernel: Kernel,
+  path: string,
+  query: Record<string, string | undefined> = {},
+): string {
+  const url = new URL(`${kernel.config.auth.base_path}${path}`, kernel.publicUrl())
+  for (const [name, value] of Object.entries(query))
+    if (value !== undefined) url.searchParams.set(name, value)
+  return url.href
+}

@@ -1,0 +1,121 @@
+import { type Selectable, sql } from 'kysely'
+import { type CoherentCache, coherentCache } from '#kernel/db/cache.ts'
+import type { Db } from '#kernel/db/connect.ts'
+import { statement } from '#kernel/db/keyed.ts'
+import type { SessionTable } from '#kernel/db/tables.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { isTokenShaped, tokenHash } from './tokens.ts'
+import { isBanned, type User } from './users.ts'
+
+export type Session = Omit<Selectable<SessionTable>, 'tokenHash'>
+
+/** A session that may be used now, and whose it is. */
+export type LiveSession = { readonly session: Session; readonly user: User }
+
+/** Finds whose a token is; from memory while that may be believed, else by one indexed query. */
+export type Sessions = { find(token: string): Promise<LiveSession | undefined> | LiveSession | undefined }
+
+/** Sessions kept in memory; about 2 KB each. */
+const CACHED = 20_000
+
+export function liveSessions(kernel: Kernel): Sessions {
+  const cache: CoherentCache<LiveSession> = coherentCache({
+    coherence: kernel.coherence,
+    max: CACHED,
+    load: (hash) => findSessionByToken(kernel, Buffer.from(hash, 'base64url')),
+    tags: ({ session, user }) => [`session:${session.id}`, `user:${user.id}`],
+  })
+  const whenUsable = (found: LiveSession | undefined): LiveSession | undefined => {
+    if (found === undefined) return undefined
+    const now = kernel.now()
+    return found.session.expiresAt > now && !isBanned(found.user, now) ? found : undefined
+  }
+  return {
+    find(token) {
+      if (!isTokenShaped(token)) return undefined
+      const key = tokenHash(token).toString('base64url')
+      const held = cache.peek(key)
+      return held === undefined ? cache.get(key).then(whenUsable) : whenUsable(held)
+    },
+  }
+}
+
+const SESSION_COLUMNS = [
+  'id', 'userId', 'expiresAt', 'createdAt', 'updatedAt', 'remembered', 'ipAddress', 'userAgent',
+] as const satisfies readonly (keyof Session)[] // biome-ignore format: one line reads better
+const USER_COLUMNS = [
+  'id', 'name', 'email', 'emailVerified', 'image', 'username', 'displayUsername', 'role', 'twoFactorEnabled',
+  'banned', 'banReason', 'banExpires', 'createdAt', 'updatedAt',
+] as const satisfies readonly (keyof User)[] // biome-ignore format: one line reads better
+
+const snake = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+const columns = (table: string, names: readonly string[]): string =>
+  names.map((name) => `${table}.${snake(name)} as "${table}.${name}"`).join(', ')
+
+const SESSION_BY_TOKEN = statement<Record<string, unknown>>(
+  `select ${columns('s', SESSION_COLUMNS)}, ${columns('u', USER_COLUMNS)}
+   from service.session s join service."user" u on u.id = s.user_id where s.token_hash = $1`,
+)
+
+async function findSessionByToken({ keyed }: Kernel, hash: Buffer): Promise<LiveSession | undefined> {
+  const [row] = await keyed.query(SESSION_BY_TOKEN, [hash])
+  if (row === undefined) return undefined
+  const pick = (table: string, names: readonly string[]) =>
+    Object.fromEntries(names.map((name) => [name, row[`${table}.${name}`]]))
+  // The statement selects exactly these columns.
+  return { session: pick('s', SESSION_COLUMNS) as Session, user: pick('u', USER_COLUMNS) as User }
+}
+
+export type NewSession = Omit<Session, 'updatedAt'> & { readonly tokenHash: Buffer }
+
+/** Starts a session and ends the user's oldest beyond `most`. */
+export async function insertSession(db: Db, session: NewSession, most: number): Promise<Session> {
+  return db
+    .with('surplus', (with_) =>
+      with_.deleteFrom('session').where('id', 'in', (of) =>
+        of
+          .selectFrom('session')
+          .select('id')
+          .where('userId', '=', session.userId)
+          .orderBy('createdAt', 'desc')
+          .orderBy('id', 'desc')
+          // The new one is not counted: a statement does not see its own insert.
+          .offset(most - 1)
+          .limit(1_000),
+      ),
+    )
+    .insertInto('session')
+    .values({ ...session, updatedAt: session.createdAt })
+    .returning(SESSION_COLUMNS)
+    .executeTakeFirstOrThrow()
+}
+
+/** Moves the end of a session, unless another request just did. */
+export async function extendSession(db: Db, session: Session, expiresAt: Date, now: Date): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('session')
+    .set({ expiresAt, updatedAt: now })
+    .where('id', '=', session.id)
+    .where('updatedAt', '=', session.updatedAt)
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
+}
+
+export async function deleteSession(db: Db, id: string): Promise<void> {
+  await db.deleteFrom('session').where('id', '=', id).execute()
+}
+
+export async function deleteUserSessions(db: Db, userId: string): Promise<void> {
+  await db.deleteFrom('session').where('userId', '=', userId).execute()
+}
+
+/** At most `batch` sessions that ended; returns how many. */
+export async function deleteExpiredSessions(db: Db, now: Date, batch: number): Promise<number> {
+  const { numDeletedRows } = await db
+    .deleteFrom('session')
+    .where('id', 'in', (of) =>
+      of.selectFrom('session').select('id').where('expiresAt', '<=', now).limit(sql.lit(batch)),
+    )
+    .executeTakeFirst()
+  return Number(numDeletedRows)
+}

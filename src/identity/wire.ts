@@ -1,0 +1,40 @@
+import { Type } from 'typebox'
+import { Id, Nullable, Timestamp } from '#kernel/http/schemas.ts'
+
+/** What of our rows may leave: the response schema is the allow-list. */
+const userFacts = {
+  id: Id,
+  name: Type.String(),
+  email: Type.String(),
+  emailVerified: Type.Boolean(),
+  image: Nullable(Type.String()),
+  createdAt: Timestamp,
+  updatedAt: Timestamp,
+  username: Nullable(Type.String()),
+  displayUsername: Nullable(Type.String()),
+  twoFactorEnabled: Type.Boolean(),
+}
+
+/** The reduced user of sign-up and sign-in answers. */
+export const SignedInUser = Type.Object(userFacts)
+
+export const FullUser = Type.Object({
+  ...userFacts,
+  role: Type.String(),
+  banned: Type.Boolean(),
+  banReason: Nullable(Type.String()),
+  banExpires: Nullable(Timestamp),
+})
+
+export const CurrentSession = Type.Object({
+  id: Id,
+  token: Type.String({
+    description: 'The session token; send it as `Authorization: Bearer` or as the cookie',
+  }),
+  userId: Id,
+  expiresAt: Timestamp,
+  createdAt: Timestamp,
+  updatedAt: Timestamp,
+  ipAddress: Nullable(Type.String()),
+  userAgent: Nullable(Type.String()),
+})

@@ -1,0 +1,109 @@
+import { hash } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
+import pg from 'pg'
+
+const FOLDER = new URL('../../../migrations/', import.meta.url)
+
+/** Any number that nothing else locks; the same in every process that migrates. */
+const LOCK = 7_462_001
+
+export class MigrationError extends Error {}
+
+export type Migration = { readonly name: string; readonly sql: string; readonly checksum: string }
+
+export function migrations(): readonly Migration[] {
+  return readdirSync(FOLDER)
+    .filter((name) => /^\d{4}_.*\.sql$/.test(name))
+    .sort()
+    .map((name) => {
+      const sql = readFileSync(new URL(name, FOLDER), 'utf8')
+      return { name, sql, checksum: hash('sha256', sql) }
+    })
+}
+
+/**
+ * Brings the control database to this program's schema, each migration in a transaction of its own, one process at a
+ * time. Returns the names that were applied now. Refuses a database that a newer program has changed.
+ */
+export async function migrate(url: string): Promise<readonly string[]> {
+  const client = new pg.Client({ connectionString: url, application_name: 'gatehouse migrate' })
+  await client.connect()
+  try {
+    await client.query('select pg_advisory_lock($1)', [LOCK])
+    await prepare(client)
+    const pending = await pendingOn(client)
+    for (const migration of pending) await apply(client, migration)
+    return pending.map(({ name }) => name)
+  } finally {
+    await client.end()
+  }
+}
+
+/** The migrations that this database lacks, without changing anything. */
+export async function pendingMigrations(db: pg.Pool): Promise<readonly string[]> {
+  const { rows } = await db.query<{ present: boolean }>(
+    `select to_regclass('service.migration') is not null as present`,
+  )
+  const missing = rows[0]?.present === true ? await pendingOn(db) : migrations()
+  return missing.map(({ name }) => name)
+}
+
+/** Nobody but this role may even connect: the gateway must never be a way to the hashes and secrets here (gateway.md 2). */
+async function prepare(client: pg.Client): Promise<void> {
+  await client.query(`
+    create schema if not exists service;
+    revoke all on schema service from public;
+    create table if not exists service.migration (
+      name text primary key,
+      checksum text not null,
+      applied_at timestamptz not null default now()
+    );
+    do $$
+    begin
+      execute format('revoke connect on database %I from public', current_database());
+    exception when insufficient_privilege then
+      raise warning 'not the owner of this database: run "revoke connect on database … from public" as its owner';
+    end $$;
+  `)
+}
+
+async function pendingOn(db: pg.Client | pg.Pool): Promise<readonly Migration[]> {
+  const { rows } = await db.query<{ name: string; checksum: string }>(
+    'select name, checksum from service.migration',
+  )
+  const known = migrations()
+  const applied = new Map(rows.map((row) => [row.name, row.checksum]))
+  for (const [name, checksum] of applied) {
+    const mine = known.find((migration) => migration.name === name)
+    if (mine === undefined) {
+      throw new MigrationError(
+        `The database has migration ${name}, which this version of Gatehouse does not know: a newer version has used it. ` +
+          'Start that version, or restore a backup from before.',
+      )
+    }
+    if (mine.checksum !== checksum) {
+      throw new MigrationError(
+        `Migration ${name} was applied with another text. Migrations are never edited: add a new one.`,
+      )
+    }
+  }
+  return known.filter(({ name }) => !applied.has(name))
+}
+
+async function apply(client: pg.Client, migration: Migration): Promise<void> {
+  await client.query('begin')
+  try {
+    await client.query(migration.sql)
+    await client.query('insert into service.migration (name, checksum) values ($1, $2)', [
+      migration.name,
+      migration.checksum,
+    ])
+    await client.query('commit')
+  } catch (cause) {
+    await client.query('rollback')
+    throw new MigrationError(
+      `Migration ${migration.name} failed: ${cause instanceof Error ? cause.message : cause}`,
+      { cause },
+    )
+  }
+}

@@ -1,0 +1,36 @@
+/**
+ * What the service tells after the fact. One entry an event: its data, by name. Families: `auth_…` (data about a user,
+ * no client), `gateway_…` (a data operation on a client), `schema_…` (a change of a client's schema).
+ */
+export type EventData = {
+  auth_user_created: { userId: string }
+  auth_user_signed_in: { userId: string; sessionId: string }
+  gateway_fetch: ClientOperation
+  gateway_data: ClientOperation
+  gateway_insert: ClientOperation
+  gateway_update: ClientOperation
+  gateway_delete: ClientOperation
+  schema_table_created: SchemaChange
+}
+
+export type EventName = keyof EventData
+
+export type ClientOperation = { client: string; requestId: string; table: string; rows: number }
+export type SchemaChange = { client: string; requestId: string; schema: string; table: string }
+
+type Listener = (name: EventName, data: EventData[EventName]) => void
+
+export type Events = {
+  emit<Name extends EventName>(name: Name, data: EventData[Name]): void
+  subscribe(listener: Listener): void
+}
+
+export function createEvents(): Events {
+  const listeners: Listener[] = []
+  return {
+    emit: (name, data) => {
+      for (const listener of listeners) listener(name, data)
+    },
+    subscribe: (listener) => void listeners.push(listener),
+  }
+}

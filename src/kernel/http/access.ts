@@ -1,0 +1,21 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+
+/** Who may call a route: checked before the body is read, shown in the API reference and in the access table. */
+export type Access = {
+  readonly name: string
+  /** OpenAPI security requirements: any one of them suffices; none means open. */
+  readonly security: readonly Readonly<Record<string, readonly string[]>>[]
+  /** Throws when the caller may not. */
+  authorize(request: FastifyRequest, reply: FastifyReply): Promise<void> | void
+}
+
+export const open: Access = { name: 'open', security: [], authorize: () => {} }
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Required; the service refuses to start with a route that names none. */
+    access?: Access
+    /** The surface that a route belongs to, for metrics. */
+    surface?: string
+  }
+}

@@ -1,0 +1,28 @@
+import { type Failure, failuresOf } from '../errors.ts'
+
+/**
+ * What can go wrong before a verb is reached, the same on both surfaces. Codes are written as the gateway shows them;
+ * the authentication surface shows them in capitals.
+ */
+export const EDGE_FAILURES = {
+  validation_error: [400, 'The request is not valid'],
+  invalid_json: [400, 'The body is not valid JSON'],
+  invalid_text: [400, 'The request holds a NUL character or broken Unicode'],
+  not_found: [404, 'There is nothing at this address'],
+  method_not_allowed: [405, 'This address does not take that method'],
+  payload_too_large: [413, 'The body is too large'],
+  unsupported_media_type: [415, 'Send the body as application/json'],
+  headers_too_large: [431, 'The headers are too large'],
+  too_many_requests: [429, 'Too many requests; try again later'],
+  internal_error: [500, 'Something went wrong on our side'],
+  service_unavailable: [503, 'The service cannot reach its database; try again shortly'],
+  timeout: [504, 'The request took too long'],
+} as const
+
+export const edge = failuresOf(EDGE_FAILURES)
+
+/** 429 that says when to come back, in whole seconds. */
+export function tooMany(milliseconds: number): Failure {
+  const seconds = String(Math.max(1, Math.ceil(milliseconds / 1_000)))
+  return edge('too_many_requests', { headers: { 'retry-after': seconds, 'x-retry-after': seconds } })
+}

@@ -1,0 +1,79 @@
+import { hash } from 'node:crypto'
+import { isIPv6 } from 'node:net'
+import type pg from 'pg'
+import { RateLimiterMemory, RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible'
+import type { Config } from '../config/config.ts'
+import { tooMany } from './failures.ts'
+
+/** The rules of `rate_limits.rules`. All but `default` have one bucket for all processes, in Postgres. */
+export type RuleName =
+  | 'sign_in'
+  | 'sign_in_account'
+  | 'sign_up'
+  | 'mail'
+  | 'mail_recipient'
+  | 'two_factor'
+  | 'default'
+
+export type Limits = {
+  /** Takes one from the bucket of this rule and key, or throws 429 with Retry-After. An IPv6 address counts as its /64. */
+  consume(rule: RuleName, key: string): Promise<void>
+  /** The same, as a question. */
+  allows(rule: RuleName, key: string): Promise<boolean>
+}
+
+export function rateLimits(config: Config, pool: pg.Pool): Limits {
+  if (!config.rate_limits.enabled) return { consume: async () => {}, allows: async () => true }
+  const limiters = new Map(
+    Object.entries(config.rate_limits.rules).map(([name, rule]) => [name, limiterOf(name, rule, pool)]),
+  )
+  /** Milliseconds until the next one, when this one is refused. */
+  const take = async (rule: RuleName, key: string): Promise<number | undefined> => {
+    try {
+      await limiters.get(rule)?.consume(bucketOf(key))
+      return undefined
+    } catch (refused) {
+      if (refused instanceof RateLimiterRes) return refused.msBeforeNext
+      throw refused
+    }
+  }
+  return {
+    async consume(rule, key) {
+      const wait = await take(rule, key)
+      if (wait !== undefined) throw tooMany(wait)
+    },
+    allows: async (rule, key) => (await take(rule, key)) === undefined,
+  }
+}
+
+function limiterOf(name: string, { requests, window }: { requests: number; window: number }, pool: pg.Pool) {
+  const options = { keyPrefix: name, points: requests, duration: window / 1_000 }
+  if (name === 'default') return new RateLimiterMemory(options)
+  return new RateLimiterPostgres({
+    ...options,
+    storeClient: pool,
+    storeType: 'pool',
+    schemaName: 'service',
+    tableName: 'rate_limit',
+    tableCreated: true,
+    clearExpiredByTimeout: false,
+    // Past the limit a flood is answered from memory and never reaches the database.
+    inMemoryBlockOnConsumed: requests + 1,
+  })
+}
+
+/** Addresses and emails are people's: the bucket's name does not tell them. */
+const bucketOf = (key: string): string => hash('sha256', isIPv6(key) ? networkOf(key) : key, 'base64url')
+
+/** The /64 of an IPv6 address, which is what one household or server has; written out, so that spellings agree. */
+function networkOf(address: string): string {
+  const [head = '', tail] = address.split('::')
+  const before = head.split(':').filter((part) => part !== '')
+  const after = tail?.split(':').filter((part) => part !== '') ?? []
+  const zeros = Array.from({ length: Math.max(0, 8 - before.length - after.length) }, () => '0')
+  const groups = tail === undefined ? before : [...before, ...zeros, ...after]
+  return groups
+    .slice(0, 4)
+    .map((group) => Number.parseInt(group, 16).toString(16))
+    .join(':')
+}

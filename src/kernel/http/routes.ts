@@ -1,0 +1,55 @@
+import type { FastifyInstance, RouteOptions } from 'fastify'
+
+export type RouteEntry = {
+  readonly method: string
+  readonly path: string
+  readonly access: string
+  readonly surface: string
+}
+
+/** Every route of the running service: for 405, the access table and the conformance list. */
+export type RouteBook = {
+  entries(): readonly RouteEntry[]
+  /** Methods that a path takes; empty when there is nothing there. */
+  methodsAt(url: string): readonly string[]
+}
+
+/** Must be kept before any route is added. A route that names no access stops the start. */
+export function keepRouteBook(app: FastifyInstance): RouteBook {
+  const routes: RouteOptions[] = []
+  const patterns: { pattern: RegExp; method: string }[] = []
+  app.addHook('onRoute', (route: RouteOptions) => {
+    for (const method of [route.method].flat()) {
+      if (method === 'OPTIONS' || method === 'HEAD') continue
+      if (route.config?.access === undefined) {
+        throw new Error(`${method} ${route.url} does not say who may call it (config.access)`)
+      }
+      patterns.push({ method, pattern: patternOf(route.url) })
+    }
+    routes.push(route)
+  })
+  return {
+    entries: () => routes.flatMap(entriesOf),
+    methodsAt(url) {
+      const path = url.split('?', 1)[0] ?? ''
+      return patterns.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method)
+    },
+  }
+}
+
+function entriesOf({ method, url, config }: RouteOptions): RouteEntry[] {
+  const { access, surface = 'gateway' } = config ?? {}
+  const path = url.replace(/:(\w+)/g, '{$1}')
+  return [method]
+    .flat()
+    .filter((verb) => verb !== 'OPTIONS' && verb !== 'HEAD')
+    .map((verb) => ({ method: verb, path, access: access?.name ?? '', surface }))
+}
+
+const patternOf = (url: string): RegExp =>
+  new RegExp(
+    `^${url
+      .replace(/[.+?^${}()|[\]\\]/g, '\\$&')
+      .replace(/:\w+/g, '[^/]+')
+      .replace(/\*/g, '.*')}$`,
+  )

@@ -1,0 +1,82 @@
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import type {
+  FastifyBaseLogger,
+  FastifyError,
+  FastifyInstance,
+  FastifyReply,
+  FastifyRequest,
+  RawReplyDefaultExpression,
+  RawRequestDefaultExpression,
+  RawServerDefault,
+} from 'fastify'
+import { Failure } from '../errors.ts'
+import type { Kernel } from '../kernel.ts'
+import { edge } from './failures.ts'
+import type { RouteBook } from './routes.ts'
+import { compileValidator } from './validate.ts'
+
+/** What features put their routes on. */
+export type App = FastifyInstance<
+  RawServerDefault,
+  RawRequestDefaultExpression,
+  RawReplyDefaultExpression,
+  FastifyBaseLogger,
+  TypeBoxTypeProvider
+>
+
+export type SurfaceOptions = {
+  readonly name: 'auth' | 'gateway'
+  /** The body of every answer that is a failure. */
+  envelope(failure: Failure, request: FastifyRequest): object
+}
+
+/** Gives a part of the server its envelope, its validation and its answers to what does not exist. */
+export function dressSurface(app: App, kernel: Kernel, book: RouteBook, options: SurfaceOptions): void {
+  const answer = (request: FastifyRequest, reply: FastifyReply, failure: Failure) => {
+    if (failure.headers !== undefined) reply.headers(failure.headers)
+    // The failure's own shape is the answer's; no route schema describes it better.
+    return reply
+      .code(failure.status)
+      .type('application/json; charset=utf-8')
+      .serializer(JSON.stringify)
+      .send(options.envelope(failure, request))
+  }
+  app.addHook('onRoute', (route) => {
+    route.config = { ...route.config, surface: options.name }
+  })
+  app.setValidatorCompiler(compileValidator)
+  app.setErrorHandler((error, request, reply) => {
+    const failure = failureOf(error)
+    if (failure.status >= 500) {
+      kernel.log.error({ event: 'request_failed', request_id: request.id, error }, 'a request failed')
+    }
+    return answer(request, reply, failure)
+  })
+  app.setNotFoundHandler((request, reply) => {
+    const allowed = book.methodsAt(request.url)
+    if (allowed.length === 0) return answer(request, reply, edge('not_found'))
+    return answer(request, reply, edge('method_not_allowed', { headers: { allow: allowed.join(', ') } }))
+  })
+}
+
+/** Postgres and socket errors that mean "not now" rather than "never": 08 connection, 53 resources, 57P shutdown. */
+const UNAVAILABLE =
+  /^(08...|53...|57P0[1-5]|ECONNREFUSED|ECONNRESET|ENOENT|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENOTFOUND)$/
+
+function failureOf(error: unknown): Failure {
+  if (error instanceof Failure) return error
+  const { code = '', statusCode = 500, message = '' } = error as Partial<FastifyError> // whatever was thrown
+  if (code === 'FST_ERR_VALIDATION') return edge('validation_error', { message })
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return edge('payload_too_large')
+  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return edge('unsupported_media_type')
+  if (code === 'FST_ERR_HANDLER_TIMEOUT') return edge('timeout', { cause: error })
+  if (UNAVAILABLE.test(code) || LOST_CONNECTION.test(message)) {
+    return edge('service_unavailable', { cause: error, headers: { 'retry-after': '1' } })
+  }
+  if (code.startsWith('FST_') && statusCode < 500) return edge('validation_error', { message })
+  return edge('internal_error', { cause: error })
+}
+
+/** What `pg` says without a code when a connection cannot be had or breaks under a statement. */
+const LOST_CONNECTION =
+  /^(Connection terminated|timeout exceeded when trying to connect|timeout expired|Client (was closed|has encountered a connection error))/

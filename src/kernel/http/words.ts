@@ -1,0 +1,12 @@
+/** Header names of the interface, spelled once; lower case, as Node hands them over. */
+export const HEADER = {
+  client: 'x-service-client',
+  serviceKey: 'x-service-key',
+  adminKey: 'x-service-admin-key',
+  stripNulls: 'x-strip-nulls',
+  requestId: 'x-request-id',
+  authToken: 'set-auth-token',
+} as const
+
+/** Cookies besides the session's begin with this. */
+export const COOKIE_PREFIX = 'service-auth'

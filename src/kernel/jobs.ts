@@ -1,0 +1,112 @@
+import { fromKysely, PgBoss } from 'pg-boss'
+import type { Db } from './db/connect.ts'
+import type { Log } from './log.ts'
+
+/** One entry a kind of work: its data, as it stands in the queue. Nothing secret in clear. */
+export type JobData = {
+  /** `mail` is sealed: it may carry a one-time link. */
+  'send-mail': { mail: string }
+}
+export type JobName = keyof JobData
+
+/** Retries are spread over about a day: 30 s, doubling, at most an hour apart. */
+const QUEUES: Record<JobName, { retryLimit: number; retryDelay: number; retryDelayMax: number }> = {
+  'send-mail': { retryLimit: 30, retryDelay: 30, retryDelayMax: 3_600 },
+}
+const NAMES = Object.keys(QUEUES) as JobName[] // keys of a literal
+
+export type Handlers = { readonly [Name in JobName]: (data: JobData[Name]) => Promise<void> }
+
+export type Recurring = { readonly name: string; readonly cron: string; run(): Promise<void> }
+
+/** A durable queue in the control database, shared by every process on it. */
+export type Jobs = {
+  /** Enqueues in the caller's transaction, if `db` is one: the job exists exactly when the rest does. */
+  enqueue<Name extends JobName>(db: Db, name: Name, data: JobData[Name]): Promise<void>
+  /** Begins to work the queues and the recurring table. */
+  start(handlers: Handlers, recurring: readonly Recurring[]): Promise<void>
+  /** Works what is due now and returns how many jobs that were; for tests, which do not `start`. */
+  drain(handlers: Handlers): Promise<number>
+  /** Jobs that wait, by kind. */
+  depths(): Promise<Record<string, number>>
+  stop(): Promise<void>
+}
+
+export type JobsOptions = { readonly url: string; readonly log: Log; readonly migrate: boolean }
+
+export async function startJobs({ url, log, migrate }: JobsOptions): Promise<Jobs> {
+  const boss = new PgBoss({
+    connectionString: url,
+    application_name: 'gatehouse jobs',
+    schema: 'service_jobs',
+    max: 3,
+    migrate,
+    createSchema: migrate,
+    useListenNotify: true,
+  })
+  boss.on('error', (error) => log.error({ event: 'jobs_error', error }, 'the job queue met an error'))
+  await boss.start()
+  const known = new Set((await boss.getQueues()).map((queue) => queue.name))
+  for (const name of NAMES) {
+    const options = { ...QUEUES[name], retryBackoff: true, deleteAfterSeconds: 3_600, notify: true }
+    if (!known.has(name)) await boss.createQueue(name, options)
+  }
+
+  return {
+    async enqueue(db, name, data) {
+      await boss.send(name, data, { db: fromKysely(db.withoutPlugins()) })
+    },
+    async start(handlers, recurring) {
+      for (const name of NAMES) await workQueue(boss, name, handlers, log)
+      for (const task of recurring) await schedule(boss, task, known)
+    },
+    drain: (handlers) => drain(boss, handlers),
+    async depths() {
+      const queues = await boss.getQueues(NAMES)
+      return Object.fromEntries(queues.map((queue) => [queue.name, queue.queuedCount]))
+    },
+    stop: () => boss.stop({ graceful: true, timeout: 20_000 }),
+  }
+}
+
+async function workQueue(boss: PgBoss, name: JobName, handlers: Handlers, log: Log): Promise<void> {
+  await boss.work<JobData[typeof name]>(name, { pollingIntervalSeconds: 5 }, async (jobs) => {
+    for (const job of jobs) {
+      try {
+        await handlers[name](job.data)
+      } catch (error) {
+        log.warn(
+          { event: 'job_failed', job: name, job_id: job.id, error },
+          `job ${name} failed and will be tried again`,
+        )
+        throw error
+      }
+    }
+  })
+}
+
+async function schedule(
+  boss: PgBoss,
+  { name, cron, run }: Recurring,
+  known: ReadonlySet<string>,
+): Promise<void> {
+  if (!known.has(name)) await boss.createQueue(name, { retryLimit: 0, deleteAfterSeconds: 3_600 })
+  await boss.schedule(name, cron)
+  await boss.work(name, { pollingIntervalSeconds: 30 }, () => run())
+}
+
+async function drain(boss: PgBoss, handlers: Handlers): Promise<number> {
+  let done = 0
+  for (const name of NAMES) {
+    for (;;) {
+      const [job] = await boss.fetch<JobData[typeof name]>(name)
+      if (job === undefined) break
+      await handlers[name](job.data).then(
+        () => boss.complete(name, job.id),
+        (error: unknown) => boss.fail(name, job.id, { message: String(error) }),
+      )
+      done++
+    }
+  }
+  return done
+}

@@ -1,0 +1,55 @@
+import type { Clock } from './clock.ts'
+import type { Config } from './config/config.ts'
+import type { Coherence } from './db/coherence.ts'
+import type { Db } from './db/connect.ts'
+import type { Keyed } from './db/keyed.ts'
+import type { EventData, EventName, Events } from './events.ts'
+import type { Heavy } from './heavy.ts'
+import type { Limits } from './http/limits.ts'
+import type { Jobs } from './jobs.ts'
+import type { Log } from './log.ts'
+import type { Metrics } from './metrics.ts'
+import type { Random } from './random.ts'
+import type { Secrets } from './secrets.ts'
+
+/** Everything a verb may need, handed to it as its first argument. */
+export type Kernel = {
+  readonly config: Config
+  /** The control database, or inside `atomically` the transaction on it. */
+  readonly db: Db
+  readonly keyed: Keyed
+  /** Runs what keeps a processor busy, a bounded number at once. */
+  readonly heavy: Heavy
+  readonly coherence: Coherence
+  readonly now: Clock
+  readonly random: Random
+  readonly secrets: Secrets
+  readonly jobs: Jobs
+  readonly events: Events
+  readonly limits: Limits
+  readonly metrics: Metrics
+  readonly log: Log
+  /** Origin that links, cookies and origin checks are built from; known once the port is. */
+  readonly publicUrl: () => string
+  /** Runs when what the verb is part of has committed: at once outside a transaction, never after a rollback. */
+  readonly afterCommit: (work: () => void) => void
+}
+
+/**
+ * Runs the work in one transaction, with a kernel bound to it. Give the parameter the outer kernel's name, so that no
+ * statement slips outside. Inside a transaction it joins that one.
+ */
+export async function atomically<T>(kernel: Kernel, work: (kernel: Kernel) => Promise<T>): Promise<T> {
+  if (kernel.db.isTransaction) return work(kernel)
+  const later: (() => void)[] = []
+  const result = await kernel.db
+    .transaction()
+    .execute((db) => work({ ...kernel, db, afterCommit: (task) => void later.push(task) }))
+  for (const task of later) task()
+  return result
+}
+
+/** Says that something happened; subscribers hear of it once it is committed. */
+export function tell<Name extends EventName>(kernel: Kernel, name: Name, data: EventData[Name]): void {
+  kernel.afterCommit(() => kernel.events.emit(name, data))
+}

@@ -1,0 +1,27 @@
+import type { Kernel } from '../kernel.ts'
+import type { Transport } from './transports.ts'
+
+export type Mail = {
+  readonly to: string
+  readonly subject: string
+  readonly text: string
+  readonly html: string
+}
+
+/**
+ * Puts a mail into the queue, in the transaction that caused it. Sealed, because it may carry a one-time link and the
+ * database keeps no token in clear.
+ */
+export async function sendMail(kernel: Kernel, mail: Mail): Promise<void> {
+  await kernel.jobs.enqueue(kernel.db, 'send-mail', {
+    mail: kernel.secrets.seal('mail', JSON.stringify(mail)),
+  })
+}
+
+/** The queue's side: opens the mail and hands it to the transport; throwing means another try later. */
+export async function deliverMail(kernel: Kernel, transport: Transport, sealed: string): Promise<void> {
+  const opened = kernel.secrets.open('mail', sealed)
+  if (opened === undefined) throw new Error('a queued mail was sealed under another SERVICE_SECRET')
+  // What `sendMail` wrote.
+  await transport.send(JSON.parse(opened) as Mail)
+}

@@ -1,0 +1,74 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+
+export type Metrics = {
+  readonly registry: Registry
+  request(facts: { surface: string; route: string; method: string; status: number; seconds: number }): void
+  event(name: string): void
+  /** A value that is read when somebody asks for the metrics. */
+  gauge(
+    name: string,
+    help: string,
+    labels: readonly string[],
+    collect: () => Promise<Reading[]> | Reading[],
+  ): void
+  count(name: CounterName): void
+}
+
+export type Reading = { readonly labels: Record<string, string>; readonly value: number }
+
+const COUNTERS = {
+  gatehouse_password_queue_full_total: 'Password hashes refused because the queue was full',
+} as const
+export type CounterName = keyof typeof COUNTERS
+
+export function createMetrics(): Metrics {
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry })
+  const requests = new Counter({
+    name: 'gatehouse_http_requests_total',
+    help: 'Requests answered, by route and status',
+    labelNames: ['surface', 'route', 'method', 'status'],
+    registers: [registry],
+  })
+  const latency = new Histogram({
+    name: 'gatehouse_http_request_duration_seconds',
+    help: 'Time from the request line to the last byte handed to the socket',
+    labelNames: ['surface', 'route', 'method'],
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+    registers: [registry],
+  })
+  const events = new Counter({
+    name: 'gatehouse_events_total',
+    help: 'Events told, by name',
+    labelNames: ['event'],
+    registers: [registry],
+  })
+  const counters = Object.fromEntries(
+    Object.entries(COUNTERS).map(([name, help]) => [
+      name,
+      new Counter({ name, help, registers: [registry] }),
+    ]),
+  ) as Record<CounterName, Counter> // the keys are COUNTERS' own
+
+  return {
+    registry,
+    request({ surface, route, method, status, seconds }) {
+      requests.inc({ surface, route, method, status: String(status) })
+      latency.observe({ surface, route, method }, seconds)
+    },
+    event: (event) => events.inc({ event }),
+    count: (name) => counters[name].inc(),
+    gauge(name, help, labels, collect) {
+      new Gauge({
+        name,
+        help,
+        labelNames: [...labels],
+        registers: [registry],
+        async collect() {
+          this.reset()
+          for (const reading of await collect()) this.set(reading.labels, reading.value)
+        },
+      })
+    },
+  }
+}

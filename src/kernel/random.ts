@@ -1,0 +1,21 @@
+import { randomBytes } from 'node:crypto'
+
+/** Bytes from a secure source. */
+export type Random = (bytes: number) => Buffer
+
+export const secureRandom: Random = (bytes) => randomBytes(bytes)
+
+/** 32 random bytes in base64url, 43 characters: session tokens and one-time tokens. */
+export function randomToken(random: Random): string {
+  return random(32).toString('base64url')
+}
+
+/** A UUID version 7 (RFC 9562 section 5.7): 48 bits of milliseconds, then 74 random bits. */
+export function uuidv7(now: Date, random: Random): string {
+  const bytes = random(16)
+  bytes.writeUIntBE(now.getTime(), 0, 6)
+  bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x70, 6)
+  bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8)
+  const hex = bytes.toString('hex')
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
+}

@@ -1,0 +1,56 @@
+/**
+ * What must never stand in a log: values under a telling key, and texts that look like a credential wherever they
+ * stand. Both, because an error message of a library knows no keys.
+ */
+const SECRET_KEY =
+  /pass(word|wd)?|secret|token|authorization|cookie|api_?key|apikey|service-key|admin-key|supabase-key|private_?key|^hash$|^code$|^otp$|^url$|connection_?string|^body$/i
+
+const SECRET_TEXT: readonly (readonly [RegExp, string])[] = [
+  [/\b([a-z][a-z0-9+.-]*:\/\/)[^/\s:@]*:[^@\s]*@/gi, '$1[redacted]@'],
+  [/\bsvc_[0-9a-f]{16}\.[A-Za-z0-9_-]{20,}/g, '[redacted]'],
+  [/\b(Bearer|Basic)\s+[A-Za-z0-9._~+/=-]{8,}/gi, '$1 [redacted]'],
+  [/([?&](?:api_key|token|code|state|apikey)=)[^&\s"]+/gi, '$1[redacted]'],
+  [/\$(argon2(?:id|i|d)|2[aby]|pbkdf2[a-z0-9-]*|scrypt)\$[^\s"']+/g, '[redacted]'],
+  [/\bwhsec_[A-Za-z0-9+/=_-]{8,}/g, '[redacted]'],
+]
+
+export function redactText(text: string): string {
+  return SECRET_TEXT.reduce((cleaned, [pattern, instead]) => cleaned.replace(pattern, instead), text)
+}
+
+/** A copy of a log record without secrets. Cycles and great depth end in `[…]`: a log line is no dump. */
+export function redact(value: unknown, depth = 0): unknown {
+  if (typeof value === 'string') return redactText(value)
+  if (typeof value !== 'object' || value === null || value instanceof Date) return value
+  if (depth > 6) return '[…]'
+  if (value instanceof Error) return redactError(value, depth)
+  if (Array.isArray(value)) return value.map((item) => redact(item, depth + 1))
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]) => [
+      key,
+      SECRET_KEY.test(key) && item !== null && item !== undefined && typeof item !== 'boolean'
+        ? redactKeyed(key, item)
+        : redact(item, depth + 1),
+    ]),
+  )
+}
+
+/** A `code` that is a failure's name (`ECONNREFUSED`, `28P01`) tells what went wrong and is no secret; six digits may be one. */
+function redactKeyed(key: string, item: unknown): unknown {
+  if (/^code$/i.test(key) && typeof item === 'string' && /[A-Za-z]/.test(item) && item.length < 64)
+    return item
+  if (/^url$/i.test(key) && typeof item === 'string') return redactText(item)
+  return '[redacted]'
+}
+
+/** Name, message, stack and code, and the cause; not what a driver hangs on it (parameters, rows, details). */
+function redactError(error: Error, depth: number): Record<string, unknown> {
+  const { code } = error as { code?: unknown } // any error may carry one
+  return {
+    type: error.name,
+    message: redactText(error.message),
+    stack: error.stack === undefined ? undefined : redactText(error.stack),
+    ...(typeof code === 'string' ? { code } : {}),
+    ...(error.cause === undefined ? {} : { cause: redact(error.cause, depth + 1) }),
+  }
+}

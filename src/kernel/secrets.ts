@@ -1,0 +1,70 @@
+import { createCipheriv, createDecipheriv, createHmac, hash, hkdfSync } from 'node:crypto'
+import { type Random, randomToken } from './random.ts'
+
+/** What a derived key is for. A key of one purpose opens nothing of another. */
+export type Purpose = 'database-role' | 'embedded-superuser' | 'mail'
+
+export type Secrets = {
+  /** A text that only this service can read again, `v1.KEYID.DATA`: AES-256-GCM under a key of its own purpose. */
+  seal(purpose: Purpose, plain: string): string
+  /** The text that was sealed, also under the previous secret; undefined when it was altered or is another's. */
+  open(purpose: Purpose, sealed: string): string | undefined
+  /** A password or tag that follows from the secret, the purpose and the name; 43 characters of base64url. */
+  derive(purpose: Purpose, name: string): string
+}
+
+/**
+ * Keys per purpose by HKDF-SHA-256 (RFC 5869). `previous` still opens what it sealed, so that a secret can be
+ * rotated without losing data.
+ */
+export function secretsFrom(secret: string, random: Random, previous?: string): Secrets {
+  const current = ringOf(secret)
+  const rings = previous === undefined ? [current] : [current, ringOf(previous)]
+  return {
+    seal(purpose, plain) {
+      const iv = random(12)
+      const cipher = createCipheriv('aes-256-gcm', current.key(purpose), iv).setAAD(Buffer.from(purpose))
+      const sealed = Buffer.concat([iv, cipher.update(plain, 'utf8'), cipher.final(), cipher.getAuthTag()])
+      return `v1.${current.id}.${sealed.toString('base64url')}`
+    },
+    open(purpose, sealed) {
+      const [version, id, data] = sealed.split('.')
+      const ring = rings.find((candidate) => candidate.id === id)
+      if (version !== 'v1' || ring === undefined || data === undefined) return undefined
+      return decrypt(ring.key(purpose), purpose, Buffer.from(data, 'base64url'))
+    },
+    derive: (purpose, name) => createHmac('sha256', current.key(purpose)).update(name).digest('base64url'),
+  }
+}
+
+type Ring = { readonly id: string; key(purpose: Purpose): Buffer }
+
+function ringOf(secret: string): Ring {
+  const keys = new Map<Purpose, Buffer>()
+  return {
+    id: hash('sha256', `gatehouse key id:${secret}`).slice(0, 8),
+    key(purpose) {
+      let key = keys.get(purpose)
+      if (key === undefined) {
+        key = Buffer.from(hkdfSync('sha256', secret, 'gatehouse', purpose, 32))
+        keys.set(purpose, key)
+      }
+      return key
+    },
+  }
+}
+
+function decrypt(key: Buffer, purpose: Purpose, data: Buffer): string | undefined {
+  if (data.length < 28) return undefined
+  const decipher = createDecipheriv('aes-256-gcm', key, data.subarray(0, 12)).setAAD(Buffer.from(purpose))
+  decipher.setAuthTag(data.subarray(-16))
+  try {
+    return Buffer.concat([decipher.update(data.subarray(12, -16)), decipher.final()]).toString('utf8')
+  } catch {
+    // The tag does not match: altered, or sealed for something else.
+    return undefined
+  }
+}
+
+/** A fresh secret, as `SERVICE_SECRET` wants it. */
+export const newSecret = (random: Random): string => randomToken(random)
