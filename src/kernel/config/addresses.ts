@@ -8,7 +8,9 @@ export const originForm: Form<string> = {
   parse: (text) => {
     const url = URL.parse(text)
     if (!url || (url.protocol !== 'https:' && url.protocol !== 'http:')) return undefined
-    return url.href === `${url.origin}/` && !/[?#]/.test(text) ? url.origin : undefined
+    // URL takes `https://*.example`, which no browser ever sends: a wildcard would look as if it worked.
+    const isHost = /^[a-z0-9.-]+$|^\[/.test(url.hostname)
+    return isHost && url.href === `${url.origin}/` && !/[?#]/.test(text) ? url.origin : undefined
   },
   write: (value) => value,
 }

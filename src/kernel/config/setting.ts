@@ -1,5 +1,4 @@
 import { type TProperties, type TSchema, Type } from 'typebox'
-import { databaseUrlForm, networkForm, originForm } from './addresses.ts'
 import {
   choiceForm,
   durationForm,
@@ -82,14 +81,6 @@ function measure(
   const more = { minimum: range.min, maximum: range.max, default: parse(value) }
   return Type.Integer({ description, form: form(range), ...more })
 }
-
-export const origin = (description: string, more: More<string> = {}) => text(description, more, originForm)
-
-export const databaseUrl = (description: string, more: More<string> = {}) =>
-  text(description, { secret: 'password', ...more }, databaseUrlForm)
-
-export const origins = (description: string) => list(description, originForm)
-export const networks = (description: string) => list(description, networkForm)
 
 /** Empty unless given. */
 export const list = (description: string, item: Form<string>) =>

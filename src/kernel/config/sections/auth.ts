@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os'
+import { originForm } from '../addresses.ts'
 import { textForm } from '../forms.ts'
-import { duration, flag, integer, origins, section, text } from '../setting.ts'
+import { duration, flag, integer, list, section, text } from '../setting.ts'
 
 const pathForm = textForm(
   'path',
@@ -57,7 +58,10 @@ const email = section('Verification of email addresses.', {
 
 export const auth = section('The authentication half.', {
   base_path: text('Where it is mounted.', { default: '/api/auth' }, pathForm),
-  trusted_origins: origins('Other origins whose pages may call it with a cookie and be redirected to.'),
+  trusted_origins: list(
+    'Other origins whose pages may call it with a cookie and be redirected to.',
+    originForm,
+  ),
   require_origin: flag('Whether a cookie request without Origin, Sec-Fetch-Site and Referer is refused.', {
     default: false,
   }),

@@ -1,16 +1,17 @@
 import { Type } from 'typebox'
-import { clientUrlForm } from '../addresses.ts'
+import { clientUrlForm, databaseUrlForm } from '../addresses.ts'
 import { textForm } from '../forms.ts'
-import { choice, databaseUrl, duration, flag, integer, named, section, text } from '../setting.ts'
+import { choice, duration, flag, integer, named, section, text } from '../setting.ts'
 
 const connections = { min: 1, max: 1000 }
 
 export const database = section('The control database: users, sessions, keys and the queue.', {
   url: Type.Optional(
-    databaseUrl('A Postgres server instead of the embedded one.', {
-      absent: 'embedded PostgreSQL in server.data_dir',
-      alias: 'DATABASE_URL',
-    }),
+    text(
+      'A Postgres server instead of the embedded one.',
+      { secret: 'password', absent: 'embedded PostgreSQL in server.data_dir', alias: 'DATABASE_URL' },
+      databaseUrlForm,
+    ),
   ),
   migrate: flag('Whether the start brings the schema up to date; else `gatehouse migrate` does.', {
     default: true,

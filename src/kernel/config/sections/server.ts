@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
-import { hostForm } from '../addresses.ts'
-import { duration, flag, integer, networks, origin, section, size, text } from '../setting.ts'
+import { hostForm, networkForm, originForm } from '../addresses.ts'
+import { duration, flag, integer, list, section, size, text } from '../setting.ts'
 
 export const server = section('Where the service listens and where it keeps its files.', {
   host: text('Address to listen on; 0.0.0.0 or :: for all of them.', { default: '127.0.0.1' }, hostForm),
@@ -10,19 +10,24 @@ export const server = section('Where the service listens and where it keeps its 
     { default: 8080 },
   ),
   public_url: Type.Optional(
-    origin('Where browsers reach the service: links in mail, cookies and origin checks are built from it.', {
-      absent: 'http://localhost:{port}',
-    }),
+    text(
+      'Where browsers reach the service: links in mail, cookies and origin checks are built from it.',
+      { absent: 'http://localhost:{port}' },
+      originForm,
+    ),
   ),
   data_dir: text('Folder of the embedded database, generated secrets, outbox and backups.', {
     default: './data',
   }),
   workers: integer('Processes that share the port.', { min: 1, max: 128 }, { default: 1 }),
-  trusted_proxies: networks('Proxies whose X-Forwarded-For is believed: addresses or CIDR blocks.'),
+  trusted_proxies: list('Proxies whose X-Forwarded-For is believed: addresses or CIDR blocks.', networkForm),
 })
 
 export const outbound = section('Requests that the service makes to addresses which a caller named.', {
-  allow_networks: networks('Private networks that may be reached all the same: addresses or CIDR blocks.'),
+  allow_networks: list(
+    'Private networks that may be reached all the same: addresses or CIDR blocks.',
+    networkForm,
+  ),
   allow_http: flag('Whether plain http is allowed.', { default: false }),
 })
 

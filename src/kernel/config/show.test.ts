@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { stringify } from 'yaml'
+import { defaultConfig, describeConfig, maskedConfig, settings } from './config.ts'
+import { outline } from './outline.ts'
+import { isSetting } from './setting.ts'
+import { complaints, load } from './trial.ts'
+
+/** Long enough to be nowhere by chance. */
+const secret = fc.stringMatching(/^[A-Za-z0-9!$*_~-]{16,40}$/)
+
+test('no secret is shown, whatever it is made of', () => {
+  fc.assert(
+    fc.property(secret, secret, (one, two) => {
+      const shown = maskedConfig(
+        load({
+          env: {
+            DATABASE_URL: `postgres://gate:${one}@db/x?password=${two}`,
+            SERVICE_CLIENTS__A__URL: `postgresql://gate:${one}@db/x?application_name=a&password=${two}`,
+            SERVICE_MAIL__SMTP_URL: `smtps://${one}:${two}@mail.example.com`,
+            SERVICE_METRICS__TOKEN: one,
+          },
+        }),
+      )
+      for (const text of [JSON.stringify(shown), stringify(shown)]) {
+        assert.ok(!text.includes(one) && !text.includes(two), text)
+        assert.ok(text.includes('postgres://gate:***@db/x'), text)
+      }
+    }),
+    { numRuns: 100 },
+  )
+})
+
+test('no complaint repeats a secret', () => {
+  fc.assert(
+    fc.property(secret, (one) => {
+      const lines = complaints({
+        yaml: `metrics: [${JSON.stringify(one)}]\nunknown: ${JSON.stringify(one)}\nclients: { a: { url: "${one}" } }\n`,
+        env: {
+          DATABASE_URL: `postgres://gate:${one}#x@db/x`,
+          SERVICE_MAIL__SMTP_URL: `http://${one}@mail`,
+          SERVICE_METRICS__TOKEN: `${one}\n`,
+          SERVICE_CLIENTS__B: one,
+        },
+      })
+      assert.ok(lines.length >= 6, lines.join('\n'))
+      assert.ok(!lines.join('\n').includes(one), lines.join('\n'))
+    }),
+    { numRuns: 100 },
+  )
+})
+
+test('whatever sounds like a secret is one', () => {
+  const open = outline(settings).filter(
+    ({ path, schema }) =>
+      isSetting(schema) && !schema.secret && /token|secret|password$|url$|_key$/.test(path.at(-1) ?? ''),
+  )
+  assert.deepEqual(
+    open.map(({ path }) => path.join('.')),
+    ['server.public_url'],
+  )
+})
+
+test('values are shown as one would write them', () => {
+  const shown = maskedConfig(
+    defaultConfig({ limits: { timeout: 90_000 }, server: { trusted_proxies: ['::1'] } }),
+  )
+  assert.partialDeepStrictEqual(shown, {
+    session: { expires_in: '7d' },
+    limits: { timeout: '90s', body: '1MiB' },
+    server: { trusted_proxies: ['::1'] },
+  })
+})
+
+test('what is shown can be loaded again', () => {
+  const config = load({ yaml: 'session: { expires_in: 36h }\nclients: { a: { url: postgres://db/a } }' })
+  assert.deepEqual(load({ yaml: stringify(maskedConfig(config)) }), config)
+})
+
+test('every setting is described, with its variable and what holds without it', () => {
+  const all = describeConfig()
+  const [expiry] = all.filter(({ setting }) => setting === 'session.expires_in')
+  assert.equal(expiry?.environment, 'SERVICE_SESSION__EXPIRES_IN')
+  assert.deepEqual([expiry?.type, expiry?.default], ['duration, 1s to 3650d', '7d'])
+  for (const { setting, type, default: value, absent, description } of all) {
+    assert.ok(description.endsWith('.'), setting)
+    assert.equal(type === undefined, value === undefined && absent === undefined, setting)
+  }
+})

@@ -1,0 +1,123 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the syntax of the file
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import Type from 'typebox'
+import Value from 'typebox/value'
+import { stringify } from 'yaml'
+import { type Config, ConfigError, settings } from './config.ts'
+import { variableOf } from './environment.ts'
+import { anyName, outline } from './outline.ts'
+import { isSetting, type Setting } from './setting.ts'
+import { load, type Trial } from './trial.ts'
+
+const word = fc.stringMatching(/^[a-z][a-z0-9]{0,8}$/)
+const port = fc.integer({ min: 1, max: 65_535 })
+const url = (scheme: string) =>
+  fc.tuple(word, word, word, port).map(([u, p, h, n]) => `${scheme}://${u}:${p}@${h}:${n}/d`)
+
+/** Right values as people write them, by the name of the form. */
+const texts: Record<string, fc.Arbitrary<string>> = {
+  text: fc.string({ minLength: 1, maxLength: 20 }).filter((text) => !/\p{Cc}/u.test(text)),
+  host: fc.constantFrom('127.0.0.1', '::', 'localhost', 'a-b.example'),
+  origin: fc
+    .tuple(fc.constantFrom('http', 'https'), word, port)
+    .map(([s, h, p]) => `${s}://${h}.example:${p}`),
+  network: fc.constantFrom('10.0.0.0/8', '192.0.2.1', 'fd00::/8', '::1'),
+  path: fc.array(word, { minLength: 1, maxLength: 3 }).map((words) => `/${words.join('/')}`),
+  mailbox: fc.constantFrom('a@b.example', 'A B <a@b.example>'),
+  'cookie name': fc.stringMatching(/^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,20}$/),
+  'client name': fc.stringMatching(/^[A-Za-z][A-Za-z0-9_-]{0,20}$/),
+  'Postgres URL': url('postgres'),
+  'SMTP URL': url('smtps'),
+  'true or false': fc.constantFrom('true', 'false', 'yes', 'off', '1'),
+}
+
+function written(setting: Setting): fc.Arbitrary<string | string[]> {
+  if (Type.IsArray(setting)) return fc.array(textOf(setting), { maxLength: 3 })
+  return textOf(setting)
+}
+
+function textOf(setting: Setting): fc.Arbitrary<string> {
+  if (Type.IsEnum(setting)) return fc.constantFrom(...setting.enum.map(String))
+  if (!Type.IsInteger(setting))
+    return texts[setting.form.name] ?? assert.fail(`no values for ${setting.form.name}`)
+  const { min, max } = bounds(setting)
+  return fc.integer({ min, max }).map((value) => String(setting.form.write(value)))
+}
+
+// The schemas of whole numbers carry their range under JSON Schema's names.
+const bounds = (schema: object) => {
+  const { minimum, maximum } = schema as { minimum: number; maximum: number }
+  return { min: minimum, max: maximum }
+}
+
+type Given = { readonly path: string; readonly value: string | string[] }
+
+/** Any choice of settings, each with a right value; clients are called one and two_b, and have a URL. */
+const given: fc.Arbitrary<Given[]> = fc.subarray(['one', 'two_b']).chain((clients) => {
+  const arbitraries = outline(settings).flatMap(({ path, schema }) => {
+    if (!isSetting(schema)) return []
+    const names = path[1] === anyName ? clients : [anyName]
+    return names.map((name) => {
+      const at = path.join('.').replace(anyName, name)
+      const one = written(schema).map((value): Given => ({ path: at, value }))
+      return at.startsWith('clients.') && at.endsWith('.url')
+        ? one
+        : fc.option(one, { nil: undefined, freq: 2 })
+    })
+  })
+  return fc.tuple(...arbitraries).map((all) => all.filter((one) => one !== undefined))
+})
+
+function asFile(given: readonly Given[]): Trial {
+  const root: Tree = {}
+  for (const { path, value } of given) {
+    const names = path.split('.')
+    const last = names.pop() ?? ''
+    let section = root
+    for (const name of names) {
+      section[name] ??= {}
+      // Only the last name of a path holds anything but a section.
+      section = section[name] as Tree
+    }
+    section[last] = Array.isArray(value) ? value.map(escaped) : escaped(value)
+  }
+  return { yaml: stringify(root, { defaultStringType: 'QUOTE_DOUBLE', lineWidth: 0 }) }
+}
+
+type Tree = { [name: string]: unknown }
+
+const escaped = (text: string) => text.replaceAll('${', '$${')
+
+function asEnvironment(given: readonly Given[]): Trial {
+  const variables = given.map(({ path, value }, i) => {
+    const text = Array.isArray(value) ? (i % 2 ? value.join(',') : JSON.stringify(value)) : value
+    return [variableOf(path), text] as const
+  })
+  return { env: Object.fromEntries(variables) }
+}
+
+/** The configuration, or which settings were refused and why. */
+function outcome(trial: Trial): Config | string[] {
+  try {
+    return load(trial)
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    return error.problems.map(({ setting, says }) => `${setting}: ${says}`).sort()
+  }
+}
+
+test('any settings mean the same through the environment as through the file', () => {
+  let whole = 0
+  const property = fc.property(given, (given) => {
+    const fromFile = outcome(asFile(given))
+    assert.deepEqual(outcome(asEnvironment(given)), fromFile)
+    if (Array.isArray(fromFile)) return
+    whole += 1
+    const { production: _, ...config } = fromFile as Config
+    assert.deepEqual([...Value.Errors(settings, config)], [])
+  })
+  fc.assert(property, { numRuns: 150 })
+  assert.ok(whole > 15, `only ${whole} choices were accepted`)
+})

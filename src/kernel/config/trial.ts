@@ -1,0 +1,41 @@
+// For the tests of this folder: a configuration file in a folder of its own, and what loading it says.
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { type Config, ConfigError, loadConfig } from './config.ts'
+import type { Environment } from './environment.ts'
+
+export type Trial = {
+  /** The content of gatehouse.yaml. */
+  readonly yaml?: string
+  /** Other files, by name. */
+  readonly files?: Readonly<Record<string, string>>
+  readonly env?: Environment
+  /** What `--config` named. */
+  readonly file?: string
+}
+
+export function load({ yaml, files = {}, env = {}, file }: Trial): Config {
+  const cwd = mkdtempSync(path.join(tmpdir(), 'gatehouse-config-'))
+  try {
+    const all = yaml === undefined ? files : { 'gatehouse.yaml': yaml, ...files }
+    for (const [name, content] of Object.entries(all)) {
+      mkdirSync(path.dirname(path.join(cwd, name)), { recursive: true })
+      writeFileSync(path.join(cwd, name), content)
+    }
+    return loadConfig({ cwd, env, file })
+  } finally {
+    rmSync(cwd, { recursive: true })
+  }
+}
+
+/** The lines that a refused start prints; none when it is not refused. */
+export function complaints(trial: Trial): string[] {
+  try {
+    load(trial)
+    return []
+  } catch (error) {
+    if (error instanceof ConfigError) return error.message.split('\n')
+    throw error
+  }
+}
