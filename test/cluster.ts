@@ -1,16 +1,16 @@
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { readdir, rm } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
-import { tmpdir } from 'node:os'
 import path from 'node:path'
 import pg from 'pg'
 import { type EmbeddedServer, startEmbedded } from '#kernel/db/embedded.ts'
 import { provision } from '#kernel/db/provision.ts'
+import { temporaryFolder, temporaryPlace } from './temporary.ts'
 
 const PREFIX = 'gatehouse-test-'
 
 /** Nothing here outlives the run, so nothing needs to reach the disk. */
-const FAST = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' }
+const FAST = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_wal_size: '256MB' }
 
 /** Module state, because node:test hands nothing from the setup to the teardown. */
 const run: { serverUrl?: string; owner?: string; server?: EmbeddedServer; folder?: string } = {}
@@ -21,7 +21,6 @@ const run: { serverUrl?: string; owner?: string; server?: EmbeddedServer; folder
  * processes find it in TEST_SERVER_URL; TEST_OWNER_URL is the role that owns the test databases.
  */
 export async function globalSetup(): Promise<void> {
-  // biome-ignore lint/style/noProcessEnv: the only way from the global setup to the test processes
   const env = process.env
   const serverUrl = env.TEST_DATABASE_URL ?? (await startServer())
   const owner = { name: `gatehouse_test_${randomBytes(4).toString('hex')}`, password: secret() }
@@ -42,8 +41,8 @@ export async function globalTeardown(): Promise<void> {
 }
 
 async function startServer(): Promise<string> {
-  await removeAbandoned()
-  run.folder = await mkdtemp(path.join(tmpdir(), `${PREFIX}${process.pid}-`))
+  await removeAbandoned(await temporaryPlace())
+  run.folder = await temporaryFolder(`${PREFIX}${process.pid}-`)
   const password = secret()
   const port = await freePort()
   // A TCP port besides the socket, because some tests reach the server by host name.
@@ -61,10 +60,10 @@ async function freePort(): Promise<number> {
   return port
 }
 
-async function removeAbandoned(): Promise<void> {
-  for (const name of await readdir(tmpdir())) {
+async function removeAbandoned(place: string): Promise<void> {
+  for (const name of await readdir(place)) {
     const pid = Number(name.startsWith(PREFIX) && name.slice(PREFIX.length).split('-')[0])
-    if (pid && !isAlive(pid)) await rm(path.join(tmpdir(), name), { recursive: true, force: true })
+    if (pid && !isAlive(pid)) await rm(path.join(place, name), { recursive: true, force: true })
   }
 }
 
