@@ -133,7 +133,8 @@ export type Relation = {
   readonly on: readonly { readonly outer: Column; readonly inner: Column }[]
 }
 
-type Planned = { readonly table: Table }
+/** The request stays beside its plan: when the structure has changed meanwhile, it is planned again. */
+type Planned<R extends DataRequest> = { readonly request: R; readonly table: Table }
 type Answer = { readonly output: readonly Output[]; readonly head: boolean; readonly stripNulls: boolean }
 type Chosen = {
   readonly where: Condition<Column> | undefined
@@ -142,7 +143,7 @@ type Chosen = {
   readonly offset: number
 }
 
-export type ReadPlan = Planned &
+export type ReadPlan = Planned<ReadRequest> &
   Answer & {
     readonly kind: 'read'
     readonly where: Condition<Column> | undefined
@@ -151,7 +152,7 @@ export type ReadPlan = Planned &
     readonly count: CountMode | undefined
   }
 
-export type CountPlan = Planned & {
+export type CountPlan = Planned<CountRequest> & {
   readonly kind: 'count'
   readonly where: Condition<Column> | undefined
   readonly mode: CountMode
@@ -159,7 +160,7 @@ export type CountPlan = Planned & {
 
 export type Assignment = { readonly column: Column; readonly value: Json }
 
-export type InsertPlan = Planned &
+export type InsertPlan = Planned<InsertRequest> &
   Answer & {
     readonly kind: 'insert'
     /** Every column that one of the rows names. */
@@ -171,7 +172,7 @@ export type InsertPlan = Planned &
     readonly defaultToNull: boolean
   }
 
-export type UpdatePlan = Planned &
+export type UpdatePlan = Planned<UpdateRequest> &
   Answer &
   Chosen & {
     readonly kind: 'update'
@@ -179,9 +180,11 @@ export type UpdatePlan = Planned &
     readonly count: CountMode | undefined
   }
 
-export type DeletePlan = Planned &
+export type DeletePlan = Planned<DeleteRequest> &
   Answer &
   Chosen & { readonly kind: 'delete'; readonly count: CountMode | undefined }
 
 export type WritePlan = InsertPlan | UpdatePlan | DeletePlan
 export type Plan = ReadPlan | CountPlan | WritePlan
+/** The plan of one kind of request. */
+export type PlanOf<R extends DataRequest> = Extract<Plan, { readonly kind: R['kind'] }>

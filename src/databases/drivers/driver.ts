@@ -1,15 +1,12 @@
 import type { Catalogue } from '#databases/catalogue.ts'
 import type {
   CountPlan,
-  CountRequest,
+  DataRequest,
   DeletePlan,
-  DeleteRequest,
   InsertPlan,
-  InsertRequest,
+  PlanOf,
   ReadPlan,
-  ReadRequest,
   UpdatePlan,
-  UpdateRequest,
 } from '#databases/plan.ts'
 
 /**
@@ -20,11 +17,7 @@ import type {
  */
 export type Driver = {
   readonly name: string
-  plan(request: ReadRequest): Promise<ReadPlan>
-  plan(request: CountRequest): Promise<CountPlan>
-  plan(request: InsertRequest): Promise<InsertPlan>
-  plan(request: UpdateRequest): Promise<UpdatePlan>
-  plan(request: DeleteRequest): Promise<DeletePlan>
+  plan<R extends DataRequest>(request: R): Promise<PlanOf<R>>
 
   select(plan: ReadPlan, on?: Held): Promise<RowsAnswer>
   count(plan: CountPlan, on?: Held): Promise<number>
@@ -39,7 +32,7 @@ export type Driver = {
   /** Somebody changed the structure: the next plan reads the catalogue again. */
   invalidate(): void
 
-  /** The server's version (`15.18`), read by a connection made for it; a Failure when there is none. */
+  /** The server's version (`15.18`) after a statement that shows it alive; a Failure when it is not. */
   probe(): Promise<string>
   stats(): DriverStats
   close(): Promise<void>

@@ -1,0 +1,54 @@
+import { fail } from '#databases/failures.ts'
+
+/** The types that a request may cast to, in the spelling of the database; nothing else of a cast reaches a statement. */
+export function castOf(name: string): string {
+  const array = name.endsWith('[]')
+  const plain = (array ? name.slice(0, -2) : name).trim().toLowerCase()
+  const type = Object.hasOwn(aliases, plain) ? aliases[plain] : types.find((known) => known === plain)
+  if (type !== undefined) return array ? `${type}[]` : type
+  throw fail('invalid_cast', {
+    message: `${name.slice(0, 100)} is not a type to cast to`,
+    details: { cast: name.slice(0, 100), allowed: types },
+  })
+}
+
+const types = [
+  'text',
+  'smallint',
+  'integer',
+  'bigint',
+  'numeric',
+  'real',
+  'double precision',
+  'boolean',
+  'date',
+  'time',
+  'timestamp',
+  'timestamptz',
+  'interval',
+  'uuid',
+  'json',
+  'jsonb',
+  'bytea',
+  'inet',
+  'cidr',
+  'macaddr',
+  'tsvector',
+] as const
+
+const aliases: Readonly<Record<string, (typeof types)[number]>> = {
+  string: 'text',
+  varchar: 'text',
+  'character varying': 'text',
+  int: 'integer',
+  int2: 'smallint',
+  int4: 'integer',
+  int8: 'bigint',
+  decimal: 'numeric',
+  float: 'double precision',
+  float4: 'real',
+  float8: 'double precision',
+  bool: 'boolean',
+  'timestamp without time zone': 'timestamp',
+  'timestamp with time zone': 'timestamptz',
+}

@@ -1,0 +1,167 @@
+import type { Catalogue, Column, Constraint, Reference, Table } from '#databases/catalogue.ts'
+
+/** Everything that plans need, in one statement with one row and one JSON value. */
+export const catalogueSql = `
+with recursive base as (
+  select oid as type, oid as root from pg_type where typtype <> 'd'
+  union all
+  select t.oid, base.root from pg_type t join base on t.typbasetype = base.type where t.typtype = 'd'
+),
+relation as (
+  select c.oid, n.nspname, c.relname, c.relkind, c.reltuples
+  from pg_class c join pg_namespace n on n.oid = c.relnamespace
+  where c.relkind in ('r', 'v', 'm', 'f', 'p') and n.nspname !~ '^pg_' and n.nspname <> 'information_schema'
+)
+select json_build_object(
+  'tables', (select coalesce(json_agg(json_build_array(oid::text, nspname, relname, relkind, reltuples)), '[]') from relation),
+  'columns', (
+    select coalesce(json_agg(json_build_array(
+      r.oid::text, a.attname, format_type(a.atttypid, a.atttypmod), format_type(a.atttypid, -1), b.typcategory, b.typname,
+      not a.attnotnull and t.typnotnull is not true, a.attgenerated <> '', a.attidentity,
+      case when a.attidentity <> '' then
+        'nextval(' || quote_literal(pg_get_serial_sequence(format('%I.%I', r.nspname, r.relname), a.attname)) || '::regclass)'
+      when a.attgenerated = '' then coalesce(pg_get_expr(d.adbin, d.adrelid), pg_get_expr(t.typdefaultbin, 0)) end
+    ) order by a.attrelid, a.attnum), '[]')
+    from relation r
+    join pg_attribute a on a.attrelid = r.oid and a.attnum > 0 and not a.attisdropped
+    join pg_type t on t.oid = a.atttypid
+    join base on base.type = t.oid
+    join pg_type b on b.oid = base.root
+    left join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
+  ),
+  'constraints', (
+    select coalesce(json_agg(json_build_array(
+      k.conrelid::text, k.conname, k.contype, pg_get_constraintdef(k.oid),
+      (select json_agg(a.attname order by n.place) from unnest(k.conkey) with ordinality n(number, place)
+        join pg_attribute a on a.attrelid = k.conrelid and a.attnum = n.number),
+      k.confrelid::text,
+      (select json_agg(a.attname order by n.place) from unnest(k.confkey) with ordinality n(number, place)
+        join pg_attribute a on a.attrelid = k.confrelid and a.attnum = n.number)
+    ) order by k.conrelid, k.conname), '[]')
+    from relation r join pg_constraint k on k.conrelid = r.oid
+    where k.contype in ('p', 'u', 'f', 'c', 'x') and k.conparentid = 0
+  )
+) as catalogue`
+
+/** What the statement gives: lists instead of objects, because a large database has tens of thousands of these. */
+export type CatalogueRow = {
+  readonly tables: readonly (readonly [
+    oid: string,
+    schema: string,
+    name: string,
+    kind: string,
+    estimate: number,
+  ])[]
+  readonly columns: readonly (readonly [
+    table: string,
+    name: string,
+    type: string,
+    cast: string,
+    category: string,
+    base: string,
+    nullable: boolean,
+    generated: boolean,
+    identity: string,
+    fallback: string | null,
+  ])[]
+  readonly constraints: readonly (readonly [
+    table: string,
+    name: string,
+    kind: string,
+    definition: string,
+    columns: readonly string[] | null,
+    target: string,
+    targetColumns: readonly string[] | null,
+  ])[]
+}
+
+export function buildCatalogue(row: CatalogueRow): Catalogue {
+  const names = new Map(row.tables.map(([oid, schema, table]) => [oid, { schema, table }]))
+  const columns = Map.groupBy(row.columns, ([table]) => table)
+  const constraints = Map.groupBy(row.constraints, ([table]) => table)
+  const tables = row.tables.map(([oid, schema, name, kind, estimate]): Table => {
+    const own = (constraints.get(oid) ?? []).map((item) => constraintOf(item, names.get(item[5])))
+    return {
+      schema,
+      name,
+      kind: kinds[kind] ?? 'table',
+      estimatedRows: Math.max(0, estimate),
+      columns: new Map((columns.get(oid) ?? []).map((item) => [item[1], columnOf(item)])),
+      primaryKey: own.find((constraint) => constraint.kind === 'primary key')?.columns ?? [],
+      constraints: own,
+    }
+  })
+  return index(tables)
+}
+
+function index(tables: readonly Table[]): Catalogue {
+  const key = (schema: string, name: string) => JSON.stringify([schema, name])
+  const byName = new Map(tables.map((table) => [key(table.schema, table.name), table]))
+  const references = tables.flatMap((from) =>
+    from.constraints.flatMap((constraint): (Reference & { to: string })[] =>
+      constraint.references
+        ? [{ from, constraint, to: key(constraint.references.schema, constraint.references.table) }]
+        : [],
+    ),
+  )
+  const byTarget = Map.groupBy(references, ({ to }) => to)
+  return {
+    tables,
+    find: (schema, name) => byName.get(key(schema, name)),
+    referencing: (table) => byTarget.get(key(table.schema, table.name)) ?? [],
+  }
+}
+
+function columnOf([
+  ,
+  name,
+  type,
+  cast,
+  category,
+  base,
+  nullable,
+  generated,
+  identity,
+  fallback,
+]: CatalogueRow['columns'][number]): Column {
+  return {
+    name,
+    type,
+    cast,
+    category,
+    base,
+    nullable,
+    fallback: fallback ?? undefined,
+    writable: !generated && identity !== 'a',
+    identity: identity === 'a' ? 'always' : identity === 'd' ? 'by default' : undefined,
+  }
+}
+
+function constraintOf(
+  [, name, kind, definition, columns, , targetColumns]: CatalogueRow['constraints'][number],
+  target: { readonly schema: string; readonly table: string } | undefined,
+): Constraint {
+  return {
+    name,
+    kind: constraintKinds[kind] ?? 'check',
+    columns: columns ?? [],
+    references: target && { ...target, columns: targetColumns ?? [] },
+    definition,
+  }
+}
+
+const kinds: Readonly<Record<string, Table['kind']>> = {
+  r: 'table',
+  v: 'view',
+  m: 'materialized view',
+  f: 'foreign table',
+  p: 'partitioned table',
+}
+
+const constraintKinds: Readonly<Record<string, Constraint['kind']>> = {
+  p: 'primary key',
+  u: 'unique',
+  f: 'foreign key',
+  c: 'check',
+  x: 'exclusion',
+}

@@ -1,0 +1,48 @@
+export type CircuitState = 'closed' | 'open' | 'half_open'
+
+/**
+ * Lets callers fail at once while a database is down. Closed → (a connection could not be made) → open, for 1 s doubling to 30 s →
+ * half-open: one caller may try, the others still fail at once → closed, or open for longer.
+ */
+export type Circuit = {
+  /** Whether a connection may be tried now; a true answer in the half-open state is the one probe. */
+  admits(): boolean
+  succeeded(): void
+  failed(): void
+  state(): CircuitState
+  /** How long until the next probe, in milliseconds. */
+  wait(): number
+}
+
+const first = 1_000
+const longest = 30_000
+
+export function circuit(now: () => number): Circuit {
+  let failures = 0
+  let until = 0
+  let probing = false
+  const state = (): CircuitState => {
+    if (failures === 0) return 'closed'
+    return probing || now() >= until ? 'half_open' : 'open'
+  }
+  return {
+    state,
+    admits() {
+      const current = state()
+      if (current !== 'half_open') return current === 'closed'
+      if (probing) return false
+      probing = true
+      return true
+    },
+    succeeded() {
+      failures = 0
+      probing = false
+    },
+    failed() {
+      probing = false
+      until = now() + Math.min(longest, first * 2 ** failures)
+      failures++
+    },
+    wait: () => Math.max(0, until - now()),
+  }
+}

@@ -1,0 +1,71 @@
+import type pg from 'pg'
+import { RowClient } from '#databases/drivers/postgres/connection.ts'
+import { failureOf } from '#databases/drivers/postgres/errors.ts'
+
+export type ConnectOptions = {
+  readonly url: string | pg.ClientConfig
+  /** Milliseconds. */
+  readonly connectTimeout: number
+  readonly statementTimeout: number
+  readonly applicationName: string
+  readonly readOnly?: boolean
+}
+
+/** A connected client with the session that rows.ts and the plans rely on. */
+export async function connect(options: ConnectOptions): Promise<RowClient> {
+  const settings = sessionSettings(options)
+  const given =
+    typeof options.url === 'string'
+      ? splitOptions(options.url)
+      : { config: options.url, extra: options.url.options }
+  const client = new RowClient({
+    ...given.config,
+    options: [given.extra, ...Object.entries(settings).map(([name, value]) => `-c ${name}=${value}`)]
+      .filter(Boolean)
+      .join(' '),
+    connectionTimeoutMillis: options.connectTimeout,
+    application_name: options.applicationName,
+    keepAlive: true,
+  })
+  try {
+    await client.connect()
+    await ensure(client, settings)
+    return client
+  } catch (error) {
+    client.destroy()
+    throw failureOf(error)
+  }
+}
+
+/** Sent in the startup message, so that they cost no round trip; they beat what the role or the database has set. */
+const sessionSettings = ({
+  statementTimeout,
+  readOnly,
+}: ConnectOptions): Readonly<Record<string, string>> => ({
+  DateStyle: 'ISO',
+  TimeZone: 'UTC',
+  IntervalStyle: 'iso_8601',
+  bytea_output: 'hex',
+  extra_float_digits: '1',
+  standard_conforming_strings: 'on',
+  statement_timeout: String(statementTimeout),
+  idle_in_transaction_session_timeout: String(statementTimeout),
+  ...(readOnly && { default_transaction_read_only: 'on' }),
+})
+
+/** A pooler in between may drop startup options. The server reports its time zone, so that is seen without asking. */
+async function ensure(client: RowClient, settings: Readonly<Record<string, string>>): Promise<void> {
+  const { TimeZone, IntervalStyle } = client.reported
+  if (TimeZone === 'UTC' && IntervalStyle === 'iso_8601') return
+  const statements = Object.entries(settings).map(([name, value]) => `set ${name} = '${value}'`)
+  await client.query(statements.join(';'))
+}
+
+/** `options` in the connection string would replace ours in pg; it is taken out and put in front of them. */
+function splitOptions(url: string): { config: pg.ClientConfig; extra: string | undefined } {
+  const match = /[?&]options=([^&]*)/.exec(url)
+  if (!match) return { config: { connectionString: url }, extra: undefined }
+  const [found, value = ''] = match
+  const rest = url.replace(found, found.startsWith('?') ? '?' : '').replace('?&', '?')
+  return { config: { connectionString: rest }, extra: decodeURIComponent(value.replaceAll('+', ' ')) }
+}

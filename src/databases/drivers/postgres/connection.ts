@@ -1,0 +1,121 @@
+import { EventEmitter } from 'node:events'
+import pg from 'pg'
+import type { RowQuery } from '#databases/drivers/postgres/query.ts'
+import { Statements } from '#databases/drivers/postgres/statements.ts'
+
+/**
+ * A pg client whose rows do not pass through pg: connecting, authentication, TLS and errors are pg's, but DataRow messages go to
+ * the active query as bytes, and the messages that only say "done" are dropped before they are parsed.
+ */
+export class RowClient extends pg.Client {
+  readonly statements = new Statements()
+  active: RowQuery | undefined
+  /** For the pool: when the current statement began or the connection became idle (performance.now()). */
+  since = 0
+  /** Settings that the server reports by itself, by name. */
+  readonly reported: Record<string, string> = {}
+
+  constructor(config: pg.ClientConfig) {
+    super(config)
+    // A lost connection is told to the query that runs; this listener keeps it from ending the process.
+    this.on('error', () => {})
+    this.on('end', () => this.active?.settle())
+    // Not in pg's types: called once with the socket, after TLS where there is TLS.
+    const connection = this.connection as unknown as Attachable
+    connection.on('parameterStatus', ({ parameterName, parameterValue }) => {
+      this.reported[parameterName] = parameterValue
+    })
+    const attach = connection.attachListeners
+    connection.attachListeners = (stream) => {
+      const rest = new EventEmitter()
+      attach.call(connection, rest)
+      stream.on(
+        'data',
+        frames(this, (bytes) => rest.emit('data', bytes)),
+      )
+    }
+  }
+
+  /** Nothing is running, no transaction is open, and the socket is alive. */
+  isClean(): boolean {
+    return this.active === undefined && this.getTransactionStatus() === 'I' && this.isAlive()
+  }
+
+  isAlive(): boolean {
+    return !this.connection.stream.destroyed && this.connection.stream.writable
+  }
+
+  /** Breaks the connection off at once; the server notices when it next writes. */
+  destroy(): void {
+    this.connection.stream.destroy()
+  }
+}
+
+type Attachable = {
+  attachListeners: (stream: EventEmitter) => void
+  on(
+    event: 'parameterStatus',
+    listener: (message: { parameterName: string; parameterValue: string }) => void,
+  ): void
+}
+
+const codes = { parsed: 0x31, bound: 0x32, closed: 0x33, row: 0x44, ready: 0x5a } as const
+
+/** Cuts the stream into messages: rows to the active query, the rest to `pass`. */
+function frames(client: RowClient, pass: (bytes: Buffer) => void): (chunk: Buffer) => void {
+  const join = joiner()
+  return (chunk) => {
+    const data = join.add(chunk)
+    if (data === undefined) return
+    let at = 0
+    let passed = 0
+    while (at + 5 <= data.length) {
+      const end = at + 1 + data.readUInt32BE(at + 1)
+      if (end > data.length) break
+      const code = data[at]
+      const query = client.active
+      if (
+        query !== undefined &&
+        (code === codes.row || code === codes.parsed || code === codes.bound || code === codes.closed)
+      ) {
+        if (passed < at) pass(data.subarray(passed, at))
+        passed = end
+        if (code === codes.row) query.row(data, at + 7, end, data.length - at)
+        else if (code === codes.parsed) query.parsed = true
+      }
+      at = end
+      if (code === codes.ready && query !== undefined) {
+        pass(data.subarray(passed, at))
+        passed = end
+        query.settle()
+      }
+    }
+    if (passed < at) pass(data.subarray(passed, at))
+    join.keep(data, at)
+  }
+}
+
+/** Puts chunks together until the message at their front is whole; a row of a hundred megabytes is joined once, not 1,500 times. */
+function joiner(): { add(chunk: Buffer): Buffer | undefined; keep(data: Buffer, from: number): void } {
+  let parts: Buffer[] = []
+  let held = 0
+  let needed = 0
+  return {
+    add(chunk) {
+      if (held === 0) return chunk
+      parts.push(chunk)
+      held += chunk.length
+      if (held < needed) return undefined
+      const joined = Buffer.concat(parts, held)
+      parts = []
+      held = 0
+      return joined
+    },
+    keep(data, from) {
+      held = data.length - from
+      if (held === 0) return
+      parts = [data.subarray(from)]
+      needed = held < 5 ? 5 : 1 + data.readUInt32BE(from + 1)
+    },
+  }
+}

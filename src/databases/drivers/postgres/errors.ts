@@ -1,0 +1,212 @@
+import type { Column, Table } from '#databases/catalogue.ts'
+import { codeOf } from '#databases/drivers/postgres/query.ts'
+import { type DatabaseFailureCode, fail } from '#databases/failures.ts'
+import type { Failure, FailureFacts } from '#kernel/errors.ts'
+
+/**
+ * The one table from SQLSTATE to a failure: a whole code, else its class (the first two characters).
+ * https://www.postgresql.org/docs/18/errcodes-appendix.html
+ */
+const states: Readonly<Record<string, DatabaseFailureCode>> = {
+  '08': 'connection_lost',
+  '0A': 'not_supported',
+  '21': 'invalid_write', // ON CONFLICT touches one row twice
+  '22': 'invalid_value',
+  '23': 'rejected_by_database',
+  '23502': 'not_null_violation',
+  '23503': 'foreign_key_violation',
+  '23505': 'unique_violation',
+  '23514': 'check_violation',
+  '23P01': 'exclusion_violation',
+  '25006': 'read_only',
+  '26': 'connection_lost', // a pooler in between forgets prepared statements, twice in a row
+  '28': 'client_refused',
+  '2BP01': 'object_in_use',
+  '3D': 'client_refused',
+  '3F': 'object_not_found',
+  '40': 'write_conflict',
+  '42': 'rejected_by_database',
+  '42501': 'permission_denied',
+  '42601': 'invalid_definition',
+  '42602': 'invalid_identifier',
+  '42611': 'invalid_definition',
+  '42622': 'invalid_identifier',
+  '42701': 'object_exists',
+  '42703': 'unknown_column',
+  '42704': 'object_not_found',
+  '42710': 'object_exists',
+  '42723': 'object_exists',
+  '42725': 'invalid_operator',
+  '42804': 'invalid_operator',
+  '42830': 'invalid_definition',
+  '42846': 'invalid_cast',
+  '42883': 'invalid_operator',
+  '42939': 'invalid_identifier',
+  '428C9': 'column_not_writable',
+  '42P01': 'table_not_found',
+  '42P06': 'object_exists',
+  '42P07': 'object_exists',
+  '42P10': 'invalid_conflict_target',
+  '42P16': 'invalid_definition',
+  '42P17': 'invalid_definition',
+  '42P18': 'invalid_value',
+  '44': 'check_violation', // WITH CHECK OPTION of a view
+  '53': 'client_unavailable',
+  '53300': 'client_busy',
+  '54': 'too_complex',
+  '55': 'write_conflict',
+  '55000': 'not_supported', // a view that takes no writes
+  '55006': 'object_in_use',
+  '57014': 'statement_timeout',
+  '57P01': 'connection_lost',
+  '57P02': 'connection_lost',
+  '57P03': 'client_unavailable',
+  '57P05': 'connection_lost',
+  P0001: 'rejected_by_database',
+}
+
+/** What the statement was about, so that its failure can name a column. */
+export type About = {
+  readonly table: Table | undefined
+  /** The column behind each parameter, by position. */
+  readonly parameters: readonly (Column | undefined)[]
+  /** Where in the text the terms of which column begin, ascending. */
+  readonly spots: readonly { readonly at: number; readonly column: Column }[]
+  /** Columns that are written, for misfits that PostgreSQL finds only on the way into the table. */
+  readonly written: readonly Column[]
+  /** Whether one of the values given for the column says this. */
+  readonly holds: (column: Column, value: string) => boolean
+}
+
+const nothing: About = { table: undefined, parameters: [], spots: [], written: [], holds: () => false }
+
+/** An error of the server, the network or the pool as a Failure without text of the statement, host or credentials. */
+export function failureOf(error: unknown, about: About = nothing): unknown {
+  const code = codeOf(error)
+  // Only an ErrorResponse has a severity; EPIPE is no SQLSTATE.
+  const state = error instanceof Error && 'severity' in error ? stateOf(code) : undefined
+  if (state === undefined) return networkFailure(error, code)
+  return serverFailure(state, error as ServerError, about) // it has an SQLSTATE, so pg made it from an ErrorResponse
+}
+
+function stateOf(code: string): DatabaseFailureCode {
+  return (Object.hasOwn(states, code) ? states[code] : states[code.slice(0, 2)]) ?? 'database_error'
+}
+
+type ServerError = Error & {
+  readonly code: string
+  readonly where?: string
+  readonly position?: string
+  readonly detail?: string
+  readonly column?: string
+  readonly constraint?: string
+  readonly dataType?: string
+}
+
+function serverFailure(code: DatabaseFailureCode, error: ServerError, about: About): Failure {
+  const column = error.column ?? columnOf(error, about)?.name
+  const constraint = about.table?.constraints.find(({ name }) => name === error.constraint)
+  const details = {
+    ...(about.table && { schema_name: about.table.schema, table_name: about.table.name }),
+    ...(column !== undefined && { column }),
+    ...(error.constraint !== undefined && { constraint: error.constraint }),
+    ...(error.constraint !== undefined && { columns: constraint?.columns ?? keyOf(error.detail) }),
+  }
+  const facts: FailureFacts = { details, cause: error, ...(told.has(code) && { hint: error.message }) }
+  return fail(code, column === undefined ? facts : { ...facts, ...messageFor(code, column) })
+}
+
+/** Where the server's own sentence helps the caller and can contain nothing but their table, their values and its rules. */
+const told: ReadonlySet<DatabaseFailureCode> = new Set([
+  'invalid_value',
+  'invalid_write',
+  'not_null_violation',
+  'check_violation',
+  'unique_violation',
+  'foreign_key_violation',
+  'exclusion_violation',
+  'rejected_by_database',
+  'invalid_operator',
+  'invalid_conflict_target',
+  'invalid_definition',
+  'column_not_writable',
+  'permission_denied',
+  'object_exists',
+  'object_in_use',
+  'object_not_found',
+  'not_supported',
+  'too_complex',
+])
+
+function messageFor(code: DatabaseFailureCode, column: string): { message?: string } {
+  if (code === 'invalid_value') return { message: `A value does not fit column ${column}` }
+  if (code === 'not_null_violation') return { message: `Column ${column} must have a value` }
+  if (code === 'check_violation')
+    return { message: `The value of column ${column} breaks a rule of the table` }
+  if (code === 'invalid_operator') return { message: `The operator does not fit column ${column}` }
+  return {}
+}
+
+/** `Key (a, b)=(1, 2) already exists.`: the names only, never the values. */
+const keyOf = (detail: string | undefined): string[] => {
+  const names = /\(([^)=]*)\)=/.exec(detail ?? '')?.[1]
+  return names === undefined ? [] : names.split(', ').map((name) => name.replaceAll('"', ''))
+}
+
+/** From the parameter that the server names in its context, the place in the text, or what is known of the types. */
+function columnOf(error: ServerError, about: About): Column | undefined {
+  const parameter = /\$(\d+)/.exec(error.where ?? '')?.[1]
+  if (parameter !== undefined) return about.parameters[Number(parameter) - 1]
+  if (error.position !== undefined) return spotAt(Number(error.position) - 1, about)
+  if (error.constraint !== undefined) return checkedBy(error, about)
+  if (error.code.startsWith('22')) return misfit(error, about)
+  return undefined
+}
+
+const spotAt = (position: number, about: About): Column | undefined =>
+  about.spots.findLast((spot) => spot.at <= position)?.column
+
+/** A check over one column is about that column; a rule of a domain about the columns of that type. */
+function checkedBy(error: ServerError, about: About): Column | undefined {
+  const columns = about.table?.constraints.find(({ name }) => name === error.constraint)?.columns ?? []
+  if (columns.length === 1) return about.table?.columns.get(columns[0] ?? '')
+  if (error.dataType === undefined) return undefined
+  return only(
+    about.written.filter((column) => column.cast.replaceAll('"', '').endsWith(error.dataType ?? '')),
+  )
+}
+
+/** `value too long for type character varying(3)`, `numeric field overflow`: the column is found by its type and its values. */
+function misfit(error: ServerError, about: About): Column | undefined {
+  const value = /"(.*)"$/s.exec(error.message)?.[1]
+  const holding = value === undefined ? [] : about.written.filter((column) => about.holds(column, value))
+  const precision = /precision (\d+), scale (-?\d+)/.exec(error.detail ?? '')
+  const type = precision ? `numeric(${precision[1]},${precision[2]})` : undefined
+  const typed = about.written.filter(
+    (column) => column.type === type || error.message.endsWith(`type ${column.type}`),
+  )
+  return only(holding) ?? only(typed) ?? only(about.written) ?? typed[0]
+}
+
+const only = <T>(items: readonly T[]): T | undefined => (items.length === 1 ? items[0] : undefined)
+
+/** Errors of sockets have codes like ECONNREFUSED; pg's own have none. What is neither is a bug and stays as it is. */
+function networkFailure(error: unknown, code: string): unknown {
+  if (!(error instanceof Error)) return error
+  if (unreachable.has(code)) return fail('client_unavailable', { cause: error })
+  if (/^E[A-Z]+$|^ERR_(SSL|TLS)/.test(code) || lost.test(error.message))
+    return fail('connection_lost', { cause: error })
+  return error
+}
+
+const unreachable = new Set([
+  'ECONNREFUSED',
+  'ENOENT',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'ETIMEDOUT',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'EACCES',
+])
+const lost = /connection (terminated|error)|not queryable|timeout expired|SSL connections?/i

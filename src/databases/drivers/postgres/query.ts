@@ -1,0 +1,183 @@
+import type pg from 'pg'
+import type { RowClient } from '#databases/drivers/postgres/connection.ts'
+import { type ColumnWriter, columnWriter, RowWriter } from '#databases/drivers/postgres/rows.ts'
+import type { Prepared } from '#databases/drivers/postgres/statements.ts'
+import { encodeRun } from '#databases/drivers/postgres/wire.ts'
+
+export type RunOptions = {
+  /** Under which name to prepare; empty: not kept. */
+  readonly name: string
+  /** Names of the members, by position; undefined: the database's own. */
+  readonly members: readonly string[] | undefined
+  readonly stripNulls: boolean
+  /** Rows above it are left out, and the writer says so. */
+  readonly limit: number
+  /** Settle `ready` when this many bytes wait, and pause until they are taken. Infinity: collect everything. */
+  readonly highWater: number
+}
+
+export type Statement = { readonly text: string; readonly values: readonly (string | null)[] }
+
+/**
+ * One statement on one connection, in pg's `Submittable` form. States: sent → collecting → (flowing ⇄ paused) → ended | failed.
+ * `ready` settles when the rows are all here or the high-water mark is reached; `ended` when the connection is free again.
+ */
+export class RowQuery {
+  readonly ready: Promise<void>
+  readonly ended: Promise<void>
+  writer: RowWriter | undefined
+  affected = 0
+  /** The server has accepted the text, so a statement of this name exists there. */
+  parsed = false
+  done = false
+  failure: Error | undefined
+  /** pg looks at these; empty, so that it keeps no book of statements itself. */
+  readonly name = ''
+  readonly text = ''
+  callback = (): void => {}
+  readonly #client: RowClient
+  readonly #statement: Statement
+  readonly #options: RunOptions
+  readonly #ready = Promise.withResolvers<void>()
+  readonly #ended = Promise.withResolvers<void>()
+  #prepared: Prepared | undefined
+  #wake: (() => void) | undefined
+
+  constructor(client: RowClient, statement: Statement, options: RunOptions) {
+    this.#client = client
+    this.#statement = statement
+    this.#options = options
+    this.ready = this.#ready.promise
+    this.ended = this.#ended.promise
+    // Whoever waits sees the failure on the promise it waits for; the other one must not count as unhandled.
+    this.ready.catch(() => {})
+    this.ended.catch(() => {})
+  }
+
+  submit(connection: pg.Connection): void {
+    const { text, values } = this.#statement
+    const { name } = this.#options
+    const { statements } = this.#client
+    const known = name === '' ? undefined : statements.find(name, text)
+    this.#client.active = this
+    this.#prepared = known ?? { text, types: undefined, writers: undefined }
+    if (known) this.parsed = true
+    else if (name !== '') statements.add(name, this.#prepared)
+    if (known?.types) this.#begin(known.types)
+    const parse = known ? undefined : text
+    connection.stream.write(
+      encodeRun({ name, parse, close: statements.takeClosing(), describe: !known?.types, values }),
+    )
+  }
+
+  handleRowDescription(message: { fields: readonly { name: string; dataTypeID: number }[] }): void {
+    const types = message.fields.map((field) => field.dataTypeID)
+    if (this.#prepared) this.#prepared.types = types
+    this.#begin(types, message.fields)
+  }
+
+  #begin(types: readonly number[], fields?: readonly { name: string }[]): void {
+    const { members } = this.#options
+    const writers =
+      reusable(this.#prepared?.writers, members) ??
+      types.map((type, index) => columnWriter(members?.[index] ?? fields?.[index]?.name ?? '', type))
+    if (this.#prepared) this.#prepared.writers = writers
+    this.writer = new RowWriter(writers, this.#options)
+  }
+
+  row(data: Buffer, from: number, end: number, ahead: number): void {
+    const { writer } = this
+    if (writer === undefined) return
+    writer.row(data, from, end, ahead)
+    if (writer.waiting < this.#options.highWater) return
+    this.#client.connection.stream.pause()
+    this.#ready.resolve()
+    this.#notify()
+  }
+
+  /** `INSERT 0 5`, `SELECT 3`: the last word is the number of rows. */
+  handleCommandComplete(message: { text: string }): void {
+    this.affected = Number(/\d+$/.exec(message.text)?.[0] ?? 0)
+  }
+
+  /** Everything is settled by `settle`, which comes right after, and also where pg does not tell the query. */
+  handleReadyForQuery(): void {}
+
+  /** An error of the server is kept until the connection is ready again; a broken connection has nothing more to say. */
+  handleError(error: Error): void {
+    this.failure ??= error
+    if (!this.#client.isAlive()) this.settle()
+  }
+
+  /** Nobody wants the rest of the rows: breaking the connection off ends the statement sooner than reading on. */
+  abandon(): void {
+    this.#client.destroy()
+  }
+
+  /** The connection is free again, or gone. */
+  settle(): void {
+    if (this.done) return
+    this.done = true
+    if (this.#client.active === this) this.#client.active = undefined
+    if (!this.failure && !this.#client.isAlive()) this.failure = new Error('Connection terminated')
+    if (this.failure) this.#fail(this.failure)
+    else {
+      this.writer?.finish()
+      this.#ready.resolve()
+      this.#ended.resolve()
+    }
+    this.#notify()
+  }
+
+  #fail(failure: Error): void {
+    const { name } = this.#options
+    // A text that the server did not accept, or does not accept any more, must be parsed again.
+    if (name !== '' && (!this.parsed || staleCodes.has(codeOf(failure)))) this.#client.statements.drop(name)
+    this.#ready.reject(failure)
+    this.#ended.reject(failure)
+  }
+
+  handleEmptyQuery(): void {}
+  handlePortalSuspended(): void {}
+  handleCopyData(): void {}
+  /** COPY is not a statement of the planned path; the server is told so rather than left waiting. */
+  handleCopyInResponse(connection: { sendCopyFail(message: string): void }): void {
+    connection.sendCopyFail('COPY is not possible here')
+  }
+
+  /** Chunks as they come; the socket flows while they are taken. Ends with the rows, throws what broke them off. */
+  async *chunks(): AsyncGenerator<Buffer, void> {
+    while (true) {
+      const taken = this.writer?.take() ?? []
+      yield* taken
+      if (taken.length > 0) continue
+      if (this.failure) throw this.failure
+      if (this.done) return
+      const next = Promise.withResolvers<void>()
+      this.#wake = next.resolve
+      this.#client.connection.stream.resume()
+      await next.promise
+    }
+  }
+
+  #notify(): void {
+    this.#wake?.()
+    this.#wake = undefined
+  }
+}
+
+/** The plan of a prepared statement no longer fits the tables · there is no such statement (a pooler in between dropped it). */
+export const staleCodes: ReadonlySet<string> = new Set(['0A000', '26000'])
+
+export const codeOf = (error: unknown): string =>
+  typeof error === 'object' && error !== null && 'code' in error && typeof error.code === 'string'
+    ? error.code
+    : ''
+
+function reusable(
+  writers: readonly ColumnWriter[] | undefined,
+  members: readonly string[] | undefined,
+): readonly ColumnWriter[] | undefined {
+  if (writers === undefined || members === undefined) return undefined
+  return writers.every((writer, index) => writer.name === members[index]) ? writers : undefined
+}

@@ -1,0 +1,99 @@
+import type { Column, Table } from '#databases/catalogue.ts'
+import type { Held } from '#databases/drivers/driver.ts'
+import { RowClient } from '#databases/drivers/postgres/connection.ts'
+import { type About, failureOf } from '#databases/drivers/postgres/errors.ts'
+import type { Pool } from '#databases/drivers/postgres/pool.ts'
+import { codeOf, RowQuery, type RunOptions, staleCodes } from '#databases/drivers/postgres/query.ts'
+import { namer } from '#databases/drivers/postgres/statements.ts'
+import type { Json } from '#databases/plan.ts'
+import type { Built } from '#databases/sql.ts'
+
+export type Job = {
+  readonly sql: Built
+  readonly table?: Table
+  readonly written?: readonly Column[]
+  readonly holds?: (column: Column, value: string) => boolean
+} & Partial<Pick<RunOptions, 'stripNulls' | 'limit' | 'highWater'>>
+
+/** A statement whose rows are there or flowing; `release` gives the connection back, at once or when they have been read. */
+export type Running = {
+  readonly query: RowQuery
+  readonly release: () => void
+  readonly explain: (error: unknown) => unknown
+}
+
+export type Runner = {
+  /** Settles when the rows are here, or flow (`highWater`). Throws a Failure. */
+  start(job: Job, on?: Held): Promise<Running>
+  /** All of it; the connection is free again. */
+  finish(job: Job, on?: Held): Promise<RowQuery>
+  /** The one value of the one row, which is JSON. */
+  value(sql: Built, table?: Table, on?: Held): Promise<unknown>
+}
+
+export function runner(pool: Pool): Runner {
+  const nameOf = namer()
+
+  async function start(job: Job, on?: Held): Promise<Running> {
+    // Held connections are made by this driver only, as RowClients.
+    const client = on instanceof RowClient ? on : await pool.acquire()
+    const release = on === undefined ? () => pool.release(client) : () => {}
+    const explain = (error: unknown) => failureOf(error, about(job))
+    try {
+      const name = nameOf(job.sql.text)
+      const query = await run(client, job, name, on === undefined)
+      return { query, release, explain }
+    } catch (error) {
+      release()
+      throw explain(error)
+    }
+  }
+
+  async function finish(job: Job, on?: Held): Promise<RowQuery> {
+    const { query, release } = await start(job, on)
+    release()
+    return query
+  }
+
+  async function value(sql: Built, table?: Table, on?: Held): Promise<unknown> {
+    const query = await finish({ sql, ...(table && { table }) }, on)
+    const [row] = JSON.parse(Buffer.concat(query.writer?.take() ?? []).toString())
+    return row === undefined ? undefined : Object.values(row)[0]
+  }
+
+  return { start, finish, value }
+}
+
+/**
+ * One run on one connection. A prepared statement that has become stale fails before it does anything, so it is run once more
+ * without a name, except in a transaction, which the failure has ended.
+ */
+async function run(client: RowClient, job: Job, name: string, again: boolean): Promise<RowQuery> {
+  const query = new RowQuery(client, job.sql, {
+    name,
+    members: job.sql.members.length > 0 ? job.sql.members : undefined,
+    stripNulls: job.stripNulls ?? false,
+    limit: job.limit ?? Number.POSITIVE_INFINITY,
+    highWater: job.highWater ?? Number.POSITIVE_INFINITY,
+  })
+  client.query(query)
+  try {
+    await query.ready
+    return query
+  } catch (error) {
+    if (name === '' || !again || !staleCodes.has(codeOf(error))) throw error
+    return run(client, job, '', false)
+  }
+}
+
+const about = ({ sql, table, written = [], holds = () => false }: Job): About => ({
+  table,
+  parameters: sql.parameters,
+  spots: sql.spots,
+  written,
+  holds,
+})
+
+/** Whether a value of a request says this text, for errors that quote a value but name no column. */
+export const says = (value: Json | undefined, text: string): boolean =>
+  (typeof value === 'object' ? JSON.stringify(value) : String(value)).includes(text)

@@ -1,0 +1,55 @@
+import type { Catalogue } from '#databases/catalogue.ts'
+
+export type Structure = {
+  current(): Promise<Catalogue>
+  /** Read anew, unless what is there was read within the last second: a name that is not found may be new. */
+  fresh(): Promise<Catalogue>
+  invalidate(): void
+}
+
+/** Served as it is up to `soft`, then still served while it is read again, and above `hard` waited for. Milliseconds. */
+const soft = 30_000
+const hard = 300_000
+const recent = 1_000
+
+/** The catalogue of one client: read when needed, by one reader at a time, never older than `hard`. */
+export function structure(read: () => Promise<Catalogue>): Structure {
+  let known: { readonly catalogue: Catalogue; readonly at: number } | undefined
+  let reading: Promise<Catalogue> | undefined
+  let generation = 0
+
+  function refresh(): Promise<Catalogue> {
+    reading ??= load(generation)
+    return reading
+  }
+
+  async function load(started: number): Promise<Catalogue> {
+    try {
+      const catalogue = await read()
+      // What was read before an invalidation may lack what caused it.
+      if (started !== generation) return await load(generation)
+      known = { catalogue, at: performance.now() }
+      return catalogue
+    } finally {
+      reading = undefined
+    }
+  }
+
+  const age = (): number => (known ? performance.now() - known.at : Number.POSITIVE_INFINITY)
+
+  return {
+    async current() {
+      if (!known || age() > hard) return refresh()
+      // Failing, it is read again by the next caller; this one has an answer.
+      if (age() > soft) refresh().catch(() => {})
+      return known.catalogue
+    },
+    async fresh() {
+      return known && age() < recent ? known.catalogue : refresh()
+    },
+    invalidate() {
+      known = undefined
+      generation++
+    },
+  }
+}

@@ -1,0 +1,94 @@
+/**
+ * One statement in the extended query protocol as one buffer: [Close] [Parse] Bind [Describe] Execute Sync.
+ * https://www.postgresql.org/docs/18/protocol-message-formats.html
+ */
+export type Run = {
+  /** Empty: the unnamed statement. */
+  readonly name: string
+  /** Absent: the connection has prepared `name` already. */
+  readonly parse: string | undefined
+  /** Statements that the connection should forget, to keep their number bounded. */
+  readonly close: readonly string[]
+  readonly describe: boolean
+  /** In the text format; null is NULL. */
+  readonly values: readonly (string | null)[]
+}
+
+export function encodeRun(run: Run): Buffer {
+  const lengths = run.values.map((value) => (value === null ? -1 : Buffer.byteLength(value)))
+  const out: Out = { buffer: Buffer.allocUnsafe(sizeOf(run, lengths)), at: 0 }
+  for (const name of run.close) writeClose(out, name)
+  if (run.parse !== undefined) writeParse(out, run.name, run.parse)
+  writeBind(out, run, lengths)
+  out.at += (run.describe ? describeTail : plainTail).copy(out.buffer, out.at)
+  return out.buffer.subarray(0, out.at)
+}
+
+type Out = { readonly buffer: Buffer; at: number }
+
+/** An upper bound: names are short and ASCII. */
+function sizeOf(run: Run, lengths: readonly number[]): number {
+  const values = lengths.reduce((sum, length) => sum + 4 + Math.max(0, length), 0)
+  const parse = run.parse === undefined ? 0 : Buffer.byteLength(run.parse)
+  return (
+    128 + 3 * run.name.length + run.close.reduce((sum, name) => sum + 8 + name.length, 0) + parse + values
+  )
+}
+
+function writeClose(out: Out, name: string): void {
+  const end = begin(out, 0x43) // C
+  byte(out, 0x53) // S: a statement
+  text(out, name)
+  end()
+}
+
+function writeParse(out: Out, name: string, sql: string): void {
+  const end = begin(out, 0x50) // P
+  text(out, name)
+  text(out, sql)
+  int16(out, 0) // the server infers the types
+  end()
+}
+
+function writeBind(out: Out, run: Run, lengths: readonly number[]): void {
+  const end = begin(out, 0x42) // B
+  byte(out, 0) // the unnamed portal
+  text(out, run.name)
+  int16(out, 0) // all parameters as text
+  int16(out, run.values.length)
+  for (let index = 0; index < run.values.length; index++) {
+    const value = run.values[index]
+    out.at = out.buffer.writeInt32BE(lengths[index] ?? -1, out.at)
+    if (typeof value === 'string') out.at += out.buffer.write(value, out.at)
+  }
+  int16(out, 0) // all results as text
+  end()
+}
+
+/** Writes the type of a message and keeps room for its length, which the returned function fills in. */
+function begin(out: Out, type: number): () => void {
+  byte(out, type)
+  const start = out.at
+  out.at += 4
+  return () => out.buffer.writeInt32BE(out.at - start, start)
+}
+
+function byte(out: Out, value: number): void {
+  out.at = out.buffer.writeUInt8(value, out.at)
+}
+
+function int16(out: Out, value: number): void {
+  out.at = out.buffer.writeUInt16BE(value, out.at)
+}
+
+/** Names and SQL never contain NUL: names are hashes, and SQL is checked where it is made (sql.ts). */
+function text(out: Out, value: string): void {
+  out.at += out.buffer.write(value, out.at)
+  byte(out, 0)
+}
+
+const describe = [0x44, 0, 0, 0, 6, 0x50, 0] // D, the unnamed portal
+const execute = [0x45, 0, 0, 0, 9, 0, 0, 0, 0, 0] // E, the unnamed portal, all rows
+const sync = [0x53, 0, 0, 0, 4] // S
+const plainTail = Buffer.from([...execute, ...sync])
+const describeTail = Buffer.from([...describe, ...execute, ...sync])

@@ -1,0 +1,116 @@
+import type { Column } from '#databases/catalogue.ts'
+import type { InsertPlan, Json, Row } from '#databases/plan.ts'
+import {
+  arrayText,
+  type Built,
+  bind,
+  type Draft,
+  draft,
+  isRecord,
+  quoteName,
+  tableText,
+  writeReturning,
+  writtenText,
+} from '#databases/sql.ts'
+import { writeText } from '#databases/values.ts'
+
+/**
+ * One statement whatever the number of rows. One row: VALUES with a parameter each. Many: one array parameter per column and
+ * `unnest`, so that the text does not vary with the number of rows and 65,535 parameters are never a limit.
+ */
+export function insertSql(plan: InsertPlan): Built {
+  const [first, ...others] = plan.rows
+  const sql = draft(`insert into ${tableText(plan.table)} as t`)
+  if (plan.columns.length === 0) writeEmpty(sql, plan)
+  else if (first !== undefined && others.length === 0) writeOne(sql, plan, first)
+  else writeMany(sql, plan)
+  writeConflict(sql, plan)
+  writeReturning(sql, plan)
+  return sql
+}
+
+/** Rows without any column: all defaults. */
+function writeEmpty(sql: Draft, plan: InsertPlan): void {
+  sql.text +=
+    plan.rows.length === 1
+      ? ' default values'
+      : ` select from generate_series(1, ${bind(sql, String(plan.rows.length))})`
+}
+
+function writeOne(sql: Draft, plan: InsertPlan, row: Row): void {
+  writeNames(sql, plan)
+  sql.text += ' values ('
+  plan.columns.forEach((column, index) => {
+    sql.text += `${index > 0 ? ', ' : ''}${writtenText(sql, column, given(row, column))}`
+  })
+  sql.text += ')'
+}
+
+function writeNames(sql: Draft, plan: InsertPlan): void {
+  sql.text += ` (${plan.columns.map((column) => quoteName(column.name)).join(', ')})`
+}
+
+function writeMany(sql: Draft, plan: InsertPlan): void {
+  const sources = plan.columns.map((column, index) => source(sql, plan, column, index))
+  writeNames(sql, plan)
+  sql.text += ` select ${sources.map((item) => item.value).join(', ')}`
+  sql.text += ` from unnest(${sources.flatMap((item) => item.arrays).join(', ')})`
+  sql.text += ` as u(${sources.flatMap((item) => item.names).join(', ')})`
+}
+
+/** Only the row's own members: a column may be called `constructor`. */
+const given = (row: Row, column: Column): Json =>
+  Object.hasOwn(row, column.name) ? (row[column.name] ?? null) : null
+
+type Source = {
+  readonly value: string
+  readonly arrays: readonly string[]
+  readonly names: readonly string[]
+}
+
+/**
+ * The values of one column. Where some rows name the column and others do not, a second array says which, and the others take
+ * the default, whose text is the database's own.
+ */
+function source(sql: Draft, plan: InsertPlan, column: Column, index: number): Source {
+  const name = `c${index}`
+  const values = plan.rows.map((row) => given(row, column))
+  const array = `${bind(sql, arrayText(values.map((value) => writeText(value, column))), column)}::${elementOf(column)}[]`
+  const value = expressionOf(column, `u.${name}`, values)
+  const ragged =
+    !plan.defaultToNull &&
+    column.fallback !== undefined &&
+    plan.rows.some((row) => !Object.hasOwn(row, column.name))
+  if (!ragged) return { value, arrays: [array], names: [name] }
+  const flags = bind(
+    sql,
+    `{${plan.rows.map((row) => (Object.hasOwn(row, column.name) ? 't' : 'f')).join(',')}}`,
+  )
+  return {
+    value: `case when u.h${index} then ${value} else ${column.fallback} end`,
+    arrays: [array, `${flags}::boolean[]`],
+    names: [name, `h${index}`],
+  }
+}
+
+/** `unnest` flattens arrays of arrays, and there are no arrays of records given as JSON: these travel as text. */
+const elementOf = (column: Column): string =>
+  column.category === 'A' || column.category === 'C' ? 'text' : column.cast
+
+function expressionOf(column: Column, name: string, values: readonly Json[]): string {
+  if (column.category === 'A') return `${name}::${column.cast}`
+  if (column.category !== 'C') return name
+  return values.some((value) => isRecord(column, value))
+    ? `jsonb_populate_record(null::${column.cast}, ${name}::jsonb)`
+    : `${name}::${column.cast}`
+}
+
+function writeConflict(sql: Draft, plan: InsertPlan): void {
+  if (plan.conflict === undefined) return
+  const { columns, set } = plan.conflict
+  sql.text += ` on conflict (${columns.map((column) => quoteName(column.name)).join(', ')}) do `
+  sql.text += set === undefined ? 'nothing' : 'update set '
+  set?.forEach(({ column, value }, index) => {
+    sql.text += `${index > 0 ? ', ' : ''}${quoteName(column.name)} = ${writtenText(sql, column, value)}`
+  })
+}

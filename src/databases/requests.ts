@@ -1,0 +1,363 @@
+import { type ColumnOptions, parseColumns } from '#databases/columns.ts'
+import { type ConditionOptions, readConditions, readWhere } from '#databases/conditions.ts'
+import { fail } from '#databases/failures.ts'
+import type {
+  ColumnTerm,
+  Condition,
+  CountMode,
+  CountRequest,
+  DeleteRequest,
+  InsertRequest,
+  Json,
+  Page,
+  ReadRequest,
+  Row,
+  Sort,
+  TableName,
+  UpdateRequest,
+} from '#databases/plan.ts'
+import { readSelect } from '#databases/select.ts'
+import { allOf } from '#databases/terms.ts'
+
+/** A body as it came: its shape may have been checked, but nothing here relies on that. */
+export type Body = Readonly<Record<string, unknown>>
+
+export type RequestOptions = {
+  readonly limits: Limits
+  /** `gateway.force_camel_case_to_snake_case`. */
+  readonly snakeCase?: boolean
+  /** The header `X-Strip-Nulls`; the body's own field beats it. */
+  readonly stripNulls?: boolean
+}
+
+/** gateway.md 18. */
+export type Limits = {
+  readonly columns: number
+  readonly conditions: number
+  readonly nesting: number
+  /** Rows of a fetch that names no limit. */
+  readonly rows: number
+  readonly maxRows: number
+}
+
+export function readFetch(body: Body, options: RequestOptions): ReadRequest {
+  const table = readTable(body)
+  return {
+    kind: 'read',
+    table,
+    columns: readOutput(body, table, options),
+    where: readFilter(body, options),
+    sort: readSort(body, options),
+    page: readPage(body, options.limits),
+    count: readCountMode(body),
+    head: flag(body, 'head', false),
+    stripNulls: flag(body, 'strip_nulls', options.stripNulls ?? false),
+  }
+}
+
+export function readCount(body: Body, options: RequestOptions): CountRequest {
+  return {
+    kind: 'count',
+    table: readTable(body),
+    where: readFilter(body, options),
+    mode: readCountMode(body) ?? 'exact',
+  }
+}
+
+export function readInsert(body: Body, options: RequestOptions): InsertRequest {
+  const table = readTable(body)
+  return {
+    kind: 'insert',
+    table,
+    rows: readRows(body.insert_body, options),
+    conflict: readConflict(body, options),
+    defaultToNull: flag(body, 'default_to_null', false),
+    columns: readOutput(body, table, options),
+    head: flag(body, 'head', false),
+    stripNulls: flag(body, 'strip_nulls', options.stripNulls ?? false),
+  }
+}
+
+export function readUpdate(body: Body, options: RequestOptions): UpdateRequest {
+  const assignments = isAssignments(body.columns)
+  const set = readSet(body, options)
+  const where = readFilter(body, options)
+  if (where === undefined) refuseUnbounded(body)
+  return {
+    kind: 'update',
+    set,
+    ...readWrite(assignments ? { ...body, columns: undefined } : body, where, options),
+  }
+}
+
+export function readDelete(body: Body, options: RequestOptions): DeleteRequest {
+  const where = readFilter(body, options)
+  // Whatever JSON can say is a Json.
+  const resource = (body.resource_id ?? undefined) as Json | undefined
+  if (where === undefined && resource === undefined) refuseUnbounded(body)
+  if (typeof resource === 'object' && !JSON.isRawJSON(resource))
+    throw fail('invalid_condition', { hint: 'resource_id is one value.', details: { field: 'resource_id' } })
+  return { kind: 'delete', resource, ...readWrite(body, where, options) }
+}
+
+function readWrite(body: Body, where: Condition<string> | undefined, options: RequestOptions) {
+  const table = readTable(body)
+  return {
+    table,
+    where,
+    sort: readSort(body, options),
+    limit: whole(body, 'limit'),
+    offset: whole(body, 'offset') ?? 0,
+    columns: readOutput(body, table, options),
+    count: readCountMode(body),
+    head: flag(body, 'head', false),
+    stripNulls: flag(body, 'strip_nulls', options.stripNulls ?? false),
+  }
+}
+
+function refuseUnbounded(body: Body): void {
+  if (body.allow_unbounded === true) return
+  throw fail('unbounded_write', {
+    hint: 'Add conditions, or allow_unbounded: true if every row is meant.',
+    details: { field: 'conditions' },
+  })
+}
+
+/** `table` | `table_name` | `view_name`, `schema.table` or with `schema_name` (gateway.md 1). */
+export function readTable(body: Body): TableName {
+  const name = oneOf(body, ['table_name', 'table', 'view_name'], 'missing_table')
+  const schema = text(body, 'schema_name')
+  if (name === undefined) throw fail('missing_table', { details: { field: 'table_name' } })
+  const path = splitPath(name)
+  const [first = '', second, ...rest] = path
+  if (rest.length > 0 || path.some((part) => part === '')) throw badName('table_name', name)
+  if (second === undefined) return { schema: schema ?? 'public', table: first }
+  if (schema !== undefined && schema !== first) throw badName('schema_name', schema)
+  return { schema: first, table: second }
+}
+
+/** `a.b`, where a part with dots stands in double quotes. */
+function splitPath(name: string): string[] {
+  return (name.match(/"(?:[^"]|"")*"|[^.]+|(?<=\.)(?=\.|$)|^(?=\.)/g) ?? ['']).map((part) =>
+    part.startsWith('"') && part.endsWith('"') && part.length > 1
+      ? part.slice(1, -1).replaceAll('""', '"')
+      : part,
+  )
+}
+
+const badName = (field: string, value: string) =>
+  fail('invalid_identifier', {
+    hint: 'Write schema.table, or table_name and schema_name.',
+    details: { field, value: value.slice(0, 200) },
+  })
+
+function readOutput(body: Body, table: TableName, options: RequestOptions): ColumnTerm[] {
+  if (body.select !== undefined && body.select !== null) {
+    if (body.columns !== undefined) throw structured('select and columns exclude each other.', 'select')
+    return readSelect(body.select, columnOptions(table, options))
+  }
+  const { columns } = body
+  if (columns === undefined || columns === null || columns === '') return [{ kind: 'all' }]
+  const list = typeof columns === 'string' ? [columns] : columns
+  if (!Array.isArray(list) || !list.every((column) => typeof column === 'string'))
+    throw fail('invalid_columns', {
+      hint: 'columns is a text or a list of texts.',
+      details: { field: 'columns' },
+    })
+  return list.length === 0 ? [{ kind: 'all' }] : parseColumns(list, columnOptions(table, options))
+}
+
+const columnOptions = (table: TableName, options: RequestOptions): ColumnOptions => ({
+  columns: options.limits.columns,
+  nesting: options.limits.nesting,
+  rename: renaming(options),
+  owner: (path) =>
+    path.at(-1) === table.table && (path.length === 1 || (path.length === 2 && path[0] === table.schema)),
+})
+
+/** `conditions`, and the structured `where` and `where_filters`: all that stand are ANDed. */
+function readFilter(body: Body, options: RequestOptions): Condition<string> | undefined {
+  const { conditions, nesting } = options.limits
+  const rename = renaming(options)
+  const plain: ConditionOptions = { conditions, nesting, rename, code: 'invalid_condition' }
+  const other: ConditionOptions = { ...plain, code: 'invalid_structured_select_request' }
+  const terms = [
+    ...readConditions(body.conditions, plain),
+    ...readWhere(body.where, other),
+    ...readConditions(body.where_filters, other),
+  ]
+  return terms.length === 0 ? undefined : allOf(terms)
+}
+
+function readSort(body: Body, options: RequestOptions): Sort<string>[] {
+  const plain = body.sort_by ?? body.sortBy ?? body.order_by
+  const given = plain ?? body.orderBy
+  if (given === undefined || given === null) return []
+  if (plain !== undefined && plain !== null && body.orderBy !== undefined)
+    throw structured('sort_by and orderBy exclude each other.', 'orderBy')
+  const bad = plain === undefined || plain === null ? 'invalid_structured_select_request' : 'invalid_sort'
+  const items = Array.isArray(given) ? given : [given]
+  if (items.length > options.limits.columns) throw fail('too_many_columns', { details: { field: 'sort_by' } })
+  // `sort_direction` stands beside a plain name in GET /data.
+  const named = (item: unknown) =>
+    typeof item === 'string' ? { field: item, direction: body.sort_direction ?? 'asc' } : item
+  return items.map((item) => readSortItem(named(item), bad, renaming(options)))
+}
+
+function readSortItem(
+  item: unknown,
+  code: 'invalid_sort' | 'invalid_structured_select_request',
+  rename: (name: string) => string,
+): Sort<string> {
+  const bad = () =>
+    fail(code, {
+      hint: 'Write { "field": name, "direction": "asc" | "desc" }.',
+      details: { field: code === 'invalid_sort' ? 'sort_by' : 'orderBy' },
+    })
+  if (typeof item !== 'object' || item === null || Array.isArray(item)) throw bad()
+  const { field, column = field, direction = 'asc', nulls } = item as Body
+  const descending = directions.get(String(direction).toLowerCase())
+  if (typeof column !== 'string' || column === '' || descending === undefined) throw bad()
+  if (field !== undefined && field !== column) throw bad()
+  if (nulls !== undefined && nulls !== 'first' && nulls !== 'last') throw bad()
+  return { column: rename(column), descending, ...(nulls && { nulls }) }
+}
+
+const directions = new Map([
+  ['asc', false],
+  ['ascending', false],
+  ['desc', true],
+  ['descending', true],
+])
+
+function readPage(body: Body, limits: Limits): Page {
+  const size = whole(body, 'page_size')
+  const current = whole(body, 'current_page')
+  const asked = whole(body, 'limit') ?? size
+  if (asked !== undefined && asked > limits.maxRows)
+    throw fail('limit_too_large', { details: { maximum: limits.maxRows, given: asked } })
+  const limit = asked ?? Math.min(limits.rows, limits.maxRows)
+  const offset =
+    whole(body, 'offset') ?? (current === undefined ? 0 : Math.max(0, current - 1) * (size ?? limit))
+  if (!Number.isSafeInteger(offset)) throw fail('invalid_limit', { details: { field: 'current_page' } })
+  return { limit, offset, open: asked === undefined }
+}
+
+function readCountMode(body: Body): CountMode | undefined {
+  const { count } = body
+  if (count === undefined || count === null || count === false) return undefined
+  if (count === true) return 'exact'
+  if (count === 'exact' || count === 'planned' || count === 'estimated') return count
+  throw fail('invalid_count', { details: { field: 'count' } })
+}
+
+function readRows(input: unknown, options: RequestOptions): Row[] {
+  const rows = Array.isArray(input) ? input : [input]
+  if (input === undefined || rows.length === 0)
+    throw fail('empty_write', { details: { field: 'insert_body' } })
+  return rows.map((row, index) => readRow(row, options, `insert_body[${index}]`))
+}
+
+function readRow(row: unknown, options: RequestOptions, field: string): Row {
+  if (typeof row !== 'object' || row === null || Array.isArray(row))
+    throw fail('invalid_write', { hint: 'A row is an object: column to value.', details: { field } })
+  // An object of JSON text: its values are Json.
+  if (!options.snakeCase) return row as Row
+  return Object.fromEntries(Object.entries(row).map(([key, value]) => [snakeCased(key), value]))
+}
+
+function readConflict(body: Body, options: RequestOptions): InsertRequest['conflict'] {
+  const given = body.on_conflict
+  if (given === undefined || given === null) {
+    if (body.update_body === undefined || body.update_body === null) return undefined
+    throw fail('invalid_conflict_target', {
+      hint: 'update_body needs on_conflict.',
+      details: { field: 'on_conflict' },
+    })
+  }
+  const columns = typeof given === 'string' ? given.split(',').map((name) => name.trim()) : given
+  if (
+    !Array.isArray(columns) ||
+    columns.length === 0 ||
+    !columns.every((name) => typeof name === 'string' && name !== '')
+  )
+    throw fail('invalid_conflict_target', { details: { field: 'on_conflict' } })
+  const update = body.update_body ?? undefined
+  return {
+    columns: columns.map(renaming(options)),
+    update: update === undefined ? undefined : filled(readRow(update, options, 'update_body'), 'update_body'),
+  }
+}
+
+/** `update_body` | `set` | `data` | `columns: [{ column, value }]`. */
+function readSet(body: Body, options: RequestOptions): Row {
+  const given = ['update_body', 'set', 'data'].filter(
+    (field) => body[field] !== undefined && body[field] !== null,
+  )
+  const [field] = given
+  const assignments = isAssignments(body.columns) ? body.columns : undefined
+  if (given.length + (assignments ? 1 : 0) > 1)
+    throw fail('invalid_write', { hint: 'Give the new values once.', details: { fields: given } })
+  if (field !== undefined) return filled(readRow(body[field], options, field), field)
+  if (assignments === undefined) throw fail('empty_write', { details: { field: 'update_body' } })
+  const rename = renaming(options)
+  return Object.fromEntries(assignments.map(({ column, value }) => [rename(column), value]))
+}
+
+type Assignments = readonly { readonly column: string; readonly value: Json }[]
+
+function isAssignments(columns: unknown): columns is Assignments {
+  return (
+    Array.isArray(columns) &&
+    columns.length > 0 &&
+    columns.every(
+      (item) =>
+        typeof item === 'object' && item !== null && typeof item.column === 'string' && 'value' in item,
+    )
+  )
+}
+
+function filled(row: Row, field: string): Row {
+  if (Object.keys(row).length === 0) throw fail('empty_write', { details: { field } })
+  return row
+}
+
+function flag(body: Body, field: string, otherwise: boolean): boolean {
+  const value = body[field]
+  return typeof value === 'boolean' ? value : otherwise
+}
+
+function text(body: Body, field: string): string | undefined {
+  const value = body[field]
+  if (value === undefined || value === null || value === '') return undefined
+  if (typeof value === 'string') return value
+  throw fail('invalid_identifier', { details: { field } })
+}
+
+/** Aliases of one field: several may stand when they say the same. */
+function oneOf(body: Body, fields: readonly string[], code: 'missing_table'): string | undefined {
+  const values = new Set(fields.map((field) => text(body, field)).filter((value) => value !== undefined))
+  if (values.size > 1)
+    throw fail(code, { message: `${fields.join(', ')} contradict each other`, details: { fields } })
+  return values.values().next().value
+}
+
+function whole(body: Body, field: string): number | undefined {
+  const value = body[field]
+  if (value === undefined || value === null) return undefined
+  const number = typeof value === 'string' && /^\d{1,16}$/.test(value) ? Number(value) : value
+  if (typeof number === 'number' && Number.isSafeInteger(number) && number >= 0) return number
+  throw fail('invalid_limit', { details: { field } })
+}
+
+const renaming = (options: RequestOptions) => (options.snakeCase ? snakeCased : (name: string) => name)
+
+/** `userId` → `user_id`, `HTTPStatus` → `http_status`. */
+export const snakeCased = (name: string): string =>
+  name
+    .replace(/([A-Z]+)([A-Z][a-z])/g, '$1_$2')
+    .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
+    .toLowerCase()
+
+const structured = (hint: string, field: string) =>
+  fail('invalid_structured_select_request', { hint, details: { field } })

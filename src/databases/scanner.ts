@@ -1,0 +1,38 @@
+/** A place in a text that is being read; the two grammars of the gateway (columns, conditions) share it. */
+export type Scanner = { readonly text: string; at: number }
+
+export const scan = (text: string): Scanner => ({ text, at: 0 })
+export const atEnd = (scanner: Scanner): boolean => scanner.at >= scanner.text.length
+export const peek = (scanner: Scanner): string => scanner.text.charAt(scanner.at)
+
+export function skipSpace(scanner: Scanner): void {
+  while (peek(scanner) === ' ' || peek(scanner) === '\t' || peek(scanner) === '\n') scanner.at++
+}
+
+export function eat(scanner: Scanner, expected: string): boolean {
+  if (!scanner.text.startsWith(expected, scanner.at)) return false
+  scanner.at += expected.length
+  return true
+}
+
+/** Text up to one of the stops or the end. */
+export function until(scanner: Scanner, stops: string): string {
+  const start = scanner.at
+  while (!atEnd(scanner) && !stops.includes(peek(scanner))) scanner.at++
+  return scanner.text.slice(start, scanner.at)
+}
+
+/** `"…"` with `\"` and `\\` as PostgREST has it; undefined when the closing quote is missing. The opening quote is eaten. */
+export function quoted(scanner: Scanner): string | undefined {
+  let text = ''
+  while (!atEnd(scanner)) {
+    text += until(scanner, '"\\')
+    if (eat(scanner, '"')) return text
+    scanner.at++
+    text += peek(scanner)
+    scanner.at++
+  }
+  return undefined
+}
+
+export const quote = (text: string): string => `"${text.replace(/["\\]/g, '\\$&')}"`

@@ -1,0 +1,300 @@
+import type { Column, Table } from '#databases/catalogue.ts'
+import { fail } from '#databases/failures.ts'
+import type {
+  Comparison,
+  Condition,
+  CountPlan,
+  DeletePlan,
+  Json,
+  Output,
+  ReadPlan,
+  Sort,
+  UpdatePlan,
+} from '#databases/plan.ts'
+import { conditionText, writeText } from '#databases/values.ts'
+
+/**
+ * Plans as statements of PostgreSQL. This is the only place where an identifier is quoted; every value is a bound parameter.
+ * The same shape of plan gives the same text, so that prepared statements are used again: lists are one array parameter, names of
+ * the answer's members are not in the text, only limits (checked whole numbers) are, because the planner needs to see them.
+ */
+export type Built = {
+  readonly text: string
+  readonly values: readonly (string | null)[]
+  /** The column behind each parameter. */
+  readonly parameters: readonly (Column | undefined)[]
+  readonly spots: readonly { readonly at: number; readonly column: Column }[]
+  /** Names of the members of the rows that come back. */
+  readonly members: readonly string[]
+}
+
+/** A statement while it is written. */
+export type Draft = {
+  text: string
+  readonly values: (string | null)[]
+  readonly parameters: (Column | undefined)[]
+  readonly spots: { at: number; column: Column }[]
+  members: readonly string[]
+  aliases: number
+}
+
+export const draft = (text: string): Draft => ({
+  text,
+  values: [],
+  parameters: [],
+  spots: [],
+  members: [],
+  aliases: 0,
+})
+
+/** A name of the catalogue or a checked alias; NUL, which would end the text of the statement early, never gets here. */
+export function quoteName(name: string): string {
+  if (name.includes('\0')) throw fail('invalid_identifier')
+  return `"${name.replaceAll('"', '""')}"`
+}
+
+export const tableText = (table: Table): string => `${quoteName(table.schema)}.${quoteName(table.name)}`
+export const columnText = (alias: string, column: Column): string => `${alias}.${quoteName(column.name)}`
+
+export function bind(sql: Draft, value: string | null, column?: Column): string {
+  sql.values.push(value)
+  sql.parameters.push(column)
+  return `$${sql.values.length}`
+}
+
+/** Rows of a plan; `extra` is one more than asked for, to see whether there are more. */
+export function selectSql(plan: ReadPlan): Built {
+  const sql = draft('select ')
+  writeOutput(sql, plan.output, plan.stripNulls)
+  sql.text += ` from ${tableText(plan.table)} as t`
+  writeWhere(sql, plan.where)
+  writeSort(sql, 't', plan.sort)
+  writeRange(sql, plan.page.open ? plan.page.limit + 1 : plan.page.limit, plan.page.offset)
+  return sql
+}
+
+export function countSql(plan: Pick<CountPlan, 'table' | 'where'>): Built {
+  const sql = draft(`select count(*) as count from ${tableText(plan.table)} as t`)
+  writeWhere(sql, plan.where)
+  return sql
+}
+
+/** The planner's estimate of the same rows. */
+export function explainSql(plan: Pick<CountPlan, 'table' | 'where'>): Built {
+  const sql = draft(`explain (format json) select 1 from ${tableText(plan.table)} as t`)
+  writeWhere(sql, plan.where)
+  return sql
+}
+
+export function updateSql(plan: UpdatePlan): Built {
+  const sql = draft(isOrdered(plan) ? 'with t as (' : '')
+  sql.text += `update ${tableText(plan.table)} as t set `
+  plan.set.forEach(({ column, value }, index) => {
+    sql.text += `${index > 0 ? ', ' : ''}${quoteName(column.name)} = `
+    sql.text += writtenText(sql, column, value)
+  })
+  return finishWrite(sql, plan)
+}
+
+export function deleteSql(plan: DeletePlan): Built {
+  const sql = draft(isOrdered(plan) ? 'with t as (' : '')
+  sql.text += `delete from ${tableText(plan.table)} as t`
+  return finishWrite(sql, plan)
+}
+
+type Chosen = UpdatePlan | DeletePlan
+
+/** The rows of the answer come in the order that was asked for: RETURNING has none, so the write becomes a CTE. */
+const isOrdered = (plan: Chosen): boolean => plan.sort.length > 0 && !plan.head
+
+function finishWrite(sql: Draft, plan: Chosen): Built {
+  if (plan.limit === undefined && plan.offset === 0) writeWhere(sql, plan.where)
+  else writeChoice(sql, plan)
+  if (!isOrdered(plan)) {
+    writeReturning(sql, plan)
+    return sql
+  }
+  sql.text += ' returning t.*) select '
+  writeOutput(sql, plan.output, plan.stripNulls)
+  sql.text += ' from t'
+  writeSort(sql, 't', plan.sort)
+  return sql
+}
+
+/**
+ * Limit and offset of a write: the rows are chosen and locked first. By primary key, because a row that another transaction has
+ * just moved is found again by its key but not by its place; without one by place.
+ */
+function writeChoice(sql: Draft, plan: Chosen): void {
+  const keys = keyOf(plan.table)
+  sql.text += ` where (${keys.map((key) => `t.${key}`).join(', ')}) in (select ${keys.map((key) => `t.${key}`).join(', ')}`
+  sql.text += ` from ${tableText(plan.table)} as t`
+  writeWhere(sql, plan.where)
+  writeSort(sql, 't', plan.sort)
+  writeRange(sql, plan.limit, plan.offset)
+  sql.text += ' for update)'
+}
+
+function keyOf(table: Table): string[] {
+  if (table.primaryKey.length > 0) return table.primaryKey.map(quoteName)
+  if (table.kind === 'table' || table.kind === 'partitioned table') return ['tableoid', 'ctid']
+  throw fail('not_supported', { hint: 'limit and offset of a write need a table, or a primary key.' })
+}
+
+export function writeReturning(
+  sql: Draft,
+  plan: { readonly output: readonly Output[]; head: boolean; stripNulls: boolean },
+): void {
+  if (plan.head) return
+  sql.text += ' returning '
+  writeOutput(sql, plan.output, plan.stripNulls)
+}
+
+function writeOutput(sql: Draft, output: readonly Output[], stripNulls: boolean): void {
+  sql.text += output.map((item) => outputText(sql, 't', item, stripNulls, false)).join(', ')
+  sql.members = output.map((item) => item.as)
+}
+
+/** `nested`: inside a relation the database writes the JSON, and instants must look as they do at the top (rows.ts). */
+function outputText(sql: Draft, alias: string, item: Output, stripNulls: boolean, nested: boolean): string {
+  if (item.kind === 'relation') return relationText(sql, alias, item, stripNulls)
+  const { column, cast } = item
+  const text = columnText(alias, column)
+  const base = cast === undefined ? column.base : cast
+  const value = cast === undefined ? text : `${text}::${cast}`
+  if (base === '_timestamptz' || base === 'timestamptz[]' || (nested && base === 'timestamptz'))
+    return `replace(to_json(${value})::text, '+00:00"', 'Z"')::json`
+  const composed =
+    cast === undefined ? column.category === 'A' || column.category === 'C' : cast.endsWith('[]')
+  return composed && !nested ? `to_json(${value})` : value
+}
+
+function relationText(
+  sql: Draft,
+  outer: string,
+  item: Extract<Output, { kind: 'relation' }>,
+  stripNulls: boolean,
+): string {
+  const alias = `t${++sql.aliases}`
+  const { table, many, on } = item.relation
+  const members = item.columns.map(
+    (inner) => `${outputText(sql, alias, inner, stripNulls, true)} as ${quoteName(inner.as)}`,
+  )
+  const joined = on
+    .map((pair) => `${columnText(alias, pair.inner)} = ${columnText(outer, pair.outer)}`)
+    .join(' and ')
+  // `r.*`, because an alias may be called r as well.
+  const rows = `select ${members.join(', ')} from ${tableText(table)} as ${alias} where ${joined}`
+  const row = stripNulls
+    ? `(select coalesce(json_object_agg(e.key, e.value), '{}') from json_each(row_to_json(r.*)) as e where e.value::text <> 'null')`
+    : 'row_to_json(r.*)'
+  if (many) return `(select coalesce(json_agg(${row}), '[]') from (${rows}) as r)`
+  return `(select ${row} from (${rows} limit 1) as r)`
+}
+
+function writeRange(sql: Draft, limit: number | undefined, offset: number): void {
+  if (limit !== undefined) sql.text += ` limit ${whole(limit)}`
+  if (offset > 0) sql.text += ` offset ${bind(sql, String(offset))}`
+}
+
+/** The one number that stands in a text: refused unless it cannot be anything else. */
+function whole(limit: number): string {
+  if (!Number.isSafeInteger(limit) || limit < 0) throw fail('invalid_limit')
+  return String(limit)
+}
+
+function writeSort(sql: Draft, alias: string, sort: readonly Sort<Column>[]): void {
+  sort.forEach(({ column, descending, nulls }, index) => {
+    sql.text += index === 0 ? ' order by ' : ', '
+    sql.spots.push({ at: sql.text.length, column })
+    sql.text += `${columnText(alias, column)}${descending ? ' desc' : ''}${nulls ? ` nulls ${nulls}` : ''}`
+  })
+}
+
+function writeWhere(sql: Draft, where: Condition<Column> | undefined): void {
+  if (where === undefined) return
+  sql.text += ' where '
+  writeCondition(sql, where)
+}
+
+function writeCondition(sql: Draft, condition: Condition<Column>): void {
+  if (condition.kind === 'compare') {
+    sql.spots.push({ at: sql.text.length, column: condition.column })
+    sql.text += comparisonText(sql, condition)
+    return
+  }
+  sql.text += condition.kind === 'not' ? 'not (' : '('
+  const terms = condition.kind === 'not' ? [condition.term] : condition.terms
+  terms.forEach((term, index) => {
+    if (index > 0) sql.text += condition.kind === 'any' ? ' or ' : ' and '
+    writeCondition(sql, term)
+  })
+  sql.text += ')'
+}
+
+const infix = {
+  eq: '=',
+  neq: '<>',
+  gt: '>',
+  gte: '>=',
+  lt: '<',
+  lte: '<=',
+  like: 'like',
+  ilike: 'ilike',
+  contains: '@>',
+  containedBy: '<@',
+  overlaps: '&&',
+} as const
+
+function comparisonText(sql: Draft, condition: Comparison<Column>): string {
+  const { column, operator, value, columnCast, valueCast } = condition
+  const left = `${columnText('t', column)}${columnCast ? `::${columnCast}` : ''}`
+  const cast = valueCast ? `::${valueCast}` : ''
+  switch (operator) {
+    case 'is':
+      return `${left} is ${String(value)}` // one of four words (conditions.ts)
+    case 'in':
+      return membershipText(sql, condition, left, cast)
+    case 'fts':
+      return `${column.base === 'tsvector' ? left : `to_tsvector(${left})`} @@ websearch_to_tsquery(${bind(sql, conditionText(value, condition), column)})`
+    case 'eq':
+    case 'neq':
+      if (value === null) return `${left} is ${operator === 'eq' ? '' : 'not '}null`
+      break
+  }
+  return `${left} ${infix[operator]} ${bind(sql, conditionText(value, condition), column)}${cast}`
+}
+
+/** One array parameter whatever the length; a null in the list is found by `is null`, as in eq. */
+function membershipText(sql: Draft, condition: Comparison<Column>, left: string, cast: string): string {
+  // The grammar gives `in` a list only (conditions.ts).
+  const items = condition.value as readonly Json[]
+  const given = items.filter((item) => item !== null).map((item) => conditionText(item, condition))
+  const text = `${left} = any(${bind(sql, arrayText(given), condition.column)}${cast && `${cast}[]`})`
+  return given.length === items.length ? text : `(${text} or ${left} is null)`
+}
+
+/** The literal of a one-dimensional array. */
+export const arrayText = (items: readonly (string | null)[]): string => {
+  let text = '{'
+  for (let index = 0; index < items.length; index++) {
+    const item = items[index]
+    text += `${index > 0 ? ',' : ''}${item === null || item === undefined ? 'NULL' : quoteItem(item)}`
+  }
+  return `${text}}`
+}
+
+const quoteItem = (item: string): string =>
+  /["\\]/.test(item) ? `"${item.replace(/["\\]/g, '\\$&')}"` : `"${item}"`
+
+/** The expression for a value on its way into a column. */
+export function writtenText(sql: Draft, column: Column, value: Json): string {
+  const parameter = bind(sql, writeText(value, column), column)
+  return isRecord(column, value)
+    ? `jsonb_populate_record(null::${column.cast}, ${parameter}::jsonb)`
+    : parameter
+}
+
+/** A composite type given as an object. */
+export const isRecord = (column: Column, value: Json): boolean =>
+  column.category === 'C' && typeof value === 'object' && value !== null

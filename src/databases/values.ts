@@ -1,0 +1,62 @@
+import type { Column } from '#databases/catalogue.ts'
+import { fail } from '#databases/failures.ts'
+import type { Comparison, Json } from '#databases/plan.ts'
+
+/**
+ * JSON values as the text that the database converts to the column's own type; what does not fit fails there, and its error is
+ * led back to the column (drivers/postgres/errors.ts).
+ */
+
+/** A value to write. JSON columns take any JSON value as it is: a text becomes a JSON text. */
+export function writeText(value: Json, column: Column): string | null {
+  if (value === null) return null
+  if (column.base === 'json' || column.base === 'jsonb') return JSON.stringify(value)
+  return valueText(value, column)
+}
+
+/** A value to compare with. For a JSON column, text is JSON text, as it is in the database. */
+export function conditionText(
+  value: Json,
+  { column, operator, columnCast, valueCast }: Comparison<Column>,
+): string | null {
+  if (value === null) return null
+  if (typeof value === 'string') return value
+  const cast = valueCast ?? columnCast
+  if (cast !== undefined)
+    return cast.endsWith('[]') && Array.isArray(value) ? arrayLiteral(value, cast.slice(0, -2)) : plain(value)
+  const list =
+    Array.isArray(value) && (operator === 'contains' || operator === 'containedBy' || operator === 'overlaps')
+  if (list && column.category === 'S') throw misfit(column, 'an array')
+  return valueText(value, column)
+}
+
+function valueText(value: Exclude<Json, null>, column: Column): string {
+  if (typeof value !== 'object' || JSON.isRawJSON(value)) return plain(value)
+  if (column.category === 'A' && Array.isArray(value)) return arrayLiteral(value, column.base.slice(1))
+  if (column.category === 'S') throw misfit(column, Array.isArray(value) ? 'an array' : 'an object')
+  return plain(value)
+}
+
+/** Numbers and raw JSON with the digits they came with; objects and lists as JSON. */
+const plain = (value: Exclude<Json, null>): string =>
+  typeof value === 'string' ? value : JSON.stringify(value)
+
+/** `[1, [2]]` → `{1,{2}}`. Elements of a JSON array are JSON. */
+function arrayLiteral(items: readonly Json[], element: string): string {
+  const parts = items.map((item) => {
+    if (item === null) return 'NULL'
+    if (element === 'json' || element === 'jsonb') return quoted(JSON.stringify(item))
+    if (Array.isArray(item)) return arrayLiteral(item, element)
+    return quoted(plain(item))
+  })
+  return `{${parts.join(',')}}`
+}
+
+const quoted = (text: string): string => `"${text.replace(/["\\]/g, '\\$&')}"`
+
+const misfit = (column: Column, what: string) =>
+  fail('invalid_value', {
+    message: `A value does not fit column ${column.name}`,
+    hint: `The column holds text, the value is ${what}.`,
+    details: { column: column.name },
+  })
