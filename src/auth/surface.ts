@@ -13,6 +13,7 @@ import { signUpRoutes } from './sign-up/routes.ts'
 export function authSurface(app: App, kernel: Kernel, book: RouteBook): void {
   dressSurface(app, kernel, book, {
     name: 'auth',
+    parse: JSON.parse,
     envelope: ({ message, code }) => ({ message, code: code.toUpperCase() }),
   })
   app.decorateRequest('caller', undefined)

@@ -1,4 +1,4 @@
-import { type Selectable, sql } from 'kysely'
+import type { Selectable } from 'kysely'
 import { type CoherentCache, coherentCache } from '#kernel/db/cache.ts'
 import type { Db } from '#kernel/db/connect.ts'
 import { statement } from '#kernel/db/keyed.ts'
@@ -114,7 +114,7 @@ export async function deleteExpiredSessions(db: Db, now: Date, batch: number): P
   const { numDeletedRows } = await db
     .deleteFrom('session')
     .where('id', 'in', (of) =>
-      of.selectFrom('session').select('id').where('expiresAt', '<=', now).limit(sql.lit(batch)),
+      of.selectFrom('session').select('id').where('expiresAt', '<=', now).limit(batch),
     )
     .executeTakeFirst()
   return Number(numDeletedRows)

@@ -1,3 +1,4 @@
+import type { Db } from '#kernel/db/connect.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { randomToken } from '#kernel/random.ts'
 import { tokenHash } from './tokens.ts'
@@ -38,4 +39,15 @@ export async function redeemTicket(
     .returning(['userId', 'expiresAt'])
     .executeTakeFirst()
   return found === undefined ? undefined : { userId: found.userId, expired: found.expiresAt <= kernel.now() }
+}
+
+/** At most `batch` tickets that ran out; returns how many. */
+export async function deleteExpiredTickets(db: Db, now: Date, batch: number): Promise<number> {
+  const { numDeletedRows } = await db
+    .deleteFrom('verification')
+    .where('valueHash', 'in', (of) =>
+      of.selectFrom('verification').select('valueHash').where('expiresAt', '<=', now).limit(batch),
+    )
+    .executeTakeFirst()
+  return Number(numDeletedRows)
 }

@@ -99,7 +99,7 @@ function defaults(socket: string): Record<string, string> {
 }
 
 /** Percent-encoded as the host, which `pg`, libpq and `new URL` all understand. */
-function urlsOf(socket: string, port: string): EmbeddedServer['url'] {
+export function urlsOf(socket: string, port: string): EmbeddedServer['url'] {
   const host = encodeURIComponent(socket) + (port === '5432' ? '' : `:${port}`)
   return (role, password, database) =>
     `postgres://${encodeURIComponent(role)}:${encodeURIComponent(password)}@${host}/${encodeURIComponent(database)}`

@@ -31,7 +31,7 @@ export async function migrate(url: string): Promise<readonly string[]> {
   try {
     await client.query('select pg_advisory_lock($1)', [LOCK])
     await prepare(client)
-    const pending = await pendingOn(client)
+    const pending = await pendingWith((text) => client.query(text))
     for (const migration of pending) await apply(client, migration)
     return pending.map(({ name }) => name)
   } finally {
@@ -39,12 +39,14 @@ export async function migrate(url: string): Promise<readonly string[]> {
   }
 }
 
+/** Runs a statement without parameters and answers its rows. */
+type Run = (text: string) => Promise<{ readonly rows: readonly unknown[] }>
+
 /** The migrations that this database lacks, without changing anything. */
-export async function pendingMigrations(db: pg.Pool): Promise<readonly string[]> {
-  const { rows } = await db.query<{ present: boolean }>(
-    `select to_regclass('service.migration') is not null as present`,
-  )
-  const missing = rows[0]?.present === true ? await pendingOn(db) : migrations()
+export async function pendingMigrations(run: Run): Promise<readonly string[]> {
+  const { rows } = await run(`select to_regclass('service.migration') is not null as present`)
+  const [{ present } = { present: false }] = rows as { present: boolean }[] // the statement's own column
+  const missing = present ? await pendingWith(run) : migrations()
   return missing.map(({ name }) => name)
 }
 
@@ -67,12 +69,12 @@ async function prepare(client: pg.Client): Promise<void> {
   `)
 }
 
-async function pendingOn(db: pg.Client | pg.Pool): Promise<readonly Migration[]> {
-  const { rows } = await db.query<{ name: string; checksum: string }>(
-    'select name, checksum from service.migration',
-  )
+async function pendingWith(run: Run): Promise<readonly Migration[]> {
+  const { rows } = await run('select name, checksum from service.migration')
   const known = migrations()
-  const applied = new Map(rows.map((row) => [row.name, row.checksum]))
+  const applied = new Map(
+    (rows as { name: string; checksum: string }[]).map(({ name, checksum }) => [name, checksum]),
+  ) // the statement's own columns
   for (const [name, checksum] of applied) {
     const mine = known.find((migration) => migration.name === name)
     if (mine === undefined) {

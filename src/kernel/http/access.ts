@@ -5,6 +5,8 @@ export type Access = {
   readonly name: string
   /** OpenAPI security requirements: any one of them suffices; none means open. */
   readonly security: readonly Readonly<Record<string, readonly string[]>>[]
+  /** The caller names a database client in a header. */
+  readonly needsClient?: boolean
   /** Throws when the caller may not. */
   authorize(request: FastifyRequest, reply: FastifyReply): Promise<void> | void
 }

@@ -3,6 +3,7 @@ import { isIPv6 } from 'node:net'
 import type pg from 'pg'
 import { RateLimiterMemory, RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible'
 import type { Config } from '../config/config.ts'
+import type { Db } from '../db/connect.ts'
 import { tooMany } from './failures.ts'
 
 /** The rules of `rate_limits.rules`. All but `default` have one bucket for all processes, in Postgres. */
@@ -76,4 +77,15 @@ function networkOf(address: string): string {
     .slice(0, 4)
     .map((group) => Number.parseInt(group, 16).toString(16))
     .join(':')
+}
+
+/** At most `batch` buckets whose window is over; returns how many. */
+export async function deleteExpiredLimits(db: Db, now: Date, batch: number): Promise<number> {
+  const { numDeletedRows } = await db
+    .deleteFrom('rateLimit')
+    .where('key', 'in', (of) =>
+      of.selectFrom('rateLimit').select('key').where('expire', '<=', String(now.getTime())).limit(batch),
+    )
+    .executeTakeFirst()
+  return Number(numDeletedRows)
 }

@@ -6,7 +6,6 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import fastify, { type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Kernel } from '../kernel.ts'
 import { uuidv7 } from '../random.ts'
-import { readJsonBodies } from './body.ts'
 import { edge } from './failures.ts'
 import type { App } from './surface.ts'
 import { HEADER } from './words.ts'
@@ -32,7 +31,6 @@ export function createServer(kernel: Kernel): App {
     clientErrorHandler: answerBrokenRequest,
   }).withTypeProvider<TypeBoxTypeProvider>()
 
-  readJsonBodies(app)
   app.addHook('onRequest', async (request, reply) => {
     reply.headers(SECURITY_HEADERS)
     reply.header(HEADER.requestId, request.id)

@@ -11,6 +11,7 @@ import type {
 } from 'fastify'
 import { Failure } from '../errors.ts'
 import type { Kernel } from '../kernel.ts'
+import { readJsonBodies } from './body.ts'
 import { edge } from './failures.ts'
 import type { RouteBook } from './routes.ts'
 import { compileValidator } from './validate.ts'
@@ -28,6 +29,8 @@ export type SurfaceOptions = {
   readonly name: 'auth' | 'gateway'
   /** The body of every answer that is a failure. */
   envelope(failure: Failure, request: FastifyRequest): object
+  /** How JSON bodies are read. */
+  readonly parse: (text: string) => unknown
 }
 
 /** Gives a part of the server its envelope, its validation and its answers to what does not exist. */
@@ -44,6 +47,7 @@ export function dressSurface(app: App, kernel: Kernel, book: RouteBook, options:
   app.addHook('onRoute', (route) => {
     route.config = { ...route.config, surface: options.name }
   })
+  readJsonBodies(app, options.parse)
   app.setValidatorCompiler(compileValidator)
   app.setErrorHandler((error, request, reply) => {
     const failure = failureOf(error)

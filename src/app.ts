@@ -1,0 +1,173 @@
+import type { AddressInfo } from 'node:net'
+import { authSurface } from '#auth/surface.ts'
+import { type Clients, openClients } from '#databases/clients.ts'
+import { auditLog } from '#gateway/management/audit.ts'
+import { gatewaySurface } from '#gateway/surface.ts'
+import { deleteExpiredSessions } from '#identity/sessions.ts'
+import { deleteExpiredTickets } from '#identity/tickets.ts'
+import { type Clock, systemClock } from '#kernel/clock.ts'
+import type { Config } from '#kernel/config/config.ts'
+import { deleteExpiredLimits } from '#kernel/http/limits.ts'
+import { describeRoutes, documentRoutes } from '#kernel/http/openapi.ts'
+import { keepRouteBook, type RouteBook } from '#kernel/http/routes.ts'
+import { createServer } from '#kernel/http/server.ts'
+import type { App } from '#kernel/http/surface.ts'
+import type { Handlers, Recurring } from '#kernel/jobs.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import type { Log } from '#kernel/log.ts'
+import { deliverMail } from '#kernel/mail/mailer.ts'
+import { mailTransport } from '#kernel/mail/transports.ts'
+import type { Random } from '#kernel/random.ts'
+import type { Secrets } from '#kernel/secrets.ts'
+import { startKernel } from '#kernel/start.ts'
+import { type Databases, loggingOwner } from './control.ts'
+
+export type ServiceOptions = {
+  readonly config: Config
+  readonly databases: Pick<Databases, 'controlUrl' | 'builtIn' | 'logging'>
+  readonly secrets: Secrets
+  readonly adminKey: string
+  readonly log: Log
+  readonly now?: Clock
+  readonly random?: Random
+  /** Prometheus text of all processes, where there are several. */
+  readonly metricsOfAll?: () => Promise<string>
+}
+
+export type Service = {
+  readonly kernel: Kernel
+  readonly app: App
+  readonly book: RouteBook
+  readonly handlers: Handlers
+  readonly recurring: readonly Recurring[]
+  /** Answers requests from here on; the port that was asked for, or the free one that was found. */
+  listen(): Promise<number>
+  /** Works the queue and the recurring table in this process. */
+  work(): Promise<void>
+  /** Finishes what is running, for as long as `limits.shutdown` allows, and lets go of everything. */
+  stop(): Promise<void>
+}
+
+/** Config → running service; the only file that knows everything. */
+export async function startService(options: ServiceOptions): Promise<Service> {
+  const { config, databases, log, adminKey } = options
+  const clients = openClients({
+    config,
+    builtIn: databases.builtIn,
+    loggingReaderUrl: databases.logging?.readerUrl,
+    log,
+  })
+  const audit = auditLog(loggingOwner(config, databases), options.now ?? systemClock)
+  const { kernel, close, setPort } = await startKernel({ ...options, controlUrl: databases.controlUrl })
+
+  let draining = false
+  const app = createServer(kernel)
+  const book = keepRouteBook(app)
+  describeRoutes(app, kernel)
+  app.register(async (auth: App) => authSurface(auth, kernel, book), { prefix: config.auth.base_path })
+  app.register(async (gateway: App) => {
+    const health = {
+      isDraining: () => draining,
+      checks: checksOf(kernel, clients),
+      metrics: options.metricsOfAll ?? (() => kernel.metrics.registry.metrics()),
+    }
+    gatewaySurface(gateway, kernel, book, { clients, audit, adminKey, health })
+    documentRoutes(gateway)
+  })
+  measure(kernel, clients)
+  await app.ready()
+
+  const transport = mailTransport(config, kernel.now, kernel.random)
+  const handlers: Handlers = { 'send-mail': ({ mail }) => deliverMail(kernel, transport, mail) }
+  const recurring = recurringTable(kernel)
+
+  return {
+    kernel,
+    app,
+    book,
+    handlers,
+    recurring,
+    async listen() {
+      await app.listen({ host: config.server.host, port: config.server.port })
+      const { port } = app.server.address() as AddressInfo // a TCP server's
+      setPort(port)
+      return port
+    },
+    work: () => kernel.jobs.start(handlers, recurring),
+    async stop() {
+      draining = true
+      await closeServer(app, config.limits.shutdown)
+      await close()
+      await Promise.all([clients.close(), audit.close()])
+    },
+  }
+}
+
+const checksOf = ({ keyed }: Kernel, clients: Clients) => [
+  {
+    name: 'control_database',
+    check: async () => {
+      await keyed.query({ name: 'ping', text: 'select 1' }, [])
+      return 'answers'
+    },
+  },
+  ...clients.names().map((name) => ({
+    name: `client:${name}`,
+    check: async () => `PostgreSQL ${await clients.find(name)?.driver.probe()}`,
+  })),
+]
+
+function measure({ metrics, jobs, heavy }: Kernel, clients: Clients): void {
+  metrics.gauge('gatehouse_jobs_waiting', 'Jobs that wait, by queue', ['queue'], async () =>
+    Object.entries(await jobs.depths()).map(([queue, value]) => ({ labels: { queue }, value })),
+  )
+  metrics.gauge('gatehouse_password_hashes_waiting', 'Password hashes in line', [], () => [
+    { labels: {}, value: heavy.depth() },
+  ])
+  metrics.gauge('gatehouse_client_connections', 'Connections to a client', ['client', 'state'], () =>
+    clients.names().flatMap((client) => {
+      const { total = 0, idle = 0, waiting = 0 } = clients.find(client)?.driver.stats() ?? {}
+      return [
+        { labels: { client, state: 'idle' }, value: idle },
+        { labels: { client, state: 'busy' }, value: total - idle },
+        { labels: { client, state: 'waiting' }, value: waiting },
+      ]
+    }),
+  )
+}
+
+/** Rows pruned by one statement, so that no statement holds many locks. */
+const BATCH = 1_000
+
+/** Everything that happens again and again. One process at a time does it. */
+function recurringTable(kernel: Kernel): readonly Recurring[] {
+  const { db, now } = kernel
+  return [
+    {
+      name: 'prune-sessions',
+      cron: '*/5 * * * *',
+      run: () => inBatches(() => deleteExpiredSessions(db, now(), BATCH)),
+    },
+    {
+      name: 'prune-tickets',
+      cron: '*/5 * * * *',
+      run: () => inBatches(() => deleteExpiredTickets(db, now(), BATCH)),
+    },
+    {
+      name: 'prune-limits',
+      cron: '*/5 * * * *',
+      run: () => inBatches(() => deleteExpiredLimits(db, now(), BATCH)),
+    },
+  ]
+}
+
+async function inBatches(prune: () => Promise<number>): Promise<void> {
+  while ((await prune()) === BATCH);
+}
+
+/** New requests are refused, running ones finish; whoever is still here after that is cut off. */
+async function closeServer(app: App, patience: number): Promise<void> {
+  const cutOff = setTimeout(() => app.server.closeAllConnections(), patience)
+  await app.close()
+  clearTimeout(cutOff)
+}

@@ -1,0 +1,115 @@
+import { Command } from 'commander'
+import pg from 'pg'
+import { openClients } from '#databases/clients.ts'
+import { pendingMigrations } from '#kernel/db/migrate.ts'
+import { secureRandom } from '#kernel/random.ts'
+import { type Databases, loggingOwner, openDatabases } from '../control.ts'
+import { type Context, contextOf } from './context.ts'
+import { terminal } from './terminal.ts'
+
+type Finding = { readonly subject: string; readonly ok: boolean; readonly says: string }
+
+export function doctorCommand(): Command {
+  return new Command('doctor')
+    .description('check configuration, database, migrations, clock, mail and clients, and say what to do')
+    .option('--json', 'as JSON')
+    .action(async ({ json }: { json?: boolean }, command: Command) => {
+      const context = contextOf(command)
+      const findings = [
+        { subject: 'configuration', ok: true, says: 'is right' },
+        ...mail(context),
+        ...(await database(context)),
+      ]
+      if (json === true) terminal.say(JSON.stringify(findings, null, 2))
+      else
+        for (const { subject, ok, says } of findings)
+          terminal.say(`${ok ? 'ok ' : 'BAD'}  ${subject}: ${says}`)
+      if (!findings.every((finding) => finding.ok)) process.exitCode = 1
+    })
+}
+
+function mail({ config }: Context): Finding[] {
+  const { transport } = config.mail
+  if (transport === 'smtp') return [{ subject: 'mail', ok: true, says: 'goes out by smtp' }]
+  const says = 'stays in the outbox (gatehouse mail list)'
+  if (!config.production) return [{ subject: 'mail', ok: true, says }]
+  return [{ subject: 'mail', ok: false, says: `${says}: set mail.transport to smtp and mail.smtp_url` }]
+}
+
+async function database(context: Context): Promise<Finding[]> {
+  try {
+    const { config } = context
+    const quiet = { ...config, database: { ...config.database, migrate: false } }
+    const databases = await openDatabases({
+      ...context,
+      config: quiet,
+      random: secureRandom,
+      report: () => {},
+      join: true,
+    })
+    try {
+      return [...(await control(databases)), ...(await clients(context, databases))]
+    } finally {
+      await databases.stop()
+    }
+  } catch (error) {
+    return [{ subject: 'database', ok: false, says: error instanceof Error ? error.message : String(error) }]
+  }
+}
+
+/** Milliseconds that this clock may differ from the database's: lives of sessions and codes are counted on both. */
+const DRIFT = 5_000
+
+async function control(databases: Databases): Promise<Finding[]> {
+  const client = new pg.Client({ connectionString: databases.controlUrl })
+  await client.connect()
+  try {
+    const pending = await pendingMigrations((text) => client.query(text))
+    const asked = Date.now()
+    const { rows } = await client.query<{ now: Date }>('select clock_timestamp() as now')
+    const drift = Math.abs((rows[0]?.now.getTime() ?? 0) - (asked + Date.now()) / 2)
+    return [
+      { subject: 'database', ok: true, says: databases.describes },
+      pending.length === 0
+        ? { subject: 'migrations', ok: true, says: 'are applied' }
+        : { subject: 'migrations', ok: false, says: `${pending.join(', ')} missing: run gatehouse migrate` },
+      drift < DRIFT
+        ? { subject: 'clock', ok: true, says: 'agrees with the database' }
+        : {
+            subject: 'clock',
+            ok: false,
+            says: `differs from the database by ${Math.round(drift / 1_000)} s: use NTP on both`,
+          },
+    ]
+  } finally {
+    await client.end()
+  }
+}
+
+async function clients({ config, log }: Context, databases: Databases): Promise<Finding[]> {
+  const { builtIn, logging, advice } = databases
+  const registry = openClients({ config, builtIn, loggingReaderUrl: logging?.readerUrl, log })
+  const reached = await Promise.all(
+    registry.names().map(async (name): Promise<Finding> => {
+      try {
+        return {
+          subject: `client ${name}`,
+          ok: true,
+          says: `PostgreSQL ${await registry.find(name)?.driver.probe()}`,
+        }
+      } catch (error) {
+        return {
+          subject: `client ${name}`,
+          ok: false,
+          says: error instanceof Error ? error.message : String(error),
+        }
+      }
+    }),
+  )
+  await registry.close()
+  if (advice !== undefined) reached.push({ subject: 'clients', ok: false, says: advice })
+  if (loggingOwner(config, databases) === undefined) {
+    reached.push({ subject: 'audit', ok: false, says: 'no logging client, so management answers 503' })
+  }
+  return reached
+}

@@ -1,0 +1,31 @@
+import { Command } from 'commander'
+import { secureRandom } from '#kernel/random.ts'
+import { startService } from '../app.ts'
+import { openDatabases } from '../control.ts'
+import { contextOf } from './context.ts'
+import { printList, terminal } from './terminal.ts'
+
+export function openapiCommand(): Command {
+  return new Command('openapi')
+    .description('print the OpenAPI document, or who may call which route')
+    .option('--access', 'the access table: method, path, who may call it')
+    .option('--json', 'the access table as JSON')
+    .action(async ({ access, json }: { access?: boolean; json?: boolean }, command: Command) => {
+      const context = contextOf(command)
+      const databases = await openDatabases({
+        ...context,
+        random: secureRandom,
+        report: () => {},
+        join: true,
+      })
+      const { adminKey } = context.installation
+      const service = await startService({ ...context, databases, adminKey })
+      try {
+        if (access !== true) return terminal.say(JSON.stringify(service.app.swagger(), null, 2))
+        printList([...service.book.entries()], ['surface', 'method', 'path', 'access'], json === true)
+      } finally {
+        await service.stop()
+        await databases.stop()
+      }
+    })
+}

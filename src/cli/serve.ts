@@ -1,0 +1,114 @@
+import cluster from 'node:cluster'
+import { Command } from 'commander'
+import spinner from 'yocto-spinner'
+import { prepareLogging } from '#gateway/management/audit.ts'
+import { secureRandom } from '#kernel/random.ts'
+import { VERSION } from '#kernel/version.ts'
+import { startService } from '../app.ts'
+import { type Databases, loggingOwner, openDatabases, READER } from '../control.ts'
+import { type Context, contextOf } from './context.ts'
+import { ensureDefaultKey } from './default-key.ts'
+import { terminal } from './terminal.ts'
+import { runWorker, startWorkers } from './workers.ts'
+
+export function serveCommand(): Command {
+  return new Command('serve').description('run the service').action(async (_options, command: Command) => {
+    const context = contextOf(command)
+    if (cluster.isPrimary) await serve(context)
+    else await runWorker(context)
+  })
+}
+
+/** What answers requests: this process, or several that share the port. */
+export type Running = { readonly port: number; stop(): Promise<void> }
+
+async function serve(context: Context): Promise<void> {
+  const began = performance.now()
+  const progress = showProgress()
+  const stopping = stopSignal()
+  const databases = await openDatabases({ ...context, random: secureRandom, report: progress.step })
+  databases.died.then(({ log }) => {
+    terminal.warn(`The embedded PostgreSQL server has ended unexpectedly.\n${log}`)
+    process.exit(1)
+  })
+  const owner = loggingOwner(context.config, databases)
+  if (owner !== undefined) await prepareLogging(owner, databases.logging === undefined ? undefined : READER)
+  const newKey = await ensureDefaultKey(context, databases)
+  progress.step('listen')
+  const { config } = context
+  const running =
+    config.server.workers === 1 ? await serveHere(context, databases) : await startWorkers(context, databases)
+  progress.end()
+  announce(context, databases, { port: running.port, newKey, seconds: (performance.now() - began) / 1_000 })
+
+  const signal = await stopping
+  context.log.info({ event: 'stopping', signal }, 'stopping')
+  await running.stop()
+  await databases.stop()
+  process.exit(0)
+}
+
+async function serveHere(context: Context, databases: Databases): Promise<Running> {
+  const service = await startService({ ...context, databases, adminKey: context.installation.adminKey })
+  await service.work()
+  const port = await service.listen()
+  return { port, stop: () => service.stop() }
+}
+
+/** Resolves at the first SIGTERM or SIGINT; the second ends the process at once. */
+function stopSignal(): Promise<string> {
+  return new Promise((resolve) => {
+    let asked = false
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+      process.on(signal, () => {
+        if (asked) process.exit(1)
+        asked = true
+        resolve(signal)
+      })
+    }
+  })
+}
+
+const STEPS: Readonly<Record<string, string>> = {
+  initdb: 'Creating the database (once) …',
+  start: 'Starting PostgreSQL …',
+  provision: 'Making databases and roles …',
+  migrate: 'Bringing the schema up to date …',
+  listen: 'Opening the port …',
+}
+
+/** A spinner on a terminal, nothing elsewhere. */
+function showProgress(): { step(name: string): void; end(): void } {
+  if (!terminal.isInteractive) return { step: () => {}, end: () => {} }
+  const spinning = spinner({ text: 'Starting …' }).start()
+  return {
+    step: (name) => {
+      spinning.text = STEPS[name] ?? name
+    },
+    end: () => void spinning.stop(),
+  }
+}
+
+type Facts = {
+  readonly port: number
+  readonly newKey: { file: string; key: string } | undefined
+  readonly seconds: number
+}
+
+/** Tells where everything is, once, when requests are answered. A key is shown on a terminal only, and in no log record. */
+function announce(context: Context, databases: Databases, { port, newKey, seconds }: Facts): void {
+  const { config, installation, log } = context
+  const url = config.server.public_url ?? `http://localhost:${port}`
+  if (databases.advice !== undefined) log.warn({ event: 'advice' }, databases.advice)
+  if ((config.log.format ?? (terminal.isInteractive ? 'pretty' : 'json')) === 'json') {
+    return log.info({ event: 'ready', url, port, seconds: Math.round(seconds * 10) / 10 }, 'ready')
+  }
+  const shown = terminal.isInteractive && newKey !== undefined ? `  (${newKey.key}, shown this once)` : ''
+  terminal.say(`Gatehouse ${VERSION} · ${databases.describes}`)
+  terminal.say(`  auth      ${url}${config.auth.base_path}`)
+  terminal.say(`  gateway   ${url}`)
+  terminal.say(`  docs      ${url}/docs`)
+  if (newKey !== undefined) terminal.say(`  client    default · key in ${newKey.file}${shown}`)
+  if (installation.adminKeyFile !== undefined) terminal.say(`  admin     key in ${installation.adminKeyFile}`)
+  terminal.say(`ready in ${seconds.toFixed(1)} s`)
+}

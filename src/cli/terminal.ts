@@ -1,0 +1,50 @@
+import { once } from 'node:events'
+
+/** The process's own ends; everything that the commands read and write goes through here. */
+export const terminal = {
+  get isInteractive(): boolean {
+    return process.stdout.isTTY === true
+  },
+  say: (line: string): void => void process.stdout.write(`${line}\n`),
+  warn: (line: string): void => void process.stderr.write(`${line}\n`),
+}
+
+/** What a command prints where a list is asked for: a table for people, or `--json`. */
+export function printList(
+  rows: readonly Record<string, unknown>[],
+  columns: readonly string[],
+  json: boolean,
+): void {
+  if (json || rows.length === 0) {
+    terminal.say(json ? JSON.stringify(rows, null, 2) : 'none')
+    return
+  }
+  const cells = rows.map((row) => columns.map((column) => textOf(row[column])))
+  const widths = columns.map((column, index) =>
+    Math.max(column.length, ...cells.map((row) => row[index]?.length ?? 0)),
+  )
+  for (const row of [columns, ...cells]) {
+    terminal.say(
+      row
+        .map((cell, index) => cell.padEnd(widths[index] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+  }
+}
+
+const textOf = (value: unknown): string =>
+  value === null || value === undefined ? '–' : value instanceof Date ? value.toISOString() : String(value)
+
+/** Says what went wrong in a sentence and ends with 1; the stack is for bugs. */
+export async function fatal(error: unknown): Promise<never> {
+  const isExpected =
+    error instanceof Error && error.constructor !== TypeError && error.constructor !== ReferenceError
+  const text = isExpected
+    ? error.message
+    : error instanceof Error
+      ? (error.stack ?? error.message)
+      : String(error)
+  if (!process.stderr.write(`${text}\n`)) await once(process.stderr, 'drain')
+  process.exit(1)
+}

@@ -1,0 +1,93 @@
+import cluster, { type Worker } from 'node:cluster'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { AggregatorRegistry, type Registry } from 'prom-client'
+import { startService } from '../app.ts'
+import type { Databases } from '../control.ts'
+import type { Context } from './context.ts'
+import type { Running } from './serve.ts'
+
+/** What the primary hands to its workers over the process channel: it holds passwords, so it is in no environment. */
+type Handed = Pick<Databases, 'controlUrl' | 'builtIn' | 'logging'>
+type ToWorker = { readonly databases: Handed } | { readonly metrics: string } | 'stop'
+type ToPrimary = 'hello' | { readonly listening: number } | 'metrics'
+
+/** Forks `server.workers` processes that share the port. One that dies is replaced. */
+export async function startWorkers({ config, log }: Context, databases: Databases): Promise<Running> {
+  const { controlUrl, builtIn, logging } = databases
+  const aggregator = new AggregatorRegistry()
+  let stopping = false
+
+  const start = (): Promise<number> =>
+    new Promise((resolve, reject) => {
+      const worker = cluster.fork()
+      worker.on('message', async (message: ToPrimary) => {
+        if (message === 'hello') tell(worker, { databases: { controlUrl, builtIn, logging } })
+        else if (message === 'metrics') tell(worker, { metrics: await aggregator.clusterMetrics() })
+        else if (typeof message === 'object' && 'listening' in message) resolve(message.listening)
+      })
+      worker.once('exit', (code, signal) => {
+        reject(new Error(`A worker ended before it could serve (${signal ?? `code ${code}`}).`))
+        if (!stopping) {
+          log.error({ event: 'worker_lost', code, signal }, 'a worker ended and is replaced')
+          sleep(1_000).then(() => (stopping ? undefined : start().catch(() => {})))
+        }
+      })
+    })
+
+  const ports = await Promise.all(Array.from({ length: config.server.workers }, start))
+  return {
+    port: ports[0] ?? config.server.port,
+    async stop() {
+      stopping = true
+      const workers = Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined)
+      await Promise.all(workers.map(stopWorker))
+    },
+  }
+}
+
+const tell = (worker: Worker, message: ToWorker): void => void worker.send(message)
+
+function stopWorker(worker: Worker): Promise<void> {
+  return new Promise((resolve) => {
+    worker.once('exit', () => resolve())
+    tell(worker, 'stop')
+  })
+}
+
+/** The other side: a process that serves until the primary says stop, or is gone. */
+export async function runWorker(context: Context): Promise<void> {
+  const send = (message: ToPrimary): void => void process.send?.(message)
+  // Ctrl-C at a terminal reaches every process; the primary decides what happens.
+  process.on('SIGINT', () => {})
+  process.on('disconnect', () => process.exit(1))
+  const waiting: ((text: string) => void)[] = []
+  const metricsOfAll = () =>
+    new Promise<string>((resolve) => {
+      waiting.push(resolve)
+      send('metrics')
+    })
+
+  const databases = await new Promise<Handed>((resolve) => {
+    process.on('message', (message: ToWorker) => {
+      if (typeof message === 'object' && 'databases' in message) resolve(message.databases)
+      if (typeof message === 'object' && 'metrics' in message)
+        for (const answer of waiting.splice(0)) answer(message.metrics)
+    })
+    send('hello')
+  })
+  const service = await startService({
+    ...context,
+    databases,
+    adminKey: context.installation.adminKey,
+    metricsOfAll,
+  })
+  const registry: Registry = service.kernel.metrics.registry
+  AggregatorRegistry.setRegistries([registry])
+  process.on('message', async (message: ToWorker) => {
+    if (message !== 'stop') return
+    await service.stop()
+    process.exit(0)
+  })
+  await service.work()
+  send({ listening: await service.listen() })
+}

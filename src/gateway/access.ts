@@ -1,0 +1,206 @@
+import { hash, timingSafeEqual } from 'node:crypto'
+import type { FastifyRequest } from 'fastify'
+import type { Client, Clients } from '#databases/clients.ts'
+import { type CoherentCache, coherentCache } from '#kernel/db/cache.ts'
+import type { Access } from '#kernel/http/access.ts'
+import { HEADER } from '#kernel/http/words.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { fail } from './errors.ts'
+import { type FIXED_RIGHTS, grantsFixed, grantsTable, nameOfRight, type TableRight } from './keys/rights.ts'
+import { isSecretOf, NOBODY, parseKey } from './keys/secret.ts'
+import { type ApiKey, findKey } from './keys/store.ts'
+
+/** What a request may do: all (the admin key), what its key's rights say, or what needs no key. */
+export type Grant =
+  | { readonly kind: 'admin' }
+  | { readonly kind: 'key'; readonly key: ApiKey }
+  | { readonly kind: 'none' }
+
+/** Who is calling the gateway, and on which client. */
+export type GatewayCaller = { readonly client: Client; readonly grant: Grant; readonly requestId: string }
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    gateway: GatewayCaller | undefined
+  }
+}
+
+export type GatewayAccess = {
+  /** The static admin key. */
+  readonly admin: Access
+  /** A key where the client wants one; which table rights it needs is known with the plan (`requireTables`). */
+  readonly data: Access
+  /** The admin key, or the token that `metrics.token` names. */
+  readonly metrics: Access
+  /** A client-bound key with this right; the admin key alone does not do. */
+  management(right: keyof typeof FIXED_RIGHTS): Access
+}
+
+const KEY_SECURITY = [{ apiKey: [] }, { apiKeyBearer: [] }]
+
+export function gatewayAccess(kernel: Kernel, clients: Clients, adminKey: string): GatewayAccess {
+  const keys: CoherentCache<ApiKey> = coherentCache({
+    coherence: kernel.coherence,
+    max: 10_000,
+    load: (publicId) => findKey(kernel.db, 'publicId', publicId),
+    tags: ({ publicId }) => [`api_key:${publicId}`],
+  })
+  const grantOf = async (request: FastifyRequest): Promise<Grant> => {
+    const presented = presentedKey(request, adminKey)
+    if (presented === undefined) return { kind: 'none' }
+    if (isSame(presented, adminKey)) return { kind: 'admin' }
+    return { kind: 'key', key: await provenKey(kernel, keys, presented) }
+  }
+
+  const admin: Access = {
+    name: 'admin key',
+    security: [{ adminKey: [] }, ...KEY_SECURITY],
+    async authorize(request) {
+      const special = request.headers[HEADER.adminKey]
+      if (typeof special === 'string' && isSame(special, adminKey)) return
+      const grant = await grantOf(request)
+      if (grant.kind === 'key') throw fail('insufficient_rights', { hint: 'This needs the static admin key' })
+      if (grant.kind === 'none') throw fail(special === undefined ? 'api_key_required' : 'invalid_api_key')
+    },
+  }
+  return {
+    admin,
+    metrics: {
+      ...admin,
+      name: 'admin key or metrics token',
+      authorize(request, reply) {
+        const { token } = kernel.config.metrics
+        const isScraper =
+          token !== undefined && isSame(request.headers.authorization ?? '', `Bearer ${token}`)
+        return isScraper ? undefined : admin.authorize(request, reply)
+      },
+    },
+    data: {
+      name: 'key with the right of each table',
+      security: KEY_SECURITY,
+      needsClient: true,
+      async authorize(request) {
+        const grant = await grantOf(request)
+        const client = knownClient(request, clients)
+        const needsKey =
+          (client?.enforceApiKeys ?? kernel.config.gateway.enforce_api_keys) || client?.isLogging === true
+        if (grant.kind === 'none' && needsKey) throw fail('api_key_required')
+        request.gateway = boundCaller(request, client, clients, grant)
+      },
+    },
+    management: (right) => ({
+      name: `client-bound key with ${right}`,
+      security: KEY_SECURITY,
+      needsClient: true,
+      async authorize(request) {
+        const grant = await grantOf(request)
+        if (grant.kind !== 'key')
+          throw fail('api_key_required', {
+            hint: 'Management needs a client-bound key; the admin key is none',
+          })
+        request.gateway = boundCaller(request, knownClient(request, clients), clients, grant)
+        if (!grantsFixed(grant.key.rights, right, grant.key.clientName !== null)) throw lacking([right])
+      },
+    }),
+  }
+}
+
+/** The caller of a route whose access lets nobody in without a client. */
+export function gatewayCaller(request: FastifyRequest): GatewayCaller {
+  if (request.gateway === undefined)
+    throw new Error(`${request.routeOptions.url} has no client: its access is wrong`)
+  return request.gateway
+}
+
+/** Every table that a request touches needs its own right, whatever path leads there. */
+export function requireTables({ grant, client }: GatewayCaller, touched: readonly TableRight[]): void {
+  if (client.isLogging && touched.some(({ action }) => action !== 'read')) throw fail('read_only')
+  if (grant.kind !== 'key') return
+  const { rights } = grant.key
+  const lacks = touched.filter((right) => !grantsTable(rights, right))
+  if (lacks.length > 0) throw lacking([...new Set(lacks.map(nameOfRight))])
+}
+
+const lacking = (rights: readonly string[]) =>
+  fail('insufficient_rights', {
+    hint: `The key needs ${rights.join(', ')}`,
+    details: { required_right: rights[0], required_rights: rights },
+  })
+
+function knownClient(request: FastifyRequest, clients: Clients): Client | undefined {
+  const name = request.headers[HEADER.client]
+  return typeof name === 'string' ? clients.find(name) : undefined
+}
+
+/** The rest of the order of checks: header, existence, binding. */
+function boundCaller(
+  request: FastifyRequest,
+  client: Client | undefined,
+  clients: Clients,
+  grant: Grant,
+): GatewayCaller {
+  const name = request.headers[HEADER.client]
+  if (clients.names().length === 0)
+    throw fail('no_client', { hint: 'Add an entry under clients in gatehouse.yaml' })
+  if (name === undefined || name === '') {
+    throw fail('missing_client_header', { details: { missing_header: 'X-Service-Client' } })
+  }
+  if (client === undefined) throw fail('unknown_client', { hint: 'GET /clients lists the registered ones' })
+  if (grant.kind === 'key' && !isFor(grant.key, client)) throw fail('api_key_client_mismatch')
+  return { client, grant, requestId: request.id }
+}
+
+/** A key without a client opens any; but the logging client only a key that names it. */
+const isFor = ({ clientName }: ApiKey, client: Client): boolean =>
+  clientName === null ? !client.isLogging : clientName === client.name
+
+/**
+ * The one key of a request (gateway.md 3). A Bearer token counts when it is one of ours, or when nothing else stands for
+ * a key: beside another key it may be a session's.
+ */
+function presentedKey(request: FastifyRequest, adminKey: string): string | undefined {
+  const { headers } = request
+  const { api_key: inQuery } = request.query as { api_key?: unknown } // any query
+  const plain = [headers[HEADER.serviceKey], headers.apikey, headers['x-api-key'], inQuery]
+    .flat()
+    .filter((key): key is string => typeof key === 'string' && key !== '')
+  const [, bearer] = /^bearer +(\S+) *$/i.exec(headers.authorization ?? '') ?? []
+  const bearerCounts =
+    bearer !== undefined && (plain.length === 0 || bearer.startsWith('svc_') || isSame(bearer, adminKey))
+  const all = new Set(bearerCounts ? [...plain, bearer] : plain)
+  if (all.size > 1) throw fail('ambiguous_api_key')
+  const [only] = all
+  return only
+}
+
+async function provenKey(kernel: Kernel, keys: CoherentCache<ApiKey>, presented: string): Promise<ApiKey> {
+  const text = parseKey(presented)
+  const found = text === undefined ? undefined : await lookUp(keys, text.publicId)
+  const isCurrent = isSecretOf(found ?? NOBODY, text?.secret ?? '')
+  if (found === undefined || !(isCurrent || isPrevious(found, text?.secret ?? '', kernel.now()))) {
+    throw fail('invalid_api_key')
+  }
+  if (!found.isActive) throw fail('inactive_api_key')
+  if (found.expiresAt !== null && found.expiresAt <= kernel.now()) throw fail('expired_api_key')
+  return found
+}
+
+async function lookUp(keys: CoherentCache<ApiKey>, publicId: string): Promise<ApiKey | undefined> {
+  try {
+    return keys.peek(publicId) ?? (await keys.get(publicId))
+  } catch (cause) {
+    // Whatever the reason: without the store nobody is let in.
+    throw fail('api_key_validation_unavailable', { cause, headers: { 'retry-after': '1' } })
+  }
+}
+
+/** The secret before a rotation, while its grace lasts. */
+function isPrevious(key: ApiKey, secret: string, now: Date): boolean {
+  const { previousSalt: salt, previousSecretHash: secretHash, previousExpiresAt } = key
+  if (salt === null || secretHash === null || previousExpiresAt === null) return false
+  return previousExpiresAt > now && isSecretOf({ salt, secretHash }, secret)
+}
+
+/** In constant time, whatever the lengths. */
+const isSame = (left: string, right: string): boolean =>
+  timingSafeEqual(hash('sha256', left, 'buffer'), hash('sha256', right, 'buffer'))

@@ -1,0 +1,109 @@
+import { Type } from 'typebox'
+import { open } from '#kernel/http/access.ts'
+import type { RouteBook } from '#kernel/http/routes.ts'
+import type { App } from '#kernel/http/surface.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { VERSION } from '#kernel/version.ts'
+import type { GatewayAccess } from '../access.ts'
+import { type Component, components, readiness } from './health.ts'
+
+const ComponentState = Type.Object({
+  name: Type.String(),
+  status: Type.String(),
+  message: Type.Optional(Type.String()),
+})
+const Alive = Type.Object({ status: Type.Literal('ok') })
+
+export type HealthParts = {
+  readonly isDraining: () => boolean
+  readonly checks: readonly Component[]
+  /** Prometheus text of every process of this service. */
+  readonly metrics: () => Promise<string>
+}
+
+export function healthRoutes(
+  app: App,
+  kernel: Kernel,
+  access: GatewayAccess,
+  book: RouteBook,
+  parts: HealthParts,
+): void {
+  const config = { access: open }
+  app.route({
+    method: 'GET',
+    url: '/',
+    config,
+    schema: {
+      summary: 'What this is, and what it serves',
+      response: {
+        200: Type.Object({ name: Type.String(), version: Type.String(), routes: Type.Array(Type.String()) }),
+      },
+    },
+    handler: async () => ({
+      name: 'Gatehouse',
+      version: VERSION,
+      routes: book.entries().map(({ method, path }) => `${method} ${path}`),
+    }),
+  })
+  app.route({
+    method: 'GET',
+    url: '/ping',
+    config,
+    schema: { summary: 'Answers pong' },
+    handler: async (_request, reply) => reply.type('text/plain; charset=utf-8').send('pong'),
+  })
+  app.route({
+    method: 'GET',
+    url: '/health/live',
+    config,
+    schema: { summary: 'The process answers', response: { 200: Alive } },
+    handler: async () => ({ status: 'ok' as const }),
+  })
+  app.route({
+    method: 'GET',
+    url: '/health/ready',
+    config,
+    schema: {
+      summary: 'May requests be sent here? 503 with what is wrong',
+      response: {
+        '2xx': Type.Object({ status: Type.String(), problems: Type.Array(Type.String()) }),
+        503: Type.Object({ status: Type.String(), problems: Type.Array(Type.String()) }),
+      },
+    },
+    handler: async (_request, reply) => {
+      const problems = await readiness(kernel, parts)
+      return reply
+        .code(problems.length === 0 ? 200 : 503)
+        .send({ status: problems.length === 0 ? 'ready' : 'unavailable', problems: [...problems] })
+    },
+  })
+  app.route({
+    method: 'GET',
+    url: '/health',
+    config,
+    schema: {
+      summary: 'Version and the state of every part',
+      response: {
+        200: Type.Object({
+          status: Type.String(),
+          version: Type.String(),
+          components: Type.Array(ComponentState),
+        }),
+      },
+    },
+    handler: async () => {
+      const states = await components(parts.checks)
+      const status = states.every((state) => state.status === 'online') ? 'ok' : 'degraded'
+      return { status, version: VERSION, components: [...states] }
+    },
+  })
+  if (!kernel.config.metrics.enabled) return
+  app.route({
+    method: 'GET',
+    url: '/metrics',
+    config: { access: access.metrics },
+    schema: { summary: 'Prometheus metrics' },
+    handler: async (_request, reply) =>
+      reply.type('text/plain; version=0.0.4; charset=utf-8').send(await parts.metrics()),
+  })
+}

@@ -1,0 +1,113 @@
+import type { Kernel } from '#kernel/kernel.ts'
+import { uuidv7 } from '#kernel/random.ts'
+import { fail } from '../errors.ts'
+import { isRight } from './rights.ts'
+import { newSecret } from './secret.ts'
+import { type ApiKey, deleteKey, findKey, insertKey, updateKey } from './store.ts'
+
+export type NewKey = {
+  readonly name: string
+  readonly description?: string | null
+  readonly client_name?: string | null
+  readonly rights: readonly string[]
+  readonly client_overrides?: readonly string[]
+  readonly expires_at?: string | null
+}
+
+/** A key and, this once, its text. */
+export type IssuedKey = { readonly api_key: string; readonly record: ApiKey }
+
+export async function createKey(
+  kernel: Pick<Kernel, 'db' | 'random' | 'now'>,
+  asked: NewKey,
+): Promise<IssuedKey> {
+  const clientName = asked.client_name ?? null
+  checkRights(asked.rights, clientName)
+  const { secret, ...sealed } = newSecret(kernel.random)
+  const publicId = kernel.random(8).toString('hex')
+  const now = kernel.now()
+  const record = await insertKey(kernel.db, {
+    id: uuidv7(now, kernel.random),
+    publicId,
+    name: asked.name,
+    description: asked.description ?? null,
+    clientName,
+    rights: [...asked.rights],
+    clientOverrides: [...(asked.client_overrides ?? ['*'])],
+    ...sealed,
+    expiresAt: dateOf(asked.expires_at),
+    createdAt: now,
+    updatedAt: now,
+  })
+  return { api_key: `svc_${publicId}.${secret}`, record }
+}
+
+export type KeyChange = Partial<NewKey> & { readonly is_active?: boolean }
+
+/** When this answers, no process uses the key as it was before. */
+export async function changeKey(kernel: Kernel, id: string, change: KeyChange): Promise<ApiKey> {
+  const before = await existing(kernel, id)
+  const clientName = change.client_name === undefined ? before.clientName : change.client_name
+  checkRights(change.rights ?? before.rights, clientName)
+  const record = await updateKey(kernel.db, id, {
+    ...(change.name === undefined ? {} : { name: change.name }),
+    ...(change.description === undefined ? {} : { description: change.description }),
+    ...(change.rights === undefined ? {} : { rights: [...change.rights] }),
+    ...(change.client_overrides === undefined ? {} : { clientOverrides: [...change.client_overrides] }),
+    ...(change.is_active === undefined ? {} : { isActive: change.is_active }),
+    ...(change.expires_at === undefined ? {} : { expiresAt: dateOf(change.expires_at) }),
+    clientName,
+    updatedAt: kernel.now(),
+  })
+  if (record === undefined) throw fail('api_key_not_found')
+  await kernel.coherence.settle()
+  return record
+}
+
+/** A new secret for the same key. The old one works for `grace` seconds more. */
+export async function rotateKey(kernel: Kernel, id: string, grace: number): Promise<IssuedKey> {
+  const before = await existing(kernel, id)
+  const { secret, ...sealed } = newSecret(kernel.random)
+  const now = kernel.now()
+  const record = await updateKey(kernel.db, id, {
+    ...sealed,
+    previousSalt: grace > 0 ? before.salt : null,
+    previousSecretHash: grace > 0 ? before.secretHash : null,
+    previousExpiresAt: grace > 0 ? new Date(now.getTime() + grace * 1_000) : null,
+    updatedAt: now,
+  })
+  if (record === undefined) throw fail('api_key_not_found')
+  await kernel.coherence.settle()
+  return { api_key: `svc_${record.publicId}.${secret}`, record }
+}
+
+/** When this answers, no process accepts the key. */
+export async function revokeKey(kernel: Kernel, id: string): Promise<void> {
+  if (!(await deleteKey(kernel.db, id))) throw fail('api_key_not_found')
+  await kernel.coherence.settle()
+}
+
+export async function existing(kernel: Kernel, id: string): Promise<ApiKey> {
+  const found = await findKey(kernel.db, 'id', id)
+  if (found === undefined) throw fail('api_key_not_found')
+  return found
+}
+
+function checkRights(rights: readonly string[], clientName: string | null): void {
+  const wrong = rights.find((right) => !isRight(right))
+  if (wrong !== undefined) {
+    throw fail('invalid_right', {
+      message: `"${wrong}" is not a right`,
+      hint: 'Use a right of GET /admin/rights/catalog, TABLE.read|write|delete or SCHEMA.TABLE.read|write|delete',
+    })
+  }
+  if (clientName === null && rights.some((right) => right.startsWith('management.'))) {
+    throw fail('invalid_right', {
+      message: 'Rights of management need a key that is bound to a client',
+      hint: 'Name the client in client_name',
+    })
+  }
+}
+
+const dateOf = (text: string | null | undefined): Date | null =>
+  text === null || text === undefined ? null : new Date(text)

@@ -1,0 +1,68 @@
+/**
+ * What a key may do. A right is fixed (`management.read`), or of table form (`users.read`, `sales.orders.write`), or a
+ * wildcard over those (gateway.md 3).
+ */
+export const FIXED_RIGHTS = {
+  'gateway.read': 'Read every table',
+  'gateway.write': 'Insert into and update every table',
+  'gateway.delete': 'Delete from every table',
+  'management.read': 'See capabilities and structure',
+  'management.tables.write': 'Create and change tables',
+} as const satisfies Record<string, string>
+
+export type Action = 'read' | 'write' | 'delete'
+
+/** Schemas whose tables would read like fixed rights; only `gateway.…` or a wildcard reaches them. */
+const RESERVED_SCHEMAS = new Set(['gateway', 'management', 'pipelines'])
+
+export type TableRight = { readonly schema: string; readonly table: string; readonly action: Action }
+
+/** `users.read`, outside `public` `sales.orders.read`. */
+export const nameOfRight = ({ schema, table, action }: TableRight): string =>
+  schema === 'public' ? `${table}.${action}` : `${schema}.${table}.${action}`
+
+/** May a key with these rights do this to that table? */
+export function grantsTable(rights: readonly string[], asked: TableRight): boolean {
+  const { schema, table, action } = asked
+  const accepted = new Set([`gateway.${action}`, 'gateway.*', `*.${action}`, '*'])
+  const ownName = nameOfRight(asked)
+  if (!RESERVED_SCHEMAS.has(schema) && !RESERVED_SCHEMAS.has(ownName.split('.', 1)[0] ?? '')) {
+    accepted.add(ownName)
+    accepted.add(schema === 'public' ? `${table}.*` : `${schema}.${table}.*`)
+    if (schema !== 'public') accepted.add(`${schema}.*`)
+  }
+  return rights.some((right) => accepted.has(right))
+}
+
+/** May a key with these rights do this? Rights of management, also through `*`, count only on a key bound to a client. */
+export function grantsFixed(
+  rights: readonly string[],
+  asked: keyof typeof FIXED_RIGHTS,
+  isBound: boolean,
+): boolean {
+  if (asked.startsWith('management.') && !isBound) return false
+  const parts = asked.split('.')
+  const accepted = new Set([
+    '*',
+    asked,
+    ...parts.slice(1).map((_, index) => `${parts.slice(0, index + 1).join('.')}.*`),
+  ])
+  return rights.some((right) => accepted.has(right))
+}
+
+/** A name in a right: an identifier without a dot, so that the parts can be told apart. */
+const NAME = /^[^.*\s]{1,63}$/u
+
+/** Can a key be given this right? */
+export function isRight(text: string): boolean {
+  if (text === '*' || Object.hasOwn(FIXED_RIGHTS, text)) return true
+  const parts = text.split('.')
+  const last = parts.pop() ?? ''
+  if (!['*', 'read', 'write', 'delete'].includes(last) || parts.length === 0) return false
+  if (parts[0] === '*') return parts.length === 1 && last !== '*'
+  if (RESERVED_SCHEMAS.has(parts[0] ?? '')) return last === '*' && isPrefixOfFixed(parts)
+  return parts.length <= 2 && parts.every((part) => NAME.test(part))
+}
+
+const isPrefixOfFixed = (parts: readonly string[]): boolean =>
+  Object.keys(FIXED_RIGHTS).some((right) => right.startsWith(`${parts.join('.')}.`))

@@ -1,0 +1,156 @@
+import { Type } from 'typebox'
+import { Id, Nullable, Timestamp } from '#kernel/http/schemas.ts'
+import type { App } from '#kernel/http/surface.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import type { GatewayAccess } from '../access.ts'
+import { success, successOf } from '../envelope.ts'
+import { changeKey, createKey, existing, revokeKey, rotateKey } from './keys.ts'
+import { FIXED_RIGHTS } from './rights.ts'
+import { type ApiKey, listKeys } from './store.ts'
+
+const Rights = Type.Array(Type.String({ maxLength: 200 }), {
+  maxItems: 500,
+  examples: [['users.read', 'orders.*']],
+})
+const ClientName = Nullable(Type.String({ maxLength: 63, examples: ['default'] }))
+const asked = {
+  name: Type.String({ minLength: 1, maxLength: 200, examples: ['reporting'] }),
+  description: Type.Optional(Nullable(Type.String({ maxLength: 1_000 }))),
+  client_name: Type.Optional(ClientName),
+  rights: Rights,
+  client_overrides: Type.Optional(Type.Array(Type.String({ maxLength: 63 }), { maxItems: 100 })),
+  expires_at: Type.Optional(Nullable(Type.String({ format: 'date-time' }))),
+}
+const NewKey = Type.Object(asked)
+const KeyChange = Type.Partial(Type.Object({ ...asked, is_active: Type.Boolean() }))
+
+const KeyRecord = Type.Object({
+  id: Id,
+  public_id: Type.String(),
+  name: Type.String(),
+  description: Nullable(Type.String()),
+  client_name: ClientName,
+  rights: Type.Array(Type.String()),
+  client_overrides: Type.Array(Type.String()),
+  is_active: Type.Boolean(),
+  expires_at: Nullable(Timestamp),
+  created_at: Timestamp,
+  updated_at: Timestamp,
+})
+const IssuedKey = Type.Object({
+  api_key: Type.String({ description: 'The key itself; it is shown this once' }),
+  record: KeyRecord,
+})
+const ById = Type.Object({ id: Id })
+const Page = Type.Object({
+  client_name: Type.Optional(Type.String()),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000, default: 100 })),
+  offset: Type.Optional(Type.Integer({ minimum: 0, default: 0 })),
+})
+
+/** The row in the gateway's spelling; the schema decides what of it leaves. */
+const recordOf = (key: ApiKey) => ({
+  ...key,
+  public_id: key.publicId,
+  client_name: key.clientName,
+  client_overrides: key.clientOverrides,
+  is_active: key.isActive,
+  expires_at: key.expiresAt,
+  created_at: key.createdAt,
+  updated_at: key.updatedAt,
+})
+
+export function keyRoutes(app: App, kernel: Kernel, access: GatewayAccess): void {
+  const config = { access: access.admin }
+  app.route({
+    method: 'GET',
+    url: '/admin/api-keys',
+    config,
+    schema: {
+      summary: 'List API keys',
+      querystring: Page,
+      response: { 200: successOf(Type.Object({ api_keys: Type.Array(KeyRecord) })) },
+    },
+    handler: async ({ query: { client_name, limit = 100, offset = 0 } }) => {
+      const page = { limit, offset, ...(client_name === undefined ? {} : { clientName: client_name }) }
+      const keys = await listKeys(kernel.db, page)
+      return success(`Listed ${keys.length} API keys`, { api_keys: keys.map(recordOf) })
+    },
+  })
+  app.route({
+    method: 'POST',
+    url: '/admin/api-keys',
+    config,
+    schema: { summary: 'Issue an API key', body: NewKey, response: { 201: successOf(IssuedKey) } },
+    handler: async ({ body }, reply) => {
+      const { api_key, record } = await createKey(kernel, body)
+      return reply.code(201).send(success('API key issued', { api_key, record: recordOf(record) }))
+    },
+  })
+  app.route({
+    method: 'GET',
+    url: '/admin/api-keys/:id',
+    config,
+    schema: { summary: 'One API key', params: ById, response: { 200: successOf(KeyRecord) } },
+    handler: async ({ params }) => success('API key found', recordOf(await existing(kernel, params.id))),
+  })
+  app.route({
+    method: 'PATCH',
+    url: '/admin/api-keys/:id',
+    config,
+    schema: {
+      summary: 'Change an API key',
+      params: ById,
+      body: KeyChange,
+      response: { 200: successOf(KeyRecord) },
+    },
+    handler: async ({ params, body }) =>
+      success('API key changed', recordOf(await changeKey(kernel, params.id, body))),
+  })
+  app.route({
+    method: 'DELETE',
+    url: '/admin/api-keys/:id',
+    config,
+    schema: { summary: 'Revoke an API key', params: ById, response: { 200: successOf(ById) } },
+    handler: async ({ params }) => {
+      await revokeKey(kernel, params.id)
+      return success('API key revoked', { id: params.id })
+    },
+  })
+  app.route({
+    method: 'POST',
+    url: '/admin/api-keys/:id/rotate',
+    config,
+    schema: {
+      summary: 'Give an API key a new secret',
+      params: ById,
+      body: Type.Object({
+        grace_seconds: Type.Optional(Type.Integer({ minimum: 0, maximum: 2_592_000, default: 0 })),
+      }),
+      response: { 200: successOf(IssuedKey) },
+    },
+    handler: async ({ params, body }) => {
+      const { api_key, record } = await rotateKey(kernel, params.id, body.grace_seconds ?? 0)
+      return success('API key rotated', { api_key, record: recordOf(record) })
+    },
+  })
+  app.route({
+    method: 'GET',
+    url: '/admin/rights/catalog',
+    config,
+    schema: {
+      summary: 'Rights that a key can have',
+      response: {
+        200: successOf(
+          Type.Object({
+            rights: Type.Array(Type.Object({ right: Type.String(), description: Type.String() })),
+          }),
+        ),
+      },
+    },
+    handler: async () =>
+      success('Rights of this version', {
+        rights: Object.entries(FIXED_RIGHTS).map(([right, description]) => ({ right, description })),
+      }),
+  })
+}

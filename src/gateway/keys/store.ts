@@ -1,0 +1,31 @@
+import type { Insertable, Selectable, Updateable } from 'kysely'
+import type { Db } from '#kernel/db/connect.ts'
+import type { ApiKeyTable } from '#kernel/db/tables.ts'
+
+export type ApiKey = Selectable<ApiKeyTable>
+
+export function insertKey(db: Db, key: Insertable<ApiKeyTable>): Promise<ApiKey> {
+  return db.insertInto('apiKey').values(key).returningAll().executeTakeFirstOrThrow()
+}
+
+export function findKey(db: Db, by: 'id' | 'publicId', value: string): Promise<ApiKey | undefined> {
+  return db.selectFrom('apiKey').selectAll().where(by, '=', value).executeTakeFirst()
+}
+
+export function listKeys(
+  db: Db,
+  page: { readonly clientName?: string; readonly limit: number; readonly offset: number },
+): Promise<ApiKey[]> {
+  const keys = db.selectFrom('apiKey').selectAll().orderBy('createdAt').orderBy('id')
+  const chosen = page.clientName === undefined ? keys : keys.where('clientName', '=', page.clientName)
+  return chosen.limit(page.limit).offset(page.offset).execute()
+}
+
+export function updateKey(db: Db, id: string, change: Updateable<ApiKeyTable>): Promise<ApiKey | undefined> {
+  return db.updateTable('apiKey').set(change).where('id', '=', id).returningAll().executeTakeFirst()
+}
+
+export async function deleteKey(db: Db, id: string): Promise<boolean> {
+  const { numDeletedRows } = await db.deleteFrom('apiKey').where('id', '=', id).executeTakeFirst()
+  return numDeletedRows > 0n
+}

@@ -1,0 +1,140 @@
+import pg from 'pg'
+import type { Clock } from '#kernel/clock.ts'
+import { fail } from '../errors.ts'
+
+/** What somebody is about to do to a client's schema. */
+export type Act = {
+  readonly requestId: string
+  readonly actorKeyId: string
+  readonly client: string
+  readonly operation: string
+  readonly schema: string
+  readonly object: string
+  readonly objectType: 'table'
+  readonly statement: string
+}
+
+/**
+ * The trail of schema changes, on the logging client (gateway.md 10). A row is written `pending` before anything is
+ * changed, on a connection of its own, and `succeeded` or `failed` after.
+ */
+export type AuditLog = {
+  /** Runs the work between the two; 503 when the trail cannot be written, and then the work is not begun. */
+  around<T>(act: Act, work: () => Promise<T>): Promise<T>
+  close(): Promise<void>
+}
+
+export function auditLog(url: string | undefined, now: Clock): AuditLog {
+  if (url === undefined) {
+    return { around: async () => Promise.reject(fail('audit_unavailable')), close: async () => {} }
+  }
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: 2,
+    application_name: 'gatehouse audit',
+    connectionTimeoutMillis: 5_000,
+    idleTimeoutMillis: 30_000,
+  })
+  // An idle connection that breaks is replaced by the next use, which fails by itself when it cannot be.
+  pool.on('error', () => {})
+  return {
+    async around(act, work) {
+      const began = performance.now()
+      const id = await insertPending(pool, act, now())
+      const took = () => Math.round(performance.now() - began)
+      try {
+        const result = await work()
+        await finish(pool, id, { status: 'succeeded', took: took(), error: null })
+        return result
+      } catch (error) {
+        const message = error instanceof Error ? error.message : String(error)
+        await finish(pool, id, { status: 'failed', took: took(), error: message })
+        throw error
+      }
+    },
+    close: () => pool.end(),
+  }
+}
+
+async function insertPending(pool: pg.Pool, act: Act, now: Date): Promise<string> {
+  try {
+    const { rows } = await pool.query<{ id: string }>(
+      `insert into public.database_audit_log
+         (created_at, request_id, actor_key_id, service_client, operation, schema_name, object_name, object_type, statement, status)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'pending') returning id`,
+      [
+        now,
+        act.requestId,
+        act.actorKeyId,
+        act.client,
+        act.operation,
+        act.schema,
+        act.object,
+        act.objectType,
+        act.statement,
+      ],
+    )
+    const [row] = rows
+    if (row === undefined) throw new Error('insert … returning answered no row')
+    return row.id
+  } catch (cause) {
+    throw fail('audit_unavailable', { cause, headers: { 'retry-after': '5' } })
+  }
+}
+
+/** When this fails the row stays `pending`, which is the truth: nobody knows how it ended. The caller's result stands. */
+async function finish(
+  pool: pg.Pool,
+  id: string,
+  end: { readonly status: 'succeeded' | 'failed'; readonly took: number; readonly error: string | null },
+): Promise<void> {
+  const { status, took, error } = end
+  await pool
+    .query(
+      'update public.database_audit_log set status = $2, duration_ms = $3, error_message = $4 where id = $1',
+      [id, status, took, error],
+    )
+    .catch(() => {})
+}
+
+/** Makes the trail's table, if it is missing, and lets the reader read. */
+export async function prepareLogging(ownerUrl: string, reader: string | undefined): Promise<void> {
+  const client = new pg.Client({ connectionString: ownerUrl, connectionTimeoutMillis: 10_000 })
+  await client.connect()
+  try {
+    await client.query(`
+      select pg_advisory_lock(hashtextextended('gatehouse logging', 0));
+      create table if not exists public.database_audit_log (
+        id bigint generated always as identity primary key,
+        created_at timestamptz not null,
+        request_id text not null,
+        actor_key_id text,
+        service_client text not null,
+        operation text not null,
+        schema_name text not null,
+        object_name text not null,
+        object_type text not null,
+        statement text not null,
+        status text not null,
+        error_message text,
+        duration_ms bigint,
+        details jsonb not null default '{}'
+      );
+      create index if not exists database_audit_log_by_time on public.database_audit_log (created_at);
+      create index if not exists database_audit_log_by_object
+        on public.database_audit_log (service_client, schema_name, object_name, id);`)
+    if (reader !== undefined) await letRead(client, reader)
+  } finally {
+    await client.end()
+  }
+}
+
+async function letRead(client: pg.Client, reader: string): Promise<void> {
+  const { rows } = await client.query<{ name: string }>('select current_database() as name')
+  const role = pg.escapeIdentifier(reader)
+  await client.query(`
+    grant connect on database ${pg.escapeIdentifier(rows[0]?.name ?? '')} to ${role};
+    grant usage on schema public to ${role};
+    grant select on all tables in schema public to ${role};
+    alter default privileges in schema public grant select on tables to ${role};`)
+}

@@ -1,0 +1,65 @@
+import {
+  allowedColumnDataTypes,
+  allowedIndexMethods,
+  createTable,
+  type TableDefinition,
+} from '#databases/ddl.ts'
+import { type Kernel, tell } from '#kernel/kernel.ts'
+import type { GatewayCaller } from '../access.ts'
+import type { AuditLog } from './audit.ts'
+import { OPERATIONS } from './operations.ts'
+
+export async function capabilities({ client }: GatewayCaller) {
+  const operations = Object.entries(OPERATIONS)
+  return {
+    backend: `${client.driver.name} ${await client.driver.probe()}`,
+    retention_mutation_supported: false,
+    replication_mutation_supported: false,
+    supported_operations: operations.map(([name]) => name),
+    required_rights: operations.map(([operation, { right }]) => ({ operation, required_right: right })),
+    allowed_index_methods: [...allowedIndexMethods],
+    allowed_column_data_types: [...allowedColumnDataTypes],
+  }
+}
+
+/** Makes a table and answers it as it then stands. Audited before and after; a name that is taken is 409. */
+export async function createManagedTable(
+  kernel: Kernel,
+  caller: GatewayCaller,
+  audit: AuditLog,
+  asked: TableDefinition,
+) {
+  const { driver } = caller.client
+  const statements = await createTable(asked)
+  const { schema, table } = asked
+  const act = {
+    requestId: caller.requestId,
+    actorKeyId: caller.grant.kind === 'key' ? caller.grant.key.id : '',
+    client: caller.client.name,
+    operation: 'create_table',
+    schema,
+    object: table,
+    objectType: 'table',
+    statement: statements.join(';\n'),
+  } as const
+  await audit.around(act, () => driver.run(statements))
+  tell(kernel, 'schema_table_created', {
+    client: caller.client.name,
+    requestId: caller.requestId,
+    schema,
+    table,
+  })
+  return describeTable(caller, schema, table)
+}
+
+async function describeTable({ client }: GatewayCaller, schema: string, table: string) {
+  const found = (await client.driver.catalogue()).find(schema, table)
+  const columns = [...(found?.columns.values() ?? [])].map((column) => ({
+    name: column.name,
+    data_type: column.type,
+    nullable: column.nullable,
+    default_expression: column.fallback ?? null,
+    primary_key: found?.primaryKey.includes(column.name) ?? false,
+  }))
+  return { schema_name: schema, table_name: table, columns }
+}

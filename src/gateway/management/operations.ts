@@ -1,0 +1,7 @@
+import type { FIXED_RIGHTS } from '../keys/rights.ts'
+
+/** Every operation of management: what the routes ask for, and what capabilities tell. */
+export const OPERATIONS = {
+  capabilities: { method: 'GET', path: '/management/capabilities', right: 'management.read' },
+  create_table: { method: 'POST', path: '/management/tables', right: 'management.tables.write' },
+} as const satisfies Record<string, { method: string; path: string; right: keyof typeof FIXED_RIGHTS }>

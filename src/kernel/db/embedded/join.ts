@@ -1,0 +1,38 @@
+import { readlink, realpath } from 'node:fs/promises'
+import path from 'node:path'
+import pg from 'pg'
+import { type EmbeddedServer, urlsOf } from '../embedded.ts'
+import { readPidFile, stateOf } from './pid-file.ts'
+import { lockOf } from './previous.ts'
+
+/**
+ * The server that another process of ours runs on this folder; undefined when none does. It is not ours to stop, and
+ * its end is for the other to tell.
+ */
+export async function joinEmbedded(dir: string, password: string): Promise<EmbeddedServer | undefined> {
+  const folder = await realpath(dir).catch(() => undefined)
+  if (folder === undefined) return undefined
+  const file = await readPidFile(lockOf(folder))
+  if (file?.status !== 'ready' || (await stateOf(file)) !== 'running') return undefined
+  const socket = await readlink(path.join(folder, 'socket')).catch(() => folder)
+  const url = urlsOf(socket, '5432')
+  const superuserUrl = url('postgres', password, 'postgres')
+  return {
+    url,
+    superuserUrl,
+    version: await versionOf(superuserUrl),
+    stop: async () => {},
+    died: new Promise(() => {}),
+  }
+}
+
+async function versionOf(url: string): Promise<string> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    const { rows } = await client.query<{ server_version: string }>('show server_version')
+    return rows[0]?.server_version ?? ''
+  } finally {
+    await client.end()
+  }
+}

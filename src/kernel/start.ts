@@ -1,0 +1,93 @@
+import type { Clock } from './clock.ts'
+import { systemClock } from './clock.ts'
+import type { Config } from './config/config.ts'
+import { startCoherence } from './db/coherence.ts'
+import { connect } from './db/connect.ts'
+import { keyedConnections } from './db/keyed.ts'
+import { createEvents } from './events.ts'
+import { boundedWork } from './heavy.ts'
+import { rateLimits } from './http/limits.ts'
+import { startJobs } from './jobs.ts'
+import type { Kernel } from './kernel.ts'
+import type { Log } from './log.ts'
+import { createMetrics } from './metrics.ts'
+import { type Random, secureRandom, uuidv7 } from './random.ts'
+import type { Secrets } from './secrets.ts'
+
+export type KernelOptions = {
+  readonly config: Config
+  readonly controlUrl: string
+  readonly secrets: Secrets
+  readonly log: Log
+  readonly now?: Clock
+  readonly random?: Random
+}
+
+export type StartedKernel = {
+  readonly kernel: Kernel
+  /** Tells the port that was found, for `publicUrl`. */
+  setPort(port: number): void
+  close(): Promise<void>
+}
+
+/** Opens everything that a kernel holds; the schema must be there. */
+export async function startKernel(options: KernelOptions): Promise<StartedKernel> {
+  const { config, controlUrl: url, log, now = systemClock, random = secureRandom, secrets } = options
+  const metrics = createMetrics()
+  const control = connect({
+    url,
+    max: config.database.max_connections,
+    statementTimeout: config.limits.timeout,
+    onError: (error) =>
+      log.warn(
+        { event: 'control_connection_lost', error },
+        'an idle connection to the control database broke',
+      ),
+  })
+  const id = uuidv7(now(), random)
+  const coherence = await startCoherence({ url, pool: control.pool, id, log })
+  const keyed = keyedConnections(url, KEYED_CONNECTIONS, KEYED_TIMEOUT)
+  const jobs = await startJobs({ url, log, migrate: config.database.migrate })
+  const events = createEvents()
+  events.subscribe((name) => metrics.event(name))
+  let port = config.server.port
+  const kernel: Kernel = {
+    config,
+    db: control.db,
+    keyed,
+    heavy: boundedWork(config.auth.password.concurrency, config.auth.password.queue),
+    coherence,
+    now,
+    random,
+    secrets,
+    jobs,
+    events,
+    limits: rateLimits(config, control.pool),
+    metrics,
+    log,
+    publicUrl: () => config.server.public_url ?? `http://localhost:${port}`,
+    afterCommit: (work) => work(),
+  }
+  metrics.gauge('gatehouse_control_connections', 'Connections of the control pool', ['state'], () => [
+    { labels: { state: 'idle' }, value: control.pool.idleCount },
+    { labels: { state: 'busy' }, value: control.pool.totalCount - control.pool.idleCount },
+    { labels: { state: 'waiting' }, value: control.pool.waitingCount },
+  ])
+  return {
+    kernel,
+    setPort: (value) => {
+      port = value
+    },
+    async close() {
+      await jobs.stop()
+      await coherence.close()
+      await keyed.close()
+      await control.close()
+    },
+  }
+}
+
+/** A keyed statement that takes longer than this meets a database in trouble, milliseconds. */
+const KEYED_TIMEOUT = 5_000
+/** Two, so that one that breaks does not stop everything. */
+const KEYED_CONNECTIONS = 2

@@ -1,0 +1,9 @@
+import { program } from '#cli/program.ts'
+import { fatal } from '#cli/terminal.ts'
+
+/** Runs one command of `gatehouse`. Exit codes: 0 done, 1 failed, 2 wrong usage. */
+export async function main(argv: readonly string[]): Promise<void> {
+  await program()
+    .parseAsync([...argv])
+    .catch(fatal)
+}

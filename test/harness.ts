@@ -1,0 +1,181 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { after } from 'node:test'
+import { createKey, type NewKey } from '#gateway/keys/keys.ts'
+import { prepareLogging } from '#gateway/management/audit.ts'
+import { type Config, defaultConfig } from '#kernel/config/config.ts'
+import { migrate } from '#kernel/db/migrate.ts'
+import { createLog } from '#kernel/log.ts'
+import { readOutbox } from '#kernel/mail/transports.ts'
+import { secureRandom } from '#kernel/random.ts'
+import { secretsFrom } from '#kernel/secrets.ts'
+import { type Service, startService } from '../src/app.ts'
+import { templateDatabase, testDatabase } from './database.ts'
+
+export const ADMIN_KEY = 'admin-key-of-the-tests-0123456789'
+export const PASSWORD = 'correct horse battery'
+
+/** What came back, the body parsed when it is JSON. */
+// biome-ignore lint/suspicious/noExplicitAny: tests look into bodies of every shape
+export type Answer = { status: number; headers: Headers; body: any; text: string }
+export type Ask = { body?: unknown; headers?: Record<string, string>; raw?: string }
+
+/** Somebody who sends requests: paths of the auth surface begin with `/api/auth`. */
+export type Actor = {
+  readonly headers: Readonly<Record<string, string>>
+  get(path: string, ask?: Ask): Promise<Answer>
+  post(path: string, body?: unknown, ask?: Ask): Promise<Answer>
+  send(method: string, path: string, ask?: Ask): Promise<Answer>
+}
+
+export type User = Actor & { readonly email: string; readonly token: string; readonly id: string }
+
+export type TestService = {
+  readonly url: string
+  readonly service: Service
+  readonly config: Config
+  readonly clientUrl: string
+  readonly loggingUrl: string
+  readonly controlUrl: string
+  readonly anon: Actor
+  /** Carries the static admin key. */
+  readonly admin: Actor
+  /** Somebody with a client-bound key for `default`. */
+  key(
+    rights: readonly string[],
+    more?: Partial<NewKey>,
+  ): Promise<Actor & { readonly apiKey: string; readonly keyId: string }>
+  signUp(name: string): Promise<User>
+  /** Everything logged so far, one JSON record a line. */
+  readonly log: readonly string[]
+  /** Turns the clock forward. */
+  advance(milliseconds: number): void
+  /** Works the queue by hand and returns the mails that went out since the last call, oldest first. */
+  mails(): Promise<readonly string[]>
+  stop(): Promise<void>
+}
+
+type Overrides = Parameters<typeof defaultConfig>[0]
+export type Options = { readonly config?: Overrides; readonly controlUrl?: string }
+
+/** A service of its own for a test file, on databases of its own; stopped when the file's tests are done. */
+export async function testService({
+  config: overrides = {},
+  controlUrl,
+}: Options = {}): Promise<TestService> {
+  const dir = await mkdtemp(path.join(tmpdir(), 'gatehouse-test-service-'))
+  const control = controlUrl ?? (await controlDatabase())
+  const client = await testDatabase()
+  const logging = await testDatabase()
+  await prepareLogging(logging.url, undefined)
+
+  const config = testConfig(overrides, dir)
+  const log: string[] = []
+  const clock = { ahead: 0 }
+  const service = await startService({
+    config,
+    databases: {
+      controlUrl: control,
+      builtIn: { default: client.url },
+      logging: { ownerUrl: logging.url, readerUrl: logging.url },
+    },
+    secrets: secretsFrom('secret-of-the-tests-0123456789-0123', secureRandom),
+    adminKey: ADMIN_KEY,
+    log: createLog({ level: 'info', format: 'json', destination: { write: (line) => void log.push(line) } }),
+    now: () => new Date(Date.now() + clock.ahead),
+  })
+  const url = `http://127.0.0.1:${await service.listen()}`
+
+  const read = new Set<string>()
+  const stop = async () => {
+    await service.stop()
+    await rm(dir, { recursive: true, force: true })
+  }
+  after(stop)
+  return {
+    url,
+    service,
+    config,
+    clientUrl: client.url,
+    loggingUrl: logging.url,
+    controlUrl: control,
+    log,
+    anon: actor(url),
+    admin: actor(url, { apikey: ADMIN_KEY }),
+    async key(rights, more = {}) {
+      const asked = { name: 'test', client_name: 'default', rights, ...more }
+      const { api_key, record } = await createKey(service.kernel, asked)
+      const headers = { apikey: api_key, 'x-service-client': 'default' }
+      return { ...actor(url, headers), apiKey: api_key, keyId: record.id }
+    },
+    signUp: (name) => signUp(url, name),
+    advance: (milliseconds) => {
+      clock.ahead += milliseconds
+    },
+    async mails() {
+      await service.kernel.jobs.drain(service.handlers)
+      const fresh = (await readOutbox(config)).filter(({ id }) => !read.has(id))
+      for (const { id } of fresh) read.add(id)
+      return fresh.map(({ message }) => message)
+    },
+    stop,
+  }
+}
+
+/** A migrated control database of its own. */
+export async function controlDatabase(): Promise<string> {
+  const template = await templateDatabase('control', async (url) => void (await migrate(url)))
+  return (await testDatabase({ template })).url
+}
+
+/** Cheap password hashes, a free port, nothing that a test did not ask for. */
+function testConfig(overrides: Overrides, dir: string): Config {
+  const base = defaultConfig(overrides)
+  return {
+    ...base,
+    server: { ...base.server, port: 0, data_dir: dir },
+    session: {
+      ...base.session,
+      cookie_secure: overrides?.session?.cookie_secure ?? base.session.cookie_secure,
+    },
+    auth: { ...base.auth, password: { ...base.auth.password, memory: 1_024, iterations: 1 } },
+    log: { ...base.log, requests: 'all' },
+  }
+}
+
+export function actor(url: string, own: Readonly<Record<string, string>> = {}): Actor {
+  const send = async (method: string, path: string, ask: Ask = {}): Promise<Answer> => {
+    const body = ask.raw ?? (ask.body === undefined ? undefined : JSON.stringify(ask.body))
+    const type: Record<string, string> = body === undefined ? {} : { 'content-type': 'application/json' }
+    const response = await fetch(`${url}${path}`, {
+      method,
+      redirect: 'manual',
+      headers: { ...type, ...own, ...ask.headers },
+      ...(body === undefined ? {} : { body }),
+    })
+    const text = await response.text()
+    const isJson = response.headers.get('content-type')?.includes('json') === true && text !== ''
+    return {
+      status: response.status,
+      headers: response.headers,
+      text,
+      body: isJson ? JSON.parse(text) : undefined,
+    }
+  }
+  return {
+    headers: own,
+    send,
+    get: (path, ask) => send('GET', path, ask),
+    post: (path, body = {}, ask = {}) => send('POST', path, { body, ...ask }),
+  }
+}
+
+async function signUp(url: string, name: string): Promise<User> {
+  const email = `${name.toLowerCase()}-${secureRandom(4).toString('hex')}@example.com`
+  const answer = await actor(url).post('/api/auth/sign-up/email', { name, email, password: PASSWORD })
+  assert.equal(answer.status, 200, answer.text)
+  const { token, user } = answer.body
+  return { ...actor(url, { authorization: `Bearer ${token}` }), email, token, id: user.id }
+}
