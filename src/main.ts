@@ -3,7 +3,10 @@ import { fatal } from '#cli/terminal.ts'
 
 /** Runs one command of `gatehouse`. Exit codes: 0 done, 1 failed, 2 wrong usage. */
 export async function main(argv: readonly string[]): Promise<void> {
-  await program()
-    .parseAsync([...argv])
-    .catch(fatal)
+  try {
+    const gatehouse = await program(argv)
+    await gatehouse.parseAsync([...argv])
+  } catch (error) {
+    await fatal(error)
+  }
 }

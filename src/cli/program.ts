@@ -1,30 +1,28 @@
 import { Command, type CommanderError } from 'commander'
 import { VERSION } from '#kernel/version.ts'
-import { configCommand } from './config.ts'
-import { doctorCommand } from './doctor.ts'
-import { keysCommand } from './keys.ts'
-import { mailCommand } from './mail.ts'
-import { migrateCommand } from './migrate.ts'
-import { openapiCommand } from './openapi.ts'
-import { serveCommand } from './serve.ts'
 
-/** Every command is one line. */
-export function program(): Command {
+/** Every command is one line. Each is loaded when it is wanted: `config check` need not load a web server. */
+const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
+  serve: async () => (await import('./serve.ts')).serveCommand(),
+  migrate: async () => (await import('./migrate.ts')).migrateCommand(),
+  config: async () => (await import('./config.ts')).configCommand(),
+  keys: async () => (await import('./keys.ts')).keysCommand(),
+  mail: async () => (await import('./mail.ts')).mailCommand(),
+  openapi: async () => (await import('./openapi.ts')).openapiCommand(),
+  doctor: async () => (await import('./doctor.ts')).doctorCommand(),
+}
+
+/** The program, with the commands that the arguments may mean; with all of them when they name none. */
+export async function program(argv: readonly string[]): Promise<Command> {
   const gatehouse = new Command('gatehouse')
     .description('Authentication and data gateway: one process on one Postgres')
     .version(VERSION)
     .option('--config <file>', 'configuration file (default: gatehouse.yaml, if there is one)')
     .configureHelp({ showGlobalOptions: true })
-  for (const command of [
-    serveCommand(),
-    migrateCommand(),
-    configCommand(),
-    keysCommand(),
-    mailCommand(),
-    openapiCommand(),
-    doctorCommand(),
-  ]) {
-    gatehouse.addCommand(command)
+  const named = argv.filter((word) => Object.hasOwn(COMMANDS, word))
+  for (const name of named.length > 0 ? new Set(named) : Object.keys(COMMANDS)) {
+    const command = await COMMANDS[name]?.()
+    if (command !== undefined) gatehouse.addCommand(command)
   }
   exitOnError(gatehouse)
   return gatehouse

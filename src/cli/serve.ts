@@ -4,7 +4,6 @@ import spinner from 'yocto-spinner'
 import { prepareLogging } from '#gateway/management/audit.ts'
 import { secureRandom } from '#kernel/random.ts'
 import { VERSION } from '#kernel/version.ts'
-import { startService } from '../app.ts'
 import { type Databases, loggingOwner, openDatabases, READER } from '../control.ts'
 import { type Context, contextOf } from './context.ts'
 import { ensureDefaultKey } from './default-key.ts'
@@ -26,6 +25,9 @@ async function serve(context: Context): Promise<void> {
   const began = performance.now()
   const progress = showProgress()
   const stopping = stopSignal()
+  const { config } = context
+  // The web server's modules load while PostgreSQL starts.
+  const app = config.server.workers === 1 ? import('../app.ts') : undefined
   const databases = await openDatabases({ ...context, random: secureRandom, report: progress.step })
   databases.died.then(({ log }) => {
     terminal.warn(`The embedded PostgreSQL server has ended unexpectedly.\n${log}`)
@@ -35,9 +37,8 @@ async function serve(context: Context): Promise<void> {
   if (owner !== undefined) await prepareLogging(owner, databases.logging === undefined ? undefined : READER)
   const newKey = await ensureDefaultKey(context, databases)
   progress.step('listen')
-  const { config } = context
   const running =
-    config.server.workers === 1 ? await serveHere(context, databases) : await startWorkers(context, databases)
+    app === undefined ? await startWorkers(context, databases) : await serveHere(context, databases, app)
   progress.end()
   announce(context, databases, { port: running.port, newKey, seconds: (performance.now() - began) / 1_000 })
 
@@ -48,7 +49,10 @@ async function serve(context: Context): Promise<void> {
   process.exit(0)
 }
 
-async function serveHere(context: Context, databases: Databases): Promise<Running> {
+type App = Promise<typeof import('../app.ts')>
+
+async function serveHere(context: Context, databases: Databases, app: App): Promise<Running> {
+  const { startService } = await app
   const service = await startService({ ...context, databases, adminKey: context.installation.adminKey })
   await service.work()
   const port = await service.listen()
@@ -101,7 +105,8 @@ function announce(context: Context, databases: Databases, { port, newKey, second
   const url = config.server.public_url ?? `http://localhost:${port}`
   if (databases.advice !== undefined) log.warn({ event: 'advice' }, databases.advice)
   if ((config.log.format ?? (terminal.isInteractive ? 'pretty' : 'json')) === 'json') {
-    return log.info({ event: 'ready', url, port, seconds: Math.round(seconds * 10) / 10 }, 'ready')
+    log.info({ event: 'ready', url, port, seconds: Math.round(seconds * 10) / 10 }, 'ready')
+    return
   }
   const shown = terminal.isInteractive && newKey !== undefined ? `  (${newKey.key}, shown this once)` : ''
   terminal.say(`Gatehouse ${VERSION} · ${databases.describes}`)

@@ -1,7 +1,7 @@
 import cluster, { type Worker } from 'node:cluster'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { AggregatorRegistry, type Registry } from 'prom-client'
-import { startService } from '../app.ts'
+import { AggregatorRegistry } from 'prom-client'
+import type { Log } from '#kernel/log.ts'
 import type { Databases } from '../control.ts'
 import type { Context } from './context.ts'
 import type { Running } from './serve.ts'
@@ -22,7 +22,7 @@ export async function startWorkers({ config, log }: Context, databases: Database
       const worker = cluster.fork()
       worker.on('message', async (message: ToPrimary) => {
         if (message === 'hello') tell(worker, { databases: { controlUrl, builtIn, logging } })
-        else if (message === 'metrics') tell(worker, { metrics: await aggregator.clusterMetrics() })
+        else if (message === 'metrics') tell(worker, { metrics: await metricsOf(aggregator, log) })
         else if (typeof message === 'object' && 'listening' in message) resolve(message.listening)
       })
       worker.once('exit', (code, signal) => {
@@ -45,6 +45,16 @@ export async function startWorkers({ config, log }: Context, databases: Database
   }
 }
 
+/** A worker that does not answer in time costs this scrape, not the service. */
+async function metricsOf(aggregator: { clusterMetrics(): Promise<string> }, log: Log): Promise<string> {
+  try {
+    return await aggregator.clusterMetrics()
+  } catch (error) {
+    log.warn({ event: 'metrics_incomplete', error }, 'a worker did not report its metrics in time')
+    return ''
+  }
+}
+
 const tell = (worker: Worker, message: ToWorker): void => void worker.send(message)
 
 function stopWorker(worker: Worker): Promise<void> {
@@ -56,6 +66,8 @@ function stopWorker(worker: Worker): Promise<void> {
 
 /** The other side: a process that serves until the primary says stop, or is gone. */
 export async function runWorker(context: Context): Promise<void> {
+  // Loads while the primary makes the databases ready.
+  const app = import('../app.ts')
   const send = (message: ToPrimary): void => void process.send?.(message)
   // Ctrl-C at a terminal reaches every process; the primary decides what happens.
   process.on('SIGINT', () => {})
@@ -75,14 +87,16 @@ export async function runWorker(context: Context): Promise<void> {
     })
     send('hello')
   })
+  const { startService } = await app
   const service = await startService({
     ...context,
     databases,
     adminKey: context.installation.adminKey,
     metricsOfAll,
   })
-  const registry: Registry = service.kernel.metrics.registry
-  AggregatorRegistry.setRegistries([registry])
+  // Its constructor is what makes a worker answer the primary's question.
+  new AggregatorRegistry()
+  AggregatorRegistry.setRegistries([service.kernel.metrics.registry])
   process.on('message', async (message: ToWorker) => {
     if (message !== 'stop') return
     await service.stop()

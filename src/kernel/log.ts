@@ -1,5 +1,5 @@
+import { createRequire } from 'node:module'
 import { type DestinationStream, pino, stdTimeFunctions } from 'pino'
-import { pinoPretty } from './pretty.ts'
 import { redact, redactText } from './redact.ts'
 
 export type Level = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
@@ -20,8 +20,7 @@ export type LogOptions = {
 
 /** Structured log to standard output; every record passes `redact` before it is written. */
 export function createLog(options: LogOptions): Log {
-  const destination =
-    options.destination ?? (options.format === 'pretty' ? pinoPretty() : pino.destination(1))
+  const destination = options.destination ?? (options.format === 'pretty' ? pretty() : pino.destination(1))
   return pino(
     {
       level: options.level,
@@ -41,4 +40,11 @@ export function createLog(options: LogOptions): Log {
     },
     destination,
   )
+}
+
+/** For people at a terminal: time, level, sentence, then the facts on one line. Loaded only where it is used. */
+function pretty(): DestinationStream {
+  const load = createRequire(import.meta.url)
+  const { build }: typeof import('pino-pretty') = load('pino-pretty')
+  return build({ translateTime: 'HH:MM:ss.l', ignore: 'pid,hostname', singleLine: true })
 }

@@ -20,7 +20,7 @@ const ColumnDefinition = Type.Object({
   references: Type.Optional(
     Type.Object({
       table: Type.String({ minLength: 1, maxLength: 130 }),
-      column: Type.Optional(Name),
+      column: Name,
       on_delete: Type.Optional(
         Type.Unsafe<string>({
           type: 'string',
@@ -79,7 +79,8 @@ export function managementRoutes(app: App, kernel: Kernel, access: GatewayAccess
     config: { access: access.management(OPERATIONS.create_table.right) },
     schema: { summary: 'Create a table', body: NewTable, response: { 200: successOf(Table) } },
     handler: async (request) => {
-      const { schema_name: schema = 'public', table_name: table, columns = [] } = request.body
+      const { schema_name: schema = 'public', table_name: table, columns: asked = [] } = request.body
+      const columns = asked.map((column) => ({ ...column, default_expression: column.default_expression ?? undefined }))
       const made = await createManagedTable(kernel, gatewayCaller(request), audit, { schema, table, columns })
       return success(`Created table ${schema}.${table}`, made)
     },

@@ -1,6 +1,5 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { createTransport } from 'nodemailer'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import { type Random, uuidv7 } from '../random.ts'
@@ -12,10 +11,14 @@ export function mailTransport(config: Config, now: Clock, random: Random): Trans
   return config.mail.transport === 'smtp' ? smtpTransport(config) : outboxTransport(config, now, random)
 }
 
+/** Loaded with the first mail: the start need not wait for it. */
+const nodemailer = () => import('nodemailer')
+
 function smtpTransport({ mail: settings }: Config): Transport {
-  const transporter = createTransport(settings.smtp_url, { from: settings.from })
   return {
     async send(mail) {
+      const { createTransport } = await nodemailer()
+      const transporter = createTransport(settings.smtp_url, { from: settings.from })
       await transporter.sendMail(mail)
     },
   }
@@ -23,10 +26,11 @@ function smtpTransport({ mail: settings }: Config): Transport {
 
 /** Writes each mail as an `.eml` file that only the service's user can read; the name sorts by time. */
 function outboxTransport(config: Config, now: Clock, random: Random): Transport {
-  const composer = createTransport({ streamTransport: true, buffer: true }, { from: config.mail.from })
   const folder = outboxFolder(config)
   return {
     async send(mail) {
+      const { createTransport } = await nodemailer()
+      const composer = createTransport({ streamTransport: true, buffer: true }, { from: config.mail.from })
       const { message } = await composer.sendMail(mail)
       await mkdir(folder, { recursive: true, mode: 0o700 })
       await writeFile(path.join(folder, `${uuidv7(now(), random)}.eml`), message as Buffer, { mode: 0o600 }) // `buffer: true`
