@@ -38,8 +38,10 @@ function valueText(value: Exclude<Json, null>, column: Column): string {
 }
 
 /** Numbers and raw JSON with the digits they came with; objects and lists as JSON. */
-const plain = (value: Exclude<Json, null>): string =>
-  typeof value === 'string' ? value : JSON.stringify(value)
+function plain(value: Exclude<Json, null>): string {
+  if (typeof value === 'string') return value
+  return typeof value === 'object' ? JSON.stringify(value) : String(value)
+}
 
 /** `[1, [2]]` → `{1,{2}}`. Elements of a JSON array are JSON. */
 function arrayLiteral(items: readonly Json[], element: string): string {
