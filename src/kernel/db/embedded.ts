@@ -126,6 +126,7 @@ async function logIn(url: string, cluster: Cluster, running: Guarded): Promise<s
 
 function endsOf(running: Guarded, folder: string): Pick<EmbeddedServer, 'stop' | 'died'> {
   let isAsked = false
+  running.release()
   return {
     died: new Promise((resolve) => {
       running.exited.then(async ({ code }) => {
@@ -134,6 +135,7 @@ function endsOf(running: Guarded, folder: string): Pick<EmbeddedServer, 'stop' |
     }),
     async stop() {
       isAsked = true
+      running.hold()
       running.interrupt()
       await running.exited
       await removeSocketFolder(folder)

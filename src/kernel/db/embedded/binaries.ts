@@ -13,7 +13,7 @@ const PLATFORMS = ['linux-x64', 'linux-arm64', 'darwin-arm64', 'darwin-x64']
 /** The PostgreSQL that npm installed for this machine, with its library links in place. */
 export async function findBinaries(
   platform = `${process.platform}-${process.arch}`,
-  resolve = createRequire(import.meta.url).resolve,
+  resolve: (name: string) => string = createRequire(import.meta.url).resolve,
 ): Promise<Binaries> {
   const folder = packageFolder(platform, resolve)
   // initdb hands the path of its neighbour to a shell, between double quotes.

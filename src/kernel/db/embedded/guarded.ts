@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { Socket } from 'node:net'
 import { ENVIRONMENT, type Identity } from './identity.ts'
 
 export type Exit = { readonly code: number | null; readonly signal: NodeJS.Signals | null }
@@ -8,6 +9,9 @@ export type Guarded = {
   readonly exited: Promise<Exit>
   /** SIGINT: a fast shutdown to postgres, tidying up to initdb. */
   interrupt(): void
+  /** Whether waiting for it is reason enough for this process not to end by itself; it is at first. */
+  hold(): void
+  release(): void
 }
 
 /**
@@ -36,17 +40,24 @@ export function spawnGuarded(
   const guard = child.stdio[3]
   // The watcher can be gone before the word arrives, and then there is nobody to tell.
   guard?.on('error', () => {})
+  if (guard instanceof Socket) guard.unref()
   const exited = new Promise<Exit>((resolve) => {
     child.once('exit', (code, signal) => {
       // The word that keeps the watcher from signalling a process id that may soon be another's.
-      if (guard && 'end' in guard) guard.end('done\n')
+      if (guard instanceof Socket) guard.end('done\n')
       resolve({ code, signal })
     })
   })
   return new Promise((resolve, reject) => {
     child.once('error', reject)
     child.once('spawn', () => {
-      resolve({ pid: child.pid ?? -1, exited, interrupt: () => void child.kill('SIGINT') })
+      resolve({
+        pid: child.pid ?? -1,
+        exited,
+        interrupt: () => void child.kill('SIGINT'),
+        hold: () => child.ref(),
+        release: () => child.unref(),
+      })
     })
   })
 }

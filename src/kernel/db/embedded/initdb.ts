@@ -6,6 +6,7 @@ import { EmbeddedServerError } from './error.ts'
 import { spawnGuarded } from './guarded.ts'
 import type { Identity } from './identity.ts'
 import { logTail } from './log-file.ts'
+import { mayBeOurs } from './pid-file.ts'
 
 export type Cluster = {
   readonly folder: string
@@ -104,15 +105,9 @@ export function startFailure(
 async function removeAbandoned(folder: string): Promise<void> {
   for (const name of await readdir(folder)) {
     const pid = Number(/^init-(\d+)$/.exec(name)?.[1])
-    if (pid && (pid === process.pid || !isAlive(pid))) await rm(path.join(folder, name), { recursive: true })
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0)
-  } catch {
-    return false
+    if (!pid || (pid !== process.pid && mayBeOurs(pid))) continue
+    // What is left of a killed initdb may still be writing for a moment.
+    await rm(path.join(folder, name), { recursive: true, force: true, maxRetries: 20, retryDelay: 50 })
   }
 }
 

@@ -37,8 +37,8 @@ export async function removeLeftOver(path: string): Promise<void> {
   if ((await stateOf(await readPidFile(path))) === 'left over') await rm(path, { force: true })
 }
 
-/** Somebody else's process (EPERM) never is: the server's user is the owner of its folder. */
-function mayBeOurs(pid: number): boolean {
+/** Whether the process exists. Somebody else's (EPERM) is none of ours: whoever works in a folder owns it. */
+export function mayBeOurs(pid: number): boolean {
   try {
     return process.kill(pid, 0)
   } catch {
