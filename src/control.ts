@@ -141,7 +141,9 @@ function adviceFor(config: Config): string | undefined {
     (name) => config.clients[name] === undefined,
   )
   if (missing.length === 0) return undefined
-  const entries = missing.map((name) => `  ${name}:\n    url: postgres://ROLE:PASSWORD@HOST/DATABASE`)
+  const entries = missing.map(
+    (name) => `  ${name}:\n    url: postgres://ROLE@HOST/DATABASE   # with its password`,
+  )
   return (
     'The role of database.url may not create databases and roles (CREATEDB, CREATEROLE). Give it both, or write into ' +
     `gatehouse.yaml:\nclients:\n${entries.join('\n')}\nUntil then signing in works, and data, pipelines and management answer 503.`

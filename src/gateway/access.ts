@@ -113,12 +113,18 @@ export function gatewayCaller(request: FastifyRequest): GatewayCaller {
 }
 
 /** Every table that a request touches needs its own right, whatever path leads there. */
-export function requireTables({ grant, client }: GatewayCaller, touched: readonly TableRight[]): void {
-  if (client.isLogging && touched.some(({ action }) => action !== 'read')) throw fail('read_only')
-  if (grant.kind !== 'key') return
-  const { rights } = grant.key
-  const lacks = touched.filter((right) => !grantsTable(rights, right))
+export function requireTables(caller: GatewayCaller, touched: readonly TableRight[]): void {
+  if (caller.client.isLogging && touched.some(({ action }) => action !== 'read')) throw fail('read_only')
+  const lacks = lacksTables(caller, touched)
   if (lacks.length > 0) throw lacking([...new Set(lacks.map(nameOfRight))])
+}
+
+/** Those of the rights that the caller does not have. */
+export function lacksTables<T extends TableRight>(
+  { grant }: GatewayCaller,
+  touched: readonly T[],
+): readonly T[] {
+  return grant.kind === 'key' ? touched.filter((right) => !grantsTable(grant.key.rights, right)) : []
 }
 
 const lacking = (rights: readonly string[]) =>

@@ -80,7 +80,10 @@ export function managementRoutes(app: App, kernel: Kernel, access: GatewayAccess
     schema: { summary: 'Create a table', body: NewTable, response: { 200: successOf(Table) } },
     handler: async (request) => {
       const { schema_name: schema = 'public', table_name: table, columns: asked = [] } = request.body
-      const columns = asked.map((column) => ({ ...column, default_expression: column.default_expression ?? undefined }))
+      const columns = asked.map((column) => ({
+        ...column,
+        default_expression: column.default_expression ?? undefined,
+      }))
       const made = await createManagedTable(kernel, gatewayCaller(request), audit, { schema, table, columns })
       return success(`Created table ${schema}.${table}`, made)
     },
