@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+
+const bin = path.resolve(import.meta.dirname, '../../bin/gatehouse.mjs')
+
+/** The program as people start it, in a folder of its own, on a free port. */
+export type Program = {
+  readonly url: string
+  readonly child: ChildProcess
+  /** Everything it has printed. */
+  output(): string
+  /** Ends it by a signal and answers its exit code. */
+  end(signal: NodeJS.Signals): Promise<number | null>
+}
+
+export async function temporaryHome(): Promise<{
+  folder: string
+  key(): Promise<string>
+  remove(): Promise<void>
+}> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'gatehouse-journey-'))
+  return {
+    folder,
+    key: async () => (await readFile(path.join(folder, 'data/default-key'), 'utf8')).trim(),
+    remove: () => rm(folder, { recursive: true, force: true }),
+  }
+}
+
+export async function startProgram(folder: string, env: Record<string, string> = {}): Promise<Program> {
+  const child = spawn(process.execPath, [bin, 'serve'], {
+    cwd: folder,
+    env: { PATH: process.env.PATH ?? '', SERVICE_SERVER__PORT: '0', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (chunk) => {
+      output += chunk
+    })
+  }
+  while (!output.includes('"event":"ready"')) {
+    assert.equal(child.exitCode, null, `the service ended:\n${output}`)
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  const ready = output.split('\n').find((line) => line.includes('"event":"ready"')) ?? ''
+  return {
+    url: `http://127.0.0.1:${JSON.parse(ready).port}`,
+    child,
+    output: () => output,
+    async end(signal) {
+      if (child.exitCode !== null || child.signalCode !== null) return child.exitCode
+      const exited = once(child, 'exit')
+      child.kill(signal)
+      await exited
+      return child.exitCode
+    },
+  }
+}

@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { actor, PASSWORD } from '#test/harness.ts'
+import { type Program, startProgram, temporaryHome } from './program.ts'
+
+test('what was answered is there again after a stop, and after kill -9 in the middle of writes', {
+  timeout: 120_000,
+}, async (t) => {
+  const home = await temporaryHome()
+  const programs: Program[] = []
+  const start = async () => {
+    const program = await startProgram(home.folder)
+    programs.push(program)
+    return program
+  }
+  t.after(async () => {
+    for (const program of programs) await program.end('SIGKILL')
+    await home.remove()
+  })
+
+  const first = await start()
+  const keyed = async ({ url }: Program) =>
+    actor(url, { apikey: await home.key(), 'x-service-client': 'default' })
+  const signedUp = await actor(first.url).post('/api/auth/sign-up/email', {
+    name: 'Ada',
+    email: 'ada@example.com',
+    password: PASSWORD,
+  })
+  const headers = { authorization: `Bearer ${signedUp.body.token}` }
+  const made = await (await keyed(first)).post('/management/tables', {
+    table_name: 'marks',
+    columns: [{ name: 'mark', data_type: 'integer', unique: true }],
+  })
+  assert.equal(made.status, 200, made.text)
+  assert.equal(await first.end('SIGTERM'), 0)
+  assert.equal(first.output().match(/"event":"ready"/g)?.length, 1)
+
+  const second = await start()
+  assert.equal((await actor(second.url).get('/api/auth/get-session', { headers })).status, 200)
+  const answered = await writeUntilKilled(await keyed(second), second)
+  assert.ok(answered.length > 20, `${answered.length} writes were answered before the kill`)
+
+  const third = await start()
+  const { body } = await (await keyed(third)).post('/gateway/fetch', {
+    table_name: 'marks',
+    columns: ['mark'],
+    limit: 10_000,
+  })
+  const found = new Set(body.data.map(({ mark }: { mark: number }) => mark))
+  assert.deepEqual(
+    answered.filter((mark) => !found.has(mark)),
+    [],
+  )
+  assert.equal(await third.end('SIGINT'), 0)
+})
+
+/** Eight writers at once; the process is killed while they are at it. Returns what was answered with success. */
+async function writeUntilKilled(key: ReturnType<typeof actor>, program: Program): Promise<number[]> {
+  const answered: number[] = []
+  let next = 0
+  const writer = async () => {
+    for (;;) {
+      const mark = next++
+      const answer = await key
+        .post('/gateway/insert', { table_name: 'marks', insert_body: { mark } })
+        .catch(() => undefined)
+      if (answer === undefined) return
+      if (answer.status === 200) answered.push(mark)
+    }
+  }
+  const writers = Array.from({ length: 8 }, writer)
+  setTimeout(() => program.child.kill('SIGKILL'), 400)
+  await Promise.all(writers)
+  return answered
+}
+
+test('a second start on the same folder says so and leaves the first alone', {
+  timeout: 60_000,
+}, async (t) => {
+  const home = await temporaryHome()
+  const first = await startProgram(home.folder)
+  t.after(async () => {
+    await first.end('SIGTERM')
+    await home.remove()
+  })
+  await assert.rejects(startProgram(home.folder), /already runs on .*\/data\/postgres \(process \d+\)/)
+  assert.equal((await actor(first.url).get('/health/ready')).status, 200)
+})
