@@ -139,7 +139,7 @@ function fitting(operator: Operator, value: unknown, column: string, options: Co
   // Whatever JSON can say is a Json; the body was read from JSON text.
   const json = value as Json
   if (operator === 'is') {
-    const word = String(json).toLowerCase()
+    const word = (typeof json === 'string' ? json : JSON.stringify(json)).toLowerCase()
     if (['null', 'true', 'false', 'unknown'].includes(word)) return word
     throw malformed(options, 'is takes null, true, false or unknown.', { column })
   }
@@ -231,7 +231,8 @@ function record(value: unknown, options: ConditionOptions): Readonly<Record<stri
   return value as Readonly<Record<string, unknown>>
 }
 
-const shown = (value: unknown): string => String(value).slice(0, 100)
+/** Not `String(value)`: of an object from JSON, `toString` may be anything. */
+const shown = (value: unknown): string => (typeof value === 'string' ? value.slice(0, 100) : typeof value)
 
 const malformed = (options: ConditionOptions, hint: string, details: Record<string, unknown> = {}) =>
   fail(options.code, { hint, details: { field: 'conditions', ...details } })

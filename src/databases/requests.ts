@@ -216,7 +216,7 @@ function readSortItem(
     })
   if (typeof item !== 'object' || item === null || Array.isArray(item)) throw bad()
   const { field, column = field, direction = 'asc', nulls } = item as Body
-  const descending = directions.get(String(direction).toLowerCase())
+  const descending = typeof direction === 'string' ? directions.get(direction.toLowerCase()) : undefined
   if (typeof column !== 'string' || column === '' || descending === undefined) throw bad()
   if (field !== undefined && field !== column) throw bad()
   if (nulls !== undefined && nulls !== 'first' && nulls !== 'last') throw bad()

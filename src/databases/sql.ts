@@ -253,7 +253,7 @@ function comparisonText(sql: Draft, condition: Comparison<Column>): string {
   const cast = valueCast ? `::${valueCast}` : ''
   switch (operator) {
     case 'is':
-      return `${left} is ${String(value)}` // one of four words (conditions.ts)
+      return `${left} is ${truthOf(value)}`
     case 'in':
       return membershipText(sql, condition, left, cast)
     case 'fts':
@@ -265,6 +265,15 @@ function comparisonText(sql: Draft, condition: Comparison<Column>): string {
   }
   return `${left} ${infix[operator]} ${bind(sql, conditionText(value, condition), column)}${cast}`
 }
+
+/** The only words that stand in a text because of a value: four, written down here. */
+function truthOf(value: Json): string {
+  const word = truths.find((known) => known === value)
+  if (word === undefined) throw fail('invalid_condition')
+  return word
+}
+
+const truths = ['null', 'true', 'false', 'unknown'] as const
 
 /** One array parameter whatever the length; a null in the list is found by `is null`, as in eq. */
 function membershipText(sql: Draft, condition: Comparison<Column>, left: string, cast: string): string {

@@ -6,19 +6,25 @@ export type Touch = {
   readonly schema: string
   readonly table: string
   readonly action: 'read' | 'write' | 'delete'
+  /**
+   * `target`: what the operation does. `relation`: a table asked for in columns or in a returning list.
+   * `returning`: rows that a write gives back and that its caller did not write whole (update, delete, an upsert with update_body,
+   * and their conditions): a key that may write but not read would otherwise read a table with an update that changes nothing.
+   */
+  readonly because: 'target' | 'relation' | 'returning'
 }
 
 /**
- * Every table and right that a plan needs; all of them must be granted. Conditions, sorting and returned rows belong to the right
- * of the operation itself: gateway.md 4 makes the changed rows the answer of every write, so whoever may write a table sees the
- * rows that are written. A relation, also in what a write returns, is read and needs that right on its own table.
- * For a request only its own table is known; ask that before planning, so that a stranger does not learn from a 404 which tables
- * there are.
+ * Every table and right that a plan needs; all of them must be granted. Rows that a plain insert gives back need no right to
+ * read: they are the caller's own. For a request only its own table is known; ask that before planning, so that a stranger
+ * does not learn from a 404 which tables there are.
  */
 export function touches(subject: DataRequest | Plan): Touch[] {
   if (!isPlan(subject)) return [target(subject, subject.table.schema, subject.table.table)]
   const { schema, name } = subject.table
-  return unique([target(subject, schema, name), ...('output' in subject ? related(subject.output) : [])])
+  const touched: Touch[] = [target(subject, schema, name)]
+  if (readsBack(subject)) touched.push({ schema, table: name, action: 'read', because: 'returning' })
+  return unique([...touched, ...('output' in subject ? related(subject.output) : [])])
 }
 
 const isPlan = (subject: DataRequest | Plan): subject is Plan => 'name' in subject.table
@@ -29,13 +35,19 @@ const target = (subject: { readonly kind: keyof typeof actions }, schema: string
   schema,
   table,
   action: actions[subject.kind],
+  because: 'target',
 })
+
+function readsBack(plan: Plan): boolean {
+  if (plan.kind === 'insert') return plan.conflict?.set !== undefined && !plan.head
+  return (plan.kind === 'update' || plan.kind === 'delete') && !plan.head
+}
 
 function related(output: readonly Output[]): Touch[] {
   return output.flatMap((item) => {
     if (item.kind === 'column') return []
     const { schema, name } = item.relation.table
-    return [{ schema, table: name, action: 'read' } as const, ...related(item.columns)]
+    return [{ schema, table: name, action: 'read', because: 'relation' } as const, ...related(item.columns)]
   })
 }
 

@@ -101,10 +101,13 @@ export function postgresDriver(options: PostgresOptions): PostgresDriver {
       if (!(error instanceof Failure) || !moved.has(codeOf(error.cause))) throw error
       tables.invalidate()
       if (on !== undefined) throw error
-      const renewed = await plan(planned.request)
+      // The same request gives the same kind of plan; a caller who may not see rows had `head` set.
+      const renewed = {
+        ...(await plan(planned.request)),
+        ...('head' in planned && { head: planned.head }),
+      } as unknown as P
       if (JSON.stringify(touches(renewed)) !== JSON.stringify(touches(planned))) throw error
-      // The same request gives the same kind of plan.
-      return work(renewed as unknown as P)
+      return work(renewed)
     }
   }
 
