@@ -1,13 +1,10 @@
 import { randomBytes } from 'node:crypto'
-import { readdir, rm } from 'node:fs/promises'
+import { rm } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
-import path from 'node:path'
 import pg from 'pg'
 import { type EmbeddedServer, startEmbedded } from '#kernel/db/embedded.ts'
 import { provision } from '#kernel/db/provision.ts'
-import { temporaryFolder, temporaryPlace } from './temporary.ts'
-
-const PREFIX = 'gatehouse-test-'
+import { removeAbandoned, temporaryFolder } from './temporary.ts'
 
 /** Nothing here outlives the run, so nothing needs to reach the disk. */
 const FAST = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_wal_size: '256MB' }
@@ -41,8 +38,8 @@ export async function globalTeardown(): Promise<void> {
 }
 
 async function startServer(): Promise<string> {
-  await removeAbandoned(await temporaryPlace())
-  run.folder = await temporaryFolder(`${PREFIX}${process.pid}-`)
+  await removeAbandoned()
+  run.folder = await temporaryFolder()
   const password = secret()
   const port = await freePort()
   // A TCP port besides the socket, because some tests reach the server by host name.
@@ -58,22 +55,6 @@ async function freePort(): Promise<number> {
   const { port } = server.address() as AddressInfo
   await new Promise((resolve) => server.close(resolve))
   return port
-}
-
-async function removeAbandoned(place: string): Promise<void> {
-  for (const name of await readdir(place)) {
-    const pid = Number(name.startsWith(PREFIX) && name.slice(PREFIX.length).split('-')[0])
-    if (pid && !isAlive(pid)) await rm(path.join(place, name), { recursive: true, force: true })
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0)
-  } catch (error) {
-    // EPERM: it lives, and is somebody else's.
-    return error instanceof Error && 'code' in error && error.code === 'EPERM'
-  }
 }
 
 /** The run's databases are named after its role. */

@@ -41,6 +41,11 @@ export async function templateDatabase(name: string, build: (url: string) => Pro
   return template
 }
 
+/** The run's server, for tests that make roles or databases themselves: may do both, and is the superuser of an embedded one. */
+export function testServerUrl(): string {
+  return testRun().serverUrl
+}
+
 type TestRun = { serverUrl: string; ownerUrl: string; owner: string; name: string }
 
 /** What test/cluster.ts put into the environment of every test process. */

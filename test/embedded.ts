@@ -5,6 +5,7 @@ import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
+import { readPidFile, stateOf } from '#kernel/db/embedded/pid-file.ts'
 import { type EmbeddedOptions, startEmbedded } from '#kernel/db/embedded.ts'
 import { temporaryFolder } from './temporary.ts'
 
@@ -17,13 +18,26 @@ export function optionsFor(dir: string, more: Partial<EmbeddedOptions> = {}): Em
   return { dir, password: PASSWORD, ...more, settings: { ...SETTINGS, ...more.settings } }
 }
 
-/** A place for a server's folder, which does not exist yet; removed after the test. */
+/** Node runs these in the order in which they were given. */
 type Cleanup = { after(clean: () => Promise<void>): void }
 
-export async function newFolder(t: Cleanup): Promise<string> {
-  const parent = await temporaryFolder('gatehouse-embedded-')
-  t.after(() => rm(parent, { recursive: true, force: true }))
-  return path.join(parent, 'postgres')
+/** A place for a server's folder, which does not exist yet. After the test its server is stopped and it goes. */
+export async function newFolder(t: Cleanup, name = 'postgres'): Promise<string> {
+  const parent = await temporaryFolder()
+  const dir = path.join(parent, name)
+  t.after(async () => {
+    await stopServerOn(dir)
+    await rm(parent, { recursive: true, force: true })
+  })
+  return dir
+}
+
+/** Whoever started it. */
+async function stopServerOn(dir: string): Promise<void> {
+  const file = await readPidFile(path.join(dir, 'data/postmaster.pid'))
+  if (!file || (await stateOf(file)) !== 'running') return
+  process.kill(file.pid, 'SIGINT')
+  await eventually(() => hasEnded(dir))
 }
 
 /** A copy of a made folder: 50 ms, where initdb takes a second. */
@@ -34,7 +48,7 @@ export async function madeFolder(t: Cleanup, template: string): Promise<string> 
 }
 
 /** For `madeFolder`, once per file. */
-export async function templateFolder(after: (remove: () => Promise<void>) => void): Promise<string> {
+export async function templateFolder(after: Cleanup['after']): Promise<string> {
   const dir = await newFolder({ after })
   await (await startEmbedded(optionsFor(dir))).stop()
   return dir
@@ -80,7 +94,8 @@ export function spawnStarter(dir: string, wrap: readonly string[] = [], before =
     const options = { ...JSON.parse(process.argv[1]), report: (step) => say({ step }) }
     try {
       const server = await startEmbedded(options)
-      setInterval(() => {}, 60_000)
+      // Until we are told to end, or the test that started us has ended.
+      process.stdin.resume()
       process.once('SIGTERM', () => server.stop().then(() => process.exit(0)))
       ${before}
       say({ url: server.superuserUrl })
@@ -89,7 +104,7 @@ export function spawnStarter(dir: string, wrap: readonly string[] = [], before =
     }`
   const script = ['--input-type=module', '--eval', code, JSON.stringify(optionsFor(dir))]
   // A process group of its own, as a terminal's foreground job has.
-  return spawn(command, [...args, ...script], { stdio: ['ignore', 'pipe', 'inherit'], detached: true })
+  return spawn(command, [...args, ...script], { stdio: ['pipe', 'pipe', 'inherit'], detached: true })
 }
 
 export async function postmasterOf(dir: string): Promise<number> {

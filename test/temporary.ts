@@ -1,14 +1,34 @@
-import { mkdtemp, statfs } from 'node:fs/promises'
+import { mkdtemp, readdir, rm, statfs } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 
-/** A new folder, in `temporaryPlace()`, that whoever asked removes. */
-export async function temporaryFolder(prefix: string): Promise<string> {
-  return mkdtemp(path.join(await temporaryPlace(), prefix))
+const PREFIX = 'gatehouse-test-'
+
+/** A new folder, which whoever asked removes. */
+export async function temporaryFolder(): Promise<string> {
+  return mkdtemp(path.join(await temporaryPlace(), `${PREFIX}${process.pid}-`))
+}
+
+/** Removes what processes left that were killed before they could. */
+export async function removeAbandoned(): Promise<void> {
+  const place = await temporaryPlace()
+  for (const name of await readdir(place)) {
+    const pid = Number(name.startsWith(PREFIX) && name.slice(PREFIX.length).split('-')[0])
+    if (pid && !isAlive(pid)) await rm(path.join(place, name), { recursive: true, force: true })
+  }
 }
 
 /** In memory where there is plenty of it: on a disk, the 300 files of a new database can take half a second. */
-export async function temporaryPlace(): Promise<string> {
+async function temporaryPlace(): Promise<string> {
   const memory = await statfs('/dev/shm').catch(() => undefined)
   return memory && memory.bavail * memory.bsize > 4 * 2 ** 30 ? '/dev/shm' : tmpdir()
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch (error) {
+    // EPERM: it lives, and is somebody else's.
+    return error instanceof Error && 'code' in error && error.code === 'EPERM'
+  }
 }

@@ -15,7 +15,6 @@ test('a server starts on a new folder, which is closed to everybody else, and ke
   await query(first.superuserUrl, `create table kept as select 'yes' as word`)
   await first.stop()
   const second = await startEmbedded(optionsFor(dir, { report: (step) => steps.push(step) }))
-  t.after(() => second.stop())
   assert.deepEqual(await query(second.superuserUrl, 'table kept'), [{ word: 'yes' }])
   assert.deepEqual(steps, ['initdb', 'start', 'start'])
   assert.equal((await stat(dir)).mode & 0o777, 0o700)
@@ -24,7 +23,6 @@ test('a server starts on a new folder, which is closed to everybody else, and ke
 
 test('a new cluster speaks UTF-8, sums its pages, takes passwords only and listens on no port', async (t) => {
   const server = await startEmbedded(optionsFor(await newFolder(t)))
-  t.after(() => server.stop())
   const [facts] = await query(
     server.superuserUrl,
     `select pg_encoding_to_char(encoding) as encoding, datlocprovider as provider, datlocale as locale,
@@ -50,7 +48,6 @@ test('a new cluster speaks UTF-8, sums its pages, takes passwords only and liste
 
 test('a URL holds whatever name and password a role has', async (t) => {
   const server = await startEmbedded(optionsFor(await madeFolder(t, made)))
-  t.after(() => server.stop())
   await query(server.superuserUrl, `create role "a/b@c:?" login password 'p%/@:#?'`)
   await query(server.superuserUrl, `create database "d ü%"`)
   const url = server.url('a/b@c:?', 'p%/@:#?', 'd ü%')
@@ -61,19 +58,18 @@ test('a URL holds whatever name and password a role has', async (t) => {
 })
 
 test('a folder may be called anything that a path can hold', async (t) => {
-  const odd = path.join(path.dirname(await newFolder(t)), `it's "a", $(touch x); \`id\` & ü %41 \\ -c x=y`)
+  const odd = await newFolder(t, `it's "a", $(touch x); \`id\` & ü %41 \\ -c x=y`)
   const server = await startEmbedded(optionsFor(odd))
-  t.after(() => server.stop())
   assert.deepEqual(await query(server.superuserUrl, 'select 1 as one'), [{ one: 1 }])
 })
 
 test('a folder name with a line break is refused', async (t) => {
-  const dir = `${await newFolder(t)}\nx`
+  const dir = await newFolder(t, 'a\nb')
   await assert.rejects(startEmbedded(optionsFor(dir)), /control character/)
 })
 
 test('where the path is too long for a socket, a private temporary folder has it until the stop', async (t) => {
-  const dir = path.join(await newFolder(t), 'long'.repeat(30))
+  const dir = await newFolder(t, 'long'.repeat(30))
   const server = await startEmbedded(optionsFor(dir))
   const socket = socketFolder(server)
   assert.notEqual(socket, dir)

@@ -55,7 +55,6 @@ test('what was committed when the parent was killed with -9 is there in a start 
   await eventually(() => answered > 100)
   child.process.kill('SIGKILL')
   const server = await startEmbedded(optionsFor(dir))
-  t.after(() => server.stop())
   await writing
   const [found] = await query<{ count: string }>(server.superuserUrl, 'select count(*) from written')
   // The last one may have been committed without the answer having come through.
@@ -75,7 +74,6 @@ test('a server that was killed is reported with its log, and the next start reco
   assert.match(log, /ready to accept connections/)
   await server.stop()
   const next = await startEmbedded(optionsFor(dir))
-  t.after(() => next.stop())
   assert.deepEqual(await query(next.superuserUrl, 'table kept'), [{ word: 'yes' }])
   await busy
 })
@@ -111,13 +109,13 @@ for (const victim of ['the parent', 'initdb and the parent']) {
 }
 
 test('the temporary socket folder of a killed process is removed by the next start', async (t) => {
-  const dir = path.join(await newFolder(t), 'long'.repeat(30))
+  const dir = await newFolder(t, 'long'.repeat(30))
   const child = await startInChild(t, dir)
   const socket = await readlink(path.join(dir, 'socket'))
   child.process.kill('SIGKILL')
   const server = await startEmbedded(optionsFor(dir))
-  t.after(() => server.stop())
   await assert.rejects(lstat(socket), { code: 'ENOENT' })
+  await server.stop()
 })
 
 /** By its work folder on the command line; `ps` because macOS has no /proc. */

@@ -22,7 +22,6 @@ const made = await templateFolder(after)
 test('a second start on the same folder is refused, naming the folder and the process', async (t) => {
   const dir = await madeFolder(t, made)
   const server = await startEmbedded(optionsFor(dir))
-  t.after(() => server.stop())
   const postmaster = await postmasterOf(dir)
   await assert.rejects(startInChild(t, dir), {
     message: new RegExp(`already runs on ${dir} \\(process ${postmaster}\\)`),
@@ -63,8 +62,7 @@ for (const [whom, pidOf] of Object.entries(leftBy)) {
 test('ps tells a server by its folder, as /proc does', async (t) => {
   if (!(await hasPs())) return t.skip('there is no ps here')
   const dir = await madeFolder(t, made)
-  const server = await startEmbedded(optionsFor(dir))
-  t.after(() => server.stop())
+  await startEmbedded(optionsFor(dir))
   const facts = await describeByPs(await postmasterOf(dir))
   assert.equal(facts?.isZombie, false)
   assert.match(facts?.command ?? '', new RegExp(`-D ${dir}/data `))

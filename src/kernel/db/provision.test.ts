@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import path from 'node:path'
+import { test } from 'node:test'
+import pg from 'pg'
+import { startEmbedded } from '#kernel/db/embedded.ts'
+import { type Provision, provision } from '#kernel/db/provision.ts'
+import { testServerUrl } from '#test/database.ts'
+import { newFolder, optionsFor, query } from '#test/embedded.ts'
+
+const server = testServerUrl()
+const id = pg.escapeIdentifier
+
+test('roles own their databases and work in them, and a second time changes nothing', async (t) => {
+  const wanted = wish(t, ['ada', 'ben'])
+  await provision(server, wanted)
+  await query(urlFor(wanted, 'ada'), 'create table public.kept as select 1 as one; create schema more')
+  await provision(server, wanted)
+  assert.deepEqual(await query(urlFor(wanted, 'ada'), 'table kept'), [{ one: 1 }])
+  const [rights] = await query(
+    urlFor(wanted, 'ada'),
+    `select rolsuper or rolcreaterole or rolcreatedb or rolreplication or rolbypassrls as any
+       from pg_roles where rolname = current_user`,
+  )
+  assert.deepEqual(rights, { any: false })
+})
+
+test('nobody but its owner opens a database', async (t) => {
+  const wanted = wish(t, ['ada', 'ben'])
+  await provision(server, wanted)
+  await query(urlFor(wanted, 'ada', 'ada'), 'select')
+  await assert.rejects(query(urlFor(wanted, 'ben', 'ada'), 'select'), { code: '42501' })
+})
+
+test('several processes may provision the same at once', async (t) => {
+  const wanted = wish(t, ['ada', 'ben'])
+  await Promise.all(Array.from({ length: 6 }, () => provision(server, wanted)))
+  await query(urlFor(wanted, 'ben'), 'select')
+})
+
+test('a role gets the password of the last time', async (t) => {
+  const wanted = wish(t, ['ada'])
+  await provision(server, wanted)
+  const changed = { ...wanted, roles: wanted.roles.map((role) => ({ ...role, password: 'changed' })) }
+  await provision(server, changed)
+  await query(urlFor(changed, 'ada'), 'select')
+  await assert.rejects(query(urlFor(wanted, 'ada'), 'select'), { code: '28P01' })
+})
+
+test('a role with CREATEDB and CREATEROLE is enough, and may not itself open what it made', async (t) => {
+  const maker = wish(t, ['maker'])
+  await provision(server, maker)
+  await query(server, `alter role ${id(nameOf(maker, 'maker'))} createdb createrole`)
+  const wanted = wish(t, ['ada'])
+  await provision(urlFor(maker, 'maker'), wanted)
+  await provision(urlFor(maker, 'maker'), wanted)
+  await query(urlFor(wanted, 'ada'), 'create table public.mine ()')
+  const [{ version = 0 } = {}] = await query<{ version: number }>(
+    server,
+    `select current_setting('server_version_num')::int as version`,
+  )
+  if (version < 160_000) return t.diagnostic('before PostgreSQL 16 it must be a full member of the role')
+  const opened = query(urlFor(maker, 'maker', nameOf(wanted, 'ada')), 'select')
+  await assert.rejects(opened, { code: '42501' })
+})
+
+test('names are names, whatever is in them', async (t) => {
+  const wanted = wish(t, [`"; drop role postgres; --'`, 'Ünï$ $1 %I'])
+  await provision(server, wanted)
+  await query(urlFor(wanted, 'Ünï$ $1 %I'), 'create table public.mine ()')
+})
+
+test('a superuser is never taken over, nor a database of somebody else', async (t) => {
+  const wanted = wish(t, ['ada', 'ben'])
+  await provision(server, wanted)
+  const [ada, ben] = wanted.databases
+  assert.ok(ada && ben)
+  const swapped = { roles: [], databases: [{ name: ada.name, owner: ben.owner }] }
+  await assert.rejects(provision(server, swapped), /belongs to .*ada, not to .*ben/)
+  await query(server, `alter role ${id(ada.owner)} superuser`)
+  await assert.rejects(provision(server, wanted), /is a superuser/)
+  await query(urlFor(wanted, 'ada'), 'select')
+})
+
+test('no password reaches the server, not even a log of every statement', async (t) => {
+  const dir = await newFolder(t)
+  const settings = { log_statement: 'all', log_min_messages: 'debug1', log_connections: 'all' }
+  const own = await startEmbedded(optionsFor(dir, { settings }))
+  const roles = [{ name: 'ada', password: 'correct-horse-battery' }]
+  await provision(own.superuserUrl, { roles, databases: [{ name: 'ada', owner: 'ada' }] })
+  await query(own.url('ada', 'correct-horse-battery', 'ada'), 'select 1')
+  const log = await readFile(path.join(dir, 'server.log'), 'utf8')
+  assert.match(log, /create role/)
+  assert.doesNotMatch(log, /correct-horse-battery/)
+})
+
+/** A role and a database for each name, under names of this test's own; dropped after it. */
+function wish(t: { after(clean: () => Promise<void>): void }, names: string[]): Provision {
+  const prefix = randomBytes(4).toString('hex')
+  const roles = names.map((name) => ({ name: `${prefix} ${name}`, password: randomBytes(8).toString('hex') }))
+  const databases = roles.map(({ name }) => ({ name, owner: name }))
+  t.after(async () => {
+    for (const { name } of databases) await query(server, `drop database if exists ${id(name)} with (force)`)
+    for (const { name } of roles) await query(server, `drop role if exists ${id(name)}`)
+  })
+  return { roles, databases }
+}
+
+function nameOf({ roles }: Provision, name: string): string {
+  return roles.find((role) => role.name.endsWith(` ${name}`))?.name ?? name
+}
+
+function urlFor(wanted: Provision, name: string, database = name): string {
+  const role = wanted.roles.find((role) => role.name === nameOf(wanted, name))
+  const url = new URL(server)
+  url.username = encodeURIComponent(role?.name ?? '')
+  url.password = role?.password ?? ''
+  url.pathname = encodeURI(nameOf(wanted, database))
+  return url.href
+}
