@@ -1,5 +1,5 @@
 import { emailFrom } from '#identity/emails.ts'
-import { hashPassword, PASSWORD_MAX } from '#identity/passwords.ts'
+import { hashPassword } from '#identity/passwords.ts'
 import { usernameFrom } from '#identity/usernames.ts'
 import { insertUserWithPassword, type NewUser, type User } from '#identity/users.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
@@ -8,6 +8,7 @@ import { uuidv7 } from '#kernel/random.ts'
 import { type Admission, admit, type Visit } from '../admit.ts'
 import { sendVerificationMail } from '../email/verification.ts'
 import { fail } from '../errors.ts'
+import { acceptablePassword } from '../policy.ts'
 
 export type SignUp = {
   readonly name: string
@@ -27,7 +28,7 @@ export async function signUp(kernel: Kernel, asked: SignUp, visit: Visit): Promi
   const { enable_signup, require_email_verification } = kernel.config.auth.email_password
   if (!enable_signup) throw fail('SIGN_UP_DISABLED')
   const user = newUser(kernel, asked)
-  const password = await hashPassword(kernel, acceptable(kernel, asked.password))
+  const password = await hashPassword(kernel, await acceptablePassword(kernel, asked.password))
   try {
     return await atomically(kernel, async (kernel) => {
       const added = await insertUserWithPassword(kernel.db, user, {
@@ -67,19 +68,6 @@ function newUser(kernel: Kernel, asked: SignUp): NewUser {
     displayUsername: username?.displayUsername ?? null,
     createdAt,
   }
-}
-
-/** The password, if the policy takes it. */
-function acceptable({ config }: Kernel, password: string): string {
-  const length = [...password.normalize('NFKC')].length
-  const { password_min_length } = config.auth.email_password
-  if (length < password_min_length) {
-    throw fail('PASSWORD_TOO_SHORT', {
-      message: `The password needs at least ${password_min_length} characters`,
-    })
-  }
-  if (length > PASSWORD_MAX) throw fail('PASSWORD_TOO_LONG')
-  return password
 }
 
 const asIfAdded = (user: NewUser): Omit<User, 'role'> => ({
