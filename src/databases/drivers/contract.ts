@@ -1,0 +1,363 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import type { Driver, RowsAnswer } from '#databases/drivers/driver.ts'
+import { parseJson } from '#databases/json.ts'
+import type { Json } from '#databases/plan.ts'
+import { type Body, readCount, readDelete, readFetch, readInsert, readUpdate } from '#databases/requests.ts'
+
+/** What every driver must do, on tables `authors` and `books` that the driver's own test has made (empty, keys counted from 1). */
+export type Subject = { readonly driver: () => Driver; readonly reset: () => Promise<void> }
+
+export const limits = { columns: 256, conditions: 100, nesting: 10, rows: 5, maxRows: 50 }
+
+export async function textOf(answer: RowsAnswer): Promise<string> {
+  const chunks: Buffer[] = []
+  for await (const chunk of answer.json) chunks.push(chunk)
+  return Buffer.concat(chunks).toString()
+}
+
+/** Calls as the gateway makes them: read the body, plan, run. Rows come back parsed, digits kept. */
+export function calls(driver: () => Driver) {
+  const options = { limits }
+  const rows = (json: readonly Buffer[]) => JSON.parse(Buffer.concat(json).toString())
+  return {
+    async fetch(body: Body) {
+      const answer = await driver().select(await driver().plan(readFetch(body, options)))
+      const text = await textOf(answer)
+      const { hasMore, total } = answer.facts()
+      return { rows: JSON.parse(text), text, hasMore, count: total }
+    },
+    async insert(table: string, insert_body: unknown, more: Body = {}) {
+      const answer = await driver().insert(
+        await driver().plan(readInsert({ table, insert_body, ...more }, options)),
+      )
+      return { ...answer, rows: rows(answer.json) }
+    },
+    async update(body: Body) {
+      const answer = await driver().update(await driver().plan(readUpdate(body, options)))
+      return { ...answer, rows: rows(answer.json) }
+    },
+    async remove(body: Body) {
+      const answer = await driver().delete(await driver().plan(readDelete(body, options)))
+      return { ...answer, rows: rows(answer.json) }
+    },
+    count: async (body: Body) => driver().count(await driver().plan(readCount(body, options))),
+  }
+}
+
+export function driverContract(subject: Subject): void {
+  const { fetch, insert, update, remove, count } = calls(subject.driver)
+  const titles = async (body: Body) => {
+    const { rows } = await fetch({ table: 'books', columns: 'title', sort_by: 'id', ...body })
+    return rows.map((row: { title: string }) => row.title)
+  }
+  const example = (name: string, run: (context: TestContext) => Promise<void>) =>
+    test(name, async (context) => {
+      await subject.reset()
+      await insert('authors', [{ name: 'Ada' }, { name: 'Brontë' }])
+      await insert('books', [
+        { title: 'one', author_id: 1, pages: 10, tags: ['a', 'b'], meta: { k: 1 }, active: true },
+        { title: 'two', author_id: 2, pages: 20, tags: ['b'], meta: null, active: false },
+        { title: 'three', author_id: 1, pages: 30, tags: [], meta: 'text', active: null },
+      ])
+      await run(context)
+    })
+
+  example('every operator of the condition grammar finds its rows', async () => {
+    const found: [Body[string], string[]][] = [
+      [{ column: 'pages', value: 20 }, ['two']],
+      [{ eq_column: 'pages', eq_value: '20' }, ['two']],
+      [{ operator: 'neq', column: 'pages', value: 20 }, ['one', 'three']],
+      [{ operator: 'gt', column: 'pages', value: 10 }, ['two', 'three']],
+      [{ operator: 'gte', column: 'pages', value: 20 }, ['two', 'three']],
+      [{ operator: 'lt', column: 'pages', value: 20 }, ['one']],
+      [{ operator: 'lte', column: 'pages', value: '20' }, ['one', 'two']],
+      [{ operator: 'like', column: 'title', value: 't%' }, ['two', 'three']],
+      [{ operator: 'ilike', column: 'title', value: 'T%' }, ['two', 'three']],
+      [{ operator: 'is', column: 'active', value: 'true' }, ['one']],
+      [{ operator: 'is', column: 'active', value: null }, ['three']],
+      [{ operator: 'is', column: 'active', value: 'unknown' }, ['three']],
+      [{ operator: 'eq', column: 'active', value: null }, ['three']],
+      [{ operator: 'neq', column: 'active', value: null }, ['one', 'two']],
+      [{ operator: 'in', column: 'pages', value: [10, 30, 99] }, ['one', 'three']],
+      [{ operator: 'in', column: 'pages', value: [] }, []],
+      [{ operator: 'in', column: 'active', value: [false, null] }, ['two', 'three']],
+      [{ operator: 'contains', column: 'tags', value: ['b'] }, ['one', 'two']],
+      [{ operator: 'containedBy', column: 'tags', value: ['b', 'c'] }, ['two', 'three']],
+      [{ operator: 'overlaps', column: 'tags', value: ['a', 'c'] }, ['one']],
+      [{ operator: 'contains', column: 'meta', value: { k: 1 } }, ['one']],
+      [{ operator: 'fts', column: 'title', value: 'two' }, ['two']],
+      [{ operator: 'or', value: 'pages.eq.10,and(pages.eq.30,active.is.null)' }, ['one', 'three']],
+      [{ operator: 'not', value: 'pages.eq.10' }, ['two', 'three']],
+      [{ column: 'pages', column_cast: 'text', value: '20' }, ['two']],
+      [{ column: 'pages', value: '20', value_cast: 'bigint' }, ['two']],
+    ]
+    for (const [condition, expected] of found)
+      assert.deepEqual(await titles({ conditions: [condition] }), expected, JSON.stringify(condition))
+  })
+
+  example('conditions are ANDed, and structured ones find the same rows', async () => {
+    const conditions = [
+      { operator: 'gt', column: 'pages', value: 10 },
+      { column: 'author_id', value: 1 },
+    ]
+    assert.deepEqual(await titles({ conditions }), ['three'])
+    assert.deepEqual(await titles({ where: { pages: { gt: 10 }, author_id: 1 } }), ['three'])
+  })
+
+  example('rows come sorted, paged, and say when an absent limit has cut them', async () => {
+    await insert(
+      'books',
+      Array.from({ length: 4 }, (_, index) => ({ title: `more ${index}`, pages: index + 100 })),
+    )
+    const cut = await fetch({
+      table: 'books',
+      columns: 'pages',
+      sort_by: { field: 'pages', direction: 'desc' },
+    })
+    assert.deepEqual([cut.rows.length, cut.rows[0].pages, cut.hasMore], [5, 103, true])
+    const page = await fetch({
+      table: 'books',
+      columns: 'id',
+      sort_by: 'id',
+      current_page: 2,
+      page_size: 3,
+      count: 'exact',
+    })
+    assert.deepEqual(page.rows, [{ id: 4 }, { id: 5 }, { id: 6 }])
+    assert.deepEqual([page.count, page.hasMore], [7, false])
+    const last = await fetch({ table: 'books', offset: 6, limit: 3, count: 'exact' })
+    assert.deepEqual([last.rows.length, last.count], [1, 7])
+    const beyond = await fetch({ table: 'books', offset: 60, count: 'exact' })
+    assert.deepEqual([beyond.rows.length, beyond.count], [0, 7])
+    const head = await fetch({ table: 'books', head: true, count: 'exact' })
+    assert.deepEqual([head.text, head.count], ['[]', 7])
+  })
+
+  example(
+    'columns come under their aliases, in the order asked for, without nulls when they are unwanted',
+    async () => {
+      const { text } = await fetch({
+        table: 'books',
+        columns: ['pages', 'name:title', 'id as number'],
+        limit: 1,
+        sort_by: 'id',
+      })
+      assert.equal(text, '[{"pages":10,"name":"one","number":1}]')
+      const bare = await fetch({ table: 'books', columns: 'id,active', strip_nulls: true, sort_by: 'id' })
+      assert.equal(bare.text, '[{"id":1,"active":true},{"id":2,"active":false},{"id":3}]')
+    },
+  )
+
+  example('relations come as objects and arrays, in both directions', async () => {
+    const one = await fetch({
+      table: 'books',
+      columns: 'title,author:author_id(name)',
+      sort_by: 'id',
+      limit: 1,
+    })
+    assert.deepEqual(one.rows, [{ title: 'one', author: { name: 'Ada' } }])
+    const many = await fetch({
+      table: 'authors',
+      columns: 'name,books(title,authors(name))',
+      sort_by: 'id',
+      limit: 1,
+    })
+    const author = { name: 'Ada' }
+    assert.deepEqual(many.rows, [
+      {
+        name: 'Ada',
+        books: [
+          { title: 'one', authors: author },
+          { title: 'three', authors: author },
+        ],
+      },
+    ])
+    await assert.rejects(fetch({ table: 'books', columns: 'publishers(name)' }), {
+      code: 'unknown_relation',
+      status: 400,
+    })
+  })
+
+  example('rows are inserted whatever their keys, and a missing key takes its default', async () => {
+    const { rows, affected } = await insert(
+      'books',
+      [{ title: 'a' }, { pages: 5, title: 'b' }, { title: 'c', lang: null }],
+      {
+        columns: 'title,pages,lang',
+      },
+    )
+    assert.equal(affected, 3)
+    assert.deepEqual(rows, [
+      { title: 'a', pages: null, lang: 'en' },
+      { title: 'b', pages: 5, lang: 'en' },
+      { title: 'c', pages: null, lang: null },
+    ])
+    const nulls = await insert('books', [{ title: 'd' }, { title: 'e', lang: 'fr' }], {
+      columns: 'lang',
+      default_to_null: true,
+    })
+    assert.deepEqual(nulls.rows, [{ lang: null }, { lang: 'fr' }])
+  })
+
+  example('an insert is all or nothing', async () => {
+    const rows = [...Array.from({ length: 500 }, (_, index) => ({ title: `t${index}` })), { title: 'one' }]
+    await assert.rejects(insert('books', rows), { code: 'unique_violation', status: 409 })
+    assert.equal(await count({ table: 'books' }), 3)
+  })
+
+  example('an insert of many rows is one call, and gives all of them back', async () => {
+    const rows = Array.from({ length: 20_000 }, (_, index) => ({
+      title: `t${index}`,
+      pages: index + 1,
+      tags: [`x${index}`],
+    }))
+    const answer = await insert('books', rows, { columns: 'title,pages,tags' })
+    assert.equal(answer.affected, 20_000)
+    assert.deepEqual(answer.rows, rows)
+  })
+
+  example('a conflict does nothing or updates what is there', async () => {
+    const nothing = await insert('books', [{ title: 'one' }, { title: 'new' }], {
+      on_conflict: 'title',
+      columns: 'title',
+    })
+    assert.deepEqual([nothing.affected, nothing.rows], [1, [{ title: 'new' }]])
+    const changed = await insert(
+      'books',
+      { title: 'one' },
+      { on_conflict: ['title'], update_body: { pages: 11 }, columns: 'id,pages' },
+    )
+    assert.deepEqual(changed.rows, [{ id: 1, pages: 11 }])
+    await assert.rejects(insert('books', { title: 'one' }, { on_conflict: 'pages' }), {
+      code: 'invalid_conflict_target',
+    })
+  })
+
+  example('updates and deletes reach the rows of their conditions, up to a limit in an order', async () => {
+    const changed = await update({
+      table: 'books',
+      set: { pages: 1 },
+      conditions: [{ column: 'author_id', value: 1 }],
+      columns: 'title',
+    })
+    assert.equal(changed.affected, 2)
+    const last = { sort_by: { field: 'id', direction: 'desc' }, columns: ['id'], allow_unbounded: true }
+    const some = await update({ table: 'books', set: { pages: 2 }, limit: 2, count: 'exact', ...last })
+    assert.deepEqual([some.rows, some.affected, some.total], [[{ id: 3 }, { id: 2 }], 2, 3])
+    const skipped = await remove({ table: 'books', limit: 1, offset: 1, ...last })
+    assert.deepEqual(skipped.rows, [{ id: 2 }])
+    const byKey = await remove({ table: 'books', resource_id: '3' })
+    assert.deepEqual([byKey.affected, byKey.rows[0].title], [1, 'three'])
+    const silent = await remove({ table: 'books', head: true, conditions: [{ column: 'id', value: 1 }] })
+    assert.deepEqual([silent.affected, silent.rows], [1, []])
+    assert.equal(await count({ table: 'books' }), 0)
+  })
+
+  example("counts are exact, or the planner's", async () => {
+    assert.equal(await count({ table: 'books' }), 3)
+    assert.equal(await count({ table: 'books', conditions: [{ column: 'author_id', value: 1 }] }), 2)
+    assert.ok((await count({ table: 'books', count: 'planned' })) >= 0)
+    assert.equal(await count({ table: 'books', count: 'estimated' }), 3)
+  })
+
+  example('what does not fit is refused with the code and the column', async () => {
+    const refused: [() => Promise<unknown>, { code: string; status: number }, string?][] = [
+      [() => fetch({ table: 'nowhere' }), { code: 'table_not_found', status: 404 }],
+      [() => fetch({ table: 'books', columns: 'titel' }), { code: 'unknown_column', status: 400 }, 'titel'],
+      [
+        () =>
+          fetch({
+            table: 'books',
+            conditions: [
+              { column: 'title', value: 'x' },
+              { column: 'pages', value: 'many' },
+            ],
+          }),
+        { code: 'invalid_value', status: 422 },
+        'pages',
+      ],
+      [
+        () =>
+          fetch({
+            table: 'books',
+            conditions: [
+              { column: 'title', value: 'x' },
+              { column: 'pages', operator: 'in', value: [1, 'many'] },
+            ],
+          }),
+        { code: 'invalid_value', status: 422 },
+        'pages',
+      ],
+      [
+        () => fetch({ table: 'books', conditions: [{ column: 'pages', operator: 'like', value: 'x' }] }),
+        { code: 'invalid_operator', status: 400 },
+        'pages',
+      ],
+      [
+        () => fetch({ table: 'books', conditions: [{ column: 'pages', value: 1, value_cast: 'regclass' }] }),
+        { code: 'invalid_cast', status: 400 },
+      ],
+      [() => insert('books', { title: 'x', pages: 'many' }), { code: 'invalid_value', status: 422 }, 'pages'],
+      [
+        () =>
+          insert('books', [
+            { title: 'x', pages: 1 },
+            { title: 'y', pages: 1e12 },
+          ]),
+        { code: 'invalid_value', status: 422 },
+        'pages',
+      ],
+      [() => insert('books', { title: 'x'.repeat(200) }), { code: 'invalid_value', status: 422 }, 'title'],
+      [
+        () =>
+          insert('books', [
+            { title: 'x', price: 1e9 },
+            { title: 'y', price: 1 },
+          ]),
+        { code: 'invalid_value', status: 422 },
+        'price',
+      ],
+      [() => insert('books', { title: 'x', pages: -1 }), { code: 'check_violation', status: 422 }, 'pages'],
+      [() => insert('books', { title: null }), { code: 'not_null_violation', status: 400 }, 'title'],
+      [() => insert('books', { title: 'one' }), { code: 'unique_violation', status: 409 }, 'title'],
+      [
+        () => insert('books', { title: 'x', author_id: 99 }),
+        { code: 'foreign_key_violation', status: 409 },
+        'author_id',
+      ],
+      [
+        () => remove({ table: 'authors', conditions: [{ column: 'id', value: 1 }] }),
+        { code: 'foreign_key_violation', status: 409 },
+      ],
+      [
+        () => update({ table: 'books', set: { pages: 'many' }, conditions: [{ column: 'id', value: 1 }] }),
+        { code: 'invalid_value', status: 422 },
+        'pages',
+      ],
+      [() => insert('books', { title: 'x', nope: 1 }), { code: 'unknown_column', status: 400 }, 'nope'],
+    ]
+    for (const [call, expected, column] of refused)
+      await assert.rejects(call(), (error: Error & { details?: { column?: string } }) => {
+        assert.deepEqual(
+          { code: 'code' in error && error.code, status: 'status' in error && error.status },
+          expected,
+          error.message,
+        )
+        if (column !== undefined) assert.equal(error.details?.column, column, error.message)
+        return true
+      })
+  })
+
+  example('no digit of a number is lost on the way in or out', async () => {
+    const rows = parseJson(
+      '[{"title":"big","exact":123456789012345678901234567890.123456789,"meta":{"n":12345678901234567890}}]',
+    )
+    const { json } = await insert('books', rows as Json[], { columns: 'exact,meta' })
+    const text = Buffer.concat(json).toString()
+    assert.match(text, /"exact":123456789012345678901234567890\.123456789\b/)
+    assert.match(text, /12345678901234567890\b/)
+    const conditions = [{ column: 'exact', value: parseJson('123456789012345678901234567890.123456789 ') }]
+    assert.equal(await count({ table: 'books', conditions }), 1)
+  })
+}
