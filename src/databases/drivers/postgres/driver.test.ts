@@ -1,0 +1,276 @@
+import assert from 'node:assert/strict'
+import { connect, createServer, type Server, type Socket } from 'node:net'
+import { after, before, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+import { calls } from '#databases/drivers/contract.ts'
+import {
+  type PostgresDriver,
+  type PostgresOptions,
+  postgresDriver,
+} from '#databases/drivers/postgres/driver.ts'
+import { Failure } from '#kernel/errors.ts'
+import { type TestDatabase, testDatabase } from '#test/database.ts'
+
+let database: TestDatabase
+
+before(async () => {
+  database = await testDatabase()
+  await using(database.url, {}, async (driver) => {
+    await driver.run([
+      'create table notes (id int primary key, text text)',
+      `insert into notes values (1, 'a')`,
+    ])
+    await driver.run(['create view slow as select 1 as id, pg_sleep(60)::text as slept'])
+  })
+})
+after(() => database.drop())
+
+async function using<T>(
+  url: string,
+  options: Partial<PostgresOptions>,
+  work: (driver: PostgresDriver) => Promise<T>,
+): Promise<T> {
+  const driver = postgresDriver({
+    url,
+    maxConnections: 2,
+    connectTimeout: 500,
+    statementTimeout: 5_000,
+    idleTimeout: 10_000,
+    applicationName: 'resilience',
+    maxRows: 100,
+    ...options,
+  })
+  try {
+    return await work(driver)
+  } finally {
+    await driver.close()
+  }
+}
+
+const note = (driver: PostgresDriver) => calls(() => driver).fetch({ table: 'notes', columns: 'text' })
+
+/** A way to the server that can be cut and mended. */
+async function proxy(): Promise<{ url: string; cut(): Promise<void>; mend(): Promise<void>; drop(): void }> {
+  const target = new URL(database.url)
+  const sockets = new Set<Socket>()
+  const pipe = (near: Socket) => {
+    const far = connect(Number(target.port || 5432), target.hostname)
+    for (const socket of [near, far]) sockets.add(socket.on('error', () => {}))
+    near.pipe(far).pipe(near)
+  }
+  const listen = (port: number) =>
+    new Promise<Server>((resolve) => {
+      const server = createServer(pipe).listen(port, '127.0.0.1', () => resolve(server))
+    })
+  let server = await listen(0)
+  const address = server.address()
+  const port = typeof address === 'object' && address ? address.port : 0
+  const drop = () => {
+    for (const socket of sockets) socket.destroy()
+    sockets.clear()
+  }
+  return {
+    url: Object.assign(new URL(database.url), { hostname: '127.0.0.1', port: String(port) }).href,
+    drop,
+    async cut() {
+      drop()
+      await new Promise((resolve) => server.close(resolve))
+    },
+    async mend() {
+      server = await listen(port)
+    },
+  }
+}
+
+test('a database that is down answers 503 at once, and is found again when it is back', async () => {
+  const way = await proxy()
+  await using(way.url, {}, async (driver) => {
+    assert.equal((await note(driver)).rows.length, 1)
+    await way.cut()
+    await sleep(50)
+    await assert.rejects(note(driver), { code: 'client_unavailable', status: 503 })
+    assert.equal(driver.stats().circuit, 'open')
+    const began = performance.now()
+    for (let round = 0; round < 50; round++)
+      await assert.rejects(note(driver), { code: 'client_unavailable' })
+    assert.ok(performance.now() - began < 200)
+    await way.mend()
+    await sleep(1_050)
+    assert.equal(driver.stats().circuit, 'half_open')
+    assert.equal((await note(driver)).rows.length, 1)
+    assert.equal(driver.stats().circuit, 'closed')
+  })
+  await way.cut()
+})
+
+test('an idle connection that breaks is replaced, one that breaks in use answers 502', async () => {
+  const way = await proxy()
+  await using(way.url, {}, async (driver) => {
+    await note(driver)
+    way.drop()
+    await sleep(50)
+    assert.equal((await note(driver)).rows.length, 1)
+    const running = calls(() => driver).fetch({ table: 'slow' })
+    await sleep(200)
+    way.drop()
+    await assert.rejects(running, { code: 'connection_lost', status: 502 })
+    assert.equal((await note(driver)).rows.length, 1)
+  })
+  await way.cut()
+})
+
+test('a backend that is ended by an administrator answers 502, and the next call works', async () => {
+  await using(database.url, { applicationName: 'to be ended' }, async (driver) => {
+    const running = assert.rejects(calls(() => driver).fetch({ table: 'slow' }), {
+      code: 'connection_lost',
+      status: 502,
+    })
+    const other = new pg.Client(database.url)
+    await other.connect()
+    for (let rows = 0; rows === 0; await sleep(50)) {
+      const ended = await other.query(
+        `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'to be ended' and state = 'active' and query like '%slow%'`,
+      )
+      rows = ended.rowCount ?? 0
+    }
+    await other.end()
+    await running
+    assert.equal((await note(driver)).rows.length, 1)
+  })
+})
+
+test('a statement that takes too long answers 504 and leaves its connection usable', async () => {
+  await using(database.url, { statementTimeout: 300 }, async (driver) => {
+    await assert.rejects(calls(() => driver).fetch({ table: 'slow' }), {
+      code: 'statement_timeout',
+      status: 504,
+    })
+    assert.equal((await note(driver)).rows.length, 1)
+    assert.equal(driver.stats().total, 1)
+  })
+})
+
+test('callers above the number of connections wait, and answer 503 when none becomes free', async () => {
+  await using(database.url, { statementTimeout: 3_000 }, async (driver) => {
+    await note(driver)
+    const slow = [0, 1].map(() =>
+      assert.rejects(calls(() => driver).fetch({ table: 'slow' }), { code: 'statement_timeout' }),
+    )
+    await sleep(100)
+    await assert.rejects(note(driver), { code: 'client_busy', status: 503 })
+    await Promise.all(slow)
+    assert.deepEqual(driver.stats(), { total: 2, idle: 2, waiting: 0, circuit: 'closed' })
+    const many = await Promise.all(Array.from({ length: 200 }, () => note(driver)))
+    assert.ok(many.every(({ rows }) => rows[0].text === 'a'))
+  })
+})
+
+test('a server that accepts and says nothing is given up after the connect timeout', async () => {
+  const mute = createServer(() => {}).listen(0, '127.0.0.1')
+  await new Promise((resolve) => mute.once('listening', resolve))
+  const address = mute.address()
+  const port = typeof address === 'object' && address ? address.port : 0
+  await using(`postgres://a:secret@127.0.0.1:${port}/b`, {}, async (driver) => {
+    const began = performance.now()
+    await assert.rejects(
+      note(driver),
+      (error) => error instanceof Failure && (error.status === 502 || error.status === 503),
+    )
+    assert.ok(performance.now() - began < 2_000)
+    assert.equal(driver.stats().circuit, 'open')
+  })
+  mute.close()
+})
+
+test('a wrong password is told without host, name or password', async () => {
+  const url = Object.assign(new URL(database.url), {
+    password: 'not-the-password',
+    username: 'nobody_of_that_name',
+  }).href
+  await using(url, {}, async (driver) => {
+    await assert.rejects(note(driver), (error) => {
+      assert.ok(error instanceof Failure)
+      assert.equal(error.status, 502)
+      const told = JSON.stringify([error.message, error.hint, error.details])
+      for (const secret of ['not-the-password', 'nobody_of_that_name', new URL(url).hostname])
+        assert.ok(!told.includes(secret), told)
+      return true
+    })
+  })
+})
+
+test('a role that may do too much is refused on every new pool', async () => {
+  // biome-ignore lint/style/noProcessEnv: where the test run has put its server
+  const { TEST_SERVER_URL: server } = process.env
+  assert.ok(server)
+  const url = Object.assign(new URL(server), { pathname: `/${database.name}` }).href
+  await using(url, {}, async (driver) => {
+    await assert.rejects(note(driver), { code: 'unsafe_client', status: 503 })
+    assert.equal(driver.stats().total, 0)
+  })
+  await using(url, { allowServerRights: true }, async (driver) => {
+    assert.equal((await note(driver)).rows.length, 1)
+    assert.equal((await driver.inspectRole()).superuser, true)
+  })
+})
+
+test('a role that can read the control schema is refused even when its client is named as unsafe', async () => {
+  const control = await testDatabase()
+  const owner = new pg.Client(control.url)
+  await owner.connect()
+  await owner.query('create schema service; create table service.session (id int)')
+  await owner.end()
+  await using(control.url, { allowServerRights: true }, async (driver) => {
+    await assert.rejects(driver.probe(), {
+      code: 'unsafe_client',
+      details: { reasons: ['can read the control schema'] },
+    })
+  })
+  await control.drop()
+})
+
+test('a read-only client refuses writes with 403', async () => {
+  await using(database.url, { readOnly: true }, async (driver) => {
+    await assert.rejects(calls(() => driver).insert('notes', { id: 9 }), { code: 'read_only', status: 403 })
+    assert.equal((await note(driver)).rows.length, 1)
+  })
+})
+
+test('statements that keep coming are prepared, and a connection keeps a hundred of them', async () => {
+  await using(database.url, { maxConnections: 1, applicationName: 'counting' }, async (driver) => {
+    const { fetch } = calls(() => driver)
+    for (let round = 0; round < 3; round++) {
+      for (let limit = 1; limit <= 50; limit++) await fetch({ table: 'notes', limit })
+      for (let limit = 1; limit <= 50; limit++) await fetch({ table: 'notes', columns: 'id', limit })
+      for (let limit = 1; limit <= 50; limit++) await fetch({ table: 'notes', columns: 'text', limit })
+    }
+    await driver.run(['create view prepared as select count(*) as statements from pg_prepared_statements'])
+    const { rows } = await fetch({ table: 'prepared' })
+    assert.ok(rows[0].statements >= 50 && rows[0].statements <= 100, JSON.stringify(rows))
+  })
+})
+
+test('a failure of a prepared statement leaves it prepared and the connection in order', async () => {
+  await using(database.url, { maxConnections: 1 }, async (driver) => {
+    const { fetch } = calls(() => driver)
+    const where = (value: unknown) => ({ table: 'notes', conditions: [{ column: 'id', value }] })
+    for (let round = 0; round < 5; round++) {
+      assert.equal((await fetch(where(1))).rows.length, 1)
+      await assert.rejects(fetch(where('x')), { code: 'invalid_value' })
+      await assert.rejects(fetch(where('x'.repeat(100))), { code: 'invalid_value' })
+    }
+    assert.equal(driver.stats().total, 1)
+  })
+})
+
+test('management is all or nothing', async () => {
+  await using(database.url, {}, async (driver) => {
+    await assert.rejects(driver.run(['create table half (id int)', 'create table notes (id int)']), {
+      code: 'object_exists',
+      status: 409,
+    })
+    await assert.rejects(calls(() => driver).fetch({ table: 'half' }), { code: 'table_not_found' })
+    assert.equal(driver.stats().total, driver.stats().idle)
+  })
+})
