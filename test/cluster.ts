@@ -4,6 +4,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import pg from 'pg'
 import { type EmbeddedServer, startEmbedded } from '#kernel/db/embedded.ts'
 import { provision } from '#kernel/db/provision.ts'
+import { withClient } from './database.ts'
 import { removeAbandoned, temporaryFolder } from './temporary.ts'
 
 /** Nothing here outlives the run, so nothing needs to reach the disk. */
@@ -19,9 +20,10 @@ const run: { serverUrl?: string; owner?: string; server?: EmbeddedServer; folder
  */
 export async function globalSetup(): Promise<void> {
   const env = process.env
-  const serverUrl = env.TEST_DATABASE_URL ?? (await startServer())
+  const serverUrl = env.TEST_DATABASE_URL || (await startServer())
   const owner = { name: `gatehouse_test_${randomBytes(4).toString('hex')}`, password: secret() }
   await provision(serverUrl, { roles: [owner], databases: [] })
+  await inheritRights(serverUrl, owner.name)
   Object.assign(run, { serverUrl, owner: owner.name })
   env.TEST_SERVER_URL = serverUrl
   env.TEST_OWNER_URL = Object.assign(new URL(serverUrl), {
@@ -57,11 +59,20 @@ async function freePort(): Promise<number> {
   return port
 }
 
+/** Lets a server's role that is no superuser copy and drop what the owner owns; before 16 membership is enough. */
+async function inheritRights(serverUrl: string, owner: string): Promise<void> {
+  await withClient(serverUrl, async (client) => {
+    const { rowCount } = await client.query(
+      `select from pg_roles where rolname = current_user and not rolsuper
+          and current_setting('server_version_num')::int >= 160000`,
+    )
+    if (rowCount) await client.query(`grant ${pg.escapeIdentifier(owner)} to current_user with inherit true`)
+  })
+}
+
 /** The run's databases are named after its role. */
 async function dropAll(serverUrl: string, owner: string): Promise<void> {
-  const client = new pg.Client({ connectionString: serverUrl })
-  await client.connect()
-  try {
+  await withClient(serverUrl, async (client) => {
     const { rows } = await client.query<{ datname: string }>(
       `select datname from pg_database where starts_with(datname, $1 || '_')`,
       [owner],
@@ -70,9 +81,7 @@ async function dropAll(serverUrl: string, owner: string): Promise<void> {
       await client.query(`drop database ${pg.escapeIdentifier(datname)} with (force)`)
     }
     await client.query(`drop role ${pg.escapeIdentifier(owner)}`)
-  } finally {
-    await client.end()
-  }
+  })
 }
 
 function secret(): string {

@@ -11,6 +11,7 @@ import { newFolder, optionsFor, query } from '#test/embedded.ts'
 
 const server = testServerUrl()
 const id = pg.escapeIdentifier
+const AS_SUPERUSER = { skip: !(await isSuperuser()) && 'the role of TEST_DATABASE_URL is no superuser' }
 
 test('roles own their databases and work in them, and a second time changes nothing', async (t) => {
   const wanted = wish(t, ['ada', 'ben'])
@@ -48,22 +49,26 @@ test('a role gets the password of the last time', async (t) => {
   await assert.rejects(query(urlFor(wanted, 'ada'), 'select'), { code: '28P01' })
 })
 
-test('a role with CREATEDB and CREATEROLE is enough, and may not itself open what it made', async (t) => {
-  const maker = wish(t, ['maker'])
-  await provision(server, maker)
-  await query(server, `alter role ${id(nameOf(maker, 'maker'))} createdb createrole`)
-  const wanted = wish(t, ['ada'])
-  await provision(urlFor(maker, 'maker'), wanted)
-  await provision(urlFor(maker, 'maker'), wanted)
-  await query(urlFor(wanted, 'ada'), 'create table public.mine ()')
-  const [{ version = 0 } = {}] = await query<{ version: number }>(
-    server,
-    `select current_setting('server_version_num')::int as version`,
-  )
-  if (version < 160_000) return t.diagnostic('before PostgreSQL 16 it must be a full member of the role')
-  const opened = query(urlFor(maker, 'maker', nameOf(wanted, 'ada')), 'select')
-  await assert.rejects(opened, { code: '42501' })
-})
+test(
+  'a role with CREATEDB and CREATEROLE is enough, and may not itself open what it made',
+  AS_SUPERUSER,
+  async (t) => {
+    const maker = wish(t, ['maker'])
+    await provision(server, maker)
+    await query(server, `alter role ${id(nameOf(maker, 'maker'))} createdb createrole`)
+    const wanted = wish(t, ['ada'])
+    await provision(urlFor(maker, 'maker'), wanted)
+    await provision(urlFor(maker, 'maker'), wanted)
+    await query(urlFor(wanted, 'ada'), 'create table public.mine ()')
+    const [{ version = 0 } = {}] = await query<{ version: number }>(
+      server,
+      `select current_setting('server_version_num')::int as version`,
+    )
+    if (version < 160_000) return t.diagnostic('before PostgreSQL 16 it must be a full member of the role')
+    const opened = query(urlFor(maker, 'maker', nameOf(wanted, 'ada')), 'select')
+    await assert.rejects(opened, { code: '42501' })
+  },
+)
 
 test('names are names, whatever is in them', async (t) => {
   const wanted = wish(t, [`"; drop role postgres; --'`, 'Ünï$ $1 %I'])
@@ -71,7 +76,7 @@ test('names are names, whatever is in them', async (t) => {
   await query(urlFor(wanted, 'Ünï$ $1 %I'), 'create table public.mine ()')
 })
 
-test('a superuser is never taken over, nor a database of somebody else', async (t) => {
+test('a superuser is never taken over, nor a database of somebody else', AS_SUPERUSER, async (t) => {
   const wanted = wish(t, ['ada', 'ben'])
   await provision(server, wanted)
   const [ada, ben] = wanted.databases
@@ -95,16 +100,34 @@ test('no password reaches the server, not even a log of every statement', async 
   assert.doesNotMatch(log, /correct-horse-battery/)
 })
 
+async function isSuperuser(): Promise<boolean> {
+  const rows = await query<{ rolsuper: boolean }>(
+    server,
+    'select rolsuper from pg_roles where rolname = current_user',
+  )
+  return rows[0]?.rolsuper === true
+}
+
 /** A role and a database for each name, under names of this test's own; dropped after it. */
 function wish(t: { after(clean: () => Promise<void>): void }, names: string[]): Provision {
   const prefix = randomBytes(4).toString('hex')
   const roles = names.map((name) => ({ name: `${prefix} ${name}`, password: randomBytes(8).toString('hex') }))
   const databases = roles.map(({ name }) => ({ name, owner: name }))
-  t.after(async () => {
-    for (const { name } of databases) await query(server, `drop database if exists ${id(name)} with (force)`)
-    for (const { name } of roles) await query(server, `drop role if exists ${id(name)}`)
-  })
+  t.after(() => dropAll(roles.map(({ name }) => name)))
   return { roles, databases }
+}
+
+/** As each owner, because a server's role that is no superuser owns none of them. */
+async function dropAll(names: string[]): Promise<void> {
+  const client = new pg.Client({ connectionString: server })
+  await client.connect()
+  for (const name of names) {
+    await client.query(`set role ${id(name)}`)
+    await client.query(`drop database if exists ${id(name)} with (force)`)
+    await client.query('reset role')
+    await client.query(`drop role ${id(name)}`)
+  }
+  await client.end()
 }
 
 function nameOf({ roles }: Provision, name: string): string {

@@ -18,23 +18,15 @@ export async function provision(url: string, wanted: Provision): Promise<void> {
     await client.connect()
     // Until the connection ends. CREATE DATABASE runs in no transaction, so one lock holds for all of it.
     await client.query(`select pg_advisory_lock(hashtextextended('gatehouse provision', 0))`)
-    const self = await whoAmI(client)
-    for (const role of wanted.roles) await ensureRole(client, role.name, role.password)
-    for (const { name, owner } of wanted.databases) await ensureDatabase(client, self, name, owner)
+    for (const { name, password } of wanted.roles) await ensureRole(client, name, password)
+    await joinRoles(client, [
+      ...wanted.roles.map(({ name }) => name),
+      ...wanted.databases.map(({ owner }) => owner),
+    ])
+    for (const { name, owner } of wanted.databases) await ensureDatabase(client, name, owner)
   } finally {
     await client.end()
   }
-}
-
-type Self = { readonly name: string; readonly isSuperuser: boolean; readonly hasSetOption: boolean }
-
-async function whoAmI(client: pg.Client): Promise<Self | undefined> {
-  const { rows } = await client.query<Self>(
-    `select rolname as name, rolsuper as "isSuperuser",
-            current_setting('server_version_num')::int >= 160000 as "hasSetOption"
-       from pg_roles where rolname = current_user`,
-  )
-  return rows[0]
 }
 
 async function ensureRole(client: pg.Client, name: string, password: string): Promise<void> {
@@ -51,12 +43,24 @@ async function ensureRole(client: pg.Client, name: string, password: string): Pr
   )
 }
 
-async function ensureDatabase(
-  client: pg.Client,
-  self: Self | undefined,
-  name: string,
-  owner: string,
-): Promise<void> {
+/**
+ * Whoever gives a database to a role must be able to become it, which only superusers are from the start. SET
+ * alone, where PostgreSQL knows it (16), does not let them into the database themselves.
+ */
+async function joinRoles(client: pg.Client, roles: readonly string[]): Promise<void> {
+  const { rows } = await client.query<{ rolname: string; options: string }>(
+    `select rolname, case when current_setting('server_version_num')::int >= 160000
+                          then 'with inherit false, set true' else '' end as options
+       from pg_roles where rolname = current_user and not rolsuper`,
+  )
+  for (const { rolname, options } of rows) {
+    for (const role of new Set(roles).difference(new Set([rolname]))) {
+      await client.query(`grant ${id(role)} to current_user ${options}`)
+    }
+  }
+}
+
+async function ensureDatabase(client: pg.Client, name: string, owner: string): Promise<void> {
   const { rows } = await client.query<{ owner: string }>(
     'select pg_get_userbyid(datdba) as owner from pg_database where datname = $1',
     [name],
@@ -64,7 +68,6 @@ async function ensureDatabase(
   if (rows[0] && rows[0].owner !== owner) {
     throw new Error(`The database ${name} exists already and belongs to ${rows[0].owner}, not to ${owner}.`)
   }
-  if (self && !self.isSuperuser && self.name !== owner) await client.query(membership(owner, self))
   // template0: nobody can be connected to it, and what an operator put into template1 is not ours.
   if (!rows[0]) {
     await client.query(`create database ${id(name)} owner ${id(owner)} template template0 encoding 'UTF8'`)
@@ -73,14 +76,6 @@ async function ensureDatabase(
   await client.query(
     `begin; set local role ${id(owner)}; revoke all on database ${id(name)} from public; commit`,
   )
-}
-
-/**
- * Whoever gives a database to a role must be able to become it. SET alone, where PostgreSQL knows it (16), does not
- * let them into the database by themselves.
- */
-function membership(owner: string, { hasSetOption }: Self): string {
-  return `grant ${id(owner)} to current_user${hasSetOption ? ' with inherit false, set true' : ''}`
 }
 
 const id = pg.escapeIdentifier

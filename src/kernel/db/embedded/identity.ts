@@ -57,7 +57,8 @@ export function serverAccount(passwd: string): Identity | undefined {
   const accounts = passwd.split('\n').map((line) => line.split(':'))
   for (const name of ['postgres', 'nobody']) {
     const [, , uid, gid] = accounts.find((fields) => fields[0] === name) ?? []
-    if (!Number(uid)) continue
+    // Root's own number is no help, and macOS has a nobody of -2.
+    if (!(Number(uid) > 0)) continue
     return { who: `user ${name}`, uid: Number(uid), gid: Number(gid), wrap: [], switches: true }
   }
   return undefined

@@ -10,7 +10,11 @@ export async function openLog(folder: string): Promise<FileHandle> {
     if (error.code !== 'ENOENT') throw error
   })
   // `x` follows no symbolic link, which matters where root has handed the folder over.
-  return open(file, 'ax', 0o600)
+  return open(file, 'ax', 0o600).catch((error: NodeJS.ErrnoException) => {
+    // Another process starts on the folder at the same moment.
+    if (error.code === 'EEXIST') return openLog(folder)
+    throw error
+  })
 }
 
 /** The last lines of a log, for an error. */
