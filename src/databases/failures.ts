@@ -52,7 +52,6 @@ export const databaseFailures = {
   // The backend, not the request.
   write_conflict: [409, 'The write collided with another one; it can be tried again'],
   statement_timeout: [504, 'The database took too long'],
-  statement_cancelled: [503, 'The statement was cancelled'],
   client_busy: [503, 'All connections of this client are in use'],
   client_unavailable: [503, 'The database of this client is not available'],
   client_refused: [502, 'The database refused the connection of this client'],
@@ -60,7 +59,6 @@ export const databaseFailures = {
   database_error: [502, 'The database failed'],
   result_too_large: [413, 'The result is too large'],
   unsafe_client: [503, 'The database role of this client has more rights than a gateway may use'],
-  unsupported_by_driver: [400, 'The driver of this client cannot do this'],
 } as const satisfies FailureTable
 
 export const fail = failuresOf(databaseFailures)

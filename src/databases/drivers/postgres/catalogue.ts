@@ -11,6 +11,7 @@ relation as (
   select c.oid, n.nspname, c.relname, c.relkind, c.reltuples
   from pg_class c join pg_namespace n on n.oid = c.relnamespace
   where c.relkind in ('r', 'v', 'm', 'f', 'p') and n.nspname !~ '^pg_' and n.nspname <> 'information_schema'
+    and has_schema_privilege(n.oid, 'usage')
 )
 select json_build_object(
   'tables', (select coalesce(json_agg(json_build_array(oid::text, nspname, relname, relkind, reltuples)), '[]') from relation),
@@ -19,7 +20,9 @@ select json_build_object(
       r.oid::text, a.attname, format_type(a.atttypid, a.atttypmod), format_type(a.atttypid, -1), b.typcategory, b.typname,
       not a.attnotnull and t.typnotnull is not true, a.attgenerated <> '', a.attidentity,
       case when a.attidentity <> '' then
-        'nextval(' || quote_literal(pg_get_serial_sequence(format('%I.%I', r.nspname, r.relname), a.attname)) || '::regclass)'
+        (select 'nextval(' || quote_literal(s.objid::regclass::text) || '::regclass)' from pg_depend s
+          where s.classid = 'pg_class'::regclass and s.refclassid = 'pg_class'::regclass
+            and s.refobjid = a.attrelid and s.refobjsubid = a.attnum and s.deptype = 'i')
       when a.attgenerated = '' then coalesce(pg_get_expr(d.adbin, d.adrelid), pg_get_expr(t.typdefaultbin, 0)) end
     ) order by a.attrelid, a.attnum), '[]')
     from relation r

@@ -2,6 +2,7 @@ import { EventEmitter } from 'node:events'
 import pg from 'pg'
 import type { RowQuery } from '#databases/drivers/postgres/query.ts'
 import { Statements } from '#databases/drivers/postgres/statements.ts'
+import { fail } from '#databases/failures.ts'
 
 /**
  * A pg client whose rows do not pass through pg: connecting, authentication, TLS and errors are pg's, but DataRow messages go to
@@ -59,12 +60,22 @@ type Attachable = {
   ): void
 }
 
+/** A row above this is refused: it would be held in memory whole, and a relation can gather a table into one row. */
+const largestMessage = 67_108_864
+
+const tooLarge = () =>
+  fail('result_too_large', {
+    message: 'A row is larger than 64 MB',
+    hint: 'Ask for fewer columns, or read the relation by itself.',
+  })
+
 const codes = { parsed: 0x31, bound: 0x32, closed: 0x33, row: 0x44, ready: 0x5a } as const
 
 /** Cuts the stream into messages: rows to the active query, the rest to `pass`. */
 function frames(client: RowClient, pass: (bytes: Buffer) => void): (chunk: Buffer) => void {
   const join = joiner()
   return (chunk) => {
+    if (join.needed() > largestMessage) return client.active?.refuse(tooLarge())
     const data = join.add(chunk)
     if (data === undefined) return
     let at = 0
@@ -95,12 +106,20 @@ function frames(client: RowClient, pass: (bytes: Buffer) => void): (chunk: Buffe
   }
 }
 
+type Joiner = {
+  /** Bytes of the message that is not whole yet. */
+  needed(): number
+  add(chunk: Buffer): Buffer | undefined
+  keep(data: Buffer, from: number): void
+}
+
 /** Puts chunks together until the message at their front is whole; a row of a hundred megabytes is joined once, not 1,500 times. */
-function joiner(): { add(chunk: Buffer): Buffer | undefined; keep(data: Buffer, from: number): void } {
+function joiner(): Joiner {
   let parts: Buffer[] = []
   let held = 0
   let needed = 0
   return {
+    needed: () => (held === 0 ? 0 : needed),
     add(chunk) {
       if (held === 0) return chunk
       parts.push(chunk)

@@ -1,7 +1,7 @@
 import type { Column, Table } from '#databases/catalogue.ts'
 import { codeOf } from '#databases/drivers/postgres/query.ts'
 import { type DatabaseFailureCode, fail } from '#databases/failures.ts'
-import type { Failure, FailureFacts } from '#kernel/errors.ts'
+import { Failure, type FailureFacts } from '#kernel/errors.ts'
 
 /**
  * The one table from SQLSTATE to a failure: a whole code, else its class (the first two characters).
@@ -103,14 +103,17 @@ type ServerError = Error & {
   readonly dataType?: string
 }
 
-function serverFailure(code: DatabaseFailureCode, error: ServerError, about: About): Failure {
+function serverFailure(state: DatabaseFailureCode, error: ServerError, about: About): Failure {
+  // In a plan every name is known; what is not there is an operator or an array type for the column.
+  const code = state === 'object_not_found' && about.table ? 'invalid_operator' : state
   const column = error.column ?? columnOf(error, about)?.name
-  const constraint = about.table?.constraints.find(({ name }) => name === error.constraint)
+  const columns =
+    about.table?.constraints.find(({ name }) => name === error.constraint)?.columns ?? keyOf(error.detail)
   const details = {
     ...(about.table && { schema_name: about.table.schema, table_name: about.table.name }),
     ...(column !== undefined && { column }),
     ...(error.constraint !== undefined && { constraint: error.constraint }),
-    ...(error.constraint !== undefined && { columns: constraint?.columns ?? keyOf(error.detail) }),
+    ...(columns.length > 0 && { columns }),
   }
   const facts: FailureFacts = { details, cause: error, ...(told.has(code) && { hint: error.message }) }
   return fail(code, column === undefined ? facts : { ...facts, ...messageFor(code, column) })
@@ -192,7 +195,7 @@ const only = <T>(items: readonly T[]): T | undefined => (items.length === 1 ? it
 
 /** Errors of sockets have codes like ECONNREFUSED; pg's own have none. What is neither is a bug and stays as it is. */
 function networkFailure(error: unknown, code: string): unknown {
-  if (!(error instanceof Error)) return error
+  if (!(error instanceof Error) || error instanceof Failure) return error
   if (unreachable.has(code)) return fail('client_unavailable', { cause: error })
   if (/^E[A-Z]+$|^ERR_(SSL|TLS)/.test(code) || lost.test(error.message))
     return fail('connection_lost', { cause: error })

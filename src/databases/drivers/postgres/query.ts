@@ -109,6 +109,12 @@ export class RowQuery {
     if (!this.#client.isAlive()) this.settle()
   }
 
+  /** The gateway itself ends the statement, and its connection with it. */
+  refuse(failure: Error): void {
+    this.failure ??= failure
+    this.#client.destroy()
+  }
+
   /** Nobody wants the rest of the rows: breaking the connection off ends the statement sooner than reading on. */
   abandon(): void {
     this.#client.destroy()
