@@ -23,17 +23,27 @@ export function createServer(kernel: Kernel): App {
     requestTimeout: config.limits.timeout,
     keepAliveTimeout: 65_000,
     forceCloseConnections: 'idle',
-    routerOptions: { maxParamLength: 512 },
+    // What still comes on an open connection while the service drains is answered as ever, then the connection ends.
+    return503OnClosing: false,
+    rewriteUrl: ({ url = '/' }) => decodable(url),
+    // The header limit bounds the path; what a parameter may be, its schema says.
+    routerOptions: { maxParamLength: config.limits.header },
     exposeHeadRoutes: false,
     trustProxy: config.server.trusted_proxies.length > 0 ? [...config.server.trusted_proxies] : false,
-    http: { maxHeaderSize: config.limits.header },
-    genReqId: (raw) => sanePresented(raw) ?? uuidv7(kernel.now(), kernel.random),
-    clientErrorHandler: answerBrokenRequest,
+    // Node would refuse a missing Host with an empty body; see the hook below.
+    http: { maxHeaderSize: config.limits.header, requireHostHeader: false },
+    genReqId: (raw) => sanePresented(raw) ?? newId(kernel),
+    clientErrorHandler: brokenRequestAnswer(kernel),
   }).withTypeProvider<TypeBoxTypeProvider>()
+  // Node would answer an Expect that it does not know with 417 and an empty body. RFC 9110 section 10.1.1: it may be ignored.
+  app.server.on('checkExpectation', (request, response) => app.routing(request, response))
 
   app.addHook('onRequest', async (request, reply) => {
     reply.headers(SECURITY_HEADERS)
     reply.header(HEADER.requestId, request.id)
+    // RFC 9112 section 3.2.
+    if (request.headers.host === undefined && request.raw.httpVersion === '1.1')
+      throw edge('validation_error', { message: 'The header Host is missing' })
   })
   app.register(cookie, { hook: 'onRequest' })
   app.register(cors, corsOptions(kernel))
@@ -42,6 +52,20 @@ export function createServer(kernel: Kernel): App {
   )
   app.addHook('onResponse', recordRequest(kernel))
   return app
+}
+
+const newId = ({ now, random }: Kernel): string => uuidv7(now(), random)
+
+/** A percent sign that begins no character stands for itself, so that every address reaches its surface. */
+function decodable(url: string): string {
+  if (!url.includes('%')) return url
+  const [path = '', ...query] = url.split('?')
+  try {
+    decodeURIComponent(path)
+    return url
+  } catch {
+    return [path.replaceAll('%', '%25'), ...query].join('?')
+  }
 }
 
 /** The caller's own request id, if it is a sane token that can stand in a log. */
@@ -65,6 +89,8 @@ const corsOptions = (kernel: Kernel) => ({
   origin: (origin: string | undefined, decide: (error: null, allowed: boolean) => void) =>
     decide(null, origin !== undefined && kernel.config.auth.trusted_origins.includes(origin)),
   credentials: true,
+  // A preflight that asks for nothing is answered like any other, not with a text of the library's.
+  strictPreflight: false,
   methods: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'],
   exposedHeaders: [HEADER.authToken, HEADER.requestId, 'retry-after', 'x-retry-after'],
   maxAge: 600,
@@ -99,14 +125,23 @@ function recordRequest({ config, metrics, log }: Kernel) {
 /** A request this slow is worth a line, milliseconds. */
 const SLOW = 1_000
 
-/** Requests that are no HTTP, or whose headers are too large, never reach a route; they get the envelope all the same. */
-function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Socket): void {
+/**
+ * Requests that are no HTTP, or whose headers are too large, never reach a route and so belong to no surface: they get
+ * the gateway's envelope, which has all that the other one has.
+ */
+const brokenRequestAnswer = (kernel: Kernel) => (error: NodeJS.ErrnoException, socket: Socket) => {
   if (socket.destroyed || !socket.writable) return
   const failure = error.code === 'HPE_HEADER_OVERFLOW' ? edge('headers_too_large') : edge('validation_error')
   const { status, code, message } = failure
-  const body = JSON.stringify({ status: 'error', message, error: message, code })
-  socket.end(
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\ncontent-type: application/json\r\n` +
-      `content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
-  )
+  const id = newId(kernel)
+  const body = JSON.stringify({ status: 'error', message, error: message, code, request_id: id })
+  const headers = {
+    ...SECURITY_HEADERS,
+    [HEADER.requestId]: id,
+    'content-type': 'application/json; charset=utf-8',
+    'content-length': Buffer.byteLength(body),
+    connection: 'close',
+  }
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`)
 }

@@ -73,6 +73,9 @@ function failureOf(error: unknown): Failure {
   if (code === 'FST_ERR_VALIDATION') return edge('validation_error', { message })
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return edge('payload_too_large')
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return edge('unsupported_media_type')
+  // Node's own words for a client that went away in the middle of its body; nobody hears the answer.
+  if (code === 'ECONNRESET' && message === 'aborted')
+    return edge('validation_error', { message: 'The body broke off' })
   if (code === 'FST_ERR_HANDLER_TIMEOUT') return edge('timeout', { cause: error })
   if (UNAVAILABLE.test(code) || LOST_CONNECTION.test(message)) {
     return edge('service_unavailable', { cause: error, headers: { 'retry-after': '1' } })

@@ -1,7 +1,7 @@
 import type { FastifySchemaCompiler } from 'fastify'
 import type { TSchema } from 'typebox'
 import { Compile } from 'typebox/compile'
-import { isCleanText } from './body.ts'
+import { isCleanText, readJson } from './body.ts'
 import { edge } from './failures.ts'
 
 /**
@@ -60,17 +60,11 @@ function fromText(types: readonly string[], text: string): unknown {
     (types.includes('object') && text.startsWith('{')) ||
     (types.includes('array') && text.startsWith('['))
   ) {
-    return parsedOr(text)
+    // What is no proper JSON stays a text, and fails as one.
+    const { json = text } = readJson(text)
+    return json
   }
   return text
-}
-
-function parsedOr(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
 }
 
 type SchemaError = {

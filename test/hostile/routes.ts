@@ -1,0 +1,75 @@
+import type { TestService } from '#test/harness.ts'
+
+/** As much of an OpenAPI schema as the attacks look at. */
+export type Shape = {
+  readonly type?: string | readonly string[]
+  readonly properties?: Readonly<Record<string, Shape>>
+  readonly required?: readonly string[]
+  readonly items?: Shape
+  readonly enum?: readonly unknown[]
+  readonly format?: string
+  readonly minimum?: number
+  readonly examples?: readonly unknown[]
+}
+
+/** A route of the running service, and what its documentation says that it takes. */
+export type Target = {
+  readonly method: string
+  /** With `{name}` where a parameter stands. */
+  readonly path: string
+  readonly surface: string
+  readonly credential: 'none' | 'session' | 'key' | 'admin'
+  readonly query: Readonly<Record<string, Shape>>
+  readonly body: Shape | undefined
+  /** A file of the API reference page: it takes nothing. */
+  readonly isFile: boolean
+}
+
+type Operation = {
+  readonly security?: readonly Readonly<Record<string, unknown>>[]
+  readonly parameters?: readonly { readonly in: string; readonly name: string; readonly schema: Shape }[]
+  readonly requestBody?: { readonly content: { readonly 'application/json'?: { readonly schema: Shape } } }
+}
+
+/** Every route in the book, described by the service's own OpenAPI document; nobody has to list them here. */
+export function targetsOf({ service }: TestService): readonly Target[] {
+  // The document's own form.
+  const { paths } = service.app.swagger() as unknown as { paths: Record<string, Record<string, Operation>> }
+  return service.book.entries().map(({ method, path, surface }) => {
+    const { security = [], parameters = [], requestBody } = paths[path]?.[method.toLowerCase()] ?? {}
+    const query = parameters.filter((parameter) => parameter.in === 'query')
+    return {
+      method,
+      path,
+      surface,
+      credential: credentialOf(security),
+      query: Object.fromEntries(query.map(({ name, schema }) => [name, schema])),
+      body: requestBody?.content['application/json']?.schema,
+      isFile: paths[path] === undefined,
+    }
+  })
+}
+
+function credentialOf(security: NonNullable<Operation['security']>): Target['credential'] {
+  const names = security.flatMap((requirement) => Object.keys(requirement))
+  if (names.includes('adminKey')) return 'admin'
+  if (names.includes('apiKey')) return 'key'
+  return names.includes('sessionToken') ? 'session' : 'none'
+}
+
+/** A value that the schema takes. */
+export function sampleOf(shape: Shape): unknown {
+  const [type] = [shape.type].flat()
+  if (shape.examples?.[0] !== undefined) return shape.examples[0]
+  if (shape.enum !== undefined) return shape.enum[0]
+  if (type === 'object') return sampleObject(shape)
+  if (type === 'array') return []
+  if (type === 'boolean') return true
+  if (type === 'integer' || type === 'number') return shape.minimum ?? 1
+  if (shape.format === 'date-time') return '2100-01-01T00:00:00Z'
+  return 'sample'
+}
+
+/** Only what is required; the rest is there to be attacked. */
+const sampleObject = ({ properties = {}, required = [] }: Shape): Record<string, unknown> =>
+  Object.fromEntries(required.map((name) => [name, sampleOf(properties[name] ?? {})]))

@@ -1,0 +1,155 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { testService } from '#test/harness.ts'
+import { breakOff, exchange, requestBytes } from './wire.ts'
+
+const t = await testService()
+const port = Number(new URL(t.url).port)
+
+type Header = readonly [name: string, value: string]
+const post = (headers: readonly Header[], ...rest: (Buffer | string)[]) => [
+  ...requestBytes({
+    method: 'POST',
+    path: '/api/auth/sign-in/email',
+    headers: [['content-type', 'application/json'], ...headers],
+  }),
+  ...rest,
+]
+const get = (path: string, headers: readonly Header[] = []) => requestBytes({ method: 'GET', path, headers })
+const chunked: Header = ['transfer-encoding', 'chunked']
+
+const CASES: Readonly<Record<string, readonly [status: number, bytes: readonly (Buffer | string)[]]>> = {
+  'one header over 16 KiB': [431, get('/ping', [['x-user-id', 'a'.repeat(17_000)]])],
+  'headers over 16 KiB together': [
+    431,
+    get(
+      '/ping',
+      Array.from({ length: 2_500 }, () => ['a', 'b'] as const),
+    ),
+  ],
+  'an address over 16 KiB': [431, get(`/${'a'.repeat(17_000)}`)],
+  'no HTTP at all': [400, ['hello there, is anybody in\r\n\r\n']],
+  'the first bytes of TLS': [400, [Buffer.from('16030100a5010000a10303', 'hex')]],
+  'the preface of HTTP/2': [400, ['PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n']],
+  'no Host': [400, ['GET /ping HTTP/1.1\r\nconnection: close\r\n\r\n']],
+  'a method that nobody knows': [400, ['FROBNICATE /ping HTTP/1.1\r\nhost: x\r\n\r\n']],
+  'a method that this address does not take': [
+    405,
+    requestBytes({ method: 'PROPFIND', path: '/ping', headers: [] }),
+  ],
+  'a NUL in the address': [400, get('/pi\0ng')],
+  'a NUL in a header': [400, get('/ping', [['x-user-id', 'a\0b']])],
+  'a header without a name': [400, get('/ping', [['', 'value']])],
+  'a bare line feed between headers': [400, ['GET /ping HTTP/1.1\r\nhost: x\r\na: b\nc d\r\n\r\n']],
+  'a Content-Length beyond all measure': [400, post([['content-length', '99999999999999999999999999']])],
+  'a Content-Length of ten gigabytes': [413, post([['content-length', '9999999999']])],
+  'a negative Content-Length': [400, post([['content-length', '-1']])],
+  'a Content-Length that is no number': [400, post([['content-length', '0x10']])],
+  'two Content-Lengths': [
+    400,
+    post(
+      [
+        ['content-length', '2'],
+        ['content-length', '3'],
+      ],
+      '{}',
+    ),
+  ],
+  'Content-Length and Transfer-Encoding': [400, post([['content-length', '2'], chunked], '0\r\n\r\n')],
+  'a Transfer-Encoding that nobody knows': [400, post([['transfer-encoding', 'gzip, identity']], '{}')],
+  'a chunk size that is no number': [400, post([chunked], 'zz\r\n{}\r\n0\r\n\r\n')],
+  'a chunk size beyond all measure': [400, post([chunked], 'ffffffffffffffffff\r\n{}\r\n0\r\n\r\n')],
+  'chunks of two megabytes without end': [413, post([chunked], '200000\r\n', Buffer.alloc(2 * 2 ** 20, 'a'))],
+  'an expectation that nobody knows': [200, get('/ping', [['expect', 'tea']])],
+  'an upgrade that nobody offers': [
+    200,
+    get('/ping', [
+      ['upgrade', 'websocket'],
+      ['connection', 'upgrade'],
+    ]),
+  ],
+}
+
+for (const [name, [status, bytes]] of Object.entries(CASES)) {
+  test(`${name} is ${status}, with the headers and the envelope of every answer`, async () => {
+    const reply = await exchange(port, bytes)
+    assert.ok(reply !== undefined, 'closed without an answer')
+    assert.equal(reply.status, status, reply.text)
+    assert.match(reply.headers.get('x-request-id') ?? '', /^[0-9a-f-]{36}$/)
+    assert.equal(reply.headers.get('x-content-type-options'), 'nosniff')
+    if (status === 200) return
+    const { code, message } = JSON.parse(reply.text)
+    assert.deepEqual([typeof code, typeof message], ['string', 'string'])
+  })
+}
+
+test("a request that broke HTTP has the gateway's envelope with the id that the header tells", async () => {
+  const reply = await exchange(port, ['nonsense\r\n\r\n'])
+  const { request_id, ...rest } = JSON.parse(reply?.text ?? '')
+  assert.deepEqual(rest, {
+    status: 'error',
+    message: 'The request is not valid',
+    error: 'The request is not valid',
+    code: 'validation_error',
+  })
+  assert.equal(request_id, reply?.headers.get('x-request-id'))
+})
+
+test('a percent sign that begins no character reaches the surface that it was meant for', async () => {
+  const answers = await Promise.all(
+    ['/api/auth/%ff', '/%ff', '/gateway/%zz?a=%ff'].map((path) => exchange(port, get(path))),
+  )
+  assert.deepEqual(
+    answers.map((answer) => answer?.status),
+    [404, 404, 404],
+  )
+  assert.deepEqual(
+    answers.map((answer) => JSON.parse(answer?.text ?? '').code),
+    ['NOT_FOUND', 'not_found', 'not_found'],
+  )
+})
+
+test('a body that is far too large is answered 413 to a client that is still sending', async () => {
+  for (const megabytes of [2, 20]) {
+    const answer = await t.anon.send('POST', '/api/auth/sign-in/email', {
+      raw: 'x'.repeat(megabytes * 2 ** 20),
+    })
+    assert.deepEqual([answer.status, answer.body.code], [413, 'PAYLOAD_TOO_LARGE'])
+  }
+})
+
+test('a megabyte of brackets costs no more than a megabyte of anything else', async () => {
+  const quickest = async (raw: string): Promise<number> => {
+    const times: number[] = []
+    for (let round = 0; round < 5; round++) {
+      const began = performance.now()
+      const answer = await t.anon.send('POST', '/api/auth/sign-in/email', { raw })
+      assert.equal(answer.body.code, 'INVALID_JSON')
+      times.push(performance.now() - began)
+    }
+    return Math.min(...times)
+  }
+  const size = 2 ** 20 - 1
+  const plain = await quickest('x'.repeat(size))
+  const nested = await quickest('['.repeat(size))
+  // Parsed before it is looked at, it would be thirty times as long.
+  assert.ok(nested < 5 * plain, `${nested} ms against ${plain} ms`)
+})
+
+test('a client that goes away in the middle of its body is no failure of ours', async () => {
+  await Promise.all([
+    breakOff(port, post([['content-length', '1000']], '{"email":')),
+    breakOff(port, post([chunked], '5\r\n{"ema')),
+  ])
+  const { text } = await t.admin.get('/metrics')
+  assert.doesNotMatch(text, /gatehouse_http_requests_total\{[^}]*status="5/)
+})
+
+test('after all that the service is as it was', async () => {
+  const ada = await t.signUp('Ada')
+  assert.equal((await ada.get('/api/auth/get-session')).status, 200)
+  assert.deepEqual(
+    t.log.filter((line) => /"level":"(warn|error|fatal)"/.test(line)),
+    [],
+  )
+})
