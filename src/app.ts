@@ -1,4 +1,5 @@
 import type { AddressInfo } from 'node:net'
+import { answerMailRequest } from '#auth/mail-requests.ts'
 import { authSurface } from '#auth/surface.ts'
 import { type Clients, openClients } from '#databases/clients.ts'
 import { auditLog } from '#gateway/management/audit.ts'
@@ -78,7 +79,10 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   await app.ready()
 
   const transport = mailTransport(config, kernel.now, kernel.random)
-  const handlers: Handlers = { 'send-mail': ({ mail }) => deliverMail(kernel, transport, mail) }
+  const handlers: Handlers = {
+    'answer-mail-request': ({ request }) => answerMailRequest(kernel, request),
+    'send-mail': ({ mail }) => deliverMail(kernel, transport, mail),
+  }
   const recurring = recurringTable(kernel)
 
   return {

@@ -179,3 +179,11 @@ async function signUp(url: string, name: string): Promise<User> {
   const { token, user } = answer.body
   return { ...actor(url, { authorization: `Bearer ${token}` }), email, token, id: user.id }
 }
+
+/** The path and query of the one link in a mail: its text part as a reader shows it. */
+export function linkIn(mail: string): string {
+  const text = mail.replace(/=\r?\n/g, '').replaceAll('=3D', '=')
+  const [link] = /http:\/\/localhost:\d+\/[^\s"<]+/.exec(text) ?? []
+  assert.ok(link, `no link in:\n${text}`)
+  return link.replace(/^http:\/\/localhost:\d+/, '')
+}

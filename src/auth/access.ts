@@ -4,6 +4,7 @@ import type { Access } from '#kernel/http/access.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { clearToken, giveToken, presentedToken } from './cookies.ts'
 import { fail } from './errors.ts'
+import { isFresh } from './fresh.ts'
 
 /** Who is calling, as the token says: everything that a verb may know of it. */
 export type Caller = LiveSession & { readonly token: string }
@@ -17,6 +18,10 @@ declare module 'fastify' {
 export type AuthAccess = {
   /** Only with a live session. */
   readonly signedIn: Access
+  /** Anybody; who has a session is known. */
+  readonly known: Access
+  /** With a session that was begun at most `session.fresh_age` ago. */
+  readonly fresh: Access
   /** With a live session, or without when `session_management.require_authentication` is off. */
   readonly signedInIfRequired: Access
 }
@@ -38,14 +43,23 @@ export function authAccess(kernel: Kernel, sessions: Sessions): AuthAccess {
     async authorize(request, reply) {
       await identify(request, reply)
       if (request.caller !== undefined) return
+      // Whoever guesses tokens is counted, also by GET.
+      await kernel.limits.consume('default', request.ip)
       if (request.cookies[config.session.cookie_name] !== undefined) clearToken(config, reply)
       throw fail('UNAUTHORIZED')
     },
   }
-  const signedInIfRequired: Access = config.auth.session_management.require_authentication
-    ? signedIn
-    : { name: 'open (knows a session)', security: [...security, {}], authorize: identify }
-  return { signedIn, signedInIfRequired }
+  const known: Access = { name: 'open (knows a session)', security: [...security, {}], authorize: identify }
+  const fresh: Access = {
+    name: 'signed in lately',
+    security,
+    async authorize(request, reply) {
+      await signedIn.authorize(request, reply)
+      if (!isFresh(kernel, callerOf(request).session)) throw fail('SESSION_NOT_FRESH')
+    },
+  }
+  const { require_authentication } = config.auth.session_management
+  return { signedIn, known, fresh, signedInIfRequired: require_authentication ? signedIn : known }
 }
 
 /** The caller of a route whose access lets nobody else in. */

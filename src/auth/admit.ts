@@ -3,7 +3,7 @@ import { tokenHash } from '#identity/tokens.ts'
 import { isBanned, type User } from '#identity/users.ts'
 import { type Kernel, tell } from '#kernel/kernel.ts'
 import { randomToken, uuidv7 } from '#kernel/random.ts'
-import { sendVerificationMail } from './email/verification.ts'
+import { browserMark, sendVerificationMail } from './email/verification.ts'
 import { fail } from './errors.ts'
 
 /** From where somebody comes in, and for how long. */
@@ -12,6 +12,8 @@ export type Visit = {
   readonly userAgent: string | undefined
   /** False: the session ends after a day and is not extended. */
   readonly remember: boolean
+  /** Gives the browser a cookie that shows, when a link of a mail is followed, that it is the one which knew the password. */
+  markBrowser(mark: string): void
 }
 
 export type Admission = {
@@ -31,7 +33,7 @@ export async function admit(kernel: Kernel, user: User, visit: Visit): Promise<A
   const now = kernel.now()
   if (isBanned(user, now)) throw fail('BANNED_USER')
   if (kernel.config.auth.email_password.require_email_verification && !user.emailVerified) {
-    await sendVerificationMail(kernel, user)
+    await mailFirstLink(kernel, user, visit)
     throw fail('EMAIL_NOT_VERIFIED')
   }
   const { expires_in, max_per_user } = kernel.config.session
@@ -53,6 +55,18 @@ export async function admit(kernel: Kernel, user: User, visit: Visit): Promise<A
   )
   tell(kernel, 'auth_user_signed_in', { userId: user.id, sessionId: session.id })
   return { token, session, maxAge: visit.remember ? life : undefined }
+}
+
+/** A verification mail to somebody who has just set or shown the password, and so may keep it. */
+export async function mailFirstLink(
+  kernel: Kernel,
+  user: User,
+  visit: Visit,
+  callbackURL?: string,
+): Promise<void> {
+  const mark = randomToken(kernel.random)
+  visit.markBrowser(mark)
+  await sendVerificationMail(kernel, user, { callbackURL, browser: browserMark(mark) })
 }
 
 /** Ends a session; when this answers, no process accepts its token. */

@@ -1,7 +1,7 @@
 import type { CookieSerializeOptions } from '@fastify/cookie'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Config } from '#kernel/config/config.ts'
-import { HEADER } from '#kernel/http/words.ts'
+import { COOKIE_PREFIX, HEADER } from '#kernel/http/words.ts'
 
 const options = ({ session }: Config): CookieSerializeOptions => ({
   path: '/',
@@ -37,3 +37,14 @@ export function presentedToken(config: Config, request: FastifyRequest): Present
   const cookie = request.cookies[config.session.cookie_name]
   return cookie === undefined || cookie === '' ? undefined : { token: cookie, by: 'cookie' }
 }
+
+/** Marks the browser in which a password was set, for as long as the link that was mailed then is good. */
+const BROWSER_COOKIE = `${COOKIE_PREFIX}.sign-up`
+
+export function markBrowser(config: Config, reply: FastifyReply, mark: string): void {
+  const maxAge = Math.floor(config.auth.email.verification_expires_in / 1_000)
+  reply.setCookie(BROWSER_COOKIE, mark, { ...options(config), httpOnly: true, sameSite: 'lax', maxAge })
+}
+
+export const presentedBrowser = (request: FastifyRequest): string | undefined =>
+  request.cookies[BROWSER_COOKIE]

@@ -18,9 +18,23 @@ export const AUTH_FAILURES = {
   EMAIL_NOT_VERIFIED: [403, 'Verify your email first; a new link is on its way'],
   BANNED_USER: [403, 'This account is banned'],
 
+  SESSION_NOT_FRESH: [403, 'Sign in again to do this'],
+
   INVALID_TOKEN: [401, 'The link is not valid or has been used'],
+  INVALID_RESET_TOKEN: [400, 'The link is not valid or has been used', 'INVALID_TOKEN'],
   TOKEN_EXPIRED: [401, 'The link has expired'],
   VERIFICATION_EMAIL_NOT_ENABLED: [400, 'Verification mails are not enabled'],
+
+  EMAIL_IS_THE_SAME: [400, 'That is the email already'],
+  INVALID_PASSWORD: [400, 'The password is wrong'],
+  CREDENTIAL_ACCOUNT_NOT_FOUND: [400, 'This account has no password'],
+  PASSWORD_ALREADY_SET: [400, 'This account has a password; change it instead'],
+  EMAIL_CAN_NOT_BE_UPDATED: [400, 'The email is changed through change-email'],
+  NO_FIELDS_TO_UPDATE: [400, 'There is nothing to change'],
+  DELETE_USER_DISABLED: [403, 'Deleting accounts is switched off'],
+  LAST_ADMIN: [400, 'The last admin cannot go'],
+  ACCOUNT_NOT_FOUND: [404, 'There is no such account'],
+  FAILED_TO_UNLINK_LAST_ACCOUNT: [400, 'The last way of signing in cannot be removed'],
 
   INVALID_CALLBACK_URL: [403, 'The redirect target is neither a path nor of a trusted origin'],
   MISSING_OR_NULL_ORIGIN: [403, 'The request does not say where it comes from'],

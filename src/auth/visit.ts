@@ -1,8 +1,16 @@
-import type { FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Kernel } from '#kernel/kernel.ts'
 import type { Visit } from './admit.ts'
+import { markBrowser } from './cookies.ts'
 
-export const visitOf = (request: FastifyRequest, remember = true): Visit => ({
+export const visitOf = (
+  kernel: Kernel,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  remember = true,
+): Visit => ({
   ipAddress: request.ip,
   userAgent: request.headers['user-agent'],
   remember,
+  markBrowser: (mark) => markBrowser(kernel.config, reply, mark),
 })

@@ -101,12 +101,49 @@ export async function extendSession(db: Db, session: Session, expiresAt: Date, n
   return numUpdatedRows > 0n
 }
 
+/** Gives a session a new token; the old one is worth nothing from then on. Its age stays. */
+export async function updateSessionToken(db: Db, id: string, hash: Buffer, now: Date): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('session')
+    .set({ tokenHash: hash, updatedAt: now })
+    .where('id', '=', id)
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
+}
+
+/** Sessions that may still be used, newest first. */
+export function listSessions(db: Db, userId: string, now: Date): Promise<Session[]> {
+  return db
+    .selectFrom('session')
+    .select(SESSION_COLUMNS)
+    .where('userId', '=', userId)
+    .where('expiresAt', '>', now)
+    .orderBy('createdAt', 'desc')
+    .orderBy('id', 'desc')
+    .execute()
+}
+
 export async function deleteSession(db: Db, id: string): Promise<void> {
   await db.deleteFrom('session').where('id', '=', id).execute()
 }
 
-export async function deleteUserSessions(db: Db, userId: string): Promise<void> {
-  await db.deleteFrom('session').where('userId', '=', userId).execute()
+/** Ends one session of this user, named by its id or its token; returns how many that were. */
+export async function deleteSessionOf(
+  db: Db,
+  userId: string,
+  by: { id: string } | { token: string },
+): Promise<number> {
+  const own = db.deleteFrom('session').where('userId', '=', userId)
+  const one = 'id' in by ? own.where('id', '=', by.id) : own.where('tokenHash', '=', tokenHash(by.token))
+  const { numDeletedRows } = await one.executeTakeFirst()
+  return Number(numDeletedRows)
+}
+
+/** Ends every session of the user, but the one to keep; returns how many that were. */
+export async function deleteUserSessions(db: Db, userId: string, keep?: string): Promise<number> {
+  const all = db.deleteFrom('session').where('userId', '=', userId)
+  const { numDeletedRows } = await (keep === undefined ? all : all.where('id', '!=', keep)).executeTakeFirst()
+  return Number(numDeletedRows)
 }
 
 /** At most `batch` sessions that ended; returns how many. */

@@ -62,6 +62,47 @@ export function findUserWithPassword(
     .executeTakeFirst()
 }
 
+export function findUser(db: Db, by: 'id' | 'email', value: string): Promise<User | undefined> {
+  return db.selectFrom('user').selectAll().where(by, '=', value).executeTakeFirst()
+}
+
+/** The row is locked until the transaction ends: what is decided about it stays true. */
+export function lockUser(db: Db, id: string): Promise<User | undefined> {
+  return db.selectFrom('user').selectAll().where('id', '=', id).forUpdate().executeTakeFirst()
+}
+
+export type UserChange = Partial<
+  Pick<User, 'name' | 'email' | 'emailVerified' | 'image' | 'username' | 'displayUsername'>
+>
+
+/** Throws a unique violation (`user_email_key`, `user_username_key`). */
+export function updateUser(db: Db, id: string, change: UserChange, now: Date): Promise<User | undefined> {
+  return db
+    .updateTable('user')
+    .set({ ...change, updatedAt: now })
+    .where('id', '=', id)
+    .returningAll()
+    .executeTakeFirst()
+}
+
+/** With everything that hangs on it: sessions, accounts, tickets. */
+export async function deleteUser(db: Db, id: string): Promise<boolean> {
+  const { numDeletedRows } = await db.deleteFrom('user').where('id', '=', id).executeTakeFirst()
+  return numDeletedRows > 0n
+}
+
+/** The ids of all users of a role, locked, so that nobody stops being the last of it unseen. */
+export async function lockUsersOfRole(db: Db, role: string): Promise<readonly string[]> {
+  const users = await db
+    .selectFrom('user')
+    .select('id')
+    .where('role', '=', role)
+    .orderBy('id')
+    .forUpdate()
+    .execute()
+  return users.map(({ id }) => id)
+}
+
 export async function isUsernameTaken(db: Db, username: string): Promise<boolean> {
   const found = await db.selectFrom('user').select('id').where('username', '=', username).executeTakeFirst()
   return found !== undefined

@@ -31,14 +31,17 @@ export type FailureFacts = {
   readonly cause?: unknown
 }
 
-/** code → [status, message]; one table per half, and the only place where a status is written down. */
-export type FailureTable = Readonly<Record<string, readonly [status: number, message: string]>>
+/**
+ * code → [status, message]; one table per half, and the only place where a status is written down. A third member is the
+ * code that callers see, where the contract gives one code two statuses.
+ */
+export type FailureTable = Readonly<Record<string, readonly [status: number, message: string, shown?: string]>>
 
 /** `const fail = failuresOf(table)`, then `throw fail('CODE')`: an unknown code is a type error. */
 export function failuresOf<T extends FailureTable>(table: T) {
   return (code: keyof T & string, more: FailureFacts = {}): Failure => {
     // An own key of T by the parameter's type, so the lookup cannot miss.
-    const [status, message] = table[code] as readonly [number, string]
-    return new Failure(code, status, more.message ?? message, more)
+    const [status, message, shown] = table[code] as readonly [number, string, string?]
+    return new Failure(shown ?? code, status, more.message ?? message, more)
   }
 }

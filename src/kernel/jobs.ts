@@ -6,11 +6,14 @@ import type { Log } from './log.ts'
 export type JobData = {
   /** `mail` is sealed: it may carry a one-time link. */
   'send-mail': { mail: string }
+  /** Somebody named an address that may have an account; sealed. */
+  'answer-mail-request': { request: string }
 }
 export type JobName = keyof JobData
 
 /** Retries are spread over about a day: 30 s, doubling, at most an hour apart. */
 const QUEUES: Record<JobName, { retryLimit: number; retryDelay: number; retryDelayMax: number }> = {
+  'answer-mail-request': { retryLimit: 5, retryDelay: 5, retryDelayMax: 60 },
   'send-mail': { retryLimit: 30, retryDelay: 30, retryDelayMax: 3_600 },
 }
 const NAMES = Object.keys(QUEUES) as JobName[] // keys of a literal
@@ -69,8 +72,13 @@ export async function startJobs({ url, log, migrate }: JobsOptions): Promise<Job
   }
 }
 
-async function workQueue(boss: PgBoss, name: JobName, handlers: Handlers, log: Log): Promise<void> {
-  await boss.work<JobData[typeof name]>(name, { pollingIntervalSeconds: 5 }, async (jobs) => {
+async function workQueue<Name extends JobName>(
+  boss: PgBoss,
+  name: Name,
+  handlers: Handlers,
+  log: Log,
+): Promise<void> {
+  await boss.work<JobData[Name]>(name, { pollingIntervalSeconds: 5 }, async (jobs) => {
     for (const job of jobs) {
       try {
         await handlers[name](job.data)
@@ -98,15 +106,17 @@ async function schedule(
 async function drain(boss: PgBoss, handlers: Handlers): Promise<number> {
   let done = 0
   for (const name of NAMES) {
-    for (;;) {
-      const [job] = await boss.fetch<JobData[typeof name]>(name)
-      if (job === undefined) break
-      await handlers[name](job.data).then(
-        () => boss.complete(name, job.id),
-        (error: unknown) => boss.fail(name, job.id, { message: String(error) }),
-      )
-      done++
-    }
+    while (await workOne(boss, name, handlers)) done++
   }
   return done
+}
+
+async function workOne<Name extends JobName>(boss: PgBoss, name: Name, handlers: Handlers): Promise<boolean> {
+  const [job] = await boss.fetch<JobData[Name]>(name)
+  if (job === undefined) return false
+  await handlers[name](job.data).then(
+    () => boss.complete(name, job.id),
+    (error: unknown) => boss.fail(name, job.id, { message: String(error) }),
+  )
+  return true
 }

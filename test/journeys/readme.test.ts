@@ -55,9 +55,13 @@ test('the README, executed as it stands, does what it says', { timeout: 120_000 
 
   const folder = await clone()
   const env = { ...process.env, CURL_HOME: folder }
-  // A process group of its own, so that it can be stopped as Ctrl-C at a terminal does.
-  const options = { cwd: folder, env, stdio: ['ignore', 'pipe', 'inherit'], detached: true } as const
-  const service = spawn('sh', ['-c', start], options)
+  const service = spawn('sh', ['-c', start], {
+    cwd: folder,
+    env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+    // A process group of its own, so that it can be stopped as Ctrl-C at a terminal does.
+    detached: true,
+  })
   try {
     let printed = ''
     service.stdout.on('data', (chunk) => {

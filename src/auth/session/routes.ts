@@ -3,13 +3,25 @@ import { Type } from 'typebox'
 import { CurrentSession, FullUser } from '#identity/wire.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import type { AuthAccess } from '../access.ts'
+import type { AuthAccess, Caller } from '../access.ts'
 import { dismiss } from '../admit.ts'
 import { clearToken } from '../cookies.ts'
+import { revokeOtherSessions, revokeSession, revokeSessions, sessionsOf } from './session.ts'
 
 const SessionAnswer = Type.Object({ session: CurrentSession, user: FullUser })
+const ListedSession = Type.Object({
+  ...CurrentSession.properties,
+  token: Type.String({
+    description: 'A handle for revoke-session; the token itself for the current session only',
+  }),
+  current: Type.Boolean(),
+})
+const Revoked = Type.Object({ status: Type.Boolean(), success: Type.Boolean(), count: Type.Integer() })
 
 export function sessionRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
+  const config = { access: access.signedInIfRequired }
+  const { enable_session_listing, enable_session_revocation } = kernel.config.auth.session_management
+
   const getSession = async ({ caller }: FastifyRequest, reply: FastifyReply) => {
     // Only with `require_authentication: false` does anybody get here without one.
     if (caller === undefined) return reply.serializer(JSON.stringify).send(null)
@@ -19,7 +31,7 @@ export function sessionRoutes(app: App, kernel: Kernel, access: AuthAccess): voi
     app.route({
       method,
       url: '/get-session',
-      config: { access: access.signedInIfRequired },
+      config,
       schema: { summary: 'The current session and its user', response: { 200: SessionAnswer } },
       handler: getSession,
     })
@@ -27,7 +39,7 @@ export function sessionRoutes(app: App, kernel: Kernel, access: AuthAccess): voi
   app.route({
     method: 'POST',
     url: '/sign-out',
-    config: { access: access.signedInIfRequired },
+    config,
     schema: {
       summary: 'End the current session',
       response: { 200: Type.Object({ success: Type.Boolean() }) },
@@ -37,5 +49,54 @@ export function sessionRoutes(app: App, kernel: Kernel, access: AuthAccess): voi
       clearToken(kernel.config, reply)
       return { success: true }
     },
+  })
+  if (enable_session_listing) {
+    app.route({
+      method: 'GET',
+      url: '/list-sessions',
+      config,
+      schema: { summary: 'The sessions of the user', response: { 200: Type.Array(ListedSession) } },
+      handler: async ({ caller }) => (caller === undefined ? [] : sessionsOf(kernel, caller)),
+    })
+  }
+  if (enable_session_revocation) revocationRoutes(app, kernel, config)
+}
+
+function revocationRoutes(app: App, kernel: Kernel, config: { access: AuthAccess['signedIn'] }): void {
+  /** Without a caller, where that is allowed, nothing is revoked. */
+  const revoked = async (caller: Caller | undefined, revoke: (caller: Caller) => Promise<number>) => ({
+    status: true,
+    success: true,
+    count: caller === undefined ? 0 : await revoke(caller),
+  })
+  app.route({
+    method: 'POST',
+    url: '/revoke-session',
+    config,
+    schema: {
+      summary: 'End one session of the user',
+      body: Type.Object({
+        token: Type.String({ maxLength: 256, description: 'Handle, token or id of the session' }),
+      }),
+      response: { 200: Revoked },
+    },
+    handler: ({ caller, body }) => revoked(caller, (caller) => revokeSession(kernel, caller, body.token)),
+  })
+  app.route({
+    method: 'POST',
+    url: '/revoke-sessions',
+    config,
+    schema: { summary: 'End all sessions of the user', response: { 200: Revoked } },
+    handler: ({ caller }, reply) => {
+      clearToken(kernel.config, reply)
+      return revoked(caller, (caller) => revokeSessions(kernel, caller))
+    },
+  })
+  app.route({
+    method: 'POST',
+    url: '/revoke-other-sessions',
+    config,
+    schema: { summary: 'End all sessions of the user but this one', response: { 200: Revoked } },
+    handler: ({ caller }) => revoked(caller, (caller) => revokeOtherSessions(kernel, caller)),
   })
 }

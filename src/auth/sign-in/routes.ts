@@ -57,7 +57,7 @@ export function signInRoutes(app: App, kernel: Kernel): void {
       const { token, maxAge, user } = await signInWithEmail(
         kernel,
         request.body,
-        visitOf(request, rememberMe),
+        visitOf(kernel, request, reply, rememberMe),
       )
       giveToken(kernel.config, reply, token, maxAge)
       return { redirect: url !== null, token, url, user }
@@ -73,7 +73,7 @@ export function signInRoutes(app: App, kernel: Kernel): void {
       response: { 200: SignedInByUsername },
     },
     handler: async (request, reply) => {
-      const visit = visitOf(request, request.body.rememberMe)
+      const visit = visitOf(kernel, request, reply, request.body.rememberMe)
       const { token, maxAge, user } = await signInWithUsername(kernel, request.body, visit)
       giveToken(kernel.config, reply, token, maxAge)
       return { token, user }

@@ -5,8 +5,7 @@ import { insertUserWithPassword, type NewUser, type User } from '#identity/users
 import { isConflict } from '#kernel/db/conflicts.ts'
 import { atomically, type Kernel, tell } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
-import { type Admission, admit, type Visit } from '../admit.ts'
-import { sendVerificationMail } from '../email/verification.ts'
+import { type Admission, admit, mailFirstLink, type Visit } from '../admit.ts'
 import { fail } from '../errors.ts'
 import { acceptablePassword } from '../policy.ts'
 
@@ -37,7 +36,7 @@ export async function signUp(kernel: Kernel, asked: SignUp, visit: Visit): Promi
       })
       tell(kernel, 'auth_user_created', { userId: added.id })
       if (kernel.config.auth.email.send_on_sign_up)
-        await sendVerificationMail(kernel, added, asked.callbackURL)
+        await mailFirstLink(kernel, added, visit, asked.callbackURL)
       return {
         user: added,
         admission: require_email_verification ? undefined : await admit(kernel, added, visit),

@@ -56,6 +56,10 @@ const email = section('Verification of email addresses.', {
   sign_in_after_verification: flag('Whether following the link also signs in.', { default: false }),
 })
 
+const deleteUser = section('Deleting the own account.', {
+  enabled: flag('Whether people can.', { default: true }),
+})
+
 export const auth = section('The authentication half.', {
   base_path: text('Where it is mounted.', { default: '/api/auth' }, pathForm),
   trusted_origins: list(
@@ -73,4 +77,5 @@ export const auth = section('The authentication half.', {
   email_password: emailPassword,
   session_management: sessionManagement,
   email,
+  delete_user: deleteUser,
 })

@@ -1,0 +1,23 @@
+import { deleteAccountOfSeveral, listAccounts } from '#identity/accounts.ts'
+import { atomically, type Kernel } from '#kernel/kernel.ts'
+import type { Caller } from '../access.ts'
+import { fail } from '../errors.ts'
+
+/** An account is named by its provider, by its row's id, by the provider's id, or by several of them. */
+export type AccountName = { readonly providerId?: string; readonly accountId?: string }
+
+export async function unlinkAccount(kernel: Kernel, { user }: Caller, name: AccountName): Promise<void> {
+  const { providerId, accountId } = name
+  await atomically(kernel, async (kernel) => {
+    const accounts = await listAccounts(kernel.db, user.id)
+    const found = accounts.findLast(
+      (account) =>
+        (providerId === undefined || account.providerId === providerId) &&
+        (accountId === undefined || account.id === accountId || account.accountId === accountId),
+    )
+    if (found === undefined || (providerId === undefined && accountId === undefined))
+      throw fail('ACCOUNT_NOT_FOUND')
+    if (!(await deleteAccountOfSeveral(kernel.db, user.id, found.id)))
+      throw fail('FAILED_TO_UNLINK_LAST_ACCOUNT')
+  })
+}

@@ -1,0 +1,128 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { linkIn, PASSWORD, testService } from '#test/harness.ts'
+
+const t = await testService()
+const DAY = 86_400_000
+
+const verified = async (user: { get: typeof t.anon.get }) =>
+  (await user.get('/api/auth/get-session')).body?.user?.emailVerified
+
+test('a verification link proves the address once, and the session that follows it stays', async () => {
+  const ada = await t.signUp('Ada')
+  assert.deepEqual(await t.mails(), [], 'nobody asked for a mail')
+  assert.equal(
+    (await t.anon.post('/api/auth/send-verification-email', { email: ada.email })).body.status,
+    true,
+  )
+  const [mail = '', ...others] = await t.mails()
+  assert.deepEqual(others, [])
+  const link = linkIn(mail)
+
+  const followed = await ada.get(link)
+  assert.equal(followed.status, 200, followed.text)
+  assert.deepEqual([followed.body.status, followed.body.user.emailVerified], [true, true])
+  assert.equal(await verified(ada), true)
+  const again = await ada.get(link)
+  assert.deepEqual([again.status, again.body.code], [401, 'INVALID_TOKEN'])
+})
+
+test('without the session of that user the first proof ends sessions and the password that were there before', async () => {
+  const ada = await t.signUp('Ada')
+  await t.anon.post('/api/auth/send-verification-email', { email: ada.email })
+  const [mail = ''] = await t.mails()
+  const bob = await t.signUp('Bob')
+  assert.equal((await bob.get(linkIn(mail))).status, 200)
+  assert.equal((await ada.get('/api/auth/get-session')).status, 401)
+  const signIn = await t.anon.post('/api/auth/sign-in/email', { email: ada.email, password: PASSWORD })
+  assert.equal(signIn.status, 401)
+  assert.equal((await bob.get('/api/auth/get-session')).status, 200)
+})
+
+test('an unknown and a verified address get the same answer and no mail', async () => {
+  const answer = await t.anon.post('/api/auth/send-verification-email', { email: 'nobody@example.com' })
+  assert.deepEqual([answer.status, answer.body], [200, { status: true }])
+  assert.deepEqual(await t.mails(), [])
+})
+
+test('a link leads back to its callback, with the error when it failed', async () => {
+  const ada = await t.signUp('Ada')
+  await t.anon.post('/api/auth/send-verification-email', {
+    email: ada.email,
+    callbackURL: '/welcome?from=mail',
+  })
+  const [mail = ''] = await t.mails()
+  const good = await ada.get(linkIn(mail))
+  assert.deepEqual([good.status, good.headers.get('location')], [302, '/welcome?from=mail'])
+  const used = await ada.get(linkIn(mail))
+  assert.deepEqual(
+    [used.status, used.headers.get('location')],
+    [302, '/welcome?from=mail&error=INVALID_TOKEN'],
+  )
+})
+
+test('a link ends after an hour', async () => {
+  const ada = await t.signUp('Ada')
+  await t.anon.post('/api/auth/send-verification-email', { email: ada.email })
+  const [mail = ''] = await t.mails()
+  t.advance(3_600_001)
+  const late = await ada.get(linkIn(mail))
+  assert.deepEqual([late.status, late.body.code], [401, 'TOKEN_EXPIRED'])
+  assert.equal(await verified(ada), false)
+})
+
+test('of fifty requests with one verification token one is taken', async () => {
+  const ada = await t.signUp('Ada')
+  await t.anon.post('/api/auth/send-verification-email', { email: ada.email })
+  const [mail = ''] = await t.mails()
+  const answers = await Promise.all(Array.from({ length: 50 }, () => ada.get(linkIn(mail))))
+  assert.deepEqual(answers.map(({ status }) => status).sort(), [
+    200,
+    ...Array.from({ length: 49 }, () => 401),
+  ])
+})
+
+test('a new address is taken over when its link is followed; the old one hears of it, and sessions stay', async () => {
+  const ada = await t.signUp('Ada')
+  const newEmail = `new-${ada.email}`
+  const asked = await ada.post('/api/auth/change-email', { newEmail: newEmail.toUpperCase() })
+  assert.equal(asked.body.status, true)
+  const mails = await t.mails()
+  const toNew = mails.find((mail) => mail.includes(`To: ${newEmail}`)) ?? ''
+  assert.equal(mails.length, 2)
+  assert.ok(mails.some((mail) => mail.includes(`To: ${ada.email}`) && !mail.includes('verify-email')))
+
+  assert.equal((await ada.get('/api/auth/get-session')).body.user.email, ada.email)
+  assert.equal((await t.anon.get(linkIn(toNew))).status, 200)
+  const { user } = (await ada.get('/api/auth/get-session')).body
+  assert.deepEqual([user.email, user.emailVerified], [newEmail, true])
+  const signIn = (email: string) => t.anon.post('/api/auth/sign-in/email', { email, password: PASSWORD })
+  assert.deepEqual([(await signIn(newEmail)).status, (await signIn(ada.email)).status], [200, 401])
+})
+
+test('from a session that is not fresh the old address has to confirm first', async () => {
+  const ada = await t.signUp('Ada')
+  t.advance(DAY + 1_000)
+  const newEmail = `late-${ada.email}`
+  await ada.post('/api/auth/change-email', { newEmail })
+  const [confirm = '', ...none] = await t.mails()
+  assert.deepEqual(none, [])
+  assert.match(confirm, new RegExp(`To: ${ada.email}`))
+  await t.anon.get(linkIn(confirm))
+  const toNew = (await t.mails()).find((mail) => mail.includes(`To: ${newEmail}`)) ?? ''
+  assert.equal((await ada.get('/api/auth/get-session')).body.user.email, ada.email)
+  await t.anon.get(linkIn(toNew))
+  assert.equal((await ada.get('/api/auth/get-session')).body.user.email, newEmail)
+})
+
+test('a taken address looks like a free one, and its owner gets nothing', async () => {
+  const ada = await t.signUp('Ada')
+  const bob = await t.signUp('Bob')
+  const free = await ada.post('/api/auth/change-email', { newEmail: 'free@example.com' })
+  await t.mails()
+  const taken = await ada.post('/api/auth/change-email', { newEmail: bob.email })
+  assert.deepEqual([taken.status, taken.body], [free.status, free.body])
+  assert.ok((await t.mails()).every((mail) => !mail.includes(`To: ${bob.email}`)))
+  const same = await ada.post('/api/auth/change-email', { newEmail: ada.email })
+  assert.deepEqual([same.status, same.body.code], [400, 'EMAIL_IS_THE_SAME'])
+})

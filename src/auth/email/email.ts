@@ -1,0 +1,144 @@
+import { deleteAccounts } from '#identity/accounts.ts'
+import { emailFrom } from '#identity/emails.ts'
+import { deleteUserSessions } from '#identity/sessions.ts'
+import { deleteTickets, issueTicket, redeemTicket, type Ticket } from '#identity/tickets.ts'
+import { findUser, lockUser, type User, updateUser } from '#identity/users.ts'
+import { isConflict } from '#kernel/db/conflicts.ts'
+import { atomically, type Kernel } from '#kernel/kernel.ts'
+import { sendMail } from '#kernel/mail/mailer.ts'
+import type { Caller } from '../access.ts'
+import { fail } from '../errors.ts'
+import { isFresh } from '../fresh.ts'
+import { mails } from '../mails.ts'
+import { authUrl } from '../urls.ts'
+import { browserMark, sendVerificationMail } from './verification.ts'
+
+/** What the click on a link comes with. */
+export type Click = { readonly caller: Caller | undefined; readonly browser: string | undefined }
+
+const LINKS = ['verify-email', 'confirm-change-email', 'change-email'] as const
+
+/** What a link to /verify-email does, by what its token is for. Returns the user as it then is. */
+export async function followEmailLink(kernel: Kernel, token: string, click: Click): Promise<User> {
+  const user = await atomically(kernel, async (kernel) => {
+    const ticket = await redeemTicket(kernel, LINKS, token)
+    if (ticket === undefined) throw fail('INVALID_TOKEN')
+    if (ticket.expired) throw fail('TOKEN_EXPIRED')
+    const user = await lockUser(kernel.db, ticket.userId)
+    if (user === undefined) throw fail('INVALID_TOKEN')
+    return follow(kernel, user, ticket, click)
+  })
+  await kernel.coherence.settle()
+  return user
+}
+
+function follow(
+  kernel: Kernel,
+  user: User,
+  ticket: Ticket<(typeof LINKS)[number]>,
+  click: Click,
+): Promise<User> {
+  const { purpose, payload } = ticket
+  if (purpose === 'verify-email')
+    return proveEmail(kernel, user, click, 'browser' in payload ? payload.browser : undefined)
+  // The other two purposes carry the new address.
+  const { newEmail, callbackURL } = payload as { newEmail: string; callbackURL?: string }
+  return purpose === 'change-email'
+    ? changeNow(kernel, user, newEmail)
+    : mailNewAddress(kernel, user, newEmail, callbackURL)
+}
+
+/**
+ * The first proof of an address: whatever was added before somebody proved it goes, because whoever added it may not
+ * own the address. The password stays only if the click shows that it comes from who set it: a session of that user, or
+ * the cookie of the browser that signed up.
+ */
+async function proveEmail(
+  kernel: Kernel,
+  user: User,
+  click: Click,
+  browser: string | undefined,
+): Promise<User> {
+  if (user.emailVerified) return user
+  const own = click.caller?.user.id === user.id ? click.caller.session.id : undefined
+  const isSameBrowser =
+    browser !== undefined && click.browser !== undefined && browserMark(click.browser) === browser
+  await deleteUserSessions(kernel.db, user.id, own)
+  await deleteAccounts(kernel.db, user.id, { keepPassword: own !== undefined || isSameBrowser })
+  await deleteTickets(kernel.db, user.id)
+  return (await updateUser(kernel.db, user.id, { emailVerified: true }, kernel.now())) ?? user
+}
+
+/** The last click of a change: the address is the new one, and proven. Sessions stay; other links are worth nothing. */
+async function changeNow(kernel: Kernel, user: User, newEmail: string): Promise<User> {
+  await deleteTickets(kernel.db, user.id)
+  try {
+    return (
+      (await updateUser(kernel.db, user.id, { email: newEmail, emailVerified: true }, kernel.now())) ?? user
+    )
+  } catch (error) {
+    // Somebody else has taken it meanwhile.
+    throw isConflict(error, 'user_email_key') ? fail('INVALID_TOKEN') : error
+  }
+}
+
+export type ChangeEmail = { readonly newEmail: string; readonly callbackURL?: string | undefined }
+
+/**
+ * Begins a change of address: a link to the new one and a notice to the old; from a session that is not fresh first a
+ * link to the old. Nothing tells whether the new address has an account.
+ */
+export async function changeEmail(kernel: Kernel, caller: Caller, asked: ChangeEmail): Promise<void> {
+  const newEmail = emailFrom(asked.newEmail)
+  if (newEmail === undefined) throw fail('INVALID_EMAIL')
+  if (newEmail === caller.user.email) throw fail('EMAIL_IS_THE_SAME')
+  await atomically(kernel, async (kernel) => {
+    if (isFresh(kernel, caller.session))
+      await mailNewAddress(kernel, caller.user, newEmail, asked.callbackURL)
+    else await mailOldAddress(kernel, caller.user, newEmail, asked.callbackURL)
+  })
+}
+
+async function mailOldAddress(
+  kernel: Kernel,
+  user: User,
+  newEmail: string,
+  callbackURL: string | undefined,
+): Promise<void> {
+  if (!(await kernel.limits.allows('mail_recipient', user.email))) return
+  const life = kernel.config.auth.email.verification_expires_in
+  const payload = callbackURL === undefined ? { newEmail } : { newEmail, callbackURL }
+  const token = await issueTicket(kernel, 'confirm-change-email', { userId: user.id, life, payload })
+  await sendMail(
+    kernel,
+    mails.confirmChangeEmail(user, newEmail, authUrl(kernel, '/verify-email', { token, callbackURL }), life),
+  )
+}
+
+/** To an address that has an account nothing is mailed; the old one hears of it either way. */
+async function mailNewAddress(
+  kernel: Kernel,
+  user: User,
+  newEmail: string,
+  callbackURL: string | undefined,
+): Promise<User> {
+  await sendMail(kernel, mails.emailIsChanging(user, newEmail))
+  const isTaken = (await findUser(kernel.db, 'email', newEmail)) !== undefined
+  if (isTaken || !(await kernel.limits.allows('mail_recipient', newEmail))) return user
+  const life = kernel.config.auth.email.verification_expires_in
+  const token = await issueTicket(kernel, 'change-email', { userId: user.id, life, payload: { newEmail } })
+  const url = authUrl(kernel, '/verify-email', { token, callbackURL })
+  await sendMail(kernel, mails.changeEmail(user.name, newEmail, url, life))
+  return user
+}
+
+/** Worked from the queue, so that nobody learns from the time of an answer whether an address has an account. */
+export async function mailVerification(
+  kernel: Kernel,
+  email: string,
+  callbackURL: string | undefined,
+): Promise<void> {
+  const user = await findUser(kernel.db, 'email', email)
+  if (user === undefined || user.emailVerified) return
+  await atomically(kernel, (kernel) => sendVerificationMail(kernel, user, { callbackURL }))
+}

@@ -1,0 +1,77 @@
+import { Type } from 'typebox'
+import { emailFrom } from '#identity/emails.ts'
+import { SignedInUser } from '#identity/wire.ts'
+import { open } from '#kernel/http/access.ts'
+import type { App } from '#kernel/http/surface.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { type AuthAccess, callerOf } from '../access.ts'
+import { admit } from '../admit.ts'
+import { giveToken, presentedBrowser } from '../cookies.ts'
+import { fail } from '../errors.ts'
+import { requestMail } from '../mail-requests.ts'
+import { followLink } from '../redirect.ts'
+import { visitOf } from '../visit.ts'
+import { changeEmail, followEmailLink } from './email.ts'
+
+const Link = Type.Object({
+  token: Type.String({ maxLength: 256 }),
+  callbackURL: Type.Optional(
+    Type.String({ description: 'Where the browser is sent then, with `?error=` when it failed' }),
+  ),
+})
+const Verified = Type.Object({ status: Type.Boolean(), user: SignedInUser })
+const Email = Type.String({ maxLength: 320, examples: ['ada@example.com'] })
+const CallbackURL = Type.Optional(Type.String({ description: 'Where the link in the mail leads in the end' }))
+const Status = Type.Object({ status: Type.Boolean() })
+
+export function emailRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
+  app.route({
+    method: 'GET',
+    url: '/verify-email',
+    config: { access: access.known, redirects: ['callbackURL'] },
+    schema: { summary: 'Follow a link from a mail', querystring: Link, response: { 200: Verified } },
+    handler: (request, reply) => {
+      const { token, callbackURL } = request.query
+      const click = { caller: request.caller, browser: presentedBrowser(request) }
+      return followLink(reply, callbackURL, async () => {
+        const user = await followEmailLink(kernel, token, click)
+        if (kernel.config.auth.email.sign_in_after_verification && click.caller === undefined) {
+          const { token, maxAge } = await admit(kernel, user, visitOf(kernel, request, reply))
+          giveToken(kernel.config, reply, token, maxAge)
+        }
+        return { answer: { status: true, user } }
+      })
+    },
+  })
+  app.route({
+    method: 'POST',
+    url: '/send-verification-email',
+    config: { access: open, limit: 'mail', redirects: ['callbackURL'] },
+    schema: {
+      summary: 'Mail a verification link',
+      body: Type.Object({ email: Email, callbackURL: CallbackURL }),
+      response: { 200: Status },
+    },
+    handler: async ({ body }) => {
+      if (!kernel.config.auth.email.verification_enabled) throw fail('VERIFICATION_EMAIL_NOT_ENABLED')
+      const email = emailFrom(body.email)
+      if (email === undefined) throw fail('INVALID_EMAIL')
+      await requestMail(kernel, { flow: 'verify', email, callbackURL: body.callbackURL })
+      return { status: true }
+    },
+  })
+  app.route({
+    method: 'POST',
+    url: '/change-email',
+    config: { access: access.signedIn, limit: 'mail', redirects: ['callbackURL'] },
+    schema: {
+      summary: 'Change the email address',
+      body: Type.Object({ newEmail: Email, callbackURL: CallbackURL }),
+      response: { 200: Type.Object({ status: Type.Boolean(), message: Type.String() }) },
+    },
+    handler: async (request) => {
+      await changeEmail(kernel, callerOf(request), request.body)
+      return { status: true, message: 'A link was sent; the address changes when it is followed' }
+    },
+  })
+}

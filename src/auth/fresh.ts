@@ -1,0 +1,6 @@
+import type { Session } from '#identity/sessions.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+
+/** Was the session begun, by showing who one is, not longer than `session.fresh_age` ago? */
+export const isFresh = ({ config, now }: Kernel, { createdAt }: Session): boolean =>
+  now().getTime() - createdAt.getTime() <= config.session.fresh_age

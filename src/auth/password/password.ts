@@ -1,0 +1,113 @@
+import { deleteAccounts, findPassword, insertPassword, upsertPassword } from '#identity/accounts.ts'
+import { hashPassword, verifyPassword } from '#identity/passwords.ts'
+import { deleteUserSessions, updateSessionToken } from '#identity/sessions.ts'
+import { deleteTickets, issueTicket, isTicketGood, redeemTicket } from '#identity/tickets.ts'
+import { tokenHash } from '#identity/tokens.ts'
+import { findUser, lockUser, type User, updateUser } from '#identity/users.ts'
+import { atomically, type Kernel } from '#kernel/kernel.ts'
+import { sendMail } from '#kernel/mail/mailer.ts'
+import { randomToken, uuidv7 } from '#kernel/random.ts'
+import type { Caller } from '../access.ts'
+import { fail } from '../errors.ts'
+import { mails } from '../mails.ts'
+import { acceptablePassword } from '../policy.ts'
+import { authUrl } from '../urls.ts'
+
+/** Life of a reset link, milliseconds. */
+const RESET_LIFE = 3_600_000
+
+/** Worked from the queue, so that nobody learns from the time of an answer whether an address has an account. */
+export async function mailReset(
+  kernel: Kernel,
+  email: string,
+  callbackURL: string | undefined,
+): Promise<void> {
+  const user = await findUser(kernel.db, 'email', email)
+  if (user === undefined || !(await kernel.limits.allows('mail_recipient', email))) return
+  await atomically(kernel, async (kernel) => {
+    const token = await issueTicket(kernel, 'reset-password', {
+      userId: user.id,
+      life: RESET_LIFE,
+      payload: {},
+    })
+    const url = authUrl(kernel, `/reset-password/${token}`, { callbackURL })
+    await sendMail(kernel, mails.resetPassword(user, url, RESET_LIFE))
+  })
+}
+
+/**
+ * Sets the password by a link's token, ends every session and makes every other link worthless. Who follows the link
+ * reads the address's mail: that proves it, and at the first proof what was added before goes too.
+ */
+export async function resetPassword(kernel: Kernel, token: string, newPassword: string): Promise<void> {
+  const accepted = await acceptablePassword(kernel, newPassword)
+  // A guess is refused before it costs a hash.
+  if (!(await isTicketGood(kernel, 'reset-password', token))) throw fail('INVALID_RESET_TOKEN')
+  const password = await hashPassword(kernel, accepted)
+  await atomically(kernel, async (kernel) => {
+    const ticket = await redeemTicket(kernel, ['reset-password'], token)
+    const user = ticket === undefined || ticket.expired ? undefined : await lockUser(kernel.db, ticket.userId)
+    if (user === undefined) throw fail('INVALID_RESET_TOKEN')
+    if (!user.emailVerified) await deleteAccounts(kernel.db, user.id, { keepPassword: true })
+    await storePassword(kernel, user, password)
+    await deleteUserSessions(kernel.db, user.id)
+    await updateUser(kernel.db, user.id, { emailVerified: true }, kernel.now())
+  })
+  await kernel.coherence.settle()
+}
+
+export const isResetTokenGood = (kernel: Kernel, token: string): Promise<boolean> =>
+  isTicketGood(kernel, 'reset-password', token)
+
+/** The new password, a notice of it, and no link that was sent before is worth anything. */
+async function storePassword(kernel: Kernel, user: User, password: string): Promise<void> {
+  const now = kernel.now()
+  await upsertPassword(kernel.db, { id: uuidv7(now, kernel.random), userId: user.id, password, now })
+  await deleteTickets(kernel.db, user.id)
+  await sendMail(kernel, mails.passwordChanged(user))
+}
+
+export type ChangePassword = {
+  readonly newPassword: string
+  readonly currentPassword: string
+  readonly revokeOtherSessions?: boolean | undefined
+}
+
+/** With `revokeOtherSessions` every other session ends and this one gets the token that is returned. */
+export async function changePassword(
+  kernel: Kernel,
+  caller: Caller,
+  asked: ChangePassword,
+): Promise<string | undefined> {
+  const accepted = await acceptablePassword(kernel, asked.newPassword)
+  await checkPassword(kernel, caller, asked.currentPassword)
+  const password = await hashPassword(kernel, accepted)
+  const token = asked.revokeOtherSessions === true ? randomToken(kernel.random) : undefined
+  await atomically(kernel, async (kernel) => {
+    await storePassword(kernel, caller.user, password)
+    if (token === undefined) return
+    await deleteUserSessions(kernel.db, caller.user.id, caller.session.id)
+    const isHere = await updateSessionToken(kernel.db, caller.session.id, tokenHash(token), kernel.now())
+    if (!isHere) throw fail('UNAUTHORIZED')
+  })
+  await kernel.coherence.settle()
+  return token
+}
+
+/** Throws unless this is the caller's password. */
+export async function checkPassword(kernel: Kernel, { user }: Caller, password: string): Promise<void> {
+  const stored = await findPassword(kernel.db, user.id)
+  if (stored === undefined) throw fail('CREDENTIAL_ACCOUNT_NOT_FOUND')
+  if (!(await verifyPassword(kernel, stored, password))) throw fail('INVALID_PASSWORD')
+}
+
+/** The first password of somebody who signs in another way. */
+export async function setPassword(kernel: Kernel, { user }: Caller, newPassword: string): Promise<void> {
+  const password = await hashPassword(kernel, await acceptablePassword(kernel, newPassword))
+  const now = kernel.now()
+  await atomically(kernel, async (kernel) => {
+    const account = { id: uuidv7(now, kernel.random), userId: user.id, password, now }
+    if (!(await insertPassword(kernel.db, account))) throw fail('PASSWORD_ALREADY_SET')
+    await deleteTickets(kernel.db, user.id)
+  })
+}

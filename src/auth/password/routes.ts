@@ -1,0 +1,111 @@
+import { Type } from 'typebox'
+import { emailFrom } from '#identity/emails.ts'
+import { SignedInUser } from '#identity/wire.ts'
+import { open } from '#kernel/http/access.ts'
+import { Nullable } from '#kernel/http/schemas.ts'
+import type { App } from '#kernel/http/surface.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { type AuthAccess, callerOf } from '../access.ts'
+import { giveToken } from '../cookies.ts'
+import { fail } from '../errors.ts'
+import { requestMail } from '../mail-requests.ts'
+import { followLink } from '../redirect.ts'
+import { changePassword, isResetTokenGood, resetPassword, setPassword } from './password.ts'
+
+const Password = Type.String({ maxLength: 1_024, examples: ['correct horse battery'] })
+const Token = Type.String({ maxLength: 256 })
+const Status = Type.Object({ status: Type.Boolean() })
+
+export function passwordRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
+  for (const url of ['/forget-password', '/request-password-reset']) {
+    app.route({
+      method: 'POST',
+      url,
+      config: { access: open, limit: 'mail', redirects: ['redirectTo'] },
+      schema: {
+        summary: 'Mail a link to choose a new password',
+        body: Type.Object({
+          email: Type.String({ maxLength: 320, examples: ['ada@example.com'] }),
+          redirectTo: Type.Optional(
+            Type.String({ description: 'Where the link leads, with `?token=` or `?error=`' }),
+          ),
+        }),
+        response: { 200: Status },
+      },
+      handler: async ({ body }) => {
+        const email = emailFrom(body.email)
+        if (email === undefined) throw fail('INVALID_EMAIL')
+        await requestMail(kernel, { flow: 'reset', email, callbackURL: body.redirectTo })
+        return { status: true }
+      },
+    })
+  }
+  app.route({
+    method: 'GET',
+    url: '/reset-password/:token',
+    config: { access: open, redirects: ['callbackURL'] },
+    schema: {
+      summary: 'Follow a reset link: is its token good?',
+      params: Type.Object({ token: Token }),
+      querystring: Type.Object({ callbackURL: Type.Optional(Type.String()) }),
+      response: { 200: Type.Object({ token: Token }) },
+    },
+    handler: ({ params: { token }, query: { callbackURL } }, reply) =>
+      followLink(reply, callbackURL, async () => {
+        if (!(await isResetTokenGood(kernel, token))) throw fail('INVALID_RESET_TOKEN')
+        return { answer: { token }, query: { token } }
+      }),
+  })
+  app.route({
+    method: 'POST',
+    url: '/reset-password',
+    config: { access: open, limit: 'sign_in' },
+    schema: {
+      summary: 'Choose a new password with the token of a link',
+      body: Type.Object({ newPassword: Password, token: Type.Optional(Token) }),
+      querystring: Type.Object({ token: Type.Optional(Token) }),
+      response: { 200: Status },
+    },
+    handler: async ({ body, query }) => {
+      await resetPassword(kernel, body.token ?? query.token ?? '', body.newPassword)
+      return { status: true }
+    },
+  })
+  app.route({
+    method: 'POST',
+    url: '/change-password',
+    config: { access: access.signedIn, limit: 'sign_in' },
+    schema: {
+      summary: 'Change the password',
+      body: Type.Object({
+        newPassword: Password,
+        currentPassword: Password,
+        revokeOtherSessions: Type.Optional(Type.Boolean({ default: false })),
+      }),
+      response: { 200: Type.Object({ token: Nullable(Type.String()), user: SignedInUser }) },
+    },
+    handler: async (request, reply) => {
+      const { user, session } = callerOf(request)
+      const token = await changePassword(kernel, callerOf(request), request.body)
+      if (token !== undefined) {
+        const left = session.expiresAt.getTime() - kernel.now().getTime()
+        giveToken(kernel.config, reply, token, session.remembered ? left : undefined)
+      }
+      return { token: token ?? null, user }
+    },
+  })
+  app.route({
+    method: 'POST',
+    url: '/set-password',
+    config: { access: access.fresh },
+    schema: {
+      summary: 'Set the first password of an account without one',
+      body: Type.Object({ newPassword: Password }),
+      response: { 200: Status },
+    },
+    handler: async (request) => {
+      await setPassword(kernel, callerOf(request), request.body.newPassword)
+      return { status: true }
+    },
+  })
+}

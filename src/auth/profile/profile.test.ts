@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { linkIn, PASSWORD, testService } from '#test/harness.ts'
+
+const t = await testService()
+const DAY = 86_400_000
+
+test('a profile takes name, picture and username, and nothing else', async () => {
+  const ada = await t.signUp('Ada')
+  const change = await ada.post('/api/auth/update-user', {
+    name: 'Ada Lovelace',
+    image: 'https://example.com/ada.png',
+    username: 'Ada.L',
+    role: 'admin',
+    emailVerified: true,
+    banned: true,
+    id: '00000000-0000-7000-8000-000000000000',
+  })
+  assert.deepEqual(change.body, { status: true })
+  const { user } = (await ada.get('/api/auth/get-session')).body
+  assert.deepEqual(
+    [
+      user.name,
+      user.image,
+      user.username,
+      user.displayUsername,
+      user.role,
+      user.emailVerified,
+      user.banned,
+      user.id,
+    ],
+    ['Ada Lovelace', 'https://example.com/ada.png', 'ada.l', 'Ada.L', 'user', false, false, ada.id],
+  )
+  await ada.post('/api/auth/update-user', { image: null })
+  assert.equal((await ada.get('/api/auth/get-session')).body.user.image, null)
+})
+
+test('an email, nothing, and a taken username are refused', async () => {
+  const ada = await t.signUp('Ada')
+  const bob = await t.signUp('Bob')
+  await bob.post('/api/auth/update-user', { username: 'bobby' })
+  const code = async (body: object) => (await ada.post('/api/auth/update-user', body)).body.code
+  assert.equal(await code({ email: 'new@example.com' }), 'EMAIL_CAN_NOT_BE_UPDATED')
+  assert.equal(await code({}), 'NO_FIELDS_TO_UPDATE')
+  assert.equal(await code({ username: 'BOBBY' }), 'USERNAME_IS_ALREADY_TAKEN')
+  assert.equal(await code({ username: 'a b' }), 'INVALID_USERNAME')
+})
+
+test('an account is deleted with the password, or from a fresh session', async () => {
+  const ada = await t.signUp('Ada')
+  const wrong = await ada.post('/api/auth/delete-user', { password: 'wrong password' })
+  assert.deepEqual([wrong.status, wrong.body.code], [400, 'INVALID_PASSWORD'])
+  const gone = await ada.post('/api/auth/delete-user', { password: PASSWORD })
+  assert.deepEqual(gone.body, { success: true, message: 'User deleted' })
+  assert.equal((await ada.get('/api/auth/get-session')).status, 401)
+  const signIn = await t.anon.post('/api/auth/sign-in/email', { email: ada.email, password: PASSWORD })
+  assert.equal(signIn.status, 401)
+
+  const bob = await t.signUp('Bob')
+  assert.equal((await bob.post('/api/auth/delete-user')).body.message, 'User deleted')
+})
+
+test('from an old session a link is mailed, which works once and in a session of the same user only', async () => {
+  const ada = await t.signUp('Ada')
+  const bob = await t.signUp('Bob')
+  t.advance(DAY + 1_000)
+  assert.equal((await ada.post('/api/auth/delete-user')).body.message, 'Verification email sent')
+  const [mail = ''] = await t.mails()
+  const link = linkIn(mail)
+  assert.equal((await t.anon.get(link)).status, 401)
+  assert.equal((await bob.get(link)).body.code, 'INVALID_TOKEN')
+  const answers = await Promise.all(Array.from({ length: 50 }, () => ada.get(link)))
+  assert.equal(answers.filter(({ status }) => status === 200).length, 1)
+  assert.ok(answers.every(({ status }) => [200, 400, 401].includes(status)))
+  assert.equal((await ada.get('/api/auth/get-session')).status, 401)
+  assert.equal((await bob.get('/api/auth/get-session')).status, 200)
+})
+
+test('the last admin stays', async () => {
+  const ada = await t.signUp('Ada')
+  const bob = await t.signUp('Bob')
+  const promote = (id: string) =>
+    t.service.kernel.db.updateTable('user').set({ role: 'admin' }).where('id', '=', id).execute()
+  await promote(ada.id)
+  const alone = await ada.post('/api/auth/delete-user', { password: PASSWORD })
+  assert.deepEqual([alone.status, alone.body.code], [400, 'LAST_ADMIN'])
+  await promote(bob.id)
+  const both = await Promise.all(
+    [ada, bob].map((user) => user.post('/api/auth/delete-user', { password: PASSWORD })),
+  )
+  assert.deepEqual(both.map(({ status }) => status).sort(), [200, 400], 'two at once leave one')
+})
+
+test('the password is listed as an account, and the last account cannot be removed', async () => {
+  const ada = await t.signUp('Ada')
+  const { body } = await ada.get('/api/auth/list-accounts')
+  assert.equal(body.length, 1)
+  assert.deepEqual(
+    [body[0].provider, body[0].providerId, body[0].accountId, body[0].scopes],
+    ['credential', 'credential', ada.id, []],
+  )
+  assert.ok(!('password' in body[0]))
+  const last = await ada.post('/api/auth/unlink-account', { providerId: 'credential' })
+  assert.deepEqual([last.status, last.body.code], [400, 'FAILED_TO_UNLINK_LAST_ACCOUNT'])
+  const none = await ada.post('/api/auth/unlink-account', { providerId: 'github' })
+  assert.deepEqual([none.status, none.body.code], [404, 'ACCOUNT_NOT_FOUND'])
+})

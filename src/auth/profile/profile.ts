@@ -1,0 +1,110 @@
+import { issueTicket, redeemTicket } from '#identity/tickets.ts'
+import { usernameFrom } from '#identity/usernames.ts'
+import { deleteUser, lockUsersOfRole, type UserChange, updateUser } from '#identity/users.ts'
+import { isConflict } from '#kernel/db/conflicts.ts'
+import { atomically, type Kernel, tell } from '#kernel/kernel.ts'
+import { sendMail } from '#kernel/mail/mailer.ts'
+import type { Caller } from '../access.ts'
+import { fail } from '../errors.ts'
+import { isFresh } from '../fresh.ts'
+import { mails } from '../mails.ts'
+import { checkPassword } from '../password/password.ts'
+import { authUrl } from '../urls.ts'
+
+export type ProfileChange = {
+  readonly name?: string
+  readonly image?: string | null
+  readonly username?: string
+  readonly displayUsername?: string
+}
+
+/** Only what is named here: an email, a role or a ban never comes this way. */
+export async function changeProfile(kernel: Kernel, { user }: Caller, asked: ProfileChange): Promise<void> {
+  const change: UserChange = {
+    ...(asked.name === undefined ? {} : { name: asked.name }),
+    ...(asked.image === undefined ? {} : { image: asked.image }),
+    ...usernameChange(asked, user.username),
+  }
+  if (Object.keys(change).length === 0) throw fail('NO_FIELDS_TO_UPDATE')
+  try {
+    await updateUser(kernel.db, user.id, change, kernel.now())
+  } catch (error) {
+    throw isConflict(error, 'user_username_key') ? fail('USERNAME_IS_ALREADY_TAKEN') : error
+  }
+  await kernel.coherence.settle()
+}
+
+/** The display form alone may change its spelling, or give a first username. */
+function usernameChange({ username, displayUsername }: ProfileChange, current: string | null): UserChange {
+  const handle = username ?? current ?? displayUsername
+  if (handle === undefined || (username === undefined && displayUsername === undefined)) return {}
+  const found = usernameFrom(handle, displayUsername ?? handle)
+  if (found === undefined) throw fail('INVALID_USERNAME')
+  return found
+}
+
+/** Life of the link that deletes an account, milliseconds. */
+const DELETE_LIFE = 86_400_000
+
+export type DeleteAccount = {
+  readonly password?: string | undefined
+  readonly token?: string | undefined
+  readonly callbackURL?: string | undefined
+}
+
+/** Deletes the account on a proof of who asks: password, link, or a fresh session. Without one a link is mailed. */
+export async function deleteAccount(
+  kernel: Kernel,
+  caller: Caller,
+  asked: DeleteAccount,
+): Promise<'deleted' | 'mailed'> {
+  if (!kernel.config.auth.delete_user.enabled) throw fail('DELETE_USER_DISABLED')
+  if (asked.token !== undefined) {
+    await deleteByLink(kernel, caller, asked.token)
+    return 'deleted'
+  }
+  if (asked.password !== undefined) await checkPassword(kernel, caller, asked.password)
+  if (asked.password === undefined && !isFresh(kernel, caller.session)) {
+    await mailDeletion(kernel, caller, asked.callbackURL)
+    return 'mailed'
+  }
+  await atomically(kernel, (kernel) => removeUser(kernel, caller.user.id))
+  await kernel.coherence.settle()
+  return 'deleted'
+}
+
+/** The link works in a session of the same user only: whoever finds the mail alone deletes nothing. */
+export async function deleteByLink(kernel: Kernel, { user }: Caller, token: string): Promise<void> {
+  if (!kernel.config.auth.delete_user.enabled) throw fail('DELETE_USER_DISABLED')
+  await atomically(kernel, async (kernel) => {
+    const ticket = await redeemTicket(kernel, ['delete-user'], token)
+    // Thrown inside, so that a stranger's click does not use the link up.
+    if (ticket === undefined || ticket.userId !== user.id) throw fail('INVALID_RESET_TOKEN')
+    if (ticket.expired) throw fail('INVALID_RESET_TOKEN')
+    await removeUser(kernel, user.id)
+  })
+  await kernel.coherence.settle()
+}
+
+async function mailDeletion(
+  kernel: Kernel,
+  { user }: Caller,
+  callbackURL: string | undefined,
+): Promise<void> {
+  if (!(await kernel.limits.allows('mail_recipient', user.email))) return
+  await atomically(kernel, async (kernel) => {
+    const token = await issueTicket(kernel, 'delete-user', {
+      userId: user.id,
+      life: DELETE_LIFE,
+      payload: {},
+    })
+    const url = authUrl(kernel, '/delete-user/callback', { token, callbackURL })
+    await sendMail(kernel, mails.deleteUser(user, url, DELETE_LIFE))
+  })
+}
+
+async function removeUser(kernel: Kernel, id: string): Promise<void> {
+  const admins = await lockUsersOfRole(kernel.db, 'admin')
+  if (admins.length === 1 && admins[0] === id) throw fail('LAST_ADMIN')
+  if (await deleteUser(kernel.db, id)) tell(kernel, 'auth_user_deleted', { userId: id })
+}

@@ -1,0 +1,72 @@
+import { Type } from 'typebox'
+import { Nullable } from '#kernel/http/schemas.ts'
+import type { App } from '#kernel/http/surface.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { type AuthAccess, callerOf } from '../access.ts'
+import { clearToken } from '../cookies.ts'
+import { fail } from '../errors.ts'
+import { followLink } from '../redirect.ts'
+import { changeProfile, deleteAccount, deleteByLink } from './profile.ts'
+
+const Token = Type.String({ maxLength: 256 })
+const Deleted = Type.Object({ success: Type.Boolean(), message: Type.String() })
+const DELETED = { success: true, message: 'User deleted' }
+
+export function profileRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
+  app.route({
+    method: 'POST',
+    url: '/update-user',
+    config: { access: access.signedIn },
+    schema: {
+      summary: 'Change name, picture or username',
+      body: Type.Object({
+        name: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
+        image: Type.Optional(Nullable(Type.String({ maxLength: 2_048 }))),
+        username: Type.Optional(Type.String({ maxLength: 128 })),
+        displayUsername: Type.Optional(Type.String({ maxLength: 128 })),
+      }),
+      response: { 200: Type.Object({ status: Type.Boolean() }) },
+    },
+    handler: async (request) => {
+      if ('email' in request.body) throw fail('EMAIL_CAN_NOT_BE_UPDATED')
+      await changeProfile(kernel, callerOf(request), request.body)
+      return { status: true }
+    },
+  })
+  app.route({
+    method: 'POST',
+    url: '/delete-user',
+    config: { access: access.signedIn, limit: 'mail', redirects: ['callbackURL'] },
+    schema: {
+      summary: 'Delete the own account',
+      body: Type.Object({
+        password: Type.Optional(Type.String({ maxLength: 1_024 })),
+        token: Type.Optional(Token),
+        callbackURL: Type.Optional(Type.String()),
+      }),
+      response: { 200: Deleted },
+    },
+    handler: async (request, reply) => {
+      const outcome = await deleteAccount(kernel, callerOf(request), request.body)
+      if (outcome === 'mailed') return { success: true, message: 'Verification email sent' }
+      clearToken(kernel.config, reply)
+      return DELETED
+    },
+  })
+  app.route({
+    method: 'GET',
+    url: '/delete-user/callback',
+    config: { access: access.signedIn, redirects: ['callbackURL'] },
+    schema: {
+      summary: 'Follow the link that deletes the account',
+      querystring: Type.Object({ token: Token, callbackURL: Type.Optional(Type.String()) }),
+      response: { 200: Deleted },
+    },
+    handler: (request, reply) =>
+      followLink(reply, request.query.callbackURL, async () => {
+        await deleteByLink(kernel, callerOf(request), request.query.token)
+        clearToken(kernel.config, reply)
+        return { answer: DELETED }
+      }),
+  })
+}

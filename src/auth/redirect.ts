@@ -1,0 +1,32 @@
+import type { FastifyReply } from 'fastify'
+import { Failure } from '#kernel/errors.ts'
+
+/** Adds to the query of a path or URL that `isSafeRedirect` has let pass. */
+export function withQuery(target: string, query: Readonly<Record<string, string>>): string {
+  const isPath = target.startsWith('/')
+  const url = new URL(target, 'http://own.invalid')
+  for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value)
+  return isPath ? `${url.pathname}${url.search}${url.hash}` : url.href
+}
+
+/**
+ * A link of a mail ends here: with a callback the browser is sent there, a failure as `?error=CODE`; without one the
+ * result is the answer.
+ */
+export async function followLink<T>(
+  reply: FastifyReply,
+  callbackURL: string | undefined,
+  work: () => Promise<{ readonly answer: T; readonly query?: Readonly<Record<string, string>> }>,
+): Promise<T> {
+  if (callbackURL === undefined) return (await work()).answer
+  try {
+    const { query = {} } = await work()
+    return redirected(reply, withQuery(callbackURL, query))
+  } catch (error) {
+    if (!(error instanceof Failure) || error.status >= 500) throw error
+    return redirected(reply, withQuery(callbackURL, { error: error.code }))
+  }
+}
+
+/** A handler that returns its reply has answered; Fastify's types know that of untyped routes only. */
+const redirected = <T>(reply: FastifyReply, target: string): T => reply.redirect(target, 302) as unknown as T

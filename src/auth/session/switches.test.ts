@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { testService } from '#test/harness.ts'
+
+const LISTING = ['GET', '/api/auth/list-sessions'] as const
+const REVOCATION = [
+  '/api/auth/revoke-session',
+  '/api/auth/revoke-sessions',
+  '/api/auth/revoke-other-sessions',
+]
+
+test('without require_authentication strangers get empty answers, and nothing else opens', async () => {
+  const t = await testService({ config: { auth: { session_management: { require_authentication: false } } } })
+  const session = await t.anon.get('/api/auth/get-session')
+  assert.deepEqual([session.status, session.text], [200, 'null'])
+  assert.deepEqual((await t.anon.get('/api/auth/list-sessions')).body, [])
+  assert.deepEqual((await t.anon.post('/api/auth/sign-out')).body, { success: true })
+  for (const path of REVOCATION) {
+    const { body } = await t.anon.post(path, { token: 'x' })
+    assert.equal(body.count, 0, path)
+  }
+  assert.equal((await t.anon.post('/api/auth/update-user', { name: 'x' })).status, 401)
+  const ada = await t.signUp('Ada')
+  assert.equal((await ada.get('/api/auth/get-session')).body.user.email, ada.email)
+})
+
+test('listing and revocation that are switched off do not exist', async () => {
+  const off = await testService({
+    config: {
+      auth: { session_management: { enable_session_listing: false, enable_session_revocation: false } },
+    },
+  })
+  const ada = await off.signUp('Ada')
+  assert.equal((await ada.send(...LISTING)).status, 404)
+  for (const path of REVOCATION) assert.equal((await ada.post(path, { token: 'x' })).status, 404)
+  assert.equal((await ada.get('/api/auth/get-session')).status, 200)
+})

@@ -1,0 +1,92 @@
+import type { Selectable } from 'kysely'
+import type { Db } from '#kernel/db/connect.ts'
+import type { AccountTable } from '#kernel/db/tables.ts'
+
+/** A way of signing in. Provider `credential` is the password. */
+export type Account = Omit<Selectable<AccountTable>, 'password'>
+
+export function listAccounts(db: Db, userId: string): Promise<Account[]> {
+  return db
+    .selectFrom('account')
+    .select(['id', 'userId', 'providerId', 'accountId', 'createdAt', 'updatedAt'])
+    .where('userId', '=', userId)
+    .orderBy('createdAt')
+    .execute()
+}
+
+/** The stored hash; undefined when the user has no password. */
+export async function findPassword(db: Db, userId: string): Promise<string | undefined> {
+  const found = await db
+    .selectFrom('account')
+    .select('password')
+    .where('userId', '=', userId)
+    .where('providerId', '=', 'credential')
+    .executeTakeFirst()
+  return found?.password ?? undefined
+}
+
+/** Gives the user this password, whether there was one or not. `id` is for a new account. */
+export async function upsertPassword(
+  db: Db,
+  account: { readonly id: string; readonly userId: string; readonly password: string; readonly now: Date },
+): Promise<void> {
+  const { id, userId, password, now } = account
+  await db
+    .insertInto('account')
+    .values({
+      id,
+      userId,
+      providerId: 'credential',
+      accountId: userId,
+      password,
+      createdAt: now,
+      updatedAt: now,
+    })
+    .onConflict((on) => on.columns(['providerId', 'accountId']).doUpdateSet({ password, updatedAt: now }))
+    .execute()
+}
+
+/** The first password of a user; false when there is one. */
+export async function insertPassword(
+  db: Db,
+  account: { readonly id: string; readonly userId: string; readonly password: string; readonly now: Date },
+): Promise<boolean> {
+  const { id, userId, password, now } = account
+  const { numInsertedOrUpdatedRows } = await db
+    .insertInto('account')
+    .values({
+      id,
+      userId,
+      providerId: 'credential',
+      accountId: userId,
+      password,
+      createdAt: now,
+      updatedAt: now,
+    })
+    .onConflict((on) => on.columns(['providerId', 'accountId']).doNothing())
+    .executeTakeFirst()
+  return numInsertedOrUpdatedRows === 1n
+}
+
+/** Removes ways of signing in that were added before somebody proved the address; the password too, unless it stays. */
+export async function deleteAccounts(
+  db: Db,
+  userId: string,
+  { keepPassword }: { keepPassword: boolean },
+): Promise<void> {
+  const all = db.deleteFrom('account').where('userId', '=', userId)
+  await (keepPassword ? all.where('providerId', '!=', 'credential') : all).execute()
+}
+
+/** Removes one account of several; false when it is the user's last, which stays. */
+export async function deleteAccountOfSeveral(db: Db, userId: string, id: string): Promise<boolean> {
+  const accounts = await db
+    .selectFrom('account')
+    .select('id')
+    .where('userId', '=', userId)
+    .forUpdate()
+    .execute()
+  if (accounts.length < 2) return false
+  await db.deleteFrom('account').where('userId', '=', userId).where('id', '=', id).execute()
+  return true
+}
