@@ -6,9 +6,9 @@ import type { Access } from '#kernel/http/access.ts'
 import { HEADER } from '#kernel/http/words.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { fail } from './errors.ts'
+import { type ApiKey, keyNamed } from './keys/keys.ts'
 import { type FIXED_RIGHTS, grantsFixed, grantsTable, nameOfRight, type TableRight } from './keys/rights.ts'
 import { isSecretOf, NOBODY, parseKey } from './keys/secret.ts'
-import { type ApiKey, findKey } from './keys/store.ts'
 
 /** What a request may do: all (the admin key), what its key's rights say, or what needs no key. */
 export type Grant =
@@ -42,7 +42,7 @@ export function gatewayAccess(kernel: Kernel, clients: Clients, adminKey: string
   const keys: CoherentCache<ApiKey> = coherentCache({
     coherence: kernel.coherence,
     max: 10_000,
-    load: (publicId) => findKey(kernel.db, 'publicId', publicId),
+    load: (publicId) => keyNamed(kernel, publicId),
     tags: ({ publicId }) => [`api_key:${publicId}`],
   })
   const grantOf = async (request: FastifyRequest): Promise<Grant> => {

@@ -6,6 +6,8 @@ import { isRight } from './rights.ts'
 import { newSecret } from './secret.ts'
 import { type ApiKey, deleteKey, findKey, insertKey, updateKey } from './store.ts'
 
+export type { ApiKey }
+
 export type NewKey = {
   readonly name: string
   readonly description?: string | null
@@ -87,6 +89,10 @@ export async function revokeKey(kernel: Kernel, id: string): Promise<void> {
   if (!(await deleteKey(kernel.db, id))) throw fail('api_key_not_found')
   await kernel.coherence.settle()
 }
+
+/** The key whose text begins with `svc_` and this. */
+export const keyNamed = ({ db }: Kernel, publicId: string): Promise<ApiKey | undefined> =>
+  findKey(db, 'publicId', publicId)
 
 export async function existing(kernel: Kernel, id: string): Promise<ApiKey> {
   const found = await findKey(kernel.db, 'id', id)

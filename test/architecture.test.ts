@@ -1,0 +1,317 @@
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
+import { stripTypeScriptTypes } from 'node:module'
+import path from 'node:path'
+import { test } from 'node:test'
+
+/** A file of src, by its path from there: `kernel/clock.ts`. */
+type Source = { readonly file: string; readonly text: string }
+
+/** What is wrong with a file, one sentence each. */
+type Rule = {
+  readonly says: string
+  readonly complaints: (source: Source) => readonly string[]
+  /** Files that break it, so that the rule is known to bite; each gets exactly one complaint. */
+  readonly wrong: readonly Source[]
+  /** Files that come close and keep it. */
+  readonly right?: readonly Source[]
+}
+
+const SRC = new URL('../src/', import.meta.url)
+
+const sources = (): readonly Source[] =>
+  readdirSync(SRC, { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.ts'))
+    .map((file) => ({ file, text: readFileSync(new URL(file, SRC), 'utf8') }))
+
+/** A list of tests that several files run is one too. */
+const isTest = ({ file, text }: Source): boolean =>
+  file.endsWith('.test.ts') || text.includes("from 'node:test'")
+
+/** What each floor may stand on (house.md 1). `app` is everything that lies in src itself. */
+const FLOORS: Readonly<Record<string, readonly string[]>> = {
+  kernel: ['kernel'],
+  identity: ['identity', 'kernel'],
+  databases: ['databases', 'kernel'],
+  auth: ['auth', 'identity', 'kernel'],
+  gateway: ['gateway', 'databases', 'identity', 'kernel'],
+  cli: ['cli', 'app', 'gateway', 'auth', 'databases', 'identity', 'kernel'],
+  app: ['app', 'cli', 'gateway', 'auth', 'databases', 'identity', 'kernel'],
+}
+
+const floorOf = (file: string): string => (file.includes('/') ? (file.split('/')[0] ?? '') : 'app')
+
+/** `src/gateway/keys/store.ts` is of feature `gateway/keys`; a file of the surface itself is of none. */
+const featureOf = (file: string): string | undefined => /^(?:auth|gateway)\/[^/]+(?=\/)/.exec(file)?.[0]
+
+/** Places made for what the rest is handed, and why there. */
+const TIME = ['kernel/clock.ts', 'cli/doctor.ts'] // the doctor compares this machine's clock with the database's
+const RANDOMNESS = ['kernel/random.ts', 'kernel/db/scram.ts'] // a salt that nobody needs to foresee, even in tests
+const ENVIRONMENT = ['cli/context.ts']
+const NETWORK = ['kernel/http/outbound.ts']
+
+/** Past 300 lines, and why they are one thing all the same. */
+const LONG = [
+  'kernel/db/tables.ts', // generated
+  'databases/requests.ts', // every form in which a request may say what it wants
+  'databases/resolve.ts', // names of a request to columns of a catalogue
+  'databases/sql.ts', // all quoting
+  'databases/drivers/contract.ts', // what every driver has to do, a test each
+]
+
+const FORBIDDEN_NAME = /^(utils?|helpers?|common|shared|core|base|managers?|services?|handlers?|misc|infos?)$/
+
+const RULES: readonly Rule[] = [
+  {
+    says: 'imports go down only, and the two halves never meet',
+    complaints: ({ file, text }) =>
+      importsOf({ file, text })
+        .filter((target) => FLOORS[floorOf(file)]?.includes(floorOf(target)) !== true)
+        .map((target) => `${floorOf(file)}/ may not import ${target}`),
+    wrong: [
+      { file: 'kernel/a.ts', text: "import { b } from '#identity/b.ts'\n" },
+      { file: 'kernel/http/a.ts', text: "import type { B } from '../../app.ts'\n" },
+      { file: 'identity/a.ts', text: "import {\n  b,\n  c,\n} from '#databases/b.ts'\n" },
+      { file: 'databases/a.ts', text: "export { b } from '#identity/b.ts'\n" },
+      { file: 'auth/a.ts', text: "import '#gateway/b.ts'\n" },
+      { file: 'auth/session/a.ts', text: "import * as b from '#databases/b.ts'\n" },
+      { file: 'gateway/a.ts', text: "const b = await import('#auth/b.ts')\n" },
+      { file: 'gateway/data/a.ts', text: "type B = typeof import('../../auth/b.ts')\n" },
+      { file: 'auth/a.ts', text: "import { b } from '#cli/b.ts'\n" },
+      { file: 'kernel/a.ts', text: "import { b } from '#test/harness.ts'\n" },
+    ],
+    right: [
+      { file: 'gateway/a.ts', text: "import { b } from '#identity/b.ts'\nimport c from 'pg'\n" },
+      { file: 'kernel/a.ts', text: "/* import { b } from '#auth/b.ts' */\n// import '#auth/b.ts'\n" },
+    ],
+  },
+  {
+    says: "a feature reaches another's verbs, never its store or its routes",
+    complaints: (source) =>
+      importsOf(source)
+        .filter((target) => featureOf(target) !== undefined && featureOf(target) !== featureOf(source.file))
+        .filter(
+          (target) =>
+            target.endsWith('/store.ts') || (target.endsWith('/routes.ts') && !isSurface(source.file)),
+        )
+        .filter(() => /^(auth|gateway)\//.test(source.file))
+        .map((target) => `${target} belongs to its feature`),
+    wrong: [
+      { file: 'gateway/data/data.ts', text: "import { findKey } from '../keys/store.ts'\n" },
+      { file: 'gateway/access.ts', text: "import { findKey } from './keys/store.ts'\n" },
+      { file: 'gateway/surface.ts', text: "import { findKey } from './keys/store.ts'\n" },
+      { file: 'auth/session/session.ts', text: "import { b } from '#auth/sign-in/routes.ts'\n" },
+    ],
+    right: [
+      { file: 'gateway/keys/keys.ts', text: "import { findKey } from './store.ts'\n" },
+      { file: 'auth/surface.ts', text: "import { signInRoutes } from './sign-in/routes.ts'\n" },
+    ],
+  },
+  {
+    says: 'what is imported can be read off the statement',
+    complaints: ({ text }) =>
+      (codeOf(text).match(/\bimport\s*\(\s*(?!['"])/g) ?? []).map(() => 'import() of something computed'),
+    wrong: [{ file: 'kernel/a.ts', text: 'const load = (name: string) => import(name)\n' }],
+  },
+  {
+    says: 'index.ts is a list of things, never a barrel',
+    complaints: ({ file, text }) =>
+      path.basename(file) === 'index.ts' && /^export\b[^\n]*\bfrom\b|=>|\bfunction\b/m.test(codeOf(text))
+        ? ['an index.ts holds one literal list']
+        : [],
+    wrong: [
+      { file: 'auth/index.ts', text: "export * from './surface.ts'\n" },
+      { file: 'databases/drivers/index.ts', text: 'export const find = (name: string) => name\n' },
+    ],
+    right: [
+      {
+        file: 'auth/social/providers/index.ts',
+        text: "import { github } from './github.ts'\n\nexport const providers = { github }\n",
+      },
+    ],
+  },
+  {
+    says: 'names are kebab-case and say what something is',
+    complaints: ({ file }) => [
+      ...partsOf(file)
+        .filter((part) => !/^[a-z0-9]+(-[a-z0-9]+)*$/.test(part))
+        .map((part) => `${part} is not kebab-case`),
+      ...partsOf(file)
+        .flatMap((part) => part.split('-'))
+        .filter((word) => FORBIDDEN_NAME.test(word))
+        .map((word) => `"${word}" says nothing (house.md 7)`),
+    ],
+    wrong: [
+      { file: 'kernel/utils.ts', text: '' },
+      { file: 'kernel/helpers/a.ts', text: '' },
+      { file: 'auth/session-manager.ts', text: '' },
+      { file: 'gateway/keys/key-service.test.ts', text: '' },
+      { file: 'auth/signIn.ts', text: '' },
+    ],
+    right: [{ file: 'auth/sign-in/sign-in.test.ts', text: '' }],
+  },
+  {
+    says: 'time, randomness, environment and network are handed in',
+    complaints: ({ file, text }) =>
+      isTest({ file, text })
+        ? []
+        : [
+            ...uses(
+              text,
+              TIME.includes(file),
+              /\bDate\.now\b|\bnew Date\(\s*\)|\bnew Date\b(?!\s*\()|(?<!new )\bDate\(\s*\)/g,
+            ),
+            ...uses(
+              text,
+              RANDOMNESS.includes(file),
+              /\bMath\.random\b|\brandomBytes\(|\brandomUUID\b|\bgetRandomValues\b/g,
+            ),
+            ...uses(text, ENVIRONMENT.includes(file), /\bprocess\.env\b|\bprocess\[/g),
+            ...uses(
+              text,
+              NETWORK.includes(file),
+              /(?<![.\w#])(?<!function )(?<!async )fetch\(|\bglobalThis\.fetch\b/g,
+            ),
+          ],
+    wrong: [
+      { file: 'auth/a.ts', text: 'const now = Date.now()\n' },
+      { file: 'auth/a.ts', text: 'const now = new Date()\n' },
+      { file: 'auth/a.ts', text: `const text = \`it is $\{new Date().toISOString()}\`\n` },
+      { file: 'auth/a.ts', text: 'const half = a / 2; const now = Date.now() / 2\n' },
+      { file: 'gateway/a.ts', text: 'const n = Math.random()\n' },
+      { file: 'gateway/a.ts', text: 'const id = crypto.randomUUID()\n' },
+      { file: 'kernel/a.ts', text: 'const home = process.env.HOME\n' },
+      { file: 'databases/a.ts', text: "const answer = await fetch('https://example.com')\n" },
+      { file: 'kernel/http/a.ts', text: 'const answer = globalThis.fetch(url)\n' },
+    ],
+    right: [
+      { file: 'kernel/clock.ts', text: 'export const systemClock = () => new Date()\n' },
+      {
+        file: 'auth/a.ts',
+        text: 'const end = new Date(now.getTime() + 1)\nconst took = performance.now()\n',
+      },
+      {
+        file: 'auth/a.ts',
+        text: "// Date.now() is not for us\nconst says = 'never Date.now()'\nconst r = /Date.now()/\n",
+      },
+      { file: 'gateway/a.ts', text: 'const rows = await driver.fetch(plan)\n' },
+    ],
+  },
+  {
+    says: 'a file is rarely over three hundred lines',
+    complaints: ({ file, text }) => {
+      const lines = text.split('\n').length - 1
+      return lines > 300 && !LONG.includes(file) ? [`${lines} lines; split it, or say in LONG why not`] : []
+    },
+    wrong: [{ file: 'kernel/a.ts', text: 'const a = 1\n'.repeat(301) }],
+    right: [{ file: 'kernel/a.ts', text: 'const a = 1\n'.repeat(300) }],
+  },
+  {
+    says: 'every export has a name',
+    complaints: ({ text }) =>
+      /^export default\b|^export\s*\{[^}]*\bas default\b/m.test(codeOf(text)) ? ['a default export'] : [],
+    wrong: [
+      { file: 'kernel/a.ts', text: 'export default function a() {}\n' },
+      { file: 'kernel/a.ts', text: 'const a = 1\nexport { a as default }\n' },
+    ],
+    right: [{ file: 'kernel/a.ts', text: "import pg from 'pg'\n" }],
+  },
+]
+
+for (const { says, complaints, wrong, right = [] } of RULES) {
+  test(says, () => {
+    for (const sample of wrong) {
+      assert.equal(complaints(sample).length, 1, `the rule does not see what is wrong with:\n${sample.text}`)
+    }
+    for (const sample of right) assert.deepEqual(complaints(sample), [], sample.text)
+    const found = sources().flatMap((source) => complaints(source).map((says) => `${source.file}: ${says}`))
+    assert.deepEqual(found, [])
+  })
+}
+
+test('the scanner finds every import of the tree', () => {
+  // As Node's own resolver would: whatever the scanner names is there.
+  const files = new Set(sources().map(({ file }) => file))
+  const all = sources().flatMap(importsOf)
+  assert.ok(all.length > files.size)
+  for (const target of all) if (!target.startsWith('test/')) assert.ok(files.has(target), target)
+})
+
+test('the scanner leaves code that is still code', () => {
+  for (const { file, text } of sources()) {
+    assert.doesNotThrow(() => stripTypeScriptTypes(codeOf(text)), file)
+  }
+})
+
+test('every exception is still needed', () => {
+  const byFile = new Map(sources().map(({ file, text }) => [file, text]))
+  for (const file of LONG)
+    assert.ok((byFile.get(file)?.split('\n').length ?? 0) > 301 || file.endsWith('tables.ts'), file)
+  for (const file of [...TIME, ...RANDOMNESS, ...ENVIRONMENT]) assert.ok(byFile.has(file), file)
+})
+
+/** The surface of a half gathers its features' routes. */
+const isSurface = (file: string): boolean => file === 'auth/surface.ts' || file === 'gateway/surface.ts'
+
+const partsOf = (file: string): string[] => file.replace(/(\.test)?\.ts$/, '').split('/')
+
+const uses = (text: string, isMadeForIt: boolean, what: RegExp): string[] =>
+  isMadeForIt ? [] : (codeOf(text).match(what) ?? []).map((found) => `${found} has a place of its own`)
+
+/** The files of this project that a file imports, as paths from src; tests may import `#test/…`. */
+function importsOf(source: Source): string[] {
+  const { file, text } = source
+  const statement =
+    /^(?:import|export)\b[^'"`;()]*?\bfrom\s*(['"])([^'"]+)\1|^import\s*(['"])([^'"]+)\3|\bimport\s*\(\s*(['"])([^'"]+)\5/gm
+  const targets = [...codeOf(text).matchAll(statement)]
+    .map((found) => found[2] ?? found[4] ?? found[6] ?? '')
+    .filter((specifier) => /^[#.]/.test(specifier))
+    .map((specifier) => resolved(file, specifier))
+  // The harness and what lies beside src are nobody's floor; a test may use them.
+  return isTest(source) ? targets.filter((target) => !/^(test|\.\.)\//.test(target)) : targets
+}
+
+const resolved = (file: string, specifier: string): string =>
+  specifier === '#app'
+    ? 'app.ts'
+    : specifier.startsWith('#')
+      ? specifier.slice(1)
+      : path.posix.join(path.posix.dirname(file), specifier)
+
+/** The text without comments; texts stay where they name an import, and are emptied elsewhere. */
+function codeOf(text: string): string {
+  const token =
+    /\/\/[^\n]*|\/\*[\s\S]*?\*\/|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`|\$\{|[{}]|\/(?![/*])(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n[])+\/[a-z]*|[^'"`/${}]+|[\s\S]/y
+  let code = ''
+  /** For each open brace: does a template go on behind it? */
+  const braces: boolean[] = []
+  for (let at = 0; at < text.length; ) {
+    token.lastIndex = at
+    let [found = ''] = token.exec(text) ?? []
+    const isRegExp = found.length > 1 && found.startsWith('/') && !/^\/[/*]/.test(found)
+    // A slash behind a value divides; only elsewhere it begins a regular expression.
+    if (isRegExp && /(?:[\w)\]]|\+\+|--)\s*$/.test(code) && !/\b(?:return|typeof|case)\s*$/.test(code))
+      found = '/'
+    at += found.length
+    if (found === '{') braces.push(false)
+    if (found === '`' || (found === '}' && braces.pop() === true)) {
+      const { end, goesOn } = templateText(text, at)
+      at = end
+      if (goesOn) braces.push(true)
+      code += (found === '`' ? '`' : '}') + (goesOn ? '${' : '`')
+    } else if (/^['"]/.test(found)) {
+      code += /(?:\bfrom|^import|\bimport\s*\()\s*$/m.test(code.slice(-40)) ? found : "''"
+    } else if (!/^\/[/*]/.test(found)) code += isRegExp && found !== '/' ? '/r/' : found
+  }
+  return code
+}
+
+/** Where the text part of a template that begins here ends: behind the closing backtick, or behind `${`. */
+function templateText(text: string, from: number): { end: number; goesOn: boolean } {
+  for (let at = from; at < text.length; at++) {
+    if (text[at] === '\\') at++
+    else if (text[at] === '`') return { end: at + 1, goesOn: false }
+    else if (text.startsWith('${', at)) return { end: at + 2, goesOn: true }
+  }
+  return { end: text.length, goesOn: false }
+}
