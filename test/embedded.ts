@@ -57,7 +57,9 @@ export async function templateFolder(after: Cleanup['after']): Promise<string> {
 export type Child = {
   readonly process: ChildProcess
   readonly url: string
+  /** Sends it to the whole process group. */
   kill(signal: NodeJS.Signals): void
+  stop(): Promise<void>
 }
 
 /**
@@ -71,16 +73,17 @@ export async function startInChild(
 ): Promise<Child> {
   const child = spawnStarter(dir, wrap, before)
   const kill = (signal: NodeJS.Signals) => void process.kill(-(child.pid ?? 0), signal)
-  t.after(async () => {
+  const stop = async () => {
     if (child.exitCode !== null || child.signalCode !== null) return
     kill('SIGTERM')
     await once(child, 'exit')
-  })
+  }
+  t.after(stop)
   for await (const line of createInterface({ input: child.stdout })) {
     // What the code below prints.
     const said = JSON.parse(line) as { url?: string; error?: string }
     if (said.error) throw new Error(said.error)
-    if (said.url) return { process: child, url: said.url, kill }
+    if (said.url) return { process: child, url: said.url, kill, stop }
   }
   throw new Error('the child ended before its server was there')
 }

@@ -4,7 +4,7 @@ import pg from 'pg'
 import { findBinaries } from './embedded/binaries.ts'
 import { EmbeddedServerError } from './embedded/error.ts'
 import type { Guarded } from './embedded/guarded.ts'
-import { findIdentity, handOver, type Identity } from './embedded/identity.ts'
+import { findIdentity, handOver } from './embedded/identity.ts'
 import { type Cluster, ensureData } from './embedded/initdb.ts'
 import { launch } from './embedded/launch.ts'
 import { logTail } from './embedded/log-file.ts'
@@ -39,13 +39,10 @@ export type EmbeddedOptions = {
 
 /** Starts PostgreSQL on a folder of ours. It ends with this process, whatever ends this process. */
 export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedServer> {
-  return startAs(await findIdentity(), options)
-}
-
-export async function startAs(identity: Identity, options: EmbeddedOptions): Promise<EmbeddedServer> {
-  const { report = () => {}, signal, settings = {}, password } = options
   const binaries = await findBinaries()
   const folder = await openFolder(options.dir)
+  const identity = await findIdentity([folder, binaries.postgres])
+  const { report = () => {}, signal, settings = {}, password } = options
   await waitForPrevious(folder, report, signal)
   await handOver(folder, identity)
   const isDurable = settings.fsync !== 'off'

@@ -35,7 +35,7 @@ export function spawnGuarded(
     stdio: ['ignore', output, output, 'pipe'],
     // A session of its own: Ctrl-C at a terminal is for us, who then stop the server in good order.
     detached: true,
-    ...(identity.switches && { uid: identity.uid, gid: identity.gid }),
+    ...identity.spawnAs,
   })
   const guard = child.stdio[3]
   // The watcher can be gone before the word arrives, and then there is nobody to tell.

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { chmod, chown, mkdir, readFile, stat, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { after, test } from 'node:test'
-import { promisify } from 'node:util'
-import { startAs, startEmbedded } from '#kernel/db/embedded.ts'
+import { startEmbedded } from '#kernel/db/embedded.ts'
 import {
   madeFolder,
   newFolder,
@@ -14,16 +13,18 @@ import {
   startInChild,
   templateFolder,
 } from '#test/embedded.ts'
-import { findIdentity, IN_NAMESPACE, serverAccount } from './identity.ts'
-
-const made = await templateFolder(after)
+import { findIdentity, waysOfRoot } from './identity.ts'
 
 const isRoot = process.getuid?.() === 0
-const canUnshare = isRoot && (await findIdentity()) === IN_NAMESPACE
-const account = isRoot ? serverAccount(await readFile('/etc/passwd', 'utf8')) : undefined
+const canUnshare = isRoot && (await findIdentity(['/'])).wrap[0] === 'unshare'
+const [, account] = isRoot ? waysOfRoot(await readFile('/etc/passwd', 'utf8')) : []
 
 const IN_A_NAMESPACE = { skip: !canUnshare && 'needs root, and permission for `unshare --user`' }
-const AS_ACCOUNT = { skip: !account && 'needs root, and a user postgres or nobody' }
+const IN_A_CONTAINER = {
+  skip: !(canUnshare && account) && 'needs root, `unshare --user`, and postgres or nobody',
+}
+
+const made = await templateFolder(after)
 
 test('a normal user runs the server directly', async (t) => {
   const dir = await newFolder(t)
@@ -31,84 +32,90 @@ test('a normal user runs the server directly', async (t) => {
   const child = await startInChild(t, dir, { wrap })
   assert.deepEqual(await query(child.url, 'select 1 as one'), [{ one: 1 }])
   assert.equal((await stat(path.join(dir, 'data'))).uid, uid)
-  assert.equal(await effectiveUser(await postmasterOf(dir)), uid)
+  assert.match(await statusOf(dir), new RegExp(`^Uid:\t${uid}\t${uid}\t`, 'm'))
 })
 
 test(
-  'root runs it in a user namespace, without rights, also below a folder of mode 0700',
+  'root runs it in a namespace, without capabilities, also below a folder of mode 0700',
   IN_A_NAMESPACE,
   async (t) => {
-    const closed = await newFolder(t)
-    await mkdir(closed, { mode: 0o700 })
-    const dir = path.join(closed, 'data', 'postgres')
+    const dir = await newFolder(t, 'closed/data/postgres')
+    await mkdir(path.resolve(dir, '../..'), { mode: 0o700 })
     const server = await startEmbedded(optionsFor(dir))
-    const status = await readFile(`/proc/${await postmasterOf(dir)}/status`, 'utf8')
-    assert.match(status, /CapEff:\t0+\n/)
+    assert.match(await statusOf(dir), /^CapEff:\t0+$/m)
     assert.deepEqual(await query(server.superuserUrl, 'select 1 as one'), [{ one: 1 }])
   },
 )
 
 test(
-  'where root may not make a namespace, postgres or nobody runs it and owns the folder',
-  AS_ACCOUNT,
+  'where root may make no namespace, postgres or nobody gets the folder and runs it',
+  IN_A_CONTAINER,
   async (t) => {
-    assert.ok(account)
-    const dir = await reachable(await newFolder(t))
-    const server = await startAs(account, optionsFor(dir))
-    assert.equal(await effectiveUser(await postmasterOf(dir)), account.uid)
-    assert.equal((await stat(dir)).uid, account.uid)
+    const dir = await newFolder(t)
+    await chmod(path.dirname(dir), 0o711)
+    const child = await startInChild(t, dir, { wrap: container() })
+    assert.match(await statusOf(dir), new RegExp(`^Uid:\t${account?.uid}\t`, 'm'))
+    assert.match(await statusOf(dir), /^CapEff:\t0+$/m)
+    assert.equal((await stat(dir)).uid, account?.uid)
     assert.equal((await stat(dir)).mode & 0o777, 0o700)
-    assert.deepEqual(await query(server.superuserUrl, 'select 1 as one'), [{ one: 1 }])
+    assert.deepEqual(await query(child.url, 'select 1 as one'), [{ one: 1 }])
   },
 )
 
 test(
-  'a folder goes from the one way of root to the other and back with its data',
-  IN_A_NAMESPACE,
+  'it does below a folder of mode 0700 too, with the one capability for that',
+  IN_A_CONTAINER,
   async (t) => {
-    if (!account) return t.skip('there is no user postgres or nobody')
-    const dir = await reachable(await madeFolder(t, made))
-    for (const [round, identity] of [account, IN_NAMESPACE, account].entries()) {
-      const server = await startAs(identity, optionsFor(dir))
-      await query(
-        server.superuserUrl,
-        `create table if not exists rounds (); alter table rounds add r${round} int`,
-      )
-      await server.stop()
-      assert.equal((await stat(path.join(dir, 'data', 'PG_VERSION'))).uid, identity.uid)
+    const dir = await newFolder(t, 'closed/data/postgres')
+    await mkdir(path.resolve(dir, '../..'), { mode: 0o700 })
+    const child = await startInChild(t, dir, { wrap: container() })
+    assert.match(await statusOf(dir), new RegExp(`^Uid:\t${account?.uid}\t`, 'm'))
+    assert.match(await statusOf(dir), /^CapEff:\t0000000000000002$/m)
+    assert.deepEqual(await query(child.url, 'select 1 as one'), [{ one: 1 }])
+  },
+)
+
+test('the capability does not keep the server alive when its parent is killed', IN_A_CONTAINER, async (t) => {
+  const dir = await madeFolder(t, made)
+  const child = await startInChild(t, dir, { wrap: container() })
+  child.kill('SIGKILL')
+  const server = await startEmbedded(optionsFor(dir))
+  assert.deepEqual(await query(server.superuserUrl, 'select 1 as one'), [{ one: 1 }])
+})
+
+test(
+  'a folder goes from the one way of root to the other and back, with its data',
+  IN_A_CONTAINER,
+  async (t) => {
+    const dir = await madeFolder(t, made)
+    for (const round of [1, 2, 3]) {
+      const wrap = round === 2 ? container() : []
+      const child = await startInChild(t, dir, { wrap })
+      await query(child.url, `create table if not exists rounds (); alter table rounds add r${round} int`)
+      assert.equal((await stat(path.join(dir, 'data/PG_VERSION'))).uid, round === 2 ? account?.uid : 0)
+      await child.stop()
     }
   },
 )
 
-test('an account that cannot reach the folder is named in the error', AS_ACCOUNT, async (t) => {
-  assert.ok(account)
-  const closed = await newFolder(t)
-  await mkdir(closed, { mode: 0o700 })
-  const start = startAs(account, optionsFor(path.join(closed, 'postgres')))
-  await assert.rejects(start, {
-    message: new RegExp(`runs as ${account.who}, who must be able to reach ${closed}`),
-  })
-})
-
-test('root without a namespace and without an account is told what to do', IN_A_NAMESPACE, async (t) => {
+test('root whom none of these ways is open is told what to do', IN_A_CONTAINER, async (t) => {
   const dir = await newFolder(t)
   const empty = path.join(path.dirname(dir), 'passwd')
   await writeFile(empty, '')
-  // Inside a namespace of its own, where both can be taken away.
-  const script =
-    'mount --bind "$1" /etc/passwd && echo 0 > /proc/sys/user/max_user_namespaces && shift && exec "$@"'
-  const wrap = ['unshare', '--user', '--map-root-user', '--mount', 'sh', '-c', script, 'sh', empty]
-  await assert.rejects(startInChild(t, dir, { wrap }), /does not run as root.*DATABASE_URL/)
+  const bind = ['unshare', '--mount', 'sh', '-c', 'mount --bind "$0" /etc/passwd && exec "$@"', empty]
+  const start = startInChild(t, dir, { wrap: [...container(), ...bind] })
+  await assert.rejects(start, /does not run as root.*DATABASE_URL/)
 })
 
 test('postgres comes before nobody, and an account that is root is none', () => {
   const line = (name: string, uid: number) => `${name}:x:${uid}:${uid + 1}::/:/bin/false\n`
-  assert.equal(serverAccount(line('nobody', 65534) + line('postgres', 101))?.uid, 101)
-  assert.equal(serverAccount(line('nobody', 65534))?.gid, 65535)
-  assert.equal(serverAccount(line('root', 0) + line('postgres', 0)), undefined)
+  const spawnAs = (passwd: string) => waysOfRoot(passwd)[1]?.spawnAs
+  assert.equal(spawnAs(line('nobody', 65534) + line('postgres', 101))?.uid, 101)
+  assert.equal(spawnAs(line('nobody', 65534))?.gid, 65535)
+  assert.equal(spawnAs(line('root', 0) + line('postgres', 0)), undefined)
 })
 
-/** Ourselves; or where we are root, a user whose number nobody has. */
+/** Ourselves; or where we are root, somebody else. */
 async function normalUser(dir: string): Promise<{ uid: number; wrap: string[] }> {
   if (!isRoot) return { uid: process.getuid?.() ?? -1, wrap: [] }
   const uid = account?.uid ?? 65534
@@ -116,13 +123,27 @@ async function normalUser(dir: string): Promise<{ uid: number; wrap: string[] }>
   return { uid, wrap: ['setpriv', `--reuid=${uid}`, `--regid=${uid}`, '--clear-groups', '--'] }
 }
 
-/** The parent, made by us for us alone, opened for passing through. */
-async function reachable(dir: string): Promise<string> {
-  await chmod(path.dirname(dir), 0o711)
-  return dir
+/**
+ * Root as in a container: with every user, but not permitted to make a user namespace. That takes a user namespace,
+ * whose users are ours one to one, in which the limit of further ones is 0.
+ */
+function container(): string[] {
+  const inside = 'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"'
+  const outside = `
+    exec 4<&0
+    mkfifo "$0"
+    unshare --user sh -c 'read -r go < "$0"; exec sh -c "$@" <&4' "$0" '${inside}' sh "$@" &
+    while [ "$(readlink /proc/$!/ns/user)" = "$(readlink /proc/self/ns/user)" ]; do sleep 0.01; done
+    echo 0 0 65536 > /proc/$!/uid_map
+    echo 0 0 65536 > /proc/$!/gid_map
+    echo go > "$0"
+    rm "$0"
+    trap : TERM
+    wait $! || wait $!`
+  return ['sh', '-c', outside, `/tmp/gatehouse-go-${randomUUID()}`]
 }
 
-async function effectiveUser(pid: number): Promise<number> {
-  const { stdout } = await promisify(execFile)('ps', ['-o', 'uid=', '-p', `${pid}`])
-  return Number(stdout)
+/** What the system says of the server's process. */
+async function statusOf(dir: string): Promise<string> {
+  return readFile(`/proc/${await postmasterOf(dir)}/status`, 'utf8')
 }

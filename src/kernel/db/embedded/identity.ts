@@ -6,62 +6,78 @@ import { EmbeddedServerError } from './error.ts'
 
 /** Whom the server runs as: PostgreSQL refuses to run as root. */
 export type Identity = {
-  readonly who: string
   /** Owner of the server's folder. */
   readonly uid: number
   readonly gid: number
   /** Put before every command. */
   readonly wrap: readonly string[]
-  /** Whether a process has to be started with `uid` and `gid` because they are not ours. */
-  readonly switches: boolean
+  /** Set where the process has to be started as that user, rather than `wrap` seeing to it. */
+  readonly spawnAs?: { readonly uid: number; readonly gid: number }
 }
 
 /** The only environment the server and its tools get: nothing of ours (PGDATA, LD_PRELOAD, …) leaks in. */
 export const ENVIRONMENT = { PATH: '/usr/bin:/bin:/usr/sbin:/sbin', LC_ALL: 'C', TZ: 'UTC' }
 
-/**
- * Root first tries a user namespace, in which it is nobody without a single capability but still reaches its own
- * folders, also those below a folder of mode 0700; then an account made for such things.
- */
-export async function findIdentity(): Promise<Identity> {
+/** The first of root's ways that is permitted here and reaches these paths; everybody else runs it themselves. */
+export async function findIdentity(paths: readonly string[]): Promise<Identity> {
   const uid = process.getuid?.() ?? -1
-  if (uid !== 0) return { who: 'this user', uid, gid: process.getgid?.() ?? -1, wrap: [], switches: false }
-  if (await unshareWorks()) return IN_NAMESPACE
-  const account = serverAccount(await readFile('/etc/passwd', 'utf8'))
-  if (account) return account
+  if (uid !== 0) return { uid, gid: process.getgid?.() ?? -1, wrap: [] }
+  for (const identity of waysOfRoot(await readFile('/etc/passwd', 'utf8'))) {
+    if (await reaches(identity, paths)) return identity
+  }
   throw new EmbeddedServerError(
-    'PostgreSQL does not run as root, `unshare --user` is not permitted here, and there is no user postgres or ' +
-      'nobody to run it as. Start as another user, or set DATABASE_URL.',
+    `PostgreSQL does not run as root, and here neither \`unshare --user\` nor a user postgres or nobody can ` +
+      `reach ${paths.join(' and ')}. Start as another user, or set DATABASE_URL.`,
   )
 }
 
-/** 65534 because initdb looks its user's name up, and that is `nobody` nearly everywhere. */
-export const IN_NAMESPACE: Identity = {
-  who: 'root in a user namespace',
-  uid: 0,
-  gid: 0,
-  wrap: ['unshare', '--user', '--map-user=65534', '--'],
-  switches: false,
+/**
+ * A namespace, in which root is nobody without a single capability but still the owner of its folders, also of those
+ * below one of mode 0700; else an account made for such things; else that account with the one capability
+ * that takes it through folders closed to it, as in a container below /root: it can then open other users' files,
+ * but so it can in the namespace, root's.
+ */
+export function waysOfRoot(passwd: string): Identity[] {
+  const account = serverAccount(passwd)
+  if (!account) return [IN_NAMESPACE]
+  const { uid, gid } = account
+  const user = [`--reuid=${uid}`, `--regid=${gid}`, '--clear-groups']
+  const capabilities = ['bounding-set', 'inh-caps', 'ambient-caps'].map(
+    (set) => `--${set}=-all,+dac_override`,
+  )
+  return [
+    IN_NAMESPACE,
+    { uid, gid, wrap: [], spawnAs: { uid, gid } },
+    { uid, gid, wrap: ['setpriv', ...user, ...capabilities, '--'] },
+  ]
 }
 
-async function unshareWorks(): Promise<boolean> {
-  const [command = '', ...args] = [...IN_NAMESPACE.wrap, 'true']
-  return promisify(execFile)(command, args, { env: ENVIRONMENT }).then(
+/** 65534 because initdb looks its user's name up, and that is `nobody` nearly everywhere. */
+const IN_NAMESPACE: Identity = { uid: 0, gid: 0, wrap: ['unshare', '--user', '--map-user=65534', '--'] }
+
+function serverAccount(passwd: string): { uid: number; gid: number } | undefined {
+  const accounts = passwd.split('\n').map((line) => line.split(':'))
+  for (const name of ['postgres', 'nobody']) {
+    const [, , uid, gid] = accounts.find((fields) => fields[0] === name) ?? []
+    // Root's own number is no help, and macOS has a nobody of -2.
+    if (Number(uid) > 0) return { uid: Number(uid), gid: Number(gid) }
+  }
+  return undefined
+}
+
+async function reaches({ wrap, spawnAs }: Identity, paths: readonly string[]): Promise<boolean> {
+  // Not `test -x`: access(2) takes no notice of capabilities.
+  const [command = '', ...args] = [...wrap, 'ls', '-d', ...paths]
+  return promisify(execFile)(command, args, { cwd: '/', env: ENVIRONMENT, ...spawnAs }).then(
     () => true,
     () => false,
   )
 }
 
-/** The account `postgres`, else `nobody`, of the text of /etc/passwd. */
-export function serverAccount(passwd: string): Identity | undefined {
-  const accounts = passwd.split('\n').map((line) => line.split(':'))
-  for (const name of ['postgres', 'nobody']) {
-    const [, , uid, gid] = accounts.find((fields) => fields[0] === name) ?? []
-    // Root's own number is no help, and macOS has a nobody of -2.
-    if (!(Number(uid) > 0)) continue
-    return { who: `user ${name}`, uid: Number(uid), gid: Number(gid), wrap: [], switches: true }
-  }
-  return undefined
+/** Gives single files and folders to the one who will work there. */
+export async function give(identity: Identity, ...paths: readonly string[]): Promise<void> {
+  if (identity.uid === process.getuid?.()) return
+  for (const path of paths) await chown(path, identity.uid, identity.gid)
 }
 
 /** Gives a folder with all that is in it to the one who will work there; only root ever has to. */

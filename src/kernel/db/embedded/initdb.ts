@@ -1,10 +1,10 @@
-import { chown, mkdir, open, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, open, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { scramVerifier } from '../scram.ts'
 import type { Binaries } from './binaries.ts'
 import { EmbeddedServerError } from './error.ts'
 import { spawnGuarded } from './guarded.ts'
-import type { Identity } from './identity.ts'
+import { give, type Identity } from './identity.ts'
 import { logTail } from './log-file.ts'
 import { mayBeOurs } from './pid-file.ts'
 
@@ -47,9 +47,7 @@ async function initdb(cluster: Cluster, work: string): Promise<void> {
   const passwordFile = path.join(work, 'password')
   // The verifier does instead of the password, which so never lies in this file.
   await writeFile(passwordFile, await scramVerifier(cluster.password), { mode: 0o600, flag: 'wx' })
-  if (identity.switches) {
-    for (const made of [passwordFile, work]) await chown(made, identity.uid, identity.gid)
-  }
+  await give(identity, passwordFile, work)
   const logFile = path.join(work, 'log')
   await using log = await open(logFile, 'ax', 0o600)
   const command = [
@@ -85,15 +83,13 @@ function initdbArguments(cluster: Cluster, data: string, passwordFile: string): 
 /** What a program that ended at once said, and what may be the matter. */
 export function startFailure(
   what: string,
-  { folder, identity, binaries }: Cluster,
+  { folder, binaries }: Cluster,
   code: number | null,
   log: string,
 ): EmbeddedServerError {
   const hints = [
     // What a shell answers for a program that it cannot execute; musl has no loader for these.
     (code === 126 || code === 127) && `${binaries.postgres} does not run on this system (it needs glibc).`,
-    identity.switches &&
-      `It runs as ${identity.who}, who must be able to reach ${folder} and ${binaries.postgres}.`,
     'DATABASE_URL names a PostgreSQL server to use instead.',
   ]
   return new EmbeddedServerError(

@@ -1,7 +1,7 @@
-import { chown, mkdtemp, readlink, rm, symlink } from 'node:fs/promises'
+import { mkdtemp, readlink, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import type { Identity } from './identity.ts'
+import { give, type Identity } from './identity.ts'
 
 /** `sun_path` has 104 bytes on macOS, 108 on Linux, one of which ends it. */
 const LONGEST = 103
@@ -16,7 +16,7 @@ export async function makeSocketFolder(folder: string, port: string, identity: I
   await removeSocketFolder(folder)
   if (Buffer.byteLength(path.join(folder, `.s.PGSQL.${port}`)) <= LONGEST) return folder
   const temporary = await mkdtemp(path.join(tmpdir(), PREFIX))
-  if (identity.switches) await chown(temporary, identity.uid, identity.gid)
+  await give(identity, temporary)
   await symlink(temporary, path.join(folder, 'socket'))
   return temporary
 }
