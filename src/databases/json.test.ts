@@ -33,3 +33,35 @@ test('whatever is JSON is read as JSON.parse reads it', () => {
 test('an object that looks like raw JSON is an object', () => {
   assert.deepEqual(parseJson('{"rawJSON":"1"}'), { rawJSON: '1' })
 })
+
+test('what is not JSON is a SyntaxError', () => {
+  fc.assert(
+    fc.property(
+      fc.array(
+        fc.constantFrom(
+          '{',
+          '}',
+          '[',
+          ']',
+          '"',
+          '\\',
+          ',',
+          ':',
+          '1',
+          '1e9',
+          '-',
+          '12345678901234567890',
+          'a',
+          ' ',
+        ),
+      ),
+      (parts) => {
+        try {
+          parseJson(parts.join(''))
+        } catch (error) {
+          assert.ok(error instanceof SyntaxError)
+        }
+      },
+    ),
+  )
+})

@@ -11,8 +11,8 @@ declare global {
 
 /**
  * `JSON.parse` that keeps every digit: a number which a double would change (a 64-bit id, a long numeric) becomes raw JSON,
- * which `JSON.stringify` writes back as it came. Throws SyntaxError as JSON.parse does.
- * A reviver makes parsing about five times slower, so it runs only when the text has something that looks like such a number.
+ * which `JSON.stringify` writes back as it came. Throws SyntaxError as JSON.parse does; depth is bounded by whoever reads the body.
+ * A reviver makes parsing about ten times slower, so it runs only when the text has something that looks like such a number.
  */
 export function parseJson(text: string): Json {
   return suspicious.test(text) ? JSON.parse(text, exact) : JSON.parse(text)

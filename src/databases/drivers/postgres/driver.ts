@@ -1,28 +1,19 @@
 import type pg from 'pg'
-import type { Catalogue, Column } from '#databases/catalogue.ts'
-import type { Driver, Held, RowsAnswer, WriteAnswer } from '#databases/drivers/driver.ts'
+import type { Catalogue } from '#databases/catalogue.ts'
+import type { Driver, Held } from '#databases/drivers/driver.ts'
+import { countRows, selectRows, writeRows } from '#databases/drivers/postgres/answers.ts'
 import { buildCatalogue, type CatalogueRow, catalogueSql } from '#databases/drivers/postgres/catalogue.ts'
 import { connect } from '#databases/drivers/postgres/connect.ts'
+import type { RowClient } from '#databases/drivers/postgres/connection.ts'
 import { failureOf } from '#databases/drivers/postgres/errors.ts'
 import { pool as poolOf } from '#databases/drivers/postgres/pool.ts'
 import { codeOf } from '#databases/drivers/postgres/query.ts'
-import { type RoleFacts, refuseUnsafe, roleSql } from '#databases/drivers/postgres/role.ts'
-import { type Job, type Running, runner, says } from '#databases/drivers/postgres/runner.ts'
+import { type RoleFacts, roleSql, unsafe } from '#databases/drivers/postgres/role.ts'
+import { runner } from '#databases/drivers/postgres/runner.ts'
 import { structure } from '#databases/drivers/postgres/structure.ts'
-import { insertSql } from '#databases/insert.ts'
-import type {
-  CountMode,
-  CountPlan,
-  DataRequest,
-  InsertPlan,
-  Plan,
-  PlanOf,
-  ReadPlan,
-  UpdatePlan,
-  WritePlan,
-} from '#databases/plan.ts'
+import type { DataRequest, Plan, PlanOf } from '#databases/plan.ts'
 import { resolve } from '#databases/resolve.ts'
-import { countSql, deleteSql, draft, explainSql, selectSql, updateSql } from '#databases/sql.ts'
+import { draft } from '#databases/sql.ts'
 import { touches } from '#databases/touches.ts'
 import { Failure } from '#kernel/errors.ts'
 
@@ -48,32 +39,11 @@ export type PostgresDriver = Driver & {
   inspectRole(): Promise<RoleFacts>
 }
 
-/** Answers above this many bytes are streamed; below it a failure in the middle still gets its own status. */
-const highWater = 1_048_576
-/** An estimate above this many rows is good enough for `count: estimated`; below it they are counted. */
-const worthCounting = 10_000
-const vettedFor = 60_000
-
 export function postgresDriver(options: PostgresOptions): PostgresDriver {
-  let vetted = Number.NEGATIVE_INFINITY
-  const pool = poolOf({ ...options, connect: open })
+  const vet = vetting(options.allowServerRights ?? false)
+  const pool = poolOf({ ...options, connect: () => vet(() => connect(options)) })
   const run = runner(pool)
   const tables = structure(async () => buildCatalogue((await run.value(draft(catalogueSql))) as CatalogueRow)) // as the statement builds it
-
-  /** The role is looked at with the first connection of a pool, at most every 60 s. */
-  async function open() {
-    const client = await connect(options)
-    if (performance.now() - vetted < vettedFor) return client
-    try {
-      const { rows } = await client.query<{ role: RoleFacts }>(roleSql)
-      if (rows[0]) refuseUnsafe(rows[0].role, options.allowServerRights ?? false)
-      vetted = performance.now()
-      return client
-    } catch (error) {
-      client.destroy()
-      throw failureOf(error)
-    }
-  }
 
   async function plan<R extends DataRequest>(request: R): Promise<PlanOf<R>> {
     const catalogue = await tables.current()
@@ -111,63 +81,6 @@ export function postgresDriver(options: PostgresOptions): PostgresDriver {
     }
   }
 
-  async function rows(plan: ReadPlan, on?: Held): Promise<RowsAnswer> {
-    const { page, count, head, table, stripNulls } = plan
-    if (head)
-      return whole([empty], { rows: 0, hasMore: false, total: count && (await countRows(plan, count, on)) })
-    const running = await run.start(
-      {
-        sql: selectSql(plan),
-        table,
-        stripNulls,
-        limit: page.limit,
-        highWater: count ? Number.POSITIVE_INFINITY : highWater,
-      },
-      on,
-    )
-    if (!running.query.done) return flowing(running, page.open)
-    running.release()
-    const { writer } = running.query
-    const found = writer?.rows ?? 0
-    // A page that is not full, or has no rows cut, shows where the rows end.
-    const ends = found < page.limit && (found > 0 || page.offset === 0)
-    const total = count && (ends ? page.offset + found : await countRows(plan, count, on))
-    return whole(writer?.take() ?? [empty], {
-      rows: found,
-      hasMore: page.open && (writer?.more ?? false),
-      total,
-    })
-  }
-
-  async function countRows(
-    plan: Pick<CountPlan, 'table' | 'where'>,
-    mode: CountMode,
-    on?: Held,
-  ): Promise<number> {
-    if (mode !== 'exact') {
-      const estimate = plannedRows(await run.value(explainSql(plan), plan.table, on))
-      if (mode === 'planned' || estimate > worthCounting) return estimate
-    }
-    return Number(await run.value(countSql(plan), plan.table, on))
-  }
-
-  async function write(plan: WritePlan, job: Job, on?: Held): Promise<WriteAnswer> {
-    const bounded = plan.kind !== 'insert' && (plan.limit !== undefined || plan.offset > 0)
-    const counted =
-      plan.kind !== 'insert' && plan.count && bounded ? await countRows(plan, plan.count, on) : undefined
-    const { writer, affected } = await run.finish(
-      { ...job, table: plan.table, stripNulls: plan.stripNulls },
-      on,
-    )
-    return {
-      json: writer?.take() ?? [empty],
-      rows: writer?.rows ?? 0,
-      affected,
-      truncated: writer?.more ?? false,
-      total: plan.kind !== 'insert' && plan.count ? (counted ?? affected) : undefined,
-    }
-  }
-
   async function apply(statements: readonly string[]): Promise<void> {
     const client = await pool.acquire()
     try {
@@ -175,7 +88,8 @@ export function postgresDriver(options: PostgresOptions): PostgresDriver {
       for (const statement of statements) await client.query(statement)
       await client.query('commit')
     } catch (error) {
-      if (client.isAlive()) await client.query('rollback')
+      // When even this fails the connection is not clean, and the pool ends it.
+      if (client.isAlive()) await client.query('rollback').catch(() => {})
       throw failureOf(error)
     } finally {
       pool.release(client)
@@ -198,13 +112,11 @@ export function postgresDriver(options: PostgresOptions): PostgresDriver {
   return {
     name: 'postgresql',
     plan,
-    select: (planned, on) => attempt(planned, on, (plan) => rows(plan, on)),
-    count: (planned, on) => attempt(planned, on, (plan) => countRows(plan, plan.mode, on)),
-    insert: (planned, on) => attempt(planned, on, (plan) => write(plan, insertJob(plan), on)),
-    update: (planned, on) =>
-      attempt(planned, on, (plan) => write(plan, updateJob(plan, options.maxRows), on)),
-    delete: (planned, on) =>
-      attempt(planned, on, (plan) => write(plan, { sql: deleteSql(plan), limit: options.maxRows }, on)),
+    select: (planned, on) => attempt(planned, on, (plan) => selectRows(run, plan, on)),
+    count: (planned, on) => attempt(planned, on, (plan) => countRows(run, plan, plan.mode, on)),
+    insert: (planned, on) => attempt(planned, on, (plan) => writeRows(run, plan, options.maxRows, on)),
+    update: (planned, on) => attempt(planned, on, (plan) => writeRows(run, plan, options.maxRows, on)),
+    delete: (planned, on) => attempt(planned, on, (plan) => writeRows(run, plan, options.maxRows, on)),
     run: apply,
     catalogue: tables.fresh,
     invalidate: tables.invalidate,
@@ -219,69 +131,31 @@ export function postgresDriver(options: PostgresOptions): PostgresDriver {
 const mayBeNew = new Set(['unknown_column', 'table_not_found', 'unknown_relation'])
 /** undefined_column, undefined_table: a name of the catalogue is gone. */
 const moved = new Set(['42703', '42P01'])
-const empty = Buffer.from('[]')
 
-const whole = (json: readonly Buffer[], facts: ReturnType<RowsAnswer['facts']>): RowsAnswer => ({
-  json,
-  facts: () => facts,
-})
+const vettedFor = 60_000
 
-/** Rows that are still coming: the connection goes back when they have been read, and is broken off when the reader leaves. */
-function flowing({ query, release, explain }: Running, open: boolean): RowsAnswer {
-  const chunks = query.chunks()
-  const end = () => {
-    if (!query.done) query.abandon()
-    release()
-  }
-  let ended = false
-  const once = () => {
-    if (!ended) end()
-    ended = true
-  }
-  const iterator: AsyncIterableIterator<Buffer> = {
-    async next() {
-      try {
-        const result = await chunks.next()
-        if (result.done) once()
-        return result
-      } catch (error) {
-        once()
-        throw explain(error)
-      }
-    },
-    async return() {
-      once()
-      return { done: true, value: undefined }
-    },
-    [Symbol.asyncIterator]: () => iterator,
-  }
-  return {
-    json: iterator,
-    facts() {
-      if (!query.done) throw new Error('The rows have not been read to their end')
-      return {
-        rows: query.writer?.rows ?? 0,
-        hasMore: open && (query.writer?.more ?? false),
-        total: undefined,
-      }
-    },
+/** Looks at the role behind a new connection, at most every 60 s; a refusal holds as long without connecting again. */
+function vetting(allowServerRights: boolean): (open: () => Promise<RowClient>) => Promise<RowClient> {
+  let verdict: { readonly at: number; readonly refusal: Failure | undefined } | undefined
+  return async (open) => {
+    const valid = verdict && performance.now() - verdict.at < vettedFor ? verdict : undefined
+    if (valid?.refusal) throw valid.refusal
+    const client = await open()
+    if (valid) return client
+    const refusal = await refusalOf(client, allowServerRights)
+    verdict = { at: performance.now(), refusal }
+    if (refusal === undefined) return client
+    client.destroy()
+    throw refusal
   }
 }
 
-const insertJob = (plan: InsertPlan): Job => ({
-  sql: insertSql(plan),
-  written: [...plan.columns, ...(plan.conflict?.set ?? []).map((item) => item.column)],
-  holds: (column, text) =>
-    plan.rows.some((row) => Object.hasOwn(row, column.name) && says(row[column.name], text)),
-})
-
-const updateJob = (plan: UpdatePlan, limit: number): Job => ({
-  sql: updateSql(plan),
-  limit,
-  written: plan.set.map((item) => item.column),
-  holds: (column: Column, text) => plan.set.some((item) => item.column === column && says(item.value, text)),
-})
-
-/** `[{ "Plan": { "Plan Rows": 3 } }]`. */
-const plannedRows = (explained: unknown): number =>
-  (explained as readonly [{ readonly Plan: { readonly 'Plan Rows': number } }])[0].Plan['Plan Rows'] // as EXPLAIN writes it
+async function refusalOf(client: RowClient, allowServerRights: boolean): Promise<Failure | undefined> {
+  try {
+    const { rows } = await client.query<{ role: RoleFacts }>(roleSql)
+    return rows[0] && unsafe(rows[0].role, allowServerRights)
+  } catch (error) {
+    client.destroy()
+    throw failureOf(error)
+  }
+}

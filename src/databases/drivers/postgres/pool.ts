@@ -1,6 +1,7 @@
 import { type CircuitState, circuit } from '#databases/drivers/postgres/circuit.ts'
 import type { RowClient } from '#databases/drivers/postgres/connection.ts'
 import { fail } from '#databases/failures.ts'
+import { Failure } from '#kernel/errors.ts'
 
 export type PoolOptions = {
   /** Makes one connected client, or throws a Failure. */
@@ -65,10 +66,13 @@ export function pool(options: PoolOptions): Pool {
       admit(client)
       return client
     } catch (error) {
-      // While others work, the database is there: it is only this connection that it did not give.
-      if (all.size === 0) breaker.failed()
+      // While others work, or the role is refused, the database is there: it is only this connection that it did not give.
+      const down = all.size === 0 && !(error instanceof Failure && error.code === 'unsafe_client')
+      if (down) breaker.failed()
       else breaker.succeeded()
-      if (all.size === 0) for (const waiter of waiters.splice(0)) waiter.reject(unavailable(breaker.wait()))
+      // With no connection left nobody would wake those who wait.
+      if (all.size === 0)
+        for (const waiter of waiters.splice(0)) waiter.reject(down ? unavailable(breaker.wait()) : error)
       throw error
     } finally {
       opening--

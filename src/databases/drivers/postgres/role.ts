@@ -1,4 +1,5 @@
 import { fail } from '#databases/failures.ts'
+import type { Failure } from '#kernel/errors.ts'
 
 /** What a gateway's role must not be (gateway.md 2): a way to the files of the server, or to the password hashes. */
 export type RoleFacts = {
@@ -25,14 +26,14 @@ select json_build_object(
 ) as role`
 
 /** `allowServerRights`: the client is named in `gateway.unsafe_clients`; the control schema stays closed even then. */
-export function refuseUnsafe(role: RoleFacts, allowServerRights: boolean): void {
+export function unsafe(role: RoleFacts, allowServerRights: boolean): Failure | undefined {
   const reasons = [
     ...(role.superuser && !allowServerRights ? ['superuser'] : []),
     ...(allowServerRights ? [] : role.serverRoles),
     ...(role.readsControl ? ['can read the control schema'] : []),
   ]
-  if (reasons.length === 0) return
-  throw fail('unsafe_client', {
+  if (reasons.length === 0) return undefined
+  return fail('unsafe_client', {
     hint: 'Give the client a role of its own with rights on its own tables only.',
     details: { reasons },
   })

@@ -1,0 +1,151 @@
+import type { Column } from '#databases/catalogue.ts'
+import type { Held, RowsAnswer, RowsFacts, WriteAnswer } from '#databases/drivers/driver.ts'
+import { type Job, type Runner, type Running, says } from '#databases/drivers/postgres/runner.ts'
+import { insertSql } from '#databases/insert.ts'
+import type { CountMode, CountPlan, InsertPlan, ReadPlan, UpdatePlan, WritePlan } from '#databases/plan.ts'
+import { countSql, deleteSql, explainSql, selectSql, updateSql } from '#databases/sql.ts'
+
+/** Answers above this many bytes are streamed; below it a failure in the middle still gets its own status. */
+const highWater = 1_048_576
+/** An estimate above this many rows is good enough for `count: estimated`; below it they are counted. */
+const worthCounting = 10_000
+const empty = Buffer.from('[]')
+
+export async function selectRows(run: Runner, plan: ReadPlan, on?: Held): Promise<RowsAnswer> {
+  const { page, count, table, stripNulls } = plan
+  if (plan.head) return headOnly(run, plan, on)
+  // With a count the rows are waited for, because they often tell it without another statement.
+  const mark = count ? Number.POSITIVE_INFINITY : highWater
+  const running = await run.start(
+    { sql: selectSql(plan), table, stripNulls, limit: page.limit, highWater: mark },
+    on,
+  )
+  if (!running.query.done) return flowing(running, page.open)
+  running.release()
+  const { writer } = running.query
+  const rows = writer?.rows ?? 0
+  const total = count && (endsWithin(plan, rows) ? page.offset + rows : await countRows(run, plan, count, on))
+  return whole(writer?.take() ?? [empty], { rows, hasMore: page.open && (writer?.more ?? false), total })
+}
+
+async function headOnly(run: Runner, plan: ReadPlan, on?: Held): Promise<RowsAnswer> {
+  const total = plan.count && (await countRows(run, plan, plan.count, on))
+  return whole([empty], { rows: 0, hasMore: false, total })
+}
+
+/** A page that is not full shows where the rows end, unless it lies behind all of them. */
+const endsWithin = ({ page }: ReadPlan, rows: number): boolean =>
+  rows < page.limit && (rows > 0 || page.offset === 0)
+
+type Matching = Pick<CountPlan, 'table' | 'where'>
+
+export async function countRows(run: Runner, plan: Matching, mode: CountMode, on?: Held): Promise<number> {
+  if (mode !== 'exact') {
+    const estimate = plannedRows(await run.value(explainSql(plan), plan.table, on))
+    if (mode === 'planned' || estimate > worthCounting) return estimate
+  }
+  return Number(await run.value(countSql(plan), plan.table, on))
+}
+
+/** `[{ "Plan": { "Plan Rows": 3 } }]`. */
+const plannedRows = (explained: unknown): number =>
+  (explained as readonly [{ readonly Plan: { readonly 'Plan Rows': number } }])[0].Plan['Plan Rows'] // as EXPLAIN writes it
+
+/** `limit` bounds the rows that an update or delete gives back; an insert's are bounded by its body. */
+export async function writeRows(
+  run: Runner,
+  plan: WritePlan,
+  limit: number,
+  on?: Held,
+): Promise<WriteAnswer> {
+  const matching = plan.kind === 'insert' ? undefined : await matchingRows(run, plan, on)
+  const { writer, affected } = await run.finish(
+    { ...jobOf(plan, limit), table: plan.table, stripNulls: plan.stripNulls },
+    on,
+  )
+  return {
+    json: writer?.take() ?? [empty],
+    rows: writer?.rows ?? 0,
+    affected,
+    truncated: writer?.more ?? false,
+    total: plan.kind !== 'insert' && plan.count ? (matching ?? affected) : undefined,
+  }
+}
+
+/** Only a write with a limit changes fewer rows than match. */
+async function matchingRows(
+  run: Runner,
+  plan: Exclude<WritePlan, InsertPlan>,
+  on?: Held,
+): Promise<number | undefined> {
+  if (!plan.count || (plan.limit === undefined && plan.offset === 0)) return undefined
+  return countRows(run, plan, plan.count, on)
+}
+
+function jobOf(plan: WritePlan, limit: number): Job {
+  if (plan.kind === 'insert') return insertJob(plan)
+  return plan.kind === 'update' ? updateJob(plan, limit) : { sql: deleteSql(plan), limit }
+}
+
+const insertJob = (plan: InsertPlan): Job => ({
+  sql: insertSql(plan),
+  written: [...plan.columns, ...(plan.conflict?.set ?? []).map((item) => item.column)],
+  holds: (column, text) =>
+    plan.rows.some((row) => Object.hasOwn(row, column.name) && says(row[column.name], text)),
+})
+
+const updateJob = (plan: UpdatePlan, limit: number): Job => ({
+  sql: updateSql(plan),
+  limit,
+  written: plan.set.map((item) => item.column),
+  holds: (column: Column, text) => plan.set.some((item) => item.column === column && says(item.value, text)),
+})
+
+const whole = (json: readonly Buffer[], facts: RowsFacts): RowsAnswer => ({ json, facts: () => facts })
+
+/** Rows that are still coming: the connection goes back when they have been read, and is broken off when the reader leaves. */
+function flowing(running: Running, open: boolean): RowsAnswer {
+  const { query } = running
+  return {
+    json: untilEnd(running),
+    facts() {
+      if (!query.done) throw new Error('The rows have not been read to their end')
+      return {
+        rows: query.writer?.rows ?? 0,
+        hasMore: open && (query.writer?.more ?? false),
+        total: undefined,
+      }
+    },
+  }
+}
+
+/** Not a generator, because leaving one that was never begun runs nothing, and the connection would stay taken. */
+function untilEnd({ query, release, explain }: Running): AsyncIterableIterator<Buffer> {
+  const chunks = query.chunks()
+  let ended = false
+  const end = () => {
+    if (ended) return
+    ended = true
+    if (!query.done) query.abandon()
+    release()
+  }
+  return {
+    async next() {
+      try {
+        const result = await chunks.next()
+        if (result.done) end()
+        return result
+      } catch (error) {
+        end()
+        throw explain(error)
+      }
+    },
+    async return() {
+      end()
+      return { done: true, value: undefined }
+    },
+    [Symbol.asyncIterator]() {
+      return this
+    },
+  }
+}
