@@ -10,12 +10,15 @@ export type Heavy = {
   readonly depth: () => number
 }
 
-export function boundedWork(running: number, waiting: number): Heavy {
+export function boundedWork(running: number, waiting: number, onRefusal: () => void): Heavy {
   let active = 0
   const line: (() => void)[] = []
   const heavy = async <T>(work: () => Promise<T>): Promise<T> => {
     if (active >= running) {
-      if (line.length >= waiting) throw tooBusy()
+      if (line.length >= waiting) {
+        onRefusal()
+        throw tooBusy()
+      }
       await new Promise<void>((resolve) => line.push(resolve))
     } else {
       active++

@@ -55,7 +55,9 @@ export async function startKernel(options: KernelOptions): Promise<StartedKernel
     config,
     db: control.db,
     keyed,
-    heavy: boundedWork(config.auth.password.concurrency, config.auth.password.queue),
+    heavy: boundedWork(config.auth.password.concurrency, config.auth.password.queue, () =>
+      metrics.count('gatehouse_password_queue_full_total'),
+    ),
     coherence,
     now,
     random,

@@ -51,8 +51,12 @@ export function dressSurface(app: App, kernel: Kernel, book: RouteBook, options:
   app.setValidatorCompiler(compileValidator)
   app.setErrorHandler((error, request, reply) => {
     const failure = failureOf(error)
-    if (failure.status >= 500) {
-      kernel.log.error({ event: 'request_failed', request_id: request.id, error }, 'a request failed')
+    // What the service refuses on purpose, because it is busy, says so in the metrics; a line each would make it busier.
+    if (failure.status >= 500 && failure.cause !== undefined) {
+      kernel.log.error(
+        { event: 'request_failed', request_id: request.id, error: failure.cause },
+        failure.message,
+      )
     }
     return answer(request, reply, failure)
   })

@@ -1,0 +1,63 @@
+import { Agent, request } from 'node:http'
+
+/** One answer: how long it took, milliseconds, and its status. */
+export type Sample = {
+  readonly took: number
+  readonly status: number
+  readonly headers: Record<string, unknown>
+}
+
+export type Send = () => Promise<Sample>
+
+/** Sends one kind of request over a few kept connections. */
+export function sender(
+  url: string,
+  options: { method?: string; headers?: Record<string, string>; body?: () => string; connections: number },
+): Send {
+  const { method = 'GET', headers = {}, body, connections } = options
+  const agent = new Agent({ keepAlive: true, maxSockets: connections })
+  return () =>
+    new Promise((resolve, reject) => {
+      const began = performance.now()
+      const asked = request(url, { agent, method, headers }, (response) => {
+        response.resume().on('end', () => {
+          resolve({
+            took: performance.now() - began,
+            status: response.statusCode ?? 0,
+            headers: response.headers,
+          })
+        })
+      })
+      asked.on('error', reject).end(body?.())
+    })
+}
+
+/** Sends at a steady rate for a while, whether or not answers keep up: what callers see, not what the server admits to. */
+export async function atRate(send: Send, perSecond: number, seconds: number): Promise<Sample[]> {
+  const began = performance.now()
+  const running: Promise<Sample>[] = []
+  while (performance.now() - began < seconds * 1_000) {
+    const due = ((performance.now() - began) / 1_000) * perSecond
+    while (running.length < due) running.push(send())
+    await new Promise((resolve) => setTimeout(resolve, 1))
+  }
+  return Promise.all(running)
+}
+
+/** As many as `parallel` callers can, one after the other each, for a while. */
+export async function flatOut(send: Send, parallel: number, seconds: number): Promise<Sample[]> {
+  const until = performance.now() + seconds * 1_000
+  const samples: Sample[] = []
+  const caller = async () => {
+    while (performance.now() < until) samples.push(await send())
+  }
+  await Promise.all(Array.from({ length: parallel }, caller))
+  return samples
+}
+
+export function quantile(samples: readonly Sample[], share: number): number {
+  const sorted = samples.map(({ took }) => took).sort((left, right) => left - right)
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
+}
+
+export const ms = (value: number): string => `${value.toFixed(2)} ms`
