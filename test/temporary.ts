@@ -9,12 +9,15 @@ export async function temporaryFolder(): Promise<string> {
   return mkdtemp(path.join(await temporaryPlace(), `${PREFIX}${process.pid}-`))
 }
 
-/** Removes what processes left that were killed before they could. */
+/** Removes what processes left that were killed before they could; what is another user's stays. */
 export async function removeAbandoned(): Promise<void> {
   const place = await temporaryPlace()
   for (const name of await readdir(place)) {
     const pid = Number(name.startsWith(PREFIX) && name.slice(PREFIX.length).split('-')[0])
-    if (pid && !isAlive(pid)) await rm(path.join(place, name), { recursive: true, force: true })
+    if (!pid || isAlive(pid)) continue
+    // A server that just learns of their death may still be writing.
+    const gone = rm(path.join(place, name), { recursive: true, force: true, maxRetries: 20, retryDelay: 50 })
+    await gone.catch(() => {})
   }
 }
 
