@@ -1,6 +1,8 @@
 import type pg from 'pg'
 import { RowClient } from '#databases/drivers/postgres/connection.ts'
 import { failureOf } from '#databases/drivers/postgres/errors.ts'
+import { fail } from '#databases/failures.ts'
+import { Failure } from '#kernel/errors.ts'
 
 export type ConnectOptions = {
   readonly url: string | pg.ClientConfig
@@ -11,29 +13,33 @@ export type ConnectOptions = {
   readonly readOnly?: boolean
 }
 
-/** A connected client with the session that rows.ts and the plans rely on. */
+/** A connected client with the session that rows.ts and the plans rely on. Whatever keeps it from connecting is a Failure. */
 export async function connect(options: ConnectOptions): Promise<RowClient> {
   const settings = sessionSettings(options)
-  const given =
-    typeof options.url === 'string'
-      ? splitOptions(options.url)
-      : { config: options.url, extra: options.url.options }
-  const client = new RowClient({
-    ...given.config,
-    options: [given.extra, ...Object.entries(settings).map(([name, value]) => `-c ${name}=${value}`)]
-      .filter(Boolean)
-      .join(' '),
-    connectionTimeoutMillis: options.connectTimeout,
-    application_name: options.applicationName,
-    keepAlive: true,
-  })
+  let client: RowClient | undefined
   try {
+    client = new RowClient(configOf(options, settings))
     await client.connect()
     await ensure(client, settings)
     return client
   } catch (error) {
-    client.destroy()
-    throw failureOf(error)
+    client?.destroy()
+    const failure = failureOf(error)
+    // Certificates, SASL, a malformed URL: the messages may name the host, so they stay in the cause.
+    throw failure instanceof Failure ? failure : fail('client_refused', { cause: error })
+  }
+}
+
+function configOf(options: ConnectOptions, settings: Readonly<Record<string, string>>): pg.ClientConfig {
+  const { url } = options
+  const given = typeof url === 'string' ? splitOptions(url) : { config: url, extra: url.options }
+  const all = Object.entries(settings).map(([name, value]) => `-c ${name}=${value}`)
+  return {
+    ...given.config,
+    options: [given.extra, ...all].filter(Boolean).join(' '),
+    connectionTimeoutMillis: options.connectTimeout,
+    application_name: options.applicationName,
+    keepAlive: true,
   }
 }
 

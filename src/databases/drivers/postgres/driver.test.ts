@@ -200,6 +200,20 @@ test('a wrong password is told without host, name or password', async () => {
   })
 })
 
+test('a URL that is none, or a server without TLS where TLS is asked for, is a failure of the client and not a bug', async () => {
+  for (const url of [
+    'postgres://a:b@',
+    `${database.url}?sslmode=require`,
+    `${database.url}?sslmode=verify-full`,
+  ])
+    await using(url, {}, async (driver) => {
+      await assert.rejects(
+        note(driver),
+        (error) => error instanceof Failure && (error.status === 502 || error.status === 503),
+      )
+    })
+})
+
 test('a role that may do too much is refused on every new pool', async () => {
   // biome-ignore lint/style/noProcessEnv: where the test run has put its server
   const { TEST_SERVER_URL: server } = process.env
