@@ -9,7 +9,7 @@ import { type Cluster, ensureData } from './embedded/initdb.ts'
 import { launch } from './embedded/launch.ts'
 import { logTail } from './embedded/log-file.ts'
 import { removeLeftOver } from './embedded/pid-file.ts'
-import { waitForPrevious } from './embedded/previous.ts'
+import { clashOn, waitForPrevious } from './embedded/previous.ts'
 import { makeSocketFolder, removeSocketFolder } from './embedded/socket.ts'
 
 export type EmbeddedServer = {
@@ -64,6 +64,9 @@ async function openFolder(dir: string): Promise<string> {
 async function start(cluster: Cluster, settings: Readonly<Record<string, string>>): Promise<EmbeddedServer> {
   const { folder, password } = cluster
   const port = settings.port ?? '5432'
+  // A first start takes long enough for another to have overtaken it, whose socket must stay.
+  const overtaken = await clashOn(folder)
+  if (overtaken) throw overtaken
   const socket = await makeSocketFolder(folder, port, cluster.identity)
   try {
     await removeLeftOver(path.join(socket, `.s.PGSQL.${port}.lock`))
@@ -84,7 +87,7 @@ function defaults(socket: string): Record<string, string> {
     // A list, whose items may be quoted.
     unix_socket_directories: `"${socket.replaceAll('"', '""')}"`,
     unix_socket_permissions: '0700',
-    // A pool for each of three databases in each of a few workers. A place that nobody takes costs 20 kB.
+    // A pool for each of three databases in each of a few workers. A place that nobody takes costs 50 kB.
     max_connections: '200',
     shared_buffers: '128MB',
     timezone: 'UTC',
