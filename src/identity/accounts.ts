@@ -68,6 +68,20 @@ export async function insertPassword(
   return numInsertedOrUpdatedRows === 1n
 }
 
+/** Another hash of the same password; whoever changed the password meanwhile keeps what they chose. */
+export async function replacePassword(
+  db: Db,
+  account: { readonly userId: string; readonly from: string; readonly to: string; readonly now: Date },
+): Promise<void> {
+  await db
+    .updateTable('account')
+    .set({ password: account.to, updatedAt: account.now })
+    .where('userId', '=', account.userId)
+    .where('providerId', '=', 'credential')
+    .where('password', '=', account.from)
+    .execute()
+}
+
 /** Removes ways of signing in that were added before somebody proved the address; the password too, unless it stays. */
 export async function deleteAccounts(
   db: Db,

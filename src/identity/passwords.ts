@@ -1,41 +1,79 @@
 import { hash, verify } from '@node-rs/argon2'
 import type { Config } from '#kernel/config/config.ts'
 import type { Kernel } from '#kernel/kernel.ts'
+import { replacePassword } from './accounts.ts'
+import { readHash } from './hashes/index.ts'
 
 /** Characters, after NFKC; the upper bound keeps hashing bounded. */
 export const PASSWORD_MAX = 128
 
 /** A PHC string by Argon2id (RFC 9106), under the bound on how many hashes run at once. */
 export function hashPassword({ config, heavy, random }: Kernel, password: string): Promise<string> {
-  return heavy(() => hash(password.normalize('NFKC'), { ...argon2(config), salt: random(16) }))
+  return heavy(() => hash(password.normalize('NFKC'), { ...argon2(config), salt: random(SALT) }))
 }
 
 /**
- * Does the password fit the stored hash? Without one, a decoy of the same cost is checked, so that the answer's time
- * does not tell whether there is an account.
+ * Does the password fit the stored hash, ours or one that was brought along? Without one, a decoy of the same cost is
+ * checked, so that the answer's time does not tell whether there is an account.
  */
 export async function verifyPassword(
-  kernel: Kernel,
+  { heavy, config }: Kernel,
   stored: string | undefined,
   password: string,
 ): Promise<boolean> {
-  const matches = await kernel.heavy(() => verify(stored ?? decoy(kernel.config), password.normalize('NFKC')))
-  return matches && stored !== undefined
+  const known = stored === undefined ? undefined : readHash(stored)
+  const matches = known?.matches ?? ((spelling) => verify(decoy(config), spelling))
+  const isRight = await heavy(async () => {
+    for (const spelling of spellings(password)) if (await matches(spelling)) return true
+    return false
+  })
+  return isRight && known !== undefined
 }
+
+/**
+ * After a sign-in: gives a password that is not stored as this configuration would store it a hash of today, unless it
+ * was changed meanwhile. Nobody stays outside because this fails; the next sign-in tries again.
+ */
+export async function renewPassword(
+  kernel: Kernel,
+  {
+    userId,
+    stored,
+    password,
+  }: { readonly userId: string; readonly stored: string; readonly password: string },
+): Promise<void> {
+  if (isCurrent(kernel.config, stored)) return
+  try {
+    const renewed = await hashPassword(kernel, password)
+    await replacePassword(kernel.db, { userId, from: stored, to: renewed, now: kernel.now() })
+  } catch (error) {
+    kernel.log.warn({ event: 'password_not_renewed', error }, 'a password hash could not be renewed')
+  }
+}
+
+/** NFKC, as every hash of ours and of better-auth is made; other systems have hashed what was typed. */
+const spellings = (password: string): ReadonlySet<string> => new Set([password.normalize('NFKC'), password])
 
 /** The library's enum has no value at run time. */
 const ARGON2ID = 2
+/** Bytes. */
+const SALT = 16
+const KEY = 32
 
 const argon2 = ({ auth }: Config) => ({
   algorithm: ARGON2ID,
   memoryCost: auth.password.memory,
   timeCost: auth.password.iterations,
   parallelism: auth.password.parallelism,
-  outputLen: 32,
+  outputLen: KEY,
 })
 
+/** How every hash of this configuration begins. */
+const prefix = ({ auth: { password } }: Config): string =>
+  `$argon2id$v=19$m=${password.memory},t=${password.iterations},p=${password.parallelism}$`
+
 /** A well-formed hash that no password has; costs what a real one of this configuration costs. */
-function decoy({ auth: { password } }: Config): string {
-  const { memory, iterations, parallelism } = password
-  return `$argon2id$v=19$m=${memory},t=${iterations},p=${parallelism}$${'A'.repeat(22)}$${'A'.repeat(43)}`
-}
+const decoy = (config: Config): string => `${prefix(config)}${'A'.repeat(22)}$${'A'.repeat(43)}`
+
+const isCurrent = (config: Config, stored: string): boolean =>
+  stored.startsWith(prefix(config)) && stored.length === decoy(config).length

@@ -1,5 +1,5 @@
 import { emailFrom } from '#identity/emails.ts'
-import { verifyPassword } from '#identity/passwords.ts'
+import { renewPassword, verifyPassword } from '#identity/passwords.ts'
 import { usernameFrom } from '#identity/usernames.ts'
 import { findUserWithPassword, type User } from '#identity/users.ts'
 import type { Kernel } from '#kernel/kernel.ts'
@@ -36,5 +36,8 @@ async function signIn(kernel: Kernel, { by, value, password }: Claim, visit: Vis
   if (found === undefined || !isRight) {
     throw fail(by === 'email' ? 'INVALID_EMAIL_OR_PASSWORD' : 'INVALID_USERNAME_OR_PASSWORD')
   }
-  return { ...(await admit(kernel, found, visit)), user: found }
+  const admission = await admit(kernel, found, visit)
+  if (found.password !== null)
+    await renewPassword(kernel, { userId: found.id, stored: found.password, password })
+  return { ...admission, user: found }
 }

@@ -1,0 +1,33 @@
+import { pbkdf2 } from 'node:crypto'
+import { promisify } from 'node:util'
+import { fromBase64, isSame, SHORTEST_KEY, type StoredHash } from './hash.ts'
+
+const derive = promisify(pbkdf2)
+
+/** Bytes of a digest: a key that is longer costs the iterations once more for each. */
+const DIGESTS: Readonly<Record<string, number>> = { sha1: 20, sha256: 32, sha512: 64 }
+
+/** `$pbkdf2-sha256$i=600000,l=32$salt$key` (PHC), `$pbkdf2-sha256$29000$salt$key` (passlib); without a digest SHA-1. */
+const PHC =
+  /^\$pbkdf2(?:-(sha1|sha256|sha512))?\$(?:i=)?(\d{1,9})(?:,l=\d{1,3})?\$([A-Za-z0-9+/.]{0,128}={0,2})\$([A-Za-z0-9+/.]{1,172}={0,2})$/
+
+/** `pbkdf2_sha256$600000$salt$key`, where the salt stands as it is. */
+const DJANGO = /^pbkdf2_(sha1|sha256|sha512)\$(\d{1,9})\$([^$]{1,128})\$([A-Za-z0-9+/]{1,172}={0,2})$/
+
+/** Iterations over all blocks: about three seconds of SHA-512. */
+const MOST_WORK = 3_000_000
+
+/** PBKDF2 with HMAC (RFC 8018). */
+export function pbkdf2Hash(stored: string): StoredHash | undefined {
+  const django = DJANGO.exec(stored)
+  const [, digest = 'sha1', iterations = '', salt = '', encoded = ''] = django ?? PHC.exec(stored) ?? []
+  const key = fromBase64(encoded)
+  const rounds = Number(iterations)
+  if (rounds < 1 || key.length < SHORTEST_KEY) return undefined
+  const blocks = Math.ceil(key.length / (DIGESTS[digest] ?? 1))
+  const saltBytes = django === null ? fromBase64(salt) : Buffer.from(salt)
+  return {
+    isTooCostly: rounds * blocks > MOST_WORK,
+    matches: async (password) => isSame(await derive(password, saltBytes, rounds, key.length, digest), key),
+  }
+}
