@@ -12,8 +12,6 @@ declare module 'fastify' {
     startsSession?: boolean
     /** The rate limit of this route, by address; without it `default`. */
     limit?: RuleName
-    /** Body and query members that name a place to send the browser to. */
-    redirects?: readonly string[]
   }
 }
 

@@ -19,5 +19,7 @@ declare module 'fastify' {
     access?: Access
     /** The surface that a route belongs to, for metrics. */
     surface?: string
+    /** Members of body or query that name a place to send the browser to; the surface checks them. */
+    redirects?: readonly string[]
   }
 }

@@ -5,6 +5,8 @@ export type RouteEntry = {
   readonly path: string
   readonly access: string
   readonly surface: string
+  /** Members of body or query that name a place to send the browser to. */
+  readonly redirects: readonly string[]
 }
 
 /** Every route of the running service: for 405, the access table and the conformance list. */
@@ -38,12 +40,12 @@ export function keepRouteBook(app: FastifyInstance): RouteBook {
 }
 
 function entriesOf({ method, url, config }: RouteOptions): RouteEntry[] {
-  const { access, surface = 'gateway' } = config ?? {}
+  const { access, surface = 'gateway', redirects = [] } = config ?? {}
   const path = url.replace(/:(\w+)/g, '{$1}')
   return [method]
     .flat()
     .filter((verb) => verb !== 'OPTIONS' && verb !== 'HEAD')
-    .map((verb) => ({ method: verb, path, access: access?.name ?? '', surface }))
+    .map((verb) => ({ method: verb, path, access: access?.name ?? '', surface, redirects }))
 }
 
 const patternOf = (url: string): RegExp =>

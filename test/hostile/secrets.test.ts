@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import pg from 'pg'
+import { ADMIN_KEY, actor, linkIn, PASSWORD, testService } from '#test/harness.ts'
+
+const t = await testService({ config: { log: { level: 'trace' } } })
+
+/** Every row of every table of a database, as text. */
+async function dump(url: string): Promise<string> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  const { rows: tables } = await client.query<{ name: string }>(
+    `select format('%I.%I', schemaname, tablename) as name from pg_tables
+      where schemaname not in ('pg_catalog', 'information_schema')`,
+  )
+  const parts: string[] = []
+  for (const { name } of tables) {
+    const { rows } = await client.query(`select t::text as row, to_jsonb(t)::text as json from ${name} as t`)
+    parts.push(name, ...rows.flatMap(({ row, json }) => [row, json]))
+  }
+  await client.end()
+  return parts.join('\n')
+}
+
+test('no token, password or key of a whole run stands in a log line or a database', async () => {
+  const secrets = new Map<string, string>([
+    ['password', PASSWORD],
+    ['admin key', ADMIN_KEY],
+  ])
+  const know = (name: string, value: string | null | undefined) => {
+    assert.ok(value, name)
+    secrets.set(name, value)
+    return value
+  }
+  // People: every flow once, the mails still in the queue when the dump is made.
+  const ada = await t.signUp('Ada')
+  know('session token of sign-up', ada.token)
+  const signedIn = await t.anon.post('/api/auth/sign-in/email', { email: ada.email, password: PASSWORD })
+  know('session token of sign-in', signedIn.body.token)
+  await t.anon.post('/api/auth/sign-in/email', {
+    email: ada.email,
+    password: know('wrong password', 'a wrong password 123'),
+  })
+  await t.anon.post('/api/auth/send-verification-email', { email: ada.email })
+  const [verify = ''] = await t.mails()
+  const verifyToken = know(
+    'verification token',
+    new URL(linkIn(verify), 'http://x').searchParams.get('token'),
+  )
+  await t.anon.post('/api/auth/forget-password', { email: ada.email })
+  const [reset = ''] = await t.mails()
+  const resetToken = know('reset token', linkIn(reset).split('/').at(-1))
+  const whileWaiting = await dump(t.controlUrl)
+  await t.anon.get(`/api/auth/reset-password/${resetToken}?callbackURL=%2Fx`)
+  await t.anon.get(`/api/auth/verify-email?token=${verifyToken}x`)
+  const newPassword = know('new password', 'a new password 456')
+  await t.anon.post('/api/auth/reset-password', { token: resetToken, newPassword })
+
+  // Data: keys in every place where they may stand, good and bad ones, and failures on the way.
+  const key = await t.key(['*'])
+  know('api key', key.apiKey)
+  know('half of the api key', key.apiKey.split('.')[1])
+  const rotated = await t.admin.post(`/admin/api-keys/${key.keyId}/rotate`, { grace_seconds: 60 })
+  know('rotated key', rotated.body.data.api_key)
+  await key.post('/management/tables', {
+    table_name: 'notes',
+    columns: [{ name: 'title', data_type: 'text' }],
+  })
+  await t.anon.get(`/data?view=notes&eq_column=title&eq_value=x&api_key=${key.apiKey}`, {
+    headers: { 'x-service-client': 'default' },
+  })
+  for (const headers of [
+    { 'x-api-key': ADMIN_KEY },
+    { authorization: `Bearer ${key.apiKey}` },
+    { 'x-service-key': `${key.apiKey}x` },
+  ]) {
+    await actor(t.url, { ...headers, 'x-service-client': 'default' }).post('/gateway/fetch', {
+      table_name: 'notes',
+    })
+  }
+  // The mails that nobody has delivered yet.
+  await t.anon.post('/api/auth/forget-password', { email: ada.email })
+
+  const log = t.log.join('\n')
+  assert.ok(log.includes('/gateway/fetch'), 'the log holds the requests of this run')
+  const databases = [
+    whileWaiting,
+    await dump(t.controlUrl),
+    await dump(t.loggingUrl),
+    await dump(t.clientUrl),
+  ].join('\n')
+  assert.ok(databases.includes(ada.email), 'the dump holds the rows of this run')
+  for (const [name, value] of secrets) {
+    assert.ok(!log.includes(value), `the log holds the ${name}`)
+    assert.ok(!databases.includes(value), `a database holds the ${name}`)
+  }
+  assert.doesNotMatch(log, /\$argon2/)
+  assert.ok(!log.includes(new URL(t.clientUrl).password), 'the log holds a database password')
+})
