@@ -89,9 +89,10 @@ export async function testService({
   const url = `http://127.0.0.1:${await service.listen()}`
 
   const read = new Set<string>()
-  const stop = async () => {
-    await service.stop()
-    await rm(dir, { recursive: true, force: true })
+  let stopped: Promise<void> | undefined
+  const stop = () => {
+    stopped ??= service.stop().then(() => rm(dir, { recursive: true, force: true }))
+    return stopped
   }
   after(stop)
   return {
@@ -140,7 +141,10 @@ function testConfig(overrides: Overrides, dir: string): Config {
       ...base.session,
       cookie_secure: overrides?.session?.cookie_secure ?? base.session.cookie_secure,
     },
-    auth: { ...base.auth, password: { ...base.auth.password, memory: 1_024, iterations: 1 } },
+    auth: {
+      ...base.auth,
+      password: { ...base.auth.password, memory: 1_024, iterations: 1, ...overrides?.auth?.password },
+    },
     log: { ...base.log, requests: 'all' },
   }
 }
