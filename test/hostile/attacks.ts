@@ -104,8 +104,10 @@ const BROKEN_HEADERS: readonly (readonly [name: string, value: string])[] = [
 
 /** What every route has to bear in every run. */
 export function attacksOn(target: Target): readonly Attack[] {
+  const nothing = { name: 'nothing' }
+  if (target.isFile) return [nothing]
   return [
-    { name: 'nothing' },
+    nothing,
     ...Object.entries(BODIES)
       // Nobody reads what comes with a GET, so a long one ends in a broken connection.
       .filter(([_, body]) => target.method !== 'GET' || (body?.length ?? 0) < 1_000)

@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { PASSWORD, testService } from '#test/harness.ts'
+
+test('of 200 sign-ups with one email at once exactly one succeeds', async () => {
+  const t = await testService({ config: { auth: { password: { queue: 256 } } } })
+  const told: string[] = []
+  t.service.kernel.events.subscribe((name) => void told.push(name))
+  const answers = await Promise.all(
+    Array.from({ length: 200 }, (_, index) =>
+      t.anon.post('/api/auth/sign-up/email', {
+        name: `Ada ${index}`,
+        email: index % 2 === 0 ? 'ada@example.com' : 'ADA@example.com ',
+        password: PASSWORD,
+      }),
+    ),
+  )
+  const statuses = answers.map(({ status }) => status)
+  assert.deepEqual(statuses.toSorted(), [200, ...Array(199).fill(409)])
+  const winner = answers.find(({ status }) => status === 200)
+  const rows = await t.service.kernel.db.selectFrom('user').select(['id', 'name']).execute()
+  assert.deepEqual(rows, [{ id: winner?.body.user.id, name: winner?.body.user.name }])
+  for (const table of ['session', 'account'] as const) {
+    const { length } = await t.service.kernel.db.selectFrom(table).select('id').execute()
+    assert.equal(length, 1, table)
+  }
+  assert.deepEqual(told, ['auth_user_created', 'auth_user_signed_in'])
+})
+
+test('of many sign-ups with one username at once exactly one gets it', async () => {
+  const t = await testService()
+  const answers = await Promise.all(
+    Array.from({ length: 50 }, (_, index) =>
+      t.anon.post('/api/auth/sign-up/email', {
+        name: 'Ada',
+        email: `ada-${index}@example.com`,
+        password: PASSWORD,
+        username: index % 2 === 0 ? 'ada' : 'ADA',
+      }),
+    ),
+  )
+  const codes = answers.map(({ body }) => body.code ?? 'ok').toSorted()
+  assert.deepEqual(codes, [...Array(49).fill('USERNAME_IS_ALREADY_TAKEN'), 'ok'])
+})
+
+test('past the queue the answer is 503 with Retry-After, and get-session is answered meanwhile', async () => {
+  const heavy = { queue: 4, concurrency: 1, memory: 65_536, iterations: 8 }
+  const t = await testService({ config: { auth: { password: heavy } } })
+  const ada = await t.signUp('Ada')
+  const signIns = Array.from({ length: 12 }, () =>
+    t.anon.post('/api/auth/sign-in/email', { email: ada.email, password: PASSWORD }),
+  )
+  // Once somebody was turned away the line is full; none of the five inside is done by far.
+  const refused = await Promise.race(signIns)
+  assert.deepEqual([refused.status, refused.body.code], [503, 'SERVICE_UNAVAILABLE'])
+  assert.match(refused.headers.get('retry-after') ?? '', /^[1-9]\d*$/)
+  assert.ok(t.service.kernel.heavy.depth() > 0)
+
+  assert.equal((await ada.get('/api/auth/get-session')).status, 200)
+  assert.equal((await t.anon.get('/health/ready')).status, 200)
+  assert.ok(t.service.kernel.heavy.depth() > 0, 'and the line was still there')
+
+  const statuses = (await Promise.all(signIns)).map(({ status }) => status)
+  assert.deepEqual(statuses.toSorted(), [...Array(5).fill(200), ...Array(7).fill(503)])
+  const { text } = await t.admin.get('/metrics')
+  assert.match(text, /^gatehouse_password_queue_full_total 7$/m)
+})
