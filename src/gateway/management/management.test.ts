@@ -1,0 +1,147 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import pg from 'pg'
+import { actor, testService } from '#test/harness.ts'
+
+const t = await testService()
+const key = await t.key(['management.tables.write', 'management.read', 'gateway.*'])
+
+async function audited(object: string) {
+  const admin = actor(t.url, { ...t.admin.headers, 'x-service-client': 'logging' })
+  const body = {
+    table_name: 'database_audit_log',
+    conditions: [{ eq_column: 'object_name', eq_value: object }],
+    sort_by: { field: 'id' },
+  }
+  return (await admin.post('/gateway/fetch', body)).body.data
+}
+
+test('a table is made with its columns, its key and its defaults, and is there at once', async () => {
+  const made = await key.post('/management/tables', {
+    table_name: 'orders',
+    columns: [
+      { name: 'reference', data_type: 'varchar(20)', nullable: false, unique: true },
+      { name: 'total', data_type: 'numeric(12,2)', default_expression: '0' },
+      { name: 'made_at', data_type: 'timestamptz', default_expression: 'now()' },
+    ],
+  })
+  assert.equal(made.status, 200, made.text)
+  const { schema_name, table_name, columns } = made.body.data
+  assert.deepEqual([schema_name, table_name], ['public', 'orders'])
+  assert.deepEqual(
+    columns.map(({ name, data_type, nullable, primary_key }: Record<string, unknown>) => [
+      name,
+      data_type,
+      nullable,
+      primary_key,
+    ]),
+    [
+      ['id', 'bigint', false, true],
+      ['reference', 'character varying(20)', false, false],
+      ['total', 'numeric(12,2)', true, false],
+      ['made_at', 'timestamp with time zone', true, false],
+    ],
+  )
+  const inserted = await key.post('/gateway/insert', {
+    table_name: 'orders',
+    insert_body: { reference: 'A-1' },
+  })
+  assert.match(inserted.text, /"total":0\.00/)
+  const [row, ...others] = await audited('orders')
+  assert.deepEqual(others, [])
+  assert.deepEqual(
+    [row.status, row.operation, row.service_client, row.actor_key_id],
+    ['succeeded', 'create_table', 'default', key.keyId],
+  )
+  assert.match(row.statement, /^create table "public"\."orders"/)
+})
+
+test('a name that is taken is 409, also with if_not_exists, and the trail says that it failed', async () => {
+  const body = { table_name: 'twice', columns: [{ name: 'a', data_type: 'text' }], if_not_exists: true }
+  assert.equal((await key.post('/management/tables', body)).status, 200)
+  const again = await key.post('/management/tables', body)
+  assert.deepEqual([again.status, again.body.code], [409, 'object_exists'])
+  assert.deepEqual(
+    (await audited('twice')).map(({ status }: { status: string }) => status),
+    ['succeeded', 'failed'],
+  )
+  const many = await Promise.all(
+    Array.from({ length: 10 }, () => key.post('/management/tables', { ...body, table_name: 'race' })),
+  )
+  assert.deepEqual(many.map(({ status }) => status).sort(), [200, ...Array.from({ length: 9 }, () => 409)])
+})
+
+test('types and defaults that are not allowed are refused, and nothing is made', async () => {
+  const refused = async (column: object) => {
+    const answer = await key.post('/management/tables', {
+      table_name: 'refused',
+      columns: [{ name: 'a', data_type: 'text', ...column }],
+    })
+    assert.equal(answer.status, 400, answer.text)
+    return answer.body.code
+  }
+  assert.equal(await refused({ data_type: 'text; drop table orders' }), 'invalid_data_type')
+  assert.equal(await refused({ data_type: 'oid' }), 'invalid_data_type')
+  for (const default_expression of [
+    "(select 'x')",
+    'pg_sleep(1)',
+    'now(); drop table orders',
+    "pg_read_file('/etc/passwd')",
+    'current_user || 1',
+  ]) {
+    assert.equal(await refused({ default_expression }), 'invalid_default', default_expression)
+  }
+  const fetched = await key.post('/gateway/fetch', { table_name: 'refused' })
+  assert.equal(fetched.status, 404)
+})
+
+test('management needs a client-bound key with the right; the admin key alone does not do', async () => {
+  const body = { table_name: 'forbidden', columns: [{ name: 'a', data_type: 'text' }] }
+  const ask = async (headers: Record<string, string>) => {
+    const answer = await actor(t.url, { 'x-service-client': 'default', ...headers }).post(
+      '/management/tables',
+      body,
+    )
+    return [answer.status, answer.body.code]
+  }
+  const reader = await t.key(['management.read', 'gateway.*'])
+  const unbound = await t.key(['*'], { client_name: null })
+  assert.deepEqual(await ask({}), [401, 'api_key_required'])
+  assert.deepEqual(await ask({ apikey: t.admin.headers.apikey ?? '' }), [401, 'api_key_required'])
+  assert.deepEqual(await ask({ apikey: reader.apiKey }), [403, 'insufficient_rights'])
+  assert.deepEqual(await ask({ apikey: unbound.apiKey }), [403, 'insufficient_rights'])
+  assert.deepEqual(await ask({ apikey: key.apiKey, 'x-service-client': 'logging' }), [
+    403,
+    'api_key_client_mismatch',
+  ])
+})
+
+test('capabilities tell the backend, and the rights that the routes really ask for', async () => {
+  const { body } = await key.get('/management/capabilities')
+  assert.match(body.data.backend, /^postgresql \d+\.\d+/)
+  assert.deepEqual(
+    [body.data.retention_mutation_supported, body.data.replication_mutation_supported],
+    [false, false],
+  )
+  assert.deepEqual(body.data.supported_operations, ['capabilities', 'create_table'])
+  assert.deepEqual(body.data.required_rights[1], {
+    operation: 'create_table',
+    required_right: 'management.tables.write',
+  })
+  assert.deepEqual(body.data.allowed_index_methods, ['btree', 'hash', 'gin', 'gist', 'brin', 'spgist'])
+  assert.ok(body.data.allowed_column_data_types.includes('timestamptz'))
+})
+
+test('while the trail cannot be written nothing is changed', async () => {
+  const client = new pg.Client({ connectionString: t.loggingUrl })
+  await client.connect()
+  await client.query('alter table database_audit_log rename to elsewhere')
+  const answer = await key.post('/management/tables', {
+    table_name: 'unaudited',
+    columns: [{ name: 'a', data_type: 'text' }],
+  })
+  assert.deepEqual([answer.status, answer.body.code], [503, 'audit_unavailable'])
+  await client.query('alter table elsewhere rename to database_audit_log')
+  await client.end()
+  assert.equal((await key.post('/gateway/fetch', { table_name: 'unaudited' })).status, 404)
+})
