@@ -65,6 +65,19 @@ const HOSTILE = [
   '',
   'http://[::ffff:1.2.3.4]',
   'http://0x7f000001',
+  'http://2130706433',
+  'null',
+  'welcome',
+  '\u0001//evil.example',
+  '/\u2044evil.example',
+  '/\uff0fevil.example',
+  'blob:https://app.example.com/1',
+  'about:blank',
+  'https:///app.example.com',
+  'https://evil.example#@app.example.com',
+  'https://app.example.com.',
+  'https://*.example.com/',
+  `/${'a'.repeat(3_000)}`,
 ]
 
 const GOOD = [
@@ -73,7 +86,15 @@ const GOOD = [
   '/welcome?next=//evil.example#x',
   'https://app.example.com',
   'https://app.example.com/a?b=c',
+  'https://app.example.com:443/a',
+  'HTTPS://APP.EXAMPLE.COM/a',
+  '/a/../b',
+  '/@evil.example',
+  '/https://evil.example',
+  '/%E2%98%83',
   `${own.origin}/x`,
+  `http://127.0.0.1:${own.port}/`,
+  `http://[::1]:${own.port}/`,
 ]
 
 /** Every place where a request can name a target: found in the routes, so that a new one is not forgotten. */
