@@ -7,10 +7,12 @@ import { createKey, type NewKey } from '#gateway/keys/keys.ts'
 import { prepareLogging } from '#gateway/management/audit.ts'
 import { type Config, defaultConfig } from '#kernel/config/config.ts'
 import { migrate } from '#kernel/db/migrate.ts'
+import type { Kernel } from '#kernel/kernel.ts'
 import { createLog } from '#kernel/log.ts'
 import { readOutbox } from '#kernel/mail/transports.ts'
 import { secureRandom } from '#kernel/random.ts'
 import { secretsFrom } from '#kernel/secrets.ts'
+import { startKernel } from '#kernel/start.ts'
 import { type Service, startService } from '../src/app.ts'
 import { templateDatabase, testDatabase } from './database.ts'
 
@@ -81,7 +83,7 @@ export async function testService({
       builtIn: { default: client.url },
       logging: { ownerUrl: logging.url, readerUrl: logging.url },
     },
-    secrets: secretsFrom('secret-of-the-tests-0123456789-0123', secureRandom),
+    secrets: testSecrets(),
     adminKey: ADMIN_KEY,
     log: createLog({ level: 'info', format: 'json', destination: { write: (line) => void log.push(line) } }),
     now: () => new Date(Date.now() + clock.ahead),
@@ -124,6 +126,24 @@ export async function testService({
     stop,
   }
 }
+
+/** A kernel without a server around it, on a control database of its own; closed when the file's tests are done. */
+export async function testKernel({ config: overrides = {}, controlUrl }: Options = {}): Promise<Kernel> {
+  const dir = await mkdtemp(path.join(tmpdir(), 'gatehouse-test-kernel-'))
+  const { kernel, close } = await startKernel({
+    config: testConfig(overrides, dir),
+    controlUrl: controlUrl ?? (await controlDatabase()),
+    secrets: testSecrets(),
+    log: createLog({ level: 'silent', format: 'json' }),
+  })
+  after(async () => {
+    await close()
+    await rm(dir, { recursive: true, force: true })
+  })
+  return kernel
+}
+
+const testSecrets = () => secretsFrom('secret-of-the-tests-0123456789-0123', secureRandom)
 
 /** A migrated control database of its own. */
 export async function controlDatabase(): Promise<string> {

@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { emailFrom } from './emails.ts'
+
+test('an address has one form', () => {
+  const forms: readonly (readonly [typed: string, stored: string])[] = [
+    ['ada@example.com', 'ada@example.com'],
+    [' Ada@Example.COM\t', 'ada@example.com'],
+    ['ada+tag@example.com', 'ada+tag@example.com'],
+    ["o'brien.x_y-z@sub.example.co.uk", "o'brien.x_y-z@sub.example.co.uk"],
+    ['ZOE\u0308@example.com', 'zoë@example.com'],
+    ['ÅNGSTRÖM@example.com', 'ångström@example.com'],
+    ['用户@例子.公司', '用户@例子.公司'],
+    [`${'a'.repeat(64)}@example.com`, `${'a'.repeat(64)}@example.com`],
+  ]
+  for (const [typed, stored] of forms) assert.equal(emailFrom(typed), stored)
+})
+
+test('what is no address has none', () => {
+  const none = [
+    '', ' ', '@', 'ada', 'ada@', '@example.com', 'ada@@example.com', 'a@b@c', 'ada @example.com', 'ada@exam ple.com', 'ada@example..com',
+    '.ada@example.com', 'ada.@example.com', 'a..b@example.com', 'ada@-example.com', 'ada@example.com-', 'ada@[127.0.0.1]', '"a b"@example.com',
+    'Ada <ada@example.com>', 'ada@example.com,eve@example.com', 'ada@example.com;eve', 'ada@example.com\nbcc:eve@example.com', 'ada@exa\rmple.com',
+    'ada\u0000@example.com', 'mailto:ada@example.com ', `${'a'.repeat(65)}@example.com`, `a@${'b'.repeat(64)}.com`, `a@${'b.'.repeat(130)}com`,
+    'ada@example.com?bcc=eve@example.com', 'ada(comment)@example.com', 'ada\\@example.com',
+  ] // biome-ignore format: a table
+  for (const text of none) assert.equal(emailFrom(text), undefined, JSON.stringify(text))
+})
+
+test('whatever is typed, its form is its own form, and no longer than an envelope takes', () => {
+  const parts = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 12 })
+  const address = fc.oneof(
+    fc.emailAddress(),
+    fc.tuple(parts, parts).map(([local, host]) => `${local}@${host}.example`),
+    fc.string({ unit: 'binary' }),
+  )
+  fc.assert(
+    fc.property(address, (typed) => {
+      const stored = emailFrom(typed)
+      if (stored === undefined) return
+      assert.equal(emailFrom(stored), stored)
+      assert.ok(stored.length <= 254)
+      assert.doesNotMatch(stored, /[\s\p{Cc}"<>,;:()\\]/u)
+    }),
+    { numRuns: 2_000 },
+  )
+})
