@@ -42,7 +42,7 @@ Everywhere else. \`error\` says what to do, or what the database said; \`data\` 
 /** In the order of the tables, where what belongs together stands together. */
 function listOf(table: FailureTable): string {
   const rows = Object.entries(table).map(
-    ([code, [status, message]]) => `| \`${code}\` | ${status} | ${message} |`,
+    ([code, [status, message, shown = code]]) => `| \`${shown}\` | ${status} | ${message} |`,
   )
   return ['| Code | Status | Message |', '|---|---|---|', ...rows, ''].join('\n')
 }
