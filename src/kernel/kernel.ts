@@ -6,6 +6,7 @@ import type { Keyed } from './db/keyed.ts'
 import type { EventData, EventName, Events } from './events.ts'
 import type { Heavy } from './heavy.ts'
 import type { Limits } from './http/limits.ts'
+import type { Outbound } from './http/outbound.ts'
 import type { Jobs } from './jobs.ts'
 import type { Log } from './log.ts'
 import type { Metrics } from './metrics.ts'
@@ -27,6 +28,8 @@ export type Kernel = {
   readonly jobs: Jobs
   readonly events: Events
   readonly limits: Limits
+  /** Requests to addresses that somebody else chose. */
+  readonly outbound: Outbound
   readonly metrics: Metrics
   readonly log: Log
   /** Origin that links, cookies and origin checks are built from; known once the port is. */

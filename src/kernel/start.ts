@@ -7,6 +7,7 @@ import { keyedConnections } from './db/keyed.ts'
 import { createEvents } from './events.ts'
 import { boundedWork } from './heavy.ts'
 import { rateLimits } from './http/limits.ts'
+import { outboundRequests } from './http/outbound.ts'
 import { startJobs } from './jobs.ts'
 import type { Kernel } from './kernel.ts'
 import type { Log } from './log.ts'
@@ -48,6 +49,7 @@ export async function startKernel(options: KernelOptions): Promise<StartedKernel
   const coherence = await startCoherence({ url, pool: control.pool, id, log })
   const keyed = keyedConnections(url, KEYED_CONNECTIONS, KEYED_TIMEOUT)
   const jobs = await startJobs({ url, log, migrate: config.database.migrate })
+  const outbound = outboundRequests(config)
   const events = createEvents()
   events.subscribe((name) => metrics.event(name))
   let port = config.server.port
@@ -65,6 +67,7 @@ export async function startKernel(options: KernelOptions): Promise<StartedKernel
     jobs,
     events,
     limits: rateLimits(config, control.pool),
+    outbound,
     metrics,
     log,
     publicUrl: () => config.server.public_url ?? `http://localhost:${port}`,
@@ -82,6 +85,7 @@ export async function startKernel(options: KernelOptions): Promise<StartedKernel
     },
     async close() {
       await jobs.stop()
+      await outbound.close()
       await coherence.close()
       await keyed.close()
       await control.close()

@@ -1,0 +1,143 @@
+import { lookup } from 'node:dns'
+import { isIP, type LookupFunction } from 'node:net'
+import type { Agent, buildConnector, Dispatcher } from 'undici'
+import type { Config } from '../config/config.ts'
+import { reachable } from './reach.ts'
+
+/**
+ * Requests to addresses that somebody else chose: webhooks, storage, social sign-in, the breach check (gateway.md 12).
+ * https only, unless configured; never into a private network; no redirect is followed; bounded in time and size.
+ */
+export type Outbound = {
+  /** Throws `OutboundRefused` where the rules forbid it, else whatever went wrong on the way. */
+  send(url: string, request: OutboundRequest): Promise<OutboundAnswer>
+  /** Why nothing may ever be sent there, as far as the URL tells; a name is judged by its addresses when it is used. */
+  refusal(url: string): string | undefined
+  close(): Promise<void>
+}
+
+export type OutboundRequest = {
+  readonly method?: Dispatcher.HttpMethod
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string | Buffer
+  /** For all of it, milliseconds. */
+  readonly timeout: number
+  /** Bytes of the answer's body that are read; the rest is let go. */
+  readonly most: number
+}
+
+export type OutboundAnswer = {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  readonly body: Buffer
+  /** False: there was more than `most`. */
+  readonly isWhole: boolean
+}
+
+/** The rules of outbound requests forbid this one; the message says why. */
+export class OutboundRefused extends Error {
+  constructor(message: string) {
+    super(message)
+    this.name = 'OutboundRefused'
+  }
+}
+
+type Resolve = (
+  hostname: string,
+  options: { readonly all: true; readonly family?: number | 'IPv4' | 'IPv6' },
+  callback: (error: Error | null, addresses: readonly { address: string; family: number }[]) => void,
+) => void
+
+/** `resolve` is the system's, except in tests. */
+export function outboundRequests(
+  { outbound: rules }: Pick<Config, 'outbound'>,
+  resolve: Resolve = lookup,
+): Outbound {
+  const mayReach = reachable(rules.allow_networks)
+  const guard = { mayReach, lookup: guardedLookup(mayReach, resolve) }
+  /** Loaded when it is first needed: most starts send nothing. */
+  let client: Promise<Client> | undefined
+
+  const refusal = (url: string): string | undefined => {
+    const { protocol, hostname, username, password } = URL.parse(url) ?? {}
+    if (protocol !== 'https:' && !(protocol === 'http:' && rules.allow_http)) {
+      return rules.allow_http ? 'only http and https are allowed' : 'only https is allowed'
+    }
+    if (username !== '' || password !== '') return 'a user or password in the address is not allowed'
+    return isForbiddenLiteral(mayReach, hostname ?? '') ? PRIVATE : undefined
+  }
+
+  return {
+    refusal,
+    async send(url, { method = 'GET', headers = {}, body, timeout, most }) {
+      const refused = refusal(url)
+      if (refused !== undefined) throw new OutboundRefused(refused)
+      client ??= openClient(guard)
+      const { request, agent } = await client
+      const answer = await request(url, {
+        method,
+        headers,
+        body: body ?? null,
+        dispatcher: agent,
+        signal: AbortSignal.timeout(timeout),
+      })
+      const read = await readUpTo(most, answer.body)
+      return { status: answer.statusCode, headers: answer.headers, ...read }
+    },
+    close: async () => (await client)?.agent.destroy(),
+  }
+}
+
+const PRIVATE = 'the address is in a private network (outbound.allow_networks opens exceptions)'
+
+type Guard = { readonly mayReach: (address: string) => boolean; readonly lookup: LookupFunction }
+
+type Client = Pick<typeof import('undici'), 'request'> & { readonly agent: Agent }
+
+async function openClient({ mayReach, lookup }: Guard): Promise<Client> {
+  const { Agent, buildConnector, request } = await import('undici')
+  const connect = buildConnector({ lookup, allowH2: false })
+  const guarded: buildConnector.connector = (options, callback) => {
+    // An address that is written out is never looked up.
+    if (isForbiddenLiteral(mayReach, options.hostname)) callback(new OutboundRefused(PRIVATE), null)
+    else connect(options, callback)
+  }
+  return { request, agent: new Agent({ connect: guarded, allowH2: false }) }
+}
+
+/** A host that is an address, with or without the brackets of a URL, and one that may not be reached. */
+function isForbiddenLiteral(mayReach: (address: string) => boolean, host: string): boolean {
+  const address = host.replace(/^\[|\]$/g, '')
+  return isIP(address) !== 0 && !mayReach(address)
+}
+
+/**
+ * The lookup of the connection itself: what it answers is what is connected to, so a name that points elsewhere the
+ * second time it is asked for (DNS rebinding) gains nothing.
+ */
+function guardedLookup(mayReach: (address: string) => boolean, resolve: Resolve): LookupFunction {
+  return (hostname, { family, all }, callback) =>
+    resolve(hostname, { all: true, ...(family === undefined ? {} : { family }) }, (error, addresses) => {
+      if (error !== null) return callback(error, [])
+      const open = addresses.filter(({ address }) => mayReach(address))
+      const [first] = open
+      if (first === undefined) callback(new OutboundRefused(PRIVATE), [])
+      else if (all === true) callback(null, open)
+      else callback(null, first.address, first.family)
+    })
+}
+
+async function readUpTo(
+  most: number,
+  stream: AsyncIterable<Buffer>,
+): Promise<Pick<OutboundAnswer, 'body' | 'isWhole'>> {
+  const chunks: Buffer[] = []
+  let size = 0
+  // Leaving the loop early ends the stream, and the connection with it.
+  for await (const chunk of stream) {
+    chunks.push(chunk)
+    size += chunk.length
+    if (size > most) break
+  }
+  return { body: Buffer.concat(chunks).subarray(0, most), isWhole: size <= most }
+}
