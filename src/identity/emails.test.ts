@@ -24,6 +24,8 @@ test('what is no address has none', () => {
     'Ada <ada@example.com>', 'ada@example.com,eve@example.com', 'ada@example.com;eve', 'ada@example.com\nbcc:eve@example.com', 'ada@exa\rmple.com',
     'ada\u0000@example.com', 'mailto:ada@example.com ', `${'a'.repeat(65)}@example.com`, `a@${'b'.repeat(64)}.com`, `a@${'b.'.repeat(130)}com`,
     'ada@example.com?bcc=eve@example.com', 'ada(comment)@example.com', 'ada\\@example.com',
+    'ada\u200b@example.com', 'ada\u00a0@example.com', 'ada\u2003b@example.com', '\u202eada@example.com', 'ada\u0085@example.com',
+    'ada\ufeff@例子.公司',
   ] // biome-ignore format: a table
   for (const text of none) assert.equal(emailFrom(text), undefined, JSON.stringify(text))
 })
