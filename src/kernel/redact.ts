@@ -3,13 +3,17 @@
  * stand. Both, because an error message of a library knows no keys.
  */
 const SECRET_KEY =
-  /pass(word|wd)?|secret|token|authorization|cookie|api_?key|apikey|service-key|admin-key|supabase-key|private_?key|^hash$|^code$|^otp$|^url$|connection_?string|^body$/i
+  /pass(word|wd)?|secret|token|authorization|cookie|api[_-]?key|service-key|admin-key|supabase-key|private_?key|^hash$|^code$|^otp$|^url$|connection_?string|^body$/i
 
 const SECRET_TEXT: readonly (readonly [RegExp, string])[] = [
   [/\b([a-z][a-z0-9+.-]*:\/\/)[^/\s:@]*:[^@\s]*@/gi, '$1[redacted]@'],
   [/\bsvc_[0-9a-f]{16}\.[A-Za-z0-9_-]{20,}/g, '[redacted]'],
   [/\b(Bearer|Basic)\s+[A-Za-z0-9._~+/=-]{8,}/gi, '$1 [redacted]'],
   [/([?&](?:api_key|token|code|state|apikey)=)[^&\s"]+/gi, '$1[redacted]'],
+  // As libpq spells it, in a URL's query and in a list of words.
+  [/\b(password=)('(?:[^'\\]|\\.)*'|[^\s&"';]+)/gi, '$1[redacted]'],
+  // The form of every token of ours: in a path, in a cookie, anywhere.
+  [/(?<![\w-])[\w-]{43}(?![\w-])/g, '[redacted]'],
   [/\$(argon2(?:id|i|d)|2[aby]|pbkdf2[a-z0-9-]*|scrypt)\$[^\s"']+/g, '[redacted]'],
   [/\bwhsec_[A-Za-z0-9+/=_-]{8,}/g, '[redacted]'],
 ]
@@ -35,15 +39,17 @@ export function redact(value: unknown, depth = 0): unknown {
   )
 }
 
-/** A `code` that is a failure's name (`ECONNREFUSED`, `28P01`) tells what went wrong and is no secret; six digits may be one. */
+/** What a `code` may be that tells what went wrong: `ECONNREFUSED`, `28P01`, `validation_error`, an exit code. Anything else may open something. */
+const TELLING_CODE = /^([A-Z][A-Z0-9_]{2,63}|[0-9A-Z]{5}|[a-z]+(_[a-z]+)+|\d{1,3})$/
+
 function redactKeyed(key: string, item: unknown): unknown {
-  if (/^code$/i.test(key) && typeof item === 'string' && /[A-Za-z]/.test(item) && item.length < 64)
+  if (/^code$/i.test(key) && /^(string|number)$/.test(typeof item) && TELLING_CODE.test(String(item)))
     return item
   if (/^url$/i.test(key) && typeof item === 'string') return redactText(item)
   return '[redacted]'
 }
 
-/** Name, message, stack and code, and the cause; not what a driver hangs on it (parameters, rows, details). */
+/** Name, message, stack and code, the cause and what it gathers; not what a driver hangs on it (parameters, rows, details). */
 function redactError(error: Error, depth: number): Record<string, unknown> {
   const { code } = error as { code?: unknown } // any error may carry one
   return {
@@ -52,5 +58,6 @@ function redactError(error: Error, depth: number): Record<string, unknown> {
     stack: error.stack === undefined ? undefined : redactText(error.stack),
     ...(typeof code === 'string' ? { code } : {}),
     ...(error.cause === undefined ? {} : { cause: redact(error.cause, depth + 1) }),
+    ...(error instanceof AggregateError ? { errors: redact(error.errors, depth + 1) } : {}),
   }
 }
