@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
+import { Failure } from './errors.ts'
+import { boundedWork } from './heavy.ts'
+
+/** Work that is done when we say so. */
+function controlled() {
+  const done = Promise.withResolvers<string>()
+  const begun: string[] = []
+  return {
+    begun,
+    finish: done.resolve,
+    break: done.reject,
+    work: (name: string) => () => {
+      begun.push(name)
+      return done.promise
+    },
+  }
+}
+
+test('no more than so many run at once, the others in the order in which they came', async () => {
+  const heavy = boundedWork(2, 10, () => {})
+  const begun: number[] = []
+  let running = 0
+  let most = 0
+  const all = Array.from({ length: 10 }, (_, index) =>
+    heavy(async () => {
+      begun.push(index)
+      most = Math.max(most, ++running)
+      await turn()
+      running--
+      return index
+    }),
+  )
+  assert.equal(heavy.depth(), 8)
+  assert.deepEqual(await Promise.all(all), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
+  assert.deepEqual([begun, most, heavy.depth()], [[0, 1, 2, 3, 4, 5, 6, 7, 8, 9], 2, 0])
+})
+
+test('past the line it is 503 with Retry-After, told once each, and the work never begins', async () => {
+  let refusals = 0
+  const heavy = boundedWork(1, 2, () => refusals++)
+  const { work, begun, finish } = controlled()
+  const inside = ['first', 'second', 'third'].map((name) => heavy(work(name)))
+  for (const name of ['fourth', 'fifth']) {
+    await assert.rejects(heavy(work(name)), (error) => {
+      assert.ok(error instanceof Failure)
+      assert.deepEqual([error.status, error.headers?.['retry-after']], [503, '1'])
+      return true
+    })
+  }
+  assert.deepEqual([refusals, begun], [2, ['first']])
+  finish('done')
+  assert.deepEqual(await Promise.all(inside), ['done', 'done', 'done'])
+  assert.deepEqual(begun, ['first', 'second', 'third'])
+})
+
+test('work that fails frees its place, whether it throws or rejects', async () => {
+  const heavy = boundedWork(1, 5, () => {})
+  const broken = new Error('broken')
+  const results = await Promise.allSettled([
+    heavy(() => Promise.reject(broken)),
+    heavy(() => {
+      throw broken
+    }),
+    heavy(async () => 'fine'),
+  ])
+  assert.deepEqual(
+    results.map((result) => (result.status === 'fulfilled' ? result.value : result.reason)),
+    [broken, broken, 'fine'],
+  )
+  assert.equal(heavy.depth(), 0)
+  assert.equal(await heavy(async () => 'and again'), 'and again')
+})
+
+test('a line of no length refuses whoever would have to wait', async () => {
+  const heavy = boundedWork(1, 0, () => {})
+  const { work, finish } = controlled()
+  const first = heavy(work('first'))
+  await assert.rejects(heavy(work('second')), Failure)
+  finish('done')
+  await first
+  assert.equal(await heavy(async () => 'free again'), 'free again')
+})

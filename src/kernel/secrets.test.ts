@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { secureRandom } from './random.ts'
+import { newSecret, type Purpose, secretsFrom } from './secrets.ts'
+
+const SECRET = 'a secret of thirty-two characters'
+const secrets = secretsFrom(SECRET, secureRandom)
+
+test('whatever is sealed opens as it was, and is not to be seen in between', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'grapheme', maxLength: 200 }), (plain) => {
+      const sealed = secrets.seal('mail', plain)
+      assert.match(sealed, /^v1\.[0-9a-f]{8}\.[\w-]+$/)
+      assert.equal(secrets.open('mail', sealed), plain)
+      if (plain.length > 8) assert.ok(!Buffer.from(sealed.split('.')[2] ?? '', 'base64url').includes(plain))
+    }),
+  )
+})
+
+test('the same text is sealed differently each time', () => {
+  const sealed = new Set(Array.from({ length: 100 }, () => secrets.seal('mail', 'the same')))
+  assert.equal(sealed.size, 100)
+})
+
+test('one bit changed anywhere, and it does not open', () => {
+  const [version, id, data = ''] = secrets.seal('mail', 'a link with a token').split('.')
+  const bytes = Buffer.from(data, 'base64url')
+  for (let at = 0; at < bytes.length; at++) {
+    for (const bit of [1, 128]) {
+      const altered = Buffer.from(bytes)
+      altered[at] = (altered[at] ?? 0) ^ bit
+      assert.equal(secrets.open('mail', `${version}.${id}.${altered.toString('base64url')}`), undefined)
+    }
+  }
+  for (let length = 0; length < bytes.length; length++) {
+    assert.equal(
+      secrets.open('mail', `${version}.${id}.${bytes.toString('base64url', 0, length)}`),
+      undefined,
+    )
+  }
+})
+
+test('what nobody sealed does not open, and breaks nothing', () => {
+  const { id } = { id: secrets.seal('mail', 'x').split('.')[1] }
+  for (const text of [
+    '',
+    '.',
+    '..',
+    'v1',
+    `v1.${id}`,
+    `v1.${id}.`,
+    `v2.${id}.AAAA`,
+    `v1.${id}.%%%`,
+    'v1.00000000.AAAA',
+  ]) {
+    assert.equal(secrets.open('mail', text), undefined, text)
+  }
+  fc.assert(fc.property(fc.string(), (text) => secrets.open('mail', `v1.${id}.${text}`) === undefined))
+})
+
+test('what was sealed for one purpose opens for no other', () => {
+  const purposes: readonly Purpose[] = ['database-role', 'embedded-superuser', 'mail']
+  for (const purpose of purposes) {
+    const sealed = secrets.seal(purpose, 'text')
+    for (const other of purposes)
+      assert.equal(secrets.open(other, sealed), other === purpose ? 'text' : undefined)
+  }
+})
+
+test('after a rotation the old secret still opens, and only what is sealed anew outlives it', () => {
+  const old = secrets.seal('mail', 'sealed before')
+  const rotated = secretsFrom('another secret of 32 characters!!', secureRandom, SECRET)
+  assert.equal(rotated.open('mail', old), 'sealed before')
+  const fresh = rotated.seal('mail', 'sealed after')
+  assert.equal(secrets.open('mail', fresh), undefined)
+
+  const later = secretsFrom('another secret of 32 characters!!', secureRandom)
+  assert.equal(later.open('mail', old), undefined)
+  assert.equal(later.open('mail', fresh), 'sealed after')
+})
+
+test('what is derived follows from secret, purpose and name, and from nothing else', () => {
+  const derived = secrets.derive('database-role', 'gatehouse')
+  assert.match(derived, /^[\w-]{43}$/)
+  assert.equal(secretsFrom(SECRET, secureRandom).derive('database-role', 'gatehouse'), derived)
+  const others = [
+    secrets.derive('database-role', 'gatehouse2'),
+    secrets.derive('embedded-superuser', 'gatehouse'),
+    secretsFrom(`${SECRET}!`, secureRandom).derive('database-role', 'gatehouse'),
+  ]
+  assert.equal(new Set([derived, ...others]).size, 4)
+})
+
+test('a key is never told by what it makes: neither the secret nor its id can be read off', () => {
+  const sealed = secrets.seal('mail', 'text')
+  assert.ok(!sealed.includes(SECRET))
+  assert.notEqual(
+    sealed.split('.')[1],
+    secretsFrom(`${SECRET}!`, secureRandom).seal('mail', 'text').split('.')[1],
+  )
+  assert.match(newSecret(secureRandom), /^[\w-]{43}$/)
+})
