@@ -113,6 +113,7 @@ test('the list of places is what the surface has', () => {
     'POST /api/auth/request-password-reset redirectTo',
     'POST /api/auth/send-verification-email callbackURL',
     'POST /api/auth/sign-in/email callbackURL',
+    'POST /api/auth/sign-in/username callbackURL',
     'POST /api/auth/sign-up/email callbackURL',
   ])
 })
@@ -123,6 +124,7 @@ for (const { method, path, name } of places) {
     const bodies: Record<string, object> = {
       '/api/auth/sign-up/email': { name: 'Eve', email: 'eve@example.com', password: PASSWORD },
       '/api/auth/sign-in/email': { email: ada.email, password: PASSWORD },
+      '/api/auth/sign-in/username': { username: 'ada', password: PASSWORD },
       '/api/auth/change-email': { newEmail: 'new@example.com' },
       '/api/auth/delete-user': { token: 'A'.repeat(43) },
     }

@@ -18,29 +18,30 @@ const RememberMe = Type.Optional(
   }),
 )
 
+const CallbackURL = Type.Optional(
+  Type.String({ description: 'Where to go then; the answer carries it as `url`' }),
+)
+
 const SignInEmail = Type.Object({
   email: Type.String({ maxLength: 320, examples: ['ada@example.com'] }),
   password: Password,
-  callbackURL: Type.Optional(
-    Type.String({ description: 'Where to go then; the answer carries it as `url`' }),
-  ),
+  callbackURL: CallbackURL,
   rememberMe: RememberMe,
-})
-
-const SignedInByEmail = Type.Object({
-  redirect: Type.Boolean(),
-  token: Type.String(),
-  url: Nullable(Type.String()),
-  user: SignedInUser,
 })
 
 const SignInUsername = Type.Object({
   username: Type.String({ minLength: 1, maxLength: 128, examples: ['ada'] }),
   password: Password,
+  callbackURL: CallbackURL,
   rememberMe: RememberMe,
 })
 
-const SignedInByUsername = Type.Object({ token: Type.String(), user: SignedInUser })
+const SignedIn = Type.Object({
+  redirect: Type.Boolean(),
+  token: Type.String(),
+  url: Nullable(Type.String()),
+  user: SignedInUser,
+})
 
 export function signInRoutes(app: App, kernel: Kernel): void {
   app.route({
@@ -50,7 +51,7 @@ export function signInRoutes(app: App, kernel: Kernel): void {
     schema: {
       summary: 'Sign in with email and password',
       body: SignInEmail,
-      response: { 200: SignedInByEmail },
+      response: { 200: SignedIn },
     },
     handler: async (request, reply) => {
       const { callbackURL: url = null, rememberMe } = request.body
@@ -66,17 +67,21 @@ export function signInRoutes(app: App, kernel: Kernel): void {
   app.route({
     method: 'POST',
     url: '/sign-in/username',
-    config: { access: open, startsSession: true, limit: 'sign_in' },
+    config: { access: open, startsSession: true, limit: 'sign_in', redirects: ['callbackURL'] },
     schema: {
       summary: 'Sign in with username and password',
       body: SignInUsername,
-      response: { 200: SignedInByUsername },
+      response: { 200: SignedIn },
     },
     handler: async (request, reply) => {
-      const visit = visitOf(kernel, request, reply, request.body.rememberMe)
-      const { token, maxAge, user } = await signInWithUsername(kernel, request.body, visit)
+      const { callbackURL: url = null, rememberMe } = request.body
+      const { token, maxAge, user } = await signInWithUsername(
+        kernel,
+        request.body,
+        visitOf(kernel, request, reply, rememberMe),
+      )
       giveToken(kernel.config, reply, token, maxAge)
-      return { token, user }
+      return { redirect: url !== null, token, url, user }
     },
   })
   app.route({

@@ -7,8 +7,8 @@ const { db } = t.service.kernel
 
 const byEmail = (email: unknown, password: unknown = PASSWORD, more: Record<string, unknown> = {}) =>
   t.anon.post('/api/auth/sign-in/email', { email, password, ...more })
-const byUsername = (username: unknown, password: unknown = PASSWORD) =>
-  t.anon.post('/api/auth/sign-in/username', { username, password })
+const byUsername = (username: unknown, password: unknown = PASSWORD, more: Record<string, unknown> = {}) =>
+  t.anon.post('/api/auth/sign-in/username', { username, password, ...more })
 const bearer = (token: string) => ({ headers: { authorization: `Bearer ${token}` } })
 const sessionsOf = (userId: string) =>
   db.selectFrom('session').select('id').where('userId', '=', userId).execute()
@@ -85,12 +85,16 @@ test('a missing or malformed email or password is 400, before anything is looked
   }
 })
 
-test('signing in by username takes any case, and refuses as by email', async () => {
+test('signing in by username takes any case, and answers and refuses as by email', async () => {
   const { id } = await ada('Ada.L')
   for (const spelling of ['ada.l', 'ADA.L', 'Ada.L']) {
     const { status, body } = await byUsername(spelling)
-    assert.deepEqual([status, Object.keys(body).toSorted(), body.user.id], [200, ['token', 'user'], id])
+    assert.deepEqual([status, body.user.id], [200, id])
+    assert.deepEqual(Object.keys(body).toSorted(), ['redirect', 'token', 'url', 'user'])
+    assert.deepEqual([body.redirect, body.url], [false, null])
   }
+  const leading = await byUsername('ada.l', PASSWORD, { callbackURL: '/welcome' })
+  assert.deepEqual([leading.body.redirect, leading.body.url], [true, '/welcome'])
   const refused = [
     await byUsername('ada.l', 'wrong password'),
     await byUsername('nobody'),
