@@ -1,0 +1,92 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { HEADER } from '#kernel/http/words.ts'
+import type { App } from '#kernel/http/surface.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { type GatewayAccess, gatewayCaller } from '../access.ts'
+import { success } from '../envelope.ts'
+import { sendFetched, sendWritten } from './answer.ts'
+import { countRows, deleteRows, fetchRows, insertRows, updateRows } from './data.ts'
+import {
+  CountBody,
+  Counted,
+  DataQuery,
+  DeleteBody,
+  FetchBody,
+  InsertBody,
+  RowsRead,
+  RowsWritten,
+  UpdateBody,
+} from './schemas.ts'
+
+export function dataRoutes(app: App, kernel: Kernel, access: GatewayAccess): void {
+  const config = { access: access.data }
+  const bodyLimit = kernel.config.limits.body_bulk
+  const read = async (request: FastifyRequest, reply: FastifyReply, body: object) => {
+    const event = request.method === 'GET' ? 'gateway_data' : 'gateway_fetch'
+    const stripNulls = request.headers[HEADER.stripNulls] === 'true'
+    return sendFetched(reply, await fetchRows(kernel, gatewayCaller(request), { ...body }, { event, stripNulls }))
+  }
+
+  for (const url of ['/gateway/fetch', '/gateway/data']) {
+    app.route({
+      method: 'POST',
+      url,
+      config,
+      schema: { summary: 'Read rows', body: FetchBody, response: { 200: RowsRead } },
+      handler: (request, reply) => read(request, reply, request.body),
+    })
+  }
+  app.route({
+    method: 'GET',
+    url: '/data',
+    config,
+    schema: { summary: 'Read the rows where one column has one value', querystring: DataQuery, response: { 200: RowsRead } },
+    handler: (request, reply) => {
+      const { view, eq_column, eq_value, sort_by, sort_direction, api_key: _, ...rest } = request.query
+      const order = sort_by === undefined ? {} : { sort_by: { field: sort_by, direction: sort_direction ?? 'asc' } }
+      return read(request, reply, { ...rest, ...order, view_name: view, conditions: [{ eq_column, eq_value }] })
+    },
+  })
+  app.route({
+    method: 'POST',
+    url: '/query/count',
+    config,
+    schema: { summary: 'Count rows', body: CountBody, response: { 200: Counted } },
+    handler: async (request) => {
+      const caller = gatewayCaller(request)
+      const { count, cacheKey, milliseconds } = await countRows(kernel, caller, request.body)
+      const data = { count, db_name: caller.client.name, duration_ms: milliseconds, cache_key: cacheKey, cache_lookup_outcome: 'bypass' }
+      return { ...success(`Counted ${count} rows`, data), count }
+    },
+  })
+  for (const method of ['PUT', 'POST'] as const) {
+    app.route({
+      method,
+      url: '/gateway/insert',
+      bodyLimit,
+      config,
+      schema: { summary: 'Insert rows', body: InsertBody, response: { 200: RowsWritten } },
+      handler: async (request, reply) =>
+        sendWritten(reply, 'Data inserted successfully', await insertRows(kernel, gatewayCaller(request), request.body)),
+    })
+  }
+  app.route({
+    method: 'POST',
+    url: '/gateway/update',
+    bodyLimit,
+    config,
+    schema: { summary: 'Change the rows that fit the conditions', body: UpdateBody, response: { 200: RowsWritten } },
+    handler: async (request, reply) =>
+      sendWritten(reply, 'Data updated successfully', await updateRows(kernel, gatewayCaller(request), request.body)),
+  })
+  for (const method of ['DELETE', 'POST'] as const) {
+    app.route({
+      method,
+      url: '/gateway/delete',
+      config,
+      schema: { summary: 'Delete the rows that fit the conditions', body: DeleteBody, response: { 200: RowsWritten } },
+      handler: async (request, reply) =>
+        sendWritten(reply, 'Data deleted successfully', await deleteRows(kernel, gatewayCaller(request), request.body)),
+    })
+  }
+}

@@ -1,0 +1,133 @@
+import { Type } from 'typebox'
+
+/**
+ * What the data operations take. The schemas describe; the plan (databases/requests.ts) parses, with failures that name
+ * the field. Members without a type here may have several.
+ */
+const any = (description: string, ...examples: unknown[]) => Type.Optional(Type.Unknown({ description, examples }))
+const text = (description: string, ...examples: string[]) => Type.Optional(Type.String({ description, examples }))
+const count = (description: string) => Type.Optional(Type.Integer({ minimum: 0, description }))
+const flag = (description: string) => Type.Optional(Type.Boolean({ description }))
+
+const target = {
+  table_name: text('The table or view, also as schema.table', 'cities'),
+  table: text('Another name of table_name'),
+  view_name: text('Another name of table_name'),
+  schema_name: text('The schema; default public'),
+}
+
+const filter = {
+  conditions: any(
+    'Conditions, all of which must hold: {operator, column, value} or {eq_column, eq_value}',
+    [{ operator: 'gt', column: 'population', value: 1_000_000 }],
+  ),
+  where: any('Structured conditions', { country: { eq: 'FR' } }),
+  where_filters: any('Structured conditions, as a list'),
+}
+
+const page = {
+  limit: count('At most this many rows'),
+  offset: count('Skip this many rows'),
+  sort_by: any('{field, direction}, or a list of them', { field: 'name', direction: 'asc' }),
+  sortBy: any('Another name of sort_by'),
+  order_by: any('Another name of sort_by'),
+  orderBy: any('{column, direction}, or a list of them'),
+  count: Type.Optional(Type.Unsafe<string>({ type: 'string', enum: ['exact', 'planned', 'estimated'] })),
+  head: flag('Answer without rows'),
+}
+
+const output = {
+  columns: any('Columns to return: a list or one comma list; `alias:column`, `*`, `relation(columns)`', ['id', 'name']),
+  strip_nulls: flag('Leave out members that are null'),
+}
+
+export const FetchBody = Type.Object({
+  ...target,
+  ...output,
+  ...filter,
+  ...page,
+  select: any('Structured selection'),
+  current_page: count('Page, from 1; with page_size'),
+  page_size: count('Rows of a page'),
+  total_pages: count('Echoed'),
+})
+
+export const CountBody = Type.Object({ ...target, ...filter, count: page.count })
+
+export const InsertBody = Type.Object({
+  ...target,
+  ...output,
+  insert_body: any('A row, or a list of rows; their keys may differ', [{ name: 'Paris', country: 'FR' }]),
+  on_conflict: any('The column or columns whose conflict is met with update_body, or with nothing', 'id'),
+  update_body: any('What to set on conflict'),
+  default_to_null: flag('Absent keys become null, not the default of the column'),
+  head: page.head,
+})
+
+export const UpdateBody = Type.Object({
+  ...target,
+  ...output,
+  ...filter,
+  ...page,
+  update_body: any('What to set', { population: 2_102_650 }),
+  set: any('Another name of update_body'),
+  data: any('Another name of update_body'),
+  allow_unbounded: flag('Write every row when there is no condition'),
+})
+
+export const DeleteBody = Type.Object({
+  ...target,
+  ...output,
+  ...filter,
+  ...page,
+  resource_id: any('The row to delete, by column resource_id or the primary key'),
+  allow_unbounded: flag('Delete every row when there is no condition'),
+})
+
+export const DataQuery = Type.Object({
+  view: Type.String({ minLength: 1, description: 'The table or view', examples: ['cities'] }),
+  eq_column: Type.String({ minLength: 1, examples: ['country'] }),
+  eq_value: Type.String({ examples: ['FR'] }),
+  columns: text('Comma list of columns', 'id,name'),
+  limit: count('At most this many rows'),
+  offset: count('Skip this many rows'),
+  current_page: count('Page, from 1; with page_size'),
+  page_size: count('Rows of a page'),
+  total_pages: count('Echoed'),
+  strip_nulls: flag('Leave out members that are null'),
+  sort_by: text('Column to sort by', 'name'),
+  sort_direction: Type.Optional(
+    Type.Unsafe<string>({ type: 'string', enum: ['asc', 'desc', 'ascending', 'descending'], default: 'asc' }),
+  ),
+  api_key: text('The API key, where no header can be sent'),
+})
+
+const rows = Type.Array(Type.Record(Type.String(), Type.Unknown()))
+const envelope = { status: Type.Literal('success'), message: Type.String(), data: rows }
+
+export const RowsRead = Type.Object({
+  ...envelope,
+  cache_key: Type.String(),
+  count: Type.Optional(Type.Integer({ description: 'Rows without limit and offset, when asked for' })),
+  has_more: Type.Optional(Type.Boolean({ description: 'True when no limit was given and it cut rows' })),
+})
+
+export const RowsWritten = Type.Object({
+  ...envelope,
+  affected_rows: Type.Integer(),
+  count: Type.Optional(Type.Integer()),
+  data_truncated: Type.Optional(Type.Boolean({ description: 'More rows were changed than the answer holds' })),
+})
+
+export const Counted = Type.Object({
+  status: Type.Literal('success'),
+  message: Type.String(),
+  data: Type.Object({
+    count: Type.Integer(),
+    db_name: Type.String(),
+    duration_ms: Type.Integer(),
+    cache_key: Type.String(),
+    cache_lookup_outcome: Type.String(),
+  }),
+  count: Type.Integer(),
+})
