@@ -9,6 +9,7 @@ export const AUTH_FAILURES = {
   INVALID_USERNAME: [400, 'A username has 3 to 30 letters, digits, "_" or "."'],
   PASSWORD_TOO_SHORT: [400, 'The password is too short'],
   PASSWORD_TOO_LONG: [400, 'The password is longer than 128 characters'],
+  PASSWORD_COMMON: [400, 'This password is too well known; choose another'],
   USER_ALREADY_EXISTS: [409, 'There is an account with this email already'],
   USERNAME_IS_ALREADY_TAKEN: [409, 'This username is taken'],
   SIGN_UP_DISABLED: [403, 'Signing up is switched off'],

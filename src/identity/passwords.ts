@@ -2,7 +2,7 @@ import { hash, verify } from '@node-rs/argon2'
 import type { Config } from '#kernel/config/config.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { replacePassword } from './accounts.ts'
-import { readHash } from './hashes/index.ts'
+import { readHash } from './hashes/read-hash.ts'
 
 /** Characters, after NFKC; the upper bound keeps hashing bounded. */
 export const PASSWORD_MAX = 128

@@ -8,6 +8,9 @@ export type StoredHash = {
   matches(password: string): Promise<boolean>
 }
 
+/** Reads a hash of one form; undefined when the text is not of it. */
+export type HashForm = (stored: string) => StoredHash | undefined
+
 /** Shortest derived key that counts as a hash, bytes: a shorter one would be met by chance. */
 export const SHORTEST_KEY = 16
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readHash } from './index.ts'
+import { readHash } from './read-hash.ts'
 
 const matches = async (stored: string, password: string): Promise<boolean | undefined> =>
   await readHash(stored)?.matches(password)

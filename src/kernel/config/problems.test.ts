@@ -190,6 +190,18 @@ describe('settings that must agree', () => {
     )
   })
 
+  test('the breach check needs https, or leave to do without', () => {
+    const plain = 'auth: { email_password: { breach_check_url: "http://pwned.example/range" } }'
+    assert.match(first(plain) ?? '', /breach_check_url: needs https, or outbound\.allow_http: true/)
+    assert.equal(first(plain, { SERVICE_OUTBOUND__ALLOW_HTTP: 'true' }), undefined)
+    for (const url of [
+      'https://user@pwned.example/range',
+      'https://pwned.example/range?key=1',
+      'pwned.example',
+    ])
+      assert.ok(first(`auth: { email_password: { breach_check_url: "${url}" } }`), url)
+  })
+
   test('a rule is silent about a setting that is wrong by itself', () => {
     const lines = complaints({ yaml: 'mail: { transport: smtp, smtp_url: http://mail }' })
     assert.equal(lines.length, 1)

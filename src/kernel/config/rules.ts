@@ -16,6 +16,12 @@ const rules: readonly Rule[] = [
     says: 'needs auth.email_password.require_email_verification: true, else signing in at once tells who is registered',
   },
   {
+    settings: ['auth.email_password.breach_check_url', 'outbound.allow_http'],
+    broken: ({ auth, outbound }) =>
+      auth.email_password.breach_check_url?.startsWith('http:') === true && !outbound.allow_http,
+    says: 'needs https, or outbound.allow_http: true',
+  },
+  {
     settings: ['session.cookie_same_site', 'session.cookie_secure'],
     broken: ({ session }) => session.cookie_same_site === 'None' && !session.cookie_secure,
     says: 'None forces Secure, which session.cookie_secure: false turns off; remove that line, or use Lax',

@@ -58,7 +58,7 @@ test('whatever sounds like a secret is one', () => {
   )
   assert.deepEqual(
     open.map(({ path }) => path.join('.')),
-    ['server.public_url'],
+    ['server.public_url', 'auth.email_password.breach_check_url'],
   )
 })
 

@@ -31,9 +31,11 @@ function write({ form, secret }: Setting, value: unknown): unknown {
 
 const stars = '***'
 
-/** The query of a URL goes too: it may hold another `password=`. */
-function mask(value: string, secret: Secret): string {
-  const url = secret === 'password' ? URL.parse(value) : null
+const mask = (value: string, secret: Secret): string => (secret === 'password' ? maskedUrl(value) : stars)
+
+/** A URL without its password. The query goes too: it may hold another `password=`. */
+export function maskedUrl(text: string): string {
+  const url = URL.parse(text)
   if (!url) return stars
   if (url.password !== '') url.password = stars
   if (url.search !== '') url.search = stars

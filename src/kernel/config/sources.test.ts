@@ -30,6 +30,7 @@ const texts: Record<string, fc.Arbitrary<string>> = {
   'client name': fc.stringMatching(/^[A-Za-z][A-Za-z0-9_-]{0,20}$/),
   'Postgres URL': url('postgres'),
   'SMTP URL': url('smtps'),
+  'service URL': fc.tuple(word, port, word).map(([h, n, p]) => `https://${h}.example:${n}/${p}`),
   'true or false': fc.constantFrom('true', 'false', 'yes', 'off', '1'),
 }
 

@@ -1,4 +1,5 @@
 import { availableParallelism } from 'node:os'
+import { Type } from 'typebox'
 import { originForm } from '../addresses.ts'
 import { textForm } from '../forms.ts'
 import { duration, flag, integer, list, section, text } from '../setting.ts'
@@ -7,6 +8,12 @@ const pathForm = textForm(
   'path',
   /^(\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$/,
   'a path with one leading slash and none at the end, like /api/auth',
+)
+
+const serviceUrlForm = textForm(
+  'service URL',
+  /^https?:\/\/[^\s/?#@]+(\/[^\s?#]*)?$/,
+  'an http or https address without query and user, like https://api.example.com/range',
 )
 
 /** auth.md 3; Argon2id. */
@@ -31,6 +38,14 @@ const emailPassword = section('Sign-up and sign-in with email and password.', {
   require_email_verification: flag('Whether signing in needs a verified email.', { default: false }),
   // auth.md 3: the longest password is 128, so that hashing has a bound.
   password_min_length: integer('Shortest password, in characters.', { min: 1, max: 128 }, { default: 8 }),
+  refuse_common: flag('Whether the most common passwords are refused.', { default: false }),
+  breach_check_url: Type.Optional(
+    text(
+      'Service that knows passwords from breaches, like https://api.pwnedpasswords.com/range: it is told 5 of the 40 digits of the SHA-1.',
+      { absent: 'none is asked' },
+      serviceUrlForm,
+    ),
+  ),
 })
 
 const sessionManagement = section('The session endpoints.', {

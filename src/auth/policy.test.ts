@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict'
+import { hash } from 'node:crypto'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { after, test } from 'node:test'
+import { type TestService, testService } from '#test/harness.ts'
+
+/** A breach service of this test's own: what it answers is set by each test, what it was asked is kept. */
+const asked: { url: string | undefined; padding: string | string[] | undefined }[] = []
+let answer: RequestListener = (_request, response) => response.end()
+const server = createServer((request, response) => {
+  asked.push({ url: request.url, padding: request.headers['add-padding'] })
+  answer(request, response)
+}).listen(0, '127.0.0.1')
+await new Promise((resolve) => server.once('listening', resolve))
+after(() => {
+  server.closeAllConnections()
+  server.close()
+})
+const { port } = server.address() as AddressInfo // a TCP server's
+const outbound = { allow_http: true, allow_networks: ['127.0.0.1'] }
+const breach_check_url = `http://127.0.0.1:${port}/range/`
+
+const lax = await testService()
+const strict = await testService({ config: { auth: { email_password: { refuse_common: true } } } })
+const short = await testService({
+  config: { auth: { email_password: { refuse_common: true, password_min_length: 4 } } },
+})
+const checking = await testService({ config: { auth: { email_password: { breach_check_url } }, outbound } })
+
+let count = 0
+async function signUp(t: TestService, password: string): Promise<[number, string | undefined]> {
+  const email = `ada-${++count}@example.com`
+  const { status, body } = await t.anon.post('/api/auth/sign-up/email', { name: 'Ada', email, password })
+  return [status, body.code]
+}
+
+test('length is counted in characters after NFKC, at both ends', async () => {
+  assert.deepEqual(await signUp(lax, '1234567'), [400, 'PASSWORD_TOO_SHORT'])
+  // Seven characters of four bytes and two code units each; then eight.
+  assert.deepEqual(await signUp(lax, '🦊'.repeat(7)), [400, 'PASSWORD_TOO_SHORT'])
+  assert.equal((await signUp(lax, '🦊'.repeat(8)))[0], 200)
+  // Two ligatures of three letters each, and two more letters.
+  assert.equal((await signUp(lax, 'ﬃﬃab'))[0], 200)
+  assert.equal((await signUp(lax, 'x'.repeat(128)))[0], 200)
+  assert.deepEqual(await signUp(lax, 'x'.repeat(129)), [400, 'PASSWORD_TOO_LONG'])
+  assert.deepEqual(await signUp(lax, 'ﬃ'.repeat(43)), [400, 'PASSWORD_TOO_LONG'])
+})
+
+test('common passwords pass unless they are refused', async () => {
+  assert.equal((await signUp(lax, 'password1'))[0], 200)
+})
+
+test('refuse_common refuses what everybody takes, in any case and width', async () => {
+  for (const password of ['password1', 'PassWord1', 'iloveyou', 'Qwertyuiop', 'ｐａｓｓｗｏｒｄ'])
+    assert.deepEqual(await signUp(strict, password), [400, 'PASSWORD_COMMON'], password)
+  for (const password of ['123456', 'DRAGON', '1234'])
+    assert.deepEqual(await signUp(short, password), [400, 'PASSWORD_COMMON'], password)
+  assert.equal((await signUp(strict, 'correct horse battery'))[0], 200)
+})
+
+test('refuse_common holds wherever a password is chosen', async () => {
+  const ada = await strict.signUp('Ada')
+  const changed = await ada.post('/api/auth/change-password', {
+    currentPassword: 'correct horse battery',
+    newPassword: 'password123',
+  })
+  assert.deepEqual([changed.status, changed.body.code], [400, 'PASSWORD_COMMON'])
+  const reset = await strict.anon.post('/api/auth/reset-password', {
+    token: 'A'.repeat(43),
+    newPassword: 'password123',
+  })
+  assert.deepEqual([reset.status, reset.body.code], [400, 'PASSWORD_COMMON'])
+})
+
+const LEAKED = 'correct horse leaked'
+const DIGEST = hash('sha1', LEAKED).toUpperCase()
+const OTHER = '0'.repeat(35)
+
+test('a password from a breach is refused, and the service learns five digits of its hash', async () => {
+  answer = (_request, response) => response.end(`${OTHER}:3\r\n${DIGEST.slice(5)}:12\r\n`)
+  asked.length = 0
+  assert.deepEqual(await signUp(checking, LEAKED), [400, 'PASSWORD_COMMON'])
+  assert.deepEqual(asked, [{ url: `/range/${DIGEST.slice(0, 5)}`, padding: 'true' }])
+})
+
+test('padding, and a hash that only begins alike, are no breach', async () => {
+  answer = (_request, response) => response.end(`${DIGEST.slice(5)}:0\r\n${OTHER}:7\r\n`)
+  assert.equal((await signUp(checking, LEAKED))[0], 200)
+})
+
+test('when the breach service fails in whatever way, the password passes and the log says so', async () => {
+  const failures: RequestListener[] = [
+    (_request, response) => response.writeHead(503).end(`${DIGEST.slice(5)}:12`),
+    (_request, response) => response.writeHead(302, { location: `/other` }).end(),
+    (request) => request.socket.destroy(),
+    (_request, response) => response.end(`${OTHER}:1\r\n`.repeat(20_000)),
+  ]
+  for (const failure of failures) {
+    answer = failure
+    const logged = checking.log.length
+    assert.equal((await signUp(checking, LEAKED))[0], 200)
+    const lines = checking.log.slice(logged)
+    assert.equal(lines.filter((line) => line.includes('breach_check_failed')).length, 1)
+    assert.ok(!lines.some((line) => line.includes(LEAKED) || line.includes(DIGEST)))
+  }
+})
+
+test('the breach service is asked under the rules of outbound requests', async () => {
+  const closed = await testService({
+    config: { auth: { email_password: { breach_check_url } }, outbound: { allow_http: true } },
+  })
+  answer = (_request, response) => response.end(`${DIGEST.slice(5)}:12`)
+  asked.length = 0
+  assert.equal((await signUp(closed, LEAKED))[0], 200)
+  assert.deepEqual(asked, [])
+  assert.ok(closed.log.some((line) => line.includes('OutboundRefused')))
+})

@@ -1,0 +1,11 @@
+import type { StoredHash } from './hash.ts'
+import { HASH_FORMS } from './index.ts'
+
+/** Undefined: of no form that is known, so no password fits. */
+export function readHash(stored: string): StoredHash | undefined {
+  for (const read of HASH_FORMS) {
+    const hash = read(stored)
+    if (hash !== undefined) return hash
+  }
+  return undefined
+}
