@@ -30,13 +30,13 @@ export function passwordRoutes(app: App, kernel: Kernel, access: AuthAccess): vo
             Type.String({ description: 'Where the link leads, with `?token=` or `?error=`' }),
           ),
         }),
-        response: { 200: Status },
+        response: { 200: Type.Object({ status: Type.Boolean(), message: Type.String() }) },
       },
       handler: async ({ body }) => {
         const email = emailFrom(body.email)
         if (email === undefined) throw fail('INVALID_EMAIL')
         await requestMail(kernel, { flow: 'reset', email, callbackURL: body.redirectTo })
-        return { status: true }
+        return { status: true, message: 'If there is such an account, a link was sent' }
       },
     })
   }
