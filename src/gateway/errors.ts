@@ -16,8 +16,22 @@ export const GATEWAY_FAILURES = {
   missing_client_header: [400, 'The header X-Service-Client is missing'],
   unknown_client: [400, 'There is no such client'],
   no_client: [503, 'No database client is configured'],
+  invalid_client_name: [400, 'This cannot be the name of a client'],
+  invalid_client_url: [400, 'This is not the URL of a database that a client may have'],
+  refused_client: [400, 'The database refuses this URL', 'client_refused'],
+  unsafe_new_client: [
+    400,
+    'The database role of this client has more rights than a gateway may use',
+    'unsafe_client',
+  ],
+  client_exists: [409, 'A client of this name exists already'],
+  client_configured: [409, 'This client is set by the configuration and cannot be changed over HTTP'],
+  client_not_found: [404, 'There is no such client'],
+  client_frozen: [403, 'This client is frozen: it refuses writes'],
+  api_key_client_not_found: [404, 'Nothing is decided for this client at run time'],
   invalid_right: [400, 'This is not a right'],
   api_key_not_found: [404, 'There is no such API key'],
+  aggregation_column_required: [400, 'aggregation_strategy needs an aggregation_column'],
   audit_unavailable: [503, 'The audit log cannot be written, so nothing was changed'],
 } as const satisfies FailureTable
 

@@ -33,13 +33,19 @@ test('rows are fetched with columns, conditions, order, page and count, every di
   })
   assert.equal(answer.status, 200, answer.text)
   assert.match(answer.text, /"price":12345678901234567890\.0123456789/)
-  assert.deepEqual([answer.body.status, answer.body.message, answer.body.count], ['success', 'Fetched 1 rows', 3])
+  assert.deepEqual(
+    [answer.body.status, answer.body.message, answer.body.count],
+    ['success', 'Fetched 1 rows', 3],
+  )
   assert.equal(answer.body.data[0].name, 'One')
   assert.match(answer.body.cache_key, /^[0-9a-f]{64}$/)
 })
 
 test('an absent limit that cut rows says so, and a limit above the maximum is refused', async () => {
-  await all.post('/gateway/insert', { table_name: 'secret', insert_body: Array.from({ length: 1_100 }, (_, index) => ({ id: index + 10 })) })
+  await all.post('/gateway/insert', {
+    table_name: 'secret',
+    insert_body: Array.from({ length: 1_100 }, (_, index) => ({ id: index + 10 })),
+  })
   const cut = await fetchRows(all, { table_name: 'secret' })
   assert.deepEqual([cut.body.data.length, cut.body.has_more], [1_000, true])
   assert.equal((await fetchRows(all, { table_name: 'secret', limit: 1_000 })).body.has_more, undefined)
@@ -50,7 +56,11 @@ test('an absent limit that cut rows says so, and a limit above the maximum is re
 test('a relation needs the right of its own table', async () => {
   const books = await t.key(['book.read'])
   const both = await t.key(['book.read', 'author.read'])
-  const body = { table_name: 'book', columns: 'title,author(name)', conditions: [{ eq_column: 'id', eq_value: 1 }] }
+  const body = {
+    table_name: 'book',
+    columns: 'title,author(name)',
+    conditions: [{ eq_column: 'id', eq_value: 1 }],
+  }
   const refused = await fetchRows(books, body)
   assert.deepEqual([refused.status, refused.body.code], [403, 'insufficient_rights'])
   assert.equal(refused.body.data.details.required_right, 'author.read')
@@ -68,7 +78,11 @@ test('a key without the right learns nothing of a table, not even whether it is 
       ['POST', '/gateway/delete', { resource_id: 1 }],
     ] as const) {
       const answer = await key.send(method, path, { body: { table_name, ...more } })
-      assert.deepEqual([answer.status, answer.body.code], [403, 'insufficient_rights'], `${path} ${table_name}`)
+      assert.deepEqual(
+        [answer.status, answer.body.code],
+        [403, 'insufficient_rights'],
+        `${path} ${table_name}`,
+      )
     }
     const byGet = await key.get(`/data?view=${table_name}&eq_column=word&eq_value=hush`)
     assert.equal(byGet.status, 403)
@@ -78,7 +92,11 @@ test('a key without the right learns nothing of a table, not even whether it is 
 test('a key that may write and not read gets its write, and no rows back', async () => {
   const writer = await t.key(['author.write'])
   const condition = [{ eq_column: 'id', eq_value: 2 }]
-  const update = await writer.post('/gateway/update', { table_name: 'author', set: { name: 'Bo' }, conditions: condition })
+  const update = await writer.post('/gateway/update', {
+    table_name: 'author',
+    set: { name: 'Bo' },
+    conditions: condition,
+  })
   assert.deepEqual([update.status, update.body.data, update.body.affected_rows], [200, [], 1])
   const asking = await writer.post('/gateway/update', {
     table_name: 'author',
@@ -87,20 +105,32 @@ test('a key that may write and not read gets its write, and no rows back', async
     conditions: condition,
   })
   assert.deepEqual([asking.status, asking.body.data.details.required_right], [403, 'author.read'])
-  const upsert = { table_name: 'author', insert_body: { id: 2, name: 'B' }, on_conflict: 'id', update_body: { name: 'Bob' } }
+  const upsert = {
+    table_name: 'author',
+    insert_body: { id: 2, name: 'B' },
+    on_conflict: 'id',
+    update_body: { name: 'Bob' },
+  }
   assert.deepEqual((await writer.post('/gateway/insert', upsert)).body.data, [])
-  assert.deepEqual((await writer.post('/gateway/insert', { table_name: 'author', insert_body: { id: 3, name: 'C' } })).body.data, [
-    { id: 3, name: 'C' },
-  ])
+  assert.deepEqual(
+    (await writer.post('/gateway/insert', { table_name: 'author', insert_body: { id: 3, name: 'C' } })).body
+      .data,
+    [{ id: 3, name: 'C' }],
+  )
 })
 
 test('GET /data reads by one condition, with the same answers and failures as a fetch', async () => {
   const query = '/data?view=book&eq_column=author_id&eq_value=1'
   const rows = await all.get(`${query}&columns=id,pages&sort_by=id&sort_direction=descending`)
-  assert.deepEqual(rows.body.data, [{ id: 2, pages: null }, { id: 1, pages: 10 }])
+  assert.deepEqual(rows.body.data, [
+    { id: 2, pages: null },
+    { id: 1, pages: 10 },
+  ])
   const stripped = await all.get(`${query}&columns=id,pages&sort_by=id&strip_nulls=true&limit=1&offset=1`)
   assert.deepEqual(stripped.body.data, [{ id: 2 }])
-  const byHeader = await all.get(`${query}&columns=pages&sort_by=id`, { headers: { 'x-strip-nulls': 'true' } })
+  const byHeader = await all.get(`${query}&columns=pages&sort_by=id`, {
+    headers: { 'x-strip-nulls': 'true' },
+  })
   assert.deepEqual(byHeader.body.data, [{ pages: 10 }, {}])
 
   for (const name of ['view', 'eq_column', 'eq_value']) {
@@ -109,12 +139,20 @@ test('GET /data reads by one condition, with the same answers and failures as a 
     assert.match(missing.body.message, new RegExp(name))
   }
   const misfit = await all.get('/data?view=book&eq_column=id&eq_value=x')
-  assert.deepEqual([misfit.status, misfit.body.code, misfit.body.data.details.column], [422, 'invalid_value', 'id'])
+  assert.deepEqual(
+    [misfit.status, misfit.body.code, misfit.body.data.details.column],
+    [422, 'invalid_value', 'id'],
+  )
 })
 
 test('rows are written all or nothing, and every refusal names what was wrong', async () => {
-  const rows = [{ id: 4, title: 'Four' }, { id: 5, title: 'One', pages: 1 }]
-  const duplicate = await all.send('PUT', '/gateway/insert', { body: { table_name: 'book', insert_body: rows } })
+  const rows = [
+    { id: 4, title: 'Four' },
+    { id: 5, title: 'One', pages: 1 },
+  ]
+  const duplicate = await all.send('PUT', '/gateway/insert', {
+    body: { table_name: 'book', insert_body: rows },
+  })
   assert.deepEqual([duplicate.status, duplicate.body.code], [409, 'unique_violation'])
   assert.deepEqual(duplicate.body.data.details.columns, ['title'])
   const fine = { table_name: 'book', insert_body: [rows[0], { id: 5, title: 'Five', pages: 1 }] }
@@ -123,26 +161,43 @@ test('rows are written all or nothing, and every refusal names what was wrong', 
 
   const unbounded = await all.post('/gateway/update', { table_name: 'book', set: { pages: 0 } })
   assert.deepEqual([unbounded.status, unbounded.body.code], [400, 'unbounded_write'])
-  const update = await all.post('/gateway/update', { table_name: 'book', set: { pages: 0 }, conditions: [{ operator: 'in', column: 'id', value: [4, 5] }] })
+  const update = await all.post('/gateway/update', {
+    table_name: 'book',
+    set: { pages: 0 },
+    conditions: [{ operator: 'in', column: 'id', value: [4, 5] }],
+  })
   assert.equal(update.body.affected_rows, 2)
   const byId = await all.send('DELETE', '/gateway/delete', { body: { table_name: 'book', resource_id: 4 } })
   assert.deepEqual([byId.body.affected_rows, byId.body.data[0].title], [1, 'Four'])
-  const orphan = await all.post('/gateway/insert', { table_name: 'book', insert_body: { id: 9, title: 'Nine', author_id: 99 } })
+  const orphan = await all.post('/gateway/insert', {
+    table_name: 'book',
+    insert_body: { id: 9, title: 'Nine', author_id: 99 },
+  })
   assert.deepEqual([orphan.status, orphan.body.code], [409, 'foreign_key_violation'])
   await all.post('/gateway/delete', { table_name: 'book', resource_id: 5 })
 })
 
 test('rows are counted by conditions, with the count on top and in the data', async () => {
-  const { body } = await all.post('/query/count', { table_name: 'book', conditions: [{ eq_column: 'author_id', eq_value: 1 }] })
+  const { body } = await all.post('/query/count', {
+    table_name: 'book',
+    conditions: [{ eq_column: 'author_id', eq_value: 1 }],
+  })
   assert.deepEqual([body.count, body.data.count, body.data.db_name], [2, 2, 'default'])
 })
 
 test('a large answer is streamed whole, and its connection comes back', async () => {
   const word = 'x'.repeat(2_000)
   const rows = Array.from({ length: 3_000 }, (_, index) => ({ id: index + 5_000, word }))
-  assert.equal((await all.post('/gateway/insert', { table_name: 'secret', insert_body: rows, head: true })).status, 200)
+  assert.equal(
+    (await all.post('/gateway/insert', { table_name: 'secret', insert_body: rows, head: true })).status,
+    200,
+  )
   for (let round = 0; round < 15; round++) {
-    const answer = await fetchRows(all, { table_name: 'secret', conditions: [{ operator: 'gte', column: 'id', value: 5_000 }], limit: 3_000 })
+    const answer = await fetchRows(all, {
+      table_name: 'secret',
+      conditions: [{ operator: 'gte', column: 'id', value: 5_000 }],
+      limit: 3_000,
+    })
     assert.equal(answer.body.data.length, 3_000)
   }
 })
@@ -152,9 +207,13 @@ test('the client has to be named and known, the key to be bound to it', async ()
   const missing = await fetchRows(bare, { table_name: 'book' })
   assert.deepEqual([missing.status, missing.body.code], [400, 'missing_client_header'])
   assert.equal(missing.body.data.details.missing_header, 'X-Service-Client')
-  const unknown = await fetchRows(actor(t.url, { apikey: all.apiKey, 'x-service-client': 'nowhere' }), { table_name: 'book' })
+  const unknown = await fetchRows(actor(t.url, { apikey: all.apiKey, 'x-service-client': 'nowhere' }), {
+    table_name: 'book',
+  })
   assert.deepEqual([unknown.status, unknown.body.code], [400, 'unknown_client'])
-  const other = await fetchRows(actor(t.url, { apikey: all.apiKey, 'x-service-client': 'logging' }), { table_name: 'book' })
+  const other = await fetchRows(actor(t.url, { apikey: all.apiKey, 'x-service-client': 'logging' }), {
+    table_name: 'book',
+  })
   assert.deepEqual([other.status, other.body.code], [403, 'api_key_client_mismatch'])
   const stranger = await fetchRows(actor(t.url, { 'x-service-client': 'nowhere' }), { table_name: 'book' })
   assert.deepEqual([stranger.status, stranger.body.code], [401, 'api_key_required'])
@@ -167,7 +226,10 @@ test('the logging client is read by the admin key or a key of its own, and writt
   const anyClient = await t.key(['gateway.read'], { client_name: null })
   for (const who of [admin, bound]) {
     assert.equal((await fetchRows(who, { table_name: 'database_audit_log' })).status, 200)
-    const write = await who.post('/gateway/delete', { table_name: 'database_audit_log', allow_unbounded: true })
+    const write = await who.post('/gateway/delete', {
+      table_name: 'database_audit_log',
+      allow_unbounded: true,
+    })
     assert.deepEqual([write.status, write.body.code], [403, 'read_only'])
   }
   const unbound = actor(t.url, { apikey: anyClient.apiKey, 'x-service-client': 'logging' })

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
-import type { RowsAnswer, WriteAnswer } from '#databases/drivers/driver.ts'
-import type { DataRequest, WritePlan } from '#databases/plan.ts'
+import type { Held, RowsAnswer, WriteAnswer } from '#databases/drivers/driver.ts'
+import type { DataRequest, InsertPlan, Plan, ReadPlan, WritePlan } from '#databases/plan.ts'
 import {
   type Body,
   type RequestOptions,
@@ -10,12 +10,25 @@ import {
   readInsert,
   readUpdate,
 } from '#databases/requests.ts'
+import type { Grouping } from '#databases/shape.ts'
 import { touches } from '#databases/touches.ts'
-import type { ClientOperation } from '#kernel/events.ts'
 import { type Kernel, tell } from '#kernel/kernel.ts'
 import { type GatewayCaller, lacksTables, requireTables } from '../access.ts'
+import { group, planGrouped, readGrouping } from './post-processing.ts'
 
-export type Fetched = { readonly rows: RowsAnswer; readonly cacheKey: string }
+export type Fetched = {
+  readonly rows: RowsAnswer
+  readonly cacheKey: string
+  /** JSON, when the body asked for groups. */
+  readonly postProcessing: string | undefined
+}
+
+/** An operation whose names are found and whose rights are granted: it only has to run, here or on a held connection. */
+export type Ready<P extends Plan, T> = {
+  readonly plan: P
+  readonly event: 'gateway_fetch' | 'gateway_data' | 'gateway_insert' | 'gateway_update' | 'gateway_delete'
+  readonly run: (on?: Held) => Promise<T>
+}
 
 /** Rows of one table and its relations. `event` is what webhooks hear of. */
 export async function fetchRows(
@@ -24,15 +37,38 @@ export async function fetchRows(
   body: Body,
   asked: { readonly event: 'gateway_fetch' | 'gateway_data'; readonly stripNulls: boolean },
 ): Promise<Fetched> {
-  const { driver } = caller.client
-  const request = readFetch(body, optionsOf(kernel, asked.stripNulls))
-  requireTables(caller, [{ ...request.table, action: 'read' }])
-  const plan = await driver.plan(request)
-  requireTables(caller, touches(plan))
-  const rows = await driver.select(plan)
-  tell(kernel, asked.event, operation(caller, request, 0))
-  return { rows, cacheKey: cacheKey(caller, request) }
+  const ready = await readyFetch(kernel, caller, body, asked.stripNulls)
+  const fetched = await ready.run()
+  tellOf(kernel, caller, { ...ready, event: asked.event }, 0)
+  return fetched
 }
+
+export async function readyFetch(
+  kernel: Kernel,
+  caller: GatewayCaller,
+  body: Body,
+  stripNulls: boolean,
+): Promise<Ready<ReadPlan, Fetched>> {
+  const { driver } = caller.client
+  const options = optionsOf(kernel, stripNulls)
+  const request = readFetch(body, options)
+  const grouping = readGrouping(body, options.snakeCase ?? false)
+  requireTables(caller, [{ ...request.table, action: 'read' }])
+  const { plan, hidden } =
+    grouping === undefined
+      ? { plan: await driver.plan(request), hidden: NONE }
+      : await planGrouped(driver.plan, request, grouping)
+  requireTables(caller, touches(plan))
+  const key = cacheKey(caller, request, grouping)
+  const run = async (on?: Held): Promise<Fetched> => {
+    const rows = await driver.select(plan, on)
+    const grouped = grouping && (await group(rows, grouping, hidden))
+    return { rows: grouped?.rows ?? rows, cacheKey: key, postProcessing: grouped?.postProcessing }
+  }
+  return { plan, event: 'gateway_fetch', run }
+}
+
+const NONE: ReadonlySet<string> = new Set()
 
 export type Counted = { readonly count: number; readonly cacheKey: string; readonly milliseconds: number }
 
@@ -46,28 +82,49 @@ export async function countRows(kernel: Kernel, caller: GatewayCaller, body: Bod
   return { count, cacheKey: cacheKey(caller, request), milliseconds: Math.round(performance.now() - began) }
 }
 
-export async function insertRows(kernel: Kernel, caller: GatewayCaller, body: Body): Promise<WriteAnswer> {
+export const insertRows = async (kernel: Kernel, caller: GatewayCaller, body: Body): Promise<WriteAnswer> =>
+  runWrite(kernel, caller, await readyInsert(kernel, caller, body))
+
+export const updateRows = async (kernel: Kernel, caller: GatewayCaller, body: Body): Promise<WriteAnswer> =>
+  runWrite(kernel, caller, await readyUpdate(kernel, caller, body))
+
+export const deleteRows = async (kernel: Kernel, caller: GatewayCaller, body: Body): Promise<WriteAnswer> =>
+  runWrite(kernel, caller, await readyDelete(kernel, caller, body))
+
+export type ReadyWrite<P extends WritePlan = WritePlan> = Ready<P, WriteAnswer>
+
+export async function readyInsert(
+  kernel: Kernel,
+  caller: GatewayCaller,
+  body: Body,
+): Promise<ReadyWrite<InsertPlan>> {
   const { driver } = caller.client
   const request = readInsert(body, optionsOf(kernel, false))
   requireTables(caller, [{ ...request.table, action: 'write' }])
   const plan = permitted(caller, await driver.plan(request), body)
-  return told(kernel, 'gateway_insert', caller, request, await driver.insert(plan))
+  return { plan, event: 'gateway_insert', run: (on) => driver.insert(plan, on) }
 }
 
-export async function updateRows(kernel: Kernel, caller: GatewayCaller, body: Body): Promise<WriteAnswer> {
+export async function readyUpdate(kernel: Kernel, caller: GatewayCaller, body: Body): Promise<ReadyWrite> {
   const { driver } = caller.client
   const request = readUpdate(body, optionsOf(kernel, false))
   requireTables(caller, [{ ...request.table, action: 'write' }])
   const plan = permitted(caller, await driver.plan(request), body)
-  return told(kernel, 'gateway_update', caller, request, await driver.update(plan))
+  return { plan, event: 'gateway_update', run: (on) => driver.update(plan, on) }
 }
 
-export async function deleteRows(kernel: Kernel, caller: GatewayCaller, body: Body): Promise<WriteAnswer> {
+export async function readyDelete(kernel: Kernel, caller: GatewayCaller, body: Body): Promise<ReadyWrite> {
   const { driver } = caller.client
   const request = readDelete(body, optionsOf(kernel, false))
   requireTables(caller, [{ ...request.table, action: 'delete' }])
   const plan = permitted(caller, await driver.plan(request), body)
-  return told(kernel, 'gateway_delete', caller, request, await driver.delete(plan))
+  return { plan, event: 'gateway_delete', run: (on) => driver.delete(plan, on) }
+}
+
+async function runWrite(kernel: Kernel, caller: GatewayCaller, ready: ReadyWrite): Promise<WriteAnswer> {
+  const answer = await ready.run()
+  tellOf(kernel, caller, ready, answer.affected)
+  return answer
 }
 
 /**
@@ -76,30 +133,24 @@ export async function deleteRows(kernel: Kernel, caller: GatewayCaller, body: Bo
  */
 function permitted<P extends WritePlan>(caller: GatewayCaller, plan: P, { columns }: Body): P {
   const touched = touches(plan)
-  const asksForRows = typeof columns === 'string' || (Array.isArray(columns) && typeof columns[0] === 'string')
+  const asksForRows =
+    typeof columns === 'string' || (Array.isArray(columns) && typeof columns[0] === 'string')
   const lacks = lacksTables(caller, touched)
   const isSilent = lacks.length > 0 && !asksForRows && lacks.every(({ because }) => because === 'returning')
   requireTables(caller, isSilent ? touched.filter(({ because }) => because !== 'returning') : touched)
   return isSilent ? { ...plan, head: true } : plan
 }
 
-function told(
+/** Says what was done, once it is done for good. */
+export function tellOf(
   kernel: Kernel,
-  event: 'gateway_insert' | 'gateway_update' | 'gateway_delete',
-  caller: GatewayCaller,
-  request: DataRequest,
-  answer: WriteAnswer,
-): WriteAnswer {
-  tell(kernel, event, operation(caller, request, answer.affected))
-  return answer
+  { client, requestId }: GatewayCaller,
+  { plan, event }: Pick<Ready<Plan, unknown>, 'plan' | 'event'>,
+  rows: number,
+): void {
+  const { schema, name } = plan.table
+  tell(kernel, event, { client: client.name, requestId, table: `${schema}.${name}`, rows })
 }
-
-const operation = ({ client, requestId }: GatewayCaller, { table }: DataRequest, rows: number): ClientOperation => ({
-  client: client.name,
-  requestId,
-  table: `${table.schema}.${table.table}`,
-  rows,
-})
 
 const optionsOf = ({ config }: Kernel, stripNulls: boolean): RequestOptions => ({
   limits: {
@@ -114,5 +165,8 @@ const optionsOf = ({ config }: Kernel, stripNulls: boolean): RequestOptions => (
 })
 
 /** Names a read: the same client and request give the same 64 hex digits. */
-const cacheKey = ({ client }: GatewayCaller, request: DataRequest): string =>
-  hash('sha256', `${client.name}\n${JSON.stringify(request)}`)
+const cacheKey = ({ client }: GatewayCaller, request: DataRequest, grouping?: Grouping): string =>
+  hash(
+    'sha256',
+    `${client.name}\n${JSON.stringify(request)}${grouping === undefined ? '' : JSON.stringify(grouping)}`,
+  )

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { HEADER } from '#kernel/http/words.ts'
 import type { App } from '#kernel/http/surface.ts'
+import { HEADER } from '#kernel/http/words.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type GatewayAccess, gatewayCaller } from '../access.ts'
 import { success } from '../envelope.ts'
@@ -24,7 +24,10 @@ export function dataRoutes(app: App, kernel: Kernel, access: GatewayAccess): voi
   const read = async (request: FastifyRequest, reply: FastifyReply, body: object) => {
     const event = request.method === 'GET' ? 'gateway_data' : 'gateway_fetch'
     const stripNulls = request.headers[HEADER.stripNulls] === 'true'
-    return sendFetched(reply, await fetchRows(kernel, gatewayCaller(request), { ...body }, { event, stripNulls }))
+    return sendFetched(
+      reply,
+      await fetchRows(kernel, gatewayCaller(request), { ...body }, { event, stripNulls }),
+    )
   }
 
   for (const url of ['/gateway/fetch', '/gateway/data']) {
@@ -40,11 +43,21 @@ export function dataRoutes(app: App, kernel: Kernel, access: GatewayAccess): voi
     method: 'GET',
     url: '/data',
     config,
-    schema: { summary: 'Read the rows where one column has one value', querystring: DataQuery, response: { 200: RowsRead } },
+    schema: {
+      summary: 'Read the rows where one column has one value',
+      querystring: DataQuery,
+      response: { 200: RowsRead },
+    },
     handler: (request, reply) => {
       const { view, eq_column, eq_value, sort_by, sort_direction, api_key: _, ...rest } = request.query
-      const order = sort_by === undefined ? {} : { sort_by: { field: sort_by, direction: sort_direction ?? 'asc' } }
-      return read(request, reply, { ...rest, ...order, view_name: view, conditions: [{ eq_column, eq_value }] })
+      const order =
+        sort_by === undefined ? {} : { sort_by: { field: sort_by, direction: sort_direction ?? 'asc' } }
+      return read(request, reply, {
+        ...rest,
+        ...order,
+        view_name: view,
+        conditions: [{ eq_column, eq_value }],
+      })
     },
   })
   app.route({
@@ -55,7 +68,13 @@ export function dataRoutes(app: App, kernel: Kernel, access: GatewayAccess): voi
     handler: async (request) => {
       const caller = gatewayCaller(request)
       const { count, cacheKey, milliseconds } = await countRows(kernel, caller, request.body)
-      const data = { count, db_name: caller.client.name, duration_ms: milliseconds, cache_key: cacheKey, cache_lookup_outcome: 'bypass' }
+      const data = {
+        count,
+        db_name: caller.client.name,
+        duration_ms: milliseconds,
+        cache_key: cacheKey,
+        cache_lookup_outcome: 'bypass',
+      }
       return { ...success(`Counted ${count} rows`, data), count }
     },
   })
@@ -67,7 +86,11 @@ export function dataRoutes(app: App, kernel: Kernel, access: GatewayAccess): voi
       config,
       schema: { summary: 'Insert rows', body: InsertBody, response: { 200: RowsWritten } },
       handler: async (request, reply) =>
-        sendWritten(reply, 'Data inserted successfully', await insertRows(kernel, gatewayCaller(request), request.body)),
+        sendWritten(
+          reply,
+          'Data inserted successfully',
+          await insertRows(kernel, gatewayCaller(request), request.body),
+        ),
     })
   }
   app.route({
@@ -75,18 +98,34 @@ export function dataRoutes(app: App, kernel: Kernel, access: GatewayAccess): voi
     url: '/gateway/update',
     bodyLimit,
     config,
-    schema: { summary: 'Change the rows that fit the conditions', body: UpdateBody, response: { 200: RowsWritten } },
+    schema: {
+      summary: 'Change the rows that fit the conditions',
+      body: UpdateBody,
+      response: { 200: RowsWritten },
+    },
     handler: async (request, reply) =>
-      sendWritten(reply, 'Data updated successfully', await updateRows(kernel, gatewayCaller(request), request.body)),
+      sendWritten(
+        reply,
+        'Data updated successfully',
+        await updateRows(kernel, gatewayCaller(request), request.body),
+      ),
   })
   for (const method of ['DELETE', 'POST'] as const) {
     app.route({
       method,
       url: '/gateway/delete',
       config,
-      schema: { summary: 'Delete the rows that fit the conditions', body: DeleteBody, response: { 200: RowsWritten } },
+      schema: {
+        summary: 'Delete the rows that fit the conditions',
+        body: DeleteBody,
+        response: { 200: RowsWritten },
+      },
       handler: async (request, reply) =>
-        sendWritten(reply, 'Data deleted successfully', await deleteRows(kernel, gatewayCaller(request), request.body)),
+        sendWritten(
+          reply,
+          'Data deleted successfully',
+          await deleteRows(kernel, gatewayCaller(request), request.body),
+        ),
     })
   }
 }

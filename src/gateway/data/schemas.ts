@@ -4,8 +4,10 @@ import { Type } from 'typebox'
  * What the data operations take. The schemas describe; the plan (databases/requests.ts) parses, with failures that name
  * the field. Members without a type here may have several.
  */
-const any = (description: string, ...examples: unknown[]) => Type.Optional(Type.Unknown({ description, examples }))
-const text = (description: string, ...examples: string[]) => Type.Optional(Type.String({ description, examples }))
+const any = (description: string, ...examples: unknown[]) =>
+  Type.Optional(Type.Unknown({ description, examples }))
+const text = (description: string, ...examples: string[]) =>
+  Type.Optional(Type.String({ description, examples }))
 const count = (description: string) => Type.Optional(Type.Integer({ minimum: 0, description }))
 const flag = (description: string) => Type.Optional(Type.Boolean({ description }))
 
@@ -17,10 +19,9 @@ const target = {
 }
 
 const filter = {
-  conditions: any(
-    'Conditions, all of which must hold: {operator, column, value} or {eq_column, eq_value}',
-    [{ operator: 'gt', column: 'population', value: 1_000_000 }],
-  ),
+  conditions: any('Conditions, all of which must hold: {operator, column, value} or {eq_column, eq_value}', [
+    { operator: 'gt', column: 'population', value: 1_000_000 },
+  ]),
   where: any('Structured conditions', { country: { eq: 'FR' } }),
   where_filters: any('Structured conditions, as a list'),
 }
@@ -37,8 +38,28 @@ const page = {
 }
 
 const output = {
-  columns: any('Columns to return: a list or one comma list; `alias:column`, `*`, `relation(columns)`', ['id', 'name']),
+  columns: any('Columns to return: a list or one comma list; `alias:column`, `*`, `relation(columns)`', [
+    'id',
+    'name',
+  ]),
   strip_nulls: flag('Leave out members that are null'),
+}
+
+const oneOf = (description: string, ...words: string[]) =>
+  Type.Optional(Type.Unsafe<string>({ type: 'string', enum: words, description }))
+
+/** Gateway.md 5. */
+const grouping = {
+  group_by: text('Group the rows by this column; the groups stand in post_processing', 'country'),
+  time_granularity: oneOf(
+    'The column of group_by is a time: group by its day, hour or minute, in UTC',
+    'day',
+    'hour',
+    'minute',
+  ),
+  aggregation_column: text('Add up this column in every group, exactly', 'population'),
+  aggregation_strategy: oneOf('Also run the sum over the groups; needs aggregation_column', 'cumulative_sum'),
+  aggregation_dedup: flag('Rows that are the same in every returned column count once within a group'),
 }
 
 export const FetchBody = Type.Object({
@@ -46,6 +67,7 @@ export const FetchBody = Type.Object({
   ...output,
   ...filter,
   ...page,
+  ...grouping,
   select: any('Structured selection'),
   current_page: count('Page, from 1; with page_size'),
   page_size: count('Rows of a page'),
@@ -99,10 +121,33 @@ export const DataQuery = Type.Object({
   sort_direction: Type.Optional(
     Type.Unsafe<string>({ type: 'string', enum: ['asc', 'desc', 'ascending', 'descending'], default: 'asc' }),
   ),
+  ...grouping,
   api_key: text('The API key, where no header can be sent'),
 })
 
 const rows = Type.Array(Type.Record(Type.String(), Type.Unknown()))
+
+const PostProcessing = Type.Object({
+  grouped: Type.Array(
+    Type.Object({
+      label: Type.Union([Type.String(), Type.Null()], {
+        description:
+          'The value of group_by as text, or the start of its day, hour or minute. Ascending by code points; null is last',
+      }),
+      rows,
+      aggregation: Type.Optional(
+        Type.Object({
+          column: Type.String(),
+          strategy: Type.Union([Type.Literal('cumulative_sum'), Type.Null()]),
+          sum: Type.Number({ description: 'Exact: it may have more digits than a double' }),
+          cumulative_sum: Type.Optional(Type.Number({ description: 'Of this group and all before it' })),
+          count: Type.Integer({ description: 'Values that were added up; nulls are none' }),
+        }),
+      ),
+    }),
+  ),
+})
+
 const envelope = { status: Type.Literal('success'), message: Type.String(), data: rows }
 
 export const RowsRead = Type.Object({
@@ -110,13 +155,16 @@ export const RowsRead = Type.Object({
   cache_key: Type.String(),
   count: Type.Optional(Type.Integer({ description: 'Rows without limit and offset, when asked for' })),
   has_more: Type.Optional(Type.Boolean({ description: 'True when no limit was given and it cut rows' })),
+  post_processing: Type.Optional(PostProcessing),
 })
 
 export const RowsWritten = Type.Object({
   ...envelope,
   affected_rows: Type.Integer(),
   count: Type.Optional(Type.Integer()),
-  data_truncated: Type.Optional(Type.Boolean({ description: 'More rows were changed than the answer holds' })),
+  data_truncated: Type.Optional(
+    Type.Boolean({ description: 'More rows were changed than the answer holds' }),
+  ),
 })
 
 export const Counted = Type.Object({

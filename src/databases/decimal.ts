@@ -1,0 +1,41 @@
+/**
+ * Exact decimals for sums: `digits` × 10^-`scale`, in BigInt. Only addition is needed, and it is eight lines; a decimal library
+ * would bring rounding rules and precision limits that have to be switched off to keep every digit.
+ */
+export type Decimal = { readonly digits: bigint; readonly scale: number }
+
+export const ZERO: Decimal = { digits: 0n, scale: 0 }
+
+/**
+ * Digits of a value that is still taken: a declared numeric has at most 1,000, and a double at most 308 places before the point
+ * and 324 behind it. Above it BigInt would keep the process busy for a short text like 1e131071.
+ */
+const LARGEST = 1_400
+
+/** The form that databases and JSON write: `-12.50`, `1e-7`. The scale stays: 1.10 is not 1.1. Undefined: no number, or too long. */
+export function parseDecimal(text: string): Decimal | undefined {
+  if (text.length > LARGEST) return undefined
+  const [, sign = '', whole, fraction = '', exponent = '0'] =
+    /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,5}))?$/.exec(text) ?? []
+  if (whole === undefined) return undefined
+  const scale = fraction.length - Number(exponent)
+  if (whole.length + fraction.length + Math.abs(scale) > LARGEST) return undefined
+  const digits = BigInt(sign + whole + fraction)
+  return scale < 0 ? { digits: digits * 10n ** BigInt(-scale), scale: 0 } : { digits, scale }
+}
+
+export function sum(left: Decimal, right: Decimal): Decimal {
+  const scale = Math.max(left.scale, right.scale)
+  return { digits: at(scale, left) + at(scale, right), scale }
+}
+
+const at = (scale: number, value: Decimal): bigint =>
+  scale === value.scale ? value.digits : value.digits * 10n ** BigInt(scale - value.scale)
+
+/** A JSON number. */
+export function decimalText({ digits, scale }: Decimal): string {
+  const sign = digits < 0n ? '-' : ''
+  const text = String(digits < 0n ? -digits : digits).padStart(scale + 1, '0')
+  if (scale === 0) return sign + text
+  return `${sign}${text.slice(0, -scale)}.${text.slice(-scale)}`
+}

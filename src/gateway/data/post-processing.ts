@@ -1,0 +1,109 @@
+import type { RowsAnswer } from '#databases/drivers/driver.ts'
+import { fail as failInDatabase } from '#databases/failures.ts'
+import { membersOf, rowTexts } from '#databases/json-rows.ts'
+import type { PlanOf, ReadPlan, ReadRequest } from '#databases/plan.ts'
+import { type Body, snakeCased } from '#databases/requests.ts'
+import { type Granularity, type Group, type Grouping, shaper } from '#databases/shape.ts'
+import { fail } from '../errors.ts'
+
+/** What the body says of groups; undefined without `group_by` (gateway.md 5). Its types are checked by the schema. */
+export function readGrouping(body: Body, snakeCase: boolean): Grouping | undefined {
+  const name = (field: string) => {
+    const value = body[field]
+    return typeof value === 'string' && value !== '' ? (snakeCase ? snakeCased(value) : value) : undefined
+  }
+  const [groupBy, column] = [name('group_by'), name('aggregation_column')]
+  const strategy = body.aggregation_strategy === 'cumulative_sum' ? 'cumulative_sum' : undefined
+  if (strategy !== undefined && column === undefined)
+    throw fail('aggregation_column_required', { details: { field: 'aggregation_column' } })
+  if (groupBy === undefined) return undefined
+  // The schema lets nothing else through.
+  const granularity = (body.time_granularity ?? undefined) as Granularity | undefined
+  return { groupBy, column, strategy, granularity, dedup: body.aggregation_dedup === true }
+}
+
+/** A read that also brings the columns it groups by: those that the caller did not ask for are left out of its rows. */
+export type GroupedRead = { readonly plan: ReadPlan; readonly hidden: ReadonlySet<string> }
+
+type Planning = (request: ReadRequest) => Promise<PlanOf<ReadRequest>>
+
+export async function planGrouped(
+  planning: Planning,
+  request: ReadRequest,
+  { groupBy, column = groupBy }: Grouping,
+): Promise<GroupedRead> {
+  const plan = await planning(request)
+  const returned = new Set(plan.output.map(({ as }) => as))
+  const hidden = new Set([groupBy, column].filter((name) => !returned.has(name)))
+  if (hidden.size === 0) return { plan, hidden }
+  const more = [...hidden].map((name) => ({ kind: 'column', name }) as const)
+  return { plan: await planning({ ...request, columns: [...request.columns, ...more] }), hidden }
+}
+
+export type Grouped = {
+  readonly rows: RowsAnswer
+  /** JSON of `post_processing`. */
+  readonly postProcessing: string
+}
+
+/** Reads the rows to their end and groups them. */
+export async function group(
+  answer: RowsAnswer,
+  grouping: Grouping,
+  hidden: ReadonlySet<string>,
+): Promise<Grouped> {
+  const all = rowTexts((await collect(answer)).toString())
+  const shape = shaper(grouping)
+  const members = new Map<string | null, string[]>()
+  const shown = all.map((row) => {
+    const text = without(row, hidden)
+    const label = shape.add(row, text)
+    const rows = members.get(label) ?? []
+    rows.push(text)
+    members.set(label, rows)
+    return text
+  })
+  const groups = shape.groups().map((one) => groupText(one, members.get(one.label) ?? [], grouping))
+  const json =
+    hidden.size === 0 && Array.isArray(answer.json) ? answer.json : [Buffer.from(`[${shown.join(',')}]`)]
+  return { rows: { json, facts: answer.facts }, postProcessing: `{"grouped":[${groups.join(',')}]}` }
+}
+
+function groupText(
+  { label, ...sums }: Group,
+  rows: readonly string[],
+  { column, strategy }: Grouping,
+): string {
+  const cumulative = strategy === undefined ? '' : `"cumulative_sum":${sums.cumulativeSum},`
+  const aggregation =
+    column === undefined
+      ? ''
+      : `,"aggregation":{"column":${JSON.stringify(column)},"strategy":${JSON.stringify(strategy ?? null)},` +
+        `"sum":${sums.sum},${cumulative}"count":${sums.count}}`
+  return `{"label":${JSON.stringify(label)},"rows":[${rows.join(',')}]${aggregation}}`
+}
+
+function without(row: string, hidden: ReadonlySet<string>): string {
+  if (hidden.size === 0) return row
+  const shown = [...membersOf(row)].filter(([name]) => !hidden.has(name))
+  return `{${shown.map(([name, json]) => `${JSON.stringify(name)}:${json}`).join(',')}}`
+}
+
+/** Rows that are grouped, or kept until a transaction commits, are in memory whole. */
+export const MOST_BYTES = 33_554_432
+
+/** All of an answer, if that is not too much; the connection is free again either way. */
+export async function collect({ json }: RowsAnswer, most = MOST_BYTES): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of json) {
+    size += chunk.length
+    if (size > most)
+      throw failInDatabase('result_too_large', {
+        hint: 'Ask for fewer rows or columns.',
+        details: { maximum_bytes: most },
+      })
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
