@@ -12,6 +12,8 @@ export type Visit = {
   readonly userAgent: string | undefined
   /** False: the session ends after a day and is not extended. */
   readonly remember: boolean
+  /** Where the link leads in the end, should a mail have to be sent first. */
+  readonly callbackURL: string | undefined
   /** Gives the browser a cookie that shows, when a link of a mail is followed, that it is the one which knew the password. */
   markBrowser(mark: string): void
 }
@@ -58,14 +60,10 @@ export async function admit(kernel: Kernel, user: User, visit: Visit): Promise<A
 }
 
 /** A verification mail to somebody who has just set or shown the password, and so may keep it. */
-export async function mailFirstLink(
-  kernel: Kernel,
-  user: User,
-  visit: Visit,
-  callbackURL?: string,
-): Promise<void> {
+export async function mailFirstLink(kernel: Kernel, user: User, visit: Visit): Promise<void> {
   const mark = randomToken(kernel.random)
   visit.markBrowser(mark)
+  const { callbackURL } = visit
   await sendVerificationMail(kernel, user, { callbackURL, browser: browserMark(mark) })
 }
 

@@ -7,10 +7,11 @@ export const visitOf = (
   kernel: Kernel,
   request: FastifyRequest,
   reply: FastifyReply,
-  remember = true,
+  { rememberMe = true, callbackURL }: { rememberMe?: boolean; callbackURL?: string } = {},
 ): Visit => ({
   ipAddress: request.ip,
   userAgent: request.headers['user-agent'],
-  remember,
+  remember: rememberMe,
+  callbackURL,
   markBrowser: (mark) => markBrowser(kernel.config, reply, mark),
 })

@@ -18,6 +18,13 @@ test('nobody signs in before the address is verified; the browser that signed up
   const early = await signIn('ada@example.com')
   assert.deepEqual([early.status, early.body.code], [403, 'EMAIL_NOT_VERIFIED'])
   assert.equal((await t.mails()).length, 1, 'a new mail goes out')
+  await t.anon.post('/api/auth/sign-in/email', {
+    email: 'ada@example.com',
+    password: PASSWORD,
+    callbackURL: '/app',
+  })
+  const [leading = ''] = await t.mails()
+  assert.match(linkIn(leading), /&callbackURL=%2Fapp$/)
   const wrong = await t.anon.post('/api/auth/sign-in/email', {
     email: 'ada@example.com',
     password: 'wrong password',

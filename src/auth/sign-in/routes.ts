@@ -54,11 +54,11 @@ export function signInRoutes(app: App, kernel: Kernel): void {
       response: { 200: SignedIn },
     },
     handler: async (request, reply) => {
-      const { callbackURL: url = null, rememberMe } = request.body
+      const { callbackURL: url = null } = request.body
       const { token, maxAge, user } = await signInWithEmail(
         kernel,
         request.body,
-        visitOf(kernel, request, reply, rememberMe),
+        visitOf(kernel, request, reply, request.body),
       )
       giveToken(kernel.config, reply, token, maxAge)
       return { redirect: url !== null, token, url, user }
@@ -74,11 +74,11 @@ export function signInRoutes(app: App, kernel: Kernel): void {
       response: { 200: SignedIn },
     },
     handler: async (request, reply) => {
-      const { callbackURL: url = null, rememberMe } = request.body
+      const { callbackURL: url = null } = request.body
       const { token, maxAge, user } = await signInWithUsername(
         kernel,
         request.body,
-        visitOf(kernel, request, reply, rememberMe),
+        visitOf(kernel, request, reply, request.body),
       )
       giveToken(kernel.config, reply, token, maxAge)
       return { redirect: url !== null, token, url, user }

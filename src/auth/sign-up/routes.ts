@@ -34,7 +34,7 @@ export function signUpRoutes(app: App, kernel: Kernel): void {
       const { user, admission } = await signUp(
         kernel,
         request.body,
-        visitOf(kernel, request, reply, request.body.rememberMe),
+        visitOf(kernel, request, reply, request.body),
       )
       if (admission !== undefined) giveToken(kernel.config, reply, admission.token, admission.maxAge)
       return { token: admission?.token ?? null, user }

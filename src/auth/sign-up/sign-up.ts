@@ -16,7 +16,6 @@ export type SignUp = {
   readonly image?: string | null
   readonly username?: string
   readonly displayUsername?: string
-  readonly callbackURL?: string
 }
 
 /** The new user, and the session unless the email has to be verified first. */
@@ -35,8 +34,7 @@ export async function signUp(kernel: Kernel, asked: SignUp, visit: Visit): Promi
         password,
       })
       tell(kernel, 'auth_user_created', { userId: added.id })
-      if (kernel.config.auth.email.send_on_sign_up)
-        await mailFirstLink(kernel, added, visit, asked.callbackURL)
+      if (kernel.config.auth.email.send_on_sign_up) await mailFirstLink(kernel, added, visit)
       return {
         user: added,
         admission: require_email_verification ? undefined : await admit(kernel, added, visit),
