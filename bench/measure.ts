@@ -44,12 +44,20 @@ export async function atRate(send: Send, perSecond: number, seconds: number): Pr
   return Promise.all(running)
 }
 
-/** As many as `parallel` callers can, one after the other each, for a while. */
+/**
+ * As many as `parallel` callers can, one after the other each, for a while. Who is told to come back later does: a
+ * caller that spins on refusals measures its own processor.
+ */
 export async function flatOut(send: Send, parallel: number, seconds: number): Promise<Sample[]> {
   const until = performance.now() + seconds * 1_000
   const samples: Sample[] = []
   const caller = async () => {
-    while (performance.now() < until) samples.push(await send())
+    while (performance.now() < until) {
+      const sample = await send()
+      samples.push(sample)
+      const wait = Number(sample.headers['retry-after'] ?? 0)
+      if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait * 1_000))
+    }
   }
   await Promise.all(Array.from({ length: parallel }, caller))
   return samples

@@ -1,11 +1,11 @@
 import type { Selectable } from 'kysely'
 import { type CoherentCache, coherentCache } from '#kernel/db/cache.ts'
 import type { Db } from '#kernel/db/connect.ts'
-import { statement } from '#kernel/db/keyed.ts'
+import { selectList, statement } from '#kernel/db/keyed.ts'
 import type { SessionTable } from '#kernel/db/tables.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { isTokenShaped, tokenHash } from './tokens.ts'
-import { isBanned, type User } from './users.ts'
+import { isBanned, USER_COLUMNS, type User } from './users.ts'
 
 export type Session = Omit<Selectable<SessionTable>, 'tokenHash'>
 
@@ -43,17 +43,8 @@ export function liveSessions(kernel: Kernel): Sessions {
 const SESSION_COLUMNS = [
   'id', 'userId', 'expiresAt', 'createdAt', 'updatedAt', 'remembered', 'ipAddress', 'userAgent',
 ] as const satisfies readonly (keyof Session)[] // biome-ignore format: one line reads better
-const USER_COLUMNS = [
-  'id', 'name', 'email', 'emailVerified', 'image', 'username', 'displayUsername', 'role', 'twoFactorEnabled',
-  'banned', 'banReason', 'banExpires', 'createdAt', 'updatedAt',
-] as const satisfies readonly (keyof User)[] // biome-ignore format: one line reads better
-
-const snake = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
-const columns = (table: string, names: readonly string[]): string =>
-  names.map((name) => `${table}.${snake(name)} as "${table}.${name}"`).join(', ')
-
 const SESSION_BY_TOKEN = statement<Record<string, unknown>>(
-  `select ${columns('s', SESSION_COLUMNS)}, ${columns('u', USER_COLUMNS)}
+  `select ${selectList('s', SESSION_COLUMNS, 's.')}, ${selectList('u', USER_COLUMNS, 'u.')}
    from service.session s join service."user" u on u.id = s.user_id where s.token_hash = $1`,
 )
 

@@ -1,6 +1,8 @@
-import { type Selectable, sql } from 'kysely'
+import type { Selectable } from 'kysely'
 import type { Db } from '#kernel/db/connect.ts'
+import { selectList, statement } from '#kernel/db/keyed.ts'
 import type { UserTable } from '#kernel/db/tables.ts'
+import type { Kernel } from '#kernel/kernel.ts'
 
 export type User = Selectable<UserTable>
 
@@ -44,22 +46,28 @@ export async function insertUserWithPassword(
     .executeTakeFirstOrThrow()
 }
 
+export const USER_COLUMNS = [
+  'id', 'name', 'email', 'emailVerified', 'image', 'username', 'displayUsername', 'role', 'twoFactorEnabled',
+  'banned', 'banReason', 'banExpires', 'createdAt', 'updatedAt',
+] as const satisfies readonly (keyof User)[] // biome-ignore format: one line reads better
+
+const withPassword = (column: string) =>
+  statement<UserWithPassword>(
+    `select ${selectList('u', USER_COLUMNS)}, a.password from service."user" u
+     left join service.account a on a.user_id = u.id and a.provider_id = 'credential' where u.${column} = $1`,
+  )
+const WITH_PASSWORD = { email: withPassword('email'), username: withPassword('username') }
+
 export type UserWithPassword = User & { readonly password: string | null }
 
-export function findUserWithPassword(
-  db: Db,
-  by: 'email' | 'username',
+/** By a unique column, on a shared connection: the first thing of every sign-in. */
+export async function findUserWithPassword(
+  { keyed }: Pick<Kernel, 'keyed'>,
+  by: keyof typeof WITH_PASSWORD,
   value: string,
 ): Promise<UserWithPassword | undefined> {
-  return db
-    .selectFrom('user')
-    .leftJoin('account', (join) =>
-      join.onRef('account.userId', '=', 'user.id').on('account.providerId', '=', sql.lit('credential')),
-    )
-    .selectAll('user')
-    .select('account.password')
-    .where(`user.${by}`, '=', value)
-    .executeTakeFirst()
+  const [found] = await keyed.query(WITH_PASSWORD[by], [value])
+  return found
 }
 
 export function findUser(db: Db, by: 'id' | 'email', value: string): Promise<User | undefined> {

@@ -6,6 +6,8 @@ import { edge } from './http/failures.ts'
  */
 export type Heavy = {
   <T>(work: () => Promise<T>): Promise<T>
+  /** Throws what the work would meet if there is no room now: before anything is looked up for it. */
+  readonly expectRoom: () => void
   /** How many wait now. */
   readonly depth: () => number
 }
@@ -13,12 +15,14 @@ export type Heavy = {
 export function boundedWork(running: number, waiting: number, onRefusal: () => void): Heavy {
   let active = 0
   const line: (() => void)[] = []
+  const expectRoom = (): void => {
+    if (active < running || line.length < waiting) return
+    onRefusal()
+    throw tooBusy()
+  }
   const heavy = async <T>(work: () => Promise<T>): Promise<T> => {
+    expectRoom()
     if (active >= running) {
-      if (line.length >= waiting) {
-        onRefusal()
-        throw tooBusy()
-      }
       await new Promise<void>((resolve) => line.push(resolve))
     } else {
       active++
@@ -32,7 +36,7 @@ export function boundedWork(running: number, waiting: number, onRefusal: () => v
       else next()
     }
   }
-  return Object.assign(heavy, { depth: () => line.length })
+  return Object.assign(heavy, { expectRoom, depth: () => line.length })
 }
 
 const tooBusy = () =>

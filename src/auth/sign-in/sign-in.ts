@@ -31,7 +31,8 @@ export async function signInWithUsername(
 type Claim = { readonly by: 'email' | 'username'; readonly value: string; readonly password: string }
 
 async function signIn(kernel: Kernel, { by, value, password }: Claim, visit: Visit): Promise<SignedIn> {
-  const found = await findUserWithPassword(kernel.db, by, value)
+  kernel.heavy.expectRoom()
+  const found = await findUserWithPassword(kernel, by, value)
   const isRight = await verifyPassword(kernel, found?.password ?? undefined, password)
   if (found === undefined || !isRight) {
     throw fail(by === 'email' ? 'INVALID_EMAIL_OR_PASSWORD' : 'INVALID_USERNAME_OR_PASSWORD')

@@ -25,6 +25,7 @@ export type SignedUp = { readonly user: Omit<User, 'role'>; readonly admission: 
 export async function signUp(kernel: Kernel, asked: SignUp, visit: Visit): Promise<SignedUp> {
   const { enable_signup, require_email_verification } = kernel.config.auth.email_password
   if (!enable_signup) throw fail('SIGN_UP_DISABLED')
+  kernel.heavy.expectRoom()
   const user = newUser(kernel, asked)
   const password = await hashPassword(kernel, await acceptablePassword(kernel, asked.password))
   try {

@@ -17,6 +17,15 @@ export function statement<Row>(text: string): Statement<Row> {
   return { name: hash('sha1', text), text }
 }
 
+/** Columns of a table for a statement, each under its name in the program: `u.created_at as "createdAt"`. */
+export const selectList = (table: string, names: readonly string[], prefix = ''): string =>
+  names
+    .map(
+      (name) =>
+        `${table}.${name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)} as "${prefix}${name}"`,
+    )
+    .join(', ')
+
 export function keyedConnections(url: string, count: number, statementTimeout: number): Keyed {
   const slots: (Promise<pg.Client> | undefined)[] = Array.from({ length: count }, () => undefined)
   let turn = 0
