@@ -64,7 +64,11 @@ function limiterOf(name: string, { requests, window }: { requests: number; windo
 }
 
 /** Addresses and emails are people's: the bucket's name does not tell them. */
-const bucketOf = (key: string): string => hash('sha256', isIPv6(key) ? networkOf(key) : key, 'base64url')
+function bucketOf(key: string): string {
+  // As a socket for both families writes an IPv4 address (RFC 4291 section 2.5.5.2).
+  const plain = key.replace(/^::ffff:(?=[\d.]+$)/i, '')
+  return hash('sha256', isIPv6(plain) ? networkOf(plain) : plain, 'base64url')
+}
 
 /** The /64 of an IPv6 address, which is what one household or server has; written out, so that spellings agree. */
 function networkOf(address: string): string {

@@ -1,0 +1,116 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Failure } from '#kernel/errors.ts'
+import { controlDatabase, testKernel } from '#test/harness.ts'
+import { deleteExpiredLimits, type Limits, type RuleName } from './limits.ts'
+
+const minute = (requests: number) => ({ requests, window: 60_000 })
+const rules = {
+  sign_in: minute(30),
+  sign_up: { requests: 2, window: 1_000 },
+  mail: minute(2),
+  two_factor: minute(2),
+  default: minute(3),
+}
+const config = { rate_limits: { enabled: true, rules } }
+const controlUrl = await controlDatabase()
+/** As two processes on one database are. */
+const first = await testKernel({ controlUrl, config })
+const second = await testKernel({ controlUrl, config })
+
+/** How many of so many at once pass. */
+async function passing(
+  limits: readonly Limits[],
+  rule: RuleName,
+  key: string,
+  count: number,
+): Promise<number> {
+  const asked = Array.from({ length: count }, (_, index) => limits[index % limits.length]?.allows(rule, key))
+  return (await Promise.all(asked)).filter(Boolean).length
+}
+
+/** The failure of one that does not pass. */
+async function refusal(limits: Limits, rule: RuleName, key: string): Promise<Failure> {
+  const failure = await limits.consume(rule, key).then(
+    () => undefined,
+    (error: unknown) => error,
+  )
+  assert.ok(failure instanceof Failure, String(failure))
+  return failure
+}
+
+test('a rule is one bucket for all processes: of a hundred at once on two exactly so many pass', async () => {
+  assert.equal(await passing([first.limits, second.limits], 'sign_in', '203.0.113.1', 100), 30)
+  assert.equal(await passing([first.limits, second.limits], 'sign_in', '203.0.113.1', 10), 0)
+})
+
+test('whoever is refused learns in whole seconds when to come back', async () => {
+  await passing([first.limits], 'mail', '203.0.113.2', 2)
+  const { status, code, headers } = await refusal(second.limits, 'mail', '203.0.113.2')
+  assert.deepEqual([status, code], [429, 'too_many_requests'])
+  const seconds = Number(headers?.['retry-after'])
+  assert.ok(Number.isInteger(seconds) && seconds >= 1 && seconds <= 60, `${seconds}`)
+  assert.equal(headers?.['x-retry-after'], headers?.['retry-after'])
+})
+
+test('when the window is over the bucket is full again', async () => {
+  assert.equal(await passing([first.limits, second.limits], 'sign_up', 'a', 5), 2)
+  await sleep(1_100)
+  assert.equal(await passing([first.limits, second.limits], 'sign_up', 'a', 5), 2)
+})
+
+test('rules and keys do not share a bucket', async () => {
+  assert.equal(await passing([first.limits], 'two_factor', 'x', 5), 2)
+  assert.equal(await passing([first.limits], 'two_factor', 'y', 5), 2)
+  assert.equal(await passing([first.limits], 'mail', 'x', 5), 2)
+})
+
+test('an IPv6 address counts as its /64, however it is spelled', async () => {
+  const same = [
+    '2001:db8:1:2::1',
+    '2001:DB8:1:2:ffff:ffff:ffff:ffff',
+    '2001:0db8:0001:0002:0000:0000:0000:0007',
+    '2001:db8:1:2::',
+  ]
+  for (const [index, address] of same.entries()) {
+    assert.equal(await first.limits.allows('two_factor', address), index < 2, address)
+  }
+  for (const other of ['2001:db8:1:3::1', '2001:db8:1::1', '2001:db8::1:2:0:1', '::1']) {
+    assert.equal(await first.limits.allows('two_factor', other), true, other)
+  }
+})
+
+test('an IPv4 address counts as itself, also as a socket for both families writes it', async () => {
+  assert.equal(await passing([first.limits], 'two_factor', '::ffff:198.51.100.1', 5), 2)
+  assert.equal(await first.limits.allows('two_factor', '198.51.100.1'), false)
+  assert.equal(await first.limits.allows('two_factor', '::ffff:198.51.100.2'), true, 'a neighbour is another')
+})
+
+test('the bucket of everything else is counted in each process', async () => {
+  assert.equal(await passing([first.limits], 'default', '203.0.113.3', 10), 3)
+  assert.equal((await refusal(first.limits, 'default', '203.0.113.3')).status, 429)
+})
+
+test('the table tells no address and no email', async () => {
+  await first.limits.consume('two_factor', 'ada@example.com')
+  const rows = await first.db.selectFrom('rateLimit').selectAll().execute()
+  assert.ok(rows.length > 0)
+  assert.doesNotMatch(JSON.stringify(rows), /ada|example|203\.0\.113|2001/)
+})
+
+test('pruning takes the buckets whose window is over, and no others', async () => {
+  const later = new Date(first.now().getTime() + 30_000)
+  const count = async () => (await first.db.selectFrom('rateLimit').select('key').execute()).length
+  const before = await count()
+  // Only those of a window of one second are over.
+  const pruned = await deleteExpiredLimits(first.db, later, 1_000)
+  assert.equal(pruned, 1)
+  assert.equal(await count(), before - 1)
+  assert.equal(await first.limits.allows('sign_in', '203.0.113.1'), false)
+})
+
+test('switched off, everything passes', async () => {
+  const off = await testKernel({ controlUrl })
+  assert.equal(await passing([off.limits], 'mail', '203.0.113.2', 50), 50)
+})
