@@ -1,4 +1,4 @@
-import { fromKysely, PgBoss } from 'pg-boss'
+import { fromKysely, type Job, type JobResult, PgBoss } from 'pg-boss'
 import type { Db } from './db/connect.ts'
 import type { Log } from './log.ts'
 
@@ -72,25 +72,29 @@ export async function startJobs({ url, log, migrate }: JobsOptions): Promise<Job
   }
 }
 
+/** Jobs of one kind that a process works at once; a full batch is followed by the next without delay. */
+const BATCH = { batchSize: 10, burstWhenBatchFull: true, perJobResults: true } as const
+
 async function workQueue<Name extends JobName>(
   boss: PgBoss,
   name: Name,
   handlers: Handlers,
   log: Log,
 ): Promise<void> {
-  await boss.work<JobData[Name]>(name, { pollingIntervalSeconds: 5 }, async (jobs) => {
-    for (const job of jobs) {
-      try {
-        await handlers[name](job.data)
-      } catch (error) {
-        log.warn(
-          { event: 'job_failed', job: name, job_id: job.id, error },
-          `job ${name} failed and will be tried again`,
-        )
-        throw error
-      }
+  const outcome = async ({ id, data }: Job<JobData[Name]>): Promise<JobResult> => {
+    try {
+      await handlers[name](data)
+      return { id, status: 'completed' }
+    } catch (error) {
+      log.warn(
+        { event: 'job_failed', job: name, job_id: id, error },
+        `job ${name} failed and will be tried again`,
+      )
+      return { id, status: 'failed', output: { message: String(error) } }
     }
-  })
+  }
+  const options = { pollingIntervalSeconds: 5, ...BATCH }
+  await boss.work(name, options, (jobs: Job<JobData[Name]>[]) => Promise.all(jobs.map(outcome)))
 }
 
 async function schedule(
