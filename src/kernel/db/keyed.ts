@@ -31,7 +31,7 @@ export function keyedConnections(url: string, count: number, statementTimeout: n
   let turn = 0
   let closed = false
 
-  const open = async (slot: number): Promise<pg.Client> => {
+  const open = async (onEnd: () => void): Promise<pg.Client> => {
     const client = new pg.Client({
       connectionString: url,
       pipeline: true,
@@ -41,12 +41,8 @@ export function keyedConnections(url: string, count: number, statementTimeout: n
       keepAlive: true,
     })
     // The queries in flight reject by themselves; the next one opens a new connection.
-    client.on('error', () => {
-      slots[slot] = undefined
-    })
-    client.on('end', () => {
-      slots[slot] = undefined
-    })
+    client.on('error', onEnd)
+    client.on('end', onEnd)
     await client.connect()
     return client
   }
@@ -57,11 +53,13 @@ export function keyedConnections(url: string, count: number, statementTimeout: n
     const slot = turn
     const held = slots[slot]
     if (held !== undefined) return held
-    const opening = open(slot)
+    // A connection says twice that it ends, and between the two its place may have been taken already.
+    const leave = (): void => {
+      if (slots[slot] === opening) slots[slot] = undefined
+    }
+    const opening = open(leave)
     slots[slot] = opening
-    opening.catch(() => {
-      slots[slot] = undefined
-    })
+    opening.catch(leave)
     return opening
   }
 
