@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import pg from 'pg'
+import { testDatabase } from '#test/database.ts'
+import { MigrationError, migrate, migrations, pendingMigrations } from './migrate.ts'
+
+const all = migrations().map(({ name }) => name)
+
+/** An empty database, and somebody who asks it. */
+async function database(context: { after(done: () => Promise<void>): void }) {
+  const { url } = await testDatabase()
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  context.after(() => client.end())
+  const query = async (text: string, values: unknown[] = []) => (await client.query(text, values)).rows
+  return { url, query, pending: () => pendingMigrations((text) => client.query(text)) }
+}
+
+test('an empty database gets every migration, in order, once', async (context) => {
+  const { url, query, pending } = await database(context)
+  assert.deepEqual(await pending(), all)
+  assert.deepEqual(await migrate(url), all)
+  assert.deepEqual(await migrate(url), [])
+  assert.deepEqual(await pending(), [])
+  const applied = await query('select name, checksum from service.migration order by name')
+  assert.deepEqual(
+    applied,
+    migrations().map(({ name, checksum }) => ({ name, checksum })),
+  )
+})
+
+test('several processes that migrate at once apply each migration once', async (context) => {
+  const { url, query } = await database(context)
+  const applied = await Promise.all(Array.from({ length: 5 }, () => migrate(url)))
+  assert.deepEqual(applied.flat().toSorted(), all.toSorted())
+  assert.equal(applied.filter((names) => names.length > 0).length, 1)
+  assert.equal((await query('select from service.migration')).length, all.length)
+})
+
+test('a database that a newer version has used is refused with what to do, and left alone', async (context) => {
+  const { url, query, pending } = await database(context)
+  await migrate(url)
+  await query(`insert into service.migration (name, checksum) values ('9999_later.sql', 'x')`)
+  const refused = (error: unknown) => {
+    assert.ok(error instanceof MigrationError)
+    assert.match(error.message, /9999_later\.sql.*newer version.*restore a backup/)
+    return true
+  }
+  await assert.rejects(migrate(url), refused)
+  await assert.rejects(pending(), refused)
+  assert.equal((await query('select from service.migration')).length, all.length + 1)
+})
+
+test('a migration whose text has changed since is refused', async (context) => {
+  const { url, query } = await database(context)
+  await migrate(url)
+  await query(`update service.migration set checksum = 'of another text' where name = $1`, [all[0]])
+  await assert.rejects(migrate(url), {
+    message: `Migration ${all[0]} was applied with another text. Migrations are never edited: add a new one.`,
+  })
+})
+
+test('a migration that fails leaves nothing of itself, and what came before stays', async (context) => {
+  const { url, query, pending } = await database(context)
+  await migrate(url)
+  const last = all.at(-1) ?? ''
+  // Its tables are there already, so applying it once more has to fail.
+  await query('delete from service.migration where name = $1', [last])
+  await assert.rejects(migrate(url), (error: unknown) => {
+    assert.ok(error instanceof MigrationError)
+    assert.match(error.message, new RegExp(`^Migration ${last} failed: .*already exists`))
+    return true
+  })
+  assert.deepEqual(await pending(), [last])
+  assert.deepEqual(
+    (await query('select name from service.migration order by name')).map(({ name }) => name),
+    all.slice(0, -1),
+  )
+})
+
+test('nobody else may connect to the control database or look into its schema', async (context) => {
+  const { url, query } = await database(context)
+  await migrate(url)
+  const [may] = await query(
+    `select has_database_privilege('public', current_database(), 'connect') as connect,
+            has_schema_privilege('public', 'service', 'usage') as usage,
+            has_table_privilege('public', 'service."user"', 'select') as "select"`,
+  )
+  assert.deepEqual(may, { connect: false, usage: false, select: false })
+})

@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { testKernel } from '#test/harness.ts'
+import { atomically, type Kernel, tell } from './kernel.ts'
+
+const kernel = await testKernel()
+const told: string[] = []
+kernel.events.subscribe((name, data) => void told.push(`${name} ${'userId' in data ? data.userId : ''}`))
+
+const happen = (kernel: Kernel, userId: string) => tell(kernel, 'auth_user_created', { userId })
+const keys = async () =>
+  (await kernel.db.selectFrom('rateLimit').select('key').orderBy('key').execute()).map(({ key }) => key)
+const write = (kernel: Kernel, key: string) =>
+  kernel.db.insertInto('rateLimit').values({ key, points: 1 }).execute()
+
+test('outside a transaction an event is told at once', () => {
+  happen(kernel, 'alone')
+  assert.deepEqual(told.splice(0), ['auth_user_created alone'])
+})
+
+test('inside, statements and events come together, when all is committed, in order', async () => {
+  const answer = await atomically(kernel, async (kernel) => {
+    happen(kernel, 'first')
+    await write(kernel, 'a')
+    happen(kernel, 'second')
+    assert.deepEqual(told, [])
+    assert.deepEqual(await keys(), [], 'nobody else sees it yet')
+    return 'the answer'
+  })
+  assert.equal(answer, 'the answer')
+  assert.deepEqual(told.splice(0), ['auth_user_created first', 'auth_user_created second'])
+  assert.deepEqual(await keys(), ['a'])
+})
+
+test('after a rollback nothing was ever said or written', async () => {
+  const broken = new Error('no')
+  const work = atomically(kernel, async (kernel) => {
+    await write(kernel, 'b')
+    happen(kernel, 'nobody')
+    throw broken
+  })
+  await assert.rejects(work, broken)
+  assert.deepEqual([told, await keys()], [[], ['a']])
+})
+
+test('a transaction that the database ends tells nothing either', async () => {
+  const work = atomically(kernel, async (kernel) => {
+    happen(kernel, 'nobody')
+    await write(kernel, 'a')
+  })
+  await assert.rejects(work, { code: '23505' })
+  assert.deepEqual(told, [])
+})
+
+test('within a transaction another one is part of it', async () => {
+  const broken = new Error('no')
+  const work = atomically(kernel, async (outer) => {
+    await atomically(outer, async (inner) => {
+      assert.equal(inner.db, outer.db)
+      await write(inner, 'c')
+      happen(inner, 'nobody')
+    })
+    assert.deepEqual(told, [], 'the inner end is no commit')
+    throw broken
+  })
+  await assert.rejects(work, broken)
+  assert.deepEqual([told, await keys()], [[], ['a']])
+})
