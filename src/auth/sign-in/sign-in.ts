@@ -24,7 +24,7 @@ export async function signInWithUsername(
   visit: Visit,
 ): Promise<SignedIn> {
   // A name that nobody can have is checked all the same: the answer's time tells nothing.
-  const value = usernameFrom(asked.username)?.username ?? ''
+  const value = usernameFrom(asked.username)?.username ?? asked.username
   return signIn(kernel, { by: 'username', value, password: asked.password }, visit)
 }
 
@@ -33,7 +33,10 @@ type Claim = { readonly by: 'email' | 'username'; readonly value: string; readon
 async function signIn(kernel: Kernel, { by, value, password }: Claim, visit: Visit): Promise<SignedIn> {
   kernel.heavy.expectRoom()
   const found = await findUserWithPassword(kernel, by, value)
-  const isRight = await verifyPassword(kernel, found?.password ?? undefined, password)
+  // Known and unknown accounts alike, so a 429 tells nothing either.
+  const isRight = await kernel.limits.guess('sign_in_account', value, () =>
+    verifyPassword(kernel, found?.password ?? undefined, password),
+  )
   if (found === undefined || !isRight) {
     throw fail(by === 'email' ? 'INVALID_EMAIL_OR_PASSWORD' : 'INVALID_USERNAME_OR_PASSWORD')
   }

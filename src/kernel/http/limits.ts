@@ -5,29 +5,30 @@ import { RateLimiterMemory, RateLimiterPostgres, RateLimiterRes } from 'rate-lim
 import type { Config } from '../config/config.ts'
 import type { Db } from '../db/connect.ts'
 import { tooMany } from './failures.ts'
+import { type Guess, guessing, limiterTable } from './guesses.ts'
 
-/** The rules of `rate_limits.rules`. All but `default` have one bucket for all processes, in Postgres. */
-export type RuleName =
-  | 'sign_in'
-  | 'sign_in_account'
-  | 'sign_up'
-  | 'mail'
-  | 'mail_recipient'
-  | 'two_factor'
-  | 'default'
+/** Rules of `rate_limits.rules` that count everything. All but `default` have one bucket for all processes, in Postgres. */
+export type RuleName = 'sign_in' | 'sign_up' | 'mail' | 'mail_recipient' | 'two_factor' | 'default'
+
+/** Rules that count only what was wrong, with a growing wait. */
+export type GuessRule = 'sign_in_account'
 
 export type Limits = {
   /** Takes one from the bucket of this rule and key, or throws 429 with Retry-After. An IPv6 address counts as its /64. */
   consume(rule: RuleName, key: string): Promise<void>
   /** The same, as a question. */
   allows(rule: RuleName, key: string): Promise<boolean>
+  /** Runs the check of a password or a code, or throws 429 with Retry-After. A right one clears the bucket. */
+  guess(rule: GuessRule, key: string, isRight: () => Promise<boolean>): Promise<boolean>
 }
 
 export function rateLimits(config: Config, pool: pg.Pool): Limits {
-  if (!config.rate_limits.enabled) return { consume: async () => {}, allows: async () => true }
-  const limiters = new Map(
-    Object.entries(config.rate_limits.rules).map(([name, rule]) => [name, limiterOf(name, rule, pool)]),
-  )
+  if (!config.rate_limits.enabled) return UNLIMITED
+  const { sign_in_account, ...rules } = config.rate_limits.rules
+  const limiters = new Map(Object.entries(rules).map(([name, rule]) => [name, limiterOf(name, rule, pool)]))
+  const guesses: Record<GuessRule, Guess> = {
+    sign_in_account: guessing('sign_in_account', sign_in_account, pool),
+  }
   /** Milliseconds until the next one, when this one is refused. */
   const take = async (rule: RuleName, key: string): Promise<number | undefined> => {
     try {
@@ -44,7 +45,14 @@ export function rateLimits(config: Config, pool: pg.Pool): Limits {
       if (wait !== undefined) throw tooMany(wait)
     },
     allows: async (rule, key) => (await take(rule, key)) === undefined,
+    guess: (rule, key, isRight) => guesses[rule](bucketOf(key), isRight),
   }
+}
+
+const UNLIMITED: Limits = {
+  consume: async () => {},
+  allows: async () => true,
+  guess: (_rule, _key, isRight) => isRight(),
 }
 
 function limiterOf(name: string, { requests, window }: { requests: number; window: number }, pool: pg.Pool) {
@@ -52,12 +60,7 @@ function limiterOf(name: string, { requests, window }: { requests: number; windo
   if (name === 'default') return new RateLimiterMemory(options)
   return new RateLimiterPostgres({
     ...options,
-    storeClient: pool,
-    storeType: 'pool',
-    schemaName: 'service',
-    tableName: 'rate_limit',
-    tableCreated: true,
-    clearExpiredByTimeout: false,
+    ...limiterTable(pool),
     // Past the limit a flood is answered from memory and never reaches the database.
     inMemoryBlockOnConsumed: requests + 1,
   })

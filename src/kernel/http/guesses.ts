@@ -1,0 +1,81 @@
+import type pg from 'pg'
+import { type IRateLimiterPostgresOptions, RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible'
+import { tooMany } from './failures.ts'
+
+/** Runs the check of a guess, unless it has to wait. */
+export type Guess = (key: string, isRight: () => Promise<boolean>) => Promise<boolean>
+
+/** What every limiter in Postgres has in common: the table of 0001_identity.sql. */
+export const limiterTable = (
+  pool: pg.Pool,
+): Pick<
+  IRateLimiterPostgresOptions,
+  'storeClient' | 'storeType' | 'schemaName' | 'tableName' | 'tableCreated' | 'clearExpiredByTimeout'
+> => ({
+  storeClient: pool,
+  storeType: 'pool',
+  schemaName: 'service',
+  tableName: 'rate_limit',
+  tableCreated: true,
+  clearExpiredByTimeout: false,
+})
+
+/**
+ * At most `requests` wrong guesses a key within the window, and from half of them on a wait after each, of one second,
+ * two, four … A right one clears the key.
+ *
+ * A guess is counted before it is checked, so any number of them at once, in any number of processes, gets no further
+ * than one after another; and whoever waits takes the turn in Postgres, so that one passes when the wait is over.
+ */
+export function guessing(name: string, rule: { requests: number; window: number }, pool: pg.Pool): Guess {
+  const table = limiterTable(pool)
+  const tries = new RateLimiterPostgres({
+    ...table,
+    keyPrefix: name,
+    points: rule.requests,
+    duration: rule.window / 1_000,
+  })
+  const turns = new RateLimiterPostgres({ ...table, keyPrefix: `${name}_turn`, points: 1, duration: 1 })
+
+  /** Lets one guess through, or throws 429. Returns what to call when it turned out right, or could not be checked. */
+  const admit = async (key: string): Promise<{ clear(): Promise<unknown>; takeBack(): Promise<unknown> }> => {
+    const waiting = await turns.get(key)
+    if (waiting !== null) throw tooMany(waiting.msBeforeNext)
+    const { consumedPoints: count, msBeforeNext: left } = await tries.penalty(key)
+    if (count > rule.requests) throw tooMany(left)
+    const wait = waitAfter(count, rule.requests, left)
+    if (wait > 0) await takeTurn(turns, key, wait)
+    const endTurn = async () => wait > 0 && turns.delete(key)
+    return {
+      clear: () => Promise.all([tries.delete(key), endTurn()]),
+      takeBack: () => Promise.all([tries.reward(key), endTurn()]),
+    }
+  }
+
+  return async (key, isRight) => {
+    const { clear, takeBack } = await admit(key)
+    const verdict = await isRight().catch(async (error: unknown) => {
+      await takeBack()
+      throw error
+    })
+    if (verdict) await clear()
+    return verdict
+  }
+}
+
+/** Milliseconds before the next guess, when this is the `count`th wrong one; after the last, the rest of the window. */
+function waitAfter(count: number, most: number, left: number): number {
+  const free = Math.floor(most / 2)
+  if (count >= most) return left
+  return count < free ? 0 : Math.min(left, 1_000 * 2 ** (count - free))
+}
+
+async function takeTurn(turns: RateLimiterPostgres, key: string, wait: number): Promise<void> {
+  try {
+    await turns.consume(key, 1, { customDuration: Math.ceil(wait / 1_000) })
+  } catch (refused) {
+    // Another guess of the same moment has it.
+    if (refused instanceof RateLimiterRes) throw tooMany(refused.msBeforeNext)
+    throw refused
+  }
+}
