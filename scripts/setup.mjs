@@ -31,3 +31,12 @@ if (!isInstalled()) {
     process.exit(1)
   }
 }
+
+// What npm put there has to run here: small Debian images lack a library that Node 26 is linked against.
+const own = path.join(root, 'node_modules', '.bin', 'node')
+if (existsSync(own) && spawnSync(own, ['--version'], { stdio: 'ignore' }).status !== 0) {
+  console.error(
+    'The Node that npm installed does not start on this machine. On Debian: apt-get install libatomic1',
+  )
+  process.exit(1)
+}

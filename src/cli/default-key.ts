@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { createKey } from '#gateway/keys/keys.ts'
 import { systemClock } from '#kernel/clock.ts'
@@ -19,11 +19,19 @@ export async function ensureDefaultKey(
   if (builtIn.default === undefined) return undefined
   const file = path.join(config.server.data_dir, 'default-key')
   if (!existsSync(file)) {
+    await mkdir(config.server.data_dir, { recursive: true, mode: 0o700 })
     const control = connect({ url: controlUrl, max: 1, statementTimeout: 30_000, onError: () => {} })
     try {
-      const kernel = { db: control.db, random: secureRandom, now: systemClock }
-      const { api_key } = await createKey(kernel, { name: 'default', client_name: 'default', rights: ['*'] })
-      await writeFile(file, `${api_key}\n`, { mode: 0o600, flag: 'wx' })
+      // The key counts only once its file is there: a key that nobody can read is of no use.
+      await control.db.transaction().execute(async (db) => {
+        const kernel = { db, random: secureRandom, now: systemClock }
+        const { api_key } = await createKey(kernel, {
+          name: 'default',
+          client_name: 'default',
+          rights: ['*'],
+        })
+        await writeFile(file, `${api_key}\n`, { mode: 0o600, flag: 'wx' })
+      })
     } finally {
       await control.close()
     }

@@ -1,9 +1,11 @@
+import type pg from 'pg'
 import type { Clock } from './clock.ts'
 import { systemClock } from './clock.ts'
 import type { Config } from './config/config.ts'
 import { startCoherence } from './db/coherence.ts'
 import { connect } from './db/connect.ts'
 import { keyedConnections } from './db/keyed.ts'
+import { MigrationError, pendingMigrations } from './db/migrate.ts'
 import { createEvents } from './events.ts'
 import { boundedWork } from './heavy.ts'
 import { rateLimits } from './http/limits.ts'
@@ -45,6 +47,7 @@ export async function startKernel(options: KernelOptions): Promise<StartedKernel
         'an idle connection to the control database broke',
       ),
   })
+  await expectSchema(control.pool)
   const id = uuidv7(now(), random)
   const coherence = await startCoherence({ url, pool: control.pool, id, log })
   const keyed = keyedConnections(url, KEYED_CONNECTIONS, KEYED_TIMEOUT)
@@ -97,3 +100,12 @@ export async function startKernel(options: KernelOptions): Promise<StartedKernel
 const KEYED_TIMEOUT = 5_000
 /** Two, so that one that breaks does not stop everything. */
 const KEYED_CONNECTIONS = 2
+
+/** Says what to do about a database that nobody has migrated, before anything stumbles over it. */
+async function expectSchema(pool: pg.Pool): Promise<void> {
+  const pending = await pendingMigrations((text) => pool.query(text))
+  if (pending.length === 0) return
+  throw new MigrationError(
+    `The control database lacks ${pending.join(', ')}: run gatehouse migrate, or set database.migrate to true.`,
+  )
+}

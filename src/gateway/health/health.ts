@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { pendingMigrations } from '#kernel/db/migrate.ts'
+import { MigrationError, pendingMigrations } from '#kernel/db/migrate.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 
 /** A part whose state is asked for when somebody wants to know; throwing means offline. */
@@ -20,8 +20,8 @@ export async function readiness(
   try {
     const pending = await pendingMigrations((text) => sql.raw(text).execute(kernel.db))
     return pending.map((name) => `Migration ${name} has not been applied: run gatehouse migrate`)
-  } catch {
-    return ['The control database cannot be reached']
+  } catch (error) {
+    return [error instanceof MigrationError ? error.message : 'The control database cannot be reached']
   }
 }
 

@@ -89,7 +89,8 @@ function asFile(given: readonly Given[]): Trial {
 
 type Tree = { [name: string]: unknown }
 
-const escaped = (text: string) => text.replaceAll('${', '$${')
+// A function, because `$$` in a replacement text means one dollar.
+const escaped = (text: string) => text.replaceAll('${', () => '$${')
 
 function asEnvironment(given: readonly Given[]): Trial {
   const variables = given.map(({ path, value }, i) => {
