@@ -35,6 +35,32 @@ table service."api_key"
   CREATE INDEX api_key_by_client ON service.api_key USING btree (client_name, created_at)
   CREATE TRIGGER api_key_changed AFTER DELETE OR UPDATE ON service.api_key FOR EACH ROW EXECUTE FUNCTION service.tell_api_key()
 
+table service."api_key_config"
+  client_name text not null
+  enforce_api_keys boolean not null
+  updated_at timestamp with time zone not null
+  constraint api_key_config_pkey PRIMARY KEY (client_name)
+  CREATE TRIGGER api_key_config_changed AFTER INSERT OR DELETE OR UPDATE ON service.api_key_config FOR EACH ROW EXECUTE FUNCTION service.tell_api_key_config()
+
+table service."database_client"
+  id uuid not null
+  client_name text not null
+  driver text not null
+  description text
+  sealed_url text
+  url_env_var text
+  is_active boolean not null default true
+  is_frozen boolean not null default false
+  metadata jsonb not null default '{}'::jsonb
+  last_seen_at timestamp with time zone
+  created_at timestamp with time zone not null
+  updated_at timestamp with time zone not null
+  deleted_at timestamp with time zone
+  constraint database_client_address CHECK (((deleted_at IS NOT NULL) OR ((sealed_url IS NULL) <> (url_env_var IS NULL))))
+  constraint database_client_pkey PRIMARY KEY (id)
+  CREATE UNIQUE INDEX database_client_name_key ON service.database_client USING btree (client_name) WHERE (deleted_at IS NULL)
+  CREATE TRIGGER database_client_changed AFTER INSERT OR DELETE OR UPDATE OF client_name, driver, description, sealed_url, url_env_var, is_active, is_frozen, metadata, updated_at, deleted_at ON service.database_client FOR EACH ROW EXECUTE FUNCTION service.tell_database_client()
+
 table service."migration"
   name text not null
   checksum text not null
@@ -108,6 +134,24 @@ CREATE OR REPLACE FUNCTION service.tell_api_key()
 AS $function$
 begin
   perform pg_notify('gatehouse', 'api_key:' || old.public_id);
+  return null;
+end $function$
+
+CREATE OR REPLACE FUNCTION service.tell_api_key_config()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  perform pg_notify('gatehouse', 'api_key_config');
+  return null;
+end $function$
+
+CREATE OR REPLACE FUNCTION service.tell_database_client()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  perform pg_notify('gatehouse', 'database_client');
   return null;
 end $function$
 

@@ -28,6 +28,8 @@ export type ServiceOptions = {
   readonly databases: Pick<Databases, 'controlUrl' | 'builtIn' | 'logging'>
   readonly secrets: Secrets
   readonly adminKey: string
+  /** A variable of the environment, for clients whose URL is in one. */
+  readonly environment?: (name: string) => string | undefined
   readonly log: Log
   readonly now?: Clock
   readonly random?: Random
@@ -51,15 +53,14 @@ export type Service = {
 
 /** Config → running service; the only file that knows everything. */
 export async function startService(options: ServiceOptions): Promise<Service> {
-  const { config, databases, log, adminKey } = options
-  const clients = openClients({
-    config,
-    builtIn: databases.builtIn,
-    loggingReaderUrl: databases.logging?.readerUrl,
-    log,
-  })
+  const { config, databases, adminKey } = options
   const audit = auditLog(loggingOwner(config, databases), options.now ?? systemClock)
   const { kernel, close, setPort } = await startKernel({ ...options, controlUrl: databases.controlUrl })
+  const clients = openClients(kernel, {
+    builtIn: databases.builtIn,
+    loggingReaderUrl: databases.logging?.readerUrl,
+    environment: options.environment ?? (() => undefined),
+  })
 
   let draining = false
   const app = createServer(kernel)
@@ -69,7 +70,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   app.register(async (gateway: App) => {
     const health = {
       isDraining: () => draining,
-      checks: checksOf(kernel, clients),
+      checks: () => checksOf(kernel, clients),
       metrics: options.metricsOfAll ?? (() => kernel.metrics.registry.metrics()),
     }
     gatewaySurface(gateway, kernel, book, { clients, audit, adminKey, health })
@@ -115,9 +116,9 @@ const checksOf = ({ keyed }: Kernel, clients: Clients) => [
       return 'answers'
     },
   },
-  ...clients.names().map((name) => ({
+  ...clients.held().map(({ name, driver }) => ({
     name: `client:${name}`,
-    check: async () => `PostgreSQL ${await clients.find(name)?.driver.probe()}`,
+    check: async () => `PostgreSQL ${await driver.probe()}`,
   })),
 ]
 
@@ -129,8 +130,8 @@ function measure({ metrics, jobs, heavy }: Kernel, clients: Clients): void {
     { labels: {}, value: heavy.depth() },
   ])
   metrics.gauge('gatehouse_client_connections', 'Connections to a client', ['client', 'state'], () =>
-    clients.names().flatMap((client) => {
-      const { total = 0, idle = 0, waiting = 0 } = clients.find(client)?.driver.stats() ?? {}
+    clients.held().flatMap(({ name: client, driver }) => {
+      const { total, idle, waiting } = driver.stats()
       return [
         { labels: { client, state: 'idle' }, value: idle },
         { labels: { client, state: 'busy' }, value: total - idle },

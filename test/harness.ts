@@ -60,12 +60,18 @@ export type TestService = {
 }
 
 type Overrides = Parameters<typeof defaultConfig>[0]
-export type Options = { readonly config?: Overrides; readonly controlUrl?: string }
+export type Options = {
+  readonly config?: Overrides
+  readonly controlUrl?: string
+  /** Variables that `url_env_var` of a client may name. */
+  readonly environment?: Readonly<Record<string, string>>
+}
 
 /** A service of its own for a test file, on databases of its own; stopped when the file's tests are done. */
 export async function testService({
   config: overrides = {},
   controlUrl,
+  environment = {},
 }: Options = {}): Promise<TestService> {
   const dir = await mkdtemp(path.join(tmpdir(), 'gatehouse-test-service-'))
   const control = controlUrl ?? (await controlDatabase())
@@ -85,6 +91,7 @@ export async function testService({
     },
     secrets: testSecrets(),
     adminKey: ADMIN_KEY,
+    environment: (name) => environment[name],
     log: createLog({ level: 'info', format: 'json', destination: { write: (line) => void log.push(line) } }),
     now: () => new Date(Date.now() + clock.ahead),
   })

@@ -20,6 +20,8 @@ export type Context = {
   readonly config: Config
   readonly installation: Installation
   readonly secrets: Secrets
+  /** One variable, for clients whose URL is in one. */
+  readonly environment: (name: string) => string | undefined
   readonly log: Log
 }
 
@@ -35,6 +37,7 @@ export function contextOf(command: Command): Context {
     },
     installation,
     secrets: secretsFrom(installation.secret, secureRandom, installation.previousSecret),
+    environment: (name) => environment()[name],
     log: createLog({ level, format }),
   }
 }

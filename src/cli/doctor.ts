@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import pg from 'pg'
-import { openClients } from '#databases/clients.ts'
+import { configuredClients } from '#databases/clients/configured.ts'
 import { pendingMigrations } from '#kernel/db/migrate.ts'
 import { secureRandom } from '#kernel/random.ts'
 import { type Databases, loggingOwner, openDatabases } from '../control.ts'
@@ -88,14 +88,14 @@ async function control(databases: Databases): Promise<Finding[]> {
 
 async function clients({ config, log }: Context, databases: Databases): Promise<Finding[]> {
   const { builtIn, logging, advice } = databases
-  const registry = openClients({ config, builtIn, loggingReaderUrl: logging?.readerUrl, log })
+  const registry = configuredClients({ config, builtIn, loggingReaderUrl: logging?.readerUrl, log })
   const reached = await Promise.all(
-    registry.names().map(async (name): Promise<Finding> => {
+    [...registry.values()].map(async ({ name, driver }): Promise<Finding> => {
       try {
         return {
           subject: `client ${name}`,
           ok: true,
-          says: `PostgreSQL ${await registry.find(name)?.driver.probe()}`,
+          says: `PostgreSQL ${await driver.probe()}`,
         }
       } catch (error) {
         return {
@@ -106,7 +106,7 @@ async function clients({ config, log }: Context, databases: Databases): Promise<
       }
     }),
   )
-  await registry.close()
+  await Promise.all([...registry.values()].map(({ driver }) => driver.close()))
   if (advice !== undefined) reached.push({ subject: 'clients', ok: false, says: advice })
   if (loggingOwner(config, databases) === undefined) {
     reached.push({ subject: 'audit', ok: false, says: 'no logging client, so management answers 503' })

@@ -1,93 +1,56 @@
-import type { Config } from '#kernel/config/config.ts'
-import type { Log } from '#kernel/log.ts'
-import type { Driver } from './drivers/driver.ts'
-import { type PostgresOptions, postgresDriver } from './drivers/postgres/driver.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import type { Client } from './clients/client.ts'
+import { type ConfiguredClient, type ConfiguredOptions, configuredClients } from './clients/configured.ts'
+import { type Environment, type RegisteredClient, registeredClients } from './clients/registered.ts'
 
-/** A named database that callers reach through the gateway. */
-export type Client = {
-  readonly name: string
-  readonly driver: Driver
-  /** Whether data operations need a key here; undefined: as `gateway.enforce_api_keys` says. */
-  readonly enforceApiKeys: boolean | undefined
-  /** Holds the log and audit tables: only to be read, and only by the admin key or a key bound to it. */
-  readonly isLogging: boolean
-}
+export type { Client }
 
+/** All databases that callers reach by name: those of the configuration, then those that were registered over HTTP. */
 export type Clients = {
-  /** Sorted. */
-  names(): readonly string[]
-  find(name: string): Client | undefined
+  /** Of those that callers reach, sorted. */
+  names(): Promise<readonly string[]>
+  /** Undefined when there is none, or it is switched off. Answers from memory but for a moment after a change. */
+  find(name: string): Promise<Client | undefined>
+  /** Keeps the client's driver open until the answer of this is called, even if the client is changed meanwhile. */
+  hold(client: Client): () => void
+  /** Those whose driver this process holds, as it knew them last. */
+  held(): readonly Client[]
+  /** What only the operator can change, by name. */
+  readonly configured: ReadonlyMap<string, ConfiguredClient>
+  /** What was registered, by name; also what is inactive, or hidden behind a configured client of its name. */
+  registered(): Promise<ReadonlyMap<string, RegisteredClient>>
+  /** Reads the variable that `url_env_var` names. */
+  readonly environment: Environment
   close(): Promise<void>
 }
 
-export type ClientsOptions = {
-  readonly config: Config
-  /** Clients that exist without being configured: name → URL. */
-  readonly builtIn: Readonly<Record<string, string>>
-  /** The built-in logging client, for a role that may only read. */
-  readonly loggingReaderUrl: string | undefined
-  readonly log: Log
-}
+export type ClientsOptions = Omit<ConfiguredOptions, 'config' | 'log'> & { readonly environment: Environment }
 
-/** The registry: what the configuration names, and what is built in where it names nothing. */
-export function openClients({ config, builtIn, loggingReaderUrl, log }: ClientsOptions): Clients {
-  const { logging_client: loggingName, unsafe_clients: unsafe } = config.gateway
-  const configured = Object.entries(config.clients).map(([name, settings]) => ({ name, ...settings }))
-  const given = [
-    ...configured,
-    ...Object.entries(builtIn).map(([name, url]) => ({ name, url, ...BUILT_IN })),
-    ...(loggingReaderUrl === undefined ? [] : [{ name: loggingName, url: loggingReaderUrl, ...BUILT_IN }]),
+export function openClients(kernel: Kernel, options: ClientsOptions): Clients {
+  const { config, log } = kernel
+  const { environment } = options
+  const configured = configuredClients({ ...options, config, log })
+  const registry = registeredClients(kernel, environment)
+  const held = () => [
+    ...configured.values(),
+    ...[...registry.known()]
+      .filter(([name]) => !configured.has(name))
+      .flatMap(([, { client }]) => (client === undefined ? [] : [client])),
   ]
-  const clients = new Map<string, Client>()
-  for (const { name, ...settings } of given) {
-    // What the operator configured wins over what is built in.
-    if (clients.has(name)) continue
-    const isLogging = name === loggingName
-    const isTrusted = unsafe.includes(name)
-    if (isTrusted)
-      log.warn(
-        { event: 'unsafe_client', client: name },
-        `client ${name} may use a role with rights on the whole server`,
-      )
-    const driver = postgresDriver({
-      ...optionsOf(settings),
-      applicationName: `gatehouse ${name}`,
-      maxRows: config.gateway.max_rows,
-      allowServerRights: isTrusted,
-      ...(isLogging ? { readOnly: true } : {}),
-    })
-    clients.set(name, { name, driver, enforceApiKeys: settings.enforce_api_keys, isLogging })
-  }
-  const names = [...clients.keys()].sort()
   return {
-    names: () => names,
-    find: (name) => clients.get(name),
+    configured,
+    registered: registry.all,
+    environment,
+    hold: registry.hold,
+    held,
+    async names() {
+      const active = [...(await registry.all()).values()].filter(({ row }) => row.isActive)
+      return [...new Set([...configured.keys(), ...active.map(({ row }) => row.clientName)])].sort()
+    },
+    find: async (name) => configured.get(name) ?? (await registry.find(name)),
     async close() {
-      await Promise.all([...clients.values()].map(({ driver }) => driver.close()))
+      await Promise.all([...configured.values()].map(({ driver }) => driver.close()))
+      await registry.close()
     },
   }
 }
-
-type Settings = Omit<Config['clients'][string], 'driver' | 'description'>
-
-/** As the configuration's defaults are. */
-const BUILT_IN = {
-  max_connections: 10,
-  connect_timeout: 5_000,
-  statement_timeout: 30_000,
-  idle_timeout: 30_000,
-  enforce_api_keys: undefined,
-}
-
-const optionsOf = (
-  settings: Omit<Settings, 'enforce_api_keys'>,
-): Pick<
-  PostgresOptions,
-  'url' | 'maxConnections' | 'connectTimeout' | 'statementTimeout' | 'idleTimeout'
-> => ({
-  url: settings.url,
-  maxConnections: settings.max_connections,
-  connectTimeout: settings.connect_timeout,
-  statementTimeout: settings.statement_timeout,
-  idleTimeout: settings.idle_timeout,
-})

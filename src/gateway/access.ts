@@ -1,11 +1,13 @@
 import { hash, timingSafeEqual } from 'node:crypto'
-import type { FastifyRequest } from 'fastify'
+import { finished } from 'node:stream'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Client, Clients } from '#databases/clients.ts'
 import { type CoherentCache, coherentCache } from '#kernel/db/cache.ts'
 import type { Access } from '#kernel/http/access.ts'
 import { HEADER } from '#kernel/http/words.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { fail } from './errors.ts'
+import { keyEnforcement } from './keys/config.ts'
 import { type ApiKey, keyNamed } from './keys/keys.ts'
 import { type FIXED_RIGHTS, grantsFixed, grantsTable, nameOfRight, type TableRight } from './keys/rights.ts'
 import { isSecretOf, NOBODY, parseKey } from './keys/secret.ts'
@@ -34,7 +36,15 @@ export type GatewayAccess = {
   readonly metrics: Access
   /** A client-bound key with this right; the admin key alone does not do. */
   management(right: keyof typeof FIXED_RIGHTS): Access
+  /**
+   * A key with one of these rights, or the admin key. `keyless`: nobody needs a key where the client wants none for data.
+   */
+  fixed(rights: readonly FixedRight[], more?: { readonly keyless?: boolean }): Access
+  /** Before the handler, behind the body, which may have taken long to arrive: the client as it is now. */
+  renew(request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void
 }
+
+type FixedRight = keyof typeof FIXED_RIGHTS
 
 const KEY_SECURITY = [{ apiKey: [] }, { apiKeyBearer: [] }]
 
@@ -45,6 +55,7 @@ export function gatewayAccess(kernel: Kernel, clients: Clients, adminKey: string
     load: (publicId) => keyNamed(kernel, publicId),
     tags: ({ publicId }) => [`api_key:${publicId}`],
   })
+  const enforcement = keyEnforcement(kernel)
   const grantOf = async (request: FastifyRequest): Promise<Grant> => {
     const presented = presentedKey(request, adminKey)
     if (presented === undefined) return { kind: 'none' }
@@ -81,11 +92,9 @@ export function gatewayAccess(kernel: Kernel, clients: Clients, adminKey: string
       needsClient: true,
       async authorize(request) {
         const grant = await grantOf(request)
-        const client = knownClient(request, clients)
-        const needsKey =
-          (client?.enforceApiKeys ?? kernel.config.gateway.enforce_api_keys) || client?.isLogging === true
-        if (grant.kind === 'none' && needsKey) throw fail('api_key_required')
-        request.gateway = boundCaller(request, client, clients, grant)
+        if (grant.kind === 'none' && (await enforcement.needsKey(clientHeader(request))))
+          throw fail('api_key_required')
+        request.gateway = await boundCaller(request, clients, grant)
       },
     },
     management: (right) => ({
@@ -98,11 +107,40 @@ export function gatewayAccess(kernel: Kernel, clients: Clients, adminKey: string
           throw fail('api_key_required', {
             hint: 'Management needs a client-bound key; the admin key is none',
           })
-        request.gateway = boundCaller(request, knownClient(request, clients), clients, grant)
+        request.gateway = await boundCaller(request, clients, grant)
         if (!grantsFixed(grant.key.rights, right, grant.key.clientName !== null)) throw lacking([right])
+        if (!right.endsWith('.read')) refuseFrozen(request.gateway.client)
       },
     }),
+    fixed: (rights, { keyless = false } = {}) => ({
+      name: `key with ${rights[0]}, or admin key`,
+      security: KEY_SECURITY,
+      needsClient: true,
+      async authorize(request) {
+        const grant = await grantOf(request)
+        const isFree = keyless && !(await enforcement.needsKey(clientHeader(request)))
+        if (grant.kind === 'none' && !isFree) throw fail('api_key_required')
+        const caller = await boundCaller(request, clients, grant)
+        if (!rights.some((right) => hasRight(caller, right))) throw lacking(rights.slice(0, 1))
+        request.gateway = caller
+      },
+    }),
+    renew(request, reply, done) {
+      // What the operator configured does not change while the process runs.
+      if (request.gateway === undefined || request.gateway.client.source === 'config') return done()
+      renewed(request.gateway, clients).then((caller) => {
+        request.gateway = caller
+        finished(reply.raw, clients.hold(caller.client))
+        done()
+      }, done)
+    },
   }
+}
+
+async function renewed(caller: GatewayCaller, clients: Clients): Promise<GatewayCaller> {
+  const client = await clients.find(caller.client.name)
+  if (client === undefined) throw unknownClient()
+  return { ...caller, client }
 }
 
 /** The caller of a route whose access lets nobody in without a client. */
@@ -112,11 +150,22 @@ export function gatewayCaller(request: FastifyRequest): GatewayCaller {
   return request.gateway
 }
 
+/** Whether the key carries this right; the admin key, and who needs no key, carry all that a route lets them come to. */
+export const hasRight = ({ grant }: GatewayCaller, right: FixedRight): boolean =>
+  grant.kind !== 'key' || grantsFixed(grant.key.rights, right, grant.key.clientName !== null)
+
 /** Every table that a request touches needs its own right, whatever path leads there. */
 export function requireTables(caller: GatewayCaller, touched: readonly TableRight[]): void {
-  if (caller.client.isLogging && touched.some(({ action }) => action !== 'read')) throw fail('read_only')
+  const isWrite = touched.some(({ action }) => action !== 'read')
+  if (caller.client.isLogging && isWrite) throw fail('read_only')
   const lacks = lacksTables(caller, touched)
   if (lacks.length > 0) throw lacking([...new Set(lacks.map(nameOfRight))])
+  if (isWrite) refuseFrozen(caller.client)
+}
+
+/** Told only to who has the right to write. Its driver takes no write either. */
+function refuseFrozen({ isFrozen }: Client): void {
+  if (isFrozen) throw fail('client_frozen', { hint: 'PUT /admin/clients/{name}/freeze thaws it' })
 }
 
 /** Those of the rights that the caller does not have. */
@@ -133,25 +182,25 @@ const lacking = (rights: readonly string[]) =>
     details: { required_right: rights[0], required_rights: rights },
   })
 
-function knownClient(request: FastifyRequest, clients: Clients): Client | undefined {
-  const name = request.headers[HEADER.client]
-  return typeof name === 'string' ? clients.find(name) : undefined
+function clientHeader({ headers }: FastifyRequest): string | undefined {
+  const name = headers[HEADER.client]
+  return typeof name === 'string' && name !== '' ? name : undefined
 }
 
+const unknownClient = () => fail('unknown_client', { hint: 'GET /clients lists the registered ones' })
+
 /** The rest of the order of checks: header, existence, binding. */
-function boundCaller(
-  request: FastifyRequest,
-  client: Client | undefined,
-  clients: Clients,
-  grant: Grant,
-): GatewayCaller {
-  const name = request.headers[HEADER.client]
-  if (clients.names().length === 0)
-    throw fail('no_client', { hint: 'Add an entry under clients in gatehouse.yaml' })
-  if (name === undefined || name === '') {
+async function boundCaller(request: FastifyRequest, clients: Clients, grant: Grant): Promise<GatewayCaller> {
+  const name = clientHeader(request)
+  const client = name === undefined ? undefined : await clients.find(name)
+  if (client === undefined && (await clients.names()).length === 0)
+    throw fail('no_client', {
+      hint: 'Add an entry under clients in gatehouse.yaml, or register one: POST /admin/clients',
+    })
+  if (name === undefined) {
     throw fail('missing_client_header', { details: { missing_header: 'X-Service-Client' } })
   }
-  if (client === undefined) throw fail('unknown_client', { hint: 'GET /clients lists the registered ones' })
+  if (client === undefined) throw unknownClient()
   if (grant.kind === 'key' && !isFor(grant.key, client)) throw fail('api_key_client_mismatch')
   return { client, grant, requestId: request.id }
 }

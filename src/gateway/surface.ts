@@ -7,6 +7,7 @@ import { gatewayAccess } from './access.ts'
 import { clientRoutes } from './clients/routes.ts'
 import { dataRoutes } from './data/routes.ts'
 import { type HealthParts, healthRoutes } from './health/routes.ts'
+import { keyConfigRoutes } from './keys/config-routes.ts'
 import { keyRoutes } from './keys/routes.ts'
 import type { AuditLog } from './management/audit.ts'
 import { managementRoutes } from './management/routes.ts'
@@ -36,10 +37,12 @@ export function gatewaySurface(app: App, kernel: Kernel, book: RouteBook, parts:
   })
   app.decorateRequest('gateway', undefined)
   const access = gatewayAccess(kernel, parts.clients, parts.adminKey)
+  app.addHook('preHandler', access.renew)
 
   healthRoutes(app, kernel, access, book, parts.health)
-  clientRoutes(app, parts.clients, access)
+  clientRoutes(app, kernel, parts.clients, access)
   keyRoutes(app, kernel, access)
+  keyConfigRoutes(app, kernel, parts.clients, access)
   dataRoutes(app, kernel, access)
   managementRoutes(app, kernel, access, parts.audit)
 }

@@ -1,20 +1,157 @@
 import { Type } from 'typebox'
 import type { Clients } from '#databases/clients.ts'
+import { Id, Nullable, Timestamp } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
+import type { Kernel } from '#kernel/kernel.ts'
 import type { GatewayAccess } from '../access.ts'
+import { success, successOf } from '../envelope.ts'
+import { changeClient, freezeClient, registerClient, removeClient } from './clients.ts'
+import { listRecords, listRuntime, recordOf } from './records.ts'
 
 const ClientNames = Type.Object({
   clients: Type.Array(Type.String(), { examples: [['default', 'logging']] }),
 })
+const asked = {
+  driver: Type.Optional(Type.Unsafe<string>({ type: 'string', enum: ['postgresql'], default: 'postgresql' })),
+  url: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 4_096,
+      examples: ['postgres://reporting:password@db:5432/sales'],
+    }),
+  ),
+  url_env_var: Type.Optional(
+    Type.String({
+      pattern: '^[A-Za-z_][A-Za-z0-9_]{0,127}$',
+      description: 'Variable of the service’s environment that holds the URL, instead of url',
+    }),
+  ),
+  description: Type.Optional(Nullable(Type.String({ maxLength: 1_000 }))),
+  is_active: Type.Optional(Type.Boolean({ default: true })),
+  metadata: Type.Optional(Type.Record(Type.String({ maxLength: 200 }), Type.Unknown())),
+}
+// The name's own rules are the registry's, which says more than a pattern could.
+const NewClient = Type.Object({
+  client_name: Type.String({ maxLength: 200, examples: ['reporting'] }),
+  ...asked,
+})
+const ClientChange = Type.Object(asked)
+const ByName = Type.Object({ name: Type.String({ maxLength: 63 }) })
 
-export function clientRoutes(app: App, clients: Clients, access: GatewayAccess): void {
+const ClientRecord = Type.Object({
+  id: Nullable(Id),
+  client_name: Type.String(),
+  driver: Type.String(),
+  description: Nullable(Type.String()),
+  url: Nullable(Type.String({ description: 'Without password and query' })),
+  url_env_var: Nullable(Type.String()),
+  source: Type.String({ examples: ['database'] }),
+  is_active: Type.Boolean(),
+  is_frozen: Type.Boolean(),
+  metadata: Type.Record(Type.String(), Type.Unknown()),
+  last_seen_at: Nullable(Timestamp),
+  created_at: Nullable(Timestamp),
+  updated_at: Nullable(Timestamp),
+})
+const Runtime = Type.Object({
+  client_name: Type.String(),
+  driver: Type.String(),
+  source: Type.String(),
+  is_active: Type.Boolean(),
+  is_frozen: Type.Boolean(),
+  pool: Type.Object({ total: Type.Integer(), idle: Type.Integer(), waiting: Type.Integer() }),
+  circuit: Type.String({ examples: ['closed'] }),
+})
+const Stored = Type.Object({
+  status: Type.Literal('success'),
+  message: Type.String(),
+  data: ClientRecord,
+  reachable: Type.Boolean({ description: 'Whether its database answered' }),
+})
+
+export function clientRoutes(app: App, kernel: Kernel, clients: Clients, access: GatewayAccess): void {
+  const config = { access: access.admin }
   for (const url of ['/clients', '/schema/clients']) {
     app.route({
       method: 'GET',
       url,
-      config: { access: access.admin },
+      config,
       schema: { summary: 'List registered database clients', response: { 200: ClientNames } },
-      handler: async () => ({ clients: [...clients.names()] }),
+      handler: async () => ({ clients: [...(await clients.names())] }),
     })
   }
+  app.route({
+    method: 'GET',
+    url: '/admin/clients',
+    config,
+    schema: {
+      summary: 'Database clients, and how this process is connected to them',
+      response: {
+        200: successOf(Type.Object({ clients: Type.Array(ClientRecord), runtime: Type.Array(Runtime) })),
+      },
+    },
+    handler: async () => {
+      const records = await listRecords(kernel, clients)
+      return success(`Listed ${records.length} clients`, {
+        clients: records,
+        runtime: listRuntime(clients, records),
+      })
+    },
+  })
+  app.route({
+    method: 'POST',
+    url: '/admin/clients',
+    config,
+    schema: { summary: 'Register a database client', body: NewClient, response: { 201: Stored } },
+    handler: async ({ body }, reply) => {
+      const { row, reachable } = await registerClient(kernel, clients, body)
+      const message = reachable ? 'Client registered' : 'Client registered; its database does not answer yet'
+      return reply.code(201).send({ ...success(message, recordOf(kernel, row)), reachable })
+    },
+  })
+  app.route({
+    method: 'PATCH',
+    url: '/admin/clients/:name',
+    config,
+    schema: {
+      summary: 'Change a database client',
+      params: ByName,
+      body: ClientChange,
+      response: { 200: Stored },
+    },
+    handler: async ({ params, body }) => {
+      const { row, reachable } = await changeClient(kernel, clients, params.name, body)
+      const message = reachable ? 'Client changed' : 'Client changed; its database does not answer yet'
+      return { ...success(message, recordOf(kernel, row)), reachable }
+    },
+  })
+  app.route({
+    method: 'PUT',
+    url: '/admin/clients/:name/freeze',
+    config,
+    schema: {
+      summary: 'Let a database client refuse writes, or take them again',
+      params: ByName,
+      body: Type.Object({ is_frozen: Type.Boolean() }),
+      response: { 200: successOf(ClientRecord) },
+    },
+    handler: async ({ params, body: { is_frozen } }) => {
+      const row = await freezeClient(kernel, clients, params.name, is_frozen)
+      return success(is_frozen ? 'Client frozen' : 'Client thawed', recordOf(kernel, row))
+    },
+  })
+  app.route({
+    method: 'DELETE',
+    url: '/admin/clients/:name',
+    config,
+    schema: {
+      summary: 'Remove a database client; its database stays as it is',
+      params: ByName,
+      response: { 200: successOf(Type.Object({ client_name: Type.String() })) },
+    },
+    handler: async ({ params }) => {
+      await removeClient(kernel, clients, params.name)
+      return success('Client removed', { client_name: params.name })
+    },
+  })
 }

@@ -16,7 +16,7 @@ const Alive = Type.Object({ status: Type.Literal('ok') })
 
 export type HealthParts = {
   readonly isDraining: () => boolean
-  readonly checks: readonly Component[]
+  readonly checks: () => readonly Component[]
   /** Prometheus text of every process of this service. */
   readonly metrics: () => Promise<string>
 }
@@ -92,7 +92,7 @@ export function healthRoutes(
       },
     },
     handler: async () => {
-      const states = await components(parts.checks)
+      const states = await components(parts.checks())
       const status = states.every((state) => state.status === 'online') ? 'ok' : 'degraded'
       return { status, version: VERSION, components: [...states] }
     },

@@ -1,6 +1,6 @@
 import type { Insertable, Selectable, Updateable } from 'kysely'
 import type { Db } from '#kernel/db/connect.ts'
-import type { ApiKeyTable } from '#kernel/db/tables.ts'
+import type { ApiKeyConfigTable, ApiKeyTable } from '#kernel/db/tables.ts'
 
 export type ApiKey = Selectable<ApiKeyTable>
 
@@ -27,5 +27,29 @@ export function updateKey(db: Db, id: string, change: Updateable<ApiKeyTable>): 
 
 export async function deleteKey(db: Db, id: string): Promise<boolean> {
   const { numDeletedRows } = await db.deleteFrom('apiKey').where('id', '=', id).executeTakeFirst()
+  return numDeletedRows > 0n
+}
+
+export type KeyDecision = Selectable<ApiKeyConfigTable>
+
+/** Decisions of the run time: one for each client that has one, and `*` for all others. */
+export function listDecisions(db: Db): Promise<KeyDecision[]> {
+  return db.selectFrom('apiKeyConfig').selectAll().orderBy('clientName').execute()
+}
+
+export async function upsertDecision(db: Db, decision: KeyDecision): Promise<void> {
+  const { enforceApiKeys, updatedAt } = decision
+  await db
+    .insertInto('apiKeyConfig')
+    .values(decision)
+    .onConflict((conflict) => conflict.column('clientName').doUpdateSet({ enforceApiKeys, updatedAt }))
+    .execute()
+}
+
+export async function deleteDecision(db: Db, clientName: string): Promise<boolean> {
+  const { numDeletedRows } = await db
+    .deleteFrom('apiKeyConfig')
+    .where('clientName', '=', clientName)
+    .executeTakeFirst()
   return numDeletedRows > 0n
 }

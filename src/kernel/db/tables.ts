@@ -31,6 +31,28 @@ export interface ApiKeyTable {
   updatedAt: Date
 }
 
+export interface ApiKeyConfigTable {
+  clientName: string
+  enforceApiKeys: boolean
+  updatedAt: Date
+}
+
+export interface DatabaseClientTable {
+  id: string
+  clientName: string
+  driver: string
+  description: string | null
+  sealedUrl: string | null
+  urlEnvVar: string | null
+  isActive: Generated<boolean>
+  isFrozen: Generated<boolean>
+  metadata: ColumnType<unknown, string | undefined, string>
+  lastSeenAt: Date | null
+  createdAt: Date
+  updatedAt: Date
+  deletedAt: Date | null
+}
+
 export interface MigrationTable {
   name: string
   checksum: string
@@ -89,6 +111,8 @@ export interface VerificationTable {
 export interface DB {
   account: AccountTable
   apiKey: ApiKeyTable
+  apiKeyConfig: ApiKeyConfigTable
+  databaseClient: DatabaseClientTable
   migration: MigrationTable
   processLease: ProcessLeaseTable
   rateLimit: RateLimitTable

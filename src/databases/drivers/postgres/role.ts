@@ -6,7 +6,7 @@ export type RoleFacts = {
   readonly superuser: boolean
   /** Those that it is a member of. */
   readonly serverRoles: readonly string[]
-  /** The control schema is in this database and can be read. */
+  /** The control schema is in this database and can be read, by the role or by one that it may become (SET ROLE). */
   readonly readsControl: boolean
 }
 
@@ -20,8 +20,9 @@ select json_build_object(
   ),
   'readsControl', exists (
     select from pg_class c join pg_namespace n on n.oid = c.relnamespace
+    join pg_roles r on pg_has_role(current_user, r.oid, 'member')
     where n.nspname = 'service' and c.relname = 'session' and c.relkind in ('r', 'p')
-      and has_schema_privilege(n.oid, 'usage') and has_any_column_privilege(c.oid, 'select')
+      and has_schema_privilege(r.oid, n.oid, 'usage') and has_any_column_privilege(r.oid, c.oid, 'select')
   )
 ) as role`
 

@@ -1,0 +1,51 @@
+import { maskedUrl } from '#kernel/config/show.ts'
+import { type Client, DEFAULT_LIMITS, type DriverMaking, driverFor } from './client.ts'
+
+export type ConfiguredOptions = DriverMaking & {
+  /** Clients that exist without being configured: name → URL. */
+  readonly builtIn: Readonly<Record<string, string>>
+  /** The built-in logging client, for a role that may only read. */
+  readonly loggingReaderUrl: string | undefined
+}
+
+/** A client that only the operator can change; it stays as it is while the process runs. */
+export type ConfiguredClient = Client & {
+  readonly source: 'config'
+  readonly maskedUrl: string
+  readonly description: string | null
+}
+
+/** What the configuration names, and what is built in where it names nothing. By name. */
+export function configuredClients(options: ConfiguredOptions): ReadonlyMap<string, ConfiguredClient> {
+  const { config, builtIn, loggingReaderUrl } = options
+  const { logging_client: loggingName } = config.gateway
+  const given = [
+    ...(loggingReaderUrl === undefined ? [] : [builtInClient(loggingName, loggingReaderUrl)]),
+    ...Object.entries(builtIn).map(([name, url]) => builtInClient(name, url)),
+    // Last: what the operator configured wins over what is built in.
+    ...Object.entries(config.clients).map(([name, settings]) => ({ name, ...settings })),
+  ]
+  const chosen = new Map(given.map((settings) => [settings.name, settings]))
+  return new Map(
+    [...chosen.values()].map((settings) => {
+      const isLogging = settings.name === loggingName
+      const client: ConfiguredClient = {
+        name: settings.name,
+        driver: driverFor(options, { ...settings, readOnly: isLogging }),
+        source: 'config',
+        isLogging,
+        isFrozen: false,
+        maskedUrl: maskedUrl(settings.url),
+        description: settings.description ?? null,
+      }
+      return [settings.name, client]
+    }),
+  )
+}
+
+const builtInClient = (name: string, url: string) => ({
+  name,
+  url,
+  description: undefined,
+  ...DEFAULT_LIMITS,
+})

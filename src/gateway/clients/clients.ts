@@ -1,0 +1,174 @@
+import { DEFAULT_LIMITS, driverFor } from '#databases/clients/client.ts'
+import { urlOf } from '#databases/clients/registered.ts'
+import {
+  CLIENT_NAME_KEY,
+  type ClientRow,
+  deleteClient,
+  insertClient,
+  updateClient,
+} from '#databases/clients/store.ts'
+import type { Clients } from '#databases/clients.ts'
+import { clientUrlForm } from '#kernel/config/addresses.ts'
+import { clientNameForm } from '#kernel/config/sections/database.ts'
+import { isConflict } from '#kernel/db/conflicts.ts'
+import { Failure } from '#kernel/errors.ts'
+import { edge } from '#kernel/http/failures.ts'
+import { atomically, type Kernel } from '#kernel/kernel.ts'
+import { uuidv7 } from '#kernel/random.ts'
+import { fail } from '../errors.ts'
+import { forgetClient } from '../keys/config.ts'
+
+export type ClientFacts = {
+  readonly driver?: string
+  readonly url?: string
+  readonly url_env_var?: string
+  readonly description?: string | null
+  readonly is_active?: boolean
+  readonly metadata?: Readonly<Record<string, unknown>>
+}
+export type NewClient = ClientFacts & { readonly client_name: string }
+
+/** `reachable`: whether its database answered; it is registered all the same. */
+export type Registered = { readonly row: ClientRow; readonly reachable: boolean }
+
+/** When this answers, every process knows the client. */
+export async function registerClient(
+  kernel: Kernel,
+  clients: Clients,
+  asked: NewClient,
+): Promise<Registered> {
+  const { client_name: name } = asked
+  if (clientNameForm.parse(name) === undefined)
+    throw fail('invalid_client_name', { hint: `A client name is ${clientNameForm.allowed}` })
+  refuseConfigured(kernel, clients, name)
+  if ((await clients.registered()).has(name)) throw fail('client_exists')
+  const address = addressOf(kernel, asked)
+  if (address === undefined) throw edge('validation_error', { message: 'url or url_env_var is required' })
+  const reachable = await inspect(kernel, clients, name, address)
+  const now = kernel.now()
+  const row = await insertNew(kernel, {
+    id: uuidv7(now, kernel.random),
+    clientName: name,
+    driver: asked.driver ?? 'postgresql',
+    description: asked.description ?? null,
+    ...address,
+    isActive: asked.is_active ?? true,
+    metadata: JSON.stringify(asked.metadata ?? {}),
+    createdAt: now,
+    updatedAt: now,
+  })
+  await kernel.coherence.settle()
+  return { row, reachable }
+}
+
+/** When this answers, no process uses the client as it was before; requests that run already finish with it. */
+export async function changeClient(
+  kernel: Kernel,
+  clients: Clients,
+  name: string,
+  change: ClientFacts,
+): Promise<Registered> {
+  await existing(kernel, clients, name)
+  const address = addressOf(kernel, change)
+  const reachable = address === undefined || (await inspect(kernel, clients, name, address))
+  const row = await changeRow(kernel, name, {
+    ...(change.driver === undefined ? {} : { driver: change.driver }),
+    ...(change.description === undefined ? {} : { description: change.description }),
+    ...(change.is_active === undefined ? {} : { isActive: change.is_active }),
+    ...(change.metadata === undefined ? {} : { metadata: JSON.stringify(change.metadata) }),
+    ...address,
+  })
+  return { row, reachable }
+}
+
+/** When this answers, no process begins a write on a frozen client; writes that run already finish. */
+export async function freezeClient(
+  kernel: Kernel,
+  clients: Clients,
+  name: string,
+  isFrozen: boolean,
+): Promise<ClientRow> {
+  await existing(kernel, clients, name)
+  return changeRow(kernel, name, { isFrozen })
+}
+
+/** When this answers, no process reaches the client. Its name is free again. */
+export async function removeClient(kernel: Kernel, clients: Clients, name: string): Promise<void> {
+  refuseConfigured(kernel, clients, name)
+  await atomically(kernel, async (kernel) => {
+    if (!(await deleteClient(kernel.db, name, kernel.now()))) throw fail('client_not_found')
+    await forgetClient(kernel, name)
+  })
+  await kernel.coherence.settle()
+}
+
+async function existing(kernel: Kernel, clients: Clients, name: string): Promise<void> {
+  refuseConfigured(kernel, clients, name)
+  if (!(await clients.registered()).has(name)) throw fail('client_not_found')
+}
+
+/** The logging client's name is the operator's, also where there is no such client. */
+function refuseConfigured({ config }: Kernel, clients: Clients, name: string): void {
+  if (clients.configured.has(name) || name === config.gateway.logging_client) throw fail('client_configured')
+}
+
+async function insertNew(kernel: Kernel, row: Parameters<typeof insertClient>[1]): Promise<ClientRow> {
+  try {
+    return await insertClient(kernel.db, row)
+  } catch (error) {
+    if (isConflict(error, CLIENT_NAME_KEY)) throw fail('client_exists')
+    throw error
+  }
+}
+
+async function changeRow(
+  kernel: Kernel,
+  name: string,
+  change: Parameters<typeof updateClient>[2],
+): Promise<ClientRow> {
+  const row = await updateClient(kernel.db, name, { ...change, updatedAt: kernel.now() })
+  if (row === undefined) throw fail('client_not_found')
+  await kernel.coherence.settle()
+  return row
+}
+
+type Address = Pick<ClientRow, 'sealedUrl' | 'urlEnvVar'>
+
+function addressOf({ secrets }: Kernel, { url, url_env_var }: ClientFacts): Address | undefined {
+  if (url !== undefined && url_env_var !== undefined)
+    throw edge('validation_error', { message: 'url and url_env_var exclude each other' })
+  if (url_env_var !== undefined) return { sealedUrl: null, urlEnvVar: url_env_var }
+  if (url === undefined) return undefined
+  const text = clientUrlForm.parse(url)
+  // The URL is not repeated: it may be right but for its form, and then it holds a password.
+  if (text === undefined) throw fail('invalid_client_url', { hint: `It must be ${clientUrlForm.allowed}` })
+  return { sealedUrl: secrets.seal('client-url', text), urlEnvVar: null }
+}
+
+/**
+ * Looks at the role behind the URL. What the database refuses, and a role that could reach the control database, is
+ * not registered. A database that is down is: it may be about to start, and every new pool looks at the role again.
+ */
+async function inspect(kernel: Kernel, clients: Clients, name: string, address: Address): Promise<boolean> {
+  const url = urlOf(kernel, clients.environment, address)
+  if (url === undefined)
+    throw fail('invalid_client_url', {
+      message: `The variable ${address.urlEnvVar} is not set to the URL of a database`,
+      hint: `It must be ${clientUrlForm.allowed}`,
+    })
+  const driver = driverFor(kernel, { name, url, readOnly: true, ...DEFAULT_LIMITS })
+  try {
+    await driver.inspectRole()
+    return true
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error
+    const { hint, details, code } = error
+    const facts = { ...(hint !== undefined && { hint }), ...(details !== undefined && { details }) }
+    if (code === 'unsafe_client') throw fail('unsafe_new_client', facts)
+    if (code === 'client_refused')
+      throw fail('refused_client', { hint: 'Check role, password, database and TLS' })
+    return false
+  } finally {
+    await driver.close()
+  }
+}

@@ -1,0 +1,64 @@
+import type { ConfiguredClient } from '#databases/clients/configured.ts'
+import { type ClientRow, listClients } from '#databases/clients/store.ts'
+import type { Clients } from '#databases/clients.ts'
+import { maskedUrl } from '#kernel/config/show.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+
+/** Both sources in one list, by name. What a configured client hides is not in it. */
+export async function listRecords(kernel: Kernel, { configured }: Clients) {
+  const rows = await listClients(kernel.db)
+  const visible = rows.filter(({ clientName }) => !configured.has(clientName))
+  return [
+    ...[...configured.values()].map(configuredRecord),
+    ...visible.map((row) => recordOf(kernel, row)),
+  ].sort((left, right) => (left.client_name < right.client_name ? -1 : 1))
+}
+
+export const recordOf = ({ secrets }: Pick<Kernel, 'secrets'>, row: ClientRow) => ({
+  id: row.id,
+  client_name: row.clientName,
+  driver: row.driver,
+  description: row.description,
+  url: row.sealedUrl === null ? null : maskedUrl(secrets.open('client-url', row.sealedUrl) ?? ''),
+  url_env_var: row.urlEnvVar,
+  source: 'database' as const,
+  is_active: row.isActive,
+  is_frozen: row.isFrozen,
+  metadata: row.metadata as Record<string, unknown>, // the route's schema lets nothing else in
+  last_seen_at: row.lastSeenAt,
+  created_at: row.createdAt,
+  updated_at: row.updatedAt,
+})
+
+type Recorded = Omit<ReturnType<typeof recordOf>, 'id' | 'source' | 'created_at' | 'updated_at'> & {
+  readonly id: string | null
+  readonly source: 'config' | 'database'
+  readonly created_at: Date | null
+  readonly updated_at: Date | null
+}
+
+/** Nothing is stored of it: no id, no dates. */
+const configuredRecord = (client: ConfiguredClient): Recorded => ({
+  id: null,
+  client_name: client.name,
+  driver: client.driver.name,
+  description: client.description,
+  url: client.maskedUrl,
+  url_env_var: null,
+  source: 'config',
+  is_active: true,
+  is_frozen: false,
+  metadata: {},
+  last_seen_at: null,
+  created_at: null,
+  updated_at: null,
+})
+
+/** How this process is connected; a client without a driver here has no connections. */
+export function listRuntime(clients: Clients, records: readonly Recorded[]) {
+  const drivers = new Map(clients.held().map(({ name, driver }) => [name, driver]))
+  return records.map(({ client_name, driver, source, is_active, is_frozen }) => {
+    const { total = 0, idle = 0, waiting = 0, circuit = 'closed' } = drivers.get(client_name)?.stats() ?? {}
+    return { client_name, driver, source, is_active, is_frozen, pool: { total, idle, waiting }, circuit }
+  })
+}

@@ -1,0 +1,94 @@
+import { Type } from 'typebox'
+import type { Clients } from '#databases/clients.ts'
+import { Nullable } from '#kernel/http/schemas.ts'
+import type { App } from '#kernel/http/surface.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import type { GatewayAccess } from '../access.ts'
+import { success, successOf } from '../envelope.ts'
+import { describeEnforcement, setClient, setDefault, unsetClient } from './config.ts'
+
+const decision = {
+  enforce_api_keys: Type.Boolean(),
+  source: Type.String({
+    description:
+      'Who decided: runtime_client, configuration_client, runtime or configuration; the first one that did',
+    examples: ['configuration'],
+  }),
+}
+const KeyConfig = Type.Object({
+  ...decision,
+  clients: Type.Array(Type.Object({ client_name: Type.String(), ...decision })),
+})
+const ByName = Type.Object({ client_name: Type.String({ maxLength: 63 }) })
+const ClientDecision = Type.Object({ client_name: Type.String(), enforce_api_keys: Type.Boolean() })
+
+export function keyConfigRoutes(app: App, kernel: Kernel, clients: Clients, access: GatewayAccess): void {
+  const config = { access: access.admin }
+  const answer = async (message: string) => {
+    const { enforceApiKeys, source, clients: each } = await describeEnforcement(kernel, clients)
+    return success(message, {
+      enforce_api_keys: enforceApiKeys,
+      source,
+      clients: each.map((client) => ({
+        client_name: client.clientName,
+        enforce_api_keys: client.enforceApiKeys,
+        source: client.source,
+      })),
+    })
+  }
+  app.route({
+    method: 'GET',
+    url: '/admin/api-key-config',
+    config,
+    schema: {
+      summary: 'Where data operations need a key, and who decided so',
+      response: { 200: successOf(KeyConfig) },
+    },
+    handler: () => answer('API key configuration'),
+  })
+  app.route({
+    method: 'PUT',
+    url: '/admin/api-key-config',
+    config,
+    schema: {
+      summary: 'Decide whether data operations need a key wherever nothing else is said',
+      body: Type.Object({
+        enforce_api_keys: Nullable(Type.Boolean({ description: 'Null: as the configuration says' })),
+      }),
+      response: { 200: successOf(KeyConfig) },
+    },
+    handler: async ({ body }) => {
+      await setDefault(kernel, body.enforce_api_keys)
+      return answer('API key configuration changed')
+    },
+  })
+  app.route({
+    method: 'PUT',
+    url: '/admin/api-key-clients/:client_name',
+    config,
+    schema: {
+      summary: 'Decide whether data operations on one client need a key',
+      params: ByName,
+      body: Type.Object({ enforce_api_keys: Type.Boolean() }),
+      response: { 200: successOf(ClientDecision) },
+    },
+    handler: async ({ params: { client_name }, body: { enforce_api_keys } }) => {
+      await setClient(kernel, clients, client_name, enforce_api_keys)
+      return success(`API keys decided for client ${client_name}`, { client_name, enforce_api_keys })
+    },
+  })
+  app.route({
+    method: 'DELETE',
+    url: '/admin/api-key-clients/:client_name',
+    config,
+    schema: {
+      summary: 'Take back what was decided for one client at run time',
+      params: ByName,
+      response: { 200: successOf(ByName) },
+    },
+    handler: async ({ params: { client_name } }) => {
+      await unsetClient(kernel, client_name)
+      return success(`Nothing is decided for client ${client_name} at run time any more`, { client_name })
+    },
+  })
+}

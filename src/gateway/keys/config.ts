@@ -1,0 +1,100 @@
+import type { Clients } from '#databases/clients.ts'
+import { coherentCache } from '#kernel/db/cache.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { fail } from '../errors.ts'
+import { deleteDecision, type KeyDecision, listDecisions, upsertDecision } from './store.ts'
+
+/** Stands for every client that nothing more special is said of; no client can be named so. */
+const EVERY = '*'
+
+/**
+ * Whether data operations need a key: as decided for the client at run time, else for the client in the configuration,
+ * else for all at run time, else `gateway.enforce_api_keys`. On the logging client always.
+ */
+export type Enforcement = {
+  /** 503 when that cannot be known: without the store nobody is let in. */
+  needsKey(clientName: string | undefined): Promise<boolean>
+}
+
+export function keyEnforcement(kernel: Kernel): Enforcement {
+  // One entry, the whole table: it has a row for each exception.
+  const cache = coherentCache<Decisions>({
+    coherence: kernel.coherence,
+    max: 1,
+    load: async () => decisionsOf(await listDecisions(kernel.db)),
+    tags: () => ['api_key_config'],
+  })
+  return {
+    async needsKey(clientName) {
+      try {
+        const decisions = cache.peek(EVERY) ?? (await cache.get(EVERY)) ?? new Map()
+        return decided(kernel, decisions, clientName ?? EVERY).enforceApiKeys
+      } catch (cause) {
+        throw fail('api_key_validation_unavailable', { cause, headers: { 'retry-after': '1' } })
+      }
+    },
+  }
+}
+
+type Decisions = ReadonlyMap<string, boolean>
+type Source = 'runtime_client' | 'configuration_client' | 'runtime' | 'configuration'
+
+const decisionsOf = (rows: readonly KeyDecision[]): Decisions =>
+  new Map(rows.map(({ clientName, enforceApiKeys }) => [clientName, enforceApiKeys]))
+
+/** The one place that knows which decision beats which. */
+function decided(
+  { config }: Kernel,
+  decisions: Decisions,
+  name: string,
+): { readonly enforceApiKeys: boolean; readonly source: Source } {
+  const { enforce_api_keys, logging_client } = config.gateway
+  const atRunTime = decisions.get(name)
+  const configured = config.clients[name]?.enforce_api_keys
+  if (name === logging_client) return { enforceApiKeys: true, source: 'configuration_client' }
+  if (name !== EVERY && atRunTime !== undefined)
+    return { enforceApiKeys: atRunTime, source: 'runtime_client' }
+  if (configured !== undefined) return { enforceApiKeys: configured, source: 'configuration_client' }
+  const fallback = decisions.get(EVERY)
+  if (fallback !== undefined) return { enforceApiKeys: fallback, source: 'runtime' }
+  return { enforceApiKeys: enforce_api_keys, source: 'configuration' }
+}
+
+/** What holds now, for everybody and for each client, and who decided it. */
+export async function describeEnforcement(kernel: Kernel, clients: Clients) {
+  const decisions = decisionsOf(await listDecisions(kernel.db))
+  const names = await clients.names()
+  return {
+    ...decided(kernel, decisions, EVERY),
+    clients: names.map((name) => ({ clientName: name, ...decided(kernel, decisions, name) })),
+  }
+}
+
+/** Null: as the configuration says. When this answers, every process does so. */
+export async function setDefault(kernel: Kernel, enforceApiKeys: boolean | null): Promise<void> {
+  if (enforceApiKeys === null) await deleteDecision(kernel.db, EVERY)
+  else await upsertDecision(kernel.db, { clientName: EVERY, enforceApiKeys, updatedAt: kernel.now() })
+  await kernel.coherence.settle()
+}
+
+export async function setClient(
+  kernel: Kernel,
+  clients: Clients,
+  name: string,
+  enforceApiKeys: boolean,
+): Promise<void> {
+  const isKnown = clients.configured.has(name) || (await clients.registered()).has(name)
+  if (!isKnown) throw fail('client_not_found')
+  if (name === kernel.config.gateway.logging_client)
+    throw fail('client_configured', { message: 'The logging client needs a key, always' })
+  await upsertDecision(kernel.db, { clientName: name, enforceApiKeys, updatedAt: kernel.now() })
+  await kernel.coherence.settle()
+}
+
+export async function unsetClient(kernel: Kernel, name: string): Promise<void> {
+  if (name === EVERY || !(await forgetClient(kernel, name))) throw fail('api_key_client_not_found')
+  await kernel.coherence.settle()
+}
+
+/** For a client that goes: another one of its name must not be open because this one was. */
+export const forgetClient = ({ db }: Kernel, name: string): Promise<boolean> => deleteDecision(db, name)
