@@ -1,0 +1,208 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { createAuthClient } from 'better-auth/client'
+import { usernameClient } from 'better-auth/client/plugins'
+import { createAuthClient as createAuthClient12 } from 'better-auth-1.2/client'
+import { usernameClient as usernameClient12 } from 'better-auth-1.2/client/plugins'
+import { PASSWORD } from '#test/harness.ts'
+import { cookieFetch, plainFetch } from './fetches.ts'
+
+/** What a call comes back with: clients do not throw. */
+export type Outcome<T> =
+  | { readonly data: T; readonly error: null }
+  | { readonly data: null; readonly error: Refusal }
+export type Refusal = {
+  readonly status: number
+  readonly code?: string | undefined
+  readonly message?: string | undefined
+}
+type Answer<T> = Promise<Outcome<T>>
+
+type User = {
+  readonly id: string
+  readonly name: string
+  readonly email: string
+  readonly emailVerified: boolean
+  readonly image?: string | null | undefined
+  readonly createdAt: Date
+  readonly updatedAt: Date
+  readonly username?: string | null | undefined
+  readonly displayUsername?: string | null | undefined
+}
+type Session = {
+  readonly id: string
+  readonly token: string
+  readonly userId: string
+  readonly createdAt: Date
+  readonly updatedAt: Date
+  readonly expiresAt: Date
+  readonly ipAddress?: string | null | undefined
+  readonly userAgent?: string | null | undefined
+}
+type Known = { readonly session: Session; readonly user: User }
+/** What an application's `useSession` shows. */
+type HookState = { readonly data: Known | null; readonly error: Refusal | null; readonly isPending: boolean }
+type Account = {
+  readonly id: string
+  readonly provider?: string
+  readonly providerId?: string
+  readonly accountId: string
+  readonly scopes: string[]
+  readonly createdAt: Date
+  readonly updatedAt: Date
+}
+
+/**
+ * What applications call. That both versions' own types promise these answers, the compiler checks below; what each
+ * names its own way has one name here.
+ */
+type Calls = {
+  readonly signUp: {
+    email(body: {
+      name: string
+      email: string
+      password: string
+      username?: string
+    }): Answer<{ token: string | null; user: User }>
+  }
+  readonly signIn: {
+    email(body: {
+      email: string
+      password: string
+      callbackURL?: string
+      rememberMe?: boolean
+    }): Answer<{ redirect: boolean; token: string; url?: string | null | undefined; user: User }>
+    username(body: {
+      username: string
+      password: string
+      callbackURL?: string
+    }): Answer<{ token: string; user: User } | null>
+  }
+  signOut(): Answer<{ success: boolean }>
+  getSession(asked?: {
+    query?: { disableCookieCache?: boolean }
+    fetchOptions?: { headers: { cookie: string } }
+  }): Answer<Known | null>
+  readonly useSession: { get(): HookState }
+  listSessions(): Answer<Session[]>
+  revokeSession(body: { token: string }): Answer<{ status: boolean }>
+  revokeOtherSessions(): Answer<{ status: boolean }>
+  revokeSessions(): Answer<{ status: boolean }>
+  sendVerificationEmail(body: { email: string; callbackURL?: string }): Answer<{ status: boolean }>
+  // biome-ignore lint/suspicious/noConfusingVoidType: the clients' types say so, because the answer may be a redirect
+  verifyEmail(asked: { query: { token: string } }): Answer<{ status: boolean; user?: unknown } | void>
+  changeEmail(body: { newEmail: string; callbackURL?: string }): Answer<{ status: boolean }>
+  changePassword(body: {
+    currentPassword: string
+    newPassword: string
+    revokeOtherSessions?: boolean
+  }): Answer<{ token: string | null; user: User }>
+  requestPasswordReset(body: {
+    email: string
+    redirectTo?: string
+  }): Answer<{ status: boolean; message?: string }>
+  resetPassword(body: { newPassword: string; token: string }): Answer<{ status: boolean }>
+  updateUser(body: { name?: string; image?: string; username?: string }): Answer<{ status: boolean }>
+  listAccounts(): Answer<Account[]>
+  readonly deleteUser: {
+    (body?: { password?: string; token?: string }): Answer<{ success: boolean; message: string }>
+    callback(asked: { query: { token: string } }): Answer<{ success: boolean; message: string }>
+  }
+}
+
+export type Visitor = {
+  readonly client: Calls
+  /** The name of 1.2 for `requestPasswordReset`, with a path of its own. */
+  forgetPassword(body: { email: string; redirectTo?: string }): Answer<{ status: boolean }>
+  isUsernameAvailable(body: { username: string }): Answer<{ available: boolean } | null>
+  unlinkAccount(account: Account): Answer<{ status: boolean }>
+  /** Asks anew who is signed in, as pages do, and returns what the hook then shows. */
+  useSession(): Promise<HookState>
+  /** Goes to a path of the service and stays there when it redirects, as who follows a link of a mail. */
+  follow(path: string): Promise<Response>
+  /** What the client has asked for and got: `POST /api/auth/sign-in/email 200`. */
+  readonly calls: readonly string[]
+}
+
+export const VERSIONS = ['1.7.7', '1.2.12'] as const
+export const CARRIERS = ['cookie', 'Bearer'] as const
+export type Version = (typeof VERSIONS)[number]
+type Carrier = (typeof CARRIERS)[number]
+
+const newClient = (options: object) => createAuthClient({ ...options, plugins: [usernameClient()] })
+const newClient12 = (options: object) => createAuthClient12({ ...options, plugins: [usernameClient12()] })
+
+/** Codes of failures that both versions' types name. */
+export type KnownCode = keyof ReturnType<typeof newClient>['$ERROR_CODES'] &
+  keyof ReturnType<typeof newClient12>['$ERROR_CODES']
+
+/** Somebody with a client of their own, set up the way an application sets it up. */
+export function newVisitor(url: string, version: Version, by: Carrier): Visitor {
+  const { fetch, calls } = by === 'cookie' ? cookieFetch() : plainFetch()
+  const options = { baseURL: url, fetchOptions: { customFetchImpl: fetch, ...(by === 'Bearer' && bearer()) } }
+  const shown = async ({ useSession }: Calls): Promise<HookState> => {
+    // In a page the hook asks by itself. The types of 1.2 leave these two members out.
+    const now = () => useSession.get() as HookState & { refetch(): Promise<unknown>; isRefetching: boolean }
+    // 1.7 asks once more 10 ms after a sign-out, and drops an answer that it is waiting for.
+    do await now().refetch()
+    while (now().isRefetching)
+    return now()
+  }
+  const common = { calls, follow: (path: string) => fetch(`${url}${path}`, { redirect: 'manual' }) }
+  if (version === '1.7.7') {
+    const client = newClient(options)
+    return {
+      ...common,
+      client,
+      useSession: () => shown(client),
+      forgetPassword: client.requestPasswordReset,
+      isUsernameAvailable: client.isUsernameAvailable,
+      unlinkAccount: ({ id }) => client.unlinkAccount({ accountId: id }),
+    }
+  }
+  const client = newClient12(options)
+  return {
+    ...common,
+    client,
+    useSession: () => shown(client),
+    forgetPassword: client.forgetPassword,
+    // Its types do not know this path yet.
+    isUsernameAvailable: (body) => client.$fetch('/is-username-available', { method: 'POST', body }),
+    unlinkAccount: ({ provider = '', accountId }) =>
+      client.unlinkAccount({ providerId: provider, accountId }),
+  }
+}
+
+/** Keeps what `set-auth-token` brings and sends it. In `onResponse`, because 1.2 puts its own `onSuccess` over this one. */
+function bearer() {
+  let held = ''
+  return {
+    auth: { type: 'Bearer', token: () => held },
+    onResponse: ({ response }: { response: Response }) => {
+      held = response.headers.get('set-auth-token') ?? held
+    },
+  } as const
+}
+
+/** What came back, when nothing was refused. */
+export function done<T>({ data, error }: Outcome<T>): T {
+  assert.equal(error, null)
+  // Without an error there is data.
+  return data as T
+}
+
+export function refused({ data, error }: Outcome<unknown>): Refusal {
+  assert.equal(data, null)
+  assert.ok(error?.message)
+  return error
+}
+
+export function somebody() {
+  const username = `Ada_${randomUUID().slice(0, 8)}`
+  return {
+    name: 'Ada Lovelace',
+    email: `${username.toLowerCase()}@example.com`,
+    password: PASSWORD,
+    username,
+  }
+}

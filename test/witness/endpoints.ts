@@ -1,0 +1,45 @@
+import { getEndpoints } from 'better-auth/api'
+import { username } from 'better-auth/plugins/username'
+import { getEndpoints as getEndpoints12 } from 'better-auth-1.2/api'
+import { username as username12 } from 'better-auth-1.2/plugins/username'
+import type { Version } from './clients.ts'
+
+/** What better-auth's own server has and Gatehouse has not, and why. */
+export const NOT_BUILT: Readonly<Record<string, string>> = {
+  '/sign-in/social': 'social sign-in is not built yet',
+  '/link-social': 'social sign-in is not built yet',
+  '/refresh-token': 'social sign-in is not built yet',
+  '/get-access-token': 'social sign-in is not built yet',
+  '/account-info': 'social sign-in is not built yet',
+  '/update-session': 'sessions have no fields of an application',
+}
+
+/** What of an endpoint of better-auth's own server is looked at. */
+type Endpoint = {
+  readonly path?: string
+  readonly options: {
+    readonly method: unknown
+    readonly metadata?: {
+      readonly SERVER_ONLY?: boolean
+      readonly isAction?: boolean
+      readonly scope?: string
+    }
+  }
+}
+
+/** The paths that a client of this version with the username plugin can call: those of better-auth's own server. */
+export function clientPaths(version: Version): string[] {
+  // Only a running endpoint would look at its context.
+  const context = new Promise<never>(() => {})
+  const { api } =
+    version === '1.7.7'
+      ? getEndpoints(context, { plugins: [username()] })
+      : getEndpoints12(context, { plugins: [username12()] })
+  const endpoints: Endpoint[] = Object.values(api)
+  return [...new Set(endpoints.filter(isForClients).flatMap(({ path = [] }) => path))]
+}
+
+function isForClients({ options: { metadata = {} } }: Endpoint): boolean {
+  const { SERVER_ONLY = false, isAction = true, scope } = metadata
+  return !SERVER_ONLY && isAction && scope !== 'server'
+}
