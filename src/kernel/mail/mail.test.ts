@@ -177,7 +177,7 @@ test('a server with a certificate that nobody vouches for, a wrong login or no S
   const { port, received } = await smtpServer(context)
   await assert.rejects(transportOf(smtp(port, undefined, '')).send(mail), /certificate/)
   await assert.rejects(transportOf(smtp(port, 'ada:wrong@')).send(mail), { responseCode: 535 })
-  const plain = await smtpServer(context, { hideSTARTTLS: true, allowInsecureAuth: true })
+  const plain = await smtpServer(context, { disabledCommands: ['STARTTLS'], allowInsecureAuth: true })
   await assert.rejects(transportOf(smtp(plain.port, undefined, '?requireTLS=true')).send(mail), /TLS/i)
   assert.deepEqual([received, plain.received], [[], []])
 })
