@@ -1,0 +1,166 @@
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { sql } from 'kysely'
+import { type Actor, actor, controlDatabase, PASSWORD, type TestService, testService } from '#test/harness.ts'
+
+const controlUrl = await controlDatabase()
+/** As two processes on one database are. */
+const here = await testService({ controlUrl })
+const there = await testService({ controlUrl })
+const { db } = here.service.kernel
+
+/** The lease, and a little for the machine. */
+const LEASE = 3_000
+const SLACK = 1_500
+
+const ada = await here.signUp('Ada')
+async function signIn(): Promise<{ token: string; id: string }> {
+  const { body } = await here.anon.post('/api/auth/sign-in/email', { email: ada.email, password: PASSWORD })
+  const { session } = (await status(here.anon, body.token)).body
+  return { token: body.token, id: session.id }
+}
+const by = (token: string) => ({ headers: { authorization: `Bearer ${token}` } })
+const status = (by_: Actor, token: string) => by_.get('/api/auth/get-session', by(token))
+const signOut = (from: TestService, token: string) => from.anon.post('/api/auth/sign-out', {}, by(token))
+
+async function eventually(isSo: () => boolean, within: number): Promise<void> {
+  const since = performance.now()
+  while (!isSo()) {
+    assert.ok(performance.now() - since < within, `not within ${within} ms`)
+    await sleep(5)
+  }
+}
+
+const listeners = sql`from pg_stat_activity where datname = current_database() and application_name = 'gatehouse listener'`
+const countListeners = async () => (await sql`select ${listeners}`.execute(db)).rows.length
+const breakListeners = () => sql`select pg_terminate_backend(pid) ${listeners}`.execute(db)
+
+test('a session that is revoked in one process is refused in the other as soon as that has answered', async () => {
+  for (let round = 0; round < 200; round++) {
+    const { token } = await signIn()
+    const [revoking, other] = round % 2 === 0 ? [here, there] : [there, here]
+    // Both have it in memory now.
+    assert.deepEqual(
+      [(await status(other.anon, token)).status, (await status(other.anon, token)).status],
+      [200, 200],
+    )
+    assert.equal((await signOut(revoking, token)).status, 200)
+    const after = await Promise.all([status(other.anon, token), status(revoking.anon, token)])
+    assert.deepEqual(
+      after.map((answer) => answer.status),
+      [401, 401],
+      `round ${round}`,
+    )
+  }
+})
+
+test('a session that is revoked while others use it is refused from then on, by everybody', async () => {
+  for (let round = 0; round < 20; round++) {
+    const { token } = await signIn()
+    let revoked = false
+    const late: number[] = []
+    const use = async (service: TestService) => {
+      for (let asked = 0; asked < 15; asked++) {
+        const isLate = revoked
+        const answer = await status(service.anon, token)
+        if (isLate) late.push(answer.status)
+      }
+    }
+    const users = [use(here), use(there), use(there)]
+    await sleep(round / 4)
+    await signOut(here, token)
+    revoked = true
+    await Promise.all(users)
+    assert.deepEqual(new Set([401, ...late]), new Set([401]), `round ${round}`)
+  }
+})
+
+test('a change that somebody makes by hand is noticed too', async () => {
+  const { token, id } = await signIn()
+  assert.equal((await status(there.anon, token)).status, 200)
+  await db.deleteFrom('session').where('id', '=', id).execute()
+  await there.service.kernel.coherence.settle()
+  assert.equal((await status(there.anon, token)).status, 401)
+
+  const second = await signIn()
+  assert.equal((await status(there.anon, second.token)).body.user.name, 'Ada')
+  await db.updateTable('user').set({ name: 'Ada L.' }).where('id', '=', ada.id).execute()
+  await there.service.kernel.coherence.settle()
+  assert.equal((await status(there.anon, second.token)).body.user.name, 'Ada L.')
+})
+
+test('a process that has lost its listener reads from the database, and comes back by itself', async () => {
+  const { coherence } = there.service.kernel
+  const { token, id } = await signIn()
+  assert.equal((await status(there.anon, token)).status, 200)
+  await breakListeners()
+  await eventually(() => !coherence.isTrusted(), 1_000)
+  await db.deleteFrom('session').where('id', '=', id).execute()
+  assert.equal((await status(there.anon, token)).status, 401, 'nothing is answered from memory')
+  await eventually(() => coherence.isTrusted() && here.service.kernel.coherence.isTrusted(), 2 * LEASE)
+  assert.equal(await countListeners(), 2)
+  assert.ok(there.log.some((line) => line.includes('listener_lost')))
+})
+
+test('a revoke in the moment in which the listeners break is as exact', async () => {
+  const { token } = await signIn()
+  assert.equal((await status(there.anon, token)).status, 200)
+  const [, answer] = await Promise.all([breakListeners(), signOut(here, token)])
+  assert.equal(answer.status, 200)
+  const after = await Promise.all([status(there.anon, token), status(here.anon, token)])
+  assert.deepEqual(
+    after.map((one) => one.status),
+    [401, 401],
+  )
+})
+
+/** A process of its own on the same database. */
+async function process_(context: {
+  after(done: () => Promise<void>): void
+}): Promise<{ child: ChildProcess; anon: Actor }> {
+  const code = `
+    import { testService } from ${JSON.stringify(import.meta.resolve('#test/harness.ts'))}
+    const { url, stop } = await testService({ controlUrl: process.argv[1] })
+    process.once('SIGTERM', () => stop().then(() => process.exit(0)))
+    console.log(JSON.stringify({ url }))`
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', code, controlUrl], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  context.after(async () => {
+    if (child.exitCode !== null || child.signalCode !== null) return
+    child.kill('SIGCONT')
+    child.kill('SIGTERM')
+    await once(child, 'exit')
+  })
+  for await (const line of createInterface({ input: child.stdout })) {
+    if (line.startsWith('{')) return { child, anon: actor(JSON.parse(line).url) }
+  }
+  throw new Error('the process ended before it served')
+}
+
+test('a process that hangs delays a revoke by no more than its lease, and serves nothing stale when it wakes', async (context) => {
+  const { child, anon } = await process_(context)
+  const { token } = await signIn()
+  assert.deepEqual([(await status(anon, token)).status, (await status(anon, token)).status], [200, 200])
+  child.kill('SIGSTOP')
+  const began = performance.now()
+  assert.equal((await signOut(here, token)).status, 200)
+  const took = performance.now() - began
+  assert.ok(took < LEASE + SLACK, `${took} ms`)
+  child.kill('SIGCONT')
+  assert.equal((await status(anon, token)).status, 401)
+})
+
+test('a process that has stopped is not waited for at all', async () => {
+  const { token } = await signIn()
+  await there.stop()
+  const began = performance.now()
+  assert.equal((await signOut(here, token)).status, 200)
+  assert.ok(performance.now() - began < 1_000, `${performance.now() - began} ms`)
+  const { rows } = await sql`select from service.process_lease where expires_at > now()`.execute(db)
+  assert.equal(rows.length, 1)
+})
