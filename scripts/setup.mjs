@@ -19,7 +19,7 @@ function isInstalled() {
 }
 
 if (!isInstalled()) {
-  console.error('Installing packages (once; about 450 MB with Node and PostgreSQL) …')
+  console.error('Installing packages (once; about 500 MB with Node, PostgreSQL and the test tools) …')
   const npm = process.env.npm_execpath
   const [command, args] = npm ? [process.execPath, [npm]] : ['npm', []]
   const result = spawnSync(command, [...args, 'ci', '--ignore-scripts', '--loglevel=error'], {
