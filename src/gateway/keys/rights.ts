@@ -26,7 +26,9 @@ export function grantsTable(rights: readonly string[], asked: TableRight): boole
   const { schema, table, action } = asked
   const accepted = new Set([`gateway.${action}`, 'gateway.*', `*.${action}`, '*'])
   const ownName = nameOfRight(asked)
-  if (!RESERVED_SCHEMAS.has(schema) && !RESERVED_SCHEMAS.has(ownName.split('.', 1)[0] ?? '')) {
+  // A name with a dot in it would read like two names: only what reaches every table reaches that one.
+  const isTold = ![schema, table].some((name) => name.includes('.'))
+  if (isTold && !RESERVED_SCHEMAS.has(schema) && !RESERVED_SCHEMAS.has(ownName.split('.', 1)[0] ?? '')) {
     accepted.add(ownName)
     accepted.add(schema === 'public' ? `${table}.*` : `${schema}.${table}.*`)
     if (schema !== 'public') accepted.add(`${schema}.*`)
@@ -50,8 +52,8 @@ export function grantsFixed(
   return rights.some((right) => accepted.has(right))
 }
 
-/** A name in a right: an identifier without a dot, so that the parts can be told apart. */
-const NAME = /^[^.*\s]{1,63}$/u
+/** A name in a right: an identifier without a dot, so that the parts can be told apart, and with nothing invisible. */
+const NAME = /^[^.*\s\p{C}]{1,63}$/u
 
 /** Can a key be given this right? */
 export function isRight(text: string): boolean {

@@ -1,0 +1,154 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import {
+  type Action,
+  FIXED_RIGHTS,
+  grantsFixed,
+  grantsTable,
+  isRight,
+  nameOfRight,
+  type TableRight,
+} from './rights.ts'
+
+const ACTIONS: readonly Action[] = ['read', 'write', 'delete']
+
+/** Tables to reach for: in `public`, elsewhere, with telling names, and in schemas that read like fixed rights. */
+const TABLES: readonly (readonly [schema: string, table: string])[] = [
+  ['public', 'users'],
+  ['public', 'orders'],
+  ['sales', 'orders'],
+  ['users', 'orders'],
+  ['public', 'gateway'],
+  ['public', 'management'],
+  ['gateway', 'query'],
+  ['management', 'tables'],
+  ['pipelines', 'run'],
+  ['public', 'sales.orders'],
+  ['a.b', 'c'],
+]
+
+/** Each right, and all that it grants of the tables above: `schema.table: actions`, or of the fixed rights. */
+const GRANTS: Readonly<
+  Record<string, { readonly tables: readonly string[]; readonly fixed?: readonly string[] }>
+> = {
+  'users.read': { tables: ['public.users read'] },
+  'users.write': { tables: ['public.users write'] },
+  'users.delete': { tables: ['public.users delete'] },
+  'users.*': {
+    tables: ['public.users read write delete', 'users.orders read write delete'],
+  },
+  'users.orders.read': { tables: ['users.orders read'] },
+  'sales.orders.read': { tables: ['sales.orders read'] },
+  'sales.orders.*': { tables: ['sales.orders read write delete'] },
+  'sales.*': { tables: ['sales.orders read write delete'] },
+  'orders.*': { tables: ['public.orders read write delete'] },
+  'gateway.read': { tables: all('read'), fixed: ['gateway.read'] },
+  'gateway.write': { tables: all('write'), fixed: ['gateway.write'] },
+  'gateway.delete': { tables: all('delete'), fixed: ['gateway.delete'] },
+  'gateway.*': { tables: all('read', 'write', 'delete'), fixed: fixed('gateway.') },
+  '*.read': { tables: all('read') },
+  '*.write': { tables: all('write') },
+  '*.delete': { tables: all('delete') },
+  '*': { tables: all('read', 'write', 'delete'), fixed: fixed('') },
+  'management.read': { tables: [], fixed: ['management.read'] },
+  'management.tables.write': { tables: [], fixed: ['management.tables.write'] },
+  'management.tables.*': { tables: [], fixed: fixed('management.tables.') },
+  'management.*': { tables: [], fixed: fixed('management.') },
+  // None of these is a right, and if one stood in a row all the same it would grant nothing.
+  '*.*': { tables: [] },
+  '.read': { tables: [] },
+  'users.': { tables: [] },
+  users: { tables: [] },
+  read: { tables: [] },
+  'Users.read': { tables: [] },
+  'users.READ': { tables: [] },
+  'public.users.read': { tables: [] },
+  'a.b.c.read': { tables: [] },
+  '': { tables: [] },
+}
+
+function all(...actions: readonly Action[]): readonly string[] {
+  return TABLES.map(([schema, table]) => `${schema}.${table} ${actions.join(' ')}`)
+}
+function fixed(prefix: string): readonly string[] {
+  return Object.keys(FIXED_RIGHTS).filter((right) => right.startsWith(prefix))
+}
+
+for (const [right, { tables, fixed = [] }] of Object.entries(GRANTS)) {
+  test(`"${right}" grants just what it says`, () => {
+    const granted = TABLES.flatMap(([schema, table]) => {
+      const actions = ACTIONS.filter((action) => grantsTable([right], { schema, table, action }))
+      return actions.length === 0 ? [] : [`${schema}.${table} ${actions.join(' ')}`]
+    })
+    assert.deepEqual(granted, tables)
+
+    const names = Object.keys(FIXED_RIGHTS) as (keyof typeof FIXED_RIGHTS)[] // keys of a literal
+    assert.deepEqual(
+      names.filter((name) => grantsFixed([right], name, true)),
+      fixed,
+      'on a key bound to a client',
+    )
+    const unbound = fixed.filter((name) => !name.startsWith('management.'))
+    assert.deepEqual(
+      names.filter((name) => grantsFixed([right], name, false)),
+      unbound,
+      'on a key that is not',
+    )
+  })
+}
+
+test('rights add up, and none takes away from another', () => {
+  const rights = ['users.read', 'nonsense', 'sales.orders.write']
+  assert.ok(grantsTable(rights, { schema: 'public', table: 'users', action: 'read' }))
+  assert.ok(grantsTable(rights, { schema: 'sales', table: 'orders', action: 'write' }))
+  assert.ok(!grantsTable(rights, { schema: 'sales', table: 'orders', action: 'read' }))
+  assert.ok(!grantsTable([], { schema: 'public', table: 'users', action: 'read' }))
+})
+
+test('what a key can be given is a right, and nothing else is', () => {
+  const rights = [
+    '*', '*.read', '*.write', '*.delete', 'users.read', 'users.*', 'sales.orders.write', 'sales.orders.*', 'gateway.*', 'management.*',
+    'management.tables.*', 'größe.read', 'Users.read', '用户.delete', 'user-data.read', ...Object.keys(FIXED_RIGHTS),
+  ] // biome-ignore format: a table
+  for (const right of rights) assert.ok(isRight(right), right)
+  const none = [
+    '', ' ', '.', '..', 'read', 'users', 'users.', '.read', '*.*', '*.*.*', '**', 'users.**', 'us*rs.read', '*.users.read', 'users.*.read', 'users.select',
+    'users.READ', 'a.b.c.read', 'users .read', ' users.read', 'users.read ', 'users\n.read', 'users..read', 'users.\0.read', `${'x'.repeat(64)}.read`,
+    'gateway.everything', 'gateway.users.read', 'management.write', 'management.users.*', 'management', 'gateway', 'management.tables', 'pipelines.users.read',
+    '__proto__', 'constructor', 'toString',
+  ] // biome-ignore format: a table
+  for (const right of none) assert.ok(!isRight(right), JSON.stringify(right))
+})
+
+test('no right of a table reaches what it does not name, whatever the names are', () => {
+  const name = fc.oneof(
+    fc.constantFrom(
+      'users',
+      'orders',
+      'sales',
+      'public',
+      'gateway',
+      'management',
+      'query',
+      'read',
+      '*',
+      'a.b',
+      'tables.write',
+    ),
+    fc.string({ unit: 'grapheme', minLength: 1, maxLength: 8 }),
+  )
+  const table = fc.record({ schema: name, table: name, action: fc.constantFrom(...ACTIONS) })
+  fc.assert(
+    fc.property(table, table, (given, asked) => {
+      const right = nameOfRight(given)
+      if (!isRight(right) || right.startsWith('gateway.') || right.startsWith('*')) return
+      const isSame = (Object.keys(given) as (keyof TableRight)[]).every((part) => given[part] === asked[part]) // a record's own keys
+      assert.ok(
+        isSame || !grantsTable([right], asked),
+        `${right} reaches ${asked.schema} . ${asked.table} . ${asked.action}`,
+      )
+    }),
+    { numRuns: 3_000 },
+  )
+})
