@@ -48,6 +48,15 @@ export function testServerUrl(): string {
 
 type TestRun = { serverUrl: string; ownerUrl: string; owner: string; name: string }
 
+/** As if the database's server had gone: ends every connection to it, and lets no new one in. */
+export async function shutDatabase(url: string): Promise<void> {
+  const name = new URL(url).pathname.slice(1)
+  await withClient(testRun().serverUrl, async (client) => {
+    await client.query(`alter database ${id(name)} with allow_connections false`)
+    await client.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [name])
+  })
+}
+
 /** What test/cluster.ts put into the environment of every test process. */
 function testRun(): TestRun {
   const { TEST_SERVER_URL: serverUrl, TEST_OWNER_URL: ownerUrl } = process.env
