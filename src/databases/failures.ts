@@ -41,6 +41,15 @@ export const databaseFailures = {
   permission_denied: [403, 'The database role of this client may not do this'],
   read_only: [403, 'This client is read-only'],
 
+  // Transactions and groups (sections 4, 5).
+  invalid_transaction: [400, 'The transaction is not well formed'],
+  too_many_operations: [400, 'Too many operations in one transaction'],
+  invalid_idempotency_key: [400, 'The idempotency key is not usable'],
+  idempotency_key_reused: [409, 'This idempotency key was used for another request'],
+  idempotency_unavailable: [400, 'This client cannot keep answers under idempotency keys'],
+  aggregation_column_required: [400, 'aggregation_strategy needs an aggregation_column'],
+  invalid_grouping: [400, 'The grouping is not well formed'],
+
   // Management (section 10).
   object_exists: [409, 'An object of this name exists already'],
   object_not_found: [404, 'There is no such object'],

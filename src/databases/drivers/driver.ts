@@ -26,6 +26,14 @@ export type Driver = {
   update(plan: UpdatePlan, on?: Held): Promise<WriteAnswer>
   delete(plan: DeletePlan, on?: Held): Promise<WriteAnswer>
 
+  /**
+   * One connection and one transaction for the work: committed when it returns, rolled back when it throws, also for a failure of
+   * one statement. The work may run twice, the first time without effect. What it reads must be read to its end there.
+   */
+  hold<T>(work: (on: Held) => Promise<T>, options: HoldOptions): Promise<T>
+  /** Answers that are kept under a key, in the client's own database (gateway.md 4). */
+  readonly kept: KeptAnswers
+
   /** Statements of management, all or nothing; the catalogue is forgotten afterwards. */
   run(statements: readonly string[]): Promise<void>
   catalogue(): Promise<Catalogue>
@@ -40,6 +48,21 @@ export type Driver = {
 
 /** A connection that one caller holds: opaque here, made and used by the same driver. */
 export type Held = object
+
+export type HoldOptions = { readonly isolation?: Isolation; readonly readOnly?: boolean }
+export type Isolation = 'read committed' | 'repeatable read' | 'serializable'
+
+export type KeptAnswers = {
+  /** What is kept under this key and not older than `since`. Makes the place where answers are kept when there is none. */
+  find(key: string, since: Date): Promise<Kept | undefined>
+  /** Takes the key in a transaction. Waits for another that has it; false when that one was committed. */
+  claim(on: Held, key: string, as: { body: string; at: Date; since: Date }): Promise<boolean>
+  store(on: Held, key: string, answer: string): Promise<void>
+  /** Part of a transaction that must not write, though the transaction does. */
+  onlyReading<T>(on: Held, work: () => Promise<T>): Promise<T>
+}
+
+export type Kept = { readonly body: string; readonly answer: string }
 
 export type RowsAnswer = {
   /**

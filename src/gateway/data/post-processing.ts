@@ -1,26 +1,34 @@
 import type { RowsAnswer } from '#databases/drivers/driver.ts'
-import { fail as failInDatabase } from '#databases/failures.ts'
 import { membersOf, rowTexts } from '#databases/json-rows.ts'
 import type { PlanOf, ReadPlan, ReadRequest } from '#databases/plan.ts'
 import { type Body, snakeCased } from '#databases/requests.ts'
-import { type Granularity, type Group, type Grouping, shaper } from '#databases/shape.ts'
+import { type Group, type Grouping, shaper } from '#databases/shape.ts'
 import { fail } from '../errors.ts'
 
-/** What the body says of groups; undefined without `group_by` (gateway.md 5). Its types are checked by the schema. */
+/** What the body says of groups; undefined without `group_by` (gateway.md 5). */
 export function readGrouping(body: Body, snakeCase: boolean): Grouping | undefined {
-  const name = (field: string) => {
-    const value = body[field]
-    return typeof value === 'string' && value !== '' ? (snakeCase ? snakeCased(value) : value) : undefined
+  const name = (field: string): string | undefined => {
+    const value = body[field] ?? undefined
+    if (value !== undefined && (typeof value !== 'string' || value === '')) throw malformed(field)
+    return value !== undefined && snakeCase ? snakeCased(value) : value
   }
-  const [groupBy, column] = [name('group_by'), name('aggregation_column')]
-  const strategy = body.aggregation_strategy === 'cumulative_sum' ? 'cumulative_sum' : undefined
+  const word = <T extends string>(field: string, words: readonly T[]): T | undefined => {
+    const value = body[field] ?? undefined
+    const known = words.find((one) => one === value)
+    if (known === undefined && value !== undefined) throw malformed(field)
+    return known
+  }
+  const groupBy = name('group_by')
+  const column = name('aggregation_column')
+  const granularity = word('time_granularity', ['day', 'hour', 'minute'])
+  const strategy = word('aggregation_strategy', ['cumulative_sum'])
   if (strategy !== undefined && column === undefined)
     throw fail('aggregation_column_required', { details: { field: 'aggregation_column' } })
   if (groupBy === undefined) return undefined
-  // The schema lets nothing else through.
-  const granularity = (body.time_granularity ?? undefined) as Granularity | undefined
   return { groupBy, column, strategy, granularity, dedup: body.aggregation_dedup === true }
 }
+
+const malformed = (field: string) => fail('invalid_grouping', { details: { field } })
 
 /** A read that also brings the columns it groups by: those that the caller did not ask for are left out of its rows. */
 export type GroupedRead = { readonly plan: ReadPlan; readonly hidden: ReadonlySet<string> }
@@ -99,7 +107,7 @@ export async function collect({ json }: RowsAnswer, most = MOST_BYTES): Promise<
   for await (const chunk of json) {
     size += chunk.length
     if (size > most)
-      throw failInDatabase('result_too_large', {
+      throw fail('result_too_large', {
         hint: 'Ask for fewer rows or columns.',
         details: { maximum_bytes: most },
       })

@@ -4,7 +4,7 @@ import { HEADER } from '#kernel/http/words.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type GatewayAccess, gatewayCaller } from '../access.ts'
 import { success } from '../envelope.ts'
-import { sendFetched, sendWritten } from './answer.ts'
+import { sendFetched, sendTransaction, sendWritten } from './answer.ts'
 import { countRows, deleteRows, fetchRows, insertRows, updateRows } from './data.ts'
 import {
   CountBody,
@@ -15,8 +15,12 @@ import {
   InsertBody,
   RowsRead,
   RowsWritten,
+  TransactionBody,
+  TransactionDone,
+  TransactionHeaders,
   UpdateBody,
 } from './schemas.ts'
+import { runTransaction } from './transaction.ts'
 
 export function dataRoutes(app: App, kernel: Kernel, access: GatewayAccess): void {
   const config = { access: access.data }
@@ -128,4 +132,24 @@ export function dataRoutes(app: App, kernel: Kernel, access: GatewayAccess): voi
         ),
     })
   }
+  app.route({
+    method: 'POST',
+    url: '/gateway/transaction',
+    bodyLimit,
+    config,
+    schema: {
+      summary: 'Run several operations, all or nothing; once under an Idempotency-Key',
+      headers: TransactionHeaders,
+      body: TransactionBody,
+      response: { 200: TransactionDone },
+    },
+    handler: async (request, reply) => {
+      const { operations, options = {}, idempotency_key: inBody } = request.body
+      const inHeader = request.headers[HEADER.idempotencyKey]
+      const keys = [inHeader, inBody].filter((key) => key !== undefined)
+      const stripNulls = request.headers[HEADER.stripNulls] === 'true'
+      const asked = { operations, options, keys, stripNulls }
+      return sendTransaction(reply, await runTransaction(kernel, gatewayCaller(request), asked))
+    },
+  })
 }

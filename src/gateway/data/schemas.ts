@@ -106,6 +106,31 @@ export const DeleteBody = Type.Object({
   allow_unbounded: flag('Delete every row when there is no condition'),
 })
 
+export const TransactionHeaders = Type.Object({
+  'idempotency-key': text('For 24 hours the same key gives the same answer, and nothing is done again'),
+})
+
+export const TransactionBody = Type.Object({
+  operations: Type.Array(
+    Type.Object({
+      id: Type.String({ minLength: 1, maxLength: 128, description: 'Names the result', examples: ['first'] }),
+      kind: Type.Unsafe<'insert' | 'update' | 'delete' | 'fetch'>({
+        type: 'string',
+        enum: ['insert', 'update', 'delete', 'fetch'],
+      }),
+      payload: Type.Record(Type.String(), Type.Unknown(), { description: 'The body of that operation' }),
+    }),
+    { minItems: 1, description: 'In this order, all or nothing; at most 100' },
+  ),
+  options: Type.Optional(
+    Type.Object({
+      isolation_level: text('read_committed, repeatable_read or serializable', 'serializable'),
+      read_only: flag('Refuse to write'),
+    }),
+  ),
+  idempotency_key: text('In place of the header Idempotency-Key'),
+})
+
 export const DataQuery = Type.Object({
   view: Type.String({ minLength: 1, description: 'The table or view', examples: ['cities'] }),
   eq_column: Type.String({ minLength: 1, examples: ['country'] }),
@@ -156,6 +181,28 @@ export const RowsRead = Type.Object({
   count: Type.Optional(Type.Integer({ description: 'Rows without limit and offset, when asked for' })),
   has_more: Type.Optional(Type.Boolean({ description: 'True when no limit was given and it cut rows' })),
   post_processing: Type.Optional(PostProcessing),
+})
+
+const results = Type.Array(
+  Type.Object({
+    id: Type.String(),
+    kind: Type.String(),
+    data: rows,
+    affected_rows: Type.Optional(Type.Integer()),
+    count: Type.Optional(Type.Integer()),
+    data_truncated: Type.Optional(Type.Boolean()),
+    cache_key: Type.Optional(Type.String()),
+    has_more: Type.Optional(Type.Boolean()),
+    post_processing: Type.Optional(PostProcessing),
+  }),
+)
+const committed = { committed: Type.Literal(true), results }
+
+export const TransactionDone = Type.Object({
+  status: Type.Literal('success'),
+  message: Type.String(),
+  data: Type.Object(committed),
+  ...committed,
 })
 
 export const RowsWritten = Type.Object({

@@ -4,6 +4,8 @@ export const HEADER = {
   serviceKey: 'x-service-key',
   adminKey: 'x-service-admin-key',
   stripNulls: 'x-strip-nulls',
+  insertWindow: 'x-service-insert-window',
+  idempotencyKey: 'idempotency-key',
   requestId: 'x-request-id',
   authToken: 'set-auth-token',
 } as const

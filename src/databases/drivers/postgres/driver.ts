@@ -6,6 +6,8 @@ import { buildCatalogue, type CatalogueRow, catalogueSql } from '#databases/driv
 import { connect } from '#databases/drivers/postgres/connect.ts'
 import type { RowClient } from '#databases/drivers/postgres/connection.ts'
 import { failureOf } from '#databases/drivers/postgres/errors.ts'
+import { hold } from '#databases/drivers/postgres/hold.ts'
+import { keptAnswers } from '#databases/drivers/postgres/kept-answers.ts'
 import { pool as poolOf } from '#databases/drivers/postgres/pool.ts'
 import { codeOf } from '#databases/drivers/postgres/query.ts'
 import { type RoleFacts, roleSql, unsafe } from '#databases/drivers/postgres/role.ts'
@@ -117,6 +119,8 @@ export function postgresDriver(options: PostgresOptions): PostgresDriver {
     insert: (planned, on) => attempt(planned, on, (plan) => writeRows(run, plan, options.maxRows, on)),
     update: (planned, on) => attempt(planned, on, (plan) => writeRows(run, plan, options.maxRows, on)),
     delete: (planned, on) => attempt(planned, on, (plan) => writeRows(run, plan, options.maxRows, on)),
+    hold: (work, how) => hold(pool, work, { ...how, timeout: options.statementTimeout + 5_000 }),
+    kept: keptAnswers(run, apply),
     run: apply,
     catalogue: tables.fresh,
     invalidate: tables.invalidate,

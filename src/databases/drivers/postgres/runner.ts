@@ -37,6 +37,7 @@ export function runner(pool: Pool): Runner {
   async function start(job: Job, on?: Held): Promise<Running> {
     // Held connections are made by this driver only, as RowClients.
     const client = on instanceof RowClient ? on : await pool.acquire()
+    client.since = performance.now()
     const release = on === undefined ? () => pool.release(client) : () => {}
     const explain = (error: unknown) => failureOf(error, about(job))
     try {

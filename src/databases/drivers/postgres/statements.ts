@@ -35,6 +35,10 @@ export class Statements {
     if (this.#prepared.delete(name)) this.#closing.push(name)
   }
 
+  clear(): void {
+    for (const name of [...this.#prepared.keys()]) this.drop(name)
+  }
+
   takeClosing(): readonly string[] {
     if (this.#closing.length === 0) return none
     const closing = this.#closing

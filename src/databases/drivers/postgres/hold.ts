@@ -1,0 +1,84 @@
+import type { Held, HoldOptions } from '#databases/drivers/driver.ts'
+import type { RowClient } from '#databases/drivers/postgres/connection.ts'
+import { failureOf } from '#databases/drivers/postgres/errors.ts'
+import type { Pool } from '#databases/drivers/postgres/pool.ts'
+import { codeOf, staleCodes } from '#databases/drivers/postgres/query.ts'
+import { fail } from '#databases/failures.ts'
+import { Failure } from '#kernel/errors.ts'
+
+/** `timeout` is how long BEGIN, COMMIT and ROLLBACK may stay unanswered, milliseconds. */
+type Options = HoldOptions & { readonly timeout: number }
+
+/**
+ * One connection and one transaction for the work: committed when it returns, rolled back when it throws. Whatever happens, the
+ * pool gets the connection back outside of any transaction, or ends it.
+ */
+export async function hold<T>(pool: Pool, work: (on: Held) => Promise<T>, options: Options): Promise<T> {
+  const client = await pool.acquire()
+  try {
+    return await transact(client, work, options)
+  } catch (error) {
+    if (!(error instanceof Failure && staleCodes.has(codeOf(error.cause))) || !client.isClean()) throw error
+    // Tables have changed under prepared statements. All was rolled back, so it can run once more, prepared anew.
+    client.statements.clear()
+    return await transact(client, work, options)
+  } finally {
+    pool.release(client)
+  }
+}
+
+async function transact<T>(client: RowClient, work: (on: Held) => Promise<T>, options: Options): Promise<T> {
+  try {
+    await control(client, beginText(options), options)
+    const result = await work(client)
+    await commit(client, options)
+    return result
+  } catch (error) {
+    await undo(client, options)
+    throw failureOf(error)
+  }
+}
+
+const beginText = ({ isolation, readOnly }: HoldOptions): string =>
+  `begin${isolation === undefined ? '' : ` isolation level ${isolation}`}${readOnly === true ? ' read only' : ''}`
+
+async function commit(client: RowClient, options: Options): Promise<void> {
+  try {
+    const command = await control(client, 'commit', options)
+    // What the server answers to COMMIT after a failure that the work has kept to itself.
+    if (command !== 'COMMIT') throw new Error('The work went on after a statement had failed')
+  } catch (error) {
+    const failure = failureOf(error)
+    if (!(failure instanceof Failure) || failure.code !== 'connection_lost') throw failure
+    throw fail('connection_lost', {
+      hint: 'It is not known whether the transaction was committed. With an Idempotency-Key it can be sent again.',
+      cause: error,
+    })
+  }
+}
+
+/** What cannot be rolled back for certain is broken off, and the server rolls back. */
+async function undo(client: RowClient, options: Options): Promise<void> {
+  if (client.active !== undefined) return client.destroy()
+  if (!client.isAlive()) return
+  try {
+    await control(client, 'rollback', options)
+  } catch {
+    client.destroy()
+  }
+}
+
+/** The word that the server says it has done. */
+async function control(client: RowClient, text: string, { timeout }: Options): Promise<string> {
+  try {
+    // query_timeout is missing in pg's types.
+    const query = { text, query_timeout: timeout } as { text: string }
+    return (await client.query(query)).command
+  } catch (error) {
+    if (error instanceof Error && error.message === 'Query read timeout') {
+      client.destroy()
+      throw fail('connection_lost', { cause: error })
+    }
+    throw error
+  }
+}

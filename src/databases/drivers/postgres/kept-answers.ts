@@ -1,0 +1,101 @@
+import type { Held, Kept, KeptAnswers } from '#databases/drivers/driver.ts'
+import { RowClient } from '#databases/drivers/postgres/connection.ts'
+import type { Runner } from '#databases/drivers/postgres/runner.ts'
+import { fail } from '#databases/failures.ts'
+import { bind, type Draft, draft } from '#databases/sql.ts'
+import { Failure } from '#kernel/errors.ts'
+
+/**
+ * The catalogue leaves this table out, so that no plan reaches it. Row-level security without a policy keeps away other roles that
+ * default privileges may have given it to.
+ */
+const creation = [
+  `create table if not exists public.service_idempotency
+     (key text primary key, body text not null, answer text not null, created_at timestamptz not null)`,
+  'create index if not exists service_idempotency_created_at on public.service_idempotency (created_at)',
+  'alter table public.service_idempotency enable row level security',
+]
+
+type Create = (statements: readonly string[]) => Promise<void>
+
+export function keptAnswers(run: Runner, create: Create): KeptAnswers {
+  async function find(key: string, since: Date): Promise<Kept | undefined> {
+    const sql = draft('')
+    writeFind(sql, key, since)
+    try {
+      return (await run.value(sql)) as Kept | undefined // as the statement builds it
+    } catch (error) {
+      if (!(error instanceof Failure) || error.code !== 'table_not_found') throw unavailable(error)
+      await make(create)
+      return undefined
+    }
+  }
+
+  async function claim(on: Held, key: string, { body, at, since }: Parameters<KeptAnswers['claim']>[2]) {
+    const sql = draft('insert into public.service_idempotency as s (key, body, answer, created_at) values (')
+    sql.text += `${bind(sql, key)}, ${bind(sql, body)}, '', ${bind(sql, at.toISOString())}) on conflict (key) do update`
+    sql.text += ` set body = excluded.body, answer = '', created_at = excluded.created_at`
+    sql.text += ` where s.created_at < ${bind(sql, since.toISOString())} returning true as claimed`
+    try {
+      return (await run.value(sql, undefined, on)) === true
+    } catch (error) {
+      throw unavailable(error)
+    }
+  }
+
+  async function store(on: Held, key: string, answer: string): Promise<void> {
+    const sql = draft('update public.service_idempotency set answer = ')
+    sql.text += `${bind(sql, answer)} where key = ${bind(sql, key)}`
+    await run.finish({ sql }, on)
+  }
+
+  return { find, claim, store, onlyReading }
+}
+
+/** Also deletes some that are too old; not in the transaction, where it could collide with others that do the same. */
+function writeFind(sql: Draft, key: string, since: Date): void {
+  const oldest = bind(sql, since.toISOString())
+  sql.text = `with gone as (delete from public.service_idempotency where key in (
+      select key from public.service_idempotency where created_at < ${oldest}::timestamptz
+      order by created_at limit 50 for update skip locked))
+    select json_build_object('body', body, 'answer', answer) as kept from public.service_idempotency
+    where key = ${bind(sql, key)} and created_at >= ${oldest}::timestamptz`
+}
+
+async function make(create: Create): Promise<void> {
+  try {
+    await create(creation)
+  } catch (error) {
+    // Somebody else was making it at the same moment.
+    const isThere = error instanceof Failure && ['object_exists', 'unique_violation'].includes(error.code)
+    if (!isThere) throw unavailable(error)
+  }
+}
+
+/** A connection that breaks or collides says nothing about the table. */
+const passing = new Set([
+  'client_unavailable',
+  'client_busy',
+  'client_refused',
+  'unsafe_client',
+  'connection_lost',
+  'statement_timeout',
+  'write_conflict',
+])
+
+function unavailable(error: unknown): unknown {
+  if (!(error instanceof Failure) || passing.has(error.code)) return error
+  return fail('idempotency_unavailable', {
+    hint: 'The role of this client must be able to make and use the table public.service_idempotency.',
+    cause: error.cause ?? error,
+  })
+}
+
+/** READ ONLY can be set inside a transaction, and only going back to a savepoint lifts it again. */
+async function onlyReading<T>(on: Held, work: () => Promise<T>): Promise<T> {
+  if (!(on instanceof RowClient)) throw new Error('Held by another driver')
+  await on.query('savepoint reading; set transaction read only')
+  const result = await work()
+  await on.query('rollback to savepoint reading')
+  return result
+}

@@ -1,0 +1,235 @@
+import { hash } from 'node:crypto'
+import type { Held, HoldOptions, Isolation } from '#databases/drivers/driver.ts'
+import type { Plan } from '#databases/plan.ts'
+import type { Body } from '#databases/requests.ts'
+import { Failure } from '#kernel/errors.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import type { GatewayCaller } from '../access.ts'
+import { fail } from '../errors.ts'
+import { readFacts, tail, writeFacts } from './answer.ts'
+import {
+  type Fetched,
+  type Ready,
+  readyDelete,
+  readyFetch,
+  readyInsert,
+  readyUpdate,
+  tellOf,
+} from './data.ts'
+import { collect, MOST_BYTES } from './post-processing.ts'
+
+export type Operation = {
+  readonly id: string
+  readonly kind: 'insert' | 'update' | 'delete' | 'fetch'
+  readonly payload: Body
+}
+
+export type Transaction = {
+  readonly operations: readonly Operation[]
+  readonly options: { readonly isolation_level?: string; readonly read_only?: boolean }
+  /** Of the header and of the body. */
+  readonly keys: readonly string[]
+  readonly stripNulls: boolean
+}
+
+export type Committed = {
+  /** JSON of the list. */
+  readonly results: string
+  readonly operations: number
+  readonly replayed: boolean
+}
+
+const MOST_OPERATIONS = 100
+/** How long an answer is kept under its key. */
+const KEPT_FOR = 24 * 3_600_000
+
+/** Several operations, all or nothing (gateway.md 4). Under a key they are done once, and the answer is replayed. */
+export async function runTransaction(
+  kernel: Kernel,
+  caller: GatewayCaller,
+  asked: Transaction,
+): Promise<Committed> {
+  const options = checked(asked)
+  const key = keyOf(caller, asked)
+  // Every name and every right, before the first statement.
+  const steps: Step[] = []
+  for (const [index, operation] of asked.operations.entries())
+    steps.push({
+      operation,
+      index,
+      ...(await about(operation, index, () => ready(kernel, caller, operation, asked))),
+    })
+
+  const results =
+    key === undefined
+      ? { ...(await once(kernel, caller, steps, options)), replayed: false }
+      : await onceUnder(key, kernel, caller, steps, { ...options, body: digestOf(asked, steps) })
+  if (!results.replayed)
+    for (const { plan, event, affected } of results.done) tellOf(kernel, caller, { plan, event }, affected)
+  return { results: results.json, operations: steps.length, replayed: results.replayed }
+}
+
+function checked({ operations, options }: Transaction): HoldOptions {
+  if (operations.length > MOST_OPERATIONS)
+    throw fail('too_many_operations', { details: { maximum: MOST_OPERATIONS, given: operations.length } })
+  const ids = new Set(operations.map(({ id }) => id))
+  if (ids.size < operations.length) throw malformed('operations', 'Every operation needs an id of its own.')
+  const isolation = isolationOf(options.isolation_level)
+  if (options.read_only !== true) return isolation
+  const writes = operations.find(({ kind }) => kind !== 'fetch')
+  if (writes !== undefined)
+    throw malformed('options', `The transaction is read-only, operation ${writes.id} writes.`)
+  return { ...isolation, readOnly: true }
+}
+
+const malformed = (field: string, hint: string) => fail('invalid_transaction', { hint, details: { field } })
+
+const LEVELS: readonly Isolation[] = ['read committed', 'repeatable read', 'serializable']
+
+function isolationOf(asked: string | undefined): HoldOptions {
+  if (asked === undefined) return {}
+  const isolation = LEVELS.find((level) => level === asked.toLowerCase().replace(/[_-]/g, ' '))
+  if (isolation === undefined)
+    throw malformed('options', 'isolation_level is read_committed, repeatable_read or serializable.')
+  return { isolation }
+}
+
+/** One operation, planned and permitted; `run` gives its member of the results. */
+type Step = Prepared & { readonly operation: Operation; readonly index: number }
+type Prepared = {
+  readonly plan: Plan
+  readonly event: Ready<Plan, unknown>['event']
+  readonly run: (on: Held) => Promise<Result>
+}
+type Result = { readonly json: Buffer; readonly affected: number }
+
+async function ready(
+  kernel: Kernel,
+  caller: GatewayCaller,
+  { id, kind, payload }: Operation,
+  { stripNulls }: Transaction,
+): Promise<Prepared> {
+  const head = Buffer.from(`{"id":${JSON.stringify(id)},"kind":"${kind}","data":`)
+  if (kind === 'fetch') {
+    const read = await readyFetch(kernel, caller, payload, stripNulls)
+    return { ...read, run: async (on) => fetched(head, await read.run(on)) }
+  }
+  const write = await READY[kind](kernel, caller, payload)
+  const run = async (on: Held): Promise<Result> => {
+    const answer = await write.run(on)
+    return {
+      json: Buffer.concat([head, ...answer.json, tail(writeFacts(answer))]),
+      affected: answer.affected,
+    }
+  }
+  return { ...write, run }
+}
+
+const READY = { insert: readyInsert, update: readyUpdate, delete: readyDelete }
+
+async function fetched(head: Buffer, answer: Fetched): Promise<Result> {
+  const rows = await collect(answer.rows)
+  return { json: Buffer.concat([head, rows, tail(readFacts(answer), answer.postProcessing)]), affected: 0 }
+}
+
+type Done = Pick<Prepared, 'plan' | 'event'> & { readonly affected: number }
+type Results = { readonly json: string; readonly done: readonly Done[] }
+
+const once = (kernel: Kernel, { client }: GatewayCaller, steps: readonly Step[], options: HoldOptions) =>
+  client.driver.hold((on) => perform(kernel, steps, on), options)
+
+/** The operations one after the other, on the connection that is held. */
+async function perform({ config }: Kernel, steps: readonly Step[], on: Held): Promise<Results> {
+  const deadline = performance.now() + config.limits.timeout
+  const parts: Buffer[] = []
+  const done: Done[] = []
+  let size = 0
+  for (const { operation, index, plan, event, run } of steps) {
+    const { json, affected } = await about(operation, index, () => run(on))
+    size += json.length
+    if (size > MOST_BYTES) throw fail('result_too_large', { details: { maximum_bytes: MOST_BYTES } })
+    // The caller has been told by now that it took too long, and must not find it done later.
+    if (performance.now() > deadline) throw fail('statement_timeout')
+    parts.push(json)
+    done.push({ plan, event, affected })
+  }
+  return { json: `[${parts.map(String).join(',')}]`, done }
+}
+
+/** A failure says which operation it is of. */
+async function about<T>({ id }: Operation, index: number, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error
+    const { code, status, message, hint, headers, cause } = error
+    throw new Failure(code, status, message, {
+      ...(hint === undefined ? {} : { hint }),
+      ...(headers === undefined ? {} : { headers }),
+      details: { ...error.details, operation_id: id, operation_index: index },
+      cause,
+    })
+  }
+}
+
+type Keyed = HoldOptions & { readonly body: string }
+
+/**
+ * The key is taken in the transaction itself, so that the answer is there exactly when the writes are. Of parallel requests one
+ * takes it, and the others wait for that one in the database.
+ */
+async function onceUnder(
+  key: string,
+  kernel: Kernel,
+  caller: GatewayCaller,
+  steps: readonly Step[],
+  { body, isolation, readOnly = false }: Keyed,
+): Promise<Results & { readonly replayed: boolean }> {
+  const { driver } = caller.client
+  const at = kernel.now()
+  const since = new Date(at.getTime() - KEPT_FOR)
+  const replay = async () => {
+    const kept = await driver.kept.find(key, since)
+    if (kept !== undefined && kept.body !== body) throw fail('idempotency_key_reused')
+    return kept && { json: kept.answer, done: [], replayed: true }
+  }
+  const known = await replay()
+  if (known !== undefined) return known
+  try {
+    const results = await driver.hold(
+      async (on) => {
+        if (!(await driver.kept.claim(on, key, { body, at, since }))) throw fail('write_conflict')
+        const work = () => perform(kernel, steps, on)
+        const results = await (readOnly ? driver.kept.onlyReading(on, work) : work())
+        await driver.kept.store(on, key, results.json)
+        return results
+      },
+      isolation === undefined ? {} : { isolation },
+    )
+    return { ...results, replayed: false }
+  } catch (error) {
+    // Somebody with the same key was first, and has committed.
+    const other = error instanceof Failure && error.code === 'write_conflict' ? await replay() : undefined
+    if (other === undefined) throw error
+    return other
+  }
+}
+
+/** One for each API key, client and key of the caller's. */
+function keyOf({ client, grant }: GatewayCaller, { keys }: Transaction): string | undefined {
+  const [key, other] = [...new Set(keys)]
+  if (key === undefined) return undefined
+  if (other !== undefined || !/^[\x20-\x7e]{1,255}$/.test(key))
+    throw fail('invalid_idempotency_key', {
+      hint: 'Idempotency-Key has 1 to 255 printable characters, and idempotency_key in the body says the same.',
+    })
+  const who = grant.kind === 'key' ? grant.key.publicId : grant.kind
+  return hash('sha256', JSON.stringify([client.name, who, key]))
+}
+
+/** Rows that a caller may not see any more must not be replayed either: what is silenced is part of the body. */
+const digestOf = ({ operations, options, stripNulls }: Transaction, steps: readonly Step[]): string =>
+  hash(
+    'sha256',
+    JSON.stringify([operations, options, stripNulls, steps.map(({ plan }) => 'head' in plan && plan.head)]),
+  )
