@@ -1,0 +1,317 @@
+import assert from 'node:assert/strict'
+import { before, test } from 'node:test'
+import pg from 'pg'
+import { ADMIN_KEY, type Answer, actor, testService } from '#test/harness.ts'
+
+const t = await testService({ config: { metrics: { token: 'scrape-me-0123456789' } } })
+const key = await t.key(['gateway.*'])
+const other = await t.key(['gateway.*'])
+const client = { 'x-service-client': 'default' }
+const FETCH = { table_name: 'users', limit: 1 }
+
+before(async () => {
+  const database = new pg.Client({ connectionString: t.clientUrl })
+  await database.connect()
+  await database.query(
+    `create table users (id int primary key); create schema sales; create table sales.orders (id int primary key)`,
+  )
+  await database.end()
+})
+
+const refusal = ({ status, body }: Answer) => [status, body.code ?? 'ok']
+const fetchWith = (headers: Record<string, string>, query = '') =>
+  actor(t.url, headers).post(`/gateway/fetch${query}`, FETCH)
+const asClient = (headers: Record<string, string>, query = '') => fetchWith({ ...client, ...headers }, query)
+
+test('a key is taken from each of its places', async () => {
+  const places: readonly (readonly [headers: Record<string, string>, query?: string])[] = [
+    [{ 'x-service-key': key.apiKey }],
+    [{ apikey: key.apiKey }],
+    [{ 'x-api-key': key.apiKey }],
+    [{ authorization: `Bearer ${key.apiKey}` }],
+    [{ authorization: `bearer  ${key.apiKey} ` }],
+    [{}, `?api_key=${key.apiKey}`],
+    [{}, `?api_key=${key.apiKey}&api_key=${key.apiKey}`],
+    [
+      { apikey: key.apiKey, 'x-api-key': key.apiKey, authorization: `Bearer ${key.apiKey}` },
+      `?api_key=${key.apiKey}`,
+    ],
+    [{ apikey: key.apiKey, 'x-api-key': '' }],
+  ]
+  for (const [headers, query] of places) {
+    assert.deepEqual(refusal(await asClient(headers, query)), [200, 'ok'], JSON.stringify([headers, query]))
+  }
+})
+
+test('a text that is no key of ours is refused in each of them', async () => {
+  const [, secret = ''] = key.apiKey.split('.')
+  const flipped = secret.replace(/^./, (first) => (first === 'A' ? 'B' : 'A'))
+  const wrong = [
+    'nonsense', `svc_0123456789abcdef.${secret}`, key.apiKey.replace(secret, flipped), `${key.apiKey}x`, key.apiKey.slice(0, -1), key.apiKey.toUpperCase(),
+    `${ADMIN_KEY}x`, ADMIN_KEY.slice(1), secret, key.keyId,
+  ] // biome-ignore format: a table
+  for (const text of wrong) {
+    for (const headers of [
+      { apikey: text },
+      { 'x-service-key': text },
+      { authorization: `Bearer ${text}` },
+    ]) {
+      assert.deepEqual(refusal(await asClient(headers)), [401, 'invalid_api_key'], text)
+    }
+    assert.deepEqual(refusal(await asClient({}, `?api_key=${encodeURIComponent(text)}`)), [
+      401,
+      'invalid_api_key',
+    ])
+  }
+  assert.deepEqual((await asClient({})).body.message, 'API key required')
+  assert.deepEqual(refusal(await asClient({ authorization: `Basic ${key.apiKey}` })), [
+    401,
+    'api_key_required',
+  ])
+  assert.deepEqual(refusal(await asClient({ 'x-service-admin-key': ADMIN_KEY })), [401, 'api_key_required'])
+})
+
+test('two keys that disagree are ambiguous, whichever places they stand in', async () => {
+  const pairs: readonly (readonly [headers: Record<string, string>, query?: string])[] = [
+    [{ apikey: key.apiKey, 'x-api-key': other.apiKey }],
+    [{ apikey: key.apiKey, 'x-service-key': 'nonsense' }],
+    [{ apikey: key.apiKey, authorization: `Bearer ${other.apiKey}` }],
+    [{ apikey: key.apiKey, authorization: `Bearer ${ADMIN_KEY}` }],
+    [{ apikey: ADMIN_KEY, 'x-api-key': key.apiKey }],
+    [{ 'x-service-key': key.apiKey }, `?api_key=${other.apiKey}`],
+    [{}, `?api_key=${key.apiKey}&api_key=${other.apiKey}`],
+  ]
+  for (const [headers, query] of pairs) {
+    assert.deepEqual(
+      refusal(await asClient(headers, query)),
+      [400, 'ambiguous_api_key'],
+      JSON.stringify([headers, query]),
+    )
+  }
+})
+
+test('beside another key a Bearer token may be a session and is not compared', async () => {
+  const ada = await t.signUp('Ada')
+  assert.deepEqual(refusal(await asClient({ apikey: key.apiKey, authorization: `Bearer ${ada.token}` })), [
+    200,
+    'ok',
+  ])
+  assert.deepEqual(refusal(await asClient({ authorization: `Bearer ${ada.token}` })), [
+    401,
+    'invalid_api_key',
+  ])
+})
+
+test('the checks come in their order: key, client, binding and right, body', async () => {
+  const broken = { raw: '{"table_name":' }
+  const ask = (headers: Record<string, string>) =>
+    actor(t.url, headers).send('POST', '/gateway/fetch', broken)
+  const nothing = await t.key([])
+  const elsewhere = await t.key(['*'], { client_name: 'elsewhere' })
+  const bad = { apikey: 'svc_nonsense' }
+
+  // Everything is wrong in the first; each following one mends what the one before was refused for.
+  assert.deepEqual(refusal(await ask({ ...bad, 'x-service-client': 'nowhere' })), [401, 'invalid_api_key'])
+  assert.deepEqual(refusal(await ask({ 'x-service-client': 'nowhere' })), [401, 'api_key_required'])
+  assert.deepEqual(refusal(await ask({ apikey: elsewhere.apiKey })), [400, 'missing_client_header'])
+  assert.deepEqual(refusal(await ask({ apikey: elsewhere.apiKey, 'x-service-client': 'nowhere' })), [
+    400,
+    'unknown_client',
+  ])
+  assert.deepEqual(refusal(await ask({ apikey: elsewhere.apiKey, ...client })), [
+    403,
+    'api_key_client_mismatch',
+  ])
+  assert.deepEqual(refusal(await ask({ apikey: key.apiKey, ...client })), [400, 'invalid_json'])
+  assert.deepEqual(refusal(await fetchWith({ apikey: nothing.apiKey, ...client })), [
+    403,
+    'insufficient_rights',
+  ])
+  const missing = await actor(t.url, { apikey: nothing.apiKey, ...client }).post('/gateway/fetch', {
+    table_name: 'no_such_table',
+  })
+  assert.deepEqual(
+    refusal(missing),
+    [403, 'insufficient_rights'],
+    'who may not read a table does not learn whether there is one',
+  )
+
+  const management = (headers: Record<string, string>) =>
+    actor(t.url, headers).send('POST', '/management/tables', broken)
+  assert.deepEqual(refusal(await management({ ...client })), [401, 'api_key_required'])
+  assert.deepEqual(refusal(await management({ apikey: nothing.apiKey })), [400, 'missing_client_header'])
+  assert.deepEqual(refusal(await management({ apikey: elsewhere.apiKey, ...client })), [
+    403,
+    'api_key_client_mismatch',
+  ])
+  assert.deepEqual(refusal(await management({ apikey: nothing.apiKey, ...client })), [
+    403,
+    'insufficient_rights',
+  ])
+  const admin = (headers: Record<string, string>) =>
+    actor(t.url, headers).send('POST', '/admin/api-keys', broken)
+  assert.deepEqual(refusal(await admin({})), [401, 'api_key_required'])
+  assert.deepEqual(refusal(await admin({ apikey: key.apiKey })), [403, 'insufficient_rights'])
+  assert.deepEqual(refusal(await admin({ apikey: ADMIN_KEY })), [400, 'invalid_json'])
+})
+
+test('what is missing is named, for people and for programs', async () => {
+  const header = await fetchWith({ apikey: key.apiKey })
+  assert.deepEqual(header.body.data, {
+    operation: 'gateway_fetch',
+    details: { missing_header: 'X-Service-Client' },
+  })
+  const right = await (await t.key(['orders.read'])).post('/gateway/fetch', FETCH)
+  assert.equal(right.body.message, 'Insufficient API key rights')
+  assert.match(right.body.error, /users\.read/)
+  assert.deepEqual(right.body.data.details, { required_right: 'users.read', required_rights: ['users.read'] })
+})
+
+const OPERATIONS: Readonly<
+  Record<string, readonly [path: string, body: Record<string, unknown>, action: string]>
+> = {
+  fetch: ['/gateway/fetch', {}, 'read'],
+  count: ['/query/count', {}, 'read'],
+  insert: ['/gateway/insert', { insert_body: { id: 1 }, on_conflict: 'id' }, 'write'],
+  update: [
+    '/gateway/update',
+    { update_body: { id: 0 }, conditions: [{ eq_column: 'id', eq_value: -1 }] },
+    'write',
+  ],
+  delete: ['/gateway/delete', { conditions: [{ eq_column: 'id', eq_value: -1 }] }, 'delete'],
+}
+
+test('each operation asks for its own right on its own table', async () => {
+  const tables = [
+    ['users', 'public', 'users'],
+    ['sales.orders', 'sales', 'orders'],
+  ] as const
+  for (const [name, schema, table] of tables) {
+    for (const held of ['read', 'write', 'delete']) {
+      const holder = await t.key([`${name}.${held}`])
+      for (const [operation, [path, body, action]] of Object.entries(OPERATIONS)) {
+        const { status, body: answer } = await holder.post(path, {
+          schema_name: schema,
+          table_name: table,
+          ...body,
+        })
+        if (held === action)
+          assert.notEqual(status, 403, `${operation} with ${name}.${held}: ${JSON.stringify(answer)}`)
+        else
+          assert.deepEqual(
+            [status, answer.code],
+            [403, 'insufficient_rights'],
+            `${operation} with ${name}.${held}`,
+          )
+      }
+    }
+  }
+})
+
+test('management is for keys that are bound to the client and have the right, not for the admin key', async () => {
+  const ask = (headers: Record<string, string>) =>
+    actor(t.url, { ...client, ...headers }).get('/management/capabilities')
+  const unbound = await t.key(['*'], { client_name: null })
+  const bound = await t.key(['management.read'])
+  assert.deepEqual(refusal(await ask({ apikey: ADMIN_KEY })), [401, 'api_key_required'])
+  assert.deepEqual(refusal(await ask({ 'x-service-admin-key': ADMIN_KEY })), [401, 'api_key_required'])
+  assert.deepEqual(refusal(await ask({ apikey: unbound.apiKey })), [403, 'insufficient_rights'])
+  assert.deepEqual(refusal(await ask({ apikey: key.apiKey })), [403, 'insufficient_rights'])
+  assert.deepEqual(refusal(await ask({ apikey: bound.apiKey })), [200, 'ok'])
+  assert.deepEqual(refusal(await ask({ apikey: bound.apiKey, 'x-service-admin-key': 'whatever' })), [
+    200,
+    'ok',
+  ])
+  const write = await bound.post('/management/tables', { table_name: 'made' })
+  assert.deepEqual(refusal(write), [403, 'insufficient_rights'])
+  assert.deepEqual(write.body.data.details.required_right, 'management.tables.write')
+})
+
+test('a key without a client opens any but the logging one; that takes a key of its own, and only to read', async () => {
+  const unbound = await t.key(['*'], { client_name: null })
+  const bound = await t.key(['*'], { client_name: 'logging' })
+  const logging = { 'x-service-client': 'logging' }
+  const read = (apikey: string, headers: Record<string, string> = logging) =>
+    actor(t.url, { apikey, ...headers }).post('/gateway/fetch', { table_name: 'database_audit_log' })
+  assert.equal((await read(unbound.apiKey, client)).body.code, 'table_not_found')
+  assert.deepEqual(refusal(await read(unbound.apiKey)), [403, 'api_key_client_mismatch'])
+  assert.deepEqual(refusal(await read(key.apiKey)), [403, 'api_key_client_mismatch'])
+  assert.deepEqual(refusal(await read(bound.apiKey)), [200, 'ok'])
+  assert.deepEqual(refusal(await read(ADMIN_KEY)), [200, 'ok'])
+  for (const apikey of [bound.apiKey, ADMIN_KEY]) {
+    const write = await actor(t.url, { apikey, ...logging }).post('/gateway/delete', {
+      table_name: 'database_audit_log',
+      conditions: [{ eq_column: 'id', eq_value: 1 }],
+    })
+    assert.equal(write.body.code, 'read_only')
+  }
+  const free = await testService({ config: { gateway: { enforce_api_keys: false } } })
+  assert.equal(
+    (await actor(free.url, logging).post('/gateway/fetch', { table_name: 'database_audit_log' })).status,
+    401,
+  )
+})
+
+test("the admin key is taken on admin routes in each of its places, and a client's key never", async () => {
+  const ask = (headers: Record<string, string>, query = '') => actor(t.url, headers).get(`/clients${query}`)
+  const places: readonly (readonly [Record<string, string>, string?])[] = [
+    [{ apikey: ADMIN_KEY }], [{ 'x-api-key': ADMIN_KEY }], [{ 'x-service-key': ADMIN_KEY }], [{ authorization: `Bearer ${ADMIN_KEY}` }],
+    [{ 'x-service-admin-key': ADMIN_KEY }], [{}, `?api_key=${ADMIN_KEY}`], [{ 'x-service-admin-key': ADMIN_KEY, apikey: key.apiKey }],
+    [{ 'x-service-admin-key': ADMIN_KEY, apikey: key.apiKey, 'x-api-key': other.apiKey }], [{ 'x-service-admin-key': 'wrong', apikey: ADMIN_KEY }],
+  ] // biome-ignore format: a table
+  for (const [headers, query] of places)
+    assert.equal((await ask(headers, query)).status, 200, JSON.stringify([headers, query]))
+  const everything = await t.key(['*', 'management.*'])
+  assert.deepEqual(refusal(await ask({ apikey: everything.apiKey })), [403, 'insufficient_rights'])
+  assert.deepEqual(refusal(await ask({ 'x-service-admin-key': everything.apiKey })), [401, 'invalid_api_key'])
+  assert.deepEqual(refusal(await ask({ 'x-service-admin-key': '' })), [401, 'invalid_api_key'])
+  assert.deepEqual(refusal(await ask({})), [401, 'api_key_required'])
+  const ada = await t.signUp('Ada')
+  assert.equal((await ada.get('/clients')).status, 401, 'nor a session')
+})
+
+test('metrics are for the admin key and for their own token', async () => {
+  const ask = (headers: Record<string, string>) => actor(t.url, headers).get('/metrics')
+  assert.equal((await ask({ authorization: 'Bearer scrape-me-0123456789' })).status, 200)
+  assert.equal((await ask({ apikey: ADMIN_KEY })).status, 200)
+  for (const headers of [{}, { authorization: 'Bearer scrape-me' }, { apikey: 'scrape-me-0123456789' }]) {
+    assert.equal((await ask(headers)).status, 401)
+  }
+  assert.equal(
+    (await actor(t.url, { authorization: 'Bearer scrape-me-0123456789' }).get('/clients')).status,
+    401,
+  )
+  const off = await testService({ config: { metrics: { enabled: false } } })
+  assert.equal((await off.admin.get('/metrics')).status, 404)
+})
+
+test('where keys are not enforced none is needed for data, and a wrong one is refused all the same', async () => {
+  const free = await testService({ config: { gateway: { enforce_api_keys: false } } })
+  const ask = (headers: Record<string, string>, path = '/gateway/fetch') =>
+    actor(free.url, { ...client, ...headers }).post(path, { table_name: 'nothing' })
+  assert.equal((await ask({})).body.code, 'table_not_found')
+  assert.deepEqual(refusal(await ask({ apikey: 'nonsense' })), [401, 'invalid_api_key'])
+  assert.deepEqual(refusal(await ask({ apikey: (await free.key([])).apiKey })), [403, 'insufficient_rights'])
+  assert.deepEqual(refusal(await ask({}, '/management/tables')), [401, 'api_key_required'])
+  assert.equal((await actor(free.url).get('/clients')).status, 401)
+  assert.deepEqual(refusal(await actor(free.url).post('/gateway/fetch', {})), [400, 'missing_client_header'])
+})
+
+test('an unknown key costs what a wrong secret costs', async () => {
+  const [publicId = ''] = key.apiKey.split('.')
+  const time = async (apikey: () => string): Promise<number> => {
+    const times: number[] = []
+    for (let round = 0; round < 60; round++) {
+      const began = performance.now()
+      await asClient({ apikey: apikey() })
+      times.push(performance.now() - began)
+    }
+    return times.toSorted((a, b) => a - b)[15] ?? 0
+  }
+  // The known one is read from memory, the unknown from the database: at most that may show.
+  const known = await time(() => `${publicId}.${'A'.repeat(43)}`)
+  const unknown = await time(
+    () => `svc_${Math.random().toString(16).slice(2).padEnd(16, '0').slice(0, 16)}.${'A'.repeat(43)}`,
+  )
+  assert.ok(unknown - known < 10, `${unknown} ms against ${known} ms`)
+})
