@@ -11,7 +11,7 @@ import type { Kernel } from '#kernel/kernel.ts'
 import { createLog } from '#kernel/log.ts'
 import { readOutbox } from '#kernel/mail/transports.ts'
 import { secureRandom } from '#kernel/random.ts'
-import { secretsFrom } from '#kernel/secrets.ts'
+import { type Secrets, secretsFrom } from '#kernel/secrets.ts'
 import { startKernel } from '#kernel/start.ts'
 import { type Service, startService } from '../src/app.ts'
 import { templateDatabase, testDatabase } from './database.ts'
@@ -65,6 +65,7 @@ export type Options = {
   readonly controlUrl?: string
   /** Variables that `url_env_var` of a client may name. */
   readonly environment?: Readonly<Record<string, string>>
+  readonly secrets?: Secrets
 }
 
 /** A service of its own for a test file, on databases of its own; stopped when the file's tests are done. */
@@ -72,6 +73,7 @@ export async function testService({
   config: overrides = {},
   controlUrl,
   environment = {},
+  secrets = testSecrets(),
 }: Options = {}): Promise<TestService> {
   const dir = await mkdtemp(path.join(tmpdir(), 'gatehouse-test-service-'))
   const control = controlUrl ?? (await controlDatabase())
@@ -89,7 +91,7 @@ export async function testService({
       builtIn: { default: client.url },
       logging: { ownerUrl: logging.url, readerUrl: logging.url },
     },
-    secrets: testSecrets(),
+    secrets,
     adminKey: ADMIN_KEY,
     environment: (name) => environment[name],
     log: createLog({ level: 'info', format: 'json', destination: { write: (line) => void log.push(line) } }),

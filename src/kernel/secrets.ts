@@ -9,6 +9,8 @@ export type Secrets = {
   seal(purpose: Purpose, plain: string): string
   /** The text that was sealed, also under the previous secret; undefined when it was altered or is another's. */
   open(purpose: Purpose, sealed: string): string | undefined
+  /** Whether it was sealed under this secret: then it can be opened without the previous one. */
+  isCurrent(sealed: string): boolean
   /** A password or tag that follows from the secret, the purpose and the name; 43 characters of base64url. */
   derive(purpose: Purpose, name: string): string
 }
@@ -33,6 +35,7 @@ export function secretsFrom(secret: string, random: Random, previous?: string): 
       if (version !== 'v1' || ring === undefined || data === undefined) return undefined
       return decrypt(ring.key(purpose), purpose, Buffer.from(data, 'base64url'))
     },
+    isCurrent: (sealed) => sealed.startsWith(`v1.${current.id}.`),
     derive: (purpose, name) => createHmac('sha256', current.key(purpose)).update(name).digest('base64url'),
   }
 }

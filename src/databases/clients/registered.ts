@@ -4,7 +4,7 @@ import { type CoherentCache, coherentCache } from '#kernel/db/cache.ts'
 import { edge } from '#kernel/http/failures.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type Client, DEFAULT_LIMITS, driverFor } from './client.ts'
-import { type ClientRow, listClients, markSeen } from './store.ts'
+import { type ClientRow, listClients, markSeen, resealClient } from './store.ts'
 
 /** Reads one variable of the environment that the service was started in. */
 export type Environment = (name: string) => string | undefined
@@ -38,6 +38,7 @@ export function registeredClients(kernel: Kernel, environment: Environment): Reg
     // A load that began later has answered: its rows are at least as new as this caller may expect.
     if (turn < applied) return current
     applied = turn
+    for (const row of rows) resealed(kernel, row)?.catch(() => {})
     const before = current
     current = new Map(rows.map((row) => [row.clientName, renewed(kernel, environment, before, row)]))
     for (const [name, { client }] of before)
@@ -52,12 +53,15 @@ export function registeredClients(kernel: Kernel, environment: Environment): Reg
     load,
     tags: () => ['database_client'],
   })
-  const all = async () => cache.peek('all') ?? (await cache.get('all')) ?? current
+  const all = async () => cache.peek('all') ?? (await reached(() => cache.get('all'))) ?? current
   kernel.coherence.subscribe({
     // Lets go of what was changed even where no request comes. When this fails, the next request asks again.
     apply: (tag) => void (tag === 'database_client' && all().catch(() => {})),
     clear: () => {},
   })
+
+  // So that the first request finds them here, and health and metrics know them. Without it, the first request reads.
+  all().catch(() => {})
 
   /** At most one write a minute and process for each client that is in use. */
   const notice = ({ id }: ClientRow): void => {
@@ -73,7 +77,7 @@ export function registeredClients(kernel: Kernel, environment: Environment): Reg
     known: () => current,
     hold: holds.hold,
     async find(name) {
-      const found = (await reached(all)).get(name)
+      const found = (await all()).get(name)
       if (found === undefined || !found.row.isActive) return undefined
       if (found.client === undefined)
         throw fail('client_unavailable', { hint: 'Its address cannot be read: set url or url_env_var anew' })
@@ -107,6 +111,13 @@ function renewed(
   const former = before.get(row.clientName)
   const isSame = former !== undefined && MADE_FROM.every((column) => former.row[column] === row[column])
   return { row, client: isSame ? former.client : clientOf(kernel, environment, row) }
+}
+
+/** After a rotation of the secret: what the previous one sealed, under the present one. If this fails the next load tries. */
+function resealed({ db, secrets }: Kernel, { id, sealedUrl }: ClientRow): Promise<void> | undefined {
+  if (sealedUrl === null || secrets.isCurrent(sealedUrl)) return undefined
+  const url = secrets.open('client-url', sealedUrl)
+  return url === undefined ? undefined : resealClient(db, id, sealedUrl, secrets.seal('client-url', url))
 }
 
 const MADE_FROM = ['id', 'driver', 'sealedUrl', 'urlEnvVar', 'isActive', 'isFrozen'] as const

@@ -46,6 +46,16 @@ export async function deleteClient(db: Db, name: string, now: Date): Promise<boo
   return row !== undefined
 }
 
+/** Unless it was changed meanwhile. */
+export async function resealClient(db: Db, id: string, before: string, sealedUrl: string): Promise<void> {
+  await db
+    .updateTable('databaseClient')
+    .set({ sealedUrl })
+    .where('id', '=', id)
+    .where('sealedUrl', '=', before)
+    .execute()
+}
+
 /** The only statement that tells no other process. */
 export async function markSeen(db: Db, id: string, now: Date): Promise<void> {
   await db.updateTable('databaseClient').set({ lastSeenAt: now }).where('id', '=', id).execute()

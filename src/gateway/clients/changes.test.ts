@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { connect, createServer, type Socket } from 'node:net'
 import { after, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { secureRandom } from '#kernel/random.ts'
+import { secretsFrom } from '#kernel/secrets.ts'
 import { shutDatabase, testDatabase, withClient } from '#test/database.ts'
 import {
   type Actor,
@@ -70,6 +72,17 @@ test('a frozen client refuses every write with 403, in every process, and answer
     ['POST', '/gateway/delete', { table_name: 'note', conditions }],
     ['DELETE', '/gateway/delete', { table_name: 'note', conditions }],
     ['POST', '/management/tables', { table_name: 'more' }],
+    [
+      'POST',
+      '/gateway/transaction',
+      {
+        operations: [
+          { id: 'a', kind: 'insert', payload: { table_name: 'note', insert_body: { text: 'b' } } },
+        ],
+      },
+    ],
+    ['POST', '/gateway/query', { query: `insert into note (text) values ('b')` }],
+    ['POST', '/gateway/query', { query: `set transaction read write; insert into note (text) values ('b')` }],
   ]
   for (const [method, path, body] of writes) {
     const answer = await writer.send(method, path, { body })
@@ -205,4 +218,29 @@ test('when the control database is out of reach, registered clients fail closed 
     503,
     'api_key_validation_unavailable',
   ])
+})
+
+test('after the secret was rotated clients work on, also when the previous one is taken away', async () => {
+  const controlUrl = await controlDatabase()
+  const secrets = (...of: [string, string?]) => secretsFrom(of[0], secureRandom, of[1])
+  const before = await testService({ controlUrl, secrets: secrets('first') })
+  await before.admin.post('/admin/clients', { client_name: 'kept', url: sales.url })
+  await before.stop()
+  const during = await testService({ controlUrl, secrets: secrets('second', 'first') })
+  assert.equal((await fetchNotes(on(during, 'kept'))).status, 200)
+  await sleep(100)
+  await during.stop()
+  const behind = await testService({ controlUrl, secrets: secrets('second') })
+  assert.equal((await fetchNotes(on(behind, 'kept'))).status, 200)
+
+  const lost = await testService({ controlUrl, secrets: secrets('third') })
+  const answer = await fetchNotes(on(lost, 'kept'))
+  assert.deepEqual(
+    [...refusal(answer), answer.body.error],
+    [503, 'client_unavailable', 'Its address cannot be read: set url or url_env_var anew'],
+  )
+  assert.equal((await lost.admin.get('/clients')).status, 200)
+  const mended = await lost.admin.send('PATCH', '/admin/clients/kept', { body: { url: sales.url } })
+  assert.equal(mended.status, 200)
+  assert.equal((await fetchNotes(on(lost, 'kept'))).status, 200)
 })
