@@ -82,8 +82,13 @@ export async function countRows(kernel: Kernel, caller: GatewayCaller, body: Bod
   return { count, cacheKey: cacheKey(caller, request), milliseconds: Math.round(performance.now() - began) }
 }
 
-export const insertRows = async (kernel: Kernel, caller: GatewayCaller, body: Body): Promise<WriteAnswer> =>
-  runWrite(kernel, caller, await readyInsert(kernel, caller, body))
+/** `run` is how the insert runs when not at once and by itself. */
+export const insertRows = async (
+  kernel: Kernel,
+  caller: GatewayCaller,
+  body: Body,
+  run?: (ready: ReadyWrite<InsertPlan>) => Promise<WriteAnswer>,
+): Promise<WriteAnswer> => runWrite(kernel, caller, await readyInsert(kernel, caller, body), run)
 
 export const updateRows = async (kernel: Kernel, caller: GatewayCaller, body: Body): Promise<WriteAnswer> =>
   runWrite(kernel, caller, await readyUpdate(kernel, caller, body))
@@ -121,8 +126,13 @@ export async function readyDelete(kernel: Kernel, caller: GatewayCaller, body: B
   return { plan, event: 'gateway_delete', run: (on) => driver.delete(plan, on) }
 }
 
-async function runWrite(kernel: Kernel, caller: GatewayCaller, ready: ReadyWrite): Promise<WriteAnswer> {
-  const answer = await ready.run()
+async function runWrite<P extends WritePlan>(
+  kernel: Kernel,
+  caller: GatewayCaller,
+  ready: ReadyWrite<P>,
+  run = (write: ReadyWrite<P>) => write.run(),
+): Promise<WriteAnswer> {
+  const answer = await run(ready)
   tellOf(kernel, caller, ready, answer.affected)
   return answer
 }
@@ -152,7 +162,8 @@ export function tellOf(
   tell(kernel, event, { client: client.name, requestId, table: `${schema}.${name}`, rows })
 }
 
-const optionsOf = ({ config }: Kernel, stripNulls: boolean): RequestOptions => ({
+/** What the configuration says about the bodies of data operations. */
+export const optionsOf = ({ config }: Kernel, stripNulls: boolean): RequestOptions => ({
   limits: {
     columns: config.limits.columns,
     conditions: config.limits.conditions,

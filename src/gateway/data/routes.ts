@@ -13,6 +13,7 @@ import {
   DeleteBody,
   FetchBody,
   InsertBody,
+  InsertHeaders,
   RowsRead,
   RowsWritten,
   TransactionBody,
@@ -21,10 +22,13 @@ import {
   UpdateBody,
 } from './schemas.ts'
 import { runTransaction } from './transaction.ts'
+import { insertWindows, LONGEST_WINDOW, readWindow } from './window.ts'
 
 export function dataRoutes(app: App, kernel: Kernel, access: GatewayAccess): void {
   const config = { access: access.data }
   const bodyLimit = kernel.config.limits.body_bulk
+  const windows = insertWindows()
+  app.addHook('preClose', windows.close)
   const read = async (request: FastifyRequest, reply: FastifyReply, body: object) => {
     const event = request.method === 'GET' ? 'gateway_data' : 'gateway_fetch'
     const stripNulls = request.headers[HEADER.stripNulls] === 'true'
@@ -88,13 +92,23 @@ export function dataRoutes(app: App, kernel: Kernel, access: GatewayAccess): voi
       url: '/gateway/insert',
       bodyLimit,
       config,
-      schema: { summary: 'Insert rows', body: InsertBody, response: { 200: RowsWritten } },
-      handler: async (request, reply) =>
-        sendWritten(
-          reply,
-          'Data inserted successfully',
-          await insertRows(kernel, gatewayCaller(request), request.body),
-        ),
+      // Those who ask for it wait as long as the window before they begin.
+      handlerTimeout: kernel.config.limits.timeout + LONGEST_WINDOW,
+      schema: {
+        summary: 'Insert rows',
+        headers: InsertHeaders,
+        body: InsertBody,
+        response: { 200: RowsWritten },
+      },
+      handler: async (request, reply) => {
+        const caller = gatewayCaller(request)
+        const milliseconds = readWindow(request.headers[HEADER.insertWindow])
+        const bytes = Number(request.headers['content-length'] ?? bodyLimit)
+        const answer = await insertRows(kernel, caller, request.body, (insert) =>
+          milliseconds === undefined ? insert.run() : windows.insert(caller, insert, { milliseconds, bytes }),
+        )
+        return sendWritten(reply, 'Data inserted successfully', answer)
+      },
     })
   }
   app.route({

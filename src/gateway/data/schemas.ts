@@ -86,6 +86,13 @@ export const InsertBody = Type.Object({
   head: page.head,
 })
 
+export const InsertHeaders = Type.Object({
+  'x-service-insert-window': text(
+    'Milliseconds to wait for other inserts of the same form, 1 to 60000',
+    '20',
+  ),
+})
+
 export const UpdateBody = Type.Object({
   ...target,
   ...output,

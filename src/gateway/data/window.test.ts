@@ -1,0 +1,188 @@
+import assert from 'node:assert/strict'
+import { before, test } from 'node:test'
+import { withClient } from '#test/database.ts'
+import { type Actor, testService } from '#test/harness.ts'
+
+const t = await testService()
+const key = await t.key(['gateway.read', 'gateway.write'])
+
+const sql = (text: string) => withClient(t.clientUrl, async (client) => (await client.query(text)).rows)
+
+before(() =>
+  sql(`
+    create table item (id int primary key, name text, statement bigint);
+    create sequence statements;
+    create function count_statement() returns trigger language plpgsql as $$ begin perform nextval('statements'); return null; end $$;
+    create trigger counted before insert on item for each statement execute function count_statement();
+    create function drop_odd() returns trigger language plpgsql as $$ begin if new.id % 2 = 1 then return null; end if; return new; end $$;
+    create table picky (id int primary key, name text);
+    create trigger picky before insert on picky for each row execute function drop_odd()`),
+)
+
+const events: number[] = []
+t.service.kernel.events.subscribe((name, data) => {
+  if (name === 'gateway_insert' && 'rows' in data) events.push(data.rows)
+})
+
+/** How many statements the work has run on table item. */
+async function statements(work: () => Promise<unknown>): Promise<number> {
+  const count = async () =>
+    Number((await sql(`select last_value - case when is_called then 0 else 1 end as n from statements`))[0].n)
+  const first = await count()
+  await work()
+  return (await count()) - first
+}
+
+const insert = (window: string | undefined, body: object, who: Actor = key) =>
+  who.send('PUT', '/gateway/insert', {
+    body: { table_name: 'item', ...body },
+    headers: window === undefined ? {} : { 'x-service-insert-window': window },
+  })
+
+test('inserts of one window are one statement, and each caller has its own rows', async () => {
+  events.length = 0
+  const ran = await statements(async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, index) =>
+        insert('200', {
+          insert_body: [
+            { id: index * 10, name: `n${index}` },
+            { id: index * 10 + 1, name: '{"[,]}\\' },
+          ],
+          columns: 'id,name',
+        }),
+      ),
+    )
+    answers.forEach(({ status, body, text }, index) => {
+      assert.equal(status, 200, text)
+      assert.deepEqual([body.message, body.affected_rows], ['Data inserted successfully', 2])
+      assert.deepEqual(body.data, [
+        { id: index * 10, name: `n${index}` },
+        { id: index * 10 + 1, name: '{"[,]}\\' },
+      ])
+    })
+  })
+  assert.equal(ran, 1)
+  assert.deepEqual(events, Array(20).fill(2))
+})
+
+test('only inserts of the same form share a window', async () => {
+  const admin = { ...t.admin.headers, 'x-service-client': 'default' }
+  const ran = await statements(() =>
+    Promise.all([
+      insert('150', { insert_body: { id: 1_000 } }),
+      insert('150', { insert_body: { id: 1_001 } }),
+      t.admin.send('PUT', '/gateway/insert', {
+        body: { table_name: 'item', insert_body: { id: 1_002 } },
+        headers: { ...admin, 'x-service-insert-window': '150' },
+      }),
+      insert('150', { insert_body: { id: 1_003, name: 'x' } }),
+      insert('150', { insert_body: { id: 1_004 }, columns: 'id' }),
+      insert('150', { insert_body: { id: 1_005 }, on_conflict: 'id' }),
+      insert('150', { insert_body: { id: 1_006 }, head: true }),
+      insert(undefined, { insert_body: { id: 1_007 } }),
+    ]),
+  )
+  assert.equal(ran, 6)
+  assert.equal((await sql('select from item where id between 1000 and 1007')).length, 8)
+})
+
+test('when the joint statement fails each runs by itself, and only the wrong ones are refused', async () => {
+  const bodies = [{ id: 2_000 }, { id: 2_001 }, { id: 2_000 }, { id: 'x' }, { id: 2_002 }]
+  const answers = await Promise.all(bodies.map((insert_body) => insert('150', { insert_body })))
+  assert.deepEqual(
+    answers.map(({ status, body }) => [status, body.code]).sort(),
+    [
+      [200, undefined],
+      [200, undefined],
+      [200, undefined],
+      [409, 'unique_violation'],
+      [422, 'invalid_value'],
+    ].sort(),
+  )
+  assert.equal((await sql('select from item where id between 2000 and 2002')).length, 3)
+})
+
+test('where rows can be left out, everybody still has the own result and no row is written twice', async () => {
+  const upserts = await Promise.all(
+    [3_000, 3_000, 3_001].map((id) =>
+      insert('150', { insert_body: { id }, on_conflict: 'id', columns: 'id' }),
+    ),
+  )
+  assert.deepEqual(upserts.map(({ body }) => body.affected_rows).sort(), [0, 1, 1])
+  const picky = await Promise.all(
+    [1, 2, 3, 4].map((id) => insert('150', { table_name: 'picky', insert_body: { id } })),
+  )
+  assert.deepEqual(
+    picky.map(({ body }) => body.data),
+    [[], [{ id: 2, name: null }], [], [{ id: 4, name: null }]],
+  )
+  assert.equal((await sql('select from picky')).length, 2)
+})
+
+test('the caller who waits least decides when a window ends', async () => {
+  const began = performance.now()
+  const answers = await Promise.all([
+    insert('60000', { insert_body: { id: 4_000 } }),
+    insert('100', { insert_body: { id: 4_001 } }),
+  ])
+  assert.deepEqual(
+    answers.map(({ status }) => status),
+    [200, 200],
+  )
+  assert.ok(performance.now() - began < 10_000)
+})
+
+test('a window that is full ends at once', async () => {
+  const rows = (from: number) => Array.from({ length: 5_000 }, (_, index) => ({ id: from + index }))
+  const answers = await Promise.all(
+    [10_000, 15_000].map((from) => insert('60000', { insert_body: rows(from), columns: 'id' })),
+  )
+  assert.deepEqual(
+    answers.map(({ body }) => [body.affected_rows, body.data[0].id]),
+    [
+      [5_000, 10_000],
+      [5_000, 15_000],
+    ],
+  )
+})
+
+test('rights are checked before anybody waits, and a window that is none is refused', async () => {
+  const reader = await t.key(['gateway.read'])
+  assert.equal((await insert('60000', { insert_body: { id: 5_000 } }, reader)).status, 403)
+  for (const window of ['0', '60001', '-1', '1.5', 'soon', '1e3']) {
+    const answer = await insert(window, { insert_body: { id: 5_000 } })
+    assert.deepEqual([answer.status, answer.body.code], [400, 'invalid_insert_window'], window)
+  }
+  assert.equal((await sql('select from item where id = 5000')).length, 0)
+})
+
+test('when the connection breaks off under the joint statement nobody is told success, and nothing runs again', async () => {
+  const answers = await withClient(t.clientUrl, async (client) => {
+    await client.query('begin; insert into item values (7000)')
+    const waiting = Promise.all([7_000, 7_001, 7_002].map((id) => insert('100', { insert_body: { id } })))
+    const kill = `select pg_terminate_backend(pid) from pg_stat_activity
+      where wait_event_type = 'Lock' and query like 'insert into "public"."item"%'`
+    while ((await sql(kill)).length === 0) await new Promise((resolve) => setTimeout(resolve, 20))
+    await client.query('rollback')
+    return waiting
+  })
+  assert.deepEqual(
+    answers.map(({ body }) => body.code),
+    Array(3).fill('connection_lost'),
+  )
+  assert.equal((await sql('select from item where id between 7000 and 7002')).length, 0)
+})
+
+test('a service that stops runs what waits', async () => {
+  const waiting = [6_000, 6_001].map((id) => insert('60000', { insert_body: { id } }))
+  await new Promise((resolve) => setTimeout(resolve, 300))
+  const began = performance.now()
+  await t.stop()
+  assert.deepEqual(
+    (await Promise.all(waiting)).map(({ status }) => status),
+    [200, 200],
+  )
+  assert.ok(performance.now() - began < 10_000)
+  assert.equal((await sql('select from item where id in (6000, 6001)')).length, 2)
+})

@@ -1,0 +1,173 @@
+import type { Driver, Held, WriteAnswer } from '#databases/drivers/driver.ts'
+import { rowTexts } from '#databases/json-rows.ts'
+import type { InsertPlan } from '#databases/plan.ts'
+import { Failure } from '#kernel/errors.ts'
+import type { GatewayCaller } from '../access.ts'
+import { fail } from '../errors.ts'
+import type { ReadyWrite } from './data.ts'
+
+type Insert = ReadyWrite<InsertPlan>
+type Asked = { readonly milliseconds: number; readonly bytes: number }
+
+export type InsertWindows = {
+  /** Waits at most so long for others that insert into the same table in the same way, then runs with them as one statement. */
+  insert(caller: GatewayCaller, insert: Insert, asked: Asked): Promise<WriteAnswer>
+  /** Runs what waits; from then on nothing waits. */
+  close(): Promise<void>
+}
+
+type Waiting = {
+  readonly insert: Insert
+  readonly resolve: (answer: WriteAnswer | Promise<WriteAnswer>) => void
+  readonly reject: (error: unknown) => void
+}
+
+type Window = {
+  readonly driver: Driver
+  readonly waiting: Waiting[]
+  rows: number
+  bytes: number
+  /** performance.now() */
+  closes: number
+  timer: NodeJS.Timeout | undefined
+}
+
+/** A window is closed early when it holds this much, so that its statement stays one that the database takes. */
+const FULL = { rows: 10_000, bytes: 16_777_216 }
+
+/** Milliseconds. */
+export const LONGEST_WINDOW = 60_000
+
+/** `X-Service-Insert-Window` (gateway.md 4). */
+export function readWindow(header: string | undefined): number | undefined {
+  if (header === undefined) return undefined
+  const milliseconds = /^\d{1,5}$/.test(header) ? Number(header) : 0
+  if (milliseconds >= 1 && milliseconds <= LONGEST_WINDOW) return milliseconds
+  throw fail('invalid_insert_window', { details: { header: 'X-Service-Insert-Window' } })
+}
+
+export function insertWindows(): InsertWindows {
+  const windows = new Map<string, Window>()
+  const running = new Set<Promise<void>>()
+  let closed = false
+
+  function insert({ client }: GatewayCaller, insert: Insert, { milliseconds, bytes }: Asked) {
+    if (closed) return insert.run()
+    const key = keyOf(client.name, insert.plan)
+    // The client may have got another database meanwhile.
+    if (windows.get(key)?.driver !== client.driver) end(key)
+    const window = windows.get(key) ?? emptyWindow(client.driver)
+    windows.set(key, window)
+    const { promise, resolve, reject } = Promise.withResolvers<WriteAnswer>()
+    window.waiting.push({ insert, resolve, reject })
+    window.rows += insert.plan.rows.length
+    window.bytes += bytes
+    if (window.rows >= FULL.rows || window.bytes >= FULL.bytes) end(key)
+    else shorten(key, window, milliseconds)
+    return promise
+  }
+
+  /** The one that waits least decides. */
+  function shorten(key: string, window: Window, milliseconds: number): void {
+    const closes = performance.now() + milliseconds
+    if (closes >= window.closes) return
+    window.closes = closes
+    clearTimeout(window.timer)
+    window.timer = setTimeout(() => end(key), milliseconds)
+  }
+
+  function end(key: string): void {
+    const window = windows.get(key)
+    if (window === undefined) return
+    windows.delete(key)
+    clearTimeout(window.timer)
+    const work = runTogether(window).finally(() => running.delete(work))
+    running.add(work)
+  }
+
+  async function close(): Promise<void> {
+    closed = true
+    for (const key of [...windows.keys()]) end(key)
+    await Promise.all(running)
+  }
+
+  return { insert, close }
+}
+
+const emptyWindow = (driver: Driver): Window => ({
+  driver,
+  waiting: [],
+  rows: 0,
+  bytes: 0,
+  closes: Number.POSITIVE_INFINITY,
+  timer: undefined,
+})
+
+/** Everything but the rows: the same text of the statement, and the same members of the answer. */
+function keyOf(client: string, { request, columns, output, head }: InsertPlan): string {
+  const names = columns.map(({ name }) => name).sort()
+  return JSON.stringify([client, { ...request, rows: [] }, names, output.map(({ as }) => as), head])
+}
+
+/** Never rejects: every caller gets an answer of its own. */
+async function runTogether({ driver, waiting }: Window): Promise<void> {
+  if (waiting.length > 1) {
+    try {
+      const answers = await driver.hold((on) => joint(driver, waiting, on), {})
+      waiting.forEach(({ resolve, reject }, index) => {
+        const answer = answers[index]
+        if (answer === undefined) reject(new Error('A caller of an insert window has no answer'))
+        else resolve(answer)
+      })
+      return
+    } catch (error) {
+      if (!isUndone(error)) {
+        for (const { reject } of waiting) reject(error)
+        return
+      }
+    }
+  }
+  // One after the other, as they came.
+  for (const { insert, resolve } of waiting) {
+    const answer = insert.run()
+    resolve(answer)
+    await answer.catch(() => {})
+  }
+}
+
+/** In a transaction, because only after the statement it is known whether every row can be told whose it is. */
+async function joint(driver: Driver, waiting: readonly Waiting[], on: Held): Promise<WriteAnswer[]> {
+  const plans = waiting.map(({ insert }) => insert.plan)
+  const [first] = plans
+  if (first === undefined) return []
+  const rows = plans.flatMap((plan) => plan.rows)
+  const answer = await driver.insert({ ...first, rows, request: { ...first.request, rows } }, on)
+  const texts = rowTexts(Buffer.concat(answer.json).toString())
+  // A conflict that was met with nothing, or a trigger, has left rows out: nobody knows whose.
+  const isWhole = answer.affected === rows.length && (first.head || texts.length === rows.length)
+  if (!isWhole) throw fail('write_conflict')
+  let at = 0
+  return plans.map((plan) => {
+    const own = texts.slice(at, at + plan.rows.length)
+    at += plan.rows.length
+    return {
+      json: [Buffer.from(`[${own.join(',')}]`)],
+      rows: own.length,
+      affected: plan.rows.length,
+      truncated: false,
+      total: undefined,
+    }
+  })
+}
+
+/** After these it is not known whether the rows are there, or trying again is of no use. */
+const FINAL = new Set([
+  'connection_lost',
+  'client_unavailable',
+  'client_busy',
+  'client_refused',
+  'unsafe_client',
+  'database_error',
+])
+
+const isUndone = (error: unknown): boolean => error instanceof Failure && !FINAL.has(error.code)
