@@ -35,7 +35,9 @@ export type FailureFacts = {
  * code → [status, message]; one table per half, and the only place where a status is written down. A third member is the
  * code that callers see, where the contract gives one code two statuses.
  */
-export type FailureTable = Readonly<Record<string, readonly [status: number, message: string, shown?: string]>>
+export type FailureTable = Readonly<
+  Record<string, readonly [status: number, message: string, shown?: string]>
+>
 
 /** `const fail = failuresOf(table)`, then `throw fail('CODE')`: an unknown code is a type error. */
 export function failuresOf<T extends FailureTable>(table: T) {

@@ -5,6 +5,7 @@
 export type EventData = {
   auth_user_created: { userId: string }
   auth_user_deleted: { userId: string }
+  auth_user_banned: { userId: string }
   auth_user_signed_in: { userId: string; sessionId: string }
   gateway_fetch: ClientOperation
   gateway_data: ClientOperation

@@ -87,6 +87,7 @@ export async function startKernel(options: KernelOptions): Promise<StartedKernel
       port = value
     },
     async close() {
+      kernel.limits.close()
       await jobs.stop()
       await outbound.close()
       await coherence.close()

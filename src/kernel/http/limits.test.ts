@@ -87,9 +87,18 @@ test('an IPv4 address counts as itself, also as a socket for both families write
   assert.equal(await first.limits.allows('two_factor', '::ffff:198.51.100.2'), true, 'a neighbour is another')
 })
 
-test('the bucket of everything else is counted in each process', async () => {
-  assert.equal(await passing([first.limits], 'default', '203.0.113.3', 10), 3)
-  assert.equal((await refusal(first.limits, 'default', '203.0.113.3')).status, 429)
+test('the bucket of everything else is counted in each process, and shared every second', async () => {
+  const limits = [first.limits, second.limits]
+  assert.equal(await passing(limits, 'default', '203.0.113.9', 10), 6, 'three in each')
+  // Two here, one there: together the limit.
+  assert.equal(await passing([first.limits], 'default', '203.0.113.10', 2), 2)
+  assert.equal(await passing([second.limits], 'default', '203.0.113.10', 1), 1)
+  await sleep(2_500)
+  assert.equal(
+    await passing(limits, 'default', '203.0.113.10', 4),
+    1,
+    'the one that told last has heard of both',
+  )
 })
 
 test('the table tells no address and no email', async () => {

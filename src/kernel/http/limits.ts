@@ -1,13 +1,17 @@
 import { hash } from 'node:crypto'
 import { isIPv6 } from 'node:net'
 import type pg from 'pg'
-import { RateLimiterMemory, RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible'
+import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible'
 import type { Config } from '../config/config.ts'
 import type { Db } from '../db/connect.ts'
 import { tooMany } from './failures.ts'
 import { type Guess, guessing, limiterTable } from './guesses.ts'
+import { sharedLimit } from './shared-limit.ts'
 
-/** Rules of `rate_limits.rules` that count everything. All but `default` have one bucket for all processes, in Postgres. */
+/**
+ * Rules of `rate_limits.rules` that count everything. All have one bucket for all processes: in Postgres, but for
+ * `default`, which processes count for themselves and share every second.
+ */
 export type RuleName = 'sign_in' | 'sign_up' | 'mail' | 'mail_recipient' | 'two_factor' | 'default'
 
 /** Rules that count only what was wrong, with a growing wait. */
@@ -20,12 +24,17 @@ export type Limits = {
   allows(rule: RuleName, key: string): Promise<boolean>
   /** Runs the check of a password or a code, or throws 429 with Retry-After. A right one clears the bucket. */
   guess(rule: GuessRule, key: string, isRight: () => Promise<boolean>): Promise<boolean>
+  close(): void
 }
 
 export function rateLimits(config: Config, pool: pg.Pool): Limits {
   if (!config.rate_limits.enabled) return UNLIMITED
-  const { sign_in_account, ...rules } = config.rate_limits.rules
-  const limiters = new Map(Object.entries(rules).map(([name, rule]) => [name, limiterOf(name, rule, pool)]))
+  const { sign_in_account, default: rest, ...rules } = config.rate_limits.rules
+  const shared = sharedLimit('default', rest, pool)
+  const limiters = new Map<string, { consume(key: string): Promise<unknown> }>([
+    ['default', shared],
+    ...Object.entries(rules).map(([name, rule]) => [name, limiterOf(name, rule, pool)] as const),
+  ])
   const guesses: Record<GuessRule, Guess> = {
     sign_in_account: guessing('sign_in_account', sign_in_account, pool),
   }
@@ -46,6 +55,7 @@ export function rateLimits(config: Config, pool: pg.Pool): Limits {
     },
     allows: async (rule, key) => (await take(rule, key)) === undefined,
     guess: (rule, key, isRight) => guesses[rule](bucketOf(key), isRight),
+    close: shared.close,
   }
 }
 
@@ -53,11 +63,11 @@ const UNLIMITED: Limits = {
   consume: async () => {},
   allows: async () => true,
   guess: (_rule, _key, isRight) => isRight(),
+  close: () => {},
 }
 
 function limiterOf(name: string, { requests, window }: { requests: number; window: number }, pool: pg.Pool) {
   const options = { keyPrefix: name, points: requests, duration: window / 1_000 }
-  if (name === 'default') return new RateLimiterMemory(options)
   return new RateLimiterPostgres({
     ...options,
     ...limiterTable(pool),

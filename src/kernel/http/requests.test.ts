@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { testService } from '#test/harness.ts'
+
+const t = await testService()
+
+/** The log's lines about requests, parsed. */
+const requestLines = () => t.log.map((line) => JSON.parse(line)).filter(({ event }) => event === 'request')
+
+test('a sane request id of the caller is kept, anything else replaced; the log and the envelope tell the same one', async () => {
+  const ask = (id: string) => t.anon.get('/nowhere', { headers: { 'x-request-id': id } })
+  for (const id of ['abc-123', 'A.b_c:d', 'x'.repeat(128), '01a1fbc3-db02-7c59-af72-2c9090a84d75']) {
+    const { headers, body } = await ask(id)
+    assert.deepEqual([headers.get('x-request-id'), body.request_id], [id, id])
+    assert.equal(requestLines().at(-1)?.request_id, id)
+  }
+  for (const id of ['', ' ', 'a b', 'x'.repeat(129), '<b>', '"', 'a,b', 'é']) {
+    const { headers, body } = await ask(id)
+    assert.match(headers.get('x-request-id') ?? '', /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-/, id)
+    assert.equal(body.request_id, headers.get('x-request-id'))
+  }
+})
+
+test('each request has an id and a line of its own, with the pattern of its route and nothing of its path', async () => {
+  const before = requestLines().length
+  const token = 'T'.repeat(43)
+  const paths = [
+    '/ping',
+    `/api/auth/reset-password/${token}`,
+    `/admin/api-keys/${token}`,
+    `/nowhere/${token}?api_key=${token}`,
+  ]
+  const ids = (await Promise.all(paths.map((path) => t.anon.get(path)))).map(({ headers }) =>
+    headers.get('x-request-id'),
+  )
+  assert.equal(new Set(ids).size, paths.length)
+  const lines = requestLines().slice(before)
+  assert.deepEqual(new Set(lines.map(({ request_id }) => request_id)), new Set(ids))
+  assert.deepEqual(
+    lines.map(({ method, route, status, surface }) => `${surface} ${method} ${route} ${status}`).toSorted(),
+    [
+      'auth GET /api/auth/reset-password/:token 400',
+      'gateway GET /admin/api-keys/:id 401',
+      'gateway GET /ping 200',
+      'gateway GET unknown 404',
+    ],
+  )
+  assert.ok(lines.every(({ duration_ms }) => typeof duration_ms === 'number'))
+  assert.doesNotMatch(JSON.stringify(lines), new RegExp(token))
+})
+
+test('metrics count requests by route and status, tell how long they took, and name nobody', async () => {
+  const ada = await t.signUp('Ada')
+  for (let round = 0; round < 3; round++) await ada.get('/api/auth/get-session')
+  await t.anon.get('/api/auth/get-session')
+  await t.anon.get('/some/where')
+  const { text, headers } = await t.admin.get('/metrics')
+  assert.match(headers.get('content-type') ?? '', /^text\/plain; version=0\.0\.4/)
+  const value = (line: string) =>
+    Number(
+      text
+        .split('\n')
+        .find((one) => one.startsWith(`${line} `))
+        ?.split(' ')
+        .at(-1),
+    )
+  const counted = (route: string, status: number, surface: string) =>
+    value(
+      `gatehouse_http_requests_total{surface="${surface}",route="${route}",method="GET",status="${status}"}`,
+    )
+  assert.equal(counted('/api/auth/get-session', 200, 'auth'), 3)
+  assert.equal(counted('/api/auth/get-session', 401, 'auth'), 1)
+  assert.ok(counted('unknown', 404, 'gateway') >= 1)
+  const latency = 'surface="auth",route="/api/auth/get-session",method="GET"'
+  assert.equal(value(`gatehouse_http_request_duration_seconds_count{${latency}}`), 4)
+  assert.equal(value(`gatehouse_http_request_duration_seconds_bucket{le="+Inf",${latency}}`), 4)
+  assert.equal(value('gatehouse_events_total{event="auth_user_created"}'), 1)
+  assert.equal(value('gatehouse_password_hashes_waiting'), 0)
+  for (const state of ['idle', 'busy', 'waiting'])
+    assert.ok(value(`gatehouse_control_connections{state="${state}"}`) >= 0, state)
+  assert.ok(value('gatehouse_client_connections{client="default",state="idle"}') >= 0)
+  assert.ok(value('gatehouse_jobs_waiting{queue="send-mail"}') >= 0)
+  assert.ok(value('nodejs_eventloop_lag_seconds') >= 0)
+  assert.ok(!text.includes(ada.email) && !text.includes(ada.token) && !text.includes('/some/where'))
+})
+
+test('the surfaces say what they are, and that they live', async () => {
+  const root = await t.anon.get('/')
+  assert.deepEqual([root.status, root.body.name], [200, 'Gatehouse'])
+  assert.ok(root.body.routes.includes('POST /api/auth/sign-in/email'))
+  assert.deepEqual(
+    [(await t.anon.get('/ping')).text, (await t.anon.get('/api/auth/ok')).body],
+    ['pong', { ok: true }],
+  )
+  const health = await t.anon.get('/health')
+  assert.deepEqual([health.status, health.body.status, health.body.version], [200, 'ok', root.body.version])
+  assert.deepEqual((await t.anon.get('/health/ready')).body, { status: 'ready', problems: [] })
+})
+
+test('an address that is not there is 404, another method 405 with those that it takes, in each envelope', async () => {
+  const auth = await t.anon.get('/api/auth/nowhere')
+  assert.deepEqual(
+    [auth.status, auth.body],
+    [404, { message: 'There is nothing at this address', code: 'NOT_FOUND' }],
+  )
+  const gateway = await t.anon.get('/nowhere')
+  assert.deepEqual([gateway.status, gateway.body.code, gateway.body.status], [404, 'not_found', 'error'])
+  const wrong = await t.anon.send('PUT', '/api/auth/get-session')
+  assert.deepEqual(
+    [wrong.status, wrong.body.code, wrong.headers.get('allow')],
+    [405, 'METHOD_NOT_ALLOWED', 'GET, POST'],
+  )
+  const other = await t.anon.send('DELETE', '/ping')
+  assert.deepEqual(
+    [other.status, other.body.code, other.headers.get('allow')],
+    [405, 'method_not_allowed', 'GET'],
+  )
+  for (const path of ['/api/auth', '/api/authentic', '/api/auth//ok', '/API/AUTH/ok', '/api/auth/ok/']) {
+    assert.equal((await t.anon.get(path)).status, 404, path)
+  }
+})

@@ -1,0 +1,51 @@
+import type pg from 'pg'
+import { RateLimiterMemory } from 'rate-limiter-flexible'
+
+/** How often processes tell each other what they have counted, milliseconds. */
+const EXCHANGE = 1_000
+
+/**
+ * A limit for requests that are too many and too cheap to ask the database about each: counted in this process, and
+ * once a second together with the others. It is exceeded by at most a second's worth a process.
+ */
+export function sharedLimit(name: string, rule: { requests: number; window: number }, pool: pg.Pool) {
+  const { requests, window } = rule
+  const memory = new RateLimiterMemory({ keyPrefix: name, points: requests, duration: window / 1_000 })
+  const untold = new Map<string, number>()
+
+  const exchange = async (): Promise<void> => {
+    if (untold.size === 0) return
+    const told = [...untold]
+    untold.clear()
+    const { rows } = await pool.query<{ key: string; left: number }>(COUNT, [
+      told.map(([key]) => `${name}:${key}`),
+      told.map(([, count]) => count),
+      window,
+      requests,
+    ])
+    for (const { key, left } of rows) await memory.block(key.slice(name.length + 1), Math.ceil(left / 1_000))
+  }
+  // While the database cannot be asked, each process counts for itself.
+  const timer = setInterval(() => exchange().catch(() => {}), EXCHANGE).unref()
+
+  return {
+    consume(key: string) {
+      untold.set(key, (untold.get(key) ?? 0) + 1)
+      return memory.consume(key)
+    },
+    close: () => clearInterval(timer),
+  }
+}
+
+/** Adds what was counted here, and answers the keys that all processes together have counted past the limit. */
+const COUNT = `
+  with counted as (
+    insert into service.rate_limit as known (key, points, expire)
+    select key, points, (extract(epoch from clock_timestamp()) * 1000)::bigint + $3::bigint
+      from unnest($1::text[], $2::int[]) as told (key, points)
+    on conflict (key) do update set
+      points = excluded.points + case when known.expire > excluded.expire - $3::bigint then known.points else 0 end,
+      expire = case when known.expire > excluded.expire - $3::bigint then known.expire else excluded.expire end
+    returning key, points, expire
+  )
+  select key, (expire - extract(epoch from clock_timestamp()) * 1000)::float8 as left from counted where points >= $4`
