@@ -134,7 +134,8 @@ export async function startCoherence(options: CoherenceOptions): Promise<Coheren
         [id, CHANNEL, `barrier ${name} ${ackChannel}`],
       )
       for (const row of rows) if (!early.has(row.id)) expected.add(row.id)
-      if (expected.size > 0) await Promise.race([promise, sleep(LEASE)])
+      // Unreferenced: once everybody has answered, a command need not run on until the lease is over.
+      if (expected.size > 0) await Promise.race([promise, sleep(LEASE, undefined, { ref: false })])
     } catch {
       // Nobody could be asked: then every lease that ran at the commit has to run out.
       await sleep(LEASE)
