@@ -7,6 +7,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   migrate: async () => (await import('./migrate.ts')).migrateCommand(),
   config: async () => (await import('./config.ts')).configCommand(),
   keys: async () => (await import('./keys.ts')).keysCommand(),
+  users: async () => (await import('./users.ts')).usersCommand(),
   mail: async () => (await import('./mail.ts')).mailCommand(),
   openapi: async () => (await import('./openapi.ts')).openapiCommand(),
   doctor: async () => (await import('./doctor.ts')).doctorCommand(),

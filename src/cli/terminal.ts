@@ -5,8 +5,25 @@ export const terminal = {
   get isInteractive(): boolean {
     return process.stdout.isTTY === true
   },
+  /** Whether somebody looks at what is no answer: it goes to standard error. */
+  get showsProgress(): boolean {
+    return process.stderr.isTTY === true
+  },
+  get input(): NodeJS.ReadStream {
+    return process.stdin
+  },
   say: (line: string): void => void process.stdout.write(`${line}\n`),
   warn: (line: string): void => void process.stderr.write(`${line}\n`),
+}
+
+/** All of standard input, without the line break at its end. */
+export async function readInput(): Promise<string> {
+  const chunks: Buffer[] = []
+  // Without an encoding the stream gives bytes.
+  for await (const chunk of terminal.input) chunks.push(chunk as Buffer)
+  return Buffer.concat(chunks)
+    .toString('utf8')
+    .replace(/\r?\n$/, '')
 }
 
 /** What a command prints where a list is asked for: a table for people, or `--json`. */

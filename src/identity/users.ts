@@ -74,6 +74,21 @@ export function findUser(db: Db, by: 'id' | 'email', value: string): Promise<Use
   return db.selectFrom('user').selectAll().where(by, '=', value).executeTakeFirst()
 }
 
+/** The newest of those whose email, name or username contains the text; reads every user. */
+export function searchUsers(
+  db: Db,
+  { search, limit }: { readonly search: string | undefined; readonly limit: number },
+): Promise<User[]> {
+  const newest = db.selectFrom('user').selectAll().orderBy('id', 'desc').limit(limit)
+  if (search === undefined) return newest.execute()
+  const pattern = `%${search.replace(/[\\%_]/g, '\\$&')}%`
+  return newest
+    .where((is) =>
+      is.or([is('email', 'ilike', pattern), is('name', 'ilike', pattern), is('username', 'ilike', pattern)]),
+    )
+    .execute()
+}
+
 /** The row is locked until the transaction ends: what is decided about it stays true. */
 export function lockUser(db: Db, id: string): Promise<User | undefined> {
   return db.selectFrom('user').selectAll().where('id', '=', id).forUpdate().executeTakeFirst()

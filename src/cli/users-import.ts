@@ -1,0 +1,61 @@
+import { createReadStream } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import { Command } from 'commander'
+import { type ImportReport, importUsers } from '#identity/import/import.ts'
+import { linesOf } from '#identity/import/lines.ts'
+import { type Progress, showProgress } from './progress.ts'
+import { terminal } from './terminal.ts'
+import { withKernel } from './with-kernel.ts'
+
+const HELP = `
+Every line is one JSON object:
+  email*, name*, emailVerified, username, displayUsername, image, role, createdAt, banned, banReason, banExpires,
+  id (kept when it is a UUID) and passwordHash: better-auth's salt:key, bcrypt, PBKDF2 or scrypt in PHC form, PBKDF2 as
+  Django stores it, or Argon2. It is replaced by a hash of this service at the first sign-in.
+
+Whose email is there already is left as they are, so a run that was interrupted is simply started again.`
+
+export function importCommand(): Command {
+  return new Command('import')
+    .description('add the users of a file of JSON lines')
+    .argument('<file>', 'the file, or - for standard input')
+    .option('--dry-run', 'only check each line, and look who is there already')
+    .addHelpText('after', HELP)
+    .action(async (file: string, { dryRun = false }: { dryRun?: boolean }, command: Command) => {
+      const size = file === '-' ? undefined : (await stat(file)).size
+      await withKernel(command, async (kernel) => {
+        const progress = await showProgress(size)
+        const began = performance.now()
+        const report = await importUsers(kernel, linesOf(read(file, progress)), {
+          dryRun,
+          onBadLine: (number, why) => progress.warn(`line ${number}: ${why}`),
+        }).finally(progress.end)
+        summarise(report, dryRun, (performance.now() - began) / 1_000)
+      })
+    })
+}
+
+async function* read(file: string, { advance }: Progress): AsyncGenerator<Buffer> {
+  const stream = file === '-' ? terminal.input : createReadStream(file, { highWaterMark: 256 * 1_024 })
+  for await (const chunk of stream) {
+    // Neither stream has an encoding, so both give bytes.
+    const bytes = chunk as Buffer
+    yield bytes
+    advance(bytes.length)
+  }
+}
+
+function summarise(
+  { added, alreadyThere, bad, ignored }: ImportReport,
+  dryRun: boolean,
+  seconds: number,
+): void {
+  if (ignored.size > 0) terminal.warn(`left out, because they mean nothing here: ${[...ignored].join(', ')}`)
+  const parts = [
+    `${added} ${dryRun ? 'to add' : 'added'}`,
+    `${alreadyThere} already there`,
+    `${bad} bad ${bad === 1 ? 'line' : 'lines'}`,
+  ]
+  terminal.say(`${parts.join(', ')} in ${seconds.toFixed(1)} s`)
+  if (bad > 0) process.exitCode = 1
+}

@@ -1,0 +1,83 @@
+import { sql } from 'kysely'
+import type { Db } from '#kernel/db/connect.ts'
+import type { Role } from './roles.ts'
+
+/** A user that was made elsewhere or by the operator, complete with the hash of a password, if there is one. */
+export type UserToAdd = {
+  readonly id: string
+  readonly name: string
+  readonly email: string
+  readonly emailVerified: boolean
+  readonly image: string | null
+  readonly username: string | null
+  readonly displayUsername: string | null
+  readonly role: Role
+  readonly banned: boolean
+  readonly banReason: string | null
+  readonly banExpires: Date | null
+  readonly createdAt: Date
+  readonly accountId: string
+  readonly passwordHash: string | null
+}
+
+/** What became of one: it is there now, or which of its own somebody else has. */
+export type Added = 'added' | 'email_taken' | 'username_taken' | 'id_taken'
+
+/**
+ * Adds those that are not there, each together with its password or not at all, in one statement for them all. The
+ * answers stand in the order of the users, whose ids must differ.
+ */
+export async function addUsers(db: Db, users: readonly UserToAdd[]): Promise<readonly Added[]> {
+  const added = await insertUsers(db, users)
+  const left = users.filter(({ id }) => !added.has(id))
+  const taken = left.length === 0 ? new Map<string, Added>() : await findTaken(db, left)
+  return users.map(({ id }) => (added.has(id) ? 'added' : (taken.get(id) ?? 'email_taken')))
+}
+
+/** What would become of them; those that are like another of the same list are not noticed. */
+export async function lookUpUsers(db: Db, users: readonly UserToAdd[]): Promise<readonly Added[]> {
+  const taken = await findTaken(db, users)
+  return users.map(({ id }) => taken.get(id) ?? 'added')
+}
+
+/** As one JSON parameter: quicker than a parameter for each value, and the statement is always the same one. */
+async function insertUsers(db: Db, users: readonly UserToAdd[]): Promise<ReadonlySet<string>> {
+  const { rows } = await sql<{ id: string }>`
+    with line as (
+      select * from json_to_recordset(${JSON.stringify(users)}::json) as line (
+        "id" uuid, "name" text, "email" text, "emailVerified" boolean, "image" text, "username" text,
+        "displayUsername" text, "role" text, "banned" boolean, "banReason" text, "banExpires" timestamptz,
+        "createdAt" timestamptz, "accountId" uuid, "passwordHash" text
+      )
+    ), added as (
+      insert into service."user" (
+        id, name, email, email_verified, image, username, display_username, role, banned, ban_reason, ban_expires,
+        created_at, updated_at
+      )
+      select "id", "name", "email", "emailVerified", "image", "username", "displayUsername", "role", "banned",
+        "banReason", "banExpires", "createdAt", "createdAt"
+      from line
+      on conflict do nothing
+      returning id
+    ), credential as (
+      insert into service.account (id, user_id, provider_id, account_id, password, created_at, updated_at)
+      select "accountId", "id", 'credential', "id"::text, "passwordHash", "createdAt", "createdAt"
+      from line join added using (id) where "passwordHash" is not null
+    )
+    select id from added`.execute(db)
+  return new Set(rows.map(({ id }) => id))
+}
+
+async function findTaken(db: Db, users: readonly UserToAdd[]): Promise<Map<string, Added>> {
+  const keys = users.map(({ id, email, username }) => ({ id, email, username }))
+  const { rows } = await sql<{ id: string; taken: Added | null }>`
+    select line.id, case
+      when exists (select from service."user" u where u.email = line.email) then 'email_taken'
+      when exists (select from service."user" u where u.username = line.username) then 'username_taken'
+      when exists (select from service."user" u where u.id = line.id) then 'id_taken'
+    end as taken
+    from json_to_recordset(${JSON.stringify(keys)}::json) as line (id uuid, email text, username text)`.execute(
+    db,
+  )
+  return new Map(rows.flatMap(({ id, taken }) => (taken === null ? [] : [[id, taken]])))
+}

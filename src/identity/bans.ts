@@ -1,0 +1,45 @@
+import type { Db } from '#kernel/db/connect.ts'
+import { atomically, type Kernel, tell } from '#kernel/kernel.ts'
+import { deleteUserSessions } from './sessions.ts'
+import { deleteTickets } from './tickets.ts'
+
+export type Ban = {
+  readonly reason: string | null
+  /** Null: until somebody lifts it. */
+  readonly expires: Date | null
+}
+
+/**
+ * Ends every session and every link of the user in the same transaction; when this answers, no process accepts one. False
+ * when there is no such user.
+ */
+export async function banUser(kernel: Kernel, userId: string, { reason, expires }: Ban): Promise<boolean> {
+  const isThere = await atomically(kernel, async (kernel) => {
+    const ban = { banned: true, banReason: reason, banExpires: expires }
+    if (!(await updateBan(kernel.db, userId, ban, kernel.now()))) return false
+    await deleteUserSessions(kernel.db, userId)
+    await deleteTickets(kernel.db, userId)
+    tell(kernel, 'auth_user_banned', { userId })
+    return true
+  })
+  await kernel.coherence.settle()
+  return isThere
+}
+
+/** False when there is no such user. */
+export const unbanUser = ({ db, now }: Kernel, userId: string): Promise<boolean> =>
+  updateBan(db, userId, { banned: false, banReason: null, banExpires: null }, now())
+
+async function updateBan(
+  db: Db,
+  userId: string,
+  ban: { readonly banned: boolean; readonly banReason: string | null; readonly banExpires: Date | null },
+  now: Date,
+): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('user')
+    .set({ ...ban, updatedAt: now })
+    .where('id', '=', userId)
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
+}

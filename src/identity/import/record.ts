@@ -1,0 +1,120 @@
+import { readJson } from '#kernel/http/body.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { uuidv7 } from '#kernel/random.ts'
+import type { UserToAdd } from '../add-users.ts'
+import { emailFrom } from '../emails.ts'
+import { readHash } from '../hashes/read-hash.ts'
+import { isRole, ROLES, type Role } from '../roles.ts'
+import { usernameFrom } from '../usernames.ts'
+
+/** A line that no user can be made of; the message says why. */
+export class BadLine extends Error {}
+
+/** Where ids and today come from. */
+export type Source = Pick<Kernel, 'now' | 'random'>
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** What a line may say. `id` is kept when it is a UUID, and made otherwise. */
+export const FIELDS: ReadonlySet<string> = new Set([
+  'id', 'email', 'name', 'emailVerified', 'username', 'displayUsername', 'image', 'passwordHash', 'role', 'createdAt',
+  'banned', 'banReason', 'banExpires',
+]) // biome-ignore format: one line reads better
+
+/** The members of one line. */
+export function fieldsOf(line: string): Fields {
+  const { json, failure } = readJson(line)
+  if (failure !== undefined) throw new BadLine(`cannot be read: ${failure.hint}`)
+  if (typeof json !== 'object' || json === null || Array.isArray(json)) throw new BadLine('is no JSON object')
+  // What JSON.parse makes of an object.
+  return json as Fields
+}
+
+/** The user that a line tells of; throws `BadLine`. */
+export function userFrom({ now, random }: Source, fields: Fields): UserToAdd {
+  const today = now()
+  const id = text(fields, 'id')?.toLowerCase()
+  const banned = flag(fields, 'banned')
+  return {
+    id: id !== undefined && UUID.test(id) ? id : uuidv7(today, random),
+    name: required(text(fields, 'name', 256), 'name'),
+    email: email(fields),
+    emailVerified: flag(fields, 'emailVerified'),
+    image: text(fields, 'image', 2_048) ?? null,
+    ...username(fields),
+    role: role(fields),
+    banned,
+    banReason: (banned ? text(fields, 'banReason', 1_024) : undefined) ?? null,
+    banExpires: (banned ? date(fields, 'banExpires') : undefined) ?? null,
+    createdAt: date(fields, 'createdAt') ?? today,
+    accountId: uuidv7(today, random),
+    passwordHash: passwordHash(fields) ?? null,
+  }
+}
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+function email(fields: Fields): string {
+  const given = required(text(fields, 'email'), 'email')
+  return emailFrom(given) ?? bad(`email ${quoted(given)} is not an address`)
+}
+
+function username(fields: Fields): Pick<UserToAdd, 'username' | 'displayUsername'> {
+  const display = text(fields, 'displayUsername', 128)
+  const handle = text(fields, 'username', 128) ?? display
+  if (handle === undefined) return { username: null, displayUsername: null }
+  return (
+    usernameFrom(handle, display) ??
+    bad(`username ${quoted(handle)} is not 3 to 30 letters, digits, "_" or "."`)
+  )
+}
+
+function role(fields: Fields): Role {
+  const given = text(fields, 'role') ?? 'user'
+  return isRole(given) ? given : bad(`role ${quoted(given)} is none of ${ROLES.join(', ')}`)
+}
+
+/** What is wrong with a hash is told without it. */
+function passwordHash(fields: Fields): string | undefined {
+  const given = text(fields, 'passwordHash')
+  if (given === undefined) return undefined
+  const hash = readHash(given) ?? bad('passwordHash is of no known form')
+  return hash.isTooCostly
+    ? bad('passwordHash has parameters so high that each check takes many seconds')
+    : given
+}
+
+/** ISO 8601 with a date at least; without a zone it is UTC. */
+function date(fields: Fields, name: string): Date | undefined {
+  const given = text(fields, name)
+  if (given === undefined) return undefined
+  const [, day, time = '', zone = 'Z'] = DATE.exec(given) ?? []
+  const read = new Date(day === undefined ? Number.NaN : `${day}T${time || '00:00:00'}${zone}`)
+  return Number.isNaN(read.getTime())
+    ? bad(`${name} ${quoted(given)} is no date like 2026-01-31T12:00:00Z`)
+    : read
+}
+
+const DATE = /^((?:19|2\d)\d\d-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?))?(Z|[+-]\d\d:?\d\d)?$/i
+
+/** Null is as good as absent. */
+function text(fields: Fields, name: string, most = Number.POSITIVE_INFINITY): string | undefined {
+  const value = fields[name] ?? undefined
+  if (value === undefined) return undefined
+  if (typeof value !== 'string') return bad(`${name} is not a text`)
+  return value.length > most ? bad(`${name} is longer than ${most} characters`) : value
+}
+
+function flag(fields: Fields, name: string): boolean {
+  const value = fields[name] ?? false
+  return typeof value === 'boolean' ? value : bad(`${name} is neither true nor false`)
+}
+
+const required = <T>(value: T | undefined, name: string): T => value ?? bad(`${name} is missing`)
+
+/** Long enough to be found, and no more. */
+const quoted = (value: string): string => JSON.stringify(value.length > 80 ? `${value.slice(0, 80)}…` : value)
+
+function bad(message: string): never {
+  throw new BadLine(message)
+}

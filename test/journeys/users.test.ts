@@ -1,0 +1,138 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { after, test } from 'node:test'
+import { PASSWORD, testService } from '#test/harness.ts'
+
+const t = await testService()
+const { db } = t.service.kernel
+const bin = path.resolve(import.meta.dirname, '../../bin/gatehouse.mjs')
+const folder = await mkdtemp(path.join(tmpdir(), 'gatehouse-users-'))
+after(() => rm(folder, { recursive: true, force: true }))
+
+/** The program beside the running service, on the same control database. */
+function start(...args: string[]) {
+  const env = {
+    PATH: process.env.PATH ?? '',
+    DATABASE_URL: t.controlUrl,
+    SERVICE_AUTH__PASSWORD__MEMORY: '1024',
+    SERVICE_AUTH__PASSWORD__ITERATIONS: '1',
+  }
+  const child = spawn(process.execPath, [bin, 'users', ...args], { cwd: folder, env })
+  const printed = { stdout: '', stderr: '' }
+  for (const name of ['stdout', 'stderr'] as const)
+    child[name].on('data', (chunk) => {
+      printed[name] += chunk
+    })
+  const ended = once(child, 'close').then(() => ({ code: child.exitCode, ...printed }))
+  return { child, ended }
+}
+
+function run(
+  args: readonly string[],
+  input = '',
+): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  const { child, ended } = start(...args)
+  child.stdin.end(input)
+  return ended
+}
+
+const signIn = (email: string, password: string) =>
+  t.anon.post('/api/auth/sign-in/email', { email, password })
+const line = (index: number) =>
+  `${JSON.stringify({ email: `i${index}@example.com`, name: `User ${index}` })}\n`
+const count = async () => (await db.selectFrom('user').select('id').execute()).length
+
+test('the first admin is made with a password that is shown once, and signs in', async () => {
+  const { code, stdout } = await run([
+    'create',
+    '--email',
+    'Root@Example.com',
+    '--name',
+    'Root',
+    '--role',
+    'admin',
+  ])
+  assert.equal(code, 0)
+  const [, password = ''] = /^password: (\S{20}) /m.exec(stdout) ?? []
+  const answer = await signIn('root@example.com', password)
+  assert.equal(answer.status, 200)
+  assert.equal(answer.body.user.emailVerified, true)
+
+  const again = await run(['create', '--email', 'root@example.com', '--name', 'Root'])
+  assert.deepEqual([again.code, again.stdout], [1, ''])
+  assert.match(again.stderr, /^There is an account with root@example.com already\.\n$/)
+})
+
+test('a password comes from standard input, and the policy holds', async () => {
+  const create = ['create', '--email', 'ada@example.com', '--name', 'Ada', '--password-stdin']
+  const short = await run(create, 'short\n')
+  assert.deepEqual([short.code, short.stderr], [1, 'The password needs at least 8 characters\n'])
+  const { code, stdout } = await run(create, `${PASSWORD}\n`)
+  assert.equal(code, 0)
+  assert.ok(!stdout.includes('password'))
+  assert.equal((await signIn('ada@example.com', PASSWORD)).status, 200)
+})
+
+test('wrong usage is 2, whoever is not there is 1', async () => {
+  const [role, missing, unknown] = await Promise.all([
+    run(['create', '--email', 'a@example.com', '--name', 'A', '--role', 'root']),
+    run(['create', '--email', 'a@example.com']),
+    run(['ban', 'nobody@example.com']),
+  ])
+  assert.deepEqual([role.code, missing.code, unknown.code], [2, 2, 1])
+  assert.equal(unknown.stderr, 'There is no user nobody@example.com.\n')
+})
+
+test('ban, unban, set-role and list work on a running service', async () => {
+  const bob = await t.signUp('Bob')
+  assert.equal((await bob.get('/api/auth/get-session')).status, 200)
+  assert.equal((await run(['ban', bob.email, '--reason', 'spam'])).code, 0)
+  assert.equal((await bob.get('/api/auth/get-session')).status, 401)
+  assert.equal((await signIn(bob.email, PASSWORD)).body.code, 'BANNED_USER')
+  assert.equal((await run(['set-role', bob.id, 'admin'])).code, 0)
+
+  const listed = await run(['list', '--search', bob.email.toUpperCase(), '--json'])
+  const [found, ...others] = JSON.parse(listed.stdout)
+  assert.deepEqual(others, [])
+  assert.deepEqual([found.id, found.role, found.banned], [bob.id, 'admin', true])
+  assert.deepEqual(JSON.parse((await run(['list', '--search', '%', '--json'])).stdout), [])
+
+  assert.equal((await run(['unban', bob.email])).code, 0)
+  assert.equal((await signIn(bob.email, PASSWORD)).status, 200)
+})
+
+test('import adds the users of a file, names bad lines on standard error and ends with 1', async () => {
+  const file = path.join(folder, 'users.jsonl')
+  await writeFile(file, `${line(1)}${line(2)}{"email":"nobody","name":"N"}\n${line(2)}`)
+  const before = await count()
+  const dry = await run(['import', file, '--dry-run'])
+  assert.match(dry.stdout, /^3 to add, 0 already there, 1 bad line in /)
+  assert.equal(await count(), before)
+  const { code, stdout, stderr } = await run(['import', file])
+  assert.equal(code, 1)
+  assert.match(stdout, /^2 added, 1 already there, 1 bad line in \d+\.\d s\n$/)
+  assert.equal(stderr, 'line 3: email "nobody" is not an address\n')
+  assert.equal(await count(), before + 2)
+  assert.equal((await run(['import', path.join(folder, 'absent.jsonl')])).code, 1)
+})
+
+test('an import that is killed has added whole users, and the next run goes on', async () => {
+  const lines = Array.from({ length: 6_000 }, (_, index) => line(10_000 + index))
+  const before = await count()
+  const { child, ended } = start('import', '-')
+  child.stdin.write(lines.slice(0, 3_500).join(''))
+  while ((await count()) < before + 2_000) await new Promise((resolve) => setTimeout(resolve, 20))
+  child.kill('SIGKILL')
+  await ended
+  const left = (await count()) - before
+  assert.ok(left >= 2_000 && left < 6_000 && left % 1_000 === 0, `${left}`)
+
+  const { code, stdout } = await run(['import', '-'], lines.join(''))
+  assert.equal(code, 0)
+  assert.match(stdout, new RegExp(`^${6_000 - left} added, ${left} already there, 0 bad lines`))
+  assert.equal(await count(), before + 6_000)
+})
