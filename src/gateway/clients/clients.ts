@@ -132,6 +132,10 @@ async function changeRow(
   return row
 }
 
+/** Of gateway.md 12, as `clientUrlForm` holds them; without an example, which would look like a leaked one. */
+const URL_RULES =
+  'Use a Postgres URL with a host name, without options, socket or file parameters, with @ / ? # : in the password percent-encoded'
+
 type Address = Pick<ClientRow, 'sealedUrl' | 'urlEnvVar'>
 
 function addressOf({ secrets }: Kernel, { url, url_env_var }: ClientFacts): Address | undefined {
@@ -141,7 +145,7 @@ function addressOf({ secrets }: Kernel, { url, url_env_var }: ClientFacts): Addr
   if (url === undefined) return undefined
   const text = clientUrlForm.parse(url)
   // The URL is not repeated: it may be right but for its form, and then it holds a password.
-  if (text === undefined) throw fail('invalid_client_url', { hint: `It must be ${clientUrlForm.allowed}` })
+  if (text === undefined) throw fail('invalid_client_url', { hint: URL_RULES })
   return { sealedUrl: secrets.seal('client-url', text), urlEnvVar: null }
 }
 
@@ -154,7 +158,7 @@ async function inspect(kernel: Kernel, clients: Clients, name: string, address: 
   if (url === undefined)
     throw fail('invalid_client_url', {
       message: `The variable ${address.urlEnvVar} is not set to the URL of a database`,
-      hint: `It must be ${clientUrlForm.allowed}`,
+      hint: URL_RULES,
     })
   const driver = driverFor(kernel, { name, url, readOnly: true, ...DEFAULT_LIMITS })
   try {
