@@ -41,6 +41,11 @@ export const databaseFailures = {
   permission_denied: [403, 'The database role of this client may not do this'],
   read_only: [403, 'This client is read-only'],
 
+  // The caller's own SQL and functions (sections 6, 7).
+  invalid_sql: [400, 'The database does not accept the SQL'],
+  function_not_found: [404, 'There is no such function'],
+  invalid_arguments: [400, 'The arguments do not fit the function'],
+
   // Transactions and groups (sections 4, 5).
   invalid_transaction: [400, 'The transaction is not well formed'],
   too_many_operations: [400, 'Too many operations in one transaction'],

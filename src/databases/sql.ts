@@ -63,11 +63,14 @@ export function bind(sql: Draft, value: string | null, column?: Column): string 
   return `$${sql.values.length}`
 }
 
-/** Rows of a plan; `extra` is one more than asked for, to see whether there are more. */
-export function selectSql(plan: ReadPlan): Built {
+/** Rows of a plan; when it is open, one more than asked for, to see whether there are more. `source`: what they are read from. */
+export function selectSql(
+  plan: ReadPlan,
+  source: (sql: Draft) => string = () => `${tableText(plan.table)} as t`,
+): Built {
   const sql = draft('select ')
   writeOutput(sql, plan.output, plan.stripNulls)
-  sql.text += ` from ${tableText(plan.table)} as t`
+  sql.text += ` from ${source(sql)}`
   writeWhere(sql, plan.where)
   writeSort(sql, 't', plan.sort)
   writeRange(sql, plan.page.open ? plan.page.limit + 1 : plan.page.limit, plan.page.offset)

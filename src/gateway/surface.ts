@@ -11,6 +11,8 @@ import { keyConfigRoutes } from './keys/config-routes.ts'
 import { keyRoutes } from './keys/routes.ts'
 import type { AuditLog } from './management/audit.ts'
 import { managementRoutes } from './management/routes.ts'
+import { rpcRoutes } from './rpc/routes.ts'
+import { sqlRoutes } from './sql/routes.ts'
 
 export type GatewayParts = {
   readonly clients: Clients
@@ -45,6 +47,8 @@ export function gatewaySurface(app: App, kernel: Kernel, book: RouteBook, parts:
   keyConfigRoutes(app, kernel, parts.clients, access)
   dataRoutes(app, kernel, access)
   managementRoutes(app, kernel, access, parts.audit)
+  sqlRoutes(app, kernel, access)
+  rpcRoutes(app, kernel, access)
 }
 
 /** `/gateway/fetch` → `gateway_fetch`; an address that does not exist has none. */

@@ -4,8 +4,11 @@ import type {
   DataRequest,
   DeletePlan,
   InsertPlan,
+  Json,
   PlanOf,
   ReadPlan,
+  ReadRequest,
+  Row,
   UpdatePlan,
 } from '#databases/plan.ts'
 
@@ -25,6 +28,11 @@ export type Driver = {
   insert(plan: InsertPlan, on?: Held): Promise<WriteAnswer>
   update(plan: UpdatePlan, on?: Held): Promise<WriteAnswer>
   delete(plan: DeletePlan, on?: Held): Promise<WriteAnswer>
+
+  /** SQL whose text is the caller's own, on a connection that is cleaned before anybody else has it. */
+  sql(request: SqlRequest): Promise<SqlAnswer>
+  /** Calls a function; its rows are read like those of a table. */
+  call(request: CallRequest): Promise<RowsAnswer>
 
   /**
    * One connection and one transaction for the work: committed when it returns, rolled back when it throws, also for a failure of
@@ -89,6 +97,43 @@ export type WriteAnswer = {
   /** More rows were changed than an answer may hold: the first ones are in it. */
   readonly truncated: boolean
   readonly total: number | undefined
+}
+
+export type SqlRequest = {
+  readonly text: string
+  /** With these, even none, the text is exactly one statement. */
+  readonly values: readonly Json[] | undefined
+  /** One statement that reads, in a transaction that only reads. */
+  readonly readOnly: boolean
+  /** Where names without a schema are looked for. */
+  readonly schema: string | undefined
+  /** Refused when the client's database has another name. */
+  readonly database: string | undefined
+  /** One row more is `result_too_large`, and then nothing has happened. */
+  readonly maxRows: number
+  /** The caller is gone: the statement is cancelled. */
+  readonly signal: AbortSignal
+}
+
+export type CallRequest = {
+  /** The function, as the table that is read. */
+  readonly read: ReadRequest
+  /** By name. */
+  readonly arguments: Row
+  /** They come from an address: the database converts their text, also that of JSON. */
+  readonly areTexts: boolean
+  /** The function may not write. */
+  readonly readOnly: boolean
+  readonly signal: AbortSignal
+}
+
+export type SqlAnswer = {
+  /** The rows of the last statement. */
+  readonly json: readonly Buffer[]
+  readonly rows: number
+  /** Rows changed by all statements. */
+  readonly affected: number
+  readonly statements: number
 }
 
 export type DriverStats = {

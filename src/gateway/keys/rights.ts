@@ -6,6 +6,9 @@ export const FIXED_RIGHTS = {
   'gateway.read': 'Read every table',
   'gateway.write': 'Insert into and update every table',
   'gateway.delete': 'Delete from every table',
+  'gateway.query': 'Run SQL',
+  'gateway.query.read': 'Run one statement of SQL that only reads',
+  'gateway.rpc.execute': 'Call functions',
   'management.read': 'See capabilities and structure',
   'management.tables.write': 'Create and change tables',
 } as const satisfies Record<string, string>

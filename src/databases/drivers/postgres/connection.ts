@@ -10,7 +10,7 @@ import { fail } from '#databases/failures.ts'
  */
 export class RowClient extends pg.Client {
   readonly statements = new Statements()
-  active: RowQuery | undefined
+  active: Pick<RowQuery, 'parsed' | 'row' | 'settle' | 'refuse'> | undefined
   /** For the pool: when the current statement began or the connection became idle (performance.now()). */
   since = 0
   /** Settings that the server reports by itself, by name. */

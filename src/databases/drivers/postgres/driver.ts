@@ -2,20 +2,23 @@ import type pg from 'pg'
 import type { Catalogue } from '#databases/catalogue.ts'
 import type { Driver, Held } from '#databases/drivers/driver.ts'
 import { countRows, selectRows, writeRows } from '#databases/drivers/postgres/answers.ts'
+import { callFunction } from '#databases/drivers/postgres/call.ts'
 import { buildCatalogue, type CatalogueRow, catalogueSql } from '#databases/drivers/postgres/catalogue.ts'
 import { connect } from '#databases/drivers/postgres/connect.ts'
 import type { RowClient } from '#databases/drivers/postgres/connection.ts'
 import { failureOf } from '#databases/drivers/postgres/errors.ts'
 import { hold } from '#databases/drivers/postgres/hold.ts'
+import { isolated } from '#databases/drivers/postgres/isolated.ts'
 import { keptAnswers } from '#databases/drivers/postgres/kept-answers.ts'
 import { pool as poolOf } from '#databases/drivers/postgres/pool.ts'
 import { codeOf } from '#databases/drivers/postgres/query.ts'
+import { runSql } from '#databases/drivers/postgres/raw.ts'
 import { type RoleFacts, roleSql, unsafe } from '#databases/drivers/postgres/role.ts'
 import { runner } from '#databases/drivers/postgres/runner.ts'
 import { structure } from '#databases/drivers/postgres/structure.ts'
 import type { DataRequest, Plan, PlanOf } from '#databases/plan.ts'
 import { resolve } from '#databases/resolve.ts'
-import { draft } from '#databases/sql.ts'
+import { bind, draft } from '#databases/sql.ts'
 import { touches } from '#databases/touches.ts'
 import { Failure } from '#kernel/errors.ts'
 
@@ -45,6 +48,10 @@ export function postgresDriver(options: PostgresOptions): PostgresDriver {
   const vet = vetting(options.allowServerRights ?? false)
   const pool = poolOf({ ...options, connect: () => vet(() => connect(options)) })
   const run = runner(pool)
+  // SQL and functions apart, so that long reports do not keep functions waiting.
+  const [ofSql, ofCalls] = [ownPool(), ownPool()]
+  const alone = isolated(ofSql, options.statementTimeout, terminate)
+  const aloneForCalls = isolated(ofCalls, options.statementTimeout, terminate)
   const tables = structure(async () => buildCatalogue((await run.value(draft(catalogueSql))) as CatalogueRow)) // as the statement builds it
 
   async function plan<R extends DataRequest>(request: R): Promise<PlanOf<R>> {
@@ -99,6 +106,17 @@ export function postgresDriver(options: PostgresOptions): PostgresDriver {
     }
   }
 
+  function ownPool() {
+    const maxConnections = ownConnections
+    return poolOf({ ...options, maxConnections, connect: () => vet(() => connect(options)) })
+  }
+
+  async function terminate(processId: number): Promise<void> {
+    const sql = draft('')
+    sql.text = `select pg_terminate_backend(${bind(sql, String(processId))})`
+    await run.finish({ sql })
+  }
+
   async function probe(): Promise<string> {
     const client = await pool.acquire()
     try {
@@ -119,17 +137,29 @@ export function postgresDriver(options: PostgresOptions): PostgresDriver {
     insert: (planned, on) => attempt(planned, on, (plan) => writeRows(run, plan, options.maxRows, on)),
     update: (planned, on) => attempt(planned, on, (plan) => writeRows(run, plan, options.maxRows, on)),
     delete: (planned, on) => attempt(planned, on, (plan) => writeRows(run, plan, options.maxRows, on)),
+    async sql(request) {
+      const answer = await runSql(alone, request)
+      if (!request.readOnly && structural.test(request.text)) tables.invalidate()
+      return answer
+    },
     hold: (work, how) => hold(pool, work, { ...how, timeout: options.statementTimeout + 5_000 }),
     kept: keptAnswers(run, apply),
+    call: (request) => callFunction(run, aloneForCalls, request),
     run: apply,
     catalogue: tables.fresh,
     invalidate: tables.invalidate,
     probe,
     inspectRole: async () => (await run.value(draft(roleSql))) as RoleFacts, // as the statement builds it
     stats: pool.stats,
-    close: pool.close,
+    close: async () => void (await Promise.all([pool.close(), ofSql.close(), ofCalls.close()])),
   }
 }
+
+/** For callers' own SQL (gateway.md 6), and as many for functions. */
+const ownConnections = 4
+
+/** Words that stand in a text after which tables may look otherwise. */
+const structural = /\b(?:create|alter|drop|do|call|into)\b/i
 
 /** A name that is not there may have been made since the catalogue was read. */
 const mayBeNew = new Set(['unknown_column', 'table_not_found', 'unknown_relation'])

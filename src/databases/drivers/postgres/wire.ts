@@ -24,6 +24,26 @@ export function encodeRun(run: Run): Buffer {
   return out.buffer.subarray(0, out.at)
 }
 
+/**
+ * The same in steps that end with Flush: the server answers each, and nothing is committed before `sync`. So a caller who goes
+ * away in between has done nothing.
+ */
+export function encodeParse(sql: string): Buffer {
+  const out: Out = { buffer: Buffer.allocUnsafe(Buffer.byteLength(sql) + 64), at: 0 }
+  writeParse(out, '', sql)
+  out.at += describeStatement.copy(out.buffer, out.at)
+  return out.buffer.subarray(0, out.at)
+}
+
+export function encodeExecute(values: readonly (string | null)[]): Buffer {
+  const run: Run = { name: '', parse: undefined, close: [], describe: false, values }
+  const lengths = values.map((value) => (value === null ? -1 : Buffer.byteLength(value)))
+  const out: Out = { buffer: Buffer.allocUnsafe(sizeOf(run, lengths)), at: 0 }
+  writeBind(out, run, lengths)
+  out.at += flushTail.copy(out.buffer, out.at)
+  return out.buffer.subarray(0, out.at)
+}
+
 type Out = { readonly buffer: Buffer; at: number }
 
 /** An upper bound: names are short and ASCII. */
@@ -90,5 +110,9 @@ function text(out: Out, value: string): void {
 const describe = [0x44, 0, 0, 0, 6, 0x50, 0] // D, the unnamed portal
 const execute = [0x45, 0, 0, 0, 9, 0, 0, 0, 0, 0] // E, the unnamed portal, all rows
 const sync = [0x53, 0, 0, 0, 4] // S
+const flush = [0x48, 0, 0, 0, 4] // H
+const describeStatement = Buffer.from([0x44, 0, 0, 0, 6, 0x53, 0, ...flush]) // D, the unnamed statement
+const flushTail = Buffer.from([...execute, ...flush])
+export const syncMessage = Buffer.from(sync)
 const plainTail = Buffer.from([...execute, ...sync])
 const describeTail = Buffer.from([...describe, ...execute, ...sync])

@@ -1,0 +1,118 @@
+import type { CallRequest, RowsAnswer } from '#databases/drivers/driver.ts'
+import type { RowClient } from '#databases/drivers/postgres/connection.ts'
+import { failureOf } from '#databases/drivers/postgres/errors.ts'
+import { callable, type FunctionRow, functionsSql } from '#databases/drivers/postgres/functions.ts'
+import type { Isolated } from '#databases/drivers/postgres/isolated.ts'
+import { RowQuery } from '#databases/drivers/postgres/query.ts'
+import type { Runner } from '#databases/drivers/postgres/runner.ts'
+import { asTable, type CallableFunction, chooseFunction } from '#databases/functions.ts'
+import type { ReadPlan } from '#databases/plan.ts'
+import { resolve } from '#databases/resolve.ts'
+import { type Built, bind, type Draft, draft, quoteName, selectSql, writtenText } from '#databases/sql.ts'
+
+/**
+ * Calls a function as a source of rows, filtered, sorted and cut like those of a table. Not on the connections of plans: what a
+ * function sets, locks or makes for its session would stay there.
+ */
+export async function callFunction(run: Runner, alone: Isolated, request: CallRequest): Promise<RowsAnswer> {
+  const { table } = request.read
+  const rows = (await run.value(functionsSql(table))) as readonly FunctionRow[] // as the statement builds them
+  const candidates = rows.map(callable).filter((found) => found !== undefined)
+  const chosen = chooseFunction(candidates, table, request.arguments)
+  const plan = planOf(chosen, request)
+  return alone(request.signal, async (client) => {
+    const job: Job = { client, chosen, plan, given: request }
+    await say(client, draft(request.readOnly ? 'begin read only' : 'begin'))
+    const answer = plan.count === undefined ? await readRows(job) : await readCounted(job)
+    await say(client, draft('commit'))
+    return answer
+  })
+}
+
+type Job = {
+  readonly client: RowClient
+  readonly chosen: CallableFunction
+  readonly plan: ReadPlan
+  readonly given: CallRequest
+}
+
+function planOf(chosen: CallableFunction, { read }: CallRequest): ReadPlan {
+  const table = asTable(chosen)
+  const only = { tables: [table], find: () => table, referencing: () => [] }
+  return resolve(only, read) as ReadPlan // a read request gives a read plan
+}
+
+async function readRows(job: Job): Promise<RowsAnswer> {
+  const { plan, client, chosen } = job
+  const query = await say(client, statementOf(job, plan), plan)
+  const rows = isSilent(chosen, plan) ? 0 : (query.writer?.rows ?? 0)
+  const json = isSilent(chosen, plan) ? [empty] : (query.writer?.take() ?? [empty])
+  return {
+    json,
+    facts: () => ({ rows, hasMore: plan.page.open && query.writer?.more === true, total: undefined }),
+  }
+}
+
+const empty = Buffer.from('[]')
+const isSilent = (chosen: CallableFunction, { head }: ReadPlan): boolean =>
+  head || chosen.columns === undefined
+
+/** All rows and a page of them, of one call: it may write, and a second one may give other rows. */
+async function readCounted(job: Job): Promise<RowsAnswer> {
+  const { plan, client, chosen } = job
+  const { limit, offset, open } = plan.page
+  const all = statementOf(job, { ...plan, page: { limit: Number.MAX_SAFE_INTEGER, offset: 0, open: false } })
+  await say(client, { ...all, text: `declare called scroll cursor for ${all.text}` })
+  const { affected } = await say(client, draft('move forward all in called'))
+  const total = chosen.columns === undefined ? 0 : affected
+  if (isSilent(chosen, plan)) return { json: [empty], facts: () => ({ rows: 0, hasMore: false, total }) }
+  await say(client, draft(`move absolute ${Math.min(offset, total)} in called`))
+  const { writer } = await say(
+    client,
+    { ...draft(`fetch forward ${limit} in called`), members: all.members },
+    plan,
+  )
+  const rows = writer?.rows ?? 0
+  return {
+    json: writer?.take() ?? [empty],
+    facts: () => ({ rows, hasMore: open && offset + rows < total, total }),
+  }
+}
+
+const statementOf = ({ chosen, given }: Job, plan: ReadPlan): Built =>
+  selectSql(plan, (sql) => callText(sql, chosen, given))
+
+/** `"public"."f"("a" => $1::integer, variadic "b" => $2::text[])`; the names and types are the catalogue's. */
+function callText(
+  sql: Draft,
+  { schema, name, arguments: own, columns, isValue }: CallableFunction,
+  { arguments: given, areTexts }: CallRequest,
+): string {
+  const texts = own
+    .filter(({ column }) => Object.hasOwn(given, column.name))
+    .map(({ column, variadic }) => {
+      const asked = given[column.name] ?? null
+      const value = areTexts ? bind(sql, String(asked), column) : writtenText(sql, column, asked)
+      return `${variadic ? 'variadic ' : ''}${quoteName(column.name)} => ${value}::${column.cast}`
+    })
+  const [value] = columns ?? []
+  const named = isValue && value ? `(${quoteName(value.name)})` : ''
+  return `${quoteName(schema)}.${quoteName(name)}(${texts.join(', ')}) as t${named}`
+}
+
+async function say(client: RowClient, sql: Built, plan?: ReadPlan): Promise<RowQuery> {
+  const query = new RowQuery(client, sql, {
+    name: '',
+    members: sql.members.length > 0 ? sql.members : undefined,
+    stripNulls: plan?.stripNulls ?? false,
+    limit: plan?.page.limit ?? Number.POSITIVE_INFINITY,
+    highWater: Number.POSITIVE_INFINITY,
+  })
+  client.query(query)
+  try {
+    await query.ready
+    return query
+  } catch (error) {
+    throw failureOf(error, { ...sql, table: undefined, written: [], holds: () => false })
+  }
+}

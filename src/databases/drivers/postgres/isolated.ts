@@ -1,0 +1,97 @@
+import net from 'node:net'
+import type { RowClient } from '#databases/drivers/postgres/connection.ts'
+import type { Pool } from '#databases/drivers/postgres/pool.ts'
+import { fail } from '#databases/failures.ts'
+
+/** Runs what the work does on a connection that nobody else has, and cleans it before the next caller has it. */
+export type Isolated = <T>(signal: AbortSignal, work: (client: RowClient) => Promise<T>) => Promise<T>
+
+/** How long a cancelled statement has to end by itself; one that catches its cancelling is ended with its connection. */
+const grace = 1_000
+
+/**
+ * For statements and functions whose text is not ours: settings, roles, temporary tables, locks and prepared statements stay
+ * behind on the connection otherwise. The time limit holds from outside, since a statement can lift the server's own.
+ */
+export function isolated(
+  pool: Pool,
+  limit: number,
+  terminate: (processId: number) => Promise<unknown>,
+): Isolated {
+  return async (signal, work) => {
+    const client = await pool.acquire()
+    let stopped: 'late' | 'left' | undefined
+    let last: NodeJS.Timeout | undefined
+    const stop = (why: 'late' | 'left') => {
+      stopped ??= why
+      cancel(client)
+      last ??= setTimeout(() => {
+        client.destroy()
+        // The backend of a broken connection goes on until it next writes. It may be gone already.
+        terminate(keysOf(client).processID).catch(() => {})
+      }, grace)
+    }
+    const leave = () => stop('left')
+    const timer = setTimeout(() => stop('late'), limit)
+    signal.addEventListener('abort', leave, { once: true })
+    try {
+      if (signal.aborted) throw new Error('The caller has left')
+      return await work(client)
+    } catch (error) {
+      if (stopped === undefined && !signal.aborted) throw error
+      throw fail('statement_timeout', { hint: 'The statement was cancelled and what it did is undone.' })
+    } finally {
+      clearTimeout(timer)
+      clearTimeout(last)
+      signal.removeEventListener('abort', leave)
+      // A cancel request that is still on its way must not meet the next caller's statement.
+      if (stopped !== undefined) client.destroy()
+      void clean(client).finally(() => pool.release(client))
+    }
+  }
+}
+
+/** The pool ends a connection that is not clean. */
+async function clean(client: RowClient): Promise<void> {
+  // A reset that never answers must not take the place of a connection for good.
+  const timer = setTimeout(() => client.destroy(), 5 * grace)
+  try {
+    if (client.active !== undefined || !client.isAlive()) return client.destroy()
+    if (client.getTransactionStatus() !== 'I') await client.query('rollback')
+    await client.query('discard all')
+    if (!isFresh(client)) client.destroy()
+  } catch {
+    client.destroy()
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** As connect.ts made it; a pooler in between may have dropped the settings that a reset returns to. */
+const isFresh = ({ reported }: RowClient): boolean =>
+  reported.TimeZone === 'UTC' &&
+  reported.IntervalStyle === 'iso_8601' &&
+  reported.client_encoding === 'UTF8' &&
+  reported.standard_conforming_strings === 'on'
+
+/** https://www.postgresql.org/docs/18/protocol-flow.html#PROTOCOL-FLOW-CANCELING-REQUESTS: no authentication, no answer. */
+function cancel(client: RowClient): void {
+  const { processID, secretKey } = keysOf(client)
+  const message = Buffer.alloc(16)
+  message.writeInt32BE(16, 0)
+  message.writeInt32BE(80_877_102, 4)
+  message.writeInt32BE(processID, 8)
+  message.writeInt32BE(secretKey, 12)
+  const { host, port } = client
+  const socket = net.connect(
+    host.startsWith('/') ? { path: `${host}/.s.PGSQL.${port}` } : { host, port },
+    () => socket.end(message),
+  )
+  // Then the connection itself is broken off after the grace.
+  socket.on('error', () => {})
+  socket.setTimeout(5_000, () => socket.destroy())
+}
+
+/** Not in pg's types: what the server told when the connection began. */
+const keysOf = (client: RowClient) =>
+  client as unknown as { readonly processID: number; readonly secretKey: number }

@@ -1,0 +1,158 @@
+import { isUtf8 } from 'node:buffer'
+import type { SqlAnswer, SqlRequest } from '#databases/drivers/driver.ts'
+import type { RowClient } from '#databases/drivers/postgres/connection.ts'
+import { failureOf } from '#databases/drivers/postgres/errors.ts'
+import type { Isolated } from '#databases/drivers/postgres/isolated.ts'
+import { type Script, ScriptRun } from '#databases/drivers/postgres/script.ts'
+import { firstWord, splitStatements } from '#databases/drivers/postgres/statement-text.ts'
+import { type DatabaseFailureCode, fail } from '#databases/failures.ts'
+import type { Json } from '#databases/plan.ts'
+import { quoteName } from '#databases/sql.ts'
+import { Failure } from '#kernel/errors.ts'
+
+/** SQL that is the caller's own text, on a connection of its own. */
+export function runSql(alone: Isolated, request: SqlRequest): Promise<SqlAnswer> {
+  const { readOnly, text } = request
+  const statements = scriptOf(request)
+  return alone(request.signal, async (client) => {
+    requireDatabase(client, request.database)
+    const script: Script = {
+      statements,
+      maxRows: request.maxRows,
+      values: (types) => parameters(request.values, types),
+    }
+    try {
+      if (request.schema !== undefined) await searchIn(client, request.schema)
+      if (readOnly) await client.query('begin transaction read only')
+      const run = await runScript(client, script)
+      if (readOnly) await client.query('rollback')
+      else refuseOpen(client)
+      return answerOf(run)
+    } catch (error) {
+      throw sqlFailure(error, statements, text)
+    }
+  })
+}
+
+/** Runs to the end, or throws what broke it off. */
+export async function runScript(client: RowClient, script: Script): Promise<ScriptRun> {
+  const run = new ScriptRun(client, script)
+  client.query(run)
+  await run.ended
+  return run
+}
+
+/**
+ * With parameters, or to read only, the text is one statement: the server refuses a second one in the extended protocol. What kind
+ * it is, its first word decides, so none of `begin`, `commit`, `set`, `reset`, `copy`, `do` or `call` is behind one of these words.
+ */
+function scriptOf({ text, values, readOnly }: SqlRequest): readonly string[] {
+  if (text.includes('\0')) throw fail('invalid_sql', { hint: 'The text contains NUL.' })
+  const first = firstWord(text)
+  if (first === '') throw fail('invalid_sql', { hint: 'The text contains no statement.' })
+  if (readOnly && !readers.has(first))
+    throw fail('read_only', {
+      message: 'Only statements that read are possible here',
+      hint: `One statement that begins with one of: ${[...readers].join(', ')}.`,
+    })
+  return readOnly || values !== undefined ? [text] : splitStatements(text)
+}
+
+const readers = new Set(['select', 'with', 'values', 'table', 'explain', 'show'])
+
+function requireDatabase(client: RowClient, asked: string | undefined): void {
+  if (asked === undefined || asked === client.database) return
+  throw fail('invalid_sql', {
+    message: 'db_name is another database than that of the client',
+    hint: 'Name another client in X-Service-Client.',
+    details: { field: 'db_name' },
+  })
+}
+
+async function searchIn(client: RowClient, schema: string): Promise<void> {
+  await client.query(`select set_config('search_path', $1, false)`, [quoteName(schema)])
+}
+
+/** Else the caller would hear of a success that is undone with the connection. */
+function refuseOpen(client: RowClient): void {
+  if (client.getTransactionStatus() === 'I') return
+  throw fail('invalid_sql', {
+    message: 'The text leaves a transaction open',
+    hint: 'It was rolled back. End it with COMMIT in the same text.',
+  })
+}
+
+function answerOf({ writer, affected, completed }: ScriptRun): SqlAnswer {
+  const json = writer?.take() ?? [Buffer.from('[]')]
+  // `set client_encoding` or a database in SQL_ASCII: the answer would be no JSON.
+  if (!json.every((chunk) => isUtf8(chunk)))
+    throw fail('not_supported', { message: 'The result is not in UTF-8', hint: 'Use encode(…) for bytes.' })
+  return { json, rows: writer?.rows ?? 0, affected, statements: completed }
+}
+
+/** Text for each parameter by the type that the server gave it; it converts the text, and says what does not fit. */
+function parameters(values: readonly Json[] = [], types: readonly number[]): (string | null)[] {
+  if (values.length !== types.length)
+    throw fail('invalid_sql', {
+      message: `The statement has ${types.length} parameters, params has ${values.length}`,
+      details: { field: 'params' },
+    })
+  return values.map((value, index) => parameterText(value, types[index] ?? 0))
+}
+
+function parameterText(value: Json, type: number): string | null {
+  if (value === null) return null
+  if (typeof value === 'string') return value
+  if (Array.isArray(value) && !jsonTypes.has(type)) return arrayText(value)
+  return typeof value === 'object' ? JSON.stringify(value) : String(value)
+}
+
+/** json, jsonb. */
+const jsonTypes = new Set([114, 3802])
+
+const arrayText = (items: readonly Json[]): string =>
+  `{${items
+    .map((item) => {
+      if (item === null) return 'NULL'
+      if (Array.isArray(item)) return arrayText(item)
+      const text = typeof item === 'object' ? JSON.stringify(item) : String(item)
+      return `"${text.replace(/["\\]/g, '\\$&')}"`
+    })
+    .join(',')}}`
+
+/**
+ * A failure of the caller's own text: the database's sentence and the place help them, and say nothing that they did not write or
+ * may not see. What the table calls a failure of the backend is the text's, unless the class is one of the server's.
+ */
+function sqlFailure(error: unknown, statements: readonly string[], text: string): unknown {
+  const failure = failureOf(error)
+  if (!(failure instanceof Failure) || !(failure.cause instanceof Error)) return failure
+  const cause = failure.cause as Error & {
+    readonly code?: string
+    readonly position?: string
+    readonly severity?: string
+  } // pg's
+  if (cause.severity === undefined) return failure
+  const { code = '', message } = cause
+  const known = failure.code as DatabaseFailureCode // failureOf takes from that table
+  const mine = generic.has(known) && !/^(57|58|F0|XX)/.test(code) ? 'invalid_sql' : known
+  return fail(mine, {
+    hint: message,
+    cause: error,
+    details: { sqlstate: code, ...placeOf(cause.position, statements, text) },
+  })
+}
+
+const generic: ReadonlySet<DatabaseFailureCode> = new Set([
+  'database_error',
+  'rejected_by_database',
+  'invalid_definition',
+  'invalid_operator',
+])
+
+/** The server counts characters in the statement; the caller counts lines of their text. */
+function placeOf(position: string | undefined, statements: readonly string[], text: string) {
+  if (position === undefined || statements.length !== 1) return {}
+  const before = [...text].slice(0, Number(position) - 1).join('')
+  return { position: Number(position), line: before.split('\n').length }
+}

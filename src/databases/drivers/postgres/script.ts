@@ -1,0 +1,154 @@
+import type pg from 'pg'
+import type { RowClient } from '#databases/drivers/postgres/connection.ts'
+import { columnWriter, RowWriter } from '#databases/drivers/postgres/rows.ts'
+import { encodeExecute, encodeParse, syncMessage } from '#databases/drivers/postgres/wire.ts'
+import { fail } from '#databases/failures.ts'
+
+export type Script = {
+  readonly statements: readonly string[]
+  /** Parameters of the one statement, by what the server says of their types. */
+  readonly values: (types: readonly number[]) => readonly (string | null)[]
+  /** Any statement with more rows than this ends the script. */
+  readonly maxRows: number
+}
+
+/** All rows of a statement are kept until the answer is known to be small enough. */
+const mostBytes = 67_108_864
+
+/**
+ * Statements of a caller on one connection, one after the other in the extended protocol, in pg's `Submittable` form. `Sync`
+ * comes after the last one: until then nothing is committed, so breaking the connection off (too many rows, the caller is gone)
+ * undoes all, except what the caller commits themselves.
+ */
+export class ScriptRun {
+  readonly ended: Promise<void>
+  /** Rows of the last statement; undefined when it has none. */
+  writer: RowWriter | undefined
+  /** Rows changed by all statements. */
+  affected = 0
+  completed = 0
+  done = false
+  parsed = false
+  failure: Error | undefined
+  /** pg looks at these. */
+  readonly name = ''
+  readonly text = ''
+  callback = (): void => {}
+  readonly #client: RowClient
+  readonly #script: Script
+  #synced = false
+  readonly #ended = Promise.withResolvers<void>()
+
+  constructor(client: RowClient, script: Script) {
+    this.#client = client
+    this.#script = script
+    this.ended = this.#ended.promise
+    this.ended.catch(() => {})
+  }
+
+  submit(connection: pg.Connection): void {
+    this.#client.active = this
+    connection.on('parameterDescription', this.#bind)
+    this.#next()
+  }
+
+  #next(): void {
+    const text = this.#script.statements[this.completed]
+    if (text === undefined) this.#sync()
+    else {
+      this.writer = undefined
+      this.#client.connection.stream.write(encodeParse(text))
+    }
+  }
+
+  /** Once only: a deferred constraint fails behind it, and the answer to a second one would be taken for the next query's. */
+  #sync(): void {
+    if (this.#synced) return
+    this.#synced = true
+    this.#client.connection.stream.write(syncMessage)
+  }
+
+  readonly #bind = ({ dataTypeIDs }: { dataTypeIDs: readonly number[] }): void => {
+    try {
+      this.#client.connection.stream.write(encodeExecute(this.#script.values(dataTypeIDs)))
+    } catch (error) {
+      this.failure ??= error as Error // `values` throws Failures
+      this.#sync()
+    }
+  }
+
+  handleRowDescription(message: { fields: readonly { name: string; dataTypeID: number }[] }): void {
+    const writers = message.fields.map(({ name, dataTypeID }) => columnWriter(name, dataTypeID))
+    this.writer = new RowWriter(writers, { stripNulls: false, limit: this.#script.maxRows })
+  }
+
+  row(data: Buffer, from: number, end: number, ahead: number): void {
+    const { writer } = this
+    if (writer === undefined || this.failure !== undefined) return
+    writer.row(data, from, end, ahead)
+    const { maxRows } = this.#script
+    if (writer.more) this.refuse(tooManyRows(maxRows))
+    else if (writer.waiting > mostBytes) this.refuse(tooManyBytes())
+  }
+
+  /** `INSERT 0 5`, `UPDATE 3`, `SELECT 3`: reading changes nothing. */
+  handleCommandComplete(message: { text: string }): void {
+    const [, changed] = /^(?:INSERT \d+|UPDATE|DELETE|MERGE|COPY) (\d+)$/.exec(message.text) ?? []
+    this.affected += Number(changed ?? 0)
+    this.completed++
+    this.#next()
+  }
+
+  handleEmptyQuery(): void {
+    this.completed++
+    this.#next()
+  }
+
+  handleReadyForQuery(): void {}
+  handlePortalSuspended(): void {}
+
+  handleCopyInResponse(connection: { sendCopyFail(message: string): void }): void {
+    this.failure ??= noCopy()
+    connection.sendCopyFail('COPY FROM STDIN is not possible here')
+  }
+  handleCopyData(): void {
+    this.refuse(noCopy())
+  }
+
+  /** The server skips everything up to the next Sync, and is ready after it. */
+  handleError(error: Error): void {
+    this.failure ??= error
+    if (!this.#client.isAlive()) this.settle()
+    else this.#sync()
+  }
+
+  refuse(failure: Error): void {
+    this.failure ??= failure
+    this.#client.destroy()
+  }
+
+  settle(): void {
+    if (this.done) return
+    this.done = true
+    this.#client.connection.off('parameterDescription', this.#bind)
+    if (this.#client.active === this) this.#client.active = undefined
+    if (!this.failure && !this.#client.isAlive()) this.failure = new Error('Connection terminated')
+    if (this.failure) this.#ended.reject(this.failure)
+    else {
+      this.writer?.finish()
+      this.#ended.resolve()
+    }
+  }
+}
+
+const tooManyRows = (maximum: number) =>
+  fail('result_too_large', {
+    hint: `A statement gave more than ${maximum} rows; nothing was cut, and what it changed is undone. Add a LIMIT.`,
+    details: { maximum },
+  })
+
+const tooManyBytes = () =>
+  fail('result_too_large', { message: 'The result is larger than 64 MB', hint: 'Ask for fewer rows.' })
+
+const noCopy = () =>
+  fail('not_supported', { message: 'COPY has no channel here', hint: 'Use PUT /gateway/insert, or SELECT.' })

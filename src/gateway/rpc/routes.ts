@@ -1,0 +1,124 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import type { RowsAnswer } from '#databases/drivers/driver.ts'
+import type { Row } from '#databases/plan.ts'
+import { edge } from '#kernel/http/failures.ts'
+import { Nullable } from '#kernel/http/schemas.ts'
+import type { App } from '#kernel/http/surface.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { type GatewayAccess, gatewayCaller } from '../access.ts'
+import { leaving } from '../leaving.ts'
+import { type AskedCall, callFunction, callOfBody, callOfQuery } from './rpc.ts'
+
+const Any = (description: string, ...examples: unknown[]) =>
+  Type.Optional(Type.Unknown({ description, examples }))
+const Name = Type.String({
+  minLength: 1,
+  maxLength: 200,
+  description: 'The function, also as schema.name',
+  examples: ['add'],
+})
+const Args = Type.Unsafe<Row>({
+  type: 'object',
+  description: 'Arguments by name',
+  examples: [{ a: 1, b: 2 }],
+})
+
+const around = {
+  schema: Type.Optional(Nullable(Type.String({ minLength: 1, maxLength: 63, default: 'public' }))),
+  select: Any('Columns of the result, as in a fetch'),
+  filters: Any('Conditions on the result: {column, operator, value}'),
+  order: Any('{column, ascending}, a list of them, or name.desc'),
+  count: Any('exact: how many rows there are without limit and offset'),
+  limit: Type.Optional(Type.Integer({ minimum: 0 })),
+  offset: Type.Optional(Type.Integer({ minimum: 0 })),
+  head: Type.Optional(Type.Boolean({ description: 'Answer without rows' })),
+}
+
+const RpcBody = Type.Object({
+  function: Type.Optional(Name),
+  function_name: Type.Optional(Name),
+  args: Type.Optional(Args),
+  ...around,
+})
+const CallBody = Type.Object(
+  {},
+  {
+    additionalProperties: true,
+    description: 'Arguments by name, or {args, schema, select, filters, order, count, limit, offset, head}',
+  },
+)
+const ByName = Type.Object({ name: Name })
+const { filters: _, ...inQuery } = around
+const CallQuery = Type.Object(inQuery, {
+  additionalProperties: true,
+  description: 'Other members are arguments, or filters when they look like `gt.5`',
+})
+
+const Called = Type.Object({
+  data: Type.Array(Type.Object({}, { additionalProperties: true })),
+  count: Type.Optional(Type.Integer()),
+  has_more: Type.Optional(
+    Type.Boolean({ description: 'There were more rows than an answer without a limit holds' }),
+  ),
+})
+
+export function rpcRoutes(app: App, kernel: Kernel, access: GatewayAccess): void {
+  const config = { access: access.fixed(['gateway.rpc.execute'], { keyless: true }) }
+  const call = async (request: FastifyRequest, reply: FastifyReply, asked: AskedCall) => {
+    const options = { byAddress: request.method === 'GET', signal: leaving(reply) }
+    return send(reply, await callFunction(kernel, gatewayCaller(request), asked, options))
+  }
+  app.route({
+    method: 'POST',
+    url: '/gateway/rpc',
+    config,
+    schema: { summary: 'Call a function', body: RpcBody, response: { 200: Called } },
+    handler: (request, reply) => call(request, reply, { ...request.body, function: nameOf(request.body) }),
+  })
+  app.route({
+    method: 'POST',
+    url: '/rpc/:name',
+    config,
+    schema: {
+      summary: 'Call a function by its name',
+      params: ByName,
+      body: CallBody,
+      response: { 200: Called },
+    },
+    handler: (request, reply) => call(request, reply, callOfBody(request.params.name, { ...request.body })),
+  })
+  app.route({
+    method: 'GET',
+    url: '/rpc/:name',
+    config,
+    schema: {
+      summary: 'Call a function that only reads',
+      params: ByName,
+      querystring: CallQuery,
+      response: { 200: Called },
+    },
+    handler: (request, reply) => call(request, reply, callOfQuery(request.params.name, { ...request.query })),
+  })
+}
+
+function nameOf(body: { readonly function?: string; readonly function_name?: string }): string {
+  const names = new Set([body.function, body.function_name].filter((name) => name !== undefined))
+  const [name] = names
+  if (name === undefined || names.size > 1)
+    throw edge('validation_error', {
+      message:
+        name === undefined ? 'function is required' : 'function and function_name contradict each other',
+      details: { field: 'function', in: 'body' },
+    })
+  return name
+}
+
+/** No envelope here; the rows are JSON text already. */
+function send(reply: FastifyReply, { json, facts }: RowsAnswer): FastifyReply {
+  if (!Array.isArray(json)) throw new Error('The rows of a function are here whole')
+  const { total, hasMore } = facts()
+  const tail = `${total === undefined ? '' : `,"count":${total}`}${hasMore ? ',"has_more":true' : ''}}`
+  const body = Buffer.concat([Buffer.from('{"data":'), ...json, Buffer.from(tail)])
+  return reply.type('application/json; charset=utf-8').send(body)
+}

@@ -1,0 +1,131 @@
+import type { RowsAnswer } from '#databases/drivers/driver.ts'
+import type { Row } from '#databases/plan.ts'
+import { type Body, readFetch } from '#databases/requests.ts'
+import { operatorOf } from '#databases/terms.ts'
+import { edge } from '#kernel/http/failures.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import type { GatewayCaller } from '../access.ts'
+import { optionsOf } from '../data/data.ts'
+
+/** A call as a body or an address asks for it; `order` and `filters` are still in their own spelling. */
+export type AskedCall = {
+  readonly function: string
+  readonly schema?: unknown
+  readonly args?: Row
+  readonly select?: unknown
+  readonly filters?: unknown
+  readonly order?: unknown
+  readonly count?: unknown
+  readonly limit?: unknown
+  readonly offset?: unknown
+  readonly head?: unknown
+}
+
+/** Calls a function of the client's database (gateway.md 7). By address: arguments are texts, and a function that writes is refused. */
+export function callFunction(
+  kernel: Kernel,
+  { client }: GatewayCaller,
+  asked: AskedCall,
+  options: { readonly byAddress: boolean; readonly signal: AbortSignal },
+): Promise<RowsAnswer> {
+  const read = readFetch(
+    {
+      table_name: asked.function,
+      schema_name: asked.schema,
+      columns: asked.select,
+      conditions: asked.filters,
+      sort_by: orderOf(asked.order),
+      count: asked.count,
+      limit: asked.limit,
+      offset: asked.offset,
+      head: asked.head,
+    },
+    optionsOf(kernel, false),
+  )
+  return client.driver.call({
+    read,
+    arguments: asked.args ?? {},
+    areTexts: options.byAddress,
+    readOnly: options.byAddress || client.isLogging || client.isFrozen,
+    signal: options.signal,
+  })
+}
+
+/** Members of the body around the arguments. */
+const WRAPPER = new Set(['schema', 'args', 'select', 'filters', 'count', 'limit', 'offset', 'order', 'head'])
+
+/** The body of `POST /rpc/{name}`: the arguments themselves, or, when it has no other members, what is around them. */
+export function callOfBody(name: string, body: Body): AskedCall {
+  const names = Object.keys(body)
+  const isWrapper = names.length > 0 && names.every((key) => WRAPPER.has(key))
+  if (!isWrapper) return { function: name, args: body as Row } // read from JSON text
+  const { args } = body
+  if (args !== undefined && (typeof args !== 'object' || args === null || Array.isArray(args)))
+    throw edge('validation_error', {
+      message: 'args must be an object',
+      details: { field: 'args', in: 'body' },
+    })
+  return { ...body, function: name, args: (args ?? {}) as Row }
+}
+
+const RESERVED = new Set(['schema', 'select', 'count', 'limit', 'offset', 'order', 'head', 'api_key'])
+
+/** `GET /rpc/{name}`: reserved members, filters (`age=gt.5`), and arguments. */
+export function callOfQuery(name: string, query: Body): AskedCall {
+  const rest = Object.entries(query).filter(([key]) => !RESERVED.has(key))
+  const twice = rest.find(([, value]) => typeof value !== 'string')?.[0]
+  if (twice !== undefined)
+    throw edge('validation_error', {
+      message: `${twice} stands twice`,
+      details: { field: twice, in: 'querystring' },
+    })
+  const texts = rest.map(([key, value]) => [key, String(value)] as const)
+  const { schema, select, count, limit, offset, order, head } = query
+  const filters = texts
+    .filter(([, text]) => isPredicate(text))
+    .map(([column, text]) => filterOf(column, text))
+  return {
+    function: name,
+    args: Object.fromEntries(texts.filter(([, text]) => !isPredicate(text))),
+    ...(filters.length > 0 ? { filters } : {}),
+    schema,
+    select,
+    count,
+    limit,
+    offset,
+    order,
+    head: head === 'true' || head === true,
+  }
+}
+
+/** `gt.5`, `not.in.(1,2)`. */
+const isPredicate = (text: string): boolean => {
+  const [first = '', second] = text.split('.', 2)
+  return second !== undefined && (first === 'not' || operatorOf(first) !== undefined)
+}
+
+/** Through the one grammar of conditions; the column is quoted, so that it is a name whatever it contains. */
+const filterOf = (column: string, text: string) => ({
+  operator: 'or',
+  value: `"${column.replace(/["\\]/g, '\\$&')}".${text}`,
+})
+
+/** `{column, ascending}`, a list of them, or `name.desc.nullslast,id` → what `sort_by` takes. */
+function orderOf(order: unknown): unknown {
+  if (order === undefined || order === null || order === '') return undefined
+  if (typeof order === 'string') return order.split(',').map(orderOfText)
+  return Array.isArray(order) ? order.map(orderOfItem) : orderOfItem(order)
+}
+
+function orderOfText(text: string) {
+  const [column, direction, nulls] =
+    /^\s*(.+?)(?:\.(asc|desc))?(?:\.nulls(first|last))?\s*$/.exec(text)?.slice(1) ?? []
+  return { column: column ?? '', direction: direction ?? 'asc', ...(nulls === undefined ? {} : { nulls }) }
+}
+
+function orderOfItem(item: unknown): unknown {
+  if (typeof item === 'string') return orderOfText(item)
+  if (typeof item !== 'object' || item === null || !('ascending' in item)) return item
+  const { ascending, ...rest } = item
+  return { direction: ascending === false ? 'desc' : 'asc', ...rest }
+}

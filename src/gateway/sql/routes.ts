@@ -1,0 +1,94 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import type { Json } from '#databases/plan.ts'
+import { Nullable } from '#kernel/http/schemas.ts'
+import type { App } from '#kernel/http/surface.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { type GatewayAccess, gatewayCaller } from '../access.ts'
+import { successOf } from '../envelope.ts'
+import { leaving } from '../leaving.ts'
+import { type AskedSql, DRIVER_WORDS, type RanSql, runSql } from './sql.ts'
+
+const common = {
+  query: Type.String({
+    minLength: 1,
+    description: 'The text; several statements only without params, and then the rows are those of the last',
+    examples: ['select 1 as one'],
+  }),
+  params: Type.Optional(
+    Nullable(
+      Type.Array(Type.Unsafe<Json>({ description: 'A value' }), {
+        maxItems: 65_535,
+        description: 'Values for $1, $2, …; with them the text is exactly one statement',
+      }),
+    ),
+  ),
+  schema_name: Type.Optional(
+    Nullable(
+      Type.String({
+        minLength: 1,
+        maxLength: 63,
+        description: 'Where names without a schema are looked for',
+      }),
+    ),
+  ),
+}
+
+const SqlBody = Type.Object({
+  driver: Type.Unsafe<string>({ type: 'string', enum: DRIVER_WORDS, description: "The client's driver" }),
+  ...common,
+  db_name: Type.Optional(
+    Nullable(Type.String({ minLength: 1, maxLength: 63, description: "The client, or its database's name" })),
+  ),
+})
+const QueryBody = Type.Object(common)
+
+const Ran = Type.Intersect([
+  successOf(Type.Array(Type.Object({}, { additionalProperties: true }))),
+  Type.Object({
+    meta: Type.Object({
+      backend: Type.String({ examples: ['postgresql'] }),
+      returned_row_count: Type.Integer(),
+      rows_affected: Type.Integer({ description: 'Rows inserted, updated and deleted by all statements' }),
+      statement_count: Type.Integer(),
+      duration_ms: Type.Integer(),
+    }),
+  }),
+])
+
+export function sqlRoutes(app: App, kernel: Kernel, access: GatewayAccess): void {
+  const config = { access: access.fixed(['gateway.query', 'gateway.query.read']) }
+  const run = async (request: FastifyRequest, reply: FastifyReply, body: AskedSql) =>
+    send(reply, await runSql(kernel, gatewayCaller(request), body, leaving(reply)))
+
+  for (const url of ['/query/sql', '/gateway/sql']) {
+    app.route({
+      method: 'POST',
+      url,
+      config,
+      schema: { summary: 'Run SQL on a named driver', body: SqlBody, response: { 200: Ran } },
+      handler: (request, reply) => run(request, reply, request.body),
+    })
+  }
+  app.route({
+    method: 'POST',
+    url: '/gateway/query',
+    config,
+    schema: { summary: 'Run SQL', body: QueryBody, response: { 200: Ran } },
+    handler: (request, reply) => run(request, reply, request.body),
+  })
+}
+
+/** The rows are JSON text already. */
+function send(reply: FastifyReply, { answer, backend, milliseconds }: RanSql): FastifyReply {
+  const meta = {
+    backend,
+    returned_row_count: answer.rows,
+    rows_affected: answer.affected,
+    statement_count: answer.statements,
+    duration_ms: milliseconds,
+  }
+  const head = Buffer.from('{"status":"success","message":"Query executed","data":')
+  const tail = Buffer.from(`,"meta":${JSON.stringify(meta)}}`)
+  return reply.type('application/json; charset=utf-8').send(Buffer.concat([head, ...answer.json, tail]))
+}

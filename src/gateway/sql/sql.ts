@@ -1,0 +1,64 @@
+import type { SqlAnswer } from '#databases/drivers/driver.ts'
+import type { Json } from '#databases/plan.ts'
+import { Failure } from '#kernel/errors.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { type GatewayCaller, hasRight } from '../access.ts'
+import { fail } from '../errors.ts'
+
+export type AskedSql = {
+  readonly driver?: string
+  readonly query: string
+  readonly params?: readonly Json[] | null
+  readonly schema_name?: string | null
+  readonly db_name?: string | null
+}
+
+/** What the gateway's drivers are called in requests; `athena` is the interface's old word for the client's own. */
+const DRIVERS: Readonly<Record<string, string>> = {
+  postgresql: 'postgresql',
+  postgres: 'postgresql',
+  athena: 'postgresql',
+  supabase: 'supabase',
+  scylla: 'scylladb',
+  scylladb: 'scylladb',
+}
+export const DRIVER_WORDS = Object.keys(DRIVERS)
+
+export type RanSql = { readonly answer: SqlAnswer; readonly backend: string; readonly milliseconds: number }
+
+/** Runs the caller's own SQL (gateway.md 6). Who may only read gets one statement in a transaction that only reads. */
+export async function runSql(
+  { config }: Kernel,
+  caller: GatewayCaller,
+  asked: AskedSql,
+  signal: AbortSignal,
+): Promise<RanSql> {
+  const { client } = caller
+  const { driver } = client
+  requireDriver(asked.driver, driver.name)
+  const began = performance.now()
+  const answer = await driver
+    .sql({
+      text: asked.query,
+      values: asked.params ?? undefined,
+      readOnly: client.isLogging || client.isFrozen || !hasRight(caller, 'gateway.query'),
+      schema: asked.schema_name ?? undefined,
+      database: asked.db_name === client.name ? undefined : (asked.db_name ?? undefined),
+      maxRows: config.gateway.max_rows,
+      signal,
+    })
+    .catch((error: unknown) => {
+      throw client.isFrozen && error instanceof Failure && error.code === 'read_only'
+        ? fail('client_frozen', { cause: error })
+        : error
+    })
+  return { answer, backend: driver.name, milliseconds: Math.round(performance.now() - began) }
+}
+
+function requireDriver(word: string | undefined, name: string): void {
+  if (word === undefined || DRIVERS[word] === name) return
+  throw fail('driver_mismatch', {
+    hint: `The client's driver is ${name}; name it, or another client`,
+    details: { field: 'driver', driver: word, client_driver: name },
+  })
+}
