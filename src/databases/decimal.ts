@@ -7,19 +7,20 @@ export type Decimal = { readonly digits: bigint; readonly scale: number }
 export const ZERO: Decimal = { digits: 0n, scale: 0 }
 
 /**
- * Digits of a value that is still taken: a declared numeric has at most 1,000, and a double at most 308 places before the point
- * and 324 behind it. Above it BigInt would keep the process busy for a short text like 1e131071.
+ * Digits of a value that is still taken: a declared numeric has at most 1,000, a double at most 309 before the point or 340 behind
+ * it. Without a bound a short text like 1e131071 would keep the process busy.
  */
-const LARGEST = 1_400
+export const MOST_DIGITS = 1_400
 
 /** The form that databases and JSON write: `-12.50`, `1e-7`. The scale stays: 1.10 is not 1.1. Undefined: no number, or too long. */
 export function parseDecimal(text: string): Decimal | undefined {
-  if (text.length > LARGEST) return undefined
+  if (text.length > MOST_DIGITS) return undefined
   const [, sign = '', whole, fraction = '', exponent = '0'] =
     /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,5}))?$/.exec(text) ?? []
   if (whole === undefined) return undefined
   const scale = fraction.length - Number(exponent)
-  if (whole.length + fraction.length + Math.abs(scale) > LARGEST) return undefined
+  const length = whole.length + fraction.length
+  if ((scale < 0 ? length - scale : Math.max(length, scale)) > MOST_DIGITS) return undefined
   const digits = BigInt(sign + whole + fraction)
   return scale < 0 ? { digits: digits * 10n ** BigInt(-scale), scale: 0 } : { digits, scale }
 }

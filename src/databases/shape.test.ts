@@ -108,6 +108,8 @@ test('a decimal keeps its scale and its digits', () => {
   for (const text of ['0', '-0.00', '1.10', '12345678901234567890.0123456789', '-7'])
     assert.equal(decimalText(parseDecimal(text) ?? assert.fail(text)), text.replace('-0.00', '0.00'))
   assert.equal(decimalText(parseDecimal('1.5e3') ?? assert.fail()), '1500')
+  const longest = `${'9'.repeat(500)}.${'9'.repeat(500)}`
+  assert.equal(decimalText(parseDecimal(longest) ?? assert.fail()), longest)
   assert.equal(decimalText(parseDecimal('5e-7') ?? assert.fail()), '0.0000005')
   for (const text of [
     '',

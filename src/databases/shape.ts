@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { type Decimal, decimalText, parseDecimal, sum, ZERO } from '#databases/decimal.ts'
+import { type Decimal, decimalText, MOST_DIGITS, parseDecimal, sum, ZERO } from '#databases/decimal.ts'
 import { fail } from '#databases/failures.ts'
 import { membersOf } from '#databases/json-rows.ts'
 
@@ -100,7 +100,7 @@ function labelOf(
 function amountOf(json: string | undefined, place: Place): Decimal | undefined {
   const text = textOf(json)
   if (text === null) return undefined
-  return parseDecimal(text) ?? refuse(text, place, 'a number')
+  return parseDecimal(text) ?? refuse(text, place, `a number of at most ${MOST_DIGITS} digits`)
 }
 
 /** A JSON value as text: a text without its quotes, everything else as it is written. */

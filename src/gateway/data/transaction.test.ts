@@ -155,6 +155,23 @@ test('results above what fits into memory are refused, and nothing is done', asy
   assert.deepEqual(await rowsOf('select from account where id = 5'), [])
 })
 
+test('what the caller was told took too long is not found done later', async () => {
+  const hasty = await testService({ config: { limits: { timeout: 500 } } })
+  const writer = await hasty.key(['gateway.write'])
+  const on = (text: string) => withClient(hasty.clientUrl, (client) => client.query(text))
+  await on(`
+    create table slow (id int primary key);
+    create function sleep() returns trigger language plpgsql as $$ begin perform pg_sleep(0.2); return new; end $$;
+    create trigger sleep before insert on slow for each row execute function sleep()`)
+  const quick = await run(writer, [insert('a', 'slow', { id: 1 })])
+  assert.equal(quick.status, 200, quick.text)
+  const slow = [2, 3, 4, 5].map((id) => insert(`${id}`, 'slow', { id }))
+  const answer = await run(writer, slow)
+  assert.ok(answer.status >= 500, answer.text)
+  await hasty.stop()
+  assert.deepEqual((await on('select id from slow')).rows, [{ id: 1 }])
+})
+
 test('after all that the connections of the client are in order', async () => {
   const answers = await Promise.all(
     Array.from({ length: 30 }, () => all.post('/gateway/fetch', { table_name: 'account' })),

@@ -49,6 +49,7 @@ export async function runTransaction(
   caller: GatewayCaller,
   asked: Transaction,
 ): Promise<Committed> {
+  const deadline = performance.now() + kernel.config.limits.timeout
   const options = checked(asked)
   const key = keyOf(caller, asked)
   // Every name and every right, before the first statement.
@@ -62,8 +63,8 @@ export async function runTransaction(
 
   const results =
     key === undefined
-      ? { ...(await once(kernel, caller, steps, options)), replayed: false }
-      : await onceUnder(key, kernel, caller, steps, { ...options, body: digestOf(asked, steps) })
+      ? { ...(await once(caller, steps, deadline, options)), replayed: false }
+      : await onceUnder(key, kernel, caller, steps, { ...options, deadline, body: digestOf(asked, steps) })
   if (!results.replayed)
     for (const { plan, event, affected } of results.done) tellOf(kernel, caller, { plan, event }, affected)
   return { results: results.json, operations: steps.length, replayed: results.replayed }
@@ -135,12 +136,11 @@ async function fetched(head: Buffer, answer: Fetched): Promise<Result> {
 type Done = Pick<Prepared, 'plan' | 'event'> & { readonly affected: number }
 type Results = { readonly json: string; readonly done: readonly Done[] }
 
-const once = (kernel: Kernel, { client }: GatewayCaller, steps: readonly Step[], options: HoldOptions) =>
-  client.driver.hold((on) => perform(kernel, steps, on), options)
+const once = ({ client }: GatewayCaller, steps: readonly Step[], deadline: number, options: HoldOptions) =>
+  client.driver.hold((on) => perform(steps, deadline, on), options)
 
 /** The operations one after the other, on the connection that is held. */
-async function perform({ config }: Kernel, steps: readonly Step[], on: Held): Promise<Results> {
-  const deadline = performance.now() + config.limits.timeout
+async function perform(steps: readonly Step[], deadline: number, on: Held): Promise<Results> {
   const parts: Buffer[] = []
   const done: Done[] = []
   let size = 0
@@ -172,7 +172,7 @@ async function about<T>({ id }: Operation, index: number, work: () => Promise<T>
   }
 }
 
-type Keyed = HoldOptions & { readonly body: string }
+type Keyed = HoldOptions & { readonly body: string; readonly deadline: number }
 
 /**
  * The key is taken in the transaction itself, so that the answer is there exactly when the writes are. Of parallel requests one
@@ -183,7 +183,7 @@ async function onceUnder(
   kernel: Kernel,
   caller: GatewayCaller,
   steps: readonly Step[],
-  { body, isolation, readOnly = false }: Keyed,
+  { body, deadline, isolation, readOnly = false }: Keyed,
 ): Promise<Results & { readonly replayed: boolean }> {
   const { driver } = caller.client
   const at = kernel.now()
@@ -199,7 +199,7 @@ async function onceUnder(
     const results = await driver.hold(
       async (on) => {
         if (!(await driver.kept.claim(on, key, { body, at, since }))) throw fail('write_conflict')
-        const work = () => perform(kernel, steps, on)
+        const work = () => perform(steps, deadline, on)
         const results = await (readOnly ? driver.kept.onlyReading(on, work) : work())
         await driver.kept.store(on, key, results.json)
         return results
