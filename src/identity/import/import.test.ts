@@ -110,10 +110,10 @@ test('running again adds nobody and changes nobody', async () => {
 
 test('every bad line is named with what is wrong, no hash is shown, and the others come in', async () => {
   const bad: [unknown, RegExp][] = [
-    ['{"email":', /^cannot be read: .*JSON/],
+    ['{"email":', /^is not valid JSON$/],
     ['[]', /^is no JSON object$/],
     ['"text"', /^is no JSON object$/],
-    ['{"email":"a@b.example","name":"\\u0000"}', /^cannot be read: Remove \\u0000/],
+    ['{"email":"a@b.example","name":"\\u0000"}', /^cannot be stored: Remove \\u0000/],
     [{ name: 'No email' }, /^email is missing$/],
     [{ email: 'g1@example.com' }, /^name is missing$/],
     [{ email: 'nobody', name: 'N' }, /^email "nobody" is not an address$/],

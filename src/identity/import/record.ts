@@ -24,7 +24,9 @@ export const FIELDS: ReadonlySet<string> = new Set([
 /** The members of one line. */
 export function fieldsOf(line: string): Fields {
   const { json, failure } = readJson(line)
-  if (failure !== undefined) throw new BadLine(`cannot be read: ${failure.hint}`)
+  // The parser's own words would quote the line, hash and all.
+  if (failure?.code === 'invalid_json') throw new BadLine('is not valid JSON')
+  if (failure !== undefined) throw new BadLine(`cannot be stored: ${failure.hint}`)
   if (typeof json !== 'object' || json === null || Array.isArray(json)) throw new BadLine('is no JSON object')
   // What JSON.parse makes of an object.
   return json as Fields
