@@ -11,8 +11,11 @@ export type Clients = {
   names(): Promise<readonly string[]>
   /** Undefined when there is none, or it is switched off. Answers from memory but for a moment after a change. */
   find(name: string): Promise<Client | undefined>
-  /** Keeps the client's driver open until the answer of this is called, even if the client is changed meanwhile. */
-  hold(client: Client): () => void
+  /**
+   * Keeps the client's driver open until the answer of this is called, even if the client is changed meanwhile. It is
+   * told whether the database did what was asked.
+   */
+  hold(client: Client): (answered: boolean) => void
   /** Those whose driver this process holds, as it knew them last. */
   held(): readonly Client[]
   /** What only the operator can change, by name. */

@@ -130,7 +130,8 @@ export function gatewayAccess(kernel: Kernel, clients: Clients, adminKey: string
       if (request.gateway === undefined || request.gateway.client.source === 'config') return done()
       renewed(request.gateway, clients).then((caller) => {
         request.gateway = caller
-        finished(reply.raw, clients.hold(caller.client))
+        const release = clients.hold(caller.client)
+        finished(reply.raw, () => release(reply.raw.statusCode < 300))
         done()
       }, done)
     },

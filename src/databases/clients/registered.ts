@@ -20,7 +20,7 @@ export type RegisteredClients = {
   /** Of a client that callers reach; undefined for one that is unknown or inactive. */
   find(name: string): Promise<Client | undefined>
   /** Keeps the client's driver open until the answer of this is called, even if the client is changed meanwhile. */
-  hold(client: Client): () => void
+  hold(client: Client): (answered: boolean) => void
   close(): Promise<void>
 }
 
@@ -64,7 +64,10 @@ export function registeredClients(kernel: Kernel, environment: Environment): Reg
   all().catch(() => {})
 
   /** At most one write a minute and process for each client that is in use. */
-  const notice = ({ id }: ClientRow): void => {
+  const notice = (client: Client): void => {
+    const found = current.get(client.name)
+    if (found?.client !== client) return
+    const { id } = found.row
     const now = performance.now()
     if (now - (seen.get(id) ?? Number.NEGATIVE_INFINITY) < SEEN_EVERY) return
     seen.set(id, now)
@@ -75,13 +78,18 @@ export function registeredClients(kernel: Kernel, environment: Environment): Reg
   return {
     all,
     known: () => current,
-    hold: holds.hold,
+    hold(client) {
+      const release = holds.hold(client)
+      return (answered) => {
+        release()
+        if (answered) notice(client)
+      }
+    },
     async find(name) {
       const found = (await all()).get(name)
       if (found === undefined || !found.row.isActive) return undefined
       if (found.client === undefined)
         throw fail('client_unavailable', { hint: 'Its address cannot be read: set url or url_env_var anew' })
-      notice(found.row)
       return found.client
     },
     async close() {

@@ -270,10 +270,16 @@ test('of clients registered under one name at the same time one is made', async 
   assert.deepEqual(answers.map(({ status }) => status).sort(), [201, ...Array(7).fill(409)])
 })
 
-test('a client tells when it was last asked for, without every process reading the registry again', async () => {
-  await register('seen')
-  assert.equal((await listed(t, 'seen')).record.last_seen_at, null)
+test('a client tells when its database last did what was asked', async () => {
+  const down = await register('unseen', { url: 'postgres://someone:pw@127.0.0.1:1/db' })
+  assert.equal(down.body.data.last_seen_at, null)
+  await fetchNotes(on(t, 'unseen'))
+  const made = await register('seen')
+  assert.equal(made.body.data.last_seen_at, made.body.data.created_at)
+  t.advance(3_600_000)
   await fetchNotes(on(t, 'seen'))
   await sleep(100)
-  assert.match((await listed(t, 'seen')).record.last_seen_at, /^\d{4}-/)
+  const seen = (await listed(t, 'seen')).record.last_seen_at
+  assert.ok(Date.parse(seen) - Date.parse(made.body.data.created_at) >= 3_600_000, seen)
+  assert.equal((await listed(t, 'unseen')).record.last_seen_at, null)
 })

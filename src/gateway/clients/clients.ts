@@ -54,6 +54,7 @@ export async function registerClient(
     ...address,
     isActive: asked.is_active ?? true,
     metadata: JSON.stringify(asked.metadata ?? {}),
+    lastSeenAt: reachable ? now : null,
     createdAt: now,
     updatedAt: now,
   })
@@ -77,6 +78,7 @@ export async function changeClient(
     ...(change.is_active === undefined ? {} : { isActive: change.is_active }),
     ...(change.metadata === undefined ? {} : { metadata: JSON.stringify(change.metadata) }),
     ...address,
+    ...(address !== undefined && reachable ? { lastSeenAt: kernel.now() } : {}),
   })
   return { row, reachable }
 }

@@ -38,6 +38,11 @@ const NewClient = Type.Object({
 const ClientChange = Type.Object(asked)
 const ByName = Type.Object({ name: Type.String({ maxLength: 63 }) })
 
+const SeenAt = Nullable({
+  ...Timestamp,
+  description: 'When its database last did what was asked, to the minute',
+})
+
 const ClientRecord = Type.Object({
   id: Nullable(Id),
   client_name: Type.String(),
@@ -49,7 +54,7 @@ const ClientRecord = Type.Object({
   is_active: Type.Boolean(),
   is_frozen: Type.Boolean(),
   metadata: Type.Record(Type.String(), Type.Unknown()),
-  last_seen_at: Nullable(Timestamp),
+  last_seen_at: SeenAt,
   created_at: Nullable(Timestamp),
   updated_at: Nullable(Timestamp),
 })
