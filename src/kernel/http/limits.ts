@@ -4,9 +4,9 @@ import type pg from 'pg'
 import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible'
 import type { Config } from '../config/config.ts'
 import type { Db } from '../db/connect.ts'
+import { exchangedLimit } from './exchanged-limit.ts'
 import { tooMany } from './failures.ts'
 import { type Guess, guessing, limiterTable } from './guesses.ts'
-import { sharedLimit } from './shared-limit.ts'
 
 /**
  * Rules of `rate_limits.rules` that count everything. All have one bucket for all processes: in Postgres, but for
@@ -30,9 +30,9 @@ export type Limits = {
 export function rateLimits(config: Config, pool: pg.Pool): Limits {
   if (!config.rate_limits.enabled) return UNLIMITED
   const { sign_in_account, default: rest, ...rules } = config.rate_limits.rules
-  const shared = sharedLimit('default', rest, pool)
+  const exchanged = exchangedLimit('default', rest, pool)
   const limiters = new Map<string, { consume(key: string): Promise<unknown> }>([
-    ['default', shared],
+    ['default', exchanged],
     ...Object.entries(rules).map(([name, rule]) => [name, limiterOf(name, rule, pool)] as const),
   ])
   const guesses: Record<GuessRule, Guess> = {
@@ -55,7 +55,7 @@ export function rateLimits(config: Config, pool: pg.Pool): Limits {
     },
     allows: async (rule, key) => (await take(rule, key)) === undefined,
     guess: (rule, key, isRight) => guesses[rule](bucketOf(key), isRight),
-    close: shared.close,
+    close: exchanged.close,
   }
 }
 

@@ -45,6 +45,9 @@ export function createServer(kernel: Kernel): App {
     if (request.headers.host === undefined && request.raw.httpVersion === '1.1')
       throw edge('validation_error', { message: 'The header Host is missing' })
   })
+  app.addHook('onRequest', async (request, reply) => {
+    if (request.method !== 'GET') limitTime(reply, request.routeOptions.handlerTimeout)
+  })
   app.register(cookie, { hook: 'onRequest' })
   app.register(cors, corsOptions(kernel))
   app.addHook('onRequest', async (request, reply) =>
@@ -52,6 +55,20 @@ export function createServer(kernel: Kernel): App {
   )
   app.addHook('onResponse', recordRequest(kernel))
   return app
+}
+
+/**
+ * 504 when nothing was said in time. What Fastify does itself about `handlerTimeout` ends with the request stream's
+ * `close`, and that is as soon as a body has been read (5.12.8).
+ */
+function limitTime(reply: FastifyReply, timeout: number | undefined): void {
+  const timer = setTimeout(() => {
+    if (reply.sent) return
+    // What is on its way already cannot become another answer.
+    if (reply.raw.headersSent) reply.raw.destroy()
+    else reply.send(edge('timeout'))
+  }, timeout)
+  reply.raw.once('close', () => clearTimeout(timer))
 }
 
 const newId = ({ now, random }: Kernel): string => uuidv7(now(), random)
