@@ -44,3 +44,17 @@ export type Constraint = {
 }
 
 export type Reference = { readonly from: Table; readonly constraint: Constraint }
+
+export type Index = {
+  readonly schema: string
+  readonly table: string
+  readonly name: string
+  readonly method: string
+  readonly unique: boolean
+  readonly primary: boolean
+  /** False while it is built concurrently, or after that has failed. */
+  readonly valid: boolean
+  /** Columns, and expressions as the database writes them. */
+  readonly columns: readonly string[]
+  readonly definition: string
+}

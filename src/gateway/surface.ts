@@ -12,6 +12,7 @@ import { keyRoutes } from './keys/routes.ts'
 import type { AuditLog } from './management/audit.ts'
 import { managementRoutes } from './management/routes.ts'
 import { rpcRoutes } from './rpc/routes.ts'
+import { schemaRoutes } from './schema/routes.ts'
 import { sqlRoutes } from './sql/routes.ts'
 
 export type GatewayParts = {
@@ -49,6 +50,7 @@ export function gatewaySurface(app: App, kernel: Kernel, book: RouteBook, parts:
   managementRoutes(app, kernel, access, parts.audit)
   sqlRoutes(app, kernel, access)
   rpcRoutes(app, kernel, access)
+  schemaRoutes(app, access)
 }
 
 /** `/gateway/fetch` → `gateway_fetch`; an address that does not exist has none. */

@@ -1,4 +1,4 @@
-import type { Catalogue } from '#databases/catalogue.ts'
+import type { Catalogue, Index } from '#databases/catalogue.ts'
 import type {
   CountPlan,
   DataRequest,
@@ -45,6 +45,8 @@ export type Driver = {
   /** Statements of management, all or nothing; the catalogue is forgotten afterwards. */
   run(statements: readonly string[]): Promise<void>
   catalogue(): Promise<Catalogue>
+  /** By schema, table and name. Plans do not need them, so they are not in the catalogue. */
+  indexes(): Promise<readonly Index[]>
   /** Somebody changed the structure: the next plan reads the catalogue again. */
   invalidate(): void
 

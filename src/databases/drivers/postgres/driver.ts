@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import type { Catalogue } from '#databases/catalogue.ts'
+import type { Catalogue, Index } from '#databases/catalogue.ts'
 import type { Driver, Held } from '#databases/drivers/driver.ts'
 import { countRows, selectRows, writeRows } from '#databases/drivers/postgres/answers.ts'
 import { callFunction } from '#databases/drivers/postgres/call.ts'
@@ -8,6 +8,7 @@ import { connect } from '#databases/drivers/postgres/connect.ts'
 import type { RowClient } from '#databases/drivers/postgres/connection.ts'
 import { failureOf } from '#databases/drivers/postgres/errors.ts'
 import { hold } from '#databases/drivers/postgres/hold.ts'
+import { indexesSql } from '#databases/drivers/postgres/indexes.ts'
 import { isolated } from '#databases/drivers/postgres/isolated.ts'
 import { keptAnswers } from '#databases/drivers/postgres/kept-answers.ts'
 import { pool as poolOf } from '#databases/drivers/postgres/pool.ts'
@@ -147,6 +148,7 @@ export function postgresDriver(options: PostgresOptions): PostgresDriver {
     call: (request) => callFunction(run, aloneForCalls, request),
     run: apply,
     catalogue: tables.fresh,
+    indexes: async () => (await run.value(draft(indexesSql))) as readonly Index[], // as the statement builds it
     invalidate: tables.invalidate,
     probe,
     inspectRole: async () => (await run.value(draft(roleSql))) as RoleFacts, // as the statement builds it

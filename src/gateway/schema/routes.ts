@@ -1,0 +1,101 @@
+import { type TSchema, Type } from 'typebox'
+import { typescriptOf } from '#databases/typescript.ts'
+import { Nullable } from '#kernel/http/schemas.ts'
+import type { App } from '#kernel/http/surface.ts'
+import { type GatewayAccess, gatewayCaller } from '../access.ts'
+import { listColumns, listConstraints, listIndexes, listTables } from './schema.ts'
+
+const Name = Type.String({ minLength: 1, maxLength: 63 })
+const InSchema = Type.Object({ table_schema: Type.Optional(Name) })
+const Which = Type.Object({ table_name: Type.Optional(Name), table_schema: Type.Optional(Name) })
+const OneTable = Type.Object({
+  table_name: Type.String({ minLength: 1, maxLength: 63, examples: ['cities'] }),
+  table_schema: Type.Optional(Type.String({ minLength: 1, maxLength: 63, default: 'public' })),
+})
+const table = { table_schema: Type.String(), table_name: Type.String() }
+const listOf = (name: string, item: TSchema) => ({ 200: Type.Object({ [name]: Type.Array(item) }) })
+
+const Table = Type.Object({
+  ...table,
+  table_type: Type.String({ examples: ['BASE TABLE'] }),
+  estimated_rows: Type.Number({ description: "The database's own estimate; 0 before it has one" }),
+})
+const Column = Type.Object({
+  column_name: Type.String(),
+  data_type: Type.String({ examples: ['character varying(20)'] }),
+  column_default: Nullable(Type.String()),
+  is_nullable: Type.Unsafe<string>({ type: 'string', enum: ['YES', 'NO'] }),
+})
+const Constraint = Type.Object({
+  ...table,
+  constraint_name: Type.String(),
+  constraint_type: Type.String({ examples: ['FOREIGN KEY'] }),
+  columns: Type.Array(Type.String()),
+  references: Nullable(Type.Object({ ...table, columns: Type.Array(Type.String()) })),
+  definition: Type.String(),
+})
+const Index = Type.Object({
+  ...table,
+  index_name: Type.String(),
+  method: Type.String({ examples: ['btree'] }),
+  is_unique: Type.Boolean(),
+  is_primary: Type.Boolean(),
+  is_valid: Type.Boolean(),
+  columns: Type.Array(Type.String(), { description: 'Columns, and expressions as the database writes them' }),
+  definition: Type.String(),
+})
+
+export function schemaRoutes(app: App, access: GatewayAccess): void {
+  const config = { access: access.fixed(['management.read']) }
+  app.route({
+    method: 'GET',
+    url: '/schema/tables',
+    config,
+    schema: { summary: 'Tables and views', querystring: InSchema, response: listOf('tables', Table) },
+    handler: async (request) => ({
+      tables: await listTables(gatewayCaller(request).client.driver, request.query),
+    }),
+  })
+  app.route({
+    method: 'GET',
+    url: '/schema/columns',
+    config,
+    schema: { summary: 'Columns of a table', querystring: OneTable, response: listOf('columns', Column) },
+    handler: async (request) => {
+      const { table_schema: schema = 'public', table_name: name } = request.query
+      return { columns: await listColumns(gatewayCaller(request).client.driver, schema, name) }
+    },
+  })
+  app.route({
+    method: 'GET',
+    url: '/schema/constraints',
+    config,
+    schema: {
+      summary: 'Keys, references and checks',
+      querystring: Which,
+      response: listOf('constraints', Constraint),
+    },
+    handler: async (request) => ({
+      constraints: await listConstraints(gatewayCaller(request).client.driver, request.query),
+    }),
+  })
+  app.route({
+    method: 'GET',
+    url: '/schema/indexes',
+    config,
+    schema: { summary: 'Indexes', querystring: Which, response: listOf('indexes', Index) },
+    handler: async (request) => ({
+      indexes: await listIndexes(gatewayCaller(request).client.driver, request.query),
+    }),
+  })
+  app.route({
+    method: 'GET',
+    url: '/schema/types',
+    config,
+    schema: { summary: 'TypeScript for the rows of every table, as text' },
+    handler: async (request, reply) => {
+      const { driver } = gatewayCaller(request).client
+      return reply.type('text/plain; charset=utf-8').send(typescriptOf(await driver.catalogue()))
+    },
+  })
+}

@@ -1,0 +1,185 @@
+import assert from 'node:assert/strict'
+import { before, test } from 'node:test'
+import pg from 'pg'
+import { actor, testService } from '#test/harness.ts'
+
+const t = await testService()
+const reader = await t.key(['management.read'])
+
+before(async () => {
+  const client = new pg.Client({ connectionString: t.clientUrl })
+  await client.connect()
+  await client.query(`
+    create schema sales;
+    create type mood as enum ('a', 'b');
+    create type place as (x int);
+    create domain email as text check (value like '%@%');
+    create table author (id bigint generated always as identity primary key, name varchar(20) not null, mail email);
+    create table "odd ""name" (id int primary key, "a-b" text default 'x', author_id bigint not null references author on delete cascade,
+      n numeric check (n > 0), tags text[], moods mood[], places place[], j jsonb, at timestamptz not null default now(), ok bool, p place,
+      twice int generated always as (id * 2) stored);
+    create unique index odd_lower on "odd ""name" (lower("a-b"), id desc);
+    create view authors as select name from author;
+    create materialized view sales.total as select count(*) as n from author;
+    insert into author (name) select 'A' from generate_series(1, 500);
+    analyze author`)
+  await client.end()
+})
+
+test('tables are listed with their kind and an estimate', async () => {
+  const { status, body } = await reader.get('/schema/tables')
+  assert.equal(status, 200)
+  assert.deepEqual(body, {
+    tables: [
+      { table_schema: 'public', table_name: 'author', table_type: 'BASE TABLE', estimated_rows: 500 },
+      { table_schema: 'public', table_name: 'authors', table_type: 'VIEW', estimated_rows: 0 },
+      { table_schema: 'public', table_name: 'odd "name', table_type: 'BASE TABLE', estimated_rows: 0 },
+      { table_schema: 'sales', table_name: 'total', table_type: 'MATERIALIZED VIEW', estimated_rows: 0 },
+    ],
+  })
+  assert.equal((await reader.get('/schema/tables?table_schema=sales')).body.tables.length, 1)
+})
+
+test('columns of a table have type, default and whether they take null', async () => {
+  const { body } = await reader.get('/schema/columns?table_name=author&table_schema=public')
+  assert.deepEqual(body.columns.slice(1), [
+    { column_name: 'name', data_type: 'character varying(20)', column_default: null, is_nullable: 'NO' },
+    { column_name: 'mail', data_type: 'email', column_default: null, is_nullable: 'YES' },
+  ])
+  const odd = await reader.get(`/schema/columns?table_name=${encodeURIComponent('odd "name')}`)
+  assert.equal(odd.body.columns[1].column_default, "'x'::text")
+  const missing = await reader.get('/schema/columns')
+  assert.deepEqual([missing.status, missing.body.code], [400, 'validation_error'])
+  const unknown = await reader.get(
+    `/schema/columns?table_name=${encodeURIComponent("x'; drop table author; --")}`,
+  )
+  assert.deepEqual([unknown.status, unknown.body.code], [404, 'table_not_found'])
+})
+
+test('constraints and indexes are listed, of one table or of all', async () => {
+  const { constraints } = (await reader.get('/schema/constraints')).body
+  const reference = constraints.find(
+    (item: { constraint_type: string }) => item.constraint_type === 'FOREIGN KEY',
+  )
+  assert.deepEqual(reference, {
+    table_schema: 'public',
+    table_name: 'odd "name',
+    constraint_name: 'odd "name_author_id_fkey',
+    constraint_type: 'FOREIGN KEY',
+    columns: ['author_id'],
+    references: { table_schema: 'public', table_name: 'author', columns: ['id'] },
+    definition: 'FOREIGN KEY (author_id) REFERENCES author(id) ON DELETE CASCADE',
+  })
+  const { indexes } = (await reader.get(`/schema/indexes?table_name=${encodeURIComponent('odd "name')}`)).body
+  assert.deepEqual(
+    indexes.map(
+      ({ index_name, columns, is_unique, is_primary, method, is_valid }: Record<string, unknown>) => [
+        index_name,
+        columns,
+        is_unique,
+        is_primary,
+        method,
+        is_valid,
+      ],
+    ),
+    [
+      ['odd "name_pkey', ['id'], true, true, 'btree', true],
+      ['odd_lower', ['lower("a-b")', 'id'], true, false, 'btree', true],
+    ],
+  )
+})
+
+test('types are TypeScript, the same text each time', async () => {
+  const first = await reader.get('/schema/types')
+  assert.equal(first.headers.get('content-type'), 'text/plain; charset=utf-8')
+  assert.equal(first.text, EXPECTED)
+  assert.equal((await reader.get('/schema/types')).text, first.text)
+})
+
+test('structure is for the admin key and keys with the right', async () => {
+  const admin = actor(t.url, { ...t.admin.headers, 'x-service-client': 'default' })
+  const tableKey = await t.key(['gateway.read', 'author.*'])
+  for (const list of ['tables', 'columns?table_name=author', 'constraints', 'indexes', 'types']) {
+    assert.equal((await admin.get(`/schema/${list}`)).status, 200)
+    assert.equal((await tableKey.get(`/schema/${list}`)).status, 403)
+    assert.equal((await t.anon.get(`/schema/${list}`)).status, 401)
+    assert.equal((await t.admin.get(`/schema/${list}`)).body.code, 'missing_client_header')
+  }
+})
+
+const EXPECTED = `export type Json = string | number | boolean | null | Json[] | { [key: string]: Json }
+
+export type Database = {
+  public: {
+    author: {
+      row: {
+        id: number
+        name: string
+        mail: string | null
+      }
+      insert: {
+        name: string
+        mail?: string | null
+      }
+      update: {
+        name?: string
+        mail?: string | null
+      }
+    }
+    authors: {
+      row: {
+        name: string | null
+      }
+    }
+    "odd \\"name": {
+      row: {
+        id: number
+        "a-b": string | null
+        author_id: number
+        n: number | null
+        tags: (string | null)[] | null
+        moods: Json[] | null
+        places: Json[] | null
+        j: Json | null
+        at: string
+        ok: boolean | null
+        p: Json | null
+        twice: number | null
+      }
+      insert: {
+        id: number
+        "a-b"?: string | null
+        author_id: number
+        n?: number | null
+        tags?: (string | null)[] | null
+        moods?: Json[] | null
+        places?: Json[] | null
+        j?: Json | null
+        at?: string
+        ok?: boolean | null
+        p?: Json | null
+      }
+      update: {
+        id?: number
+        "a-b"?: string | null
+        author_id?: number
+        n?: number | null
+        tags?: (string | null)[] | null
+        moods?: Json[] | null
+        places?: Json[] | null
+        j?: Json | null
+        at?: string
+        ok?: boolean | null
+        p?: Json | null
+      }
+    }
+  }
+  sales: {
+    total: {
+      row: {
+        n: number | null
+      }
+    }
+  }
+}
+`

@@ -1,0 +1,81 @@
+import type { Catalogue, Table } from '#databases/catalogue.ts'
+import type { Driver } from '#databases/drivers/driver.ts'
+import { fail } from '../errors.ts'
+
+/** Which tables are asked for; absent: all. */
+export type Which = { readonly table_name?: string; readonly table_schema?: string }
+
+/** Names, words and `YES` or `NO` as information_schema has them, which is where readers of these lists come from. */
+export async function listTables(driver: Driver, { table_schema }: Which) {
+  const tables = sorted(await driver.catalogue()).filter(({ schema }) =>
+    [undefined, schema].includes(table_schema),
+  )
+  return tables.map(({ schema, name, kind, estimatedRows }) => ({
+    table_schema: schema,
+    table_name: name,
+    table_type: TYPES[kind],
+    estimated_rows: estimatedRows,
+  }))
+}
+
+const TYPES: Readonly<Record<Table['kind'], string>> = {
+  table: 'BASE TABLE',
+  'partitioned table': 'BASE TABLE',
+  view: 'VIEW',
+  'materialized view': 'MATERIALIZED VIEW',
+  'foreign table': 'FOREIGN',
+}
+
+/** In the order of the table. */
+export async function listColumns(driver: Driver, schema: string, name: string) {
+  const table = (await driver.catalogue()).find(schema, name)
+  if (table === undefined)
+    throw fail('table_not_found', { details: { schema_name: schema, table_name: name } })
+  return [...table.columns.values()].map((column) => ({
+    column_name: column.name,
+    data_type: column.type,
+    column_default: column.fallback ?? null,
+    is_nullable: column.nullable ? 'YES' : 'NO',
+  }))
+}
+
+export async function listConstraints(driver: Driver, which: Which) {
+  const tables = sorted(await driver.catalogue()).filter((table) => isAsked(which, table.schema, table.name))
+  return tables.flatMap((table) =>
+    table.constraints.map(({ name, kind, columns, references, definition }) => ({
+      table_schema: table.schema,
+      table_name: table.name,
+      constraint_name: name,
+      constraint_type: kind.toUpperCase(),
+      columns: [...columns],
+      references: references
+        ? { table_schema: references.schema, table_name: references.table, columns: [...references.columns] }
+        : null,
+      definition,
+    })),
+  )
+}
+
+export async function listIndexes(driver: Driver, which: Which) {
+  const indexes = (await driver.indexes()).filter(({ schema, table }) => isAsked(which, schema, table))
+  return indexes.map(({ schema, table, name, method, unique, primary, valid, columns, definition }) => ({
+    table_schema: schema,
+    table_name: table,
+    index_name: name,
+    method,
+    is_unique: unique,
+    is_primary: primary,
+    is_valid: valid,
+    columns: [...columns],
+    definition,
+  }))
+}
+
+const isAsked = ({ table_schema, table_name }: Which, schema: string, table: string): boolean =>
+  (table_schema ?? schema) === schema && (table_name ?? table) === table
+
+/** By schema and name, by code points. */
+const sorted = ({ tables }: Catalogue): readonly Table[] =>
+  [...tables].sort((left, right) => compare(left.schema, right.schema) || compare(left.name, right.name))
+
+const compare = (left: string, right: string): number => (left < right ? -1 : left > right ? 1 : 0)
