@@ -66,9 +66,18 @@ export function createMetrics(): Metrics {
         registers: [registry],
         async collect() {
           this.reset()
-          for (const reading of await collect()) this.set(reading.labels, reading.value)
+          for (const reading of await readingsOf(collect)) this.set(reading.labels, reading.value)
         },
       })
     },
   }
+}
+
+/** What a source has to answer within, milliseconds. */
+const PATIENCE = 2_000
+
+/** A source that is away or silent has no reading; all the others are wanted just then. */
+async function readingsOf(collect: () => Promise<Reading[]> | Reading[]): Promise<Reading[]> {
+  const late = new Promise<Reading[]>((resolve) => setTimeout(resolve, PATIENCE, []).unref())
+  return Promise.race([Promise.resolve().then(collect), late]).catch(() => [])
 }

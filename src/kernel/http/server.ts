@@ -46,7 +46,8 @@ export function createServer(kernel: Kernel): App {
       throw edge('validation_error', { message: 'The header Host is missing' })
   })
   app.addHook('onRequest', async (request, reply) => {
-    if (request.method !== 'GET') limitTime(reply, request.routeOptions.handlerTimeout)
+    if (request.method !== 'GET')
+      limitTime(reply, request.routeOptions.handlerTimeout ?? config.limits.timeout)
   })
   app.register(cookie, { hook: 'onRequest' })
   app.register(cors, corsOptions(kernel))
@@ -61,7 +62,7 @@ export function createServer(kernel: Kernel): App {
  * 504 when nothing was said in time. What Fastify does itself about `handlerTimeout` ends with the request stream's
  * `close`, and that is as soon as a body has been read (5.12.8).
  */
-function limitTime(reply: FastifyReply, timeout: number | undefined): void {
+function limitTime(reply: FastifyReply, timeout: number): void {
   const timer = setTimeout(() => {
     if (reply.sent) return
     // What is on its way already cannot become another answer.

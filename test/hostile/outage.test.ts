@@ -1,0 +1,153 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { after, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Answer, controlDatabase, PASSWORD, testService } from '#test/harness.ts'
+import { proxyTo } from './proxy.ts'
+
+/** Three times the time that a listener needs to come back. */
+const RECOVERY = 9_000
+
+/** A service whose way to its control database can be cut. */
+async function fragileService(timeout = 5_000) {
+  const proxy = await proxyTo(await controlDatabase())
+  const service = await testService({ controlUrl: proxy.url, config: { limits: { timeout } } })
+  after(() => proxy.close())
+  return { ...service, proxy }
+}
+
+async function eventually(isSo: () => Promise<boolean>, within = RECOVERY): Promise<void> {
+  const since = performance.now()
+  while (!(await isSo())) {
+    assert.ok(performance.now() - since < within, `not within ${within} ms`)
+    await sleep(50)
+  }
+}
+
+/** Says that it does not work now, when to ask again, and nothing of the inside. */
+function isUnavailable(answer: Answer, code: string): void {
+  assert.deepEqual([answer.status, answer.body?.code], [503, code], answer.text)
+  assert.match(answer.headers.get('retry-after') ?? '', /^[1-9]\d*$/)
+  assert.doesNotMatch(answer.text, /ECONN|127\.0\.0\.1|postgres|gatehouse_test|terminat/i)
+}
+
+test('while the control database is away everything says so, in its envelope; when it is back, all is as before', async () => {
+  const t = await fragileService()
+  const ada = await t.signUp('Ada')
+  const key = await t.key(['gateway.*'])
+  const get = (by: { get(path: string): Promise<Answer> }) => by.get('/api/auth/get-session')
+  assert.equal((await get(ada)).status, 200)
+  assert.equal((await t.anon.get('/health/ready')).status, 200)
+
+  await t.proxy.cut()
+  await eventually(async () => !t.service.kernel.coherence.isTrusted())
+  isUnavailable(await get(ada), 'SERVICE_UNAVAILABLE')
+  const signIn = () => t.anon.post('/api/auth/sign-in/email', { email: ada.email, password: PASSWORD })
+  isUnavailable(await signIn(), 'SERVICE_UNAVAILABLE')
+  isUnavailable(
+    await t.anon.post('/api/auth/sign-up/email', {
+      name: 'Bob',
+      email: 'bob@example.com',
+      password: PASSWORD,
+    }),
+    'SERVICE_UNAVAILABLE',
+  )
+  isUnavailable(await key.post('/gateway/fetch', { table_name: 'cities' }), 'api_key_validation_unavailable')
+  isUnavailable(await t.admin.get('/admin/api-keys'), 'service_unavailable')
+
+  const ready = await t.anon.get('/health/ready')
+  assert.deepEqual([ready.status, ready.body.status], [503, 'unavailable'])
+  assert.deepEqual(ready.body.problems, ['The control database cannot be reached'])
+  const health = await t.anon.get('/health')
+  const states = health.body.components.map(({ name, status }: { name: string; status: string }) => [
+    name,
+    status,
+  ])
+  assert.deepEqual([health.status, health.body.status], [200, 'degraded'])
+  assert.deepEqual(Object.fromEntries(states), {
+    control_database: 'offline',
+    'client:default': 'online',
+    'client:logging': 'online',
+  })
+  assert.deepEqual((await t.anon.get('/health/live')).body, { status: 'ok' })
+  assert.equal((await t.anon.get('/api/auth/ok')).status, 200)
+  assert.equal((await t.admin.get('/metrics')).status, 200, 'metrics are wanted most when something is wrong')
+
+  await t.proxy.mend()
+  await eventually(async () => (await get(ada)).status === 200)
+  await eventually(async () => t.service.kernel.coherence.isTrusted())
+  assert.equal((await signIn()).status, 200)
+  assert.equal((await t.anon.get('/health/ready')).status, 200)
+  assert.equal((await key.post('/gateway/fetch', { table_name: 'cities' })).body.code, 'table_not_found')
+  assert.ok(!t.log.some((line) => line.includes(PASSWORD) || line.includes(new URL(t.proxy.url).password)))
+})
+
+test('a control database that goes silent keeps nobody waiting for ever, and nothing is answered from memory past the lease', async () => {
+  const t = await fragileService(1_000)
+  const ada = await t.signUp('Ada')
+  assert.equal((await ada.get('/api/auth/get-session')).status, 200)
+  t.proxy.freeze()
+  await eventually(async () => !t.service.kernel.coherence.isTrusted())
+  const began = performance.now()
+  const answers = await Promise.all([
+    ada.get('/api/auth/get-session'),
+    t.anon.post('/api/auth/sign-in/email', { email: ada.email, password: PASSWORD }),
+    t.anon.get('/health/ready'),
+  ])
+  for (const answer of answers) assert.ok([503, 504].includes(answer.status), answer.text)
+  assert.equal((await t.anon.get('/health/live')).status, 200)
+  assert.ok(performance.now() - began < 3_000, `${performance.now() - began} ms`)
+  await t.proxy.mend()
+  await eventually(async () => (await ada.get('/api/auth/get-session')).status === 200)
+})
+
+test('a client database that is away is no trouble of anybody else', async () => {
+  const proxy = await proxyTo(await controlDatabase())
+  after(() => proxy.close())
+  const t = await testService({ config: { clients: { far: { url: proxy.url } } } })
+  const far = await t.key(['*'], { client_name: 'far' })
+  await proxy.cut()
+  const ask = () =>
+    far.send('POST', '/gateway/fetch', {
+      body: { table_name: 'cities' },
+      headers: { 'x-service-client': 'far' },
+    })
+  const away = await ask()
+  assert.equal(away.status, 503, away.text)
+  assert.doesNotMatch(away.text, /ECONN|127\.0\.0\.1|postgres:/)
+  assert.equal((await t.anon.get('/health/ready')).status, 200, 'it is ready for everything else')
+  const ada = await t.signUp('Ada')
+  assert.equal((await ada.get('/api/auth/get-session')).status, 200)
+})
+
+test('while it drains, what runs is finished, what comes on an open connection is told, and nobody new gets in', async () => {
+  const t = await testService({
+    config: { auth: { password: { memory: 65_536, iterations: 12, concurrency: 1 } } },
+  })
+  const ada = await t.signUp('Ada')
+  const port = Number(new URL(t.url).port)
+  const body = JSON.stringify({ email: ada.email, password: PASSWORD })
+  const socket = connect(port, '127.0.0.1')
+  let received = ''
+  socket.on('data', (chunk) => {
+    received += chunk
+  })
+  await once(socket, 'connect')
+  socket.write(
+    `POST /api/auth/sign-in/email HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+  )
+  // The hash takes a good while; the service stops in the middle of it.
+  await sleep(50)
+  const stopping = t.stop()
+  socket.write('GET /health/ready HTTP/1.1\r\nhost: x\r\n\r\n')
+  await assert.rejects(fetch(`${t.url}/ping`))
+  assert.equal(received, '', 'the sign-in is still running')
+  await Promise.all([once(socket, 'close'), stopping])
+
+  const [first = '', second = ''] = received.split(/(?<=\})(?=HTTP\/1\.1 )/)
+  assert.match(first, /^HTTP\/1\.1 200 /)
+  assert.match(first, /"token":"[\w-]{43}"/)
+  assert.match(second, /^HTTP\/1\.1 503 /)
+  assert.match(second, /"problems":\["The service is shutting down"\]/)
+})

@@ -1,0 +1,63 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+
+/** A way to a database that can be cut, or go silent, and come back. */
+export type Proxy = {
+  /** The database's URL, by this way. */
+  readonly url: string
+  /** Ends every connection and refuses new ones. */
+  cut(): Promise<void>
+  /** Lets nothing through any more, in neither direction, and closes nothing. */
+  freeze(): void
+  /** As if nothing had been; what was frozen goes on. */
+  mend(): Promise<void>
+  close(): Promise<void>
+}
+
+export async function proxyTo(databaseUrl: string): Promise<Proxy> {
+  const target = new URL(databaseUrl)
+  const sockets = new Set<Socket>()
+  let isFrozen = false
+  const server = createServer((near) => {
+    const far = connect(Number(target.port), target.hostname)
+    for (const [socket, other] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      sockets.add(socket)
+      if (isFrozen) socket.pause()
+      socket.on('data', (bytes) => void other.write(bytes))
+      socket.on('error', () => {})
+      socket.on('close', () => {
+        sockets.delete(socket)
+        other.destroy()
+      })
+    }
+  })
+  const listen = async (port: number): Promise<number> => {
+    server.listen(port, '127.0.0.1')
+    await once(server, 'listening')
+    // An object for every server that listens on a port.
+    return (server.address() as AddressInfo).port
+  }
+  const port = await listen(0)
+  const cut = async (): Promise<void> => {
+    const closed = new Promise((resolve) => server.close(resolve))
+    for (const socket of sockets) socket.destroy()
+    await closed
+  }
+  return {
+    url: Object.assign(new URL(databaseUrl), { hostname: '127.0.0.1', port: String(port) }).href,
+    cut,
+    freeze() {
+      isFrozen = true
+      for (const socket of sockets) socket.pause()
+    },
+    async mend() {
+      isFrozen = false
+      for (const socket of sockets) socket.resume()
+      if (!server.listening) await listen(port)
+    },
+    close: () => (server.listening ? cut() : Promise.resolve()),
+  }
+}
