@@ -56,10 +56,13 @@ export function gatewayAccess(kernel: Kernel, clients: Clients, adminKey: string
     tags: ({ publicId }) => [`api_key:${publicId}`],
   })
   const enforcement = keyEnforcement(kernel)
+  const isAdminKey = sameAs(adminKey)
+  const { token: metricsToken } = kernel.config.metrics
+  const isScraper = metricsToken === undefined ? () => false : sameAs(`Bearer ${metricsToken}`)
   const grantOf = async (request: FastifyRequest): Promise<Grant> => {
-    const presented = presentedKey(request, adminKey)
+    const presented = presentedKey(request, isAdminKey)
     if (presented === undefined) return { kind: 'none' }
-    if (isSame(presented, adminKey)) return { kind: 'admin' }
+    if (isAdminKey(presented)) return { kind: 'admin' }
     return { kind: 'key', key: await provenKey(kernel, keys, presented) }
   }
 
@@ -68,7 +71,7 @@ export function gatewayAccess(kernel: Kernel, clients: Clients, adminKey: string
     security: [{ adminKey: [] }, ...KEY_SECURITY],
     async authorize(request) {
       const special = request.headers[HEADER.adminKey]
-      if (typeof special === 'string' && isSame(special, adminKey)) return
+      if (typeof special === 'string' && isAdminKey(special)) return
       const grant = await grantOf(request)
       if (grant.kind === 'key') throw fail('insufficient_rights', { hint: 'This needs the static admin key' })
       if (grant.kind === 'none') throw fail(special === undefined ? 'api_key_required' : 'invalid_api_key')
@@ -80,10 +83,7 @@ export function gatewayAccess(kernel: Kernel, clients: Clients, adminKey: string
       ...admin,
       name: 'admin key or metrics token',
       authorize(request, reply) {
-        const { token } = kernel.config.metrics
-        const isScraper =
-          token !== undefined && isSame(request.headers.authorization ?? '', `Bearer ${token}`)
-        return isScraper ? undefined : admin.authorize(request, reply)
+        return isScraper(request.headers.authorization ?? '') ? undefined : admin.authorize(request, reply)
       },
     },
     data: {
@@ -214,7 +214,7 @@ const isFor = ({ clientName }: ApiKey, client: Client): boolean =>
  * The one key of a request (gateway.md 3). A Bearer token counts when it is one of ours, or when nothing else stands for
  * a key: beside another key it may be a session's.
  */
-function presentedKey(request: FastifyRequest, adminKey: string): string | undefined {
+function presentedKey(request: FastifyRequest, isAdminKey: (text: string) => boolean): string | undefined {
   const { headers } = request
   const { api_key: inQuery } = request.query as { api_key?: unknown } // any query
   const plain = [headers[HEADER.serviceKey], headers.apikey, headers['x-api-key'], inQuery]
@@ -222,7 +222,7 @@ function presentedKey(request: FastifyRequest, adminKey: string): string | undef
     .filter((key): key is string => typeof key === 'string' && key !== '')
   const [, bearer] = /^bearer +(\S+) *$/i.exec(headers.authorization ?? '') ?? []
   const bearerCounts =
-    bearer !== undefined && (plain.length === 0 || bearer.startsWith('svc_') || isSame(bearer, adminKey))
+    bearer !== undefined && (plain.length === 0 || bearer.startsWith('svc_') || isAdminKey(bearer))
   const all = new Set(bearerCounts ? [...plain, bearer] : plain)
   if (all.size > 1) throw fail('ambiguous_api_key')
   const [only] = all
@@ -257,6 +257,8 @@ function isPrevious(key: ApiKey, secret: string, now: Date): boolean {
   return previousExpiresAt > now && isSecretOf({ salt, secretHash }, secret)
 }
 
-/** In constant time, whatever the lengths. */
-const isSame = (left: string, right: string): boolean =>
-  timingSafeEqual(hash('sha256', left, 'buffer'), hash('sha256', right, 'buffer'))
+/** Compares in constant time, whatever the lengths; the secret is hashed once. */
+function sameAs(secret: string): (text: string) => boolean {
+  const digest = hash('sha256', secret, 'buffer')
+  return (text) => timingSafeEqual(hash('sha256', text, 'buffer'), digest)
+}
