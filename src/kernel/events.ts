@@ -12,12 +12,15 @@ export type EventData = {
   gateway_insert: ClientOperation
   gateway_update: ClientOperation
   gateway_delete: ClientOperation
+  gateway_query: ClientCall
+  gateway_rpc: ClientCall & { function: string }
   schema_table_created: SchemaChange
 }
 
 export type EventName = keyof EventData
 
 export type ClientOperation = { client: string; requestId: string; table: string; rows: number }
+export type ClientCall = { client: string; requestId: string; rows: number }
 export type SchemaChange = { client: string; requestId: string; schema: string; table: string }
 
 type Listener = (name: EventName, data: EventData[EventName]) => void

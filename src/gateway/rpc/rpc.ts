@@ -3,7 +3,7 @@ import type { Row } from '#databases/plan.ts'
 import { type Body, readFetch } from '#databases/requests.ts'
 import { operatorOf } from '#databases/terms.ts'
 import { edge } from '#kernel/http/failures.ts'
-import type { Kernel } from '#kernel/kernel.ts'
+import { type Kernel, tell } from '#kernel/kernel.ts'
 import type { GatewayCaller } from '../access.ts'
 import { optionsOf } from '../data/data.ts'
 
@@ -22,9 +22,9 @@ export type AskedCall = {
 }
 
 /** Calls a function of the client's database (gateway.md 7). By address: arguments are texts, and a function that writes is refused. */
-export function callFunction(
+export async function callFunction(
   kernel: Kernel,
-  { client }: GatewayCaller,
+  { client, requestId }: GatewayCaller,
   asked: AskedCall,
   options: { readonly byAddress: boolean; readonly signal: AbortSignal },
 ): Promise<RowsAnswer> {
@@ -42,13 +42,16 @@ export function callFunction(
     },
     optionsOf(kernel, false),
   )
-  return client.driver.call({
+  const answer = await client.driver.call({
     read,
     arguments: asked.args ?? {},
     areTexts: options.byAddress,
     readOnly: options.byAddress || client.isLogging || client.isFrozen,
     signal: options.signal,
   })
+  const name = `${read.table.schema}.${read.table.table}`
+  tell(kernel, 'gateway_rpc', { client: client.name, requestId, function: name, rows: answer.facts().rows })
+  return answer
 }
 
 /** Members of the body around the arguments. */

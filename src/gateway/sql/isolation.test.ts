@@ -95,21 +95,17 @@ test('a flood of notices and a backend that ends itself hurt nobody', async () =
   assert.equal((await sql(full, 'select 1')).status, 200)
 })
 
-test('200 queries at once use four connections and do not slow data reads down', async () => {
-  const slow = Array.from({ length: 200 }, () => sql(full, 'select pg_sleep(0.02)'))
+test('200 queries at once use four connections, and data reads do not wait for them', async () => {
+  let answered = 0
+  const slow = Array.from({ length: 200 }, () => sql(full, 'select pg_sleep(0.05)').finally(() => answered++))
   let most = 0
-  let worst = 0
-  for (let round = 0; round < 20; round++) {
-    const began = performance.now()
-    const answer = await full.post('/gateway/fetch', { table_name: 'item', limit: 1 })
-    worst = Math.max(worst, performance.now() - began)
-    assert.equal(answer.status, 200)
-    most = Math.max(most, await running('pg_sleep(0.02)'))
+  for (let round = 0; round < 5; round++) {
+    assert.equal((await full.post('/gateway/fetch', { table_name: 'item', limit: 1 })).status, 200)
+    most = Math.max(most, await running('pg_sleep(0.05)'))
   }
-  const answers = await Promise.all(slow)
-  assert.ok(answers.every(({ status }) => status === 200))
-  assert.ok(most <= 4, `${most} at once`)
-  assert.ok(worst < 1_000, `${worst} ms`)
+  assert.ok(answered < 190, `${answered} had been answered before the reads`)
+  assert.ok(most > 0 && most <= 4, `${most} at once`)
+  assert.ok((await Promise.all(slow)).every(({ status }) => status === 200))
 })
 
 test('a statement that lifts its time limit is cancelled from outside, also when it catches that', async () => {

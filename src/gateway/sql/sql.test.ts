@@ -59,7 +59,7 @@ test('parameters are bound, and make the text one statement', async () => {
     params: [41, `'; drop table item; --`, { a: [1] }, [1, 2], true, null],
   })
   assert.deepEqual(fine.body.data, [
-    { n: 42, t: `'; drop table item; --`, j: { a: [1] }, a: '{1,2}', b: true, missing: true },
+    { n: 42, t: `'; drop table item; --`, j: { a: [1] }, a: [1, 2], b: true, missing: true },
   ])
   const two = await sql(full, 'select 1; select 2', { params: [] })
   assert.deepEqual([two.status, two.body.code], [400, 'invalid_sql'])
@@ -67,6 +67,33 @@ test('parameters are bound, and make the text one statement', async () => {
   assert.deepEqual([few.status, few.body.code, few.body.data.details.field], [400, 'invalid_sql', 'params'])
   const misfit = await sql(full, 'select $1::int as n', { params: ['x'] })
   assert.deepEqual([misfit.status, misfit.body.code], [422, 'invalid_value'])
+})
+
+test('arrays are the JSON that the database would write', async () => {
+  for (const [array, as] of [
+    [`'{1,NULL,-3}'`, 'int[]'],
+    [`'{{1,2},{3,4}}'`, 'int8[]'],
+    [`'[0:1]={5,6}'`, 'int[]'],
+    [`'{}'`, 'text[]'],
+    [`array['a"b', 'c\\d', '{e,f}', 'NULL', null, '', ' g ', E'\\n', 'é']`, 'text[]'],
+    [`array[true, false, null]`, 'bool[]'],
+    [`array[1.50, 12345678901234567890.1]`, 'numeric[]'],
+    [`array['{"a": [1, "}"]}', null]`, 'jsonb[]'],
+    [`array['2026-01-02 03:04:05.5', 'infinity']`, 'timestamp[]'],
+    [`array['2026-01-02', 'infinity']`, 'date[]'],
+  ]) {
+    const { text, body } = await sql(
+      full,
+      `select (${array})::${as} as a, to_json((${array})::${as}) as b, 'after' as c`,
+    )
+    assert.deepEqual(body.data[0].a, body.data[0].b, text)
+    assert.equal(body.data[0].c, 'after')
+  }
+  const { body } = await sql(
+    full,
+    `select array['2026-01-02 03:04:05+00'::timestamptz] as a, array['NaN', '1.5']::float8[] as f, null::int[] as n`,
+  )
+  assert.deepEqual(body.data, [{ a: ['2026-01-02T03:04:05Z'], f: ['NaN', 1.5], n: null }])
 })
 
 test('several statements run all or nothing and answer with the rows of the last', async () => {

@@ -1,7 +1,7 @@
 import type { SqlAnswer } from '#databases/drivers/driver.ts'
 import type { Json } from '#databases/plan.ts'
 import { Failure } from '#kernel/errors.ts'
-import type { Kernel } from '#kernel/kernel.ts'
+import { type Kernel, tell } from '#kernel/kernel.ts'
 import { type GatewayCaller, hasRight } from '../access.ts'
 import { fail } from '../errors.ts'
 
@@ -28,7 +28,7 @@ export type RanSql = { readonly answer: SqlAnswer; readonly backend: string; rea
 
 /** Runs the caller's own SQL (gateway.md 6). Who may only read gets one statement in a transaction that only reads. */
 export async function runSql(
-  { config }: Kernel,
+  kernel: Kernel,
   caller: GatewayCaller,
   asked: AskedSql,
   signal: AbortSignal,
@@ -44,7 +44,7 @@ export async function runSql(
       readOnly: client.isLogging || client.isFrozen || !hasRight(caller, 'gateway.query'),
       schema: asked.schema_name ?? undefined,
       database: asked.db_name === client.name ? undefined : (asked.db_name ?? undefined),
-      maxRows: config.gateway.max_rows,
+      maxRows: kernel.config.gateway.max_rows,
       signal,
     })
     .catch((error: unknown) => {
@@ -52,6 +52,7 @@ export async function runSql(
         ? fail('client_frozen', { cause: error })
         : error
     })
+  tell(kernel, 'gateway_query', { client: client.name, requestId: caller.requestId, rows: answer.rows })
   return { answer, backend: driver.name, milliseconds: Math.round(performance.now() - began) }
 }
 

@@ -46,7 +46,9 @@ export function isolated(
       signal.removeEventListener('abort', leave)
       // A cancel request that is still on its way must not meet the next caller's statement.
       if (stopped !== undefined) client.destroy()
-      void clean(client).finally(() => pool.release(client))
+      // Before the answer: whoever asks after it, on whichever connection, finds no lock or open cursor of this one.
+      await clean(client)
+      pool.release(client)
     }
   }
 }

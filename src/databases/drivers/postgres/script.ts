@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import { type ArrayWriter, arrayWriter, rewriteRow } from '#databases/drivers/postgres/arrays.ts'
 import type { RowClient } from '#databases/drivers/postgres/connection.ts'
 import { columnWriter, RowWriter } from '#databases/drivers/postgres/rows.ts'
 import { encodeExecute, encodeParse, syncMessage } from '#databases/drivers/postgres/wire.ts'
@@ -11,6 +12,8 @@ export type Script = {
   /** Any statement with more rows than this ends the script. */
   readonly maxRows: number
 }
+
+const jsonType = 114
 
 /** All rows of a statement are kept until the answer is known to be small enough. */
 const mostBytes = 67_108_864
@@ -37,6 +40,8 @@ export class ScriptRun {
   readonly #client: RowClient
   readonly #script: Script
   #synced = false
+  /** Where the rows have arrays: how each column is rewritten. */
+  #arrays: readonly (ArrayWriter | undefined)[] | undefined
   readonly #ended = Promise.withResolvers<void>()
 
   constructor(client: RowClient, script: Script) {
@@ -78,14 +83,22 @@ export class ScriptRun {
   }
 
   handleRowDescription(message: { fields: readonly { name: string; dataTypeID: number }[] }): void {
-    const writers = message.fields.map(({ name, dataTypeID }) => columnWriter(name, dataTypeID))
+    const arrays = message.fields.map(({ dataTypeID }) => arrayWriter(dataTypeID))
+    this.#arrays = arrays.some((array) => array !== undefined) ? arrays : undefined
+    const writers = message.fields.map(({ name, dataTypeID }, index) =>
+      columnWriter(name, arrays[index] === undefined ? dataTypeID : jsonType),
+    )
     this.writer = new RowWriter(writers, { stripNulls: false, limit: this.#script.maxRows })
   }
 
   row(data: Buffer, from: number, end: number, ahead: number): void {
     const { writer } = this
     if (writer === undefined || this.failure !== undefined) return
-    writer.row(data, from, end, ahead)
+    if (this.#arrays === undefined) writer.row(data, from, end, ahead)
+    else {
+      const rewritten = rewriteRow(data, from, this.#arrays)
+      writer.row(rewritten, 0, rewritten.length, rewritten.length)
+    }
     const { maxRows } = this.#script
     if (writer.more) this.refuse(tooManyRows(maxRows))
     else if (writer.waiting > mostBytes) this.refuse(tooManyBytes())
