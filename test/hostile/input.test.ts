@@ -15,7 +15,7 @@ const { keyId } = await t.key([])
 const session = { token: '' }
 
 /** Random attacks on each route, besides those that every run makes. */
-const RANDOM = Number(process.env.HOSTILE_RUNS ?? 80)
+const RANDOM = Number(process.env.HOSTILE_RUNS ?? 40)
 
 before(async () => {
   const client = new pg.Client({ connectionString: t.clientUrl })

@@ -145,6 +145,38 @@ test('a client that goes away in the middle of its body is no failure of ours', 
   assert.doesNotMatch(text, /gatehouse_http_requests_total\{[^}]*status="5/)
 })
 
+test('a link in a mail comes from the configuration, whatever the request says of hosts', async () => {
+  const { email } = await t.signUp('Ada')
+  const body = Buffer.from(JSON.stringify({ email }))
+  const lies = [
+    'host: evil.example',
+    'x-forwarded-host: evil.example',
+    'x-forwarded-proto: https',
+    'forwarded: host=evil.example',
+  ]
+  for (const path of ['/api/auth/forget-password', '/api/auth/send-verification-email']) {
+    const lines = [
+      ...lies,
+      'content-type: application/json',
+      `content-length: ${body.length}`,
+      'connection: close',
+    ]
+    const reply = await exchange(port, [`POST ${path} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n`, body])
+    assert.equal(reply?.status, 200)
+  }
+  const absolute = await exchange(port, [
+    `POST http://evil.example/api/auth/forget-password HTTP/1.1\r\nhost: evil.example\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: ${body.length}\r\n\r\n`,
+    body,
+  ])
+  assert.equal(absolute?.status, 200)
+  const mails = await t.mails()
+  assert.equal(mails.length, 3)
+  for (const mail of mails) {
+    assert.ok(!mail.includes('evil'))
+    assert.ok(mail.replace(/=\r?\n/g, '').includes(t.service.kernel.publicUrl()))
+  }
+})
+
 test('after all that the service is as it was', async () => {
   const ada = await t.signUp('Ada')
   assert.equal((await ada.get('/api/auth/get-session')).status, 200)
