@@ -6,6 +6,7 @@ import { edge } from '#kernel/http/failures.ts'
 import { type Kernel, tell } from '#kernel/kernel.ts'
 import type { GatewayCaller } from '../access.ts'
 import { optionsOf } from '../data/data.ts'
+import { explainFrozen } from '../frozen.ts'
 
 /** A call as a body or an address asks for it; `order` and `filters` are still in their own spelling. */
 export type AskedCall = {
@@ -42,13 +43,14 @@ export async function callFunction(
     },
     optionsOf(kernel, false),
   )
-  const answer = await client.driver.call({
+  const call = {
     read,
     arguments: asked.args ?? {},
     areTexts: options.byAddress,
     readOnly: options.byAddress || client.isLogging || client.isFrozen,
     signal: options.signal,
-  })
+  }
+  const answer = await client.driver.call(call).catch(explainFrozen(client))
   const name = `${read.table.schema}.${read.table.table}`
   tell(kernel, 'gateway_rpc', { client: client.name, requestId, function: name, rows: answer.facts().rows })
   return answer

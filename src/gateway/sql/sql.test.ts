@@ -240,3 +240,20 @@ test('the logging client answers only who may, and only reads', async () => {
   const unbound = actor(t.url, { apikey: any.apiKey, 'x-service-client': 'logging' })
   assert.equal((await sql(unbound, 'select 1')).status, 403)
 })
+
+test('a frozen client reads, and says why it does not write', async () => {
+  const made = await t.admin.post('/admin/clients', {
+    client_name: 'cold',
+    driver: 'postgresql',
+    url: t.clientUrl,
+  })
+  assert.equal(made.status, 201, made.text)
+  await t.admin.send('PUT', '/admin/clients/cold/freeze', { body: { is_frozen: true } })
+  const key = await t.key(['gateway.query', 'gateway.rpc.execute'], { client_name: 'cold' })
+  const cold = actor(t.url, { apikey: key.apiKey, 'x-service-client': 'cold' })
+  assert.equal((await sql(cold, 'select count(*) from item')).status, 200)
+  await sql(full, `create function wipe() returns void language sql as 'delete from item'`)
+  for (const refused of [await sql(cold, 'delete from item'), await cold.post('/rpc/wipe')])
+    assert.deepEqual([refused.status, refused.body.code], [403, 'client_frozen'], refused.text)
+  assert.equal(await count('true'), 50)
+})

@@ -1,9 +1,9 @@
 import type { SqlAnswer } from '#databases/drivers/driver.ts'
 import type { Json } from '#databases/plan.ts'
-import { Failure } from '#kernel/errors.ts'
 import { type Kernel, tell } from '#kernel/kernel.ts'
 import { type GatewayCaller, hasRight } from '../access.ts'
 import { fail } from '../errors.ts'
+import { explainFrozen } from '../frozen.ts'
 
 export type AskedSql = {
   readonly driver?: string
@@ -47,11 +47,7 @@ export async function runSql(
       maxRows: kernel.config.gateway.max_rows,
       signal,
     })
-    .catch((error: unknown) => {
-      throw client.isFrozen && error instanceof Failure && error.code === 'read_only'
-        ? fail('client_frozen', { cause: error })
-        : error
-    })
+    .catch(explainFrozen(client))
   tell(kernel, 'gateway_query', { client: client.name, requestId: caller.requestId, rows: answer.rows })
   return { answer, backend: driver.name, milliseconds: Math.round(performance.now() - began) }
 }

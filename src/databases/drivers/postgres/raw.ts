@@ -137,6 +137,7 @@ function sqlFailure(error: unknown, statements: readonly string[], text: string)
   const known = failure.code as DatabaseFailureCode // failureOf takes from that table
   const mine = generic.has(known) && !/^(57|58|F0|XX)/.test(code) ? 'invalid_sql' : known
   return fail(mine, {
+    ...(mine === 'invalid_value' && { message: 'A value does not fit where it stands' }),
     hint: message,
     cause: error,
     details: { sqlstate: code, ...placeOf(cause.position, statements, text) },
