@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // The program's door: checks the runtime before anything that needs it is loaded.
-import { enableCompileCache } from 'node:module'
+import module from 'node:module'
 
 if (Number.parseInt(process.versions.node, 10) < 24) {
   console.error(
@@ -9,6 +9,6 @@ if (Number.parseInt(process.versions.node, 10) < 24) {
   )
   process.exit(1)
 }
-enableCompileCache?.()
+module.enableCompileCache?.()
 const { main } = await import('../src/main.ts')
 await main(process.argv)
