@@ -21,7 +21,7 @@ async function eventually(isSo: () => Promise<boolean>, within = RECOVERY): Prom
   const since = performance.now()
   while (!(await isSo())) {
     assert.ok(performance.now() - since < within, `not within ${within} ms`)
-    await sleep(50)
+    await sleep(10)
   }
 }
 
@@ -121,33 +121,51 @@ test('a client database that is away is no trouble of anybody else', async () =>
   assert.equal((await ada.get('/api/auth/get-session')).status, 200)
 })
 
-test('while it drains, what runs is finished, what comes on an open connection is told, and nobody new gets in', async () => {
-  const t = await testService({
-    config: { auth: { password: { memory: 65_536, iterations: 12, concurrency: 1 } } },
-  })
-  const ada = await t.signUp('Ada')
-  const port = Number(new URL(t.url).port)
-  const body = JSON.stringify({ email: ada.email, password: PASSWORD })
-  const socket = connect(port, '127.0.0.1')
+test('while it drains, what runs is finished, what was begun is told, and nobody new gets in', async () => {
+  const heavy = { memory: 65_536, iterations: 12, concurrency: 1 }
+  const t = await testService({ config: { auth: { password: heavy } } })
+  const { email } = await t.signUp('Ada')
+  const signIn = () => t.anon.post('/api/auth/sign-in/email', { email, password: PASSWORD })
+  const socket = connect(Number(new URL(t.url).port), '127.0.0.1')
   let received = ''
   socket.on('data', (chunk) => {
     received += chunk
   })
   await once(socket, 'connect')
-  socket.write(
-    `POST /api/auth/sign-in/email HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
-  )
-  // The hash takes a good while; the service stops in the middle of it.
-  await sleep(50)
+  socket.write('GET /health/ready HTTP/1.1\r\nhost: x\r\n')
+  // Both are in when one waits for the other; their hashes take a good while, and the service stops in the middle of it.
+  const running = [signIn(), signIn()]
+  await eventually(async () => t.service.kernel.heavy.depth() === 1)
+  const began = performance.now()
   const stopping = t.stop()
-  socket.write('GET /health/ready HTTP/1.1\r\nhost: x\r\n\r\n')
   await assert.rejects(fetch(`${t.url}/ping`))
-  assert.equal(received, '', 'the sign-in is still running')
-  await Promise.all([once(socket, 'close'), stopping])
+  socket.write('\r\n')
+  await once(socket, 'close')
+  assert.match(
+    received,
+    /^HTTP\/1\.1 503 .*^connection: close\r$.*"problems":\["The service is shutting down"\]/ms,
+  )
 
-  const [first = '', second = ''] = received.split(/(?<=\})(?=HTTP\/1\.1 )/)
-  assert.match(first, /^HTTP\/1\.1 200 /)
-  assert.match(first, /"token":"[\w-]{43}"/)
-  assert.match(second, /^HTTP\/1\.1 503 /)
-  assert.match(second, /"problems":\["The service is shutting down"\]/)
+  const answers = await Promise.all(running)
+  assert.deepEqual(
+    answers.map(({ status, headers }) => [status, headers.get('connection')]),
+    [
+      [200, 'close'],
+      [200, 'close'],
+    ],
+  )
+  await stopping
+  assert.ok(performance.now() - began < 15_000, 'nobody waits for connections that are kept alive')
+})
+
+test('whoever is not done when the time to drain is over is cut off', async () => {
+  const heavy = { memory: 65_536, iterations: 40, concurrency: 1 }
+  const t = await testService({ config: { limits: { shutdown: 200 }, auth: { password: heavy } } })
+  const { email } = await t.signUp('Ada')
+  const cut = assert.rejects(t.anon.post('/api/auth/sign-in/email', { email, password: PASSWORD }))
+  await sleep(100)
+  const began = performance.now()
+  await t.stop()
+  await cut
+  assert.ok(performance.now() - began < 1_500, `${performance.now() - began} ms`)
 })

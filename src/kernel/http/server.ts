@@ -54,8 +54,21 @@ export function createServer(kernel: Kernel): App {
   app.addHook('onRequest', async (request, reply) =>
     request.routeOptions.config.access?.authorize(request, reply),
   )
+  endConnectionsWhenClosing(app)
   app.addHook('onResponse', recordRequest(kernel))
   return app
+}
+
+/** An answer that is given while the service drains is the last on its connection, or the drain would wait for `keepAliveTimeout`. */
+function endConnectionsWhenClosing(app: App): void {
+  let isClosing = false
+  app.addHook('preClose', async () => {
+    isClosing = true
+  })
+  app.addHook('onSend', (_request, reply, _payload, done) => {
+    if (isClosing) reply.header('connection', 'close')
+    done()
+  })
 }
 
 /**
