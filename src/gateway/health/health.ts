@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { MigrationError, pendingMigrations } from '#kernel/db/migrate.ts'
 import type { Kernel } from '#kernel/kernel.ts'
@@ -18,7 +19,7 @@ export async function readiness(
 ): Promise<readonly string[]> {
   if (isDraining()) return ['The service is shutting down']
   try {
-    const pending = await pendingMigrations((text) => sql.raw(text).execute(kernel.db))
+    const pending = await inTime(pendingMigrations((text) => sql.raw(text).execute(kernel.db)))
     return pending.map((name) => `Migration ${name} has not been applied: run gatehouse migrate`)
   } catch (error) {
     return [error instanceof MigrationError ? error.message : 'The control database cannot be reached']
@@ -28,14 +29,27 @@ export async function readiness(
 /** How long a part may take to answer before it counts as offline, milliseconds. */
 const PATIENCE = 2_000
 
+async function inTime<T>(answer: Promise<T>): Promise<T> {
+  const giveUp = new AbortController()
+  const late = sleep(PATIENCE, undefined, { signal: giveUp.signal }).then(() => {
+    throw new Error(`no answer within ${PATIENCE} ms`)
+  })
+  try {
+    return await Promise.race([answer, late])
+  } finally {
+    giveUp.abort()
+    // Its end is heard by nobody any more.
+    late.catch(() => {})
+  }
+}
+
 export function components(checks: readonly Component[]): Promise<readonly State[]> {
   return Promise.all(checks.map(stateOf))
 }
 
 async function stateOf({ name, check }: Component): Promise<State> {
-  const late = new Promise<never>((_, reject) => setTimeout(reject, PATIENCE).unref())
   try {
-    return { name, status: 'online', message: await Promise.race([check(), late]) }
+    return { name, status: 'online', message: await inTime(check()) }
   } catch {
     // Why is for the log and the operator, not for whoever asks.
     return { name, status: 'offline' }
