@@ -56,7 +56,8 @@ export async function flatOut(send: Send, parallel: number, seconds: number): Pr
       const sample = await send()
       samples.push(sample)
       const wait = Number(sample.headers['retry-after'] ?? 0)
-      if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait * 1_000))
+      // Spread, as callers who do not know of each other are.
+      if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait * 1_000 * (1 + Math.random())))
     }
   }
   await Promise.all(Array.from({ length: parallel }, caller))

@@ -9,6 +9,8 @@ import { atRate, flatOut, ms, quantile, type Sample, sender } from './measure.ts
 const SECONDS = 10
 const RATE = 300
 const FLOOD = 200
+/** Seconds that are counted apart: 200 connections opened in one instant, by this very process. */
+const ARRIVAL = 2
 
 const home = await temporaryHome()
 const program = await startProgram(home.folder)
@@ -41,12 +43,13 @@ try {
 
   await atRate(getSession, RATE, 3)
   const idle = await atRate(getSession, RATE, SECONDS)
-  const [flooded, signIns] = await Promise.all([
-    atRate(getSession, RATE, SECONDS),
-    flatOut(signIn, FLOOD, SECONDS),
-  ])
+  const flood = flatOut(signIn, FLOOD, SECONDS + ARRIVAL)
+  const arriving = await atRate(getSession, RATE, ARRIVAL)
+  const flooded = await atRate(getSession, RATE, SECONDS)
+  const signIns = await flood
 
   report('idle', idle)
+  report(`in the ${ARRIVAL} s in which ${FLOOD} callers arrive at once`, arriving)
   report('during the flood', flooded)
   for (const share of [0.5, 0.99]) {
     console.log(
