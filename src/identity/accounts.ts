@@ -25,44 +25,37 @@ export async function findPassword(db: Db, userId: string): Promise<string | und
   return found?.password ?? undefined
 }
 
-/** Gives the user this password, whether there was one or not. `id` is for a new account. */
-export async function upsertPassword(
-  db: Db,
-  account: { readonly id: string; readonly userId: string; readonly password: string; readonly now: Date },
-): Promise<void> {
-  const { id, userId, password, now } = account
-  await db
-    .insertInto('account')
-    .values({
-      id,
-      userId,
-      providerId: 'credential',
-      accountId: userId,
-      password,
-      createdAt: now,
-      updatedAt: now,
-    })
-    .onConflict((on) => on.columns(['providerId', 'accountId']).doUpdateSet({ password, updatedAt: now }))
+export type NewPassword = {
+  /** Of the account, if there is none yet. */
+  readonly id: string
+  readonly userId: string
+  /** The hash. */
+  readonly password: string
+  readonly now: Date
+}
+
+const insertCredential = (db: Db, { id, userId, password, now }: NewPassword) =>
+  db.insertInto('account').values({
+    id,
+    userId,
+    providerId: 'credential',
+    accountId: userId,
+    password,
+    createdAt: now,
+    updatedAt: now,
+  })
+
+/** Gives the user this password, whether there was one or not. */
+export async function upsertPassword(db: Db, given: NewPassword): Promise<void> {
+  const { password, now: updatedAt } = given
+  await insertCredential(db, given)
+    .onConflict((on) => on.columns(['providerId', 'accountId']).doUpdateSet({ password, updatedAt }))
     .execute()
 }
 
 /** The first password of a user; false when there is one. */
-export async function insertPassword(
-  db: Db,
-  account: { readonly id: string; readonly userId: string; readonly password: string; readonly now: Date },
-): Promise<boolean> {
-  const { id, userId, password, now } = account
-  const { numInsertedOrUpdatedRows } = await db
-    .insertInto('account')
-    .values({
-      id,
-      userId,
-      providerId: 'credential',
-      accountId: userId,
-      password,
-      createdAt: now,
-      updatedAt: now,
-    })
+export async function insertPassword(db: Db, given: NewPassword): Promise<boolean> {
+  const { numInsertedOrUpdatedRows } = await insertCredential(db, given)
     .onConflict((on) => on.columns(['providerId', 'accountId']).doNothing())
     .executeTakeFirst()
   return numInsertedOrUpdatedRows === 1n

@@ -1,3 +1,4 @@
+import type { FastifyReply } from 'fastify'
 import { Type } from 'typebox'
 import { usernameFrom } from '#identity/usernames.ts'
 import { isUsernameTaken } from '#identity/users.ts'
@@ -8,7 +9,7 @@ import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { giveToken } from '../cookies.ts'
 import { visitOf } from '../visit.ts'
-import { signInWithEmail, signInWithUsername } from './sign-in.ts'
+import { type SignedIn, signInWithEmail, signInWithUsername } from './sign-in.ts'
 
 const Password = Type.String({ minLength: 1, maxLength: 1_024, examples: ['correct horse battery'] })
 const RememberMe = Type.Optional(
@@ -36,7 +37,7 @@ const SignInUsername = Type.Object({
   rememberMe: RememberMe,
 })
 
-const SignedIn = Type.Object({
+const SignInAnswer = Type.Object({
   redirect: Type.Boolean(),
   token: Type.String(),
   url: Nullable(Type.String()),
@@ -51,17 +52,12 @@ export function signInRoutes(app: App, kernel: Kernel): void {
     schema: {
       summary: 'Sign in with email and password',
       body: SignInEmail,
-      response: { 200: SignedIn },
+      response: { 200: SignInAnswer },
     },
     handler: async (request, reply) => {
-      const { callbackURL: url = null } = request.body
-      const { token, maxAge, user } = await signInWithEmail(
-        kernel,
-        request.body,
-        visitOf(kernel, request, reply, request.body),
-      )
-      giveToken(kernel.config, reply, token, maxAge)
-      return { redirect: url !== null, token, url, user }
+      const { body } = request
+      const signedIn = await signInWithEmail(kernel, body, visitOf(kernel, request, reply, body))
+      return handOver(kernel, reply, signedIn, body.callbackURL)
     },
   })
   app.route({
@@ -71,17 +67,12 @@ export function signInRoutes(app: App, kernel: Kernel): void {
     schema: {
       summary: 'Sign in with username and password',
       body: SignInUsername,
-      response: { 200: SignedIn },
+      response: { 200: SignInAnswer },
     },
     handler: async (request, reply) => {
-      const { callbackURL: url = null } = request.body
-      const { token, maxAge, user } = await signInWithUsername(
-        kernel,
-        request.body,
-        visitOf(kernel, request, reply, request.body),
-      )
-      giveToken(kernel.config, reply, token, maxAge)
-      return { redirect: url !== null, token, url, user }
+      const { body } = request
+      const signedIn = await signInWithUsername(kernel, body, visitOf(kernel, request, reply, body))
+      return handOver(kernel, reply, signedIn, body.callbackURL)
     },
   })
   app.route({
@@ -98,4 +89,15 @@ export function signInRoutes(app: App, kernel: Kernel): void {
       return { available: name !== undefined && !(await isUsernameTaken(kernel.db, name.username)) }
     },
   })
+}
+
+/** The token goes into the cookie, the header and the answer. */
+function handOver(
+  { config }: Kernel,
+  reply: FastifyReply,
+  { token, maxAge, user }: SignedIn,
+  url: string | null = null,
+) {
+  giveToken(config, reply, token, maxAge)
+  return { redirect: url !== null, token, url, user }
 }
