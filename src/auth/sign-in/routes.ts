@@ -78,7 +78,7 @@ export function signInRoutes(app: App, kernel: Kernel): void {
   app.route({
     method: 'POST',
     url: '/is-username-available',
-    config: { access: open, limit: 'sign_in' },
+    config: { access: open },
     schema: {
       summary: 'Is a username free?',
       body: Type.Object({ username: Type.String({ maxLength: 128, examples: ['ada'] }) }),

@@ -1,0 +1,32 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { sql } from 'kysely'
+import { testService } from '#test/harness.ts'
+
+const t = await testService()
+const DAY = 86_400_000
+
+const rows = async (table: 'session' | 'verification') =>
+  (await t.service.kernel.db.selectFrom(table).select('userId').execute()).length
+
+test('the recurring work takes what has run out, batch after batch, and nothing else', async () => {
+  const { db } = t.service.kernel
+  const ada = await t.signUp('Ada')
+  // More than two batches, written at once: signing in so often would take minutes.
+  await sql`
+    insert into service.session (id, token_hash, user_id, expires_at, created_at, updated_at, remembered)
+    select gen_random_uuid(), sha256(n::text::bytea), user_id, expires_at, created_at, updated_at, remembered
+      from service.session, generate_series(1, 2500) as n`.execute(db)
+  await t.anon.post('/api/auth/forget-password', { email: ada.email })
+  await t.mails()
+  assert.deepEqual([await rows('session'), await rows('verification')], [2_501, 1])
+
+  const prune = () => Promise.all(t.service.recurring.map(({ run }) => run()))
+  await prune()
+  assert.deepEqual([await rows('session'), await rows('verification')], [2_501, 1], 'nothing has run out yet')
+  t.advance(8 * DAY)
+  const bob = await t.signUp('Bob')
+  await prune()
+  assert.deepEqual([await rows('session'), await rows('verification')], [1, 0])
+  assert.equal((await bob.get('/api/auth/get-session')).status, 200)
+})
