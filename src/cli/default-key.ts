@@ -1,12 +1,14 @@
 import { existsSync } from 'node:fs'
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
-import path from 'node:path'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { createKey } from '#gateway/keys/keys.ts'
 import { systemClock } from '#kernel/clock.ts'
 import { connect } from '#kernel/db/connect.ts'
 import { secureRandom } from '#kernel/random.ts'
 import type { Databases } from '../control.ts'
 import type { Context } from './context.ts'
+
+/** Where the key lies, and the key itself when it was issued just now. */
+export type DefaultKey = { readonly file: string; readonly issued: string | undefined }
 
 /**
  * The key of the built-in client `default`, with all of its rights: issued at the first start into a file that only the
@@ -15,27 +17,25 @@ import type { Context } from './context.ts'
 export async function ensureDefaultKey(
   { config, log }: Context,
   { builtIn, controlUrl }: Databases,
-): Promise<{ file: string; key: string } | undefined> {
+): Promise<DefaultKey | undefined> {
   if (builtIn.default === undefined) return undefined
-  const file = path.join(config.server.data_dir, 'default-key')
-  if (!existsSync(file)) {
-    await mkdir(config.server.data_dir, { recursive: true, mode: 0o700 })
-    const control = connect({ url: controlUrl, max: 1, statementTimeout: 30_000, onError: () => {} })
-    try {
+  const { data_dir } = config.server
+  const file = `${data_dir}/default-key`
+  if (existsSync(file)) return { file, issued: undefined }
+  await mkdir(data_dir, { recursive: true, mode: 0o700 })
+  const control = connect({ url: controlUrl, max: 1, statementTimeout: 30_000, onError: () => {} })
+  try {
+    const issued = await control.db.transaction().execute(async (db) => {
+      const kernel = { db, random: secureRandom, now: systemClock }
+      const asked = { name: 'default', client_name: 'default', rights: ['*'] }
+      const { api_key } = await createKey(kernel, asked)
       // The key counts only once its file is there: a key that nobody can read is of no use.
-      await control.db.transaction().execute(async (db) => {
-        const kernel = { db, random: secureRandom, now: systemClock }
-        const { api_key } = await createKey(kernel, {
-          name: 'default',
-          client_name: 'default',
-          rights: ['*'],
-        })
-        await writeFile(file, `${api_key}\n`, { mode: 0o600, flag: 'wx' })
-      })
-    } finally {
-      await control.close()
-    }
+      await writeFile(file, `${api_key}\n`, { mode: 0o600, flag: 'wx' })
+      return api_key
+    })
     log.debug({ event: 'default_key' }, `issued the key of client default into ${file}`)
+    return { file, issued }
+  } finally {
+    await control.close()
   }
-  return { file, key: (await readFile(file, 'utf8')).trim() }
 }

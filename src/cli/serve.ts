@@ -6,7 +6,7 @@ import { secureRandom } from '#kernel/random.ts'
 import { VERSION } from '#kernel/version.ts'
 import { type Databases, loggingOwner, openDatabases, READER } from '../control.ts'
 import { type Context, contextOf } from './context.ts'
-import { ensureDefaultKey } from './default-key.ts'
+import { type DefaultKey, ensureDefaultKey } from './default-key.ts'
 import { terminal } from './terminal.ts'
 import { runWorker, startWorkers } from './workers.ts'
 
@@ -35,12 +35,16 @@ async function serve(context: Context): Promise<void> {
   })
   const owner = loggingOwner(context.config, databases)
   if (owner !== undefined) await prepareLogging(owner, databases.logging === undefined ? undefined : READER)
-  const newKey = await ensureDefaultKey(context, databases)
+  const defaultKey = await ensureDefaultKey(context, databases)
   progress.step('listen')
   const running =
     app === undefined ? await startWorkers(context, databases) : await serveHere(context, databases, app)
   progress.end()
-  announce(context, databases, { port: running.port, newKey, seconds: (performance.now() - began) / 1_000 })
+  announce(context, databases, {
+    port: running.port,
+    defaultKey,
+    seconds: (performance.now() - began) / 1_000,
+  })
 
   const signal = await stopping
   context.log.info({ event: 'stopping', signal }, 'stopping')
@@ -95,12 +99,12 @@ function showProgress(): { step(name: string): void; end(): void } {
 
 type Facts = {
   readonly port: number
-  readonly newKey: { file: string; key: string } | undefined
+  readonly defaultKey: DefaultKey | undefined
   readonly seconds: number
 }
 
 /** Tells where everything is, once, when requests are answered. A key is shown on a terminal only, and in no log record. */
-function announce(context: Context, databases: Databases, { port, newKey, seconds }: Facts): void {
+function announce(context: Context, databases: Databases, { port, defaultKey, seconds }: Facts): void {
   const { config, installation, log } = context
   const url = config.server.public_url ?? `http://localhost:${port}`
   if (databases.advice !== undefined) log.warn({ event: 'advice' }, databases.advice)
@@ -108,12 +112,16 @@ function announce(context: Context, databases: Databases, { port, newKey, second
     log.info({ event: 'ready', url, port, seconds: Math.round(seconds * 10) / 10 }, 'ready')
     return
   }
-  const shown = terminal.isInteractive && newKey !== undefined ? `  (${newKey.key}, shown this once)` : ''
   terminal.say(`Gatehouse ${VERSION} · ${databases.describes}`)
   terminal.say(`  auth      ${url}${config.auth.base_path}`)
   terminal.say(`  gateway   ${url}`)
   terminal.say(`  docs      ${url}/docs`)
-  if (newKey !== undefined) terminal.say(`  client    default · key in ${newKey.file}${shown}`)
+  if (defaultKey !== undefined)
+    terminal.say(`  client    default · key in ${defaultKey.file}${shownOnce(defaultKey)}`)
   if (installation.adminKeyFile !== undefined) terminal.say(`  admin     key in ${installation.adminKeyFile}`)
   terminal.say(`ready in ${seconds.toFixed(1)} s`)
 }
+
+/** To somebody who sits there, when the key is new. */
+const shownOnce = ({ issued }: DefaultKey): string =>
+  issued !== undefined && terminal.isInteractive ? `\n            ${issued} (shown this once)` : ''

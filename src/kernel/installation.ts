@@ -31,7 +31,8 @@ export function openInstallation(
     ...lacking(config, 'SERVICE_KEY_12', adminKey, config.production ? 24 : 1),
   ]
   if (problems.length > 0) throw new InstallationError(problems.join('\n'))
-  const file = (name: string) => path.join(config.server.data_dir, name)
+  // As the setting is written, since people are told: `./data/admin-key`.
+  const file = (name: string) => `${config.server.data_dir}/${name}`
   return {
     secret: secret ?? generatedOnce(file('secret'), random),
     previousSecret: previousSecret === '' ? undefined : previousSecret,
