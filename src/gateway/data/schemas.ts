@@ -4,7 +4,7 @@ import { Type } from 'typebox'
  * What the data operations take. The schemas describe; the plan (databases/requests.ts) parses, with failures that name
  * the field. Members without a type here may have several.
  */
-const any = (description: string, ...examples: unknown[]) =>
+const member = (description: string, ...examples: unknown[]) =>
   Type.Optional(Type.Unknown({ description, examples }))
 const text = (description: string, ...examples: string[]) =>
   Type.Optional(Type.String({ description, examples }))
@@ -19,26 +19,27 @@ const target = {
 }
 
 const filter = {
-  conditions: any('Conditions, all of which must hold: {operator, column, value} or {eq_column, eq_value}', [
-    { operator: 'gt', column: 'population', value: 1_000_000 },
-  ]),
-  where: any('Structured conditions', { country: { eq: 'FR' } }),
-  where_filters: any('Structured conditions, as a list'),
+  conditions: member(
+    'Conditions, all of which must hold: {operator, column, value} or {eq_column, eq_value}',
+    [{ operator: 'gt', column: 'population', value: 1_000_000 }],
+  ),
+  where: member('Structured conditions', { country: { eq: 'FR' } }),
+  where_filters: member('Structured conditions, as a list'),
 }
 
 const page = {
   limit: count('At most this many rows'),
   offset: count('Skip this many rows'),
-  sort_by: any('{field, direction}, or a list of them', { field: 'name', direction: 'asc' }),
-  sortBy: any('Another name of sort_by'),
-  order_by: any('Another name of sort_by'),
-  orderBy: any('{column, direction}, or a list of them'),
+  sort_by: member('{field, direction}, or a list of them', { field: 'name', direction: 'asc' }),
+  sortBy: member('Another name of sort_by'),
+  order_by: member('Another name of sort_by'),
+  orderBy: member('{column, direction}, or a list of them'),
   count: Type.Optional(Type.Unsafe<string>({ type: 'string', enum: ['exact', 'planned', 'estimated'] })),
   head: flag('Answer without rows'),
 }
 
 const output = {
-  columns: any('Columns to return: a list or one comma list; `alias:column`, `*`, `relation(columns)`', [
+  columns: member('Columns to return: a list or one comma list; `alias:column`, `*`, `relation(columns)`', [
     'id',
     'name',
   ]),
@@ -68,7 +69,7 @@ export const FetchBody = Type.Object({
   ...filter,
   ...page,
   ...grouping,
-  select: any('Structured selection'),
+  select: member('Structured selection'),
   current_page: count('Page, from 1; with page_size'),
   page_size: count('Rows of a page'),
   total_pages: count('Echoed'),
@@ -79,9 +80,9 @@ export const CountBody = Type.Object({ ...target, ...filter, count: page.count }
 export const InsertBody = Type.Object({
   ...target,
   ...output,
-  insert_body: any('A row, or a list of rows; their keys may differ', [{ name: 'Paris', country: 'FR' }]),
-  on_conflict: any('The column or columns whose conflict is met with update_body, or with nothing', 'id'),
-  update_body: any('What to set on conflict'),
+  insert_body: member('A row, or a list of rows; their keys may differ', [{ name: 'Paris', country: 'FR' }]),
+  on_conflict: member('The column or columns whose conflict is met with update_body, or with nothing', 'id'),
+  update_body: member('What to set on conflict'),
   default_to_null: flag('Absent keys become null, not the default of the column'),
   head: page.head,
 })
@@ -98,9 +99,9 @@ export const UpdateBody = Type.Object({
   ...output,
   ...filter,
   ...page,
-  update_body: any('What to set', { population: 2_102_650 }),
-  set: any('Another name of update_body'),
-  data: any('Another name of update_body'),
+  update_body: member('What to set', { population: 2_102_650 }),
+  set: member('Another name of update_body'),
+  data: member('Another name of update_body'),
   allow_unbounded: flag('Write every row when there is no condition'),
 })
 
@@ -109,7 +110,7 @@ export const DeleteBody = Type.Object({
   ...output,
   ...filter,
   ...page,
-  resource_id: any('The row to delete, by column resource_id or the primary key'),
+  resource_id: member('The row to delete, by column resource_id or the primary key'),
   allow_unbounded: flag('Delete every row when there is no condition'),
 })
 
