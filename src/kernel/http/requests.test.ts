@@ -119,3 +119,15 @@ test('an address that is not there is 404, another method 405 with those that it
     assert.equal((await t.anon.get(path)).status, 404, path)
   }
 })
+
+test('every answer has the security headers, and says https only where that is how the service is reached', async () => {
+  const behindTls = await testService({ config: { server: { public_url: 'https://gate.example' } } })
+  for (const path of ['/ping', '/nothing', '/api/auth/ok', '/api/auth/nothing', '/docs']) {
+    const plain = await t.anon.get(path)
+    assert.equal(plain.headers.get('x-content-type-options'), 'nosniff', path)
+    assert.match(plain.headers.get('content-security-policy') ?? '', /frame-ancestors 'none'/, path)
+    assert.equal(plain.headers.get('strict-transport-security'), null, path)
+    const secure = await behindTls.anon.get(path)
+    assert.equal(secure.headers.get('strict-transport-security'), 'max-age=31536000', path)
+  }
+})

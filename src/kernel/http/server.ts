@@ -38,8 +38,11 @@ export function createServer(kernel: Kernel): App {
   // Node would answer an Expect that it does not know with 417 and an empty body. RFC 9110 section 10.1.1: it may be ignored.
   app.server.on('checkExpectation', (request, response) => app.routing(request, response))
 
+  const headers = config.server.public_url?.startsWith('https:')
+    ? { ...SECURITY_HEADERS, ...HTTPS_ONLY }
+    : SECURITY_HEADERS
   app.addHook('onRequest', async (request, reply) => {
-    reply.headers(SECURITY_HEADERS)
+    reply.headers(headers)
     reply.header(HEADER.requestId, request.id)
     // RFC 9112 section 3.2.
     if (request.headers.host === undefined && request.raw.httpVersion === '1.1')
@@ -104,6 +107,9 @@ function sanePresented(raw: IncomingMessage): string | undefined {
   const presented = raw.headers[HEADER.requestId]
   return typeof presented === 'string' && /^[\w.:-]{1,128}$/.test(presented) ? presented : undefined
 }
+
+/** Where the service is reached by https, a browser is to use nothing else for a year (RFC 6797). */
+const HTTPS_ONLY = { 'strict-transport-security': 'max-age=31536000' }
 
 /** JSON answers are never framed, sniffed, cached or run as a page. Pages of our own replace the policy. */
 const SECURITY_HEADERS = {
