@@ -106,6 +106,20 @@ test('a process that has lost its listener reads from the database, and comes ba
   assert.ok(there.log.some((line) => line.includes('listener_lost')))
 })
 
+test('a process that can listen and not renew its lease believes no cache, and leaves no connection behind', async () => {
+  const both = [here, there].map(({ service }) => service.kernel.coherence)
+  await sql`alter table service.process_lease rename to elsewhere`.execute(db)
+  await breakListeners()
+  await sleep(LEASE + SLACK)
+  assert.deepEqual(
+    both.map((coherence) => coherence.isTrusted()),
+    [false, false],
+  )
+  await sql`alter table service.elsewhere rename to process_lease`.execute(db)
+  await eventually(() => both.every((coherence) => coherence.isTrusted()), 2 * LEASE)
+  assert.equal(await countListeners(), 2)
+})
+
 test('a revoke in the moment in which the listeners break is as exact', async () => {
   const { token } = await signIn()
   assert.equal((await status(there.anon, token)).status, 200)

@@ -68,6 +68,11 @@ export async function startCoherence(options: CoherenceOptions): Promise<Coheren
       log.warn({ event: 'listener_lost', error }, 'caches are bypassed until the listener is back')
   }
 
+  const drop = (client: pg.Client, error: unknown): void => {
+    lose(client, error instanceof Error ? error : undefined)
+    client.end().catch(() => {})
+  }
+
   const renew = async (client: pg.Client): Promise<void> => {
     const asked = performance.now()
     await client.query(
@@ -90,12 +95,17 @@ export async function startCoherence(options: CoherenceOptions): Promise<Coheren
     client.on('notification', ({ channel, payload }) => receive(client, channel, payload ?? ''))
     client.on('error', (error) => lose(client, error))
     client.on('end', () => lose(client))
-    await client.connect()
-    await client.query(`listen ${CHANNEL}`)
-    await client.query(`listen ${ackChannel}`)
-    listener = client
-    await renew(client)
-    return client
+    try {
+      await client.connect()
+      await client.query(`listen ${CHANNEL}`)
+      await client.query(`listen ${ackChannel}`)
+      listener = client
+      await renew(client)
+      return client
+    } catch (error) {
+      drop(client, error)
+      throw error
+    }
   }
 
   /** Renews for as long as the connection lives; when it breaks, comes back with a new one. */
@@ -108,10 +118,7 @@ export async function startCoherence(options: CoherenceOptions): Promise<Coheren
         if (client === undefined || listener !== client) client = await listen()
         else await renew(client)
       } catch (error) {
-        if (client !== undefined) {
-          lose(client, error instanceof Error ? error : undefined)
-          client.end().catch(() => {})
-        }
+        if (client !== undefined) drop(client, error)
         client = undefined
       }
     }
