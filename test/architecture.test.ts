@@ -53,9 +53,6 @@ const NETWORK = ['kernel/http/outbound.ts']
 /** Past 300 lines, and why they are one thing all the same. */
 const LONG = [
   'kernel/db/tables.ts', // generated
-  'databases/requests.ts', // every form in which a request may say what it wants
-  'databases/resolve.ts', // names of a request to columns of a catalogue
-  'databases/sql.ts', // all quoting
   'databases/drivers/contract.ts', // what every driver has to do, a test each
 ]
 

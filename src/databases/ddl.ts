@@ -1,6 +1,6 @@
 import { defaultText } from '#databases/defaults.ts'
+import { quoteName } from '#databases/draft.ts'
 import { fail } from '#databases/failures.ts'
-import { quoteName } from '#databases/sql.ts'
 
 /** A table to be made (gateway.md 10). */
 export type TableDefinition = {

@@ -1,18 +1,8 @@
 import type { Column } from '#databases/catalogue.ts'
+import { type Built, bind, type Draft, draft, quoteName, tableText } from '#databases/draft.ts'
 import type { InsertPlan, Json, Row } from '#databases/plan.ts'
-import {
-  arrayText,
-  type Built,
-  bind,
-  type Draft,
-  draft,
-  isRecord,
-  quoteName,
-  tableText,
-  writeReturning,
-  writtenText,
-} from '#databases/sql.ts'
-import { writeText } from '#databases/values.ts'
+import { isRecord, writeReturning, writtenText } from '#databases/sql.ts'
+import { arrayText, writeText } from '#databases/values.ts'
 
 /**
  * One statement whatever the number of rows. One row: VALUES with a parameter each. Many: one array parameter per column and

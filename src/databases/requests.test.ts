@@ -1,16 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import {
-  type Body,
-  readCount,
-  readDelete,
-  readFetch,
-  readInsert,
-  readTable,
-  readUpdate,
-  snakeCased,
-} from '#databases/requests.ts'
+import { type Body, snakeCased } from '#databases/fields.ts'
+import { readCount, readDelete, readFetch, readInsert, readTable, readUpdate } from '#databases/requests.ts'
 import { Failure } from '#kernel/errors.ts'
 
 const limits = { columns: 256, conditions: 100, nesting: 10, rows: 1_000, maxRows: 10_000 }

@@ -1,6 +1,7 @@
 import { type ColumnOptions, parseColumns } from '#databases/columns.ts'
 import { type ConditionOptions, readConditions, readWhere } from '#databases/conditions.ts'
 import { fail } from '#databases/failures.ts'
+import { type Body, flag, type Naming, oneOf, renaming, text, whole } from '#databases/fields.ts'
 import type {
   ColumnTerm,
   Condition,
@@ -11,21 +12,16 @@ import type {
   Json,
   Page,
   ReadRequest,
-  Row,
   Sort,
   TableName,
   UpdateRequest,
 } from '#databases/plan.ts'
 import { readSelect } from '#databases/select.ts'
 import { allOf } from '#databases/terms.ts'
+import { isAssignments, readConflict, readRows, readSet } from '#databases/written.ts'
 
-/** A body as it came: its shape may have been checked, but nothing here relies on that. */
-export type Body = Readonly<Record<string, unknown>>
-
-export type RequestOptions = {
+export type RequestOptions = Naming & {
   readonly limits: Limits
-  /** `gateway.force_camel_case_to_snake_case`. */
-  readonly snakeCase?: boolean
   /** The header `X-Strip-Nulls`; the body's own field beats it. */
   readonly stripNulls?: boolean
 }
@@ -250,114 +246,6 @@ function readCountMode(body: Body): CountMode | undefined {
   if (count === 'exact' || count === 'planned' || count === 'estimated') return count
   throw fail('invalid_count', { details: { field: 'count' } })
 }
-
-function readRows(input: unknown, options: RequestOptions): Row[] {
-  const rows = Array.isArray(input) ? input : [input]
-  if (input === undefined || rows.length === 0)
-    throw fail('empty_write', { details: { field: 'insert_body' } })
-  return rows.map((row, index) => readRow(row, options, `insert_body[${index}]`))
-}
-
-function readRow(row: unknown, options: RequestOptions, field: string): Row {
-  if (typeof row !== 'object' || row === null || Array.isArray(row))
-    throw fail('invalid_write', { hint: 'A row is an object: column to value.', details: { field } })
-  // An object of JSON text: its values are Json.
-  if (!options.snakeCase) return row as Row
-  return Object.fromEntries(Object.entries(row).map(([key, value]) => [snakeCased(key), value]))
-}
-
-function readConflict(body: Body, options: RequestOptions): InsertRequest['conflict'] {
-  const given = body.on_conflict
-  if (given === undefined || given === null) {
-    if (body.update_body === undefined || body.update_body === null) return undefined
-    throw fail('invalid_conflict_target', {
-      hint: 'update_body needs on_conflict.',
-      details: { field: 'on_conflict' },
-    })
-  }
-  const columns = typeof given === 'string' ? given.split(',').map((name) => name.trim()) : given
-  if (
-    !Array.isArray(columns) ||
-    columns.length === 0 ||
-    !columns.every((name) => typeof name === 'string' && name !== '')
-  )
-    throw fail('invalid_conflict_target', { details: { field: 'on_conflict' } })
-  const update = body.update_body ?? undefined
-  return {
-    columns: columns.map(renaming(options)),
-    update: update === undefined ? undefined : filled(readRow(update, options, 'update_body'), 'update_body'),
-  }
-}
-
-/** `update_body` | `set` | `data` | `columns: [{ column, value }]`. */
-function readSet(body: Body, options: RequestOptions): Row {
-  const given = ['update_body', 'set', 'data'].filter(
-    (field) => body[field] !== undefined && body[field] !== null,
-  )
-  const [field] = given
-  const assignments = isAssignments(body.columns) ? body.columns : undefined
-  if (given.length + (assignments ? 1 : 0) > 1)
-    throw fail('invalid_write', { hint: 'Give the new values once.', details: { fields: given } })
-  if (field !== undefined) return filled(readRow(body[field], options, field), field)
-  if (assignments === undefined) throw fail('empty_write', { details: { field: 'update_body' } })
-  const rename = renaming(options)
-  return Object.fromEntries(assignments.map(({ column, value }) => [rename(column), value]))
-}
-
-type Assignments = readonly { readonly column: string; readonly value: Json }[]
-
-function isAssignments(columns: unknown): columns is Assignments {
-  return (
-    Array.isArray(columns) &&
-    columns.length > 0 &&
-    columns.every(
-      (item) =>
-        typeof item === 'object' && item !== null && typeof item.column === 'string' && 'value' in item,
-    )
-  )
-}
-
-function filled(row: Row, field: string): Row {
-  if (Object.keys(row).length === 0) throw fail('empty_write', { details: { field } })
-  return row
-}
-
-function flag(body: Body, field: string, otherwise: boolean): boolean {
-  const value = body[field]
-  return typeof value === 'boolean' ? value : otherwise
-}
-
-function text(body: Body, field: string): string | undefined {
-  const value = body[field]
-  if (value === undefined || value === null || value === '') return undefined
-  if (typeof value === 'string') return value
-  throw fail('invalid_identifier', { details: { field } })
-}
-
-/** Aliases of one field: several may stand when they say the same. */
-function oneOf(body: Body, fields: readonly string[], code: 'missing_table'): string | undefined {
-  const values = new Set(fields.map((field) => text(body, field)).filter((value) => value !== undefined))
-  if (values.size > 1)
-    throw fail(code, { message: `${fields.join(', ')} contradict each other`, details: { fields } })
-  return values.values().next().value
-}
-
-function whole(body: Body, field: string): number | undefined {
-  const value = body[field]
-  if (value === undefined || value === null) return undefined
-  const number = typeof value === 'string' && /^\d{1,16}$/.test(value) ? Number(value) : value
-  if (typeof number === 'number' && Number.isSafeInteger(number) && number >= 0) return number
-  throw fail('invalid_limit', { details: { field } })
-}
-
-const renaming = (options: RequestOptions) => (options.snakeCase ? snakeCased : (name: string) => name)
-
-/** `userId` → `user_id`, `HTTPStatus` → `http_status`. */
-export const snakeCased = (name: string): string =>
-  name
-    .replace(/([A-Z]+)([A-Z][a-z])/g, '$1_$2')
-    .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
-    .toLowerCase()
 
 const structured = (hint: string, field: string) =>
   fail('invalid_structured_select_request', { hint, details: { field } })

@@ -1,6 +1,7 @@
 import { castOf } from '#databases/casts.ts'
-import type { Catalogue, Column, Constraint, Table } from '#databases/catalogue.ts'
+import type { Catalogue, Column, Table } from '#databases/catalogue.ts'
 import { fail } from '#databases/failures.ts'
+import { findColumn, findTable, shown, tableFacts, writable } from '#databases/lookup.ts'
 import type {
   Assignment,
   ColumnTerm,
@@ -17,14 +18,12 @@ import type {
   Plan,
   ReadPlan,
   ReadRequest,
-  Relation,
-  RelationTerm,
   Row,
   Sort,
-  TableName,
   UpdatePlan,
   UpdateRequest,
 } from '#databases/plan.ts'
+import { findRelation } from '#databases/relations.ts'
 
 /** Finds every name of a request in the catalogue. Pure: the same request and catalogue give the same plan. */
 export function resolve(catalogue: Catalogue, request: DataRequest): Plan {
@@ -110,35 +109,6 @@ function resourceIs(table: Table, value: Json): Condition<Column> {
   return { kind: 'compare', column: findColumn(table, name), operator: 'eq', value }
 }
 
-function findTable(catalogue: Catalogue, { schema, table }: TableName): Table {
-  const found = catalogue.find(schema, table)
-  if (found) return found
-  throw fail('table_not_found', {
-    message: `There is no table ${schema}.${table}`,
-    details: { schema_name: schema, table_name: table },
-  })
-}
-
-export function findColumn(table: Table, name: string): Column {
-  const column = table.columns.get(name)
-  if (column) return column
-  const near = nearest(name, [...table.columns.keys()])
-  throw fail('unknown_column', {
-    message: `Table ${table.schema}.${table.name} has no column ${shown(name)}`,
-    ...(near !== undefined && { hint: `Did you mean ${near}?` }),
-    details: { ...tableFacts(table), column: shown(name), ...(near !== undefined && { did_you_mean: near }) },
-  })
-}
-
-function writable(table: Table, name: string): Column {
-  const column = findColumn(table, name)
-  if (column.writable) return column
-  throw fail('column_not_writable', {
-    message: `Column ${name} is computed by the database`,
-    details: { ...tableFacts(table), column: name },
-  })
-}
-
 const assign = (table: Table, row: Row): Assignment[] =>
   Object.entries(row).map(([name, value]) => ({ column: writable(table, name), value }))
 
@@ -200,102 +170,4 @@ function checkAlias(alias: string): string {
     hint: 'An alias has at most 63 bytes.',
     details: { alias: shown(alias) },
   })
-}
-
-type Candidate = Relation & { readonly constraint: Constraint; readonly names: readonly string[] }
-
-/**
- * `relation(…)` names a table with a foreign key to or from this one, a foreign-key column, or a constraint; `table!constraint`
- * decides between several. Many-to-one gives an object, one-to-many an array.
- */
-function findRelation(catalogue: Catalogue, table: Table, term: RelationTerm): Relation {
-  const candidates = [...outward(catalogue, table), ...inward(catalogue, table)]
-  const fitting = candidates.filter((candidate) => fits(candidate, term))
-  const [only, ...others] = fitting
-  if (only === undefined)
-    throw fail('unknown_relation', {
-      message: `Table ${table.name} has no relation ${shown(term.name)}`,
-      details: { ...tableFacts(table), relation: shown(term.name) },
-    })
-  if (others.length > 0) throw ambiguous(table, term, fitting)
-  return { table: only.table, many: only.many, on: only.on }
-}
-
-function fits(candidate: Candidate, term: RelationTerm): boolean {
-  if (term.schema !== undefined && candidate.table.schema !== term.schema) return false
-  if (term.hint !== undefined)
-    return candidate.table.name === term.name && candidate.names.includes(term.hint)
-  return (
-    candidate.table.name === term.name ||
-    (term.schema === undefined && !candidate.many && candidate.names.includes(term.name))
-  )
-}
-
-const foreignKeys = (table: Table): readonly Constraint[] =>
-  table.constraints.filter((constraint) => constraint.kind === 'foreign key')
-
-function outward(catalogue: Catalogue, table: Table): Candidate[] {
-  return foreignKeys(table).flatMap((constraint) => {
-    const target =
-      constraint.references && catalogue.find(constraint.references.schema, constraint.references.table)
-    if (!target || !constraint.references) return []
-    const on = pairs(table, constraint.columns, target, constraint.references.columns)
-    return [{ table: target, many: false, on, constraint, names: namesOf(constraint) }]
-  })
-}
-
-function inward(catalogue: Catalogue, table: Table): Candidate[] {
-  return catalogue.referencing(table).map(({ from, constraint }) => {
-    const on = pairs(table, constraint.references?.columns ?? [], from, constraint.columns)
-    return { table: from, many: true, on, constraint, names: namesOf(constraint) }
-  })
-}
-
-/** By its own name, and by its column when there is only one. */
-const namesOf = ({ name, columns }: Constraint): string[] =>
-  columns.length === 1 ? [name, ...columns] : [name]
-
-const pairs = (outer: Table, outerNames: readonly string[], inner: Table, innerNames: readonly string[]) =>
-  outerNames.map((name, index) => ({
-    outer: findColumn(outer, name),
-    inner: findColumn(inner, innerNames[index] ?? ''),
-  }))
-
-function ambiguous(table: Table, term: RelationTerm, candidates: readonly Candidate[]) {
-  const names = candidates.map(({ table: other, constraint }) => `${other.name}!${constraint.name}`)
-  const distinct = new Set(names).size === names.length
-  return fail('ambiguous_relation', {
-    message: `Relation ${shown(term.name)} of ${table.name} can mean several foreign keys`,
-    hint: distinct
-      ? `Write one of: ${names.join(', ')}`
-      : 'The foreign key refers to its own table: name its column for the row above.',
-    details: { ...tableFacts(table), relation: shown(term.name), candidates: names },
-  })
-}
-
-const tableFacts = (table: Table) => ({ schema_name: table.schema, table_name: table.name })
-const shown = (text: string): string => text.slice(0, 100)
-
-/** The name at the smallest edit distance, if that is small beside its length. */
-export function nearest(name: string, names: readonly string[]): string | undefined {
-  if (name.length > 63) return undefined
-  const rated = names.map((other) => ({
-    other,
-    distance: editDistance(name.toLowerCase(), other.toLowerCase()),
-  }))
-  const best = rated.sort((a, b) => a.distance - b.distance)[0]
-  return best && best.distance <= Math.ceil(best.other.length / 3) ? best.other : undefined
-}
-
-function editDistance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, index) => index)
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i]
-    for (let j = 1; j <= b.length; j++) {
-      const change = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1)
-      next.push(Math.min(change, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1))
-    }
-    row = next
-  }
-  return row[b.length] ?? 0
 }

@@ -2,19 +2,14 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import fc from 'fast-check'
 import { loadModule, parseSync } from 'libpg-query'
+import { type Built, quoteName } from '#databases/draft.ts'
 import { buildCatalogue, type CatalogueRow } from '#databases/drivers/postgres/catalogue.ts'
+import type { Body } from '#databases/fields.ts'
 import { insertSql } from '#databases/insert.ts'
 import type { DataRequest, Json } from '#databases/plan.ts'
-import {
-  type Body,
-  type RequestOptions,
-  readDelete,
-  readFetch,
-  readInsert,
-  readUpdate,
-} from '#databases/requests.ts'
+import { type RequestOptions, readDelete, readFetch, readInsert, readUpdate } from '#databases/requests.ts'
 import { resolve } from '#databases/resolve.ts'
-import { type Built, countSql, deleteSql, quoteName, selectSql, updateSql } from '#databases/sql.ts'
+import { countSql, deleteSql, selectSql, updateSql } from '#databases/sql.ts'
 import { Failure } from '#kernel/errors.ts'
 
 const options: RequestOptions = {

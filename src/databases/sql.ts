@@ -1,67 +1,14 @@
 import type { Column, Table } from '#databases/catalogue.ts'
+import { type Built, bind, columnText, type Draft, draft, quoteName, tableText } from '#databases/draft.ts'
 import { fail } from '#databases/failures.ts'
-import type {
-  Comparison,
-  Condition,
-  CountPlan,
-  DeletePlan,
-  Json,
-  Output,
-  ReadPlan,
-  Sort,
-  UpdatePlan,
-} from '#databases/plan.ts'
-import { conditionText, writeText } from '#databases/values.ts'
+import type { CountPlan, DeletePlan, Json, Output, ReadPlan, Sort, UpdatePlan } from '#databases/plan.ts'
+import { writeText } from '#databases/values.ts'
+import { writeWhere } from '#databases/where.ts'
 
 /**
- * Plans as statements of PostgreSQL. This is the only place where an identifier is quoted; every value is a bound parameter.
- * The same shape of plan gives the same text, so that prepared statements are used again: lists are one array parameter, names of
+ * Plans as statements of PostgreSQL: names are quoted (draft.ts), every value is a bound parameter. The same shape of plan gives the same text, so that prepared statements are used again: lists are one array parameter, names of
  * the answer's members are not in the text, only limits (checked whole numbers) are, because the planner needs to see them.
  */
-export type Built = {
-  readonly text: string
-  readonly values: readonly (string | null)[]
-  /** The column behind each parameter. */
-  readonly parameters: readonly (Column | undefined)[]
-  readonly spots: readonly { readonly at: number; readonly column: Column }[]
-  /** Names of the members of the rows that come back. */
-  readonly members: readonly string[]
-}
-
-/** A statement while it is written. */
-export type Draft = {
-  text: string
-  readonly values: (string | null)[]
-  readonly parameters: (Column | undefined)[]
-  readonly spots: { at: number; column: Column }[]
-  members: readonly string[]
-  aliases: number
-}
-
-export const draft = (text: string): Draft => ({
-  text,
-  values: [],
-  parameters: [],
-  spots: [],
-  members: [],
-  aliases: 0,
-})
-
-/** A name of the catalogue or a checked alias; NUL, which would end the text of the statement early, never gets here. */
-export function quoteName(name: string): string {
-  if (/^[a-z0-9_]+$/i.test(name)) return `"${name}"`
-  if (name.includes('\0')) throw fail('invalid_identifier')
-  return `"${name.replaceAll('"', '""')}"`
-}
-
-export const tableText = (table: Table): string => `${quoteName(table.schema)}.${quoteName(table.name)}`
-export const columnText = (alias: string, column: Column): string => `${alias}.${quoteName(column.name)}`
-
-export function bind(sql: Draft, value: string | null, column?: Column): string {
-  sql.values.push(value)
-  sql.parameters.push(column)
-  return `$${sql.values.length}`
-}
 
 /** Rows of a plan; when it is open, one more than asked for, to see whether there are more. `source`: what they are read from. */
 export function selectSql(
@@ -214,91 +161,6 @@ function writeSort(sql: Draft, alias: string, sort: readonly Sort<Column>[]): vo
     sql.text += `${columnText(alias, column)}${descending ? ' desc' : ''}${nulls ? ` nulls ${nulls}` : ''}`
   })
 }
-
-function writeWhere(sql: Draft, where: Condition<Column> | undefined): void {
-  if (where === undefined) return
-  sql.text += ' where '
-  writeCondition(sql, where)
-}
-
-function writeCondition(sql: Draft, condition: Condition<Column>): void {
-  if (condition.kind === 'compare') {
-    sql.spots.push({ at: sql.text.length, column: condition.column })
-    sql.text += comparisonText(sql, condition)
-    return
-  }
-  sql.text += condition.kind === 'not' ? 'not (' : '('
-  const terms = condition.kind === 'not' ? [condition.term] : condition.terms
-  terms.forEach((term, index) => {
-    if (index > 0) sql.text += condition.kind === 'any' ? ' or ' : ' and '
-    writeCondition(sql, term)
-  })
-  sql.text += ')'
-}
-
-const infix = {
-  eq: '=',
-  neq: '<>',
-  gt: '>',
-  gte: '>=',
-  lt: '<',
-  lte: '<=',
-  like: 'like',
-  ilike: 'ilike',
-  contains: '@>',
-  containedBy: '<@',
-  overlaps: '&&',
-} as const
-
-function comparisonText(sql: Draft, condition: Comparison<Column>): string {
-  const { column, operator, value, columnCast, valueCast } = condition
-  const left = `${columnText('t', column)}${columnCast ? `::${columnCast}` : ''}`
-  const cast = valueCast ? `::${valueCast}` : ''
-  switch (operator) {
-    case 'is':
-      return `${left} is ${truthOf(value)}`
-    case 'in':
-      return membershipText(sql, condition, left, cast)
-    case 'fts':
-      return `${column.base === 'tsvector' ? left : `to_tsvector(${left})`} @@ websearch_to_tsquery(${bind(sql, conditionText(value, condition), column)})`
-    case 'eq':
-    case 'neq':
-      if (value === null) return `${left} is ${operator === 'eq' ? '' : 'not '}null`
-      break
-  }
-  return `${left} ${infix[operator]} ${bind(sql, conditionText(value, condition), column)}${cast}`
-}
-
-/** The only words that stand in a text because of a value: four, written down here. */
-function truthOf(value: Json): string {
-  const word = truths.find((known) => known === value)
-  if (word === undefined) throw fail('invalid_condition')
-  return word
-}
-
-const truths = ['null', 'true', 'false', 'unknown'] as const
-
-/** One array parameter whatever the length; a null in the list is found by `is null`, as in eq. */
-function membershipText(sql: Draft, condition: Comparison<Column>, left: string, cast: string): string {
-  // The grammar gives `in` a list only (conditions.ts).
-  const items = condition.value as readonly Json[]
-  const given = items.filter((item) => item !== null).map((item) => conditionText(item, condition))
-  const text = `${left} = any(${bind(sql, arrayText(given), condition.column)}${cast && `${cast}[]`})`
-  return given.length === items.length ? text : `(${text} or ${left} is null)`
-}
-
-/** The literal of a one-dimensional array. */
-export const arrayText = (items: readonly (string | null)[]): string => {
-  let text = '{'
-  for (let index = 0; index < items.length; index++) {
-    const item = items[index]
-    text += `${index > 0 ? ',' : ''}${item === null || item === undefined ? 'NULL' : quoteItem(item)}`
-  }
-  return `${text}}`
-}
-
-const quoteItem = (item: string): string =>
-  /["\\]/.test(item) ? `"${item.replace(/["\\]/g, '\\$&')}"` : `"${item}"`
 
 /** The expression for a value on its way into a column. */
 export function writtenText(sql: Draft, column: Column, value: Json): string {

@@ -47,14 +47,12 @@ function plain(value: Exclude<Json, null>): string {
 function arrayLiteral(items: readonly Json[], element: string): string {
   const parts = items.map((item) => {
     if (item === null) return 'NULL'
-    if (element === 'json' || element === 'jsonb') return quoted(JSON.stringify(item))
+    if (element === 'json' || element === 'jsonb') return quoteItem(JSON.stringify(item))
     if (Array.isArray(item)) return arrayLiteral(item, element)
-    return quoted(plain(item))
+    return quoteItem(plain(item))
   })
   return `{${parts.join(',')}}`
 }
-
-const quoted = (text: string): string => `"${text.replace(/["\\]/g, '\\$&')}"`
 
 const misfit = (column: Column, what: string) =>
   fail('invalid_value', {
@@ -62,3 +60,16 @@ const misfit = (column: Column, what: string) =>
     hint: `The column holds text, the value is ${what}.`,
     details: { column: column.name },
   })
+
+/** The literal of a one-dimensional array. */
+export const arrayText = (items: readonly (string | null)[]): string => {
+  let text = '{'
+  for (let index = 0; index < items.length; index++) {
+    const item = items[index]
+    text += `${index > 0 ? ',' : ''}${item === null || item === undefined ? 'NULL' : quoteItem(item)}`
+  }
+  return `${text}}`
+}
+
+const quoteItem = (item: string): string =>
+  /["\\]/.test(item) ? `"${item.replace(/["\\]/g, '\\$&')}"` : `"${item}"`

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import type { Driver, RowsAnswer } from '#databases/drivers/driver.ts'
+import type { Body } from '#databases/fields.ts'
 import { parseJson } from '#databases/json.ts'
 import type { Json } from '#databases/plan.ts'
-import { type Body, readCount, readDelete, readFetch, readInsert, readUpdate } from '#databases/requests.ts'
+import { readCount, readDelete, readFetch, readInsert, readUpdate } from '#databases/requests.ts'
 
 /** What every driver must do, on tables `authors` and `books` that the driver's own test has made (empty, keys counted from 1). */
 export type Subject = { readonly driver: () => Driver; readonly reset: () => Promise<void> }

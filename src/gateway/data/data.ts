@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto'
 import type { Held, RowsAnswer, WriteAnswer } from '#databases/drivers/driver.ts'
+import type { Body } from '#databases/fields.ts'
 import type { DataRequest, InsertPlan, Plan, ReadPlan, WritePlan } from '#databases/plan.ts'
 import {
-  type Body,
   type RequestOptions,
   readCount,
   readDelete,

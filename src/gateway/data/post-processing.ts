@@ -1,7 +1,7 @@
 import type { RowsAnswer } from '#databases/drivers/driver.ts'
+import { type Body, snakeCased } from '#databases/fields.ts'
 import { membersOf, rowTexts } from '#databases/json-rows.ts'
 import type { PlanOf, ReadPlan, ReadRequest } from '#databases/plan.ts'
-import { type Body, snakeCased } from '#databases/requests.ts'
 import { type Group, type Grouping, shaper } from '#databases/shape.ts'
 import { fail } from '../errors.ts'
 

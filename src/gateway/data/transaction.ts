@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Held, HoldOptions, Isolation } from '#databases/drivers/driver.ts'
+import type { Body } from '#databases/fields.ts'
 import type { Plan } from '#databases/plan.ts'
-import type { Body } from '#databases/requests.ts'
 import { Failure } from '#kernel/errors.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { GatewayCaller } from '../access.ts'

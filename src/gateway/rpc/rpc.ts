@@ -1,6 +1,7 @@
 import type { RowsAnswer } from '#databases/drivers/driver.ts'
+import type { Body } from '#databases/fields.ts'
 import type { Row } from '#databases/plan.ts'
-import { type Body, readFetch } from '#databases/requests.ts'
+import { readFetch } from '#databases/requests.ts'
 import { operatorOf } from '#databases/terms.ts'
 import { edge } from '#kernel/http/failures.ts'
 import { type Kernel, tell } from '#kernel/kernel.ts'

@@ -1,3 +1,4 @@
+import { type Built, bind, type Draft, draft, quoteName } from '#databases/draft.ts'
 import type { CallRequest, RowsAnswer } from '#databases/drivers/driver.ts'
 import type { RowClient } from '#databases/drivers/postgres/connection.ts'
 import { failureOf } from '#databases/drivers/postgres/errors.ts'
@@ -8,7 +9,7 @@ import type { Runner } from '#databases/drivers/postgres/runner.ts'
 import { asTable, type CallableFunction, chooseFunction } from '#databases/functions.ts'
 import type { ReadPlan } from '#databases/plan.ts'
 import { resolve } from '#databases/resolve.ts'
-import { type Built, bind, type Draft, draft, quoteName, selectSql, writtenText } from '#databases/sql.ts'
+import { selectSql, writtenText } from '#databases/sql.ts'
 
 /**
  * Calls a function as a source of rows, filtered, sorted and cut like those of a table. Not on the connections of plans: what a

@@ -1,7 +1,7 @@
 import type { Column } from '#databases/catalogue.ts'
+import { type Built, bind, draft } from '#databases/draft.ts'
 import type { Argument, CallableFunction } from '#databases/functions.ts'
 import type { TableName } from '#databases/plan.ts'
-import { type Built, bind, draft } from '#databases/sql.ts'
 
 /**
  * Functions of one name, in one JSON value. Not those of the system or of extensions: `set_config`, `pg_terminate_backend`,

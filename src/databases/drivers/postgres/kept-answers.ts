@@ -1,8 +1,8 @@
+import { bind, type Draft, draft } from '#databases/draft.ts'
 import type { Held, Kept, KeptAnswers } from '#databases/drivers/driver.ts'
 import { RowClient } from '#databases/drivers/postgres/connection.ts'
 import type { Runner } from '#databases/drivers/postgres/runner.ts'
 import { fail } from '#databases/failures.ts'
-import { bind, type Draft, draft } from '#databases/sql.ts'
 import { Failure } from '#kernel/errors.ts'
 
 /**

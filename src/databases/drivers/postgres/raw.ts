@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import { quoteName } from '#databases/draft.ts'
 import type { SqlAnswer, SqlRequest } from '#databases/drivers/driver.ts'
 import type { RowClient } from '#databases/drivers/postgres/connection.ts'
 import { failureOf } from '#databases/drivers/postgres/errors.ts'
@@ -7,7 +8,6 @@ import { type Script, ScriptRun } from '#databases/drivers/postgres/script.ts'
 import { firstWord, splitStatements } from '#databases/drivers/postgres/statement-text.ts'
 import { type DatabaseFailureCode, fail } from '#databases/failures.ts'
 import type { Json } from '#databases/plan.ts'
-import { quoteName } from '#databases/sql.ts'
 import { Failure } from '#kernel/errors.ts'
 
 /** SQL that is the caller's own text, on a connection of its own. */

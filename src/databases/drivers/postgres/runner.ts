@@ -1,4 +1,5 @@
 import type { Column, Table } from '#databases/catalogue.ts'
+import type { Built } from '#databases/draft.ts'
 import type { Held } from '#databases/drivers/driver.ts'
 import { RowClient } from '#databases/drivers/postgres/connection.ts'
 import { type About, failureOf } from '#databases/drivers/postgres/errors.ts'
@@ -6,7 +7,6 @@ import type { Pool } from '#databases/drivers/postgres/pool.ts'
 import { codeOf, RowQuery, type RunOptions, staleCodes } from '#databases/drivers/postgres/query.ts'
 import { namer } from '#databases/drivers/postgres/statements.ts'
 import type { Json } from '#databases/plan.ts'
-import type { Built } from '#databases/sql.ts'
 
 export type Job = {
   readonly sql: Built
