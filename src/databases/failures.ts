@@ -1,4 +1,4 @@
-import { type FailureTable, failuresOf } from '#kernel/errors.ts'
+import { type Failure, type FailureTable, failuresOf } from '#kernel/errors.ts'
 
 /** What can go wrong between a request body and its rows (gateway.md 1, 4, 10). The surface adds its own table to this one. */
 export const databaseFailures = {
@@ -63,6 +63,8 @@ export const databaseFailures = {
   invalid_default: [400, 'The default is neither a literal nor a call of an allowed function'],
   invalid_definition: [400, 'The definition is not valid'],
 
+  unsupported_by_driver: [400, 'The driver of this client does not support this'],
+
   // The backend, not the request.
   write_conflict: [409, 'The write collided with another one; it can be tried again'],
   statement_timeout: [504, 'The database took too long'],
@@ -76,4 +78,12 @@ export const databaseFailures = {
 } as const satisfies FailureTable
 
 export const fail = failuresOf(databaseFailures)
+
+/** What a driver answers to an operation (a noun) that its backend cannot do. */
+export const unsupported = (driver: string, operation: string): Failure =>
+  fail('unsupported_by_driver', {
+    message: `The driver ${driver} does not support ${operation}`,
+    details: { driver, unsupported: operation },
+  })
+
 export type DatabaseFailureCode = keyof typeof databaseFailures

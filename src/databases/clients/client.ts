@@ -1,7 +1,5 @@
-import type { Driver } from '#databases/drivers/driver.ts'
-import { type PostgresDriver, postgresDriver } from '#databases/drivers/postgres/driver.ts'
-import type { Config } from '#kernel/config/config.ts'
-import type { Log } from '#kernel/log.ts'
+import type { Driver, DriverMaking, DriverSettings } from '#databases/drivers/driver.ts'
+import { drivers } from '#databases/drivers/index.ts'
 
 /** A named database that callers reach through the gateway. */
 export type Client = {
@@ -15,20 +13,6 @@ export type Client = {
   readonly isFrozen: boolean
 }
 
-/** What the drivers of all clients are made with. */
-export type DriverMaking = { readonly config: Config; readonly log: Log }
-
-export type DriverSettings = {
-  readonly name: string
-  readonly url: string
-  readonly readOnly: boolean
-  /** Milliseconds, as all of these. */
-  readonly connect_timeout: number
-  readonly statement_timeout: number
-  readonly idle_timeout: number
-  readonly max_connections: number
-}
-
 /** As the configuration's defaults are. */
 export const DEFAULT_LIMITS = {
   max_connections: 10,
@@ -37,23 +21,5 @@ export const DEFAULT_LIMITS = {
   idle_timeout: 30_000,
 }
 
-export function driverFor({ config, log }: DriverMaking, settings: DriverSettings): PostgresDriver {
-  const { name, url, readOnly } = settings
-  const isTrusted = config.gateway.unsafe_clients.includes(name)
-  if (isTrusted)
-    log.warn(
-      { event: 'unsafe_client', client: name },
-      `client ${name} may use a role with rights on the whole server`,
-    )
-  return postgresDriver({
-    url,
-    maxConnections: settings.max_connections,
-    connectTimeout: settings.connect_timeout,
-    statementTimeout: settings.statement_timeout,
-    idleTimeout: settings.idle_timeout,
-    applicationName: `gatehouse ${name}`,
-    maxRows: config.gateway.max_rows,
-    allowServerRights: isTrusted,
-    readOnly,
-  })
-}
+export const driverFor = (making: DriverMaking, settings: DriverSettings): Driver =>
+  drivers[settings.driver](making, settings)

@@ -1,5 +1,6 @@
+import type { DriverMaking } from '#databases/drivers/driver.ts'
 import { maskedUrl } from '#kernel/config/show.ts'
-import { type Client, DEFAULT_LIMITS, type DriverMaking, driverFor } from './client.ts'
+import { type Client, DEFAULT_LIMITS, driverFor } from './client.ts'
 
 export type ConfiguredOptions = DriverMaking & {
   /** Clients that exist without being configured: name → URL. */
@@ -45,6 +46,7 @@ export function configuredClients(options: ConfiguredOptions): ReadonlyMap<strin
 
 const builtInClient = (name: string, url: string) => ({
   name,
+  driver: 'postgresql' as const,
   url,
   description: undefined,
   ...DEFAULT_LIMITS,

@@ -1,5 +1,5 @@
 import { fail } from '#databases/failures.ts'
-import { clientUrlForm } from '#kernel/config/addresses.ts'
+import { clientUrlForms, isDriverName } from '#kernel/config/addresses.ts'
 import { type CoherentCache, coherentCache } from '#kernel/db/cache.ts'
 import { edge } from '#kernel/http/failures.ts'
 import type { Kernel } from '#kernel/kernel.ts'
@@ -132,27 +132,30 @@ const MADE_FROM = ['id', 'driver', 'sealedUrl', 'urlEnvVar', 'isActive', 'isFroz
 
 function clientOf(kernel: Kernel, environment: Environment, row: ClientRow): Client | undefined {
   if (!row.isActive) return undefined
-  const { clientName: name, isFrozen } = row
+  const { clientName: name, driver: driverName, isFrozen } = row
   const url = urlOf(kernel, environment, row)
-  if (url === undefined) {
+  if (url === undefined || !isDriverName(driverName)) {
     kernel.log.error(
       { event: 'client_unreadable', client: name },
       `the address of client ${name} cannot be read`,
     )
     return undefined
   }
-  const driver = driverFor(kernel, { name, url, readOnly: isFrozen, ...DEFAULT_LIMITS })
+  const driver = driverFor(kernel, { name, driver: driverName, url, readOnly: isFrozen, ...DEFAULT_LIMITS })
   return { name, driver, source: 'database', isLogging: false, isFrozen }
 }
 
-/** The URL in clear; undefined when it was sealed under a secret that is gone, or the variable is not set to one. */
+/** Where a client's database is, and what speaks to it there. */
+export type ClientAddress = Pick<ClientRow, 'driver' | 'sealedUrl' | 'urlEnvVar'>
+
+/** The URL in clear; undefined when it was sealed under a secret that is gone, or is none that the driver takes. */
 export function urlOf(
   { secrets }: Pick<Kernel, 'secrets'>,
   environment: Environment,
-  { sealedUrl, urlEnvVar }: Pick<ClientRow, 'sealedUrl' | 'urlEnvVar'>,
+  { driver, sealedUrl, urlEnvVar }: ClientAddress,
 ): string | undefined {
   const text = urlEnvVar === null ? secrets.open('client-url', sealedUrl ?? '') : environment(urlEnvVar)
-  return clientUrlForm.parse(text ?? '')
+  return isDriverName(driver) ? clientUrlForms[driver].parse(text ?? '') : undefined
 }
 
 /** Counts who uses the driver of a client, so that one that was replaced is closed behind its last user. */

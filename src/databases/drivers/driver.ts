@@ -11,6 +11,9 @@ import type {
   Row,
   UpdatePlan,
 } from '#databases/plan.ts'
+import type { DriverName } from '#kernel/config/addresses.ts'
+import type { Config } from '#kernel/config/config.ts'
+import type { Log } from '#kernel/log.ts'
 
 /**
  * What a backend can do for the gateway. A request is first planned (every name looked up: 400 and 404 come from there), then
@@ -144,3 +147,20 @@ export type DriverStats = {
   readonly waiting: number
   readonly circuit: 'closed' | 'open' | 'half_open'
 }
+
+/** What every driver is made with, beside the settings of its client. */
+export type DriverMaking = { readonly config: Config; readonly log: Log }
+
+export type DriverSettings = {
+  readonly name: string
+  readonly driver: DriverName
+  readonly url: string
+  readonly readOnly: boolean
+  /** Milliseconds, as all of these. */
+  readonly connect_timeout: number
+  readonly statement_timeout: number
+  readonly idle_timeout: number
+  readonly max_connections: number
+}
+
+export type MakeDriver = (making: DriverMaking, settings: DriverSettings) => Driver

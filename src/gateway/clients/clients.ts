@@ -1,5 +1,5 @@
 import { DEFAULT_LIMITS, driverFor } from '#databases/clients/client.ts'
-import { urlOf } from '#databases/clients/registered.ts'
+import { type ClientAddress, type RegisteredClient, urlOf } from '#databases/clients/registered.ts'
 import {
   CLIENT_NAME_KEY,
   type ClientRow,
@@ -8,7 +8,7 @@ import {
   updateClient,
 } from '#databases/clients/store.ts'
 import type { Clients } from '#databases/clients.ts'
-import { clientUrlForm } from '#kernel/config/addresses.ts'
+import { clientUrlForms, type DriverName, isDriverName } from '#kernel/config/addresses.ts'
 import { clientNameForm } from '#kernel/config/sections/database.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
 import { Failure } from '#kernel/errors.ts'
@@ -19,7 +19,7 @@ import { fail } from '../errors.ts'
 import { forgetClient } from '../keys/config.ts'
 
 export type ClientFacts = {
-  readonly driver?: string
+  readonly driver?: DriverName
   readonly url?: string
   readonly url_env_var?: string
   readonly description?: string | null
@@ -42,14 +42,13 @@ export async function registerClient(
     throw fail('invalid_client_name', { hint: `A client name is ${clientNameForm.allowed}` })
   refuseConfigured(kernel, clients, name)
   if ((await clients.registered()).has(name)) throw fail('client_exists')
-  const address = addressOf(kernel, asked)
+  const address = addressOf(kernel, asked, asked.driver ?? 'postgresql')
   if (address === undefined) throw edge('validation_error', { message: 'url or url_env_var is required' })
   const reachable = await inspect(kernel, clients, name, address)
   const now = kernel.now()
   const row = await insertNew(kernel, {
     id: uuidv7(now, kernel.random),
     clientName: name,
-    driver: asked.driver ?? 'postgresql',
     description: asked.description ?? null,
     ...address,
     isActive: asked.is_active ?? true,
@@ -69,11 +68,10 @@ export async function changeClient(
   name: string,
   change: ClientFacts,
 ): Promise<Registered> {
-  await existing(kernel, clients, name)
-  const address = addressOf(kernel, change)
+  const { row: former } = await existing(kernel, clients, name)
+  const address = changedAddress(kernel, former, change)
   const reachable = address === undefined || (await inspect(kernel, clients, name, address))
   const row = await changeRow(kernel, name, {
-    ...(change.driver === undefined ? {} : { driver: change.driver }),
     ...(change.description === undefined ? {} : { description: change.description }),
     ...(change.is_active === undefined ? {} : { isActive: change.is_active }),
     ...(change.metadata === undefined ? {} : { metadata: JSON.stringify(change.metadata) }),
@@ -104,9 +102,11 @@ export async function removeClient(kernel: Kernel, clients: Clients, name: strin
   await kernel.coherence.settle()
 }
 
-async function existing(kernel: Kernel, clients: Clients, name: string): Promise<void> {
+async function existing(kernel: Kernel, clients: Clients, name: string): Promise<RegisteredClient> {
   refuseConfigured(kernel, clients, name)
-  if (!(await clients.registered()).has(name)) throw fail('client_not_found')
+  const found = (await clients.registered()).get(name)
+  if (found === undefined) throw fail('client_not_found')
+  return found
 }
 
 /** The logging client's name is the operator's, also where there is no such client. */
@@ -134,21 +134,36 @@ async function changeRow(
   return row
 }
 
-/** Of gateway.md 12, as `clientUrlForm` holds them; without an example, which would look like a leaked one. */
-const URL_RULES =
-  'Use a Postgres URL with a host name, without options, socket or file parameters, with @ / ? # : in the password percent-encoded'
+/** Of gateway.md 12, as `clientUrlForms` holds them; without an example, which would look like a leaked one. */
+const URL_RULES: Readonly<Record<DriverName, string>> = {
+  postgresql:
+    'Use a Postgres URL with a host name, without options, socket or file parameters, with @ / ? # : in the password percent-encoded',
+}
 
-type Address = Pick<ClientRow, 'sealedUrl' | 'urlEnvVar'>
+type Address = ClientAddress & { readonly driver: DriverName }
 
-function addressOf({ secrets }: Kernel, { url, url_env_var }: ClientFacts): Address | undefined {
+function addressOf(
+  { secrets }: Kernel,
+  { url, url_env_var }: ClientFacts,
+  driver: DriverName,
+): Address | undefined {
   if (url !== undefined && url_env_var !== undefined)
     throw edge('validation_error', { message: 'url and url_env_var exclude each other' })
-  if (url_env_var !== undefined) return { sealedUrl: null, urlEnvVar: url_env_var }
+  if (url_env_var !== undefined) return { driver, sealedUrl: null, urlEnvVar: url_env_var }
   if (url === undefined) return undefined
-  const text = clientUrlForm.parse(url)
+  const text = clientUrlForms[driver].parse(url)
   // The URL is not repeated: it may be right but for its form, and then it holds a password.
-  if (text === undefined) throw fail('invalid_client_url', { hint: URL_RULES })
-  return { sealedUrl: secrets.seal('client-url', text), urlEnvVar: null }
+  if (text === undefined) throw fail('invalid_client_url', { hint: URL_RULES[driver] })
+  return { driver, sealedUrl: secrets.seal('client-url', text), urlEnvVar: null }
+}
+
+/** Undefined when neither driver nor address changes. A driver that is named alone has to take the address that is there. */
+function changedAddress(kernel: Kernel, former: ClientRow, change: ClientFacts): Address | undefined {
+  const driver = change.driver ?? former.driver
+  if (!isDriverName(driver)) throw fail('invalid_client_url', { hint: 'Name a driver that this version has' })
+  const given = addressOf(kernel, change, driver)
+  if (given !== undefined || driver === former.driver) return given
+  return { driver, sealedUrl: former.sealedUrl, urlEnvVar: former.urlEnvVar }
 }
 
 /**
@@ -160,11 +175,11 @@ async function inspect(kernel: Kernel, clients: Clients, name: string, address: 
   if (url === undefined)
     throw fail('invalid_client_url', {
       message: `The variable ${address.urlEnvVar} is not set to the URL of a database`,
-      hint: URL_RULES,
+      hint: URL_RULES[address.driver],
     })
-  const driver = driverFor(kernel, { name, url, readOnly: true, ...DEFAULT_LIMITS })
+  const driver = driverFor(kernel, { name, driver: address.driver, url, readOnly: true, ...DEFAULT_LIMITS })
   try {
-    await driver.inspectRole()
+    await driver.probe()
     return true
   } catch (error) {
     if (!(error instanceof Failure)) throw error

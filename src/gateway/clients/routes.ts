@@ -1,5 +1,6 @@
 import { Type } from 'typebox'
 import type { Clients } from '#databases/clients.ts'
+import { DRIVER_NAMES, type DriverName } from '#kernel/config/addresses.ts'
 import { Id, Nullable, Timestamp } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
@@ -12,7 +13,13 @@ const ClientNames = Type.Object({
   clients: Type.Array(Type.String(), { examples: [['default', 'logging']] }),
 })
 const asked = {
-  driver: Type.Optional(Type.Unsafe<string>({ type: 'string', enum: ['postgresql'], default: 'postgresql' })),
+  driver: Type.Optional(
+    Type.Unsafe<DriverName>({
+      type: 'string',
+      enum: DRIVER_NAMES,
+      description: 'postgresql when it is absent',
+    }),
+  ),
   url: Type.Optional(
     Type.String({
       minLength: 1,

@@ -65,14 +65,29 @@ export const databaseUrlForm: Form<string> = {
 // gateway.md 12: host names only. Through these parameters a URL would reach sockets, files or server options.
 const reaching = /^(options|host|hostaddr|service|passfile|sslcert|sslkey|sslrootcert|sslcrl|sslpassword)$/i
 
-export const clientUrlForm: Form<string> = {
-  ...databaseUrlForm,
-  allowed: `${databaseUrlForm.allowed}, without options, socket or file parameters`,
-  parse: (text) => {
-    const url = URL.parse(databaseUrlForm.parse(text) ?? '')
-    if (!url || url.hostname === '' || /%2f/i.test(url.hostname)) return undefined
-    return [...url.searchParams.keys()].some((key) => reaching.test(key)) ? undefined : text.trim()
+/** What a client's URL must be, by its driver: the list of what a client can be. `drivers/index.ts` makes them. */
+export const clientUrlForms = {
+  postgresql: {
+    ...databaseUrlForm,
+    allowed: `${databaseUrlForm.allowed}, without options, socket or file parameters`,
+    parse: (text) => {
+      const url = URL.parse(databaseUrlForm.parse(text) ?? '')
+      if (!url || url.hostname === '' || /%2f/i.test(url.hostname)) return undefined
+      return [...url.searchParams.keys()].some((key) => reaching.test(key)) ? undefined : text.trim()
+    },
   },
+} as const satisfies Record<string, Form<string>>
+
+export type DriverName = keyof typeof clientUrlForms
+export const DRIVER_NAMES = Object.keys(clientUrlForms) as DriverName[]
+export const isDriverName = (text: string): text is DriverName => Object.hasOwn(clientUrlForms, text)
+
+/** Any of them; which one the driver takes is a rule of its own. */
+export const clientUrlForm: Form<string> = {
+  name: 'database URL',
+  allowed: databaseUrlForm.allowed,
+  parse: (text) => (URL.canParse(text.trim()) ? text.trim() : undefined),
+  write: (value) => value,
 }
 
 export const smtpUrlForm: Form<string> = {

@@ -72,6 +72,11 @@ describe('what is wrong is told with its place and what is allowed', () => {
       'clients: { a: { url: postgres://db/a, driver: mysql } }',
       'clients.a.driver: must be postgresql; "mysql" is not',
     ],
+    [
+      'clients: { a: { url: https://db/a } }',
+      'clients.a.url: must be a URL like postgres://user:password@host:5432/database, with @ / ? # : in the password percent-encoded, without options, socket or file parameters (clients.a.driver is postgresql)',
+    ],
+    ['clients: { a: 5 }', 'clients.a: must be a section with driver, url, '],
     ['{}\n---\n{}', 'not valid YAML'],
   ] as const) {
     test(`${yaml.replaceAll('\n', ' ')} → ${says.slice(0, 60)}`, () => {

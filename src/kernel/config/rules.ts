@@ -1,3 +1,4 @@
+import { clientUrlForms } from './addresses.ts'
 import type { Config } from './config.ts'
 import type { Problem } from './problems.ts'
 import { type Tree, treeAt } from './tree.ts'
@@ -38,10 +39,17 @@ const rules: readonly Rule[] = [
   },
 ]
 
+const clientRules = ({ clients }: Config): Rule[] =>
+  Object.entries(clients).map(([name, { driver, url }]) => ({
+    settings: [`clients.${name}.url`, `clients.${name}.driver`, `clients.${name}`],
+    broken: () => clientUrlForms[driver].parse(url) === undefined,
+    says: `must be ${clientUrlForms[driver].allowed} (clients.${name}.driver is ${driver})`,
+  }))
+
 /** A rule is not asked about a setting that is wrong by itself: its answer would be about the default. */
 export function brokenRules(config: Config, tree: Tree, problems: readonly Problem[]): Problem[] {
   const wrong = new Set(problems.map(({ setting }) => setting))
-  return rules
+  return [...rules, ...clientRules(config)]
     .filter((rule) => !rule.settings.some((setting) => wrong.has(setting)) && rule.broken(config))
     .map(({ settings, says }) => {
       const [setting = ''] = settings

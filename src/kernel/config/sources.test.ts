@@ -29,6 +29,7 @@ const texts: Record<string, fc.Arbitrary<string>> = {
   'cookie name': fc.stringMatching(/^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,20}$/),
   'client name': fc.stringMatching(/^[A-Za-z][A-Za-z0-9_-]{0,20}$/),
   'Postgres URL': url('postgres'),
+  'database URL': url('postgres'),
   'SMTP URL': url('smtps'),
   'service URL': fc.tuple(word, port, word).map(([h, n, p]) => `https://${h}.example:${n}/${p}`),
   'true or false': fc.constantFrom('true', 'false', 'yes', 'off', '1'),
@@ -55,14 +56,15 @@ const bounds = (schema: object) => {
 
 type Given = { readonly path: string; readonly value: string | string[] }
 
-/** Any choice of settings, each with a right value; clients are called one and two_b, and have a URL. */
+/** Any choice of settings, each with a right value; clients are called one and two_b, and have a URL of PostgreSQL. */
 const given: fc.Arbitrary<Given[]> = fc.subarray(['one', 'two_b']).chain((clients) => {
   const arbitraries = outline(settings).flatMap(({ path, schema }) => {
     if (!isSetting(schema)) return []
     const names = path[1] === anyName ? clients : [anyName]
     return names.map((name) => {
       const at = path.join('.').replace(anyName, name)
-      const one = written(schema).map((value): Given => ({ path: at, value }))
+      const values = path.at(-1) === 'driver' ? fc.constant('postgresql') : written(schema)
+      const one = values.map((value): Given => ({ path: at, value }))
       return at.startsWith('clients.') && at.endsWith('.url')
         ? one
         : fc.option(one, { nil: undefined, freq: 2 })

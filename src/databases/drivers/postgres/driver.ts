@@ -41,8 +41,6 @@ export type PostgresOptions = {
 
 export type PostgresDriver = Driver & {
   readonly name: 'postgresql'
-  /** For the registration of a client; the driver itself refuses an unsafe role on every new pool (gateway.md 2). */
-  inspectRole(): Promise<RoleFacts>
 }
 
 export function postgresDriver(options: PostgresOptions): PostgresDriver {
@@ -151,7 +149,6 @@ export function postgresDriver(options: PostgresOptions): PostgresDriver {
     indexes: async () => (await run.value(draft(indexesSql))) as readonly Index[], // as the statement builds it
     invalidate: tables.invalidate,
     probe,
-    inspectRole: async () => (await run.value(draft(roleSql))) as RoleFacts, // as the statement builds it
     stats: pool.stats,
     close: async () => void (await Promise.all([pool.close(), ofSql.close(), ofCalls.close()])),
   }

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { clientUrlForm, databaseUrlForm } from '../addresses.ts'
+import { clientUrlForm, DRIVER_NAMES, databaseUrlForm } from '../addresses.ts'
 import { textForm } from '../forms.ts'
 import { choice, duration, flag, integer, named, section, text } from '../setting.ts'
 
@@ -27,7 +27,7 @@ export const clientNameForm = textForm(
 )
 
 const client = section('A named database connection.', {
-  driver: choice('How the database is spoken to.', ['postgresql'], { default: 'postgresql' }),
+  driver: choice('How the database is spoken to.', DRIVER_NAMES, { default: 'postgresql' }),
   url: text('The database and the role to use there.', { secret: 'password' }, clientUrlForm),
   description: Type.Optional(text('For people.', { absent: 'none' })),
   max_connections: integer('Connections of one process.', connections, { default: 10 }),

@@ -1,0 +1,24 @@
+import type { DriverMaking, DriverSettings } from '#databases/drivers/driver.ts'
+import { type PostgresDriver, postgresDriver } from '#databases/drivers/postgres/driver.ts'
+
+/** The driver of a client, as it is configured or registered. */
+export function postgresFor({ config, log }: DriverMaking, settings: DriverSettings): PostgresDriver {
+  const { name, url, readOnly } = settings
+  const isTrusted = config.gateway.unsafe_clients.includes(name)
+  if (isTrusted)
+    log.warn(
+      { event: 'unsafe_client', client: name },
+      `client ${name} may use a role with rights on the whole server`,
+    )
+  return postgresDriver({
+    url,
+    maxConnections: settings.max_connections,
+    connectTimeout: settings.connect_timeout,
+    statementTimeout: settings.statement_timeout,
+    idleTimeout: settings.idle_timeout,
+    applicationName: `gatehouse ${name}`,
+    maxRows: config.gateway.max_rows,
+    allowServerRights: isTrusted,
+    readOnly,
+  })
+}
