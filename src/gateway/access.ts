@@ -246,7 +246,7 @@ async function lookUp(keys: CoherentCache<ApiKey>, publicId: string): Promise<Ap
     return keys.peek(publicId) ?? (await keys.get(publicId))
   } catch (cause) {
     // Whatever the reason: without the store nobody is let in.
-    throw fail('api_key_validation_unavailable', { cause, headers: { 'retry-after': '1' } })
+    throw fail('api_key_validation_unavailable', { cause })
   }
 }
 

@@ -30,7 +30,7 @@ export function keyEnforcement(kernel: Kernel): Enforcement {
         const decisions = cache.peek(EVERY) ?? (await cache.get(EVERY)) ?? new Map()
         return decided(kernel, decisions, clientName ?? EVERY).enforceApiKeys
       } catch (cause) {
-        throw fail('api_key_validation_unavailable', { cause, headers: { 'retry-after': '1' } })
+        throw fail('api_key_validation_unavailable', { cause })
       }
     },
   }

@@ -36,6 +36,7 @@ export type SurfaceOptions = {
 /** Gives a part of the server its envelope, its validation and its answers to what does not exist. */
 export function dressSurface(app: App, kernel: Kernel, book: RouteBook, options: SurfaceOptions): void {
   const answer = (request: FastifyRequest, reply: FastifyReply, failure: Failure) => {
+    if (failure.status === 503) reply.header('retry-after', '1')
     if (failure.headers !== undefined) reply.headers(failure.headers)
     // The failure's own shape is the answer's; no route schema describes it better.
     return reply
@@ -82,7 +83,7 @@ function failureOf(error: unknown): Failure {
     return edge('validation_error', { message: 'The body broke off' })
   if (code === 'FST_ERR_HANDLER_TIMEOUT') return edge('timeout', { cause: error })
   if (UNAVAILABLE.test(code) || LOST_CONNECTION.test(message)) {
-    return edge('service_unavailable', { cause: error, headers: { 'retry-after': '1' } })
+    return edge('service_unavailable', { cause: error })
   }
   if (code.startsWith('FST_') && statusCode < 500) return edge('validation_error', { message })
   return edge('internal_error', { cause: error })

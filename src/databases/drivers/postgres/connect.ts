@@ -25,6 +25,9 @@ export async function connect(options: ConnectOptions): Promise<RowClient> {
   } catch (error) {
     client?.destroy()
     const failure = failureOf(error)
+    // Nothing has been asked yet, so nothing is in doubt.
+    if (failure instanceof Failure && failure.code === 'connection_lost')
+      throw fail('client_unavailable', { cause: error })
     // Certificates, SASL, a malformed URL: the messages may name the host, so they stay in the cause.
     throw failure instanceof Failure ? failure : fail('client_refused', { cause: error })
   }

@@ -9,19 +9,26 @@ import { Failure, type FailureFacts } from '#kernel/errors.ts'
  */
 const states: Readonly<Record<string, DatabaseFailureCode>> = {
   '08': 'connection_lost',
+  '09': 'rejected_by_database',
   '0A': 'not_supported',
+  '10': 'invalid_value',
+  '20': 'rejected_by_database', // CASE of a function without an ELSE
   '21': 'invalid_write', // ON CONFLICT touches one row twice
   '22': 'invalid_value',
   '23': 'rejected_by_database',
+  '23001': 'foreign_key_violation', // ON DELETE RESTRICT, since 18
   '23502': 'not_null_violation',
   '23503': 'foreign_key_violation',
   '23505': 'unique_violation',
   '23514': 'check_violation',
   '23P01': 'exclusion_violation',
   '25006': 'read_only',
+  '25P03': 'connection_lost',
+  '25P04': 'statement_timeout',
   '26': 'connection_lost', // a pooler in between forgets prepared statements, twice in a row
+  '27': 'rejected_by_database',
   '28': 'client_refused',
-  '2BP01': 'object_in_use',
+  '2B': 'object_in_use',
   '3D': 'client_refused',
   '3F': 'object_not_found',
   '40': 'write_conflict',
@@ -54,15 +61,16 @@ const states: Readonly<Record<string, DatabaseFailureCode>> = {
   '53': 'client_unavailable',
   '53300': 'client_busy',
   '54': 'too_complex',
-  '55': 'write_conflict',
-  '55000': 'not_supported', // a view that takes no writes
+  '55': 'not_supported', // a view that takes no writes
   '55006': 'object_in_use',
+  '55P03': 'write_conflict',
+  '57': 'connection_lost',
+  // Late, or cancelled by an operator: the code does not tell which, the sentence is in the server's language, and either way the
+  // statement was not given the time to end and is undone.
   '57014': 'statement_timeout',
-  '57P01': 'connection_lost',
-  '57P02': 'connection_lost',
   '57P03': 'client_unavailable',
-  '57P05': 'connection_lost',
-  P0001: 'rejected_by_database',
+  '72': 'write_conflict',
+  P0: 'rejected_by_database',
 }
 
 /** What the statement was about, so that its failure can name a column. */
@@ -115,8 +123,17 @@ function serverFailure(state: DatabaseFailureCode, error: ServerError, about: Ab
     ...(error.constraint !== undefined && { constraint: error.constraint }),
     ...(columns.length > 0 && { columns }),
   }
-  const facts: FailureFacts = { details, cause: error, ...(told.has(code) && { hint: error.message }) }
+  const hint = told.has(code) ? error.message : hints[code]
+  const facts: FailureFacts = { details, cause: error, ...(hint !== undefined && { hint }) }
   return fail(code, column === undefined ? facts : { ...facts, ...messageFor(code, column) })
+}
+
+/** The answer of a statement that commits by itself is the only sign that it did. */
+const doubt = 'What was to be read can be asked for again; whether a write was done is not known.'
+
+const hints: Partial<Record<DatabaseFailureCode, string>> = {
+  connection_lost: doubt,
+  statement_timeout: 'The statement was ended, and what it did is undone.',
 }
 
 /** Where the server's own sentence helps the caller and can contain nothing but their table, their values and its rules. */
@@ -198,7 +215,7 @@ function networkFailure(error: unknown, code: string): unknown {
   if (!(error instanceof Error) || error instanceof Failure) return error
   if (unreachable.has(code)) return fail('client_unavailable', { cause: error })
   if (/^E[A-Z]+$|^ERR_(SSL|TLS)/.test(code) || lost.test(error.message))
-    return fail('connection_lost', { cause: error })
+    return fail('connection_lost', { hint: doubt, cause: error })
   return error
 }
 

@@ -135,7 +135,7 @@ function sqlFailure(error: unknown, statements: readonly string[], text: string)
   if (cause.severity === undefined) return failure
   const { code = '', message } = cause
   const known = failure.code as DatabaseFailureCode // failureOf takes from that table
-  const mine = generic.has(known) && !/^(57|58|F0|XX)/.test(code) ? 'invalid_sql' : known
+  const mine = isMine(known, code) ? 'invalid_sql' : known
   return fail(mine, {
     ...(mine === 'invalid_value' && { message: 'A value does not fit where it stands' }),
     hint: message,
@@ -143,6 +143,10 @@ function sqlFailure(error: unknown, statements: readonly string[], text: string)
     details: { sqlstate: code, ...placeOf(cause.position, statements, text) },
   })
 }
+
+/** Names of prepared statements, roles and databases are the text's own too; elsewhere only a new connection can miss them. */
+const isMine = (known: DatabaseFailureCode, code: string): boolean =>
+  /^(26|28|3D)/.test(code) || (generic.has(known) && !/^(57|58|F0|XX)/.test(code))
 
 const generic: ReadonlySet<DatabaseFailureCode> = new Set([
   'database_error',
