@@ -1,7 +1,8 @@
 import type pg from 'pg'
-import type { Catalogue, Index } from '#databases/catalogue.ts'
+import type { Index } from '#databases/catalogue.ts'
 import { bind, draft } from '#databases/draft.ts'
-import type { Driver, Held } from '#databases/drivers/driver.ts'
+import type { Driver } from '#databases/drivers/driver.ts'
+import { planner } from '#databases/drivers/planner.ts'
 import { countRows, selectRows, writeRows } from '#databases/drivers/postgres/answers.ts'
 import { callFunction } from '#databases/drivers/postgres/call.ts'
 import { buildCatalogue, type CatalogueRow, catalogueSql } from '#databases/drivers/postgres/catalogue.ts'
@@ -17,11 +18,8 @@ import { codeOf } from '#databases/drivers/postgres/query.ts'
 import { runSql } from '#databases/drivers/postgres/raw.ts'
 import { type RoleFacts, roleSql, unsafe } from '#databases/drivers/postgres/role.ts'
 import { runner } from '#databases/drivers/postgres/runner.ts'
-import { structure } from '#databases/drivers/postgres/structure.ts'
-import type { DataRequest, Plan, PlanOf } from '#databases/plan.ts'
-import { resolve } from '#databases/resolve.ts'
-import { touches } from '#databases/touches.ts'
-import { Failure } from '#kernel/errors.ts'
+import { structure } from '#databases/drivers/structure.ts'
+import type { Failure } from '#kernel/errors.ts'
 
 export type PostgresOptions = {
   /** A connection string, or what pg takes (the embedded server's socket). */
@@ -52,42 +50,7 @@ export function postgresDriver(options: PostgresOptions): PostgresDriver {
   const alone = isolated(ofSql, options.statementTimeout, terminate)
   const aloneForCalls = isolated(ofCalls, options.statementTimeout, terminate)
   const tables = structure(async () => buildCatalogue((await run.value(draft(catalogueSql))) as CatalogueRow)) // as the statement builds it
-
-  async function plan<R extends DataRequest>(request: R): Promise<PlanOf<R>> {
-    const catalogue = await tables.current()
-    // `resolve` answers a request with the plan of the same kind.
-    const resolved = (from: Catalogue) => resolve(from, request) as PlanOf<R>
-    try {
-      return resolved(catalogue)
-    } catch (error) {
-      if (!(error instanceof Failure) || !mayBeNew.has(error.code)) throw error
-      const fresh = await tables.fresh()
-      if (fresh === catalogue) throw error
-      return resolved(fresh)
-    }
-  }
-
-  /** Runs what a plan says. When the structure has changed under it, plans once more, if that needs the same rights. */
-  async function attempt<P extends Plan, T>(
-    planned: P,
-    on: Held | undefined,
-    work: (plan: P) => Promise<T>,
-  ): Promise<T> {
-    try {
-      return await work(planned)
-    } catch (error) {
-      if (!(error instanceof Failure) || !moved.has(codeOf(error.cause))) throw error
-      tables.invalidate()
-      if (on !== undefined) throw error
-      // The same request gives the same kind of plan; a caller who may not see rows had `head` set.
-      const renewed = {
-        ...(await plan(planned.request)),
-        ...('head' in planned && { head: planned.head }),
-      } as unknown as P
-      if (JSON.stringify(touches(renewed)) !== JSON.stringify(touches(planned))) throw error
-      return work(renewed)
-    }
-  }
+  const { plan, attempt } = planner(tables, ({ cause }) => moved.has(codeOf(cause)))
 
   async function apply(statements: readonly string[]): Promise<void> {
     const client = await pool.acquire()
@@ -131,11 +94,14 @@ export function postgresDriver(options: PostgresOptions): PostgresDriver {
   return {
     name: 'postgresql',
     plan,
-    select: (planned, on) => attempt(planned, on, (plan) => selectRows(run, plan, on)),
-    count: (planned, on) => attempt(planned, on, (plan) => countRows(run, plan, plan.mode, on)),
-    insert: (planned, on) => attempt(planned, on, (plan) => writeRows(run, plan, options.maxRows, on)),
-    update: (planned, on) => attempt(planned, on, (plan) => writeRows(run, plan, options.maxRows, on)),
-    delete: (planned, on) => attempt(planned, on, (plan) => writeRows(run, plan, options.maxRows, on)),
+    select: (planned, on) => attempt(planned, (plan) => selectRows(run, plan, on), on !== undefined),
+    count: (planned, on) => attempt(planned, (plan) => countRows(run, plan, plan.mode, on), on !== undefined),
+    insert: (planned, on) =>
+      attempt(planned, (plan) => writeRows(run, plan, options.maxRows, on), on !== undefined),
+    update: (planned, on) =>
+      attempt(planned, (plan) => writeRows(run, plan, options.maxRows, on), on !== undefined),
+    delete: (planned, on) =>
+      attempt(planned, (plan) => writeRows(run, plan, options.maxRows, on), on !== undefined),
     async sql(request) {
       const answer = await runSql(alone, request)
       if (!request.readOnly && structural.test(request.text)) tables.invalidate()
@@ -160,8 +126,6 @@ const ownConnections = 4
 /** Words that stand in a text after which tables may look otherwise. */
 const structural = /\b(?:create|alter|drop|do|call|into)\b/i
 
-/** A name that is not there may have been made since the catalogue was read. */
-const mayBeNew = new Set(['unknown_column', 'table_not_found', 'unknown_relation'])
 /** undefined_column, undefined_table: a name of the catalogue is gone. */
 const moved = new Set(['42703', '42P01'])
 

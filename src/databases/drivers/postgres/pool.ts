@@ -1,4 +1,4 @@
-import { type CircuitState, circuit } from '#databases/drivers/postgres/circuit.ts'
+import { type CircuitState, circuit } from '#databases/drivers/circuit.ts'
 import type { RowClient } from '#databases/drivers/postgres/connection.ts'
 import { fail } from '#databases/failures.ts'
 import { Failure } from '#kernel/errors.ts'

@@ -1,0 +1,58 @@
+import type { Catalogue } from '#databases/catalogue.ts'
+import type { Structure } from '#databases/drivers/structure.ts'
+import type { DataRequest, Plan, PlanOf } from '#databases/plan.ts'
+import { resolve } from '#databases/resolve.ts'
+import { touches } from '#databases/touches.ts'
+import { Failure } from '#kernel/errors.ts'
+
+export type Planner = {
+  plan<R extends DataRequest>(request: R): Promise<PlanOf<R>>
+  /**
+   * Runs what a plan says. When the structure has changed under it, plans once more, if that needs the same rights. `once`: what
+   * failed cannot be run again where it was.
+   */
+  attempt<P extends Plan, T>(planned: P, work: (plan: P) => Promise<T>, once?: boolean): Promise<T>
+}
+
+/** Plans with a catalogue that may be old. `hasMoved`: the failure says that a name of the plan is not there any more. */
+export function planner(tables: Structure, hasMoved: (failure: Failure) => boolean): Planner {
+  async function plan<R extends DataRequest>(request: R): Promise<PlanOf<R>> {
+    const catalogue = await tables.current()
+    // `resolve` answers a request with the plan of the same kind.
+    const resolved = (from: Catalogue) => resolve(from, request) as PlanOf<R>
+    try {
+      return resolved(catalogue)
+    } catch (error) {
+      if (!(error instanceof Failure) || !mayBeNew.has(error.code)) throw error
+      const fresh = await tables.fresh()
+      if (fresh === catalogue) throw error
+      return resolved(fresh)
+    }
+  }
+
+  async function attempt<P extends Plan, T>(
+    planned: P,
+    work: (plan: P) => Promise<T>,
+    once = false,
+  ): Promise<T> {
+    try {
+      return await work(planned)
+    } catch (error) {
+      if (!(error instanceof Failure) || !hasMoved(error)) throw error
+      tables.invalidate()
+      if (once) throw error
+      // The same request gives the same kind of plan; a caller who may not see rows had `head` set.
+      const renewed = {
+        ...(await plan(planned.request)),
+        ...('head' in planned && { head: planned.head }),
+      } as unknown as P
+      if (JSON.stringify(touches(renewed)) !== JSON.stringify(touches(planned))) throw error
+      return work(renewed)
+    }
+  }
+
+  return { plan, attempt }
+}
+
+/** A name that is not there may have been made since the catalogue was read. */
+const mayBeNew = new Set(['unknown_column', 'table_not_found', 'unknown_relation'])
