@@ -6,6 +6,7 @@
 
 import { startProgram, temporaryHome } from '#test/journeys/program.ts'
 import { ms, quantile, type Sample, type Send, sender } from './measure.ts'
+import { inTurns } from './rounds.ts'
 
 const ROUNDS = Number(process.argv[2] ?? 400)
 /** Users that are asked for in turn, so that no row is warmer than it would be. */
@@ -69,12 +70,6 @@ try {
 } finally {
   await program.end('SIGTERM')
   await home.remove()
-}
-
-/** Each round begins with another kind. */
-function inTurns<T>(list: readonly T[], round: number): readonly T[] {
-  const first = ((round % list.length) + list.length) % list.length
-  return [...list.slice(first), ...list.slice(0, first)]
 }
 
 /** Of the medians, and how often one of the first takes longer than one of the second: 50 % cannot be told apart. */

@@ -1,0 +1,141 @@
+import { randomBytes } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import path from 'node:path'
+import pg from 'pg'
+import { joinEmbedded } from '#kernel/db/embedded/join.ts'
+import { provision } from '#kernel/db/provision.ts'
+import { HEADER } from '#kernel/http/words.ts'
+import { withClient } from '#test/database.ts'
+import { startProgram, temporaryHome } from '#test/journeys/program.ts'
+
+/** What a bench runs on: the service in a process of its own, whose client `default` has one table, `bench_rows`. */
+export type Ground = {
+  /** For people: `PostgreSQL 18.4, embedded`. */
+  readonly describes: string
+  readonly url: string
+  /** A key bound to the client, and the client's header. */
+  readonly headers: Readonly<Record<string, string>>
+  /** The client's database, for peers. */
+  readonly databaseUrl: string
+  /** As the client's role. */
+  sql(text: string): Promise<void>
+}
+
+/** Ids run from 1 to this. */
+export const ROWS = 100_000
+
+const TABLE = `
+create table bench_rows as
+select i as id, 'name ' || i as name, 'user' || i || '@example.com' as email, i % 2 = 0 as active, (i * 1.25)::numeric(12,2) as price,
+  now() - i * interval '1 minute' as created_at, case when i % 3 > 0 then repeat('lorem ipsum dolor ', 4) || i end as note,
+  jsonb_build_object('k', i) as meta
+from generate_series(1, ${ROWS}) i;
+alter table bench_rows add primary key (id)`
+
+type Work = (ground: Ground) => Promise<void>
+
+/** On the server that TEST_DATABASE_URL names, else on the embedded one. What was made is gone when `work` has ended. */
+export async function onGround(work: Work): Promise<void> {
+  const home = await temporaryHome()
+  try {
+    const serverUrl = process.env.TEST_DATABASE_URL
+    if (serverUrl) await onServer(serverUrl, home.folder, work)
+    else await onEmbedded(home.folder, work)
+  } finally {
+    await home.remove()
+  }
+}
+
+/** As `npm start` has it: the server is the service's own, and so is the first key. */
+async function onEmbedded(folder: string, work: Work): Promise<void> {
+  const program = await startProgram(folder)
+  try {
+    const data = (file: string) => path.join(folder, 'data', file)
+    const password = (await readFile(data('postgres-password'), 'utf8')).trim()
+    const server = await joinEmbedded(data('postgres'), password)
+    if (server === undefined) throw new Error('the service runs no embedded server')
+    const databaseUrl = server.url('postgres', password, 'gatehouse_default')
+    const sql = asRole(databaseUrl, 'gatehouse_default')
+    await makeTable(sql)
+    const key = (await readFile(data('default-key'), 'utf8')).trim()
+    const describes = `PostgreSQL ${server.version}, embedded`
+    await work({ describes, url: program.url, headers: headersFor(key), databaseUrl, sql })
+  } finally {
+    await program.end('SIGTERM')
+  }
+}
+
+async function onServer(serverUrl: string, folder: string, work: Work): Promise<void> {
+  const [control, client] = [newRole('control'), newRole('client')]
+  const roles = [control, client]
+  try {
+    await provision(serverUrl, { roles, databases: roles.map(({ name }) => ({ name, owner: name })) })
+    await onService(folder, urlOf(serverUrl, control), urlOf(serverUrl, client), work)
+  } finally {
+    await withClient(serverUrl, (db) => dropAll(db, roles))
+  }
+}
+
+async function onService(folder: string, controlUrl: string, databaseUrl: string, work: Work): Promise<void> {
+  const sql = asRole(databaseUrl, new URL(databaseUrl).username)
+  await makeTable(sql)
+  const adminKey = secret()
+  const program = await startProgram(folder, {
+    DATABASE_URL: controlUrl,
+    SERVICE_CLIENTS__DEFAULT__URL: databaseUrl,
+    SERVICE_KEY_12: adminKey,
+  })
+  try {
+    const version = await withClient(databaseUrl, (db) => db.query('show server_version'))
+    const asked = { name: 'bench', client_name: 'default', rights: ['*'] }
+    const answer = await fetch(`${program.url}/admin/api-keys`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', [HEADER.adminKey]: adminKey },
+      body: JSON.stringify(asked),
+    })
+    // As `IssuedKey` says.
+    const { data } = (await answer.json()) as { data: { api_key: string } }
+    const describes = `PostgreSQL ${version.rows[0].server_version}`
+    await work({ describes, url: program.url, headers: headersFor(data.api_key), databaseUrl, sql })
+  } finally {
+    await program.end('SIGTERM')
+  }
+}
+
+const headersFor = (key: string) => ({
+  'content-type': 'application/json',
+  apikey: key,
+  [HEADER.client]: 'default',
+})
+
+const asRole =
+  (databaseUrl: string, role: string): Ground['sql'] =>
+  (text) =>
+    withClient(databaseUrl, async (db) => {
+      await db.query(`set role ${pg.escapeIdentifier(role)}`)
+      await db.query(text)
+    })
+
+async function makeTable(sql: Ground['sql']): Promise<void> {
+  await sql(TABLE)
+  await sql('vacuum analyze bench_rows')
+}
+
+type Role = { readonly name: string; readonly password: string }
+
+const newRole = (use: string): Role => ({
+  name: `gatehouse_bench_${use}_${randomBytes(4).toString('hex')}`,
+  password: secret(),
+})
+
+async function dropAll(db: pg.Client, roles: readonly Role[]): Promise<void> {
+  const names = roles.map(({ name }) => pg.escapeIdentifier(name))
+  for (const name of names) await db.query(`drop database if exists ${name} with (force)`)
+  for (const name of names) await db.query(`drop role if exists ${name}`)
+}
+
+function urlOf(serverUrl: string, { name, password }: Role): string {
+  return Object.assign(new URL(serverUrl), { username: name, password, pathname: `/${name}` }).href
+}
+
+const secret = (): string => randomBytes(16).toString('hex')

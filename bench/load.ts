@@ -1,0 +1,74 @@
+import { execFile, spawnSync } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { promisify } from 'node:util'
+
+/** Requests that are sent in turn, over and over. */
+export type Load = {
+  readonly url: string
+  readonly method?: 'GET' | 'POST'
+  readonly headers?: Readonly<Record<string, string>>
+  readonly targets: readonly { readonly path: string; readonly body?: string }[]
+  readonly connections: number
+}
+
+const run = promisify(execFile)
+
+/** wrk costs the machine a fraction of what a load tool in Node does, so without it every ratio to a database is lower. */
+export const loader = isThere('wrk', '-v') ? 'wrk' : 'undici (install wrk for figures that count)'
+
+/** Answers a second, as many as the connections can; all of them must be 2xx. From a process of its own. */
+export function requestsPerSecond(load: Load, seconds: number): Promise<number> {
+  return loader === 'wrk' ? byWrk(load, seconds) : byUndici(load, seconds)
+}
+
+export function isThere(command: string, argument: string): boolean {
+  return spawnSync(command, [argument], { stdio: 'ignore' }).error === undefined
+}
+
+async function byWrk(load: Load, seconds: number): Promise<number> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'gatehouse-wrk-'))
+  try {
+    const script = path.join(folder, 'load.lua')
+    await writeFile(script, luaOf(load))
+    const size = ['-t', '1', '-c', `${load.connections}`, '-d', `${seconds}`]
+    const { stdout, stderr } = await run('wrk', [...size, '-s', script, load.url])
+    const [, rate] = /Requests\/sec: +([\d.]+)/.exec(stdout) ?? []
+    // With a script that it does not understand it loads the address without one.
+    if (rate === undefined || stderr !== '' || /Non-2xx|Socket errors/.test(stdout))
+      throw new Error(`${load.url}: ${stderr}${stdout}`)
+    return Number(rate)
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+/** Every request is written before the first is sent. */
+function luaOf({ method = 'GET', headers = {}, targets }: Load): string {
+  const text = (value: string) => `[==[${value}]==]`
+  const fields = Object.entries(headers).map(
+    ([name, value]) => `wrk.headers[ ${text(name)} ] = ${text(value)}`,
+  )
+  const list = targets.map((target) => `{${text(target.path)}, ${target.body ? text(target.body) : 'nil'}}`)
+  return `
+wrk.method = ${text(method)}
+${fields.join('\n')}
+local targets = {${list.join(',\n')}}
+local requests = {}
+local turn = 0
+function init()
+  for i, target in ipairs(targets) do requests[i] = wrk.format(nil, target[1], nil, target[2]) end
+end
+function request()
+  turn = turn % #requests + 1
+  return requests[turn]
+end`
+}
+
+async function byUndici(load: Load, seconds: number): Promise<number> {
+  const program = path.join(import.meta.dirname, 'peers/load.ts')
+  const running = run(process.execPath, [program, `${seconds}`])
+  running.child.stdin?.end(JSON.stringify(load))
+  return Number((await running).stdout)
+}
