@@ -45,6 +45,25 @@ export type Constraint = {
 
 export type Reference = { readonly from: Table; readonly constraint: Constraint }
 
+/** With what makes tables and references quick to find. */
+export function catalogueOf(tables: readonly Table[]): Catalogue {
+  const key = (schema: string, name: string) => JSON.stringify([schema, name])
+  const byName = new Map(tables.map((table) => [key(table.schema, table.name), table]))
+  const references = tables.flatMap((from) =>
+    from.constraints.flatMap((constraint): (Reference & { to: string })[] =>
+      constraint.references
+        ? [{ from, constraint, to: key(constraint.references.schema, constraint.references.table) }]
+        : [],
+    ),
+  )
+  const byTarget = Map.groupBy(references, ({ to }) => to)
+  return {
+    tables,
+    find: (schema, name) => byName.get(key(schema, name)),
+    referencing: (table) => byTarget.get(key(table.schema, table.name)) ?? [],
+  }
+}
+
 export type Index = {
   readonly schema: string
   readonly table: string

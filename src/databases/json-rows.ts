@@ -1,15 +1,15 @@
 /**
  * Cuts the JSON that a driver writes (an array of row objects) into rows and members without parsing a value, so that every
- * digit and every text stays as the database gave it. Between tokens of its own a driver writes no white space.
+ * digit and every text stays as the database gave it.
  */
 
 /** The text of each row. */
 export function rowTexts(json: string): string[] {
   const rows: string[] = []
-  for (let at = 1; json.charCodeAt(at) === OPEN_BRACE; ) {
+  for (let at = past(json, 1); json.charCodeAt(at) === OPEN_BRACE; ) {
     const end = valueEnd(json, at)
-    rows.push(json.slice(at, end))
-    at = end + 1
+    rows.push(json.slice(at, end).trimEnd())
+    at = past(json, end + 1)
   }
   return rows
 }
@@ -17,12 +17,12 @@ export function rowTexts(json: string): string[] {
 /** JSON text by name, in the order of the row. */
 export function membersOf(row: string): Map<string, string> {
   const members = new Map<string, string>()
-  for (let at = 1; row.charCodeAt(at) === QUOTE; ) {
-    const colon = textEnd(row, at)
+  for (let at = past(row, 1); row.charCodeAt(at) === QUOTE; ) {
+    const name = textEnd(row, at)
+    const colon = past(row, name)
     const end = valueEnd(row, colon + 1)
-    // A column of type json may have white space around its value.
-    members.set(JSON.parse(row.slice(at, colon)), row.slice(colon + 1, end).trim())
-    at = end + 1
+    members.set(JSON.parse(row.slice(at, name)), row.slice(colon + 1, end).trim())
+    at = past(row, end + 1)
   }
   return members
 }
@@ -42,6 +42,13 @@ function valueEnd(json: string, from: number): number {
   return json.length
 }
 
+/** Past white space: a database writes some between rows, and there may be any inside of a column of type json. */
+function past(json: string, from: number): number {
+  let at = from
+  while (SPACE.has(json.charCodeAt(at))) at++
+  return at
+}
+
 /** Behind the closing quote of the text that begins here. */
 function textEnd(json: string, from: number): number {
   for (let at = from + 1; ; at++) {
@@ -52,5 +59,6 @@ function textEnd(json: string, from: number): number {
   }
 }
 
+const SPACE: ReadonlySet<number> = new Set([0x20, 0x0a, 0x0d, 0x09])
 const [QUOTE, COMMA, BACKSLASH] = [0x22, 0x2c, 0x5c]
 const [OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE] = [0x5b, 0x5d, 0x7b, 0x7d]

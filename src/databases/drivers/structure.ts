@@ -1,9 +1,9 @@
 import type { Catalogue } from '#databases/catalogue.ts'
 
-export type Structure = {
-  current(): Promise<Catalogue>
+export type Structure<C extends Catalogue = Catalogue> = {
+  current(): Promise<C>
   /** Read anew, unless what is there was read within the last second: a name that is not found may be new. */
-  fresh(): Promise<Catalogue>
+  fresh(): Promise<C>
   invalidate(): void
 }
 
@@ -13,17 +13,17 @@ const hard = 300_000
 const recent = 1_000
 
 /** The catalogue of one client: read when needed, by one reader at a time, never older than `hard`. */
-export function structure(read: () => Promise<Catalogue>): Structure {
-  let known: { readonly catalogue: Catalogue; readonly at: number } | undefined
-  let reading: Promise<Catalogue> | undefined
+export function structure<C extends Catalogue>(read: () => Promise<C>): Structure<C> {
+  let known: { readonly catalogue: C; readonly at: number } | undefined
+  let reading: Promise<C> | undefined
   let generation = 0
 
-  function refresh(): Promise<Catalogue> {
+  function refresh(): Promise<C> {
     reading ??= load(generation)
     return reading
   }
 
-  async function load(started: number): Promise<Catalogue> {
+  async function load(started: number): Promise<C> {
     try {
       const catalogue = await read()
       // What was read before an invalidation may lack what caused it.

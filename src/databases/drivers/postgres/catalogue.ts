@@ -1,4 +1,10 @@
-import type { Catalogue, Column, Constraint, Reference, Table } from '#databases/catalogue.ts'
+import {
+  type Catalogue,
+  type Column,
+  type Constraint,
+  catalogueOf,
+  type Table,
+} from '#databases/catalogue.ts'
 
 /** Everything that plans need, in one statement with one row and one JSON value. */
 export const catalogueSql = `
@@ -96,25 +102,7 @@ export function buildCatalogue(row: CatalogueRow): Catalogue {
       constraints: own,
     }
   })
-  return index(tables)
-}
-
-function index(tables: readonly Table[]): Catalogue {
-  const key = (schema: string, name: string) => JSON.stringify([schema, name])
-  const byName = new Map(tables.map((table) => [key(table.schema, table.name), table]))
-  const references = tables.flatMap((from) =>
-    from.constraints.flatMap((constraint): (Reference & { to: string })[] =>
-      constraint.references
-        ? [{ from, constraint, to: key(constraint.references.schema, constraint.references.table) }]
-        : [],
-    ),
-  )
-  const byTarget = Map.groupBy(references, ({ to }) => to)
-  return {
-    tables,
-    find: (schema, name) => byName.get(key(schema, name)),
-    referencing: (table) => byTarget.get(key(table.schema, table.name)) ?? [],
-  }
+  return catalogueOf(tables)
 }
 
 function columnOf([
