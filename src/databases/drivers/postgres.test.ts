@@ -184,6 +184,24 @@ test('what changes outside is seen: new tables and columns at once, dropped ones
   await other.close()
 })
 
+test('a column of another type takes values of that type, also where statements were prepared for the old one', async () => {
+  const later = () =>
+    fetch({
+      table: 'moments',
+      conditions: [{ operator: 'gt', column: 'at', value: '2026-01-31T12:00:00+02:00' }],
+    })
+  const add = (small: number | string) => insert('moments', { small, at: '2026-01-31T13:00:00+02:00' })
+  await driver.run(['create table moments (small smallint, at timestamp)'])
+  for (let time = 0; time < 3; time++) assert.equal((await add(1)).affected, 1)
+  for (let time = 0; time < 3; time++) assert.equal((await later()).rows.length, 3)
+  await driver.run([
+    'truncate moments',
+    'alter table moments alter small type text, alter at type timestamptz',
+  ])
+  await add('not a number')
+  assert.deepEqual((await later()).rows, [{ small: 'not a number', at: '2026-01-31T11:00:00Z' }])
+})
+
 test('a relation with several foreign keys names them, and one of them can be chosen', async () => {
   await driver.run([
     'create table matches (id int primary key, home_id bigint references authors, guest_id bigint references authors, next_id int references matches)',

@@ -41,7 +41,7 @@ export function runner(pool: Pool): Runner {
     const release = on === undefined ? () => pool.release(client) : () => {}
     const explain = (error: unknown) => failureOf(error, about(job))
     try {
-      const name = nameOf(job.sql.text)
+      const name = nameOf(job.sql.text, job.sql.parameters)
       const query = await run(client, job, name, on === undefined)
       return { query, release, explain }
     } catch (error) {

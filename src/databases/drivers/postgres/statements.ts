@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import type { Column } from '#databases/catalogue.ts'
 import type { ColumnWriter } from '#databases/drivers/postgres/rows.ts'
 
 /** Prepared statements that one connection keeps; each costs the server some ten kilobytes. */
@@ -56,17 +57,19 @@ const longest = 16_384
 /**
  * Names for texts that come again: the first run of a text is unnamed, from the second on it is prepared. So a client that
  * produces ever new texts fills nobody's memory, and the planner works once for a text that stays.
+ * The server settles the types of parameters when it prepares, for good: a column of another type needs another name.
  */
-export function namer(): (text: string) => string {
+export function namer(): (text: string, parameters: readonly (Column | undefined)[]) => string {
   const seen = new Map<string, string>()
-  return (text) => {
+  return (text, parameters) => {
     if (text.length > longest) return ''
-    const name = seen.get(text)
+    const key = `${text}\0${parameters.map((column) => column?.cast).join()}`
+    const name = seen.get(key)
     if (name === undefined && seen.size >= counted) seen.delete(seen.keys().next().value ?? '')
     if (name !== undefined && name !== '') return name
-    const next = name === undefined ? '' : `g${hash('sha256', text).slice(0, 24)}`
-    seen.delete(text)
-    seen.set(text, next)
+    const next = name === undefined ? '' : `g${hash('sha256', key).slice(0, 24)}`
+    seen.delete(key)
+    seen.set(key, next)
     return next
   }
 }
