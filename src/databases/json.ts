@@ -18,13 +18,13 @@ export function parseJson(text: string): Json {
   return suspicious.test(text) ? JSON.parse(text, exact) : JSON.parse(text)
 }
 
-// 15 significant digits always survive a double (IEEE 754 binary64), so shorter numbers without exponent need no look.
-const suspicious = /(?:^|[:[,\s])-?\d(?:[\d.]{15}|[\d.]*[eE])/
+// 15 significant digits always survive a double (IEEE 754 binary64), so shorter numbers without exponent need no look; but the
+// sign of -0 does not survive being written again.
+const suspicious = /(?:^|[:[,\s])(?:-?\d(?:[\d.]{15}|[\d.]*[eE])|-0(?![.\d]*[1-9]))/
 
 function exact(_key: string, value: Json, { source }: { source?: string }): Json {
-  if (typeof value !== 'number' || source === undefined || digits(source) === digits(String(value)))
-    return value
-  return JSON.rawJSON(source)
+  if (typeof value !== 'number' || source === undefined) return value
+  return digits(source) === digits(String(value)) && !Object.is(value, -0) ? value : JSON.rawJSON(source)
 }
 
 /** The value of a decimal in a comparable form: sign, significant digits, exponent of the first. */
