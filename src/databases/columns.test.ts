@@ -21,6 +21,9 @@ test('every form of a column is understood, in one text or in a list', () => {
     { kind: 'column', name: 'g', alias: 'h', cast: 'text' },
     { kind: 'column', name: 'title' },
     { kind: 'column', name: 'odd, "name"' },
+    { kind: 'column', name: '*' },
+    { kind: 'column', name: '*', alias: 'star' },
+    { kind: 'all' },
   ]
   const list = [
     '*',
@@ -30,6 +33,9 @@ test('every form of a column is understood, in one text or in a list', () => {
     'g::text as h',
     'public.books.title',
     '"odd, \\"name\\""',
+    '"*"',
+    'star:public.books."*"',
+    'public.books.*',
   ]
   assert.deepEqual(parse(list), expected)
   assert.deepEqual(parse(list.join(' , ')), expected)

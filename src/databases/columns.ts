@@ -53,6 +53,11 @@ function readColumn(scanner: Scanner, options: ColumnOptions, budget: Budget): C
   const aliased = peek(scanner) === ':' && scanner.text.charAt(scanner.at + 1) !== ':'
   if (aliased) scanner.at++
   const path = readPath(scanner, aliased ? readName(scanner) : first)
+  if (eat(scanner, '.*')) {
+    if (aliased) throw unexpected(scanner)
+    if (!options.owner(path)) throw foreign([...path, '*'])
+    return { kind: 'all' }
+  }
   const hint = eat(scanner, '!') ? readName(scanner) : undefined
   if (eat(scanner, '('))
     return readRelation(scanner, options, budget, path, hint, aliased ? first : undefined)
@@ -61,7 +66,6 @@ function readColumn(scanner: Scanner, options: ColumnOptions, budget: Budget): C
   const alias = aliased ? first : readAs(scanner)
   const name = path.at(-1) ?? ''
   if (path.length > 1 && !options.owner(path.slice(0, -1))) throw foreign(path)
-  if (name === '*') return { kind: 'all' }
   return {
     kind: 'column',
     name: options.rename(name),
@@ -115,7 +119,7 @@ function readAs(scanner: Scanner): string | undefined {
 
 function readPath(scanner: Scanner, first: string): string[] {
   const path = [first]
-  while (eat(scanner, '.')) path.push(eat(scanner, '*') ? '*' : readName(scanner))
+  while (!scanner.text.startsWith('.*', scanner.at) && eat(scanner, '.')) path.push(readName(scanner))
   return path
 }
 
