@@ -61,11 +61,36 @@ table service."database_client"
   CREATE UNIQUE INDEX database_client_name_key ON service.database_client USING btree (client_name) WHERE (deleted_at IS NULL)
   CREATE TRIGGER database_client_changed AFTER INSERT OR DELETE OR UPDATE OF client_name, driver, description, sealed_url, url_env_var, is_active, is_frozen, metadata, updated_at, deleted_at ON service.database_client FOR EACH ROW EXECUTE FUNCTION service.tell_database_client()
 
+table service."member"
+  id uuid not null
+  organization_id uuid not null
+  user_id uuid not null
+  role text not null
+  created_at timestamp with time zone not null
+  constraint member_key UNIQUE (organization_id, user_id)
+  constraint member_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES service.organization(id) ON DELETE CASCADE
+  constraint member_pkey PRIMARY KEY (id)
+  constraint member_user_id_fkey FOREIGN KEY (user_id) REFERENCES service."user"(id) ON DELETE CASCADE
+  CREATE INDEX member_by_age ON service.member USING btree (organization_id, created_at, id)
+  CREATE INDEX member_by_user ON service.member USING btree (user_id)
+  CREATE TRIGGER member_changed AFTER DELETE OR UPDATE ON service.member FOR EACH ROW EXECUTE FUNCTION service.tell_member()
+
 table service."migration"
   name text not null
   checksum text not null
   applied_at timestamp with time zone not null default now()
   constraint migration_pkey PRIMARY KEY (name)
+
+table service."organization"
+  id uuid not null
+  name text not null
+  slug text not null
+  logo text
+  metadata jsonb not null default '{}'::jsonb
+  created_at timestamp with time zone not null
+  updated_at timestamp with time zone not null
+  constraint organization_pkey PRIMARY KEY (id)
+  constraint organization_slug_key UNIQUE (slug)
 
 table service."process_lease"
   id uuid not null
@@ -89,10 +114,13 @@ table service."session"
   remembered boolean not null
   ip_address text
   user_agent text
+  active_organization_id uuid
+  constraint session_membership_key FOREIGN KEY (active_organization_id, user_id) REFERENCES service.member(organization_id, user_id) ON DELETE SET NULL (active_organization_id)
   constraint session_pkey PRIMARY KEY (id)
   constraint session_token_key UNIQUE (token_hash)
   constraint session_user_id_fkey FOREIGN KEY (user_id) REFERENCES service."user"(id) ON DELETE CASCADE
   CREATE INDEX session_by_expiry ON service.session USING btree (expires_at)
+  CREATE INDEX session_by_organization ON service.session USING btree (active_organization_id, user_id) WHERE (active_organization_id IS NOT NULL)
   CREATE INDEX session_by_user ON service.session USING btree (user_id, created_at, id)
   CREATE TRIGGER session_changed AFTER DELETE OR UPDATE ON service.session FOR EACH ROW EXECUTE FUNCTION service.tell_session()
 
@@ -152,6 +180,15 @@ CREATE OR REPLACE FUNCTION service.tell_database_client()
 AS $function$
 begin
   perform pg_notify('gatehouse', 'database_client');
+  return null;
+end $function$
+
+CREATE OR REPLACE FUNCTION service.tell_member()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  perform pg_notify('gatehouse', 'user:' || old.user_id);
   return null;
 end $function$
 

@@ -4,7 +4,7 @@ import { authSurface } from '#auth/surface.ts'
 import { type Clients, openClients } from '#databases/clients.ts'
 import { auditLog } from '#gateway/management/audit.ts'
 import { gatewaySurface } from '#gateway/surface.ts'
-import { deleteExpiredSessions } from '#identity/sessions.ts'
+import { deleteExpiredSessions, liveSessions } from '#identity/sessions.ts'
 import { deleteExpiredTickets } from '#identity/tickets.ts'
 import { type Clock, systemClock } from '#kernel/clock.ts'
 import type { Config } from '#kernel/config/config.ts'
@@ -62,18 +62,22 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     environment: options.environment ?? (() => undefined),
   })
 
+  const sessions = liveSessions(kernel)
+
   let draining = false
   const app = createServer(kernel)
   const book = keepRouteBook(app)
   describeRoutes(app, kernel)
-  app.register(async (auth: App) => authSurface(auth, kernel, book), { prefix: config.auth.base_path })
+  app.register(async (auth: App) => authSurface(auth, kernel, book, sessions), {
+    prefix: config.auth.base_path,
+  })
   app.register(async (gateway: App) => {
     const health = {
       isDraining: () => draining,
       checks: () => checksOf(kernel, clients),
       metrics: options.metricsOfAll ?? (() => kernel.metrics.registry.metrics()),
     }
-    gatewaySurface(gateway, kernel, book, { clients, audit, adminKey, health })
+    gatewaySurface(gateway, kernel, book, { clients, sessions, audit, adminKey, health })
     documentRoutes(gateway)
   })
   measure(kernel, clients)

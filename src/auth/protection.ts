@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { RuleName } from '#kernel/http/limits.ts'
-import { isSafeRedirect, originOf, ownOrigins } from '#kernel/http/origins.ts'
+import { crossSite, isSafeRedirect, ownOrigins } from '#kernel/http/origins.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { presentedToken } from './cookies.ts'
@@ -43,12 +43,11 @@ export function protect(app: App, kernel: Kernel): void {
 
 function checkOrigin(kernel: Kernel, request: FastifyRequest): void {
   if (request.method === 'GET' || request.method === 'HEAD') return
-  const verdict = originOf(request.headers, ownOrigins(kernel))
-  if (verdict === 'allowed') return
+  const from = crossSite(kernel, request.headers)
+  if (from === undefined) return
   const byCookie = presentedToken(kernel.config, request)?.by === 'cookie'
   const startsSession =
     request.routeOptions.config.startsSession === true && request.headers.origin !== undefined
   if (!byCookie && !startsSession) return
-  if (verdict === 'absent' && !kernel.config.auth.require_origin) return
-  throw fail(verdict === 'foreign' ? 'INVALID_ORIGIN' : 'MISSING_OR_NULL_ORIGIN')
+  throw fail(from === 'foreign' ? 'INVALID_ORIGIN' : 'MISSING_OR_NULL_ORIGIN')
 }

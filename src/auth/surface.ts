@@ -1,4 +1,4 @@
-import { liveSessions } from '#identity/sessions.ts'
+import type { Sessions } from '#identity/sessions.ts'
 import type { RouteBook } from '#kernel/http/routes.ts'
 import { type App, dressSurface } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
@@ -14,7 +14,7 @@ import { signInRoutes } from './sign-in/routes.ts'
 import { signUpRoutes } from './sign-up/routes.ts'
 
 /** The authentication surface: every feature is one line. */
-export function authSurface(app: App, kernel: Kernel, book: RouteBook): void {
+export function authSurface(app: App, kernel: Kernel, book: RouteBook, sessions: Sessions): void {
   dressSurface(app, kernel, book, {
     name: 'auth',
     parse: JSON.parse,
@@ -22,7 +22,7 @@ export function authSurface(app: App, kernel: Kernel, book: RouteBook): void {
   })
   app.decorateRequest('caller', undefined)
   protect(app, kernel)
-  const access = authAccess(kernel, liveSessions(kernel))
+  const access = authAccess(kernel, sessions)
 
   pageRoutes(app)
   signUpRoutes(app, kernel)

@@ -1,6 +1,8 @@
 import { Command } from 'commander'
 import pg from 'pg'
-import { configuredClients } from '#databases/clients/configured.ts'
+import { type ConfiguredClient, configuredClients } from '#databases/clients/configured.ts'
+import { unguardedTables } from '#databases/drivers/postgres/unguarded.ts'
+import type { Config } from '#kernel/config/config.ts'
 import { pendingMigrations } from '#kernel/db/migrate.ts'
 import { secureRandom } from '#kernel/random.ts'
 import { type Databases, loggingOwner, openDatabases } from '../control.ts'
@@ -107,9 +109,30 @@ async function clients({ config, log }: Context, databases: Databases): Promise<
     }),
   )
   await Promise.all([...registry.values()].map(({ driver }) => driver.close()))
+  reached.push(...(await policies(config, registry)))
   if (advice !== undefined) reached.push({ subject: 'clients', ok: false, says: advice })
   if (loggingOwner(config, databases) === undefined) {
     reached.push({ subject: 'audit', ok: false, says: 'no logging client, so management answers 503' })
   }
   return reached
+}
+
+/** Where the database is to decide about rows: what it does not decide about. A client that cannot be reached was told of before. */
+async function policies(
+  config: Config,
+  registry: ReadonlyMap<string, ConfiguredClient>,
+): Promise<readonly Finding[]> {
+  const found = await Promise.all(
+    [...registry.values()].map(async ({ name, rowLevelSecurity }) => {
+      const url = config.clients[name]?.url
+      if (rowLevelSecurity === undefined || url === undefined) return []
+      const tables = await unguardedTables(url, rowLevelSecurity).catch(() => [])
+      return tables.map((table) => ({
+        subject: `client ${name}`,
+        ok: false,
+        says: `${table.name} ${table.why}`,
+      }))
+    }),
+  )
+  return found.flat()
 }

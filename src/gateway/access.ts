@@ -1,7 +1,8 @@
-import { hash, timingSafeEqual } from 'node:crypto'
 import { finished } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Client, Clients } from '#databases/clients.ts'
+import type { Driver, Persona } from '#databases/drivers/driver.ts'
+import type { Sessions } from '#identity/sessions.ts'
 import { type CoherentCache, coherentCache } from '#kernel/db/cache.ts'
 import type { Access } from '#kernel/http/access.ts'
 import { HEADER } from '#kernel/http/words.ts'
@@ -9,8 +10,9 @@ import type { Kernel } from '#kernel/kernel.ts'
 import { fail } from './errors.ts'
 import { keyEnforcement } from './keys/config.ts'
 import { type ApiKey, keyNamed } from './keys/keys.ts'
+import { presentedKey, provenKey, sameAs } from './keys/presented.ts'
 import { type FIXED_RIGHTS, grantsFixed, grantsTable, nameOfRight, type TableRight } from './keys/rights.ts'
-import { isSecretOf, NOBODY, parseKey } from './keys/secret.ts'
+import { callerPersonas, OWN_ROLE } from './session.ts'
 
 /** What a request may do: all (the admin key), what its key's rights say, or what needs no key. */
 export type Grant =
@@ -19,7 +21,16 @@ export type Grant =
   | { readonly kind: 'none' }
 
 /** Who is calling the gateway, and on which client. */
-export type GatewayCaller = { readonly client: Client; readonly grant: Grant; readonly requestId: string }
+export type GatewayCaller = {
+  /** Without its driver, which would reach the database as the client's own role. */
+  readonly client: Omit<Client, 'driver'>
+  /** Reaches the database as this caller. */
+  readonly driver: Driver
+  /** Where the client has row-level security, and the operation is one that its policies hold for. */
+  readonly persona: Persona | undefined
+  readonly grant: Grant
+  readonly requestId: string
+}
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -37,9 +48,10 @@ export type GatewayAccess = {
   /** A client-bound key with this right; the admin key alone does not do. */
   management(right: keyof typeof FIXED_RIGHTS): Access
   /**
-   * A key with one of these rights, or the admin key. `keyless`: nobody needs a key where the client wants none for data.
+   * A key with one of these rights, or the admin key. `asData`: as with data operations, policies of the database hold, and nobody needs
+   * a key where the client wants none.
    */
-  fixed(rights: readonly FixedRight[], more?: { readonly keyless?: boolean }): Access
+  fixed(rights: readonly FixedRight[], more?: { readonly asData?: boolean }): Access
   /** Before the handler, behind the body, which may have taken long to arrive: the client as it is now. */
   renew(request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void
 }
@@ -47,8 +59,13 @@ export type GatewayAccess = {
 type FixedRight = keyof typeof FIXED_RIGHTS
 
 const KEY_SECURITY = [{ apiKey: [] }, { apiKeyBearer: [] }]
+/** Where sessions have roles. */
+const DATA_SECURITY = [...KEY_SECURITY, { apiKey: [], sessionToken: [] }, { apiKey: [], sessionCookie: [] }]
 
-export function gatewayAccess(kernel: Kernel, clients: Clients, adminKey: string): GatewayAccess {
+export function gatewayAccess(
+  kernel: Kernel,
+  { clients, sessions, adminKey }: { clients: Clients; sessions: Sessions; adminKey: string },
+): GatewayAccess {
   const keys: CoherentCache<ApiKey> = coherentCache({
     coherence: kernel.coherence,
     max: 10_000,
@@ -59,11 +76,24 @@ export function gatewayAccess(kernel: Kernel, clients: Clients, adminKey: string
   const isAdminKey = sameAs(adminKey)
   const { token: metricsToken } = kernel.config.metrics
   const isScraper = metricsToken === undefined ? () => false : sameAs(`Bearer ${metricsToken}`)
+  const personaOf = callerPersonas(kernel, sessions)
   const grantOf = async (request: FastifyRequest): Promise<Grant> => {
-    const presented = presentedKey(request, isAdminKey)
+    // Only the configuration gives a client row-level security.
+    const hasSessions = clients.configured.get(clientHeader(request) ?? '')?.rowLevelSecurity !== undefined
+    const presented = presentedKey(request, isAdminKey, hasSessions)
     if (presented === undefined) return { kind: 'none' }
     if (isAdminKey(presented)) return { kind: 'admin' }
     return { kind: 'key', key: await provenKey(kernel, keys, presented) }
+  }
+
+  /** Policies of the database hold for everybody but the admin key, and keys that are made to pass them. */
+  const dataCaller = async (request: FastifyRequest, grant: Grant): Promise<GatewayCaller> => {
+    const caller = await boundCaller(request, clients, grant)
+    const { rowLevelSecurity } = caller.client
+    if (rowLevelSecurity === undefined) return caller
+    const persona = passesPolicies(grant) ? OWN_ROLE : await personaOf(request, rowLevelSecurity)
+    if (caller.driver.as === undefined) throw new Error(`${caller.driver.name} has no row-level security`)
+    return { ...caller, persona, driver: caller.driver.as(persona) }
   }
 
   const admin: Access = {
@@ -88,13 +118,13 @@ export function gatewayAccess(kernel: Kernel, clients: Clients, adminKey: string
     },
     data: {
       name: 'key with the right of each table',
-      security: KEY_SECURITY,
+      security: DATA_SECURITY,
       needsClient: true,
       async authorize(request) {
         const grant = await grantOf(request)
         if (grant.kind === 'none' && (await enforcement.needsKey(clientHeader(request))))
           throw fail('api_key_required')
-        request.gateway = await boundCaller(request, clients, grant)
+        request.gateway = await dataCaller(request, grant)
       },
     },
     management: (right) => ({
@@ -112,15 +142,15 @@ export function gatewayAccess(kernel: Kernel, clients: Clients, adminKey: string
         if (!right.endsWith('.read')) refuseFrozen(request.gateway.client)
       },
     }),
-    fixed: (rights, { keyless = false } = {}) => ({
+    fixed: (rights, { asData = false } = {}) => ({
       name: `key with ${rights[0]}, or admin key`,
-      security: KEY_SECURITY,
+      security: asData ? DATA_SECURITY : KEY_SECURITY,
       needsClient: true,
       async authorize(request) {
         const grant = await grantOf(request)
-        const isFree = keyless && !(await enforcement.needsKey(clientHeader(request)))
+        const isFree = asData && !(await enforcement.needsKey(clientHeader(request)))
         if (grant.kind === 'none' && !isFree) throw fail('api_key_required')
-        const caller = await boundCaller(request, clients, grant)
+        const caller = await (asData ? dataCaller(request, grant) : boundCaller(request, clients, grant))
         if (!rights.some((right) => hasRight(caller, right))) throw lacking(rights.slice(0, 1))
         request.gateway = caller
       },
@@ -128,9 +158,10 @@ export function gatewayAccess(kernel: Kernel, clients: Clients, adminKey: string
     renew(request, reply, done) {
       // What the operator configured does not change while the process runs.
       if (request.gateway === undefined || request.gateway.client.source === 'config') return done()
-      renewed(request.gateway, clients).then((caller) => {
-        request.gateway = caller
-        const release = clients.hold(caller.client)
+      const caller = request.gateway
+      current(clients, caller.client.name).then((client) => {
+        request.gateway = { ...caller, client, driver: client.driver }
+        const release = clients.hold(client)
         finished(reply.raw, () => release(reply.raw.statusCode < 300))
         done()
       }, done)
@@ -138,10 +169,10 @@ export function gatewayAccess(kernel: Kernel, clients: Clients, adminKey: string
   }
 }
 
-async function renewed(caller: GatewayCaller, clients: Clients): Promise<GatewayCaller> {
-  const client = await clients.find(caller.client.name)
+async function current(clients: Clients, name: string): Promise<Client> {
+  const client = await clients.find(name)
   if (client === undefined) throw unknownClient()
-  return { ...caller, client }
+  return client
 }
 
 /** The caller of a route whose access lets nobody in without a client. */
@@ -155,6 +186,17 @@ export function gatewayCaller(request: FastifyRequest): GatewayCaller {
 export const hasRight = ({ grant }: GatewayCaller, right: FixedRight): boolean =>
   grant.kind !== 'key' || grantsFixed(grant.key.rights, right, grant.key.clientName !== null)
 
+export const passesPolicies = (grant: Grant): boolean =>
+  grant.kind === 'admin' ||
+  (grant.kind === 'key' &&
+    grantsFixed(grant.key.rights, 'gateway.bypass_row_level_security', grant.key.clientName !== null))
+
+/** SQL of the caller's own could take any role that the client's role may take. */
+export function requirePassing({ client, grant }: GatewayCaller): void {
+  if (client.rowLevelSecurity !== undefined && !passesPolicies(grant))
+    throw lacking(['gateway.bypass_row_level_security'])
+}
+
 /** Every table that a request touches needs its own right, whatever path leads there. */
 export function requireTables(caller: GatewayCaller, touched: readonly TableRight[]): void {
   const isWrite = touched.some(({ action }) => action !== 'read')
@@ -165,7 +207,7 @@ export function requireTables(caller: GatewayCaller, touched: readonly TableRigh
 }
 
 /** Told only to who has the right to write. Its driver takes no write either. */
-function refuseFrozen({ isFrozen }: Client): void {
+function refuseFrozen({ isFrozen }: Pick<Client, 'isFrozen'>): void {
   if (isFrozen) throw fail('client_frozen', { hint: 'PUT /admin/clients/{name}/freeze thaws it' })
 }
 
@@ -203,62 +245,9 @@ async function boundCaller(request: FastifyRequest, clients: Clients, grant: Gra
   }
   if (client === undefined) throw unknownClient()
   if (grant.kind === 'key' && !isFor(grant.key, client)) throw fail('api_key_client_mismatch')
-  return { client, grant, requestId: request.id }
+  return { client, driver: client.driver, persona: undefined, grant, requestId: request.id }
 }
 
 /** A key without a client opens any; but the logging client only a key that names it. */
 const isFor = ({ clientName }: ApiKey, client: Client): boolean =>
   clientName === null ? !client.isLogging : clientName === client.name
-
-/**
- * The one key of a request (gateway.md 3). A Bearer token counts when it is one of ours, or when nothing else stands for
- * a key: beside another key it may be a session's.
- */
-function presentedKey(request: FastifyRequest, isAdminKey: (text: string) => boolean): string | undefined {
-  const { headers } = request
-  const { api_key: inQuery } = request.query as { api_key?: unknown } // any query
-  const plain = [headers[HEADER.serviceKey], headers.apikey, headers['x-api-key'], inQuery]
-    .flat()
-    .filter((key): key is string => typeof key === 'string' && key !== '')
-  const [, bearer] = /^bearer +(\S+) *$/i.exec(headers.authorization ?? '') ?? []
-  const bearerCounts =
-    bearer !== undefined && (plain.length === 0 || bearer.startsWith('svc_') || isAdminKey(bearer))
-  const all = new Set(bearerCounts ? [...plain, bearer] : plain)
-  if (all.size > 1) throw fail('ambiguous_api_key')
-  const [only] = all
-  return only
-}
-
-async function provenKey(kernel: Kernel, keys: CoherentCache<ApiKey>, presented: string): Promise<ApiKey> {
-  const text = parseKey(presented)
-  const found = text === undefined ? undefined : await lookUp(keys, text.publicId)
-  const isCurrent = isSecretOf(found ?? NOBODY, text?.secret ?? '')
-  if (found === undefined || !(isCurrent || isPrevious(found, text?.secret ?? '', kernel.now()))) {
-    throw fail('invalid_api_key')
-  }
-  if (!found.isActive) throw fail('inactive_api_key')
-  if (found.expiresAt !== null && found.expiresAt <= kernel.now()) throw fail('expired_api_key')
-  return found
-}
-
-async function lookUp(keys: CoherentCache<ApiKey>, publicId: string): Promise<ApiKey | undefined> {
-  try {
-    return keys.peek(publicId) ?? (await keys.get(publicId))
-  } catch (cause) {
-    // Whatever the reason: without the store nobody is let in.
-    throw fail('api_key_validation_unavailable', { cause })
-  }
-}
-
-/** The secret before a rotation, while its grace lasts. */
-function isPrevious(key: ApiKey, secret: string, now: Date): boolean {
-  const { previousSalt: salt, previousSecretHash: secretHash, previousExpiresAt } = key
-  if (salt === null || secretHash === null || previousExpiresAt === null) return false
-  return previousExpiresAt > now && isSecretOf({ salt, secretHash }, secret)
-}
-
-/** Compares in constant time, whatever the lengths; the secret is hashed once. */
-function sameAs(secret: string): (text: string) => boolean {
-  const digest = hash('sha256', secret, 'buffer')
-  return (text) => timingSafeEqual(hash('sha256', text, 'buffer'), digest)
-}

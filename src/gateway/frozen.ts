@@ -4,7 +4,7 @@ import { fail } from './errors.ts'
 
 /** SQL and functions are known to write only when the database refuses it; on a frozen client that is why it did. */
 export const explainFrozen =
-  ({ isFrozen }: Client) =>
+  ({ isFrozen }: Pick<Client, 'isFrozen'>) =>
   (error: unknown): never => {
     if (!isFrozen || !(error instanceof Failure) || error.code !== 'read_only') throw error
     throw fail('client_frozen', { cause: error, hint: 'PUT /admin/clients/{name}/freeze thaws it' })

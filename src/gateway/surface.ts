@@ -1,5 +1,6 @@
 import type { Clients } from '#databases/clients.ts'
 import { parseJson } from '#databases/json.ts'
+import type { Sessions } from '#identity/sessions.ts'
 import type { RouteBook } from '#kernel/http/routes.ts'
 import { type App, dressSurface } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
@@ -17,6 +18,7 @@ import { sqlRoutes } from './sql/routes.ts'
 
 export type GatewayParts = {
   readonly clients: Clients
+  readonly sessions: Sessions
   readonly audit: AuditLog
   readonly adminKey: string
   readonly health: HealthParts
@@ -39,7 +41,7 @@ export function gatewaySurface(app: App, kernel: Kernel, book: RouteBook, parts:
     }),
   })
   app.decorateRequest('gateway', undefined)
-  const access = gatewayAccess(kernel, parts.clients, parts.adminKey)
+  const access = gatewayAccess(kernel, parts)
   app.addHook('preHandler', access.renew)
 
   healthRoutes(app, kernel, access, book, parts.health)

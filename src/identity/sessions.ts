@@ -10,7 +10,12 @@ import { isBanned, USER_COLUMNS, type User } from './users.ts'
 export type Session = Omit<Selectable<SessionTable>, 'tokenHash'>
 
 /** A session that may be used now, and whose it is. */
-export type LiveSession = { readonly session: Session; readonly user: User }
+export type LiveSession = {
+  readonly session: Session
+  readonly user: User
+  /** What the user is in the session's active organization: several roles are joined by commas. Null without one. */
+  readonly organizationRole: string | null
+}
 
 /** Finds whose a token is; from memory while that may be believed, else by one indexed query. */
 export type Sessions = { find(token: string): Promise<LiveSession | undefined> | LiveSession | undefined }
@@ -41,11 +46,13 @@ export function liveSessions(kernel: Kernel): Sessions {
 }
 
 const SESSION_COLUMNS = [
-  'id', 'userId', 'expiresAt', 'createdAt', 'updatedAt', 'remembered', 'ipAddress', 'userAgent',
+  'id', 'userId', 'expiresAt', 'createdAt', 'updatedAt', 'remembered', 'ipAddress', 'userAgent', 'activeOrganizationId',
 ] as const satisfies readonly (keyof Session)[] // biome-ignore format: one line reads better
 const SESSION_BY_TOKEN = statement<Record<string, unknown>>(
-  `select ${selectList('s', SESSION_COLUMNS, 's.')}, ${selectList('u', USER_COLUMNS, 'u.')}
-   from service.session s join service."user" u on u.id = s.user_id where s.token_hash = $1`,
+  `select ${selectList('s', SESSION_COLUMNS, 's.')}, ${selectList('u', USER_COLUMNS, 'u.')}, m.role as organization_role
+   from service.session s join service."user" u on u.id = s.user_id
+   left join service.member m on m.organization_id = s.active_organization_id and m.user_id = s.user_id
+   where s.token_hash = $1`,
 )
 
 async function findSessionByToken({ keyed }: Kernel, hash: Buffer): Promise<LiveSession | undefined> {
@@ -54,10 +61,14 @@ async function findSessionByToken({ keyed }: Kernel, hash: Buffer): Promise<Live
   const pick = (table: string, names: readonly string[]) =>
     Object.fromEntries(names.map((name) => [name, row[`${table}.${name}`]]))
   // The statement selects exactly these columns.
-  return { session: pick('s', SESSION_COLUMNS) as Session, user: pick('u', USER_COLUMNS) as User }
+  return {
+    session: pick('s', SESSION_COLUMNS) as Session,
+    user: pick('u', USER_COLUMNS) as User,
+    organizationRole: row.organization_role as string | null,
+  }
 }
 
-export type NewSession = Omit<Session, 'updatedAt'> & { readonly tokenHash: Buffer }
+export type NewSession = Omit<Session, 'updatedAt' | 'activeOrganizationId'> & { readonly tokenHash: Buffer }
 
 /** Starts a session and ends the user's oldest beyond `most`. */
 export async function insertSession(db: Db, session: NewSession, most: number): Promise<Session> {

@@ -1,4 +1,4 @@
-import type { Driver, DriverMaking, DriverSettings } from '#databases/drivers/driver.ts'
+import type { Driver, DriverMaking, DriverSettings, RowLevelSecurity } from '#databases/drivers/driver.ts'
 import { drivers } from '#databases/drivers/index.ts'
 
 /** A named database that callers reach through the gateway. */
@@ -11,6 +11,8 @@ export type Client = {
   readonly isLogging: boolean
   /** Refuses writes until it is thawed. */
   readonly isFrozen: boolean
+  /** Callers act as roles of the database, and its policies decide about rows. */
+  readonly rowLevelSecurity: RowLevelSecurity | undefined
 }
 
 /** As the configuration's defaults are. */

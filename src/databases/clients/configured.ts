@@ -1,4 +1,5 @@
-import type { DriverMaking } from '#databases/drivers/driver.ts'
+import type { DriverMaking, RowLevelSecurity } from '#databases/drivers/driver.ts'
+import type { Config } from '#kernel/config/config.ts'
 import { maskedUrl } from '#kernel/config/show.ts'
 import { type Client, DEFAULT_LIMITS, driverFor } from './client.ts'
 
@@ -30,12 +31,14 @@ export function configuredClients(options: ConfiguredOptions): ReadonlyMap<strin
   return new Map(
     [...chosen.values()].map((settings) => {
       const isLogging = settings.name === loggingName
+      const rowLevelSecurity = rolesOf(settings.row_level_security)
       const client: ConfiguredClient = {
         name: settings.name,
-        driver: driverFor(options, { ...settings, readOnly: isLogging }),
+        driver: driverFor(options, { ...settings, readOnly: isLogging, rowLevelSecurity }),
         source: 'config',
         isLogging,
         isFrozen: false,
+        rowLevelSecurity,
         maskedUrl: maskedUrl(settings.url),
         description: settings.description ?? null,
       }
@@ -49,5 +52,13 @@ const builtInClient = (name: string, url: string) => ({
   driver: 'postgresql' as const,
   url,
   description: undefined,
+  row_level_security: undefined,
   ...DEFAULT_LIMITS,
 })
+
+type Settings = Config['clients'][string]['row_level_security']
+
+const rolesOf = (settings: Settings | undefined): RowLevelSecurity | undefined =>
+  settings?.enabled === true
+    ? { anonymousRole: settings.anonymous_role, signedInRole: settings.signed_in_role }
+    : undefined

@@ -142,7 +142,7 @@ function clientOf(kernel: Kernel, environment: Environment, row: ClientRow): Cli
     return undefined
   }
   const driver = driverFor(kernel, { name, driver: driverName, url, readOnly: isFrozen, ...DEFAULT_LIMITS })
-  return { name, driver, source: 'database', isLogging: false, isFrozen }
+  return { name, driver, source: 'database', isLogging: false, isFrozen, rowLevelSecurity: undefined }
 }
 
 /** Where a client's database is, and what speaks to it there. */

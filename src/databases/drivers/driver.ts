@@ -53,11 +53,28 @@ export type Driver = {
   /** Somebody changed the structure: the next plan reads the catalogue again. */
   invalidate(): void
 
+  /**
+   * This driver for one caller of a client with row-level security: data operations and functions run as that role and with those
+   * claims, without it as the client's own role. Absent where the backend has no such roles.
+   */
+  as?(persona: Persona): Driver
+
   /** The server's version (`15.18`) after a statement that shows it alive; a Failure when it is not. */
   probe(): Promise<string>
   stats(): DriverStats
   close(): Promise<void>
 }
+
+/** As whom an operation runs (gateway.md 19). */
+export type Persona = {
+  /** A role of the database; `none` is the client's own. */
+  readonly role: string
+  /** JSON that policies read by `current_setting('request.claims')`; empty when nobody is calling. */
+  readonly claims: string
+}
+
+/** Which roles callers of a client have in its database. */
+export type RowLevelSecurity = { readonly anonymousRole: string; readonly signedInRole: string }
 
 /** A connection that one caller holds: opaque here, made and used by the same driver. */
 export type Held = object
@@ -161,6 +178,7 @@ export type DriverSettings = {
   readonly statement_timeout: number
   readonly idle_timeout: number
   readonly max_connections: number
+  readonly rowLevelSecurity?: RowLevelSecurity | undefined
 }
 
 export type MakeDriver = (making: DriverMaking, settings: DriverSettings) => Driver

@@ -49,7 +49,7 @@ export async function readyFetch(
   body: Body,
   stripNulls: boolean,
 ): Promise<Ready<ReadPlan, Fetched>> {
-  const { driver } = caller.client
+  const { driver } = caller
   const options = optionsOf(kernel, stripNulls)
   const request = readFetch(body, options)
   const grouping = readGrouping(body, options.snakeCase ?? false)
@@ -74,7 +74,7 @@ export type Counted = { readonly count: number; readonly cacheKey: string; reado
 
 export async function countRows(kernel: Kernel, caller: GatewayCaller, body: Body): Promise<Counted> {
   const began = performance.now()
-  const { driver } = caller.client
+  const { driver } = caller
   const request = readCount(body, optionsOf(kernel, false))
   requireTables(caller, [{ ...request.table, action: 'read' }])
   const plan = await driver.plan(request)
@@ -103,7 +103,7 @@ export async function readyInsert(
   caller: GatewayCaller,
   body: Body,
 ): Promise<ReadyWrite<InsertPlan>> {
-  const { driver } = caller.client
+  const { driver } = caller
   const request = readInsert(body, optionsOf(kernel, false))
   requireTables(caller, [{ ...request.table, action: 'write' }])
   const plan = permitted(caller, await driver.plan(request), body)
@@ -111,7 +111,7 @@ export async function readyInsert(
 }
 
 export async function readyUpdate(kernel: Kernel, caller: GatewayCaller, body: Body): Promise<ReadyWrite> {
-  const { driver } = caller.client
+  const { driver } = caller
   const request = readUpdate(body, optionsOf(kernel, false))
   requireTables(caller, [{ ...request.table, action: 'write' }])
   const plan = permitted(caller, await driver.plan(request), body)
@@ -119,7 +119,7 @@ export async function readyUpdate(kernel: Kernel, caller: GatewayCaller, body: B
 }
 
 export async function readyDelete(kernel: Kernel, caller: GatewayCaller, body: Body): Promise<ReadyWrite> {
-  const { driver } = caller.client
+  const { driver } = caller
   const request = readDelete(body, optionsOf(kernel, false))
   requireTables(caller, [{ ...request.table, action: 'delete' }])
   const plan = permitted(caller, await driver.plan(request), body)
@@ -175,9 +175,6 @@ export const optionsOf = ({ config }: Kernel, stripNulls: boolean): RequestOptio
   stripNulls,
 })
 
-/** Names a read: the same client and request give the same 64 hex digits. */
-const cacheKey = ({ client }: GatewayCaller, request: DataRequest, grouping?: Grouping): string =>
-  hash(
-    'sha256',
-    `${client.name}\n${JSON.stringify(request)}${grouping === undefined ? '' : JSON.stringify(grouping)}`,
-  )
+/** Names a read: the same client, request, role and claims give the same 64 hex digits. */
+const cacheKey = ({ client, persona }: GatewayCaller, request: DataRequest, grouping?: Grouping): string =>
+  hash('sha256', [client.name, request, grouping, persona].map((part) => JSON.stringify(part)).join('\n'))

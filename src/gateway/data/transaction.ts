@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { Held, HoldOptions, Isolation } from '#databases/drivers/driver.ts'
+import type { Held, HoldOptions, Isolation, Persona } from '#databases/drivers/driver.ts'
 import type { Body } from '#databases/fields.ts'
 import type { Plan } from '#databases/plan.ts'
 import { Failure } from '#kernel/errors.ts'
@@ -64,7 +64,11 @@ export async function runTransaction(
   const results =
     key === undefined
       ? { ...(await once(caller, steps, deadline, options)), replayed: false }
-      : await onceUnder(key, kernel, caller, steps, { ...options, deadline, body: digestOf(asked, steps) })
+      : await onceUnder(key, kernel, caller, steps, {
+          ...options,
+          deadline,
+          body: digestOf(caller, asked, steps),
+        })
   if (!results.replayed)
     for (const { plan, event, affected } of results.done) tellOf(kernel, caller, { plan, event }, affected)
   return { results: results.json, operations: steps.length, replayed: results.replayed }
@@ -136,8 +140,8 @@ async function fetched(head: Buffer, answer: Fetched): Promise<Result> {
 type Done = Pick<Prepared, 'plan' | 'event'> & { readonly affected: number }
 type Results = { readonly json: string; readonly done: readonly Done[] }
 
-const once = ({ client }: GatewayCaller, steps: readonly Step[], deadline: number, options: HoldOptions) =>
-  client.driver.hold((on) => perform(steps, deadline, on), options)
+const once = ({ driver }: GatewayCaller, steps: readonly Step[], deadline: number, options: HoldOptions) =>
+  driver.hold((on) => perform(steps, deadline, on), options)
 
 /** The operations one after the other, on the connection that is held. */
 async function perform(steps: readonly Step[], deadline: number, on: Held): Promise<Results> {
@@ -185,7 +189,7 @@ async function onceUnder(
   steps: readonly Step[],
   { body, deadline, isolation, readOnly = false }: Keyed,
 ): Promise<Results & { readonly replayed: boolean }> {
-  const { driver } = caller.client
+  const { driver } = caller
   const at = kernel.now()
   const since = new Date(at.getTime() - KEPT_FOR)
   const replay = async () => {
@@ -215,8 +219,8 @@ async function onceUnder(
   }
 }
 
-/** One for each API key, client and key of the caller's. */
-function keyOf({ client, grant }: GatewayCaller, { keys }: Transaction): string | undefined {
+/** One for each API key, client, user of the session and key of the caller's. */
+function keyOf({ client, grant, persona }: GatewayCaller, { keys }: Transaction): string | undefined {
   const [key, other] = [...new Set(keys)]
   if (key === undefined) return undefined
   if (other !== undefined || !/^[\x20-\x7e]{1,255}$/.test(key))
@@ -224,12 +228,25 @@ function keyOf({ client, grant }: GatewayCaller, { keys }: Transaction): string 
       hint: 'Idempotency-Key has 1 to 255 printable characters, and idempotency_key in the body says the same.',
     })
   const who = grant.kind === 'key' ? grant.key.publicId : grant.kind
-  return hash('sha256', JSON.stringify([client.name, who, key]))
+  return hash(
+    'sha256',
+    JSON.stringify([client.name, who, key, ...(persona === undefined ? [] : [userOf(persona)])]),
+  )
 }
 
-/** Rows that a caller may not see any more must not be replayed either: what is silenced is part of the body. */
-const digestOf = ({ operations, options, stripNulls }: Transaction, steps: readonly Step[]): string =>
-  hash(
-    'sha256',
-    JSON.stringify([operations, options, stripNulls, steps.map(({ plan }) => 'head' in plan && plan.head)]),
-  )
+/** Undefined for who has no session. */
+const userOf = ({ claims }: Persona): unknown => JSON.parse(claims).user_id
+
+/**
+ * Rows that a caller may not see any more must not be replayed either: what is silenced is part of the body, and so is what policies
+ * decide by. A new session of the same user is the same caller.
+ */
+function digestOf(
+  { persona }: GatewayCaller,
+  { operations, options, stripNulls }: Transaction,
+  steps: readonly Step[],
+) {
+  const silenced = steps.map(({ plan }) => 'head' in plan && plan.head)
+  const seenAs = persona && { role: persona.role, ...JSON.parse(persona.claims), session_id: null }
+  return hash('sha256', JSON.stringify([operations, options, stripNulls, silenced, seenAs]))
+}

@@ -23,6 +23,7 @@ type Waiting = {
 }
 
 type Window = {
+  readonly client: GatewayCaller['client']
   readonly driver: Driver
   readonly waiting: Waiting[]
   rows: number
@@ -51,12 +52,12 @@ export function insertWindows(): InsertWindows {
   const running = new Set<Promise<void>>()
   let closed = false
 
-  function insert({ client }: GatewayCaller, insert: Insert, { milliseconds, bytes }: Asked) {
+  function insert(caller: GatewayCaller, insert: Insert, { milliseconds, bytes }: Asked) {
     if (closed) return insert.run()
-    const key = keyOf(client.name, insert.plan)
+    const key = keyOf(caller, insert.plan)
     // The client may have got another database meanwhile.
-    if (windows.get(key)?.driver !== client.driver) end(key)
-    const window = windows.get(key) ?? emptyWindow(client.driver)
+    if (windows.get(key)?.client !== caller.client) end(key)
+    const window = windows.get(key) ?? emptyWindow(caller)
     windows.set(key, window)
     const { promise, resolve, reject } = Promise.withResolvers<WriteAnswer>()
     window.waiting.push({ insert, resolve, reject })
@@ -94,7 +95,8 @@ export function insertWindows(): InsertWindows {
   return { insert, close }
 }
 
-const emptyWindow = (driver: Driver): Window => ({
+const emptyWindow = ({ client, driver }: GatewayCaller): Window => ({
+  client,
   driver,
   waiting: [],
   rows: 0,
@@ -103,10 +105,17 @@ const emptyWindow = (driver: Driver): Window => ({
   timer: undefined,
 })
 
-/** Everything but the rows: the same text of the statement, and the same members of the answer. */
-function keyOf(client: string, { request, columns, output, head }: InsertPlan): string {
+/** Everything but the rows: the same text of the statement, the same members of the answer, and the same role and claims. */
+function keyOf({ client, persona }: GatewayCaller, { request, columns, output, head }: InsertPlan): string {
   const names = columns.map(({ name }) => name).sort()
-  return JSON.stringify([client, { ...request, rows: [] }, names, output.map(({ as }) => as), head])
+  return JSON.stringify([
+    client.name,
+    persona,
+    { ...request, rows: [] },
+    names,
+    output.map(({ as }) => as),
+    head,
+  ])
 }
 
 /** Never rejects: every caller gets an answer of its own. */

@@ -9,6 +9,7 @@ export const FIXED_RIGHTS = {
   'gateway.query': 'Run SQL',
   'gateway.query.read': 'Run one statement of SQL that only reads',
   'gateway.rpc.execute': 'Call functions',
+  'gateway.bypass_row_level_security': "Act as the client's own role where sessions have roles",
   'management.read': 'See capabilities and structure',
   'management.tables.write': 'Create and change tables',
 } as const satisfies Record<string, string>
@@ -39,6 +40,9 @@ export function grantsTable(rights: readonly string[], asked: TableRight): boole
   return rights.some((right) => accepted.has(right))
 }
 
+/** No wildcard gives it: who has every other right is still bound by the policies of the database. */
+const NAMED_ONLY: keyof typeof FIXED_RIGHTS = 'gateway.bypass_row_level_security'
+
 /** May a key with these rights do this? Rights of management, also through `*`, count only on a key bound to a client. */
 export function grantsFixed(
   rights: readonly string[],
@@ -46,6 +50,7 @@ export function grantsFixed(
   isBound: boolean,
 ): boolean {
   if (asked.startsWith('management.') && !isBound) return false
+  if (asked === NAMED_ONLY) return rights.includes(asked)
   const parts = asked.split('.')
   const accepted = new Set([
     '*',

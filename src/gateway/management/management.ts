@@ -9,10 +9,10 @@ import type { GatewayCaller } from '../access.ts'
 import type { AuditLog } from './audit.ts'
 import { OPERATIONS } from './operations.ts'
 
-export async function capabilities({ client }: GatewayCaller) {
+export async function capabilities({ driver }: GatewayCaller) {
   const operations = Object.entries(OPERATIONS)
   return {
-    backend: `${client.driver.name} ${await client.driver.probe()}`,
+    backend: `${driver.name} ${await driver.probe()}`,
     retention_mutation_supported: false,
     replication_mutation_supported: false,
     supported_operations: operations.map(([name]) => name),
@@ -29,7 +29,7 @@ export async function createManagedTable(
   audit: AuditLog,
   asked: TableDefinition,
 ) {
-  const { driver } = caller.client
+  const { driver } = caller
   const statements = await createTable(asked)
   const { schema, table } = asked
   const act = {
@@ -52,8 +52,8 @@ export async function createManagedTable(
   return describeTable(caller, schema, table)
 }
 
-async function describeTable({ client }: GatewayCaller, schema: string, table: string) {
-  const found = (await client.driver.catalogue()).find(schema, table)
+async function describeTable({ driver }: GatewayCaller, schema: string, table: string) {
+  const found = (await driver.catalogue()).find(schema, table)
   const columns = [...(found?.columns.values() ?? [])].map((column) => ({
     name: column.name,
     data_type: column.type,

@@ -64,7 +64,7 @@ const Called = Type.Object({
 })
 
 export function rpcRoutes(app: App, kernel: Kernel, access: GatewayAccess): void {
-  const config = { access: access.fixed(['gateway.rpc.execute'], { keyless: true }) }
+  const config = { access: access.fixed(['gateway.rpc.execute'], { asData: true }) }
   const call = async (request: FastifyRequest, reply: FastifyReply, asked: AskedCall) => {
     const options = { byAddress: request.method === 'GET', signal: leaving(reply) }
     return send(reply, await callFunction(kernel, gatewayCaller(request), asked, options))

@@ -26,7 +26,7 @@ export type AskedCall = {
 /** Calls a function of the client's database (gateway.md 7). By address: arguments are texts, and a function that writes is refused. */
 export async function callFunction(
   kernel: Kernel,
-  { client, requestId }: GatewayCaller,
+  { client, driver, requestId }: GatewayCaller,
   asked: AskedCall,
   options: { readonly byAddress: boolean; readonly signal: AbortSignal },
 ): Promise<RowsAnswer> {
@@ -51,7 +51,7 @@ export async function callFunction(
     readOnly: options.byAddress || client.isLogging || client.isFrozen,
     signal: options.signal,
   }
-  const answer = await client.driver.call(call).catch(explainFrozen(client))
+  const answer = await driver.call(call).catch(explainFrozen(client))
   const name = `${read.table.schema}.${read.table.table}`
   tell(kernel, 'gateway_rpc', { client: client.name, requestId, function: name, rows: answer.facts().rows })
   return answer

@@ -53,7 +53,7 @@ export function schemaRoutes(app: App, access: GatewayAccess): void {
     config,
     schema: { summary: 'Tables and views', querystring: InSchema, response: listOf('tables', Table) },
     handler: async (request) => ({
-      tables: await listTables(gatewayCaller(request).client.driver, request.query),
+      tables: await listTables(gatewayCaller(request).driver, request.query),
     }),
   })
   app.route({
@@ -63,7 +63,7 @@ export function schemaRoutes(app: App, access: GatewayAccess): void {
     schema: { summary: 'Columns of a table', querystring: OneTable, response: listOf('columns', Column) },
     handler: async (request) => {
       const { table_schema: schema = 'public', table_name: name } = request.query
-      return { columns: await listColumns(gatewayCaller(request).client.driver, schema, name) }
+      return { columns: await listColumns(gatewayCaller(request).driver, schema, name) }
     },
   })
   app.route({
@@ -76,7 +76,7 @@ export function schemaRoutes(app: App, access: GatewayAccess): void {
       response: listOf('constraints', Constraint),
     },
     handler: async (request) => ({
-      constraints: await listConstraints(gatewayCaller(request).client.driver, request.query),
+      constraints: await listConstraints(gatewayCaller(request).driver, request.query),
     }),
   })
   app.route({
@@ -85,7 +85,7 @@ export function schemaRoutes(app: App, access: GatewayAccess): void {
     config,
     schema: { summary: 'Indexes', querystring: Which, response: listOf('indexes', Index) },
     handler: async (request) => ({
-      indexes: await listIndexes(gatewayCaller(request).client.driver, request.query),
+      indexes: await listIndexes(gatewayCaller(request).driver, request.query),
     }),
   })
   app.route({
@@ -94,7 +94,7 @@ export function schemaRoutes(app: App, access: GatewayAccess): void {
     config,
     schema: { summary: 'TypeScript for the rows of every table, as text' },
     handler: async (request, reply) => {
-      const { driver } = gatewayCaller(request).client
+      const { driver } = gatewayCaller(request)
       return reply.type('text/plain; charset=utf-8').send(typescriptOf(await driver.catalogue()))
     },
   })

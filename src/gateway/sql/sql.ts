@@ -1,7 +1,7 @@
 import type { SqlAnswer } from '#databases/drivers/driver.ts'
 import type { Json } from '#databases/plan.ts'
 import { type Kernel, tell } from '#kernel/kernel.ts'
-import { type GatewayCaller, hasRight } from '../access.ts'
+import { type GatewayCaller, hasRight, requirePassing } from '../access.ts'
 import { fail } from '../errors.ts'
 import { explainFrozen } from '../frozen.ts'
 
@@ -33,8 +33,8 @@ export async function runSql(
   asked: AskedSql,
   signal: AbortSignal,
 ): Promise<RanSql> {
-  const { client } = caller
-  const { driver } = client
+  const { client, driver } = caller
+  requirePassing(caller)
   requireDriver(asked.driver, driver.name)
   const began = performance.now()
   const answer = await driver

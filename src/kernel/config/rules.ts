@@ -40,11 +40,18 @@ const rules: readonly Rule[] = [
 ]
 
 const clientRules = ({ clients }: Config): Rule[] =>
-  Object.entries(clients).map(([name, { driver, url }]) => ({
-    settings: [`clients.${name}.url`, `clients.${name}.driver`, `clients.${name}`],
-    broken: () => clientUrlForms[driver].parse(url) === undefined,
-    says: `must be ${clientUrlForms[driver].allowed} (clients.${name}.driver is ${driver})`,
-  }))
+  Object.entries(clients).flatMap(([name, { driver, url, row_level_security }]) => [
+    {
+      settings: [`clients.${name}.url`, `clients.${name}.driver`, `clients.${name}`],
+      broken: () => clientUrlForms[driver].parse(url) === undefined,
+      says: `must be ${clientUrlForms[driver].allowed} (clients.${name}.driver is ${driver})`,
+    },
+    {
+      settings: [`clients.${name}.row_level_security.enabled`, `clients.${name}.driver`, `clients.${name}`],
+      broken: () => row_level_security.enabled && driver !== 'postgresql',
+      says: `needs a client of driver postgresql (clients.${name}.driver is ${driver})`,
+    },
+  ])
 
 /** A rule is not asked about a setting that is wrong by itself: its answer would be about the default. */
 export function brokenRules(config: Config, tree: Tree, problems: readonly Problem[]): Problem[] {

@@ -27,6 +27,7 @@ const texts: Record<string, fc.Arbitrary<string>> = {
   path: fc.array(word, { minLength: 1, maxLength: 3 }).map((words) => `/${words.join('/')}`),
   mailbox: fc.constantFrom('a@b.example', 'A B <a@b.example>'),
   'cookie name': fc.stringMatching(/^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,20}$/),
+  role: fc.stringMatching(/^[a-z][a-z0-9_]{5,20}$/),
   'client name': fc.stringMatching(/^[A-Za-z][A-Za-z0-9_-]{0,20}$/),
   'Postgres URL': url('postgres'),
   'database URL': url('postgres'),

@@ -53,10 +53,28 @@ export interface DatabaseClientTable {
   deletedAt: Date | null
 }
 
+export interface MemberTable {
+  id: string
+  organizationId: string
+  userId: string
+  role: string
+  createdAt: Date
+}
+
 export interface MigrationTable {
   name: string
   checksum: string
   appliedAt: Generated<Date>
+}
+
+export interface OrganizationTable {
+  id: string
+  name: string
+  slug: string
+  logo: string | null
+  metadata: ColumnType<unknown, string | undefined, string>
+  createdAt: Date
+  updatedAt: Date
 }
 
 export interface ProcessLeaseTable {
@@ -80,6 +98,7 @@ export interface SessionTable {
   remembered: boolean
   ipAddress: string | null
   userAgent: string | null
+  activeOrganizationId: string | null
 }
 
 export interface UserTable {
@@ -113,7 +132,9 @@ export interface DB {
   apiKey: ApiKeyTable
   apiKeyConfig: ApiKeyConfigTable
   databaseClient: DatabaseClientTable
+  member: MemberTable
   migration: MigrationTable
+  organization: OrganizationTable
   processLease: ProcessLeaseTable
   rateLimit: RateLimitTable
   session: SessionTable

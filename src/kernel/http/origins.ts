@@ -26,6 +26,13 @@ export function originOf(headers: IncomingHttpHeaders, allowed: ReadonlySet<stri
   return from !== null && allowed.has(from.origin) ? 'allowed' : 'foreign'
 }
 
+/** What keeps a request from using the cookie that it carries: it comes from a foreign page, or does not say from where. */
+export function crossSite(kernel: Kernel, headers: IncomingHttpHeaders): 'foreign' | 'unknown' | undefined {
+  const verdict = originOf(headers, ownOrigins(kernel))
+  if (verdict === 'allowed' || (verdict === 'absent' && !kernel.config.auth.require_origin)) return undefined
+  return verdict === 'foreign' ? 'foreign' : 'unknown'
+}
+
 /**
  * May a request name this as the place to send a browser to? A path with one leading slash, or a URL of an allowed
  * origin. Decided by parsing, and never by comparing prefixes; whatever browsers and servers read differently

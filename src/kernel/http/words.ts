@@ -8,6 +8,8 @@ export const HEADER = {
   idempotencyKey: 'idempotency-key',
   requestId: 'x-request-id',
   authToken: 'set-auth-token',
+  sessionToken: 'x-service-auth-session-token',
+  sessionBearer: 'x-service-auth-bearer-token',
 } as const
 
 /** Cookies besides the session's begin with this. */

@@ -1,9 +1,10 @@
 import { type Built, bind, type Draft, draft, quoteName } from '#databases/draft.ts'
-import type { CallRequest, RowsAnswer } from '#databases/drivers/driver.ts'
+import type { CallRequest, Persona, RowsAnswer } from '#databases/drivers/driver.ts'
 import type { RowClient } from '#databases/drivers/postgres/connection.ts'
 import { failureOf } from '#databases/drivers/postgres/errors.ts'
 import { callable, type FunctionRow, functionsSql } from '#databases/drivers/postgres/functions.ts'
 import type { Isolated } from '#databases/drivers/postgres/isolated.ts'
+import { become } from '#databases/drivers/postgres/persona.ts'
 import { RowQuery } from '#databases/drivers/postgres/query.ts'
 import type { Runner } from '#databases/drivers/postgres/runner.ts'
 import { asTable, type CallableFunction, chooseFunction } from '#databases/functions.ts'
@@ -15,7 +16,12 @@ import { selectSql, writtenText } from '#databases/sql.ts'
  * Calls a function as a source of rows, filtered, sorted and cut like those of a table. Not on the connections of plans: what a
  * function sets, locks or makes for its session would stay there.
  */
-export async function callFunction(run: Runner, alone: Isolated, request: CallRequest): Promise<RowsAnswer> {
+export async function callFunction(
+  run: Runner,
+  alone: Isolated,
+  request: CallRequest,
+  persona: Persona | undefined,
+): Promise<RowsAnswer> {
   const { table } = request.read
   const rows = (await run.value(functionsSql(table))) as readonly FunctionRow[] // as the statement builds them
   const candidates = rows.map(callable).filter((found) => found !== undefined)
@@ -24,6 +30,7 @@ export async function callFunction(run: Runner, alone: Isolated, request: CallRe
   return alone(request.signal, async (client) => {
     const job: Job = { client, chosen, plan, given: request }
     await say(client, draft(request.readOnly ? 'begin read only' : 'begin'))
+    if (persona !== undefined) await become(client, persona)
     const answer = plan.count === undefined ? await readRows(job) : await readCounted(job)
     await say(client, draft('commit'))
     return answer

@@ -1,13 +1,12 @@
 import type pg from 'pg'
 import type { Index } from '#databases/catalogue.ts'
 import { bind, draft } from '#databases/draft.ts'
-import type { Driver } from '#databases/drivers/driver.ts'
+import type { Driver, Held, Persona, RowLevelSecurity } from '#databases/drivers/driver.ts'
 import { planner } from '#databases/drivers/planner.ts'
 import { countRows, selectRows, writeRows } from '#databases/drivers/postgres/answers.ts'
 import { callFunction } from '#databases/drivers/postgres/call.ts'
 import { buildCatalogue, type CatalogueRow, catalogueSql } from '#databases/drivers/postgres/catalogue.ts'
 import { connect } from '#databases/drivers/postgres/connect.ts'
-import type { RowClient } from '#databases/drivers/postgres/connection.ts'
 import { failureOf } from '#databases/drivers/postgres/errors.ts'
 import { hold } from '#databases/drivers/postgres/hold.ts'
 import { indexesSql } from '#databases/drivers/postgres/indexes.ts'
@@ -16,10 +15,10 @@ import { keptAnswers } from '#databases/drivers/postgres/kept-answers.ts'
 import { pool as poolOf } from '#databases/drivers/postgres/pool.ts'
 import { codeOf } from '#databases/drivers/postgres/query.ts'
 import { runSql } from '#databases/drivers/postgres/raw.ts'
-import { type RoleFacts, roleSql, unsafe } from '#databases/drivers/postgres/role.ts'
 import { runner } from '#databases/drivers/postgres/runner.ts'
+import { vetting } from '#databases/drivers/postgres/vetting.ts'
 import { structure } from '#databases/drivers/structure.ts'
-import type { Failure } from '#kernel/errors.ts'
+import type { WritePlan } from '#databases/plan.ts'
 
 export type PostgresOptions = {
   /** A connection string, or what pg takes (the embedded server's socket). */
@@ -35,6 +34,8 @@ export type PostgresOptions = {
   readonly maxRows: number
   /** The client is named in `gateway.unsafe_clients`. */
   readonly allowServerRights?: boolean
+  /** Callers act as these roles. */
+  readonly rowLevelSecurity?: RowLevelSecurity | undefined
 }
 
 export type PostgresDriver = Driver & {
@@ -42,7 +43,7 @@ export type PostgresDriver = Driver & {
 }
 
 export function postgresDriver(options: PostgresOptions): PostgresDriver {
-  const vet = vetting(options.allowServerRights ?? false)
+  const vet = vetting(options)
   const pool = poolOf({ ...options, connect: () => vet(() => connect(options)) })
   const run = runner(pool)
   // SQL and functions apart, so that long reports do not keep functions waiting.
@@ -91,25 +92,37 @@ export function postgresDriver(options: PostgresOptions): PostgresDriver {
     }
   }
 
-  return {
+  /** What runs as the client's own role or as a persona. */
+  function operations(persona?: Persona) {
+    const own = persona === undefined ? run : run.as(persona)
+    const write = <P extends WritePlan>(planned: P, on?: Held) =>
+      attempt(planned, (plan) => writeRows(own, plan, options.maxRows, on), on !== undefined)
+    return {
+      select: (planned, on) => attempt(planned, (plan) => selectRows(own, plan, on), on !== undefined),
+      count: (planned, on) =>
+        attempt(planned, (plan) => countRows(own, plan, plan.mode, on), on !== undefined),
+      insert: write,
+      update: write,
+      delete: write,
+      call: (request) => callFunction(own, aloneForCalls, request, persona),
+      hold: (work, how) => hold(pool, work, { ...how, timeout: options.statementTimeout + 5_000, persona }),
+      kept: keptAnswers(run, apply, persona),
+    } satisfies Partial<Driver>
+  }
+
+  const driver: PostgresDriver = {
     name: 'postgresql',
     plan,
-    select: (planned, on) => attempt(planned, (plan) => selectRows(run, plan, on), on !== undefined),
-    count: (planned, on) => attempt(planned, (plan) => countRows(run, plan, plan.mode, on), on !== undefined),
-    insert: (planned, on) =>
-      attempt(planned, (plan) => writeRows(run, plan, options.maxRows, on), on !== undefined),
-    update: (planned, on) =>
-      attempt(planned, (plan) => writeRows(run, plan, options.maxRows, on), on !== undefined),
-    delete: (planned, on) =>
-      attempt(planned, (plan) => writeRows(run, plan, options.maxRows, on), on !== undefined),
+    ...operations(),
+    as(persona) {
+      if (options.rowLevelSecurity === undefined) throw new Error('The client has no row-level security')
+      return { ...driver, ...operations(persona) }
+    },
     async sql(request) {
       const answer = await runSql(alone, request)
       if (!request.readOnly && structural.test(request.text)) tables.invalidate()
       return answer
     },
-    hold: (work, how) => hold(pool, work, { ...how, timeout: options.statementTimeout + 5_000 }),
-    kept: keptAnswers(run, apply),
-    call: (request) => callFunction(run, aloneForCalls, request),
     run: apply,
     catalogue: tables.fresh,
     indexes: async () => (await run.value(draft(indexesSql))) as readonly Index[], // as the statement builds it
@@ -118,6 +131,7 @@ export function postgresDriver(options: PostgresOptions): PostgresDriver {
     stats: pool.stats,
     close: async () => void (await Promise.all([pool.close(), ofSql.close(), ofCalls.close()])),
   }
+  return driver
 }
 
 /** For callers' own SQL (gateway.md 6), and as many for functions. */
@@ -128,31 +142,3 @@ const structural = /\b(?:create|alter|drop|do|call|into)\b/i
 
 /** undefined_column, undefined_table: a name of the catalogue is gone. */
 const moved = new Set(['42703', '42P01'])
-
-const vettedFor = 60_000
-
-/** Looks at the role behind a new connection, at most every 60 s; a refusal holds as long without connecting again. */
-function vetting(allowServerRights: boolean): (open: () => Promise<RowClient>) => Promise<RowClient> {
-  let verdict: { readonly at: number; readonly refusal: Failure | undefined } | undefined
-  return async (open) => {
-    const valid = verdict && performance.now() - verdict.at < vettedFor ? verdict : undefined
-    if (valid?.refusal) throw valid.refusal
-    const client = await open()
-    if (valid) return client
-    const refusal = await refusalOf(client, allowServerRights)
-    verdict = { at: performance.now(), refusal }
-    if (refusal === undefined) return client
-    client.destroy()
-    throw refusal
-  }
-}
-
-async function refusalOf(client: RowClient, allowServerRights: boolean): Promise<Failure | undefined> {
-  try {
-    const { rows } = await client.query<{ role: RoleFacts }>(roleSql)
-    return rows[0] && unsafe(rows[0].role, allowServerRights)
-  } catch (error) {
-    client.destroy()
-    throw failureOf(error)
-  }
-}

@@ -1,13 +1,17 @@
-import type { Held, HoldOptions } from '#databases/drivers/driver.ts'
+import type { Held, HoldOptions, Persona } from '#databases/drivers/driver.ts'
 import type { RowClient } from '#databases/drivers/postgres/connection.ts'
 import { failureOf } from '#databases/drivers/postgres/errors.ts'
+import { become } from '#databases/drivers/postgres/persona.ts'
 import type { Pool } from '#databases/drivers/postgres/pool.ts'
 import { codeOf, staleCodes } from '#databases/drivers/postgres/query.ts'
 import { fail } from '#databases/failures.ts'
 import { Failure } from '#kernel/errors.ts'
 
-/** `timeout` is how long BEGIN, COMMIT and ROLLBACK may stay unanswered, milliseconds. */
-type Options = HoldOptions & { readonly timeout: number }
+type Options = HoldOptions & {
+  /** How long BEGIN, COMMIT and ROLLBACK may stay unanswered, milliseconds. */
+  readonly timeout: number
+  readonly persona: Persona | undefined
+}
 
 /**
  * One connection and one transaction for the work: committed when it returns, rolled back when it throws. Whatever happens, the
@@ -30,6 +34,7 @@ export async function hold<T>(pool: Pool, work: (on: Held) => Promise<T>, option
 async function transact<T>(client: RowClient, work: (on: Held) => Promise<T>, options: Options): Promise<T> {
   try {
     await control(client, beginText(options), options)
+    if (options.persona !== undefined) await become(client, options.persona)
     const result = await work(client)
     await commit(client, options)
     return result

@@ -1,6 +1,7 @@
 import { bind, type Draft, draft } from '#databases/draft.ts'
-import type { Held, Kept, KeptAnswers } from '#databases/drivers/driver.ts'
+import type { Held, Kept, KeptAnswers, Persona } from '#databases/drivers/driver.ts'
 import { RowClient } from '#databases/drivers/postgres/connection.ts'
+import { asOwn } from '#databases/drivers/postgres/persona.ts'
 import type { Runner } from '#databases/drivers/postgres/runner.ts'
 import { fail } from '#databases/failures.ts'
 import { Failure } from '#kernel/errors.ts'
@@ -18,7 +19,11 @@ const creation = [
 
 type Create = (statements: readonly string[]) => Promise<void>
 
-export function keptAnswers(run: Runner, create: Create): KeptAnswers {
+/** The table is the client's own, so whoever a transaction runs as, these statements do not. */
+export function keptAnswers(run: Runner, create: Create, persona: Persona | undefined): KeptAnswers {
+  const own = <T>(on: Held, work: () => Promise<T>) =>
+    persona !== undefined && on instanceof RowClient ? asOwn(on, persona, work) : work()
+
   async function find(key: string, since: Date): Promise<Kept | undefined> {
     const sql = draft('')
     writeFind(sql, key, since)
@@ -37,7 +42,7 @@ export function keptAnswers(run: Runner, create: Create): KeptAnswers {
     sql.text += ` set body = excluded.body, answer = '', created_at = excluded.created_at`
     sql.text += ` where s.created_at < ${bind(sql, since.toISOString())} returning true as claimed`
     try {
-      return (await run.value(sql, undefined, on)) === true
+      return await own(on, async () => (await run.value(sql, undefined, on)) === true)
     } catch (error) {
       throw unavailable(error)
     }
@@ -46,7 +51,7 @@ export function keptAnswers(run: Runner, create: Create): KeptAnswers {
   async function store(on: Held, key: string, answer: string): Promise<void> {
     const sql = draft('update public.service_idempotency set answer = ')
     sql.text += `${bind(sql, answer)} where key = ${bind(sql, key)}`
-    await run.finish({ sql }, on)
+    await own(on, () => run.finish({ sql }, on))
   }
 
   return { find, claim, store, onlyReading }

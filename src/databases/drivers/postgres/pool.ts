@@ -67,7 +67,7 @@ export function pool(options: PoolOptions): Pool {
       return client
     } catch (error) {
       // While others work, or the role is refused, the database is there: it is only this connection that it did not give.
-      const down = all.size === 0 && !(error instanceof Failure && error.code === 'unsafe_client')
+      const down = all.size === 0 && !(error instanceof Failure && refusals.has(error.code))
       if (down) breaker.failed()
       else breaker.succeeded()
       // With no connection left nobody would wake those who wait.
@@ -156,6 +156,9 @@ export function pool(options: PoolOptions): Pool {
   })
   return { acquire, release, stats, close }
 }
+
+/** A connection was there, and what was found behind it is not to be used. */
+const refusals = new Set(['unsafe_client', 'roles_unavailable'])
 
 const unavailable = (wait: number) =>
   fail('client_unavailable', { headers: { 'retry-after': String(Math.max(1, Math.ceil(wait / 1_000))) } })

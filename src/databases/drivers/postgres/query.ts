@@ -5,6 +5,8 @@ import type { Prepared } from '#databases/drivers/postgres/statements.ts'
 import { encodeRun } from '#databases/drivers/postgres/wire.ts'
 
 export type RunOptions = {
+  /** Runs first, in the same transaction and round trip: nothing of the statement happens when it fails. */
+  readonly first?: FirstStatement
   /** Under which name to prepare; empty: not kept. */
   readonly name: string
   /** Names of the members, by position; undefined: the database's own. */
@@ -17,6 +19,7 @@ export type RunOptions = {
 }
 
 export type Statement = { readonly text: string; readonly values: readonly (string | null)[] }
+export type FirstStatement = Statement & { readonly name: string }
 
 /**
  * One statement on one connection, in pg's `Submittable` form. States: sent → collecting → (flowing ⇄ paused) → ended | failed.
@@ -41,6 +44,9 @@ export class RowQuery {
   readonly #ready = Promise.withResolvers<void>()
   readonly #ended = Promise.withResolvers<void>()
   #prepared: Prepared | undefined
+  #isKnown = false
+  /** The statement that goes first has not succeeded yet. */
+  #isWaiting = false
   #wake: (() => void) | undefined
 
   constructor(client: RowClient, statement: Statement, options: RunOptions) {
@@ -56,18 +62,41 @@ export class RowQuery {
 
   submit(connection: pg.Connection): void {
     const { text, values } = this.#statement
-    const { name } = this.#options
+    const { name, first } = this.#options
     const { statements } = this.#client
     const known = name === '' ? undefined : statements.find(name, text)
     this.#client.active = this
     this.#prepared = known ?? { text, types: undefined, writers: undefined }
-    if (known) this.parsed = true
-    else if (name !== '') statements.add(name, this.#prepared)
+    this.#isKnown = known !== undefined
+    this.parsed = this.#isKnown
+    if (!known && name !== '') statements.add(name, this.#prepared)
     if (known?.types) this.#begin(known.types)
     const parse = known ? undefined : text
+    const before = first && this.#begins(first)
     connection.stream.write(
-      encodeRun({ name, parse, close: statements.takeClosing(), describe: !known?.types, values }),
+      encodeRun({
+        name,
+        parse,
+        first: before,
+        close: statements.takeClosing(),
+        describe: !known?.types,
+        values,
+      }),
     )
+  }
+
+  /** Its rows are nobody's: the connection has them dropped here until it is done. */
+  #begins({ name, text, values }: FirstStatement) {
+    const { statements } = this.#client
+    this.#isWaiting = true
+    const isKnown = name !== '' && statements.find(name, text) !== undefined
+    if (!isKnown && name !== '') statements.add(name, { text, types: undefined, writers: undefined })
+    return { name, parse: isKnown ? undefined : text, values }
+  }
+
+  /** It failed before the statement began: as whom it was to run could not be set. */
+  get failedFirst(): boolean {
+    return this.#isWaiting && this.failure !== undefined
   }
 
   handleRowDescription(message: { fields: readonly { name: string; dataTypeID: number }[] }): void {
@@ -87,7 +116,7 @@ export class RowQuery {
 
   row(data: Buffer, from: number, end: number, ahead: number): void {
     const { writer } = this
-    if (writer === undefined) return
+    if (writer === undefined || this.#isWaiting) return
     writer.row(data, from, end, ahead)
     if (writer.waiting < this.#options.highWater) return
     this.#client.connection.stream.pause()
@@ -97,7 +126,14 @@ export class RowQuery {
 
   /** `INSERT 0 5`, `SELECT 3`: the last word is the number of rows. */
   handleCommandComplete(message: { text: string }): void {
-    this.affected = Number(/\d+$/.exec(message.text)?.[0] ?? 0)
+    if (this.#isWaiting) this.#followed()
+    else this.affected = Number(/\d+$/.exec(message.text)?.[0] ?? 0)
+  }
+
+  /** What comes from here on is of the statement itself, also that its text was accepted. */
+  #followed(): void {
+    this.#isWaiting = false
+    this.parsed = this.#isKnown
   }
 
   /** Everything is settled by `settle`, which comes right after, and also where pg does not tell the query. */
@@ -136,7 +172,11 @@ export class RowQuery {
   }
 
   #fail(failure: Error): void {
-    const { name } = this.#options
+    const { name, first } = this.#options
+    if (this.#isWaiting && first) {
+      this.#client.statements.drop(first.name)
+      this.parsed = this.#isKnown
+    }
     // A text that the server did not accept, or does not accept any more, must be parsed again.
     if (name !== '' && (!this.parsed || staleCodes.has(codeOf(failure)))) this.#client.statements.drop(name)
     this.#ready.reject(failure)

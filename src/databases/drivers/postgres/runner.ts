@@ -1,11 +1,12 @@
 import type { Column, Table } from '#databases/catalogue.ts'
 import type { Built } from '#databases/draft.ts'
-import type { Held } from '#databases/drivers/driver.ts'
+import type { Held, Persona } from '#databases/drivers/driver.ts'
 import { RowClient } from '#databases/drivers/postgres/connection.ts'
 import { type About, failureOf } from '#databases/drivers/postgres/errors.ts'
+import { personaFailure, personaStatement } from '#databases/drivers/postgres/persona.ts'
 import type { Pool } from '#databases/drivers/postgres/pool.ts'
 import { codeOf, RowQuery, type RunOptions, staleCodes } from '#databases/drivers/postgres/query.ts'
-import { namer } from '#databases/drivers/postgres/statements.ts'
+import { type Namer, namer } from '#databases/drivers/postgres/statements.ts'
 import type { Json } from '#databases/plan.ts'
 
 export type Job = {
@@ -29,11 +30,13 @@ export type Runner = {
   finish(job: Job, on?: Held): Promise<RowQuery>
   /** The one value of the one row, which is JSON. */
   value(sql: Built, table?: Table, on?: Held): Promise<unknown>
+  /** The same, but each statement runs as somebody, unless its connection is held. */
+  as(persona: Persona): Runner
 }
 
-export function runner(pool: Pool): Runner {
-  const nameOf = namer()
+export const runner = (pool: Pool): Runner => runnerAs(undefined, pool, namer())
 
+function runnerAs(persona: Persona | undefined, pool: Pool, nameOf: Namer): Runner {
   async function start(job: Job, on?: Held): Promise<Running> {
     // Held connections are made by this driver only, as RowClients.
     const client = on instanceof RowClient ? on : await pool.acquire()
@@ -41,8 +44,12 @@ export function runner(pool: Pool): Runner {
     const release = on === undefined ? () => pool.release(client) : () => {}
     const explain = (error: unknown) => failureOf(error, about(job))
     try {
-      const name = nameOf(job.sql.text, job.sql.parameters)
-      const query = await run(client, job, name, on === undefined)
+      const name = nameOf(job.sql.text, job.sql.parameters, persona?.role)
+      const query = await run(client, job, {
+        name,
+        again: on === undefined,
+        persona: on === undefined ? persona : undefined,
+      })
       return { query, release, explain }
     } catch (error) {
       release()
@@ -62,16 +69,24 @@ export function runner(pool: Pool): Runner {
     return row === undefined ? undefined : Object.values(row)[0]
   }
 
-  return { start, finish, value }
+  return { start, finish, value, as: (other) => runnerAs(other, pool, nameOf) }
+}
+
+type How = {
+  readonly name: string
+  readonly again: boolean
+  /** Who the statement runs as; a held connection has it already. */
+  readonly persona: Persona | undefined
 }
 
 /**
  * One run on one connection. A prepared statement that has become stale fails before it does anything, so it is run once more
  * without a name, except in a transaction, which the failure has ended.
  */
-async function run(client: RowClient, job: Job, name: string, again: boolean): Promise<RowQuery> {
+async function run(client: RowClient, job: Job, { name, again, persona }: How): Promise<RowQuery> {
   const query = new RowQuery(client, job.sql, {
     name,
+    ...(persona && { first: personaStatement(persona, name !== '') }),
     members: job.sql.members.length > 0 ? job.sql.members : undefined,
     stripNulls: job.stripNulls ?? false,
     limit: job.limit ?? Number.POSITIVE_INFINITY,
@@ -82,8 +97,9 @@ async function run(client: RowClient, job: Job, name: string, again: boolean): P
     await query.ready
     return query
   } catch (error) {
-    if (name === '' || !again || !staleCodes.has(codeOf(error))) throw error
-    return run(client, job, '', false)
+    if (again && name !== '' && staleCodes.has(codeOf(error)))
+      return run(client, job, { name: '', again: false, persona })
+    throw query.failedFirst ? personaFailure(error) : error
   }
 }
 

@@ -20,5 +20,6 @@ export function postgresFor({ config, log }: DriverMaking, settings: DriverSetti
     maxRows: config.gateway.max_rows,
     allowServerRights: isTrusted,
     readOnly,
+    rowLevelSecurity: settings.rowLevelSecurity,
   })
 }

@@ -54,16 +54,19 @@ const none: readonly string[] = []
 const counted = 1_000
 const longest = 16_384
 
+export type Namer = (text: string, parameters: readonly (Column | undefined)[], role?: string) => string
+
 /**
  * Names for texts that come again: the first run of a text is unnamed, from the second on it is prepared. So a client that
  * produces ever new texts fills nobody's memory, and the planner works once for a text that stays.
- * The server settles the types of parameters when it prepares, for good: a column of another type needs another name.
+ * The server settles the types of parameters when it prepares, for good: a column of another type needs another name. It plans a
+ * statement anew whenever another role uses it, where policies are in it: each role has its own.
  */
-export function namer(): (text: string, parameters: readonly (Column | undefined)[]) => string {
+export function namer(): Namer {
   const seen = new Map<string, string>()
-  return (text, parameters) => {
+  return (text, parameters, role = '') => {
     if (text.length > longest) return ''
-    const key = `${text}\0${parameters.map((column) => column?.cast).join()}`
+    const key = `${text}\0${role}\0${parameters.map((column) => column?.cast).join()}`
     const name = seen.get(key)
     if (name === undefined && seen.size >= counted) seen.delete(seen.keys().next().value ?? '')
     if (name !== undefined && name !== '') return name

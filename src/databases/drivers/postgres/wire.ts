@@ -1,27 +1,45 @@
-/**
- * One statement in the extended query protocol as one buffer: [Close] [Parse] Bind [Describe] Execute Sync.
- * https://www.postgresql.org/docs/18/protocol-message-formats.html
- */
-export type Run = {
+type Step = {
   /** Empty: the unnamed statement. */
   readonly name: string
   /** Absent: the connection has prepared `name` already. */
   readonly parse: string | undefined
-  /** Statements that the connection should forget, to keep their number bounded. */
-  readonly close: readonly string[]
-  readonly describe: boolean
   /** In the text format; null is NULL. */
   readonly values: readonly (string | null)[]
 }
 
+/**
+ * One statement in the extended query protocol as one buffer: [Close] [first] [Parse] Bind [Describe] Execute Sync.
+ * https://www.postgresql.org/docs/18/protocol-message-formats.html
+ */
+export type Run = Step & {
+  /**
+   * Runs before, in the same implicit transaction: what fails there keeps the server from doing the rest, and what is set there
+   * for the transaction ends with it (protocol-flow, "Pipelining").
+   */
+  readonly first?: Step | undefined
+  /** Statements that the connection should forget, to keep their number bounded. */
+  readonly close: readonly string[]
+  readonly describe: boolean
+}
+
 export function encodeRun(run: Run): Buffer {
-  const lengths = run.values.map((value) => (value === null ? -1 : Buffer.byteLength(value)))
-  const out: Out = { buffer: Buffer.allocUnsafe(sizeOf(run, lengths)), at: 0 }
+  const steps = run.first === undefined ? [run] : [run.first, run]
+  const closing = run.close.reduce((sum, name) => sum + 8 + name.length, 0)
+  const size = steps.reduce((sum, step) => sum + sizeOf(step), closing)
+  const out: Out = { buffer: Buffer.allocUnsafe(size), at: 0 }
   for (const name of run.close) writeClose(out, name)
-  if (run.parse !== undefined) writeParse(out, run.name, run.parse)
-  writeBind(out, run, lengths)
+  if (run.first !== undefined) {
+    writeStep(out, run.first)
+    out.at += execute.copy(out.buffer, out.at)
+  }
+  writeStep(out, run)
   out.at += (run.describe ? describeTail : plainTail).copy(out.buffer, out.at)
   return out.buffer.subarray(0, out.at)
+}
+
+function writeStep(out: Out, step: Step): void {
+  if (step.parse !== undefined) writeParse(out, step.name, step.parse)
+  writeBind(out, step)
 }
 
 /**
@@ -36,10 +54,9 @@ export function encodeParse(sql: string): Buffer {
 }
 
 export function encodeExecute(values: readonly (string | null)[]): Buffer {
-  const run: Run = { name: '', parse: undefined, close: [], describe: false, values }
-  const lengths = values.map((value) => (value === null ? -1 : Buffer.byteLength(value)))
-  const out: Out = { buffer: Buffer.allocUnsafe(sizeOf(run, lengths)), at: 0 }
-  writeBind(out, run, lengths)
+  const step: Step = { name: '', parse: undefined, values }
+  const out: Out = { buffer: Buffer.allocUnsafe(sizeOf(step)), at: 0 }
+  writeBind(out, step)
   out.at += flushTail.copy(out.buffer, out.at)
   return out.buffer.subarray(0, out.at)
 }
@@ -47,12 +64,9 @@ export function encodeExecute(values: readonly (string | null)[]): Buffer {
 type Out = { readonly buffer: Buffer; at: number }
 
 /** An upper bound: names are short and ASCII. */
-function sizeOf(run: Run, lengths: readonly number[]): number {
-  const values = lengths.reduce((sum, length) => sum + 4 + Math.max(0, length), 0)
-  const parse = run.parse === undefined ? 0 : Buffer.byteLength(run.parse)
-  return (
-    128 + 3 * run.name.length + run.close.reduce((sum, name) => sum + 8 + name.length, 0) + parse + values
-  )
+function sizeOf({ name, parse, values }: Step): number {
+  const bytes = values.reduce((sum, value) => sum + 4 + (value === null ? 0 : Buffer.byteLength(value)), 0)
+  return 160 + 3 * name.length + (parse === undefined ? 0 : Buffer.byteLength(parse)) + bytes
 }
 
 function writeClose(out: Out, name: string): void {
@@ -70,16 +84,15 @@ function writeParse(out: Out, name: string, sql: string): void {
   end()
 }
 
-function writeBind(out: Out, run: Run, lengths: readonly number[]): void {
+function writeBind(out: Out, { name, values }: Step): void {
   const end = begin(out, 0x42) // B
   byte(out, 0) // the unnamed portal
-  text(out, run.name)
+  text(out, name)
   int16(out, 0) // all parameters as text
-  int16(out, run.values.length)
-  for (let index = 0; index < run.values.length; index++) {
-    const value = run.values[index]
-    out.at = out.buffer.writeInt32BE(lengths[index] ?? -1, out.at)
-    if (typeof value === 'string') out.at += out.buffer.write(value, out.at)
+  int16(out, values.length)
+  for (const value of values) {
+    const length = value === null ? -1 : out.buffer.write(value, out.at + 4)
+    out.at = out.buffer.writeInt32BE(length, out.at) + Math.max(0, length)
   }
   int16(out, 0) // all results as text
   end()
@@ -108,7 +121,7 @@ function text(out: Out, value: string): void {
 }
 
 const describe = [0x44, 0, 0, 0, 6, 0x50, 0] // D, the unnamed portal
-const execute = [0x45, 0, 0, 0, 9, 0, 0, 0, 0, 0] // E, the unnamed portal, all rows
+const execute = Buffer.from([0x45, 0, 0, 0, 9, 0, 0, 0, 0, 0]) // E, the unnamed portal, all rows
 const sync = [0x53, 0, 0, 0, 4] // S
 const flush = [0x48, 0, 0, 0, 4] // H
 const describeStatement = Buffer.from([0x44, 0, 0, 0, 6, 0x53, 0, ...flush]) // D, the unnamed statement

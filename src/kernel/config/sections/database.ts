@@ -26,6 +26,20 @@ export const clientNameForm = textForm(
   'a letter, then up to 62 letters, digits, _ or -, and not custom_supabase',
 )
 
+/** `none` is how SQL names the role that one had. */
+const roleForm = textForm('role', /^(?!none$)[^\0]{1,63}$/, 'the name of a database role')
+
+const rowLevelSecurity = section(
+  'Policies of the database decide about each row, by the session of the caller (postgresql only).',
+  {
+    enabled: flag('Whether data operations run as one of these roles, with the claims of the session.', {
+      default: false,
+    }),
+    anonymous_role: text('Role of callers without a session.', { default: 'anon' }, roleForm),
+    signed_in_role: text('Role of callers with a session.', { default: 'authenticated' }, roleForm),
+  },
+)
+
 const client = section('A named database connection.', {
   driver: choice('How the database is spoken to.', DRIVER_NAMES, { default: 'postgresql' }),
   url: text('The database and the role to use there.', { secret: 'password' }, clientUrlForm),
@@ -39,6 +53,7 @@ const client = section('A named database connection.', {
       absent: 'as gateway.enforce_api_keys',
     }),
   ),
+  row_level_security: rowLevelSecurity,
 })
 
 export const clients = named(

@@ -1,0 +1,42 @@
+import type { Persona } from '#databases/drivers/driver.ts'
+import type { RowClient } from '#databases/drivers/postgres/connection.ts'
+import { failureOf } from '#databases/drivers/postgres/errors.ts'
+import { codeOf, type FirstStatement } from '#databases/drivers/postgres/query.ts'
+import { fail } from '#databases/failures.ts'
+
+/**
+ * SET LOCAL ROLE and the claims of one transaction, with bound values; `none` is the client's own role. Claims are set after the role, so
+ * that nothing is set for a role that could not be taken.
+ */
+const personaSql = `select set_config('role', $1, true), set_config('request.claims', $2, true)`
+
+export const personaStatement = ({ role, claims }: Persona, isPrepared: boolean): FirstStatement => ({
+  name: isPrepared ? 'persona' : '',
+  text: personaSql,
+  values: [role, claims],
+})
+
+/** The role is gone, or the client may not become it any more: nothing else was run. */
+export function personaFailure(cause: unknown): unknown {
+  // 22023: there is no such role; 42501: the client is no member of it.
+  return ['22023', '42501'].includes(codeOf(cause)) ? fail('roles_unavailable', { cause }) : failureOf(cause)
+}
+
+/** In a transaction that is open; nobody else has the connection while it runs. */
+export async function become(client: RowClient, { role, claims }: Persona): Promise<void> {
+  try {
+    await client.query(personaSql, [role, claims])
+  } catch (error) {
+    throw personaFailure(error)
+  }
+}
+
+/** Part of a held transaction that the client's own role does. */
+export async function asOwn<T>(client: RowClient, persona: Persona, work: () => Promise<T>): Promise<T> {
+  await become(client, OWN)
+  const result = await work()
+  await become(client, persona)
+  return result
+}
+
+const OWN: Persona = { role: 'none', claims: '' }

@@ -1,0 +1,38 @@
+import pg from 'pg'
+import type { RowLevelSecurity } from '#databases/drivers/driver.ts'
+
+/** Something that callers of a client with row-level security reach, and that no policy guards. */
+export type Unguarded = { readonly name: string; readonly why: string }
+
+/** For the operator: what one of the two roles has a right to, and whose rows no policy decides about. */
+export async function unguardedTables(
+  url: string,
+  { anonymousRole, signedInRole }: RowLevelSecurity,
+): Promise<readonly Unguarded[]> {
+  const client = new pg.Client({ connectionString: url, statement_timeout: 10_000 })
+  await client.connect()
+  try {
+    return (await client.query<Unguarded>(unguardedSql, [[anonymousRole, signedInRole]])).rows
+  } finally {
+    await client.end()
+  }
+}
+
+const unguardedSql = `
+select c.oid::regclass::text as name, case
+    when c.relkind in ('v', 'm') then 'is a view that reads with the rights of its owner: set (security_invoker = true)'
+    when not c.relrowsecurity then 'has row-level security off: alter table … enable row level security'
+    else 'has no policy, so nobody sees a row of it: create policy …'
+  end as why
+from pg_class c join pg_namespace n on n.oid = c.relnamespace
+where n.nspname !~ '^pg_' and n.nspname <> 'information_schema'
+  and exists (
+    select from pg_roles r where r.rolname = any ($1::text[]) and has_schema_privilege(r.oid, n.oid, 'usage')
+      and has_table_privilege(r.oid, c.oid, 'select, insert, update, delete')
+  )
+  and case
+    when c.relkind in ('r', 'p') then not c.relrowsecurity or not exists (select from pg_policy p where p.polrelid = c.oid)
+    when c.relkind = 'v' then not coalesce(array_to_string(c.reloptions, ',') ~* 'security_invoker=(true|on|yes|1)', false)
+    else c.relkind = 'm'
+  end
+order by 1`

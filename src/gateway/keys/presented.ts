@@ -1,0 +1,70 @@
+import { hash, timingSafeEqual } from 'node:crypto'
+import type { FastifyRequest } from 'fastify'
+import type { CoherentCache } from '#kernel/db/cache.ts'
+import { HEADER } from '#kernel/http/words.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { fail } from '../errors.ts'
+import { bearerOf, isApiKey } from '../session.ts'
+import type { ApiKey } from './keys.ts'
+import { isSecretOf, NOBODY, parseKey } from './secret.ts'
+
+/**
+ * The one key of a request (gateway.md 3). A Bearer token counts when it is one of ours, or when nothing else stands for
+ * a key: beside another key, or where sessions have roles, it may be a session's.
+ */
+export function presentedKey(
+  request: FastifyRequest,
+  isAdminKey: (text: string) => boolean,
+  hasSessions: boolean,
+): string | undefined {
+  const { headers } = request
+  const { api_key: inQuery } = request.query as { api_key?: unknown } // any query
+  const plain = [headers[HEADER.serviceKey], headers.apikey, headers['x-api-key'], inQuery]
+    .flat()
+    .filter((key): key is string => typeof key === 'string' && key !== '')
+  const bearer = bearerOf(request)
+  const mayBeSession = plain.length > 0 || hasSessions
+  const bearerCounts = bearer !== undefined && (!mayBeSession || isApiKey(bearer) || isAdminKey(bearer))
+  const all = new Set(bearerCounts ? [...plain, bearer] : plain)
+  if (all.size > 1) throw fail('ambiguous_api_key')
+  const [only] = all
+  return only
+}
+
+export async function provenKey(
+  kernel: Kernel,
+  keys: CoherentCache<ApiKey>,
+  presented: string,
+): Promise<ApiKey> {
+  const text = parseKey(presented)
+  const found = text === undefined ? undefined : await lookUp(keys, text.publicId)
+  const isCurrent = isSecretOf(found ?? NOBODY, text?.secret ?? '')
+  if (found === undefined || !(isCurrent || isPrevious(found, text?.secret ?? '', kernel.now()))) {
+    throw fail('invalid_api_key')
+  }
+  if (!found.isActive) throw fail('inactive_api_key')
+  if (found.expiresAt !== null && found.expiresAt <= kernel.now()) throw fail('expired_api_key')
+  return found
+}
+
+async function lookUp(keys: CoherentCache<ApiKey>, publicId: string): Promise<ApiKey | undefined> {
+  try {
+    return keys.peek(publicId) ?? (await keys.get(publicId))
+  } catch (cause) {
+    // Whatever the reason: without the store nobody is let in.
+    throw fail('api_key_validation_unavailable', { cause })
+  }
+}
+
+/** The secret before a rotation, while its grace lasts. */
+function isPrevious(key: ApiKey, secret: string, now: Date): boolean {
+  const { previousSalt: salt, previousSecretHash: secretHash, previousExpiresAt } = key
+  if (salt === null || secretHash === null || previousExpiresAt === null) return false
+  return previousExpiresAt > now && isSecretOf({ salt, secretHash }, secret)
+}
+
+/** Compares in constant time, whatever the lengths; the secret is hashed once. */
+export function sameAs(secret: string): (text: string) => boolean {
+  const digest = hash('sha256', secret, 'buffer')
+  return (text) => timingSafeEqual(hash('sha256', text, 'buffer'), digest)
+}

@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { test } from 'node:test'
+import { type Actor, actor } from '#test/harness.ts'
+import { docsOf, fetchDocs, insertDoc, tenants, whoIs } from '#test/tenants.ts'
+
+const { t, sql, control, roles, people, acme, beta, anon, signedIn } = await tenants()
+const { ada, cem, dora } = people
+
+test('a thousand interleaved requests, with plans that are kept, failures and transactions: everybody stays who they are', async () => {
+  const callers = [
+    { who: anon, role: roles.anon, user: undefined, ids: [3] },
+    { who: signedIn(ada), role: roles.member, user: ada.id, ids: [1, 3] },
+    { who: signedIn(cem), role: roles.member, user: cem.id, ids: [2, 3] },
+    { who: signedIn(dora), role: roles.member, user: dora.id, ids: [3, 4] },
+  ]
+  const admin = actor(t.url, { 'x-service-client': 'app', ...t.admin.headers })
+  const ways = [
+    async (p: (typeof callers)[number]) => assert.deepEqual(await docsOf(p.who), p.ids),
+    async (p: (typeof callers)[number]) => {
+      const { role, claims } = await whoIs(p.who)
+      assert.deepEqual([role, claims.user_id], [p.role, p.user])
+    },
+    // Fails in the statement, after the role was taken.
+    async (p: (typeof callers)[number]) =>
+      assert.equal(
+        (await insertDoc(p.who, { id: 1, organization_id: randomUUID(), title: 'x' })).status,
+        403,
+      ),
+    async (p: (typeof callers)[number]) =>
+      assert.equal((await p.who.post('/gateway/fetch', { table_name: 'plain' })).status, 403),
+    // Fails while the values are read.
+    async (p: (typeof callers)[number]) =>
+      assert.equal(
+        (await fetchDocs(p.who, { conditions: [{ eq_column: 'id', eq_value: 'no' }] })).status,
+        422,
+      ),
+    async (p: (typeof callers)[number]) => {
+      const answer = await p.who.post('/gateway/transaction', {
+        operations: [
+          { id: 'who', kind: 'fetch', payload: { table_name: 'who' } },
+          { id: 'bad', kind: 'insert', payload: { table_name: 'doc', insert_body: { id: 1, title: 'x' } } },
+        ],
+      })
+      assert.equal(answer.status, 403, answer.text)
+    },
+    async (p: (typeof callers)[number]) => {
+      const answer = await p.who.post('/rpc/whoami')
+      assert.deepEqual(
+        [answer.body.data[0].whoami.role, answer.body.data[0].whoami.claims.user_id],
+        [p.role, p.user],
+      )
+    },
+    async () => {
+      const { role, claims } = await whoIs(admin)
+      assert.deepEqual([role, claims], [roles.own, {}])
+    },
+  ]
+  const requests = Array.from({ length: 1_000 }, (_, index) => async () => {
+    const person = callers[(index * 7) % callers.length]
+    const way = ways[(index * 3 + Math.floor(index / 8)) % ways.length]
+    assert.ok(person && way)
+    await way(person)
+  })
+  const queue = requests.values()
+  const worker = async () => {
+    for (const request of queue) await request()
+  }
+  await Promise.all(Array.from({ length: 16 }, worker))
+  // Both sessions of the pool are as they were, and nothing was written.
+  assert.equal((await sql('select from doc')).length, 4)
+  assert.deepEqual(await docsOf(anon), [3])
+})
+
+test('inserts of one window are joined with those of the same session only', async () => {
+  const insert = (who: Actor, id: number, organization_id: string) =>
+    insertDoc(who, { id, organization_id, title: 'w' }, { 'x-service-insert-window': '100' })
+  const answers = await Promise.all([
+    insert(signedIn(ada), 30, acme),
+    insert(signedIn(cem), 31, beta),
+    insert(signedIn(ada), 32, acme),
+    insert(signedIn(cem), 33, acme),
+    insert(anon, 34, acme),
+  ])
+  assert.deepEqual(
+    answers.map(({ status }) => status),
+    [200, 200, 200, 403, 403],
+  )
+  assert.deepEqual(
+    (await sql('select id from doc where id >= 30 order by id')).map(({ id }) => id),
+    [30, 31, 32],
+  )
+  await sql('delete from doc where id >= 30')
+})
+
+test('an idempotency key is one for each user, and its answer is not replayed to who acts for another organization', async () => {
+  const transact = (who: Actor) =>
+    who.post(
+      '/gateway/transaction',
+      {
+        operations: [
+          {
+            id: 'who',
+            kind: 'fetch',
+            payload: { table_name: 'doc', columns: 'id', sort_by: { field: 'id' } },
+          },
+        ],
+      },
+      { headers: { 'idempotency-key': 'the same' } },
+    )
+  const seen = async (who: Actor) => {
+    const answer = await transact(who)
+    assert.equal(answer.status, 200, answer.text)
+    return answer.body.results[0].data.map(({ id }: { id: number }) => id)
+  }
+  assert.deepEqual(await seen(signedIn(ada)), [1, 3])
+  assert.deepEqual(await seen(signedIn(cem)), [2, 3])
+  assert.deepEqual(await seen(anon), [3])
+  await sql(`insert into doc values (40, '${acme}', null, 'later', false)`)
+  assert.deepEqual(await seen(signedIn(ada)), [1, 3])
+  await sql('delete from doc where id = 40')
+  await control('update service.session set active_organization_id = null where user_id = $1', [ada.id])
+  assert.equal((await transact(signedIn(ada))).body.code, 'idempotency_key_reused')
+})

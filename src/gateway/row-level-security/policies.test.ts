@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Actor } from '#test/harness.ts'
+import { docsOf, fetchDocs, insertDoc, tenants, whoIs } from '#test/tenants.ts'
+
+const { sql, control, roles, people, acme, beta, anon, signedIn, organization, t } = await tenants()
+const { ada, bea, cem, dora } = people
+
+test('policies see the session: user, organization and what the user is there', async () => {
+  assert.deepEqual(await whoIs(anon), { role: roles.anon, claims: {} })
+  const { role, claims } = await whoIs(signedIn(bea))
+  assert.equal(role, roles.member)
+  const { session_id, ...rest } = claims
+  assert.match(session_id, /^[0-9a-f-]{36}$/)
+  assert.deepEqual(rest, {
+    user_id: bea.id,
+    role: 'user',
+    organization_id: acme,
+    organization_role: 'member',
+    two_factor: false,
+  })
+  assert.equal((await whoIs(signedIn(dora))).claims.organization_id, null)
+})
+
+test('two organizations do not see each other, on any path', async () => {
+  const seen: readonly (readonly [who: Actor, ids: readonly number[]])[] = [
+    [anon, [3]],
+    [signedIn(ada), [1, 3]],
+    [signedIn(bea), [1, 3]],
+    [signedIn(cem), [2, 3]],
+    [signedIn(dora), [3, 4]],
+  ]
+  for (const [who, ids] of seen) {
+    assert.deepEqual(await docsOf(who), ids)
+    const counted = await who.post('/query/count', { table_name: 'doc' })
+    assert.equal(counted.body.count, ids.length)
+    assert.equal((await fetchDocs(who, { count: 'exact', limit: 1 })).body.count, ids.length)
+    const byColumn = await who.get('/data?view=doc&eq_column=title&eq_value=acme%20one')
+    assert.equal(byColumn.body.data.length, ids.includes(1) ? 1 : 0)
+    const grouped = await fetchDocs(who, { columns: '*', group_by: 'title' })
+    assert.equal(grouped.body.post_processing.grouped.length, ids.length)
+    const notes = await who.post('/gateway/fetch', { table_name: 'note', columns: 'id,doc(id)' })
+    assert.deepEqual(
+      notes.body.data.map(({ id }: { id: number }) => id),
+      ids.filter((id) => id < 4),
+    )
+    const inner = await who.post('/gateway/fetch', {
+      table_name: 'doc',
+      columns: 'id,note(text)',
+      conditions: [{ eq_column: 'id', eq_value: 2 }],
+    })
+    assert.equal(inner.body.data.length, ids.includes(2) ? 1 : 0)
+    const called = await who.post('/rpc/whoami')
+    assert.equal(called.body.data[0].whoami.role, who === anon ? roles.anon : roles.member)
+    const transaction = await who.post('/gateway/transaction', {
+      operations: [{ id: 'a', kind: 'fetch', payload: { table_name: 'doc', columns: 'id' } }],
+    })
+    assert.equal(transaction.body.results[0].data.length, ids.length)
+  }
+})
+
+test('writes keep to the policies, and what they refuse says nothing of the rows', async () => {
+  const [owner, member] = [signedIn(ada), signedIn(bea)]
+  const own = await insertDoc(member, { id: 10, organization_id: acme, title: 'acme ten' })
+  assert.equal(own.status, 200, own.text)
+  const foreign = await insertDoc(member, { id: 11, organization_id: beta, title: 'stray' })
+  assert.deepEqual([foreign.status, foreign.body.code], [403, 'permission_denied'])
+  assert.doesNotMatch(foreign.text, new RegExp(beta))
+  assert.equal((await insertDoc(anon, { id: 12, organization_id: acme, title: 'x' })).status, 403)
+
+  const rename = (who: Actor, id: number) =>
+    who.post('/gateway/update', {
+      table_name: 'doc',
+      set: { title: 'renamed' },
+      conditions: [{ eq_column: 'id', eq_value: id }],
+    })
+  assert.equal((await rename(member, 10)).body.affected_rows, 0)
+  assert.equal((await rename(owner, 10)).body.affected_rows, 1)
+  assert.equal((await rename(owner, 2)).body.affected_rows, 0)
+  const all = await owner.send('DELETE', '/gateway/delete', {
+    body: { table_name: 'doc', allow_unbounded: true, columns: ['id'] },
+  })
+  assert.deepEqual([all.status, all.body.code], [409, 'foreign_key_violation'])
+  assert.equal((await sql('select from doc')).length, 5)
+  const removed = await owner.send('DELETE', '/gateway/delete', {
+    body: { table_name: 'doc', resource_id: 10 },
+  })
+  assert.deepEqual([removed.body.affected_rows, (await sql('select from doc')).length], [1, 4])
+})
+
+test('a table that the role has no right to stays closed, also in the text of the failure', async () => {
+  const answer = await signedIn(ada).post('/gateway/fetch', { table_name: 'plain' })
+  assert.deepEqual([answer.status, answer.body.code], [403, 'permission_denied'])
+  assert.doesNotMatch(answer.text, /hidden/)
+})
+
+test('who leaves an organization is out at once, and so is a role that was taken', async () => {
+  const fay = await t.signUp('Fay')
+  const club = await organization('club', { owner: fay })
+  await sql(`insert into doc values (20, '${club}', null, 'club', false)`)
+  const who = signedIn(fay)
+  assert.deepEqual(await docsOf(who), [3, 20])
+  await control(`update service.member set role = 'member' where user_id = $1`, [fay.id])
+  assert.equal((await whoIs(who)).claims.organization_role, 'member')
+  await control('delete from service.member where user_id = $1', [fay.id])
+  const { claims } = await whoIs(who)
+  assert.deepEqual([claims.organization_id, claims.organization_role], [null, null])
+  assert.deepEqual(await docsOf(who), [3])
+  await sql('delete from doc where id = 20')
+})

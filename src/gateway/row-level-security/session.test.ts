@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { actor } from '#test/harness.ts'
+import { docsOf, fetchDocs, tenants, whoIs } from '#test/tenants.ts'
+
+const { t, roles, people, signedIn } = await tenants()
+const { ada, cem } = people
+
+test('a session comes by cookie, by either header, or by Bearer beside a key in another header', async () => {
+  const cookie = `service-auth.session-token=${ada.token}`
+  const key = (await t.key(['gateway.read'], { client_name: 'wide' })).apiKey
+  const carried: Record<string, string>[] = [
+    { 'x-service-auth-session-token': ada.token },
+    { 'x-service-auth-bearer-token': ada.token },
+    { 'x-service-auth-bearer-token': `Bearer ${ada.token}` },
+    { authorization: `Bearer ${ada.token}` },
+    { cookie },
+    { cookie: `service-auth.session-token=${cem.token}`, authorization: `Bearer ${ada.token}` },
+  ]
+  for (const headers of carried) {
+    assert.deepEqual(await docsOf(actor(t.url, { 'x-service-client': 'app', ...headers })), [1, 3])
+    assert.deepEqual(
+      await docsOf(actor(t.url, { 'x-service-client': 'wide', apikey: key, ...headers })),
+      [1, 3],
+    )
+  }
+  assert.deepEqual(
+    await docsOf(actor(t.url, { 'x-service-client': 'wide', authorization: `Bearer ${key}`, cookie })),
+    [1, 3],
+  )
+})
+
+test('a cookie counts only from our own pages, but a read by GET needs no origin', async () => {
+  const cookie = `service-auth.session-token=${ada.token}`
+  const page = (origin: string) => actor(t.url, { 'x-service-client': 'app', cookie, origin })
+  const own = new URL(t.url).origin
+  assert.deepEqual(await docsOf(page(own)), [1, 3])
+  const foreign = await fetchDocs(page('https://evil.example'))
+  assert.deepEqual([foreign.status, foreign.body.code], [403, 'invalid_origin'])
+  const opaque = await fetchDocs(page('null'))
+  assert.deepEqual([opaque.status, opaque.body.code], [403, 'missing_or_null_origin'])
+  assert.equal((await page('https://evil.example').get('/data?view=doc&eq_column=id&eq_value=1')).status, 200)
+  // A token in a header was not sent by a browser of itself.
+  const byHeader = actor(t.url, {
+    'x-service-client': 'app',
+    authorization: `Bearer ${ada.token}`,
+    origin: 'https://evil.example',
+  })
+  assert.deepEqual(await docsOf(byHeader), [1, 3])
+})
+
+test('a session that is no session is 401, never the anonymous role, and two that differ are refused', async () => {
+  const made = 'A'.repeat(43)
+  for (const token of [made, 'short', `${ada.token}x`]) {
+    const answer = await fetchDocs(signedIn({ ...ada, token }))
+    assert.deepEqual([answer.status, answer.body.code], [401, 'invalid_session'])
+  }
+  const ended = await t.signUp('Eve')
+  assert.equal((await fetchDocs(signedIn(ended))).status, 200)
+  await ended.post('/api/auth/sign-out')
+  assert.equal((await fetchDocs(signedIn(ended))).status, 401)
+  const two = await fetchDocs(signedIn(ada, { authorization: `Bearer ${cem.token}` }))
+  assert.deepEqual([two.status, two.body.code], [400, 'ambiguous_session'])
+})
+
+test('the API key is checked first, whatever the session', async () => {
+  const wide = (headers: Record<string, string>) => actor(t.url, { 'x-service-client': 'wide', ...headers })
+  const session = { 'x-service-auth-session-token': ada.token }
+  const without = await fetchDocs(wide(session))
+  assert.deepEqual([without.status, without.body.code], [401, 'api_key_required'])
+  // Here a Bearer token that has not the form of a key is a session.
+  const bearer = await fetchDocs(wide({ authorization: `Bearer ${ada.token}` }))
+  assert.deepEqual([bearer.status, bearer.body.code], [401, 'api_key_required'])
+  const weak = await t.key(['note.read'], { client_name: 'wide' })
+  assert.equal((await fetchDocs(wide({ apikey: weak.apiKey, ...session }))).body.code, 'insufficient_rights')
+})
+
+test('the admin key, and keys made to pass policies, act as the own role of the client; no wildcard does', async () => {
+  const wide = (apikey: string) =>
+    actor(t.url, { 'x-service-client': 'wide', apikey, 'x-service-auth-session-token': cem.token })
+  const roleOf = async (apikey: string) => (await whoIs(wide(apikey))).role
+  const key = async (rights: string[]) => (await t.key(rights, { client_name: 'wide' })).apiKey
+  assert.equal(await roleOf(t.admin.headers.apikey ?? ''), roles.own)
+  assert.equal(await roleOf(await key(['gateway.*', 'gateway.bypass_row_level_security'])), roles.own)
+  for (const rights of [['*'], ['gateway.*'], ['gateway.read'], ['*.read', 'management.*']])
+    assert.equal(await roleOf(await key(rights)), roles.member)
+})
+
+test('SQL of the caller needs the right to pass policies', async () => {
+  const run = (apikey: string) =>
+    actor(t.url, { 'x-service-client': 'wide', apikey }).post('/gateway/query', {
+      query: 'select title from doc',
+    })
+  const refused = await run((await t.key(['*'], { client_name: 'wide' })).apiKey)
+  assert.deepEqual([refused.status, refused.body.code], [403, 'insufficient_rights'])
+  assert.match(refused.body.error, /gateway\.bypass_row_level_security/)
+  const rights = ['gateway.query', 'gateway.bypass_row_level_security']
+  const passed = await run((await t.key(rights, { client_name: 'wide' })).apiKey)
+  assert.equal(passed.body.data.length, 4)
+  assert.equal((await run(t.admin.headers.apikey ?? '')).status, 200)
+})

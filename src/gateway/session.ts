@@ -1,0 +1,59 @@
+import type { FastifyRequest } from 'fastify'
+import type { Persona, RowLevelSecurity } from '#databases/drivers/driver.ts'
+import type { LiveSession, Sessions } from '#identity/sessions.ts'
+import { crossSite } from '#kernel/http/origins.ts'
+import { HEADER } from '#kernel/http/words.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { fail } from './errors.ts'
+
+/** Whoever policies need not ask: the client's own role. */
+export const OWN_ROLE: Persona = { role: 'none', claims: '{}' }
+
+/** As whom a request reaches a client with row-level security (gateway.md 19): by its session, or as nobody. */
+export function callerPersonas(kernel: Kernel, sessions: Sessions) {
+  return async (
+    request: FastifyRequest,
+    { anonymousRole, signedInRole }: RowLevelSecurity,
+  ): Promise<Persona> => {
+    const token = presentedSession(kernel, request)
+    if (token === undefined) return { role: anonymousRole, claims: '{}' }
+    const live = await sessions.find(token)
+    if (live !== undefined) return { role: signedInRole, claims: JSON.stringify(claimsOf(live)) }
+    // Whoever guesses tokens is counted.
+    await kernel.limits.consume('default', request.ip)
+    throw fail('invalid_session')
+  }
+}
+
+/** What policies may decide by. All of it is known here, nothing is taken from the request. */
+const claimsOf = ({ session, user, organizationRole }: LiveSession) => ({
+  user_id: user.id,
+  session_id: session.id,
+  role: user.role,
+  organization_id: session.activeOrganizationId,
+  organization_role: organizationRole,
+  // Who has it on has passed it in every session.
+  two_factor: user.twoFactorEnabled,
+})
+
+/** A header beats the cookie, which pages of other sites could make a browser send. */
+function presentedSession(kernel: Kernel, request: FastifyRequest): string | undefined {
+  const { headers, cookies } = request
+  const given = [headers[HEADER.sessionToken], headers[HEADER.sessionBearer], bearerOf(request)]
+    .map((value) => (typeof value === 'string' ? value.replace(/^bearer +/i, '').trim() : ''))
+    .filter((token) => token !== '' && !isApiKey(token))
+  const [token, other] = new Set(given)
+  if (other !== undefined) throw fail('ambiguous_session')
+  if (token !== undefined) return token
+  const cookie = cookies[kernel.config.session.cookie_name]
+  if (cookie === undefined || cookie === '') return undefined
+  const from = request.method === 'GET' ? undefined : crossSite(kernel, headers)
+  if (from !== undefined) throw fail(from === 'foreign' ? 'invalid_origin' : 'missing_or_null_origin')
+  return cookie
+}
+
+export const bearerOf = ({ headers }: FastifyRequest): string | undefined =>
+  /^bearer +(\S+) *$/i.exec(headers.authorization ?? '')?.[1]
+
+/** By its form; the admin key never comes here, since who carries it acts as the client's own role. */
+export const isApiKey = (text: string): boolean => text.startsWith('svc_')
