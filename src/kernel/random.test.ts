@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { randomToken, secureRandom, uuidv7 } from './random.ts'
+import { inAdvance, randomToken, secureRandom, uuidv7 } from './random.ts'
 
 test('an id is a UUID version 7 as RFC 9562 section 5.7 lays it out', () => {
   // Appendix A.6 of the RFC.
@@ -24,4 +24,16 @@ test('a token is 256 random bits in 43 characters', () => {
   const tokens = Array.from({ length: 1_000 }, () => randomToken(secureRandom))
   assert.equal(new Set(tokens).size, 1_000)
   for (const token of tokens) assert.match(token, /^[A-Za-z0-9_-]{43}$/)
+})
+
+test('what is drawn in advance is handed out once, and drawn again when it runs out', () => {
+  let draws = 0
+  const random = inAdvance((bytes) => {
+    draws++
+    return secureRandom(bytes)
+  })
+  const taken = Array.from({ length: 1_000 }, () => random(16).toString('hex'))
+  assert.equal(new Set(taken).size, 1_000)
+  assert.equal(draws, 4)
+  assert.equal(random(10_000).length, 10_000)
 })

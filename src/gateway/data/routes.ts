@@ -91,9 +91,8 @@ export function dataRoutes(app: App, kernel: Kernel, access: GatewayAccess): voi
       method,
       url: '/gateway/insert',
       bodyLimit,
-      config,
       // Those who ask for it wait as long as the window before they begin.
-      handlerTimeout: kernel.config.limits.timeout + LONGEST_WINDOW,
+      config: { ...config, timeout: kernel.config.limits.timeout + LONGEST_WINDOW },
       schema: {
         summary: 'Insert rows',
         headers: InsertHeaders,

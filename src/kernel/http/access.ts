@@ -19,6 +19,8 @@ declare module 'fastify' {
     access?: Access
     /** The surface that a route belongs to, for metrics. */
     surface?: string
+    /** Time for an answer, milliseconds; `limits.timeout` if absent. */
+    timeout?: number
     /** Members of body or query that name a place to send the browser to; the surface checks them. */
     redirects?: readonly string[]
   }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { withClient } from '#test/database.ts'
 import { testService } from '#test/harness.ts'
 
 const t = await testService()
@@ -130,4 +131,17 @@ test('every answer has the security headers, and says https only where that is h
     const secure = await behindTls.anon.get(path)
     assert.equal(secure.headers.get('strict-transport-security'), 'max-age=31536000', path)
   }
+})
+
+test('a request that takes too long is told so with 504, with a body and without', async () => {
+  const hasty = await testService({ config: { limits: { timeout: 500 } } })
+  const reader = await hasty.key(['*'])
+  await withClient(hasty.clientUrl, (client) =>
+    client.query('create view slow as select 1 as id from pg_sleep(20)'),
+  )
+  const answers = await Promise.all([
+    reader.get('/data?view=slow&eq_column=id&eq_value=1'),
+    reader.post('/gateway/fetch', { table_name: 'slow' }),
+  ])
+  for (const { status, body } of answers) assert.deepEqual([status, body.code], [504, 'timeout'])
 })

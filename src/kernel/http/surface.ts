@@ -81,7 +81,6 @@ function failureOf(error: unknown): Failure {
   // Node's own words for a client that went away in the middle of its body; nobody hears the answer.
   if (code === 'ECONNRESET' && message === 'aborted')
     return edge('validation_error', { message: 'The body broke off' })
-  if (code === 'FST_ERR_HANDLER_TIMEOUT') return edge('timeout', { cause: error })
   if (UNAVAILABLE.test(code) || LOST_CONNECTION.test(message)) {
     return edge('service_unavailable', { cause: error })
   }
