@@ -50,7 +50,7 @@ async function startServer(): Promise<string> {
   return `postgres://postgres:${password}@127.0.0.1:${port}/postgres`
 }
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await new Promise((resolve) => server.once('listening', resolve))
   // An object for every server that listens on a port.

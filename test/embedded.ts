@@ -19,7 +19,7 @@ export function optionsFor(dir: string, more: Partial<EmbeddedOptions> = {}): Em
 }
 
 /** Node runs these in the order in which they were given. */
-type Cleanup = { after(clean: () => Promise<void>): void }
+export type Cleanup = { after(clean: () => Promise<void>): void }
 
 /** A place for a server's folder, which does not exist yet. After the test its server is stopped and it goes. */
 export async function newFolder(t: Cleanup, name = 'postgres'): Promise<string> {

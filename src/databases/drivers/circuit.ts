@@ -39,6 +39,8 @@ export function circuit(now: () => number): Circuit {
       probing = false
     },
     failed() {
+      // Of attempts that began together, while it was closed, the first has opened it.
+      if (state() === 'open') return
       probing = false
       until = now() + Math.min(longest, first * 2 ** failures)
       failures++

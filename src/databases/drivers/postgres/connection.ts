@@ -18,8 +18,9 @@ export class RowClient extends pg.Client {
 
   constructor(config: pg.ClientConfig) {
     super(config)
-    // A lost connection is told to the query that runs; this listener keeps it from ending the process.
-    this.on('error', () => {})
+    // The server's last word, or the socket's: pg takes no more queries, and the pool must see that before the socket has closed.
+    // Whatever runs hears of it by itself.
+    this.on('error', () => this.destroy())
     this.on('end', () => this.active?.settle())
     // Not in pg's types: called once with the socket, after TLS where there is TLS.
     const connection = this.connection as unknown as Attachable

@@ -10,7 +10,7 @@ import {
   postgresDriver,
 } from '#databases/drivers/postgres/driver.ts'
 import { Failure } from '#kernel/errors.ts'
-import { type TestDatabase, testDatabase } from '#test/database.ts'
+import { type TestDatabase, testDatabase, withClient } from '#test/database.ts'
 
 let database: TestDatabase
 
@@ -50,14 +50,16 @@ async function using<T>(
 
 const note = (driver: PostgresDriver) => calls(() => driver).fetch({ table: 'notes', columns: 'text' })
 
-/** A way to the server that can be cut and mended. */
-async function proxy(): Promise<{ url: string; cut(): Promise<void>; mend(): Promise<void>; drop(): void }> {
+/** A way to the server that can be cut and mended. `lingers`: the caller's side stays open when the server's has closed. */
+async function proxy(
+  lingers = false,
+): Promise<{ url: string; cut(): Promise<void>; mend(): Promise<void>; drop(): void }> {
   const target = new URL(database.url)
   const sockets = new Set<Socket>()
   const pipe = (near: Socket) => {
     const far = connect(Number(target.port || 5432), target.hostname)
     for (const socket of [near, far]) sockets.add(socket.on('error', () => {}))
-    near.pipe(far).pipe(near)
+    near.pipe(far).pipe(near, { end: !lingers })
   }
   const listen = (port: number) =>
     new Promise<Server>((resolve) => {
@@ -137,6 +139,22 @@ test('a backend that is ended by an administrator answers 502, and the next call
     await running
     assert.equal((await note(driver)).rows.length, 1)
   })
+})
+
+test('a connection on which the server has said its last word is not used again, though it is still open', async () => {
+  const way = await proxy(true)
+  await using(way.url, { applicationName: 'bidden farewell' }, async (driver) => {
+    await note(driver)
+    await withClient(database.url, (client) =>
+      client.query(
+        `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'bidden farewell'`,
+      ),
+    )
+    await sleep(100)
+    const late = sleep(3_000).then(() => assert.fail('no answer'))
+    assert.equal((await Promise.race([note(driver), late])).rows.length, 1)
+  })
+  await way.cut()
 })
 
 test('a statement that takes too long answers 504 and leaves its connection usable', async () => {

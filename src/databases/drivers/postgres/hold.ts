@@ -33,14 +33,30 @@ export async function hold<T>(pool: Pool, work: (on: Held) => Promise<T>, option
 
 async function transact<T>(client: RowClient, work: (on: Held) => Promise<T>, options: Options): Promise<T> {
   try {
-    await control(client, beginText(options), options)
-    if (options.persona !== undefined) await become(client, options.persona)
-    const result = await work(client)
+    const result = await begun(client, work, options)
     await commit(client, options)
     return result
   } catch (error) {
     await undo(client, options)
     throw failureOf(error)
+  }
+}
+
+/** Before COMMIT the loss of the connection leaves nothing in doubt. */
+async function begun<T>(client: RowClient, work: (on: Held) => Promise<T>, options: Options): Promise<T> {
+  try {
+    await control(client, beginText(options), options)
+    if (options.persona !== undefined) await become(client, options.persona)
+    return await work(client)
+  } catch (error) {
+    const failure = failureOf(error)
+    if (!(failure instanceof Failure) || failure.code !== 'connection_lost') throw failure
+    const { details, cause } = failure
+    throw fail('connection_lost', {
+      hint: 'Nothing of the transaction was done.',
+      ...(details && { details }),
+      cause,
+    })
   }
 }
 

@@ -1,0 +1,38 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { circuit } from '#databases/drivers/circuit.ts'
+
+function atHand() {
+  const clock = { now: 0 }
+  const breaker = circuit(() => clock.now)
+  const tryAt = (now: number): boolean => {
+    clock.now = now
+    return breaker.admits()
+  }
+  return { clock, breaker, tryAt }
+}
+
+test('attempts that fail together are one failure: the next probe is a second away, not half a minute', () => {
+  const { breaker, tryAt } = atHand()
+  for (let attempt = 0; attempt < 10; attempt++) assert.ok(tryAt(0))
+  for (let attempt = 0; attempt < 10; attempt++) breaker.failed()
+  assert.deepEqual([breaker.state(), breaker.wait(), tryAt(999)], ['open', 1_000, false])
+  assert.ok(tryAt(1_000))
+})
+
+test('one probe at a time is let through, each failure doubles the wait up to 30 s, a success closes', () => {
+  const { clock, breaker, tryAt } = atHand()
+  const waits: number[] = []
+  for (let round = 0; round < 7; round++) {
+    assert.ok(tryAt(clock.now + breaker.wait()))
+    assert.equal(tryAt(clock.now), round === 0, 'a second caller')
+    breaker.failed()
+    waits.push(breaker.wait())
+  }
+  assert.deepEqual(waits, [1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000])
+  assert.ok(tryAt(clock.now + 30_000))
+  assert.equal(breaker.state(), 'half_open')
+  breaker.succeeded()
+  assert.equal(breaker.state(), 'closed')
+  assert.ok(tryAt(clock.now) && tryAt(clock.now))
+})

@@ -1,0 +1,241 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+import { withClient } from '#test/database.ts'
+import { testService } from '#test/harness.ts'
+import { mortalServer } from '#test/mortal.ts'
+
+const SCHEMA = `
+  create table note (id int primary key, text text);
+  create table gate (id int primary key, opened int);
+  create view flood as select n as id, repeat('x', 1000) as text from generate_series(1, 100000) as n;
+  insert into note values (0, 'first');
+  insert into gate values (1, 0)`
+
+/** Milliseconds; a caller who had to wait for it would show as one. */
+const CONNECT_TIMEOUT = 5_000
+const CONNECTIONS = 4
+
+const [near, far] = [await mortalServer({ after }, SCHEMA), await mortalServer({ after }, SCHEMA)]
+const t = await testService({
+  config: {
+    gateway: { max_rows: 100_000 },
+    clients: {
+      near: { url: near.url },
+      far: { url: far.url, connect_timeout: CONNECT_TIMEOUT, max_connections: CONNECTIONS },
+      curt: { url: far.url, connect_timeout: 500, statement_timeout: 500, max_connections: CONNECTIONS },
+    },
+  },
+})
+const key = await t.key(['*'], { client_name: null })
+
+const insert = (client: string, id: number) =>
+  key.send('PUT', '/gateway/insert', {
+    body: { table_name: 'note', insert_body: { id, text: 'x' }, columns: 'id' },
+    headers: { 'x-service-client': client },
+  })
+const read = (client: string) =>
+  key.post(
+    '/gateway/fetch',
+    { table_name: 'note', conditions: [{ column: 'id', value: 0 }] },
+    { headers: { 'x-service-client': client } },
+  )
+
+type Tried = {
+  /** Of the row that was to be inserted. */
+  readonly id: number | undefined
+  readonly status: number
+  readonly code: string
+  readonly retryAfter: string | null
+  /** Milliseconds. */
+  readonly took: number
+}
+
+let lastId = 0
+
+/** Callers that insert and read by turns, each as fast as it is answered, until told to stop. */
+function load(client: string, callers: number): { tried: Tried[]; stop(): Promise<void> } {
+  const tried: Tried[] = []
+  let isStopped = false
+  const call = async (id: number | undefined) => {
+    const began = performance.now()
+    const { status, body, headers } = await (id === undefined ? read(client) : insert(client, id))
+    const took = performance.now() - began
+    tried.push({ id, status, code: body.code, retryAfter: headers.get('retry-after'), took })
+  }
+  const caller = async () => {
+    while (!isStopped) {
+      await call(++lastId)
+      await call(undefined)
+      // So that those who are refused at once do not take the processor from everybody else.
+      await sleep(5)
+    }
+  }
+  const running = Promise.all(Array.from({ length: callers }, caller))
+  return {
+    tried,
+    async stop() {
+      isStopped = true
+      await running
+    },
+  }
+}
+
+async function isBack(client: string): Promise<void> {
+  const began = performance.now()
+  while ((await read(client)).status !== 200) {
+    assert.ok(performance.now() - began < 20_000, `${client} does not come back`)
+    await sleep(20)
+  }
+}
+
+const idsWith = (tried: readonly Tried[], status: number): number[] =>
+  tried.flatMap(({ id, status: had }) => (had === status && id !== undefined ? [id] : []))
+
+/** What was answered with success is there; what was refused before it was sent is not. */
+async function tellsTheTruth(url: string, tried: readonly Tried[]): Promise<void> {
+  const ids = await withClient(url, async (client) => (await client.query('select id from note')).rows)
+  const there = new Set(ids.map(({ id }) => id))
+  assert.deepEqual(
+    idsWith(tried, 200).filter((id) => !there.has(id)),
+    [],
+    'answered with 200 and lost',
+  )
+  assert.deepEqual(
+    idsWith(tried, 503).filter((id) => there.has(id)),
+    [],
+    'answered with 503 and done',
+  )
+}
+
+/** Nobody who uses it notices anything. */
+function isUntroubled(tried: readonly Tried[]): void {
+  assert.deepEqual([...new Set(tried.map(({ status }) => status))], [200])
+  assert.ok(tried.every(({ took }) => took < CONNECT_TIMEOUT))
+}
+
+test('a server that is killed under load is 503 at once and comes back by itself; what was told is true, and no other client notices', async () => {
+  const callers = 8
+  const loads = { near: load('near', 2), far: load('far', callers) }
+  await sleep(1_000)
+  const { length: before } = loads.far.tried
+  await far.kill()
+  await sleep(2_000)
+  const { length: down } = loads.far.tried
+  await far.start()
+  await isBack('far')
+  await sleep(500)
+  await Promise.all([loads.near.stop(), loads.far.stop()])
+
+  const { tried } = loads.far
+  assert.ok(before > 0 && tried.slice(0, before).every(({ status }) => status === 200))
+  assert.equal(tried.at(-1)?.status, 200)
+  const refused = tried.filter(({ status }) => status === 503)
+  const broken = tried.filter(({ status }) => status === 502)
+  assert.equal(
+    refused.length + broken.length + tried.filter(({ status }) => status === 200).length,
+    tried.length,
+  )
+  for (const { code, retryAfter } of refused)
+    assert.ok(code === 'client_unavailable' && /^[1-9]\d*$/.test(retryAfter ?? ''), `${code} ${retryAfter}`)
+  // Only what was under way.
+  assert.ok(broken.length <= callers + CONNECTIONS, `${broken.length} broken`)
+  // Had each waited for its timeout, one answer for each caller.
+  assert.ok(down - before > callers * 3, `${down - before} answers while it was down`)
+  await tellsTheTruth(far.url, tried)
+  isUntroubled(loads.near.tried)
+})
+
+test('a server that falls silent holds its callers no longer than their timeouts, and goes on where it was', async () => {
+  const callers = 8
+  const loads = { near: load('near', 2), curt: load('curt', callers) }
+  await sleep(500)
+  await far.freeze()
+  // The sweeper breaks off what is silent for five seconds beyond the statement's time; from then on nobody waits.
+  await sleep(8_000)
+  const { length: known } = loads.curt.tried
+  await sleep(1_000)
+  const late = loads.curt.tried.slice(known)
+  await far.thaw()
+  await isBack('curt')
+  await Promise.all([loads.near.stop(), loads.curt.stop()])
+
+  const { tried } = loads.curt
+  const codes = new Set(tried.filter(({ status }) => status !== 200).map(({ code }) => code))
+  assert.deepEqual(
+    [
+      ...codes.difference(
+        new Set(['client_unavailable', 'client_busy', 'connection_lost', 'statement_timeout']),
+      ),
+    ],
+    [],
+  )
+  assert.ok(late.length > 0)
+  assert.deepEqual([...new Set(late.map(({ code }) => code))], ['client_unavailable'])
+  assert.ok(tried.every(({ took }) => took < 10_000))
+  await tellsTheTruth(far.url, tried)
+  isUntroubled(loads.near.tried)
+})
+
+const asFar = { headers: { 'x-service-client': 'far' } }
+
+test('of a transaction in whose middle the server dies nothing is there, and the answer says so', async () => {
+  await isBack('far')
+  const holder = new pg.Client(far.url)
+  holder.on('error', () => {}) // its end is what the test is about
+  await holder.connect()
+  await holder.query('begin; select from gate for update')
+  const [first, second] = [++lastId, ++lastId]
+  const row = (id: number) => ({ table_name: 'note', insert_body: { id } })
+  const answer = key.post(
+    '/gateway/transaction',
+    {
+      operations: [
+        { id: 'a', kind: 'insert', payload: row(first) },
+        {
+          id: 'b',
+          kind: 'update',
+          payload: { table_name: 'gate', set: { opened: 1 }, allow_unbounded: true },
+        },
+        { id: 'c', kind: 'insert', payload: row(second) },
+      ],
+    },
+    asFar,
+  )
+  while ((await holder.query('select from pg_locks where not granted')).rowCount === 0) await sleep(10)
+  await far.kill()
+  const { status, body } = await answer
+  assert.deepEqual([status, body.code, body.data.details.operation_id], [502, 'connection_lost', 'b'])
+  assert.match(body.error, /nothing of the transaction was done/i)
+  await far.start()
+  await isBack('far')
+  const { rows } = await withClient(far.url, (client) =>
+    client.query('select (select count(*) from note where id = any($1)) as notes, opened from gate', [
+      [first, second],
+    ]),
+  )
+  assert.deepEqual(rows, [{ notes: '0', opened: 0 }])
+})
+
+test('an answer in whose middle the server dies breaks off, and never looks whole', async () => {
+  await isBack('far')
+  const response = await fetch(`${t.url}/gateway/fetch`, {
+    method: 'POST',
+    headers: { ...key.headers, 'content-type': 'application/json', ...asFar.headers },
+    body: JSON.stringify({ table_name: 'flood', limit: 100_000 }),
+  })
+  assert.equal(response.status, 200)
+  const reader = response.body?.getReader()
+  assert.ok(reader)
+  const parts = [(await reader.read()).value ?? new Uint8Array()]
+  await far.kill()
+  await assert.rejects(async () => {
+    for (let part = await reader.read(); !part.done; part = await reader.read()) parts.push(part.value)
+  })
+  const text = Buffer.concat(parts).toString()
+  assert.match(text, /^\{"status":"success","data":\[\{/)
+  assert.throws(() => JSON.parse(text), SyntaxError)
+  await far.start()
+  await isBack('far')
+})
