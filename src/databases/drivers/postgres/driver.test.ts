@@ -145,11 +145,8 @@ test('a connection on which the server has said its last word is not used again,
   const way = await proxy(true)
   await using(way.url, { applicationName: 'bidden farewell' }, async (driver) => {
     await note(driver)
-    await withClient(database.url, (client) =>
-      client.query(
-        `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'bidden farewell'`,
-      ),
-    )
+    const farewell = `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'bidden farewell'`
+    await withClient(database.url, (client) => client.query(farewell))
     await sleep(100)
     const late = sleep(3_000).then(() => assert.fail('no answer'))
     assert.equal((await Promise.race([note(driver), late])).rows.length, 1)
