@@ -5,7 +5,9 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 export type Proxy = {
   /** The database's URL, by this way. */
   readonly url: string
-  /** Ends every connection and refuses new ones. */
+  /** Ends every connection. */
+  drop(): void
+  /** And refuses new ones. */
   cut(): Promise<void>
   /** Lets nothing through any more, in neither direction, and closes nothing. */
   freeze(): void
@@ -14,7 +16,8 @@ export type Proxy = {
   close(): Promise<void>
 }
 
-export async function proxyTo(databaseUrl: string): Promise<Proxy> {
+/** `lingers`: the caller's side stays open when the database's has closed. */
+export async function proxyTo(databaseUrl: string, { lingers = false } = {}): Promise<Proxy> {
   const target = new URL(databaseUrl)
   const sockets = new Set<Socket>()
   let isFrozen = false
@@ -30,7 +33,7 @@ export async function proxyTo(databaseUrl: string): Promise<Proxy> {
       socket.on('error', () => {})
       socket.on('close', () => {
         sockets.delete(socket)
-        other.destroy()
+        if (socket === near || !lingers) other.destroy()
       })
     }
   })
@@ -41,13 +44,17 @@ export async function proxyTo(databaseUrl: string): Promise<Proxy> {
     return (server.address() as AddressInfo).port
   }
   const port = await listen(0)
+  const drop = () => {
+    for (const socket of sockets) socket.destroy()
+  }
   const cut = async (): Promise<void> => {
     const closed = new Promise((resolve) => server.close(resolve))
-    for (const socket of sockets) socket.destroy()
+    drop()
     await closed
   }
   return {
     url: Object.assign(new URL(databaseUrl), { hostname: '127.0.0.1', port: String(port) }).href,
+    drop,
     cut,
     freeze() {
       isFrozen = true

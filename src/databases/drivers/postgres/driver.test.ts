@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { connect, createServer, type Server, type Socket } from 'node:net'
+import { createServer } from 'node:net'
 import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
@@ -11,6 +11,7 @@ import {
 } from '#databases/drivers/postgres/driver.ts'
 import { Failure } from '#kernel/errors.ts'
 import { type TestDatabase, testDatabase, withClient } from '#test/database.ts'
+import { proxyTo } from '#test/hostile/proxy.ts'
 
 let database: TestDatabase
 
@@ -50,43 +51,8 @@ async function using<T>(
 
 const note = (driver: PostgresDriver) => calls(() => driver).fetch({ table: 'notes', columns: 'text' })
 
-/** A way to the server that can be cut and mended. `lingers`: the caller's side stays open when the server's has closed. */
-async function proxy(
-  lingers = false,
-): Promise<{ url: string; cut(): Promise<void>; mend(): Promise<void>; drop(): void }> {
-  const target = new URL(database.url)
-  const sockets = new Set<Socket>()
-  const pipe = (near: Socket) => {
-    const far = connect(Number(target.port || 5432), target.hostname)
-    for (const socket of [near, far]) sockets.add(socket.on('error', () => {}))
-    near.pipe(far).pipe(near, { end: !lingers })
-  }
-  const listen = (port: number) =>
-    new Promise<Server>((resolve) => {
-      const server = createServer(pipe).listen(port, '127.0.0.1', () => resolve(server))
-    })
-  let server = await listen(0)
-  const address = server.address()
-  const port = typeof address === 'object' && address ? address.port : 0
-  const drop = () => {
-    for (const socket of sockets) socket.destroy()
-    sockets.clear()
-  }
-  return {
-    url: Object.assign(new URL(database.url), { hostname: '127.0.0.1', port: String(port) }).href,
-    drop,
-    async cut() {
-      drop()
-      await new Promise((resolve) => server.close(resolve))
-    },
-    async mend() {
-      server = await listen(port)
-    },
-  }
-}
-
 test('a database that is down answers 503 at once, and is found again when it is back', async () => {
-  const way = await proxy()
+  const way = await proxyTo(database.url)
   await using(way.url, {}, async (driver) => {
     assert.equal((await note(driver)).rows.length, 1)
     await way.cut()
@@ -102,11 +68,11 @@ test('a database that is down answers 503 at once, and is found again when it is
     assert.equal((await note(driver)).rows.length, 1)
     assert.equal(driver.stats().circuit, 'closed')
   })
-  await way.cut()
+  await way.close()
 })
 
 test('an idle connection that breaks is replaced, one that breaks in use answers 502', async () => {
-  const way = await proxy()
+  const way = await proxyTo(database.url)
   await using(way.url, {}, async (driver) => {
     await note(driver)
     way.drop()
@@ -118,7 +84,7 @@ test('an idle connection that breaks is replaced, one that breaks in use answers
     await assert.rejects(running, { code: 'connection_lost', status: 502 })
     assert.equal((await note(driver)).rows.length, 1)
   })
-  await way.cut()
+  await way.close()
 })
 
 test('a backend that is ended by an administrator answers 502, and the next call works', async () => {
@@ -142,7 +108,7 @@ test('a backend that is ended by an administrator answers 502, and the next call
 })
 
 test('a connection on which the server has said its last word is not used again, though it is still open', async () => {
-  const way = await proxy(true)
+  const way = await proxyTo(database.url, { lingers: true })
   await using(way.url, { applicationName: 'bidden farewell' }, async (driver) => {
     await note(driver)
     const farewell = `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'bidden farewell'`
@@ -151,7 +117,7 @@ test('a connection on which the server has said its last word is not used again,
     const late = sleep(3_000).then(() => assert.fail('no answer'))
     assert.equal((await Promise.race([note(driver), late])).rows.length, 1)
   })
-  await way.cut()
+  await way.close()
 })
 
 test('a statement that takes too long answers 504 and leaves its connection usable', async () => {
