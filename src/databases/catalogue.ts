@@ -14,6 +14,11 @@ export type Table = {
   readonly columns: ReadonlyMap<string, Column>
   readonly primaryKey: readonly string[]
   readonly constraints: readonly Constraint[]
+  /**
+   * Writes to other tables change no row of it, and writes to it change rows of no other: no view, trigger, rule, partition or
+   * cascade. Absent: not known.
+   */
+  readonly standsAlone?: boolean
 }
 
 export type Column = {

@@ -1,5 +1,5 @@
 import type { Kernel } from '#kernel/kernel.ts'
-import type { Client } from './clients/client.ts'
+import { announceOf, type Client } from './clients/client.ts'
 import { type ConfiguredClient, type ConfiguredOptions, configuredClients } from './clients/configured.ts'
 import { type Environment, type RegisteredClient, registeredClients } from './clients/registered.ts'
 
@@ -27,12 +27,14 @@ export type Clients = {
   close(): Promise<void>
 }
 
-export type ClientsOptions = Omit<ConfiguredOptions, 'config' | 'log'> & { readonly environment: Environment }
+export type ClientsOptions = Omit<ConfiguredOptions, 'config' | 'log' | 'announce'> & {
+  readonly environment: Environment
+}
 
 export function openClients(kernel: Kernel, options: ClientsOptions): Clients {
   const { config, log } = kernel
   const { environment } = options
-  const configured = configuredClients({ ...options, config, log })
+  const configured = configuredClients({ ...options, config, log, announce: announceOf(kernel) })
   const registry = registeredClients(kernel, environment)
   const held = () => [
     ...configured.values(),

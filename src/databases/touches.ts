@@ -1,6 +1,6 @@
 import type { Column, Table } from '#databases/catalogue.ts'
 import { comparisons } from '#databases/conditions.ts'
-import type { DataRequest, Output, Plan } from '#databases/plan.ts'
+import type { CountPlan, DataRequest, Output, Plan, ReadPlan } from '#databases/plan.ts'
 
 export type Touch = {
   readonly schema: string
@@ -25,6 +25,13 @@ export function touches(subject: DataRequest | Plan): Touch[] {
   const touched: Touch[] = [target(subject, schema, name)]
   if (readsBack(subject)) touched.push({ schema, table: name, action: 'read', because: 'returning' })
   return unique([...touched, ...('output' in subject ? related(subject.output) : [])])
+}
+
+/** The table of a read, and those of its relations. */
+export function tablesOf(plan: ReadPlan | CountPlan): readonly Table[] {
+  const inner = (output: readonly Output[]): readonly Table[] =>
+    output.flatMap((item) => (item.kind === 'column' ? [] : [item.relation.table, ...inner(item.columns)]))
+  return [plan.table, ...('output' in plan ? inner(plan.output) : [])]
 }
 
 const isPlan = (subject: DataRequest | Plan): subject is Plan => 'name' in subject.table

@@ -1,5 +1,7 @@
+import { type Announce, announcing } from '#databases/changes.ts'
 import type { Driver, DriverMaking, DriverSettings, RowLevelSecurity } from '#databases/drivers/driver.ts'
 import { drivers } from '#databases/drivers/index.ts'
+import type { Kernel } from '#kernel/kernel.ts'
 
 /** A named database that callers reach through the gateway. */
 export type Client = {
@@ -13,6 +15,8 @@ export type Client = {
   readonly isFrozen: boolean
   /** Callers act as roles of the database, and its policies decide about rows. */
   readonly rowLevelSecurity: RowLevelSecurity | undefined
+  /** Answers may be given again; not where rows change without a write through the gateway being told. */
+  readonly isCached: boolean
 }
 
 /** As the configuration's defaults are. */
@@ -23,5 +27,22 @@ export const DEFAULT_LIMITS = {
   idle_timeout: 30_000,
 }
 
-export const driverFor = (making: DriverMaking, settings: DriverSettings): Driver =>
-  drivers[settings.driver](making, settings)
+export type ClientMaking = DriverMaking & {
+  /** Where answers are kept: ends those that a write has made wrong. */
+  readonly announce?: Announce | undefined
+}
+
+/** Undefined where no answer is kept. */
+export function announceOf({ config, coherence, log }: Kernel): Announce | undefined {
+  if (config.gateway.cache.ttl === 0) return undefined
+  return (tags) =>
+    coherence.announce(tags).catch((error: unknown) => {
+      // The write is done. Who was not told believes its answers until they are too old.
+      log.error({ event: 'announcement_lost', error }, 'other processes were not told of a write')
+    })
+}
+
+export function driverFor(making: ClientMaking, settings: DriverSettings): Driver {
+  const driver = drivers[settings.driver](making, settings)
+  return making.announce === undefined ? driver : announcing(driver, settings.name, making.announce)
+}

@@ -1,9 +1,9 @@
-import type { DriverMaking, RowLevelSecurity } from '#databases/drivers/driver.ts'
+import type { RowLevelSecurity } from '#databases/drivers/driver.ts'
 import type { Config } from '#kernel/config/config.ts'
 import { maskedUrl } from '#kernel/config/show.ts'
-import { type Client, DEFAULT_LIMITS, driverFor } from './client.ts'
+import { type Client, type ClientMaking, DEFAULT_LIMITS, driverFor } from './client.ts'
 
-export type ConfiguredOptions = DriverMaking & {
+export type ConfiguredOptions = ClientMaking & {
   /** Clients that exist without being configured: name → URL. */
   readonly builtIn: Readonly<Record<string, string>>
   /** The built-in logging client, for a role that may only read. */
@@ -39,6 +39,7 @@ export function configuredClients(options: ConfiguredOptions): ReadonlyMap<strin
         isLogging,
         isFrozen: false,
         rowLevelSecurity,
+        isCached: !isLogging,
         maskedUrl: maskedUrl(settings.url),
         description: settings.description ?? null,
       }

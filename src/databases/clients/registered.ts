@@ -3,7 +3,7 @@ import { clientUrlForms, isDriverName } from '#kernel/config/addresses.ts'
 import { type CoherentCache, coherentCache } from '#kernel/db/cache.ts'
 import { edge } from '#kernel/http/failures.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { type Client, DEFAULT_LIMITS, driverFor } from './client.ts'
+import { announceOf, type Client, DEFAULT_LIMITS, driverFor } from './client.ts'
 import { type ClientRow, listClients, markSeen, resealClient } from './store.ts'
 
 /** Reads one variable of the environment that the service was started in. */
@@ -141,8 +141,19 @@ function clientOf(kernel: Kernel, environment: Environment, row: ClientRow): Cli
     )
     return undefined
   }
-  const driver = driverFor(kernel, { name, driver: driverName, url, readOnly: isFrozen, ...DEFAULT_LIMITS })
-  return { name, driver, source: 'database', isLogging: false, isFrozen, rowLevelSecurity: undefined }
+  const driver = driverFor(
+    { ...kernel, announce: announceOf(kernel) },
+    { name, driver: driverName, url, readOnly: isFrozen, ...DEFAULT_LIMITS },
+  )
+  return {
+    name,
+    driver,
+    source: 'database',
+    isLogging: false,
+    isFrozen,
+    rowLevelSecurity: undefined,
+    isCached: true,
+  }
 }
 
 /** Where a client's database is, and what speaks to it there. */

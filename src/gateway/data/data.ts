@@ -14,6 +14,7 @@ import type { Grouping } from '#databases/shape.ts'
 import { touches } from '#databases/touches.ts'
 import { type Kernel, tell } from '#kernel/kernel.ts'
 import { type GatewayCaller, lacksTables, requireTables } from '../access.ts'
+import type { KeptReads, Outcome } from './kept-reads.ts'
 import { group, planGrouped, readGrouping } from './post-processing.ts'
 
 export type Fetched = {
@@ -35,20 +36,33 @@ export async function fetchRows(
   kernel: Kernel,
   caller: GatewayCaller,
   body: Body,
-  asked: { readonly event: 'gateway_fetch' | 'gateway_data'; readonly stripNulls: boolean },
-): Promise<Fetched> {
+  asked: Asked<Fetched> & {
+    readonly event: 'gateway_fetch' | 'gateway_data'
+    readonly stripNulls: boolean
+  },
+): Promise<Fetched & { readonly outcome: Outcome }> {
   const ready = await readyFetch(kernel, caller, body, asked.stripNulls)
-  const fetched = await ready.run()
+  const { plan, key, run } = ready
+  const { value, outcome } = await asked.kept({ caller, plan, key, anew: asked.anew }, () => run())
   tellOf(kernel, caller, { ...ready, event: asked.event }, 0)
-  return fetched
+  return { ...value, outcome }
 }
+
+/** Where answers are kept, and whether the caller wants none of those. */
+type Asked<T> = { readonly kept: KeptReads<T>; readonly anew: boolean }
+
+/** Bytes of an answer that is here whole; one that still flows cannot be kept. */
+export const bytesOf = ({ rows, postProcessing = '' }: Fetched): number =>
+  Array.isArray(rows.json)
+    ? rows.json.reduce((sum, { length }) => sum + length, 1_024 + postProcessing.length)
+    : Number.POSITIVE_INFINITY
 
 export async function readyFetch(
   kernel: Kernel,
   caller: GatewayCaller,
   body: Body,
   stripNulls: boolean,
-): Promise<Ready<ReadPlan, Fetched>> {
+): Promise<Ready<ReadPlan, Fetched> & { readonly key: string }> {
   const { driver } = caller
   const options = optionsOf(kernel, stripNulls)
   const request = readFetch(body, options)
@@ -65,21 +79,27 @@ export async function readyFetch(
     const grouped = grouping && (await group(rows, grouping, hidden))
     return { rows: grouped?.rows ?? rows, cacheKey: key, postProcessing: grouped?.postProcessing }
   }
-  return { plan, event: 'gateway_fetch', run }
+  return { plan, event: 'gateway_fetch', run, key }
 }
 
 const NONE: ReadonlySet<string> = new Set()
 
 export type Counted = { readonly count: number; readonly cacheKey: string; readonly milliseconds: number }
 
-export async function countRows(kernel: Kernel, caller: GatewayCaller, body: Body): Promise<Counted> {
+export async function countRows(
+  kernel: Kernel,
+  caller: GatewayCaller,
+  body: Body,
+  { kept, anew }: Asked<number>,
+): Promise<Counted & { readonly outcome: Outcome }> {
   const began = performance.now()
   const { driver } = caller
   const request = readCount(body, optionsOf(kernel, false))
   requireTables(caller, [{ ...request.table, action: 'read' }])
   const plan = await driver.plan(request)
-  const count = await driver.count(plan)
-  return { count, cacheKey: cacheKey(caller, request), milliseconds: Math.round(performance.now() - began) }
+  const key = cacheKey(caller, request)
+  const { value, outcome } = await kept({ caller, plan, key, anew }, () => driver.count(plan))
+  return { count: value, cacheKey: key, milliseconds: Math.round(performance.now() - began), outcome }
 }
 
 /** `run` is how the insert runs when not at once and by itself. */

@@ -5,7 +5,8 @@ import type { Kernel } from '#kernel/kernel.ts'
 import { type GatewayAccess, gatewayCaller } from '../access.ts'
 import { success } from '../envelope.ts'
 import { sendFetched, sendTransaction, sendWritten } from './answer.ts'
-import { countRows, deleteRows, fetchRows, insertRows, updateRows } from './data.ts'
+import { bytesOf, countRows, deleteRows, type Fetched, fetchRows, insertRows, updateRows } from './data.ts'
+import { asksAnew, keptReads, type Outcome } from './kept-reads.ts'
 import {
   CountBody,
   Counted,
@@ -24,18 +25,30 @@ import {
 import { runTransaction } from './transaction.ts'
 import { insertWindows, LONGEST_WINDOW, readWindow } from './window.ts'
 
+const told = (reply: FastifyReply, outcome: Outcome): FastifyReply =>
+  outcome === undefined ? reply : reply.header(HEADER.cache, outcome)
+
 export function dataRoutes(app: App, kernel: Kernel, access: GatewayAccess): void {
   const config = { access: access.data }
   const bodyLimit = kernel.config.limits.body_bulk
   const windows = insertWindows()
+  const keptAnswers = keptReads<Fetched>(kernel, {
+    max: kernel.config.gateway.cache.max_size,
+    weigh: bytesOf,
+  })
+  const keptCounts = keptReads<number>(kernel, { max: 10_000, weigh: () => 1 })
   app.addHook('preClose', windows.close)
   const read = async (request: FastifyRequest, reply: FastifyReply, body: object) => {
     const event = request.method === 'GET' ? 'gateway_data' : 'gateway_fetch'
     const stripNulls = request.headers[HEADER.stripNulls] === 'true'
-    return sendFetched(
-      reply,
-      await fetchRows(kernel, gatewayCaller(request), { ...body }, { event, stripNulls }),
-    )
+    const asked = {
+      event,
+      stripNulls,
+      kept: keptAnswers,
+      anew: asksAnew(request.headers['cache-control']),
+    } as const
+    const fetched = await fetchRows(kernel, gatewayCaller(request), { ...body }, asked)
+    return sendFetched(told(reply, fetched.outcome), fetched)
   }
 
   for (const url of ['/gateway/fetch', '/gateway/data']) {
@@ -73,15 +86,17 @@ export function dataRoutes(app: App, kernel: Kernel, access: GatewayAccess): voi
     url: '/query/count',
     config,
     schema: { summary: 'Count rows', body: CountBody, response: { 200: Counted } },
-    handler: async (request) => {
+    handler: async (request, reply) => {
       const caller = gatewayCaller(request)
-      const { count, cacheKey, milliseconds } = await countRows(kernel, caller, request.body)
+      const asked = { kept: keptCounts, anew: asksAnew(request.headers['cache-control']) }
+      const { count, cacheKey, milliseconds, outcome } = await countRows(kernel, caller, request.body, asked)
+      told(reply, outcome)
       const data = {
         count,
         db_name: caller.client.name,
         duration_ms: milliseconds,
         cache_key: cacheKey,
-        cache_lookup_outcome: 'bypass',
+        cache_lookup_outcome: outcome ?? 'bypass',
       }
       return { ...success(`Counted ${count} rows`, data), count }
     },

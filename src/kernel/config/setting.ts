@@ -77,8 +77,13 @@ function measure(
   parse: Parse,
   form: (range: Range) => Form<number>,
 ) {
-  const range = { min: parse(min) ?? Number.NaN, max: parse(max) ?? Number.NaN }
-  const more = { minimum: range.min, maximum: range.max, default: parse(value) }
+  const [least, most, otherwise] = [min, max, value].map((text) => {
+    const parsed = parse(text)
+    if (parsed === undefined) throw new Error(`${text} is no value of the setting: ${description}`)
+    return parsed
+  }) as [number, number, number] // one of each
+  const range = { min: least, max: most }
+  const more = { minimum: least, maximum: most, default: otherwise }
   return Type.Integer({ description, form: form(range), ...more })
 }
 

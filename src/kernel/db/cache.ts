@@ -10,16 +10,38 @@ export type CoherentCache<Value> = {
   peek(key: string): Value | undefined
 }
 
-export type CacheOptions<Value> = {
-  readonly coherence: Coherence
-  readonly max: number
+export type CacheOptions<Value> = TaggedOptions<Value> & {
   readonly load: (key: string) => Promise<Value | undefined>
-  /** The rows that a value was read from, as the triggers name them: `session:ID`, `user:ID`. */
-  readonly tags: (value: Value) => readonly string[]
 }
 
 export function coherentCache<Value>(options: CacheOptions<Value>): CoherentCache<Value> {
-  const { coherence, load, tags, max } = options
+  const { peek, get } = taggedCache(options)
+  return { peek, get: (key) => get(key, options.load) }
+}
+
+export type TaggedCache<Value> = Pick<CoherentCache<Value>, 'peek'> & {
+  get<Loaded extends Value | undefined>(
+    key: string,
+    load: (key: string) => Promise<Loaded>,
+  ): Promise<Value | Loaded>
+}
+
+export type TaggedOptions<Value> = {
+  readonly coherence: Coherence
+  /** What all values together may weigh. */
+  readonly max: number
+  /** Without it each weighs 1. One that is heavier than `max` is not kept. */
+  readonly weigh?: (value: Value) => number
+  /** Whether a value may still be given; without it they do not age. */
+  readonly isFresh?: (value: Value) => boolean
+  /** What a value was read from, as it is told when it changes: `session:ID`, `user:ID`. */
+  readonly tags: (value: Value) => readonly string[]
+}
+
+/** The same, where who asks also knows how to load. */
+export function taggedCache<Value>(options: TaggedOptions<Value>): TaggedCache<Value> {
+  const { coherence, tags, max, weigh = () => 1, isFresh = () => true } = options
+  let weight = 0
   const entries = new Map<string, Value>()
   const keysByTag = new Map<string, Set<string>>()
   /** What has changed since each running load began; `all` when that is unknown. */
@@ -29,6 +51,7 @@ export function coherentCache<Value>(options: CacheOptions<Value>): CoherentCach
     const value = entries.get(key)
     if (value === undefined) return
     entries.delete(key)
+    weight -= weigh(value)
     for (const tag of tags(value)) {
       const keys = keysByTag.get(tag)
       keys?.delete(key)
@@ -38,11 +61,14 @@ export function coherentCache<Value>(options: CacheOptions<Value>): CoherentCach
 
   const keep = (key: string, value: Value): void => {
     drop(key)
-    if (entries.size >= max) {
-      const oldest = entries.keys().next().value
-      if (oldest !== undefined) drop(oldest)
+    const added = weigh(value)
+    if (added > max) return
+    for (const oldest of entries.keys()) {
+      if (weight + added <= max) break
+      drop(oldest)
     }
     entries.set(key, value)
+    weight += added
     for (const tag of tags(value)) {
       const keys = keysByTag.get(tag)
       if (keys === undefined) keysByTag.set(tag, new Set([key]))
@@ -58,15 +84,19 @@ export function coherentCache<Value>(options: CacheOptions<Value>): CoherentCach
     clear() {
       for (const running of loads) running.all = true
       entries.clear()
+      weight = 0
       keysByTag.clear()
     },
   })
 
-  const peek = (key: string): Value | undefined => (coherence.isTrusted() ? entries.get(key) : undefined)
+  const peek = (key: string): Value | undefined => {
+    const held = coherence.isTrusted() ? entries.get(key) : undefined
+    return held !== undefined && isFresh(held) ? held : undefined
+  }
 
   return {
     peek,
-    async get(key) {
+    async get(key, load) {
       const held = peek(key)
       if (held !== undefined) return held
       const running = { changed: new Set<string>(), all: !coherence.isTrusted() }

@@ -15,6 +15,8 @@ export type Coherence = {
   isTrusted(): boolean
   /** Tells `apply` every change, and `clear` when changes may have been missed. */
   subscribe(subscriber: Subscriber): void
+  /** Tells every process what has changed where no trigger of ours sees it, and resolves like `settle`. */
+  announce(tags: readonly string[]): Promise<void>
   /** Resolves when no process can still answer from what was committed over before this call. */
   settle(): Promise<void>
   close(): Promise<void>
@@ -168,12 +170,21 @@ export async function startCoherence(options: CoherenceOptions): Promise<Coheren
     return next
   }
 
+  const announce = async (tags: readonly string[]): Promise<void> => {
+    await (listener ?? pool).query('select pg_notify($1, tag) from unnest($2::text[]) as tag', [
+      CHANNEL,
+      tags,
+    ])
+    await settle()
+  }
+
   const first = await listen()
   const loop = keepListening(first)
 
   return {
     isTrusted: () => performance.now() < trustedUntil,
     subscribe: (subscriber) => void subscribers.push(subscriber),
+    announce,
     settle,
     async close() {
       closing.abort()

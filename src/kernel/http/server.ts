@@ -125,7 +125,7 @@ const corsOptions = (kernel: Kernel) => ({
   // A preflight that asks for nothing is answered like any other, not with a text of the library's.
   strictPreflight: false,
   methods: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'],
-  exposedHeaders: [HEADER.authToken, HEADER.requestId, 'retry-after', 'x-retry-after'],
+  exposedHeaders: [HEADER.authToken, HEADER.cache, HEADER.requestId, 'retry-after', 'x-retry-after'],
   maxAge: 600,
 })
 

@@ -6,6 +6,7 @@ export const HEADER = {
   stripNulls: 'x-strip-nulls',
   insertWindow: 'x-service-insert-window',
   idempotencyKey: 'idempotency-key',
+  cache: 'x-service-cache',
   requestId: 'x-request-id',
   authToken: 'set-auth-token',
   sessionToken: 'x-service-auth-session-token',

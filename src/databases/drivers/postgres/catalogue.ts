@@ -14,7 +14,12 @@ with recursive base as (
   select t.oid, base.root from pg_type t join base on t.typbasetype = base.type where t.typtype = 'd'
 ),
 relation as (
-  select c.oid, n.nspname, c.relname, c.relkind, c.reltuples
+  select c.oid, n.nspname, c.relname, c.relkind, c.reltuples,
+    c.relkind = 'r' and not c.relhasrules and not c.relhassubclass and not c.relispartition
+      and c.oid not in (select inhrelid from pg_inherits)
+      and c.oid not in (select tgrelid from pg_trigger where not tgisinternal)
+      and c.oid not in (select confrelid from pg_constraint where confdeltype in ('c', 'n', 'd') or confupdtype in ('c', 'n', 'd'))
+      as alone
   from pg_class c join pg_namespace n on n.oid = c.relnamespace
   where c.relkind in ('r', 'v', 'm', 'f', 'p') and n.nspname !~ '^pg_' and n.nspname <> 'information_schema'
     and has_schema_privilege(n.oid, 'usage')
@@ -22,7 +27,7 @@ relation as (
     and (n.nspname, c.relname) <> ('public', 'service_idempotency')
 )
 select json_build_object(
-  'tables', (select coalesce(json_agg(json_build_array(oid::text, nspname, relname, relkind, reltuples)), '[]') from relation),
+  'tables', (select coalesce(json_agg(json_build_array(oid::text, nspname, relname, relkind, reltuples, alone)), '[]') from relation),
   'columns', (
     select coalesce(json_agg(json_build_array(
       r.oid::text, a.attname, format_type(a.atttypid, a.atttypmod), format_type(a.atttypid, -1), b.typcategory, b.typname,
@@ -62,6 +67,7 @@ export type CatalogueRow = {
     name: string,
     kind: string,
     estimate: number,
+    alone: boolean,
   ])[]
   readonly columns: readonly (readonly [
     table: string,
@@ -90,7 +96,7 @@ export function buildCatalogue(row: CatalogueRow): Catalogue {
   const names = new Map(row.tables.map(([oid, schema, table]) => [oid, { schema, table }]))
   const columns = Map.groupBy(row.columns, ([table]) => table)
   const constraints = Map.groupBy(row.constraints, ([table]) => table)
-  const tables = row.tables.map(([oid, schema, name, kind, estimate]): Table => {
+  const tables = row.tables.map(([oid, schema, name, kind, estimate, standsAlone]): Table => {
     const own = (constraints.get(oid) ?? []).map((item) => constraintOf(item, names.get(item[5])))
     return {
       schema,
@@ -100,6 +106,7 @@ export function buildCatalogue(row: CatalogueRow): Catalogue {
       columns: new Map((columns.get(oid) ?? []).map((item) => [item[1], columnOf(item)])),
       primaryKey: own.find((constraint) => constraint.kind === 'primary key')?.columns ?? [],
       constraints: own,
+      standsAlone,
     }
   })
   return catalogueOf(tables)

@@ -1,4 +1,4 @@
-import { flag, integer, list, section, text } from '../setting.ts'
+import { duration, flag, integer, list, section, size, text } from '../setting.ts'
 import { clientNameForm } from './database.ts'
 
 export const gateway = section('The data gateway.', {
@@ -10,6 +10,13 @@ export const gateway = section('The data gateway.', {
   }),
   max_rows: integer('Most rows of one answer.', { min: 1, max: 1_000_000 }, { default: 10_000 }),
   logging_client: text('Client that holds the log and audit tables.', { default: 'logging' }, clientNameForm),
+  cache: section('Answers to reads that are given again without asking the database.', {
+    ttl: duration(
+      'How long an answer is given again; 0 switches it off. Writes through the gateway end it at once.',
+      ['0s', '0s', '1d'],
+    ),
+    max_size: size('Memory of one process for such answers.', ['64MiB', '1MiB', '16GiB']),
+  }),
   unsafe_clients: list(
     'Clients that may use a superuser or a role with access to the server’s files. Each start warns of them.',
     clientNameForm,

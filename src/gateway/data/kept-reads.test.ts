@@ -1,0 +1,203 @@
+import assert from 'node:assert/strict'
+import { before, test } from 'node:test'
+import { testDatabase, withClient } from '#test/database.ts'
+import { type Actor, actor, controlDatabase, testService } from '#test/harness.ts'
+import { asksAnew } from './kept-reads.ts'
+
+const database = await testDatabase()
+const controlUrl = await controlDatabase()
+const config = {
+  gateway: { enforce_api_keys: false, cache: { ttl: 60_000 } },
+  clients: { app: { url: database.url } },
+}
+/** As two processes on one control database are. */
+const [t, other] = [await testService({ controlUrl, config }), await testService({ controlUrl, config })]
+const sql = (text: string) => withClient(database.url, async (client) => (await client.query(text)).rows)
+const here = actor(t.url, { 'x-service-client': 'app' })
+const there = actor(other.url, { 'x-service-client': 'app' })
+const admin = actor(t.url, { 'x-service-client': 'app', ...t.admin.headers })
+
+before(() =>
+  sql(`
+    create table item (id int primary key, name text);
+    create table unrelated (id int primary key);
+    create view items as select count(*)::int as n from item;
+    create table watched (id int primary key);
+    create table log (id int);
+    create function note() returns trigger language plpgsql as $$ begin insert into log values (new.id); return null; end $$;
+    create trigger noted after insert on watched for each row execute function note();
+    create table parent (id int primary key);
+    create table child (id int primary key, parent_id int references parent on delete cascade);
+    create function add_item(id int) returns void language sql as $$ insert into item values (id, 'by function') $$;
+    create view slow as select id, name from item, (select pg_sleep(0.5)) s`),
+)
+
+type Asked = { body: unknown; headers?: Record<string, string> }
+async function read(who: Actor, table: string, { body, headers }: Asked = { body: {} }) {
+  const answer = await who.post(
+    '/gateway/fetch',
+    { table_name: table, ...(body as object) },
+    headers === undefined ? {} : { headers },
+  )
+  assert.equal(answer.status, 200, answer.text)
+  return { rows: answer.body.data, outcome: answer.headers.get('x-service-cache'), text: answer.text }
+}
+/** Read until it comes from memory, in both processes. */
+async function warm(table: string) {
+  for (const who of [here, there]) {
+    await read(who, table)
+    assert.equal((await read(who, table)).outcome, 'hit', table)
+  }
+}
+const outcomes = async (table: string) =>
+  [await read(here, table), await read(there, table)].map(({ outcome }) => outcome)
+const insert = (table: string, row: object, who = here, headers: Record<string, string> = {}) =>
+  who.send('PUT', '/gateway/insert', { headers, body: { table_name: table, insert_body: row } })
+const ok = ({ status, text }: { status: number; text: string }) => assert.equal(status, 200, text)
+
+test('an answer is given again, the same in every byte, also groups and counts', async () => {
+  ok(await insert('item', { id: 1, name: 'one' }))
+  const first = await read(here, 'item')
+  const second = await read(here, 'item')
+  assert.deepEqual([first.outcome, second.outcome, second.text], ['miss', 'hit', first.text])
+  assert.equal((await read(here, 'item', { body: { columns: 'id' } })).outcome, 'miss')
+  const grouped = { body: { group_by: 'name' } }
+  const [one, again] = [await read(here, 'item', grouped), await read(here, 'item', grouped)]
+  assert.deepEqual([again.outcome, again.text], ['hit', one.text])
+  assert.match(one.text, /post_processing/)
+  const count = async () => {
+    const { body, headers } = await here.post('/query/count', { table_name: 'item' })
+    return [body.count, body.data.cache_lookup_outcome, headers.get('x-service-cache')]
+  }
+  assert.deepEqual(await count(), [1, 'miss', 'miss'])
+  assert.deepEqual(await count(), [1, 'hit', 'hit'])
+  const byColumn = () => here.get('/data?view=item&eq_column=id&eq_value=1')
+  assert.deepEqual(
+    [await byColumn(), await byColumn()].map(({ headers }) => headers.get('x-service-cache')),
+    ['miss', 'hit'],
+  )
+})
+
+test('a write ends what was read from its table, in every process, before it answers; other tables stay', async () => {
+  await warm('unrelated')
+  for (let round = 0; round < 60; round++) {
+    const [writer, reader] = round % 2 === 0 ? [here, there] : [there, here]
+    await warm('item')
+    ok(await insert('item', { id: 100 + round, name: 'x' }, writer))
+    const { rows, outcome } = await read(reader, 'item', { body: { columns: 'id,name' } })
+    assert.ok(
+      rows.some(({ id }: { id: number }) => id === 100 + round),
+      `round ${round} ${outcome}`,
+    )
+    assert.deepEqual(await outcomes('item'), ['miss', 'miss'])
+  }
+  assert.deepEqual(await outcomes('unrelated'), ['hit', 'hit'])
+})
+
+test('every way of writing ends it', async () => {
+  const where = { conditions: [{ eq_column: 'id', eq_value: 1 }] }
+  const ways: Record<string, () => Promise<{ status: number; text: string }>> = {
+    update: () => here.post('/gateway/update', { table_name: 'item', set: { name: 'new' }, ...where }),
+    delete: () => here.send('DELETE', '/gateway/delete', { body: { table_name: 'item', resource_id: 1 } }),
+    transaction: () =>
+      here.post('/gateway/transaction', {
+        operations: [{ id: 'a', kind: 'insert', payload: { table_name: 'item', insert_body: { id: 2 } } }],
+      }),
+    window: () => insert('item', { id: 3 }, here, { 'x-service-insert-window': '20' }),
+    sql: () => admin.post('/gateway/query', { query: `insert into item values (4, 'x')` }),
+    function: () => here.post('/rpc/add_item', { id: 5 }),
+    'a duplicate': () =>
+      insert('item', { id: 5 }).then((answer) => ({ ...answer, status: answer.status - 209 })),
+  }
+  for (const [name, write] of Object.entries(ways)) {
+    await warm('item')
+    ok(await write())
+    assert.deepEqual(await outcomes('item'), ['miss', 'miss'], name)
+  }
+})
+
+test('what rests on other tables is ended by them: views, triggers, cascades, relations', async () => {
+  await warm('items')
+  ok(await insert('item', { id: 10 }))
+  assert.deepEqual(await outcomes('items'), ['miss', 'miss'])
+
+  await warm('log')
+  ok(await insert('watched', { id: 1 }))
+  assert.deepEqual((await read(there, 'log')).rows, [{ id: 1 }])
+
+  ok(await insert('parent', { id: 1 }))
+  ok(await insert('child', { id: 1, parent_id: 1 }))
+  await warm('child')
+  ok(await here.send('DELETE', '/gateway/delete', { body: { table_name: 'parent', resource_id: 1 } }))
+  assert.deepEqual((await read(there, 'child')).rows, [])
+
+  ok(await insert('parent', { id: 2 }))
+  const related = { body: { columns: 'id,child(id)' } }
+  await read(there, 'parent', related)
+  assert.equal((await read(there, 'parent', related)).outcome, 'hit')
+  ok(await insert('child', { id: 2, parent_id: 2 }))
+  assert.deepEqual((await read(there, 'parent', related)).rows, [{ id: 2, child: [{ id: 2 }] }])
+})
+
+test('a read that was under way while a row was written is not kept', async () => {
+  const running = read(here, 'slow', { body: { columns: 'id', limit: 1 } })
+  await new Promise((resolve) => setTimeout(resolve, 100))
+  ok(await insert('item', { id: 20 }, there))
+  assert.equal((await running).outcome, 'miss')
+  assert.equal((await read(here, 'slow', { body: { columns: 'id', limit: 1 } })).outcome, 'miss')
+})
+
+test('who asks for it gets it from the database', async () => {
+  await warm('item')
+  await sql(`insert into item values (30, 'behind the back of the gateway')`)
+  const has = (rows: { id: number }[]) => rows.some(({ id }) => id === 30)
+  assert.equal(has((await read(here, 'item')).rows), false)
+  const asked = await read(here, 'item', { body: {}, headers: { 'cache-control': 'no-cache' } })
+  assert.deepEqual([asked.outcome, has(asked.rows)], ['bypass', true])
+  for (const header of ['no-store', 'max-age=0', 'foo, NO-CACHE', 'no-cache, x'])
+    assert.equal(asksAnew(header), true, header)
+  for (const header of [undefined, '', 'max-age=00', 'private', 'x-no-cache'])
+    assert.equal(asksAnew(header), false, String(header))
+})
+
+test('an answer grows too old', async () => {
+  await warm('unrelated')
+  await sql('insert into unrelated values (1)')
+  t.advance(59_000)
+  assert.equal((await read(here, 'unrelated')).outcome, 'hit')
+  t.advance(2_000)
+  assert.deepEqual((await read(here, 'unrelated')).rows, [{ id: 1 }])
+})
+
+test('rights are asked for before, and a key without them learns nothing of what is kept', async () => {
+  await warm('item')
+  const key = await t.key(['unrelated.read'], { client_name: 'app' })
+  const answer = await key.post(
+    '/gateway/fetch',
+    { table_name: 'item' },
+    { headers: { 'x-service-client': 'app' } },
+  )
+  assert.deepEqual([answer.status, answer.headers.get('x-service-cache')], [403, null])
+})
+
+test('a large answer that streams is not kept', async () => {
+  await sql(`create table large as select n as id, repeat('x', 2000) as text from generate_series(1, 900) n`)
+  assert.equal((await read(here, 'large')).outcome, 'miss')
+  const again = await read(here, 'large')
+  assert.deepEqual([again.outcome, again.rows.length], ['miss', 900])
+})
+
+test('SQL, functions and transactions are never given again', async () => {
+  const asked = [
+    () => admin.post('/gateway/query', { query: 'select 1 as one' }),
+    () => here.get('/rpc/now'),
+    () =>
+      here.post('/gateway/transaction', {
+        operations: [{ id: 'a', kind: 'fetch', payload: { table_name: 'unrelated' } }],
+      }),
+  ]
+  for (const ask of asked) {
+    await ask()
+    assert.equal((await ask()).headers.get('x-service-cache'), null)
+  }
+})

@@ -1,0 +1,72 @@
+import { tagsOfAnswer } from '#databases/changes.ts'
+import type { CountPlan, ReadPlan } from '#databases/plan.ts'
+import { tablesOf } from '#databases/touches.ts'
+import { taggedCache } from '#kernel/db/cache.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import type { GatewayCaller } from '../access.ts'
+
+/** Whether an answer was given again; undefined where none ever is. */
+export type Outcome = 'hit' | 'miss' | 'bypass' | undefined
+
+export type KeptReads<T> = (asked: Asked, read: () => Promise<T>) => Promise<{ value: T; outcome: Outcome }>
+
+type Asked = {
+  readonly caller: GatewayCaller
+  readonly plan: ReadPlan | CountPlan
+  /** Names the request, the role and the claims. */
+  readonly key: string
+  /** The caller wants it from the database. */
+  readonly anew: boolean
+}
+
+type Entry<T> = { readonly value: T; readonly tags: readonly string[]; readonly until: number }
+
+/**
+ * Answers that are given again (gateway.md 17) until `gateway.cache.ttl` is over or a write through the gateway ends them. Rights
+ * are checked before; only what the database would say is kept.
+ */
+export function keptReads<T>(
+  kernel: Kernel,
+  { max, weigh }: { readonly max: number; readonly weigh: (value: T) => number },
+): KeptReads<T> {
+  const { ttl } = kernel.config.gateway.cache
+  const now = () => kernel.now().getTime()
+  const cache = taggedCache<Entry<T>>({
+    coherence: kernel.coherence,
+    max,
+    weigh: ({ value }) => weigh(value),
+    isFresh: ({ until }) => until > now(),
+    tags: ({ tags }) => tags,
+  })
+  const generation = generations()
+
+  return async ({ caller, plan, key, anew }, read) => {
+    const { client } = caller
+    if (ttl === 0 || !client.isCached) return { value: await read(), outcome: undefined }
+    if (anew) return { value: await read(), outcome: 'bypass' }
+    let outcome: Outcome = 'hit'
+    const tags = tagsOfAnswer(client.name, tablesOf(plan), client.rowLevelSecurity !== undefined)
+    const load = async (): Promise<Entry<T>> => {
+      outcome = 'miss'
+      const until = now() + ttl
+      return { value: await read(), tags, until }
+    }
+    // A client that was changed may have another database under its name.
+    const entry = await cache.get(`${generation(client)}:${key}`, load)
+    return { value: entry.value, outcome }
+  }
+}
+
+function generations(): (client: object) => number {
+  const known = new WeakMap<object, number>()
+  let last = 0
+  return (client) => {
+    const found = known.get(client) ?? ++last
+    known.set(client, found)
+    return found
+  }
+}
+
+/** `no-cache`, and what asks for more than that. RFC 9111, section 5.2.1. */
+export const asksAnew = (cacheControl: string | undefined): boolean =>
+  cacheControl !== undefined && /(?:^|[\s,])(?:no-cache|no-store|max-age=0)(?:$|[\s,;])/i.test(cacheControl)
