@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { FastifyInstance } from 'fastify'
 import type { Failure } from '../errors.ts'
+import { hasEscapedKey, parseEscapedKeys } from './escaped-keys.ts'
 import { edge } from './failures.ts'
 
 /** Deeper JSON than this is nobody's data, and code that recurses over it would run out of stack. */
@@ -32,7 +33,7 @@ export function readJson(
     return { failure: edge('invalid_json', { hint: `Nested deeper than ${DEPTH} levels` }) }
   }
   try {
-    const json = parse(text)
+    const json = hasEscapedKey(text) ? parseEscapedKeys(text, parse) : parse(text)
     // Only an escape can bring a NUL or a lone surrogate into valid UTF-8.
     const isSuspect = text.includes('\\u') || text.includes('__proto__')
     return isSuspect && !isClean(json) ? { failure: brokenText() } : { json }
