@@ -60,7 +60,12 @@ type FixedRight = keyof typeof FIXED_RIGHTS
 
 const KEY_SECURITY = [{ apiKey: [] }, { apiKeyBearer: [] }]
 /** Where sessions have roles. */
-const DATA_SECURITY = [...KEY_SECURITY, { apiKey: [], sessionToken: [] }, { apiKey: [], sessionCookie: [] }]
+const DATA_SECURITY = [
+  ...KEY_SECURITY,
+  { apiKey: [], sessionHeader: [] },
+  { apiKey: [], sessionToken: [] },
+  { apiKey: [], sessionCookie: [] },
+]
 
 export function gatewayAccess(
   kernel: Kernel,

@@ -28,6 +28,12 @@ export function describeRoutes(app: App, { config }: Kernel): void {
       components: {
         securitySchemes: {
           sessionToken: { type: 'http', scheme: 'bearer', description: 'A session token' },
+          sessionHeader: {
+            type: 'apiKey',
+            in: 'header',
+            name: HEADER.sessionToken,
+            description: `A session token, where the client has row-level security; also ${HEADER.sessionBearer}`,
+          },
           sessionCookie: { type: 'apiKey', in: 'cookie', name: config.session.cookie_name },
           apiKey: {
             type: 'apiKey',
