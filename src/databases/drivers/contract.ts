@@ -12,13 +12,44 @@ export type Subject = {
   readonly reset: () => Promise<void>
   /** What its backend is not able to do. The driver has to refuse that with 400 `unsupported_by_driver`, and nothing else. */
   readonly cannot?: readonly Feature[]
+  /** Rules that its tables cannot have. */
+  readonly without?: readonly Rule[]
+  /** Where rows need keys that the database does not count: calls that add them. */
+  readonly calls?: Calls
+  /** What identifies a book beside its title, where a title cannot be unique. */
+  readonly key?: { readonly columns: readonly string[]; readonly ofOne: Body }
+  /** Rows of a large insert. */
+  readonly many?: number
 }
+
+export type Calls = ReturnType<typeof calls>
+/** Checks, lengths, foreign keys; values for what a row leaves out. */
+export type Rule = 'constraints' | 'defaults'
 
 /** An operator of the condition grammar, or what an example of the contract needs. */
 export type Feature =
   | ('eq' | 'neq' | 'gt' | 'gte' | 'lt' | 'lte' | 'like' | 'ilike' | 'is' | 'in' | 'or' | 'not' | 'fts')
   | ('contains' | 'containedBy' | 'overlaps' | 'cast' | 'paging' | 'relations' | 'planned count')
-  | ('conflict' | 'update_body' | 'limited writes' | 'hold' | 'kept' | 'sql' | 'call' | 'run' | 'indexes')
+  | (
+      | 'json'
+      | 'free writes'
+      | 'conflict'
+      | 'update_body'
+      | 'limited writes'
+      | 'hold'
+      | 'kept'
+      | 'sql'
+      | 'call'
+      | 'run'
+      | 'indexes'
+    )
+
+type Wrong = [
+  call: () => Promise<unknown>,
+  expected: { code: string; status: number },
+  column?: string | undefined,
+  needed?: Feature,
+]
 
 const refused = { code: 'unsupported_by_driver', status: 400 }
 
@@ -60,12 +91,15 @@ export function calls(driver: () => Driver) {
 }
 
 export function driverContract(subject: Subject): void {
-  const { fetch, insert, update, remove, count } = calls(subject.driver)
+  const { fetch, insert, update, remove, count } = subject.calls ?? calls(subject.driver)
+  const { columns: unique, ofOne } = subject.key ?? { columns: ['title'], ofOne: {} }
+  const one = { ...ofOne, title: 'one' }
   const titles = async (body: Body) => {
     const { rows } = await fetch({ table: 'books', columns: 'title', sort_by: 'id', ...body })
     return rows.map((row: { title: string }) => row.title)
   }
-  const lacks = (feature: unknown) => subject.cannot?.some((lacking) => lacking === feature) ?? false
+  const lacks = (feature: unknown) =>
+    [...(subject.cannot ?? []), ...(subject.without ?? [])].some((lacking) => lacking === feature)
   /** With a feature that the driver lacks the example ends at the refusal. */
   const example = (name: string, run: (context: TestContext) => Promise<void>, feature?: Feature) =>
     test(lacks(feature) ? `refused: ${name}` : name, async (context) => {
@@ -216,9 +250,10 @@ export function driverContract(subject: Subject): void {
       },
     )
     assert.equal(affected, 3)
+    const lang = lacks('defaults') ? null : 'en'
     assert.deepEqual(rows, [
-      { title: 'a', pages: null, lang: 'en' },
-      { title: 'b', pages: 5, lang: 'en' },
+      { title: 'a', pages: null, lang },
+      { title: 'b', pages: 5, lang },
       { title: 'c', pages: null, lang: null },
     ])
     const nulls = await insert('books', [{ title: 'd' }, { title: 'e', lang: 'fr' }], {
@@ -229,31 +264,32 @@ export function driverContract(subject: Subject): void {
   })
 
   example('an insert is all or nothing', async () => {
-    const rows = [...Array.from({ length: 500 }, (_, index) => ({ title: `t${index}` })), { title: 'one' }]
+    const rows = [...Array.from({ length: 500 }, (_, index) => ({ title: `t${index}` })), one]
     await assert.rejects(insert('books', rows), { code: 'unique_violation', status: 409 })
     assert.equal(await count({ table: 'books' }), 3)
   })
 
   example('an insert of many rows is one call, and gives all of them back', async () => {
-    const rows = Array.from({ length: 20_000 }, (_, index) => ({
+    const many = subject.many ?? 20_000
+    const rows = Array.from({ length: many }, (_, index) => ({
       title: `t${index}`,
       pages: index + 1,
       tags: [`x${index}`],
     }))
     const answer = await insert('books', rows, { columns: 'title,pages,tags' })
-    assert.equal(answer.affected, 20_000)
+    assert.equal(answer.affected, many)
     assert.deepEqual(answer.rows, rows)
   })
 
   example(
     'a conflict does nothing',
     async () => {
-      const nothing = await insert('books', [{ title: 'one' }, { title: 'new' }], {
-        on_conflict: 'title',
+      const nothing = await insert('books', [one, { title: 'new' }], {
+        on_conflict: unique,
         columns: 'title',
       })
       assert.deepEqual([nothing.affected, nothing.rows], [1, [{ title: 'new' }]])
-      await assert.rejects(insert('books', { title: 'one' }, { on_conflict: 'pages' }), {
+      await assert.rejects(insert('books', one, { on_conflict: 'pages' }), {
         code: 'invalid_conflict_target',
       })
     },
@@ -263,25 +299,25 @@ export function driverContract(subject: Subject): void {
   example(
     'a conflict updates what is there',
     async () => {
-      const changed = await insert(
-        'books',
-        { title: 'one' },
-        { on_conflict: ['title'], update_body: { pages: 11 }, columns: 'id,pages' },
-      )
+      const changed = await insert('books', one, {
+        on_conflict: unique,
+        update_body: { pages: 11 },
+        columns: 'id,pages',
+      })
       assert.deepEqual(changed.rows, [{ id: 1, pages: 11 }])
     },
     'update_body',
   )
 
   example('updates and deletes reach the rows of their conditions', async () => {
-    const changed = await update({
-      table: 'books',
-      set: { pages: 1 },
-      conditions: [{ column: 'author_id', value: 1 }],
-      columns: 'title',
-    })
+    const write = { table: 'books', set: { pages: 1 }, columns: 'title' }
+    const byAuthor = { ...write, conditions: [{ column: 'author_id', value: 1 }] }
+    const byIds = { ...write, conditions: [{ operator: 'in', column: 'id', value: [1, 3] }] }
+    if (lacks('free writes')) await assert.rejects(update(byAuthor), refused)
+    const changed = await update(lacks('free writes') ? byIds : byAuthor)
     assert.equal(changed.affected, 2)
-    const byKey = await remove({ table: 'books', resource_id: '3' })
+    const third = unique.length > 1 ? { conditions: [{ column: 'id', value: 3 }] } : { resource_id: '3' }
+    const byKey = await remove({ table: 'books', ...third })
     assert.deepEqual([byKey.affected, byKey.rows[0].title], [1, 'three'])
     const silent = await remove({ table: 'books', head: true, conditions: [{ column: 'id', value: 1 }] })
     assert.deepEqual([silent.affected, silent.rows], [1, []])
@@ -315,8 +351,20 @@ export function driverContract(subject: Subject): void {
     'planned count',
   )
 
+  /** With the column in its details, where one is named. */
+  const rejected = (call: () => Promise<unknown>, expected: object, column?: string) =>
+    assert.rejects(call(), (error: Error & { details?: { column?: string } }) => {
+      assert.deepEqual(
+        { code: 'code' in error && error.code, status: 'status' in error && error.status },
+        expected,
+        error.message,
+      )
+      if (column !== undefined) assert.equal(error.details?.column, column, error.message)
+      return true
+    })
+
   example('what does not fit is refused with the code and the column', async () => {
-    const refused: [() => Promise<unknown>, { code: string; status: number }, string?][] = [
+    const wrong: Wrong[] = [
       [() => fetch({ table: 'nowhere' }), { code: 'table_not_found', status: 404 }],
       [() => fetch({ table: 'books', columns: 'titel' }), { code: 'unknown_column', status: 400 }, 'titel'],
       [
@@ -342,11 +390,13 @@ export function driverContract(subject: Subject): void {
           }),
         { code: 'invalid_value', status: 422 },
         'pages',
+        'in',
       ],
       [
         () => fetch({ table: 'books', conditions: [{ column: 'pages', operator: 'like', value: 'x' }] }),
         { code: 'invalid_operator', status: 400 },
         'pages',
+        'like',
       ],
       [
         () => fetch({ table: 'books', conditions: [{ column: 'pages', value: 1, value_cast: 'regclass' }] }),
@@ -362,27 +412,10 @@ export function driverContract(subject: Subject): void {
         { code: 'invalid_value', status: 422 },
         'pages',
       ],
-      [() => insert('books', { title: 'x'.repeat(200) }), { code: 'invalid_value', status: 422 }, 'title'],
       [
-        () =>
-          insert('books', [
-            { title: 'x', price: 1e9 },
-            { title: 'y', price: 1 },
-          ]),
-        { code: 'invalid_value', status: 422 },
-        'price',
-      ],
-      [() => insert('books', { title: 'x', pages: -1 }), { code: 'check_violation', status: 422 }, 'pages'],
-      [() => insert('books', { title: null }), { code: 'not_null_violation', status: 400 }, 'title'],
-      [() => insert('books', { title: 'one' }), { code: 'unique_violation', status: 409 }, 'title'],
-      [
-        () => insert('books', { title: 'x', author_id: 99 }),
-        { code: 'foreign_key_violation', status: 409 },
-        'author_id',
-      ],
-      [
-        () => remove({ table: 'authors', conditions: [{ column: 'id', value: 1 }] }),
-        { code: 'foreign_key_violation', status: 409 },
+        () => insert('books', one),
+        { code: 'unique_violation', status: 409 },
+        subject.key ? undefined : 'title',
       ],
       [
         () => update({ table: 'books', set: { pages: 'many' }, conditions: [{ column: 'id', value: 1 }] }),
@@ -391,17 +424,37 @@ export function driverContract(subject: Subject): void {
       ],
       [() => insert('books', { title: 'x', nope: 1 }), { code: 'unknown_column', status: 400 }, 'nope'],
     ]
-    for (const [call, expected, column] of refused)
-      await assert.rejects(call(), (error: Error & { details?: { column?: string } }) => {
-        assert.deepEqual(
-          { code: 'code' in error && error.code, status: 'status' in error && error.status },
-          expected,
-          error.message,
-        )
-        if (column !== undefined) assert.equal(error.details?.column, column, error.message)
-        return true
-      })
+    for (const [call, expected, column, needed] of wrong)
+      await rejected(call, lacks(needed) ? refused : expected, lacks(needed) ? undefined : column)
   })
+
+  if (!lacks('constraints'))
+    example('what breaks a rule of the table is refused with the code and the column', async () => {
+      const wrong: Wrong[] = [
+        [() => insert('books', { title: 'x'.repeat(200) }), { code: 'invalid_value', status: 422 }, 'title'],
+        [
+          () =>
+            insert('books', [
+              { title: 'x', price: 1e9 },
+              { title: 'y', price: 1 },
+            ]),
+          { code: 'invalid_value', status: 422 },
+          'price',
+        ],
+        [() => insert('books', { title: 'x', pages: -1 }), { code: 'check_violation', status: 422 }, 'pages'],
+        [() => insert('books', { title: null }), { code: 'not_null_violation', status: 400 }, 'title'],
+        [
+          () => insert('books', { title: 'x', author_id: 99 }),
+          { code: 'foreign_key_violation', status: 409 },
+          'author_id',
+        ],
+        [
+          () => remove({ table: 'authors', conditions: [{ column: 'id', value: 1 }] }),
+          { code: 'foreign_key_violation', status: 409 },
+        ],
+      ]
+      for (const [call, expected, column] of wrong) await rejected(call, expected, column)
+    })
 
   example('no digit of a number is lost on the way in or out', async () => {
     const rows = parseJson(
@@ -419,18 +472,18 @@ export function driverContract(subject: Subject): void {
     'what is done on a held connection is committed together, or not at all',
     async () => {
       const driver = subject.driver()
-      const plan = await driver.plan(
-        readInsert({ table: 'books', insert_body: { title: 'held' } }, { limits }),
-      )
+      const planned = (title: string) =>
+        driver.plan(readInsert({ table: 'books', insert_body: { title } }, { limits }))
+      const [plan, other] = [await planned('held'), await planned('failed')]
       const failing = async (on: Held) => {
-        await driver.insert(plan, on)
+        await driver.insert(other, on)
         throw new Error('a bug')
       }
-      await assert.rejects(driver.hold(failing, {}), /a bug/)
-      assert.equal(await count({ table: 'books' }), 3)
       const { affected } = await driver.hold((on) => driver.insert(plan, on), {})
       assert.deepEqual([affected, await count({ table: 'books' })], [1, 4])
-      const reading = driver.hold((on) => driver.insert(plan, on), { readOnly: true })
+      await assert.rejects(driver.hold(failing, {}), /a bug/)
+      assert.equal(await count({ table: 'books' }), 4)
+      const reading = driver.hold((on) => driver.insert(other, on), { readOnly: true })
       await assert.rejects(reading, { code: 'read_only', status: 403 })
     },
     'hold',
@@ -480,16 +533,13 @@ export function driverContract(subject: Subject): void {
     'sql',
   )
 
-  example(
-    'a function that is not there is told',
-    async () => {
-      const read = readFetch({ table: 'nothing_to_call' }, { limits })
-      const { signal } = new AbortController()
-      const call = { read, arguments: {}, areTexts: false, readOnly: true, signal }
-      await assert.rejects(subject.driver().call(call), { code: 'function_not_found', status: 404 })
-    },
-    'call',
-  )
+  example('a function that is not there is told', async () => {
+    const read = readFetch({ table: 'nothing_to_call' }, { limits })
+    const { signal } = new AbortController()
+    const call = { read, arguments: {}, areTexts: false, readOnly: true, signal }
+    const expected = lacks('call') ? refused : { code: 'function_not_found', status: 404 }
+    await assert.rejects(subject.driver().call(call), expected)
+  })
 
   example(
     'a statement of management changes the structure, and plans know it at once',
@@ -512,5 +562,9 @@ export function driverContract(subject: Subject): void {
   )
 }
 
-const featureOf = ({ column_cast, value_cast, operator = 'eq' }: Body) =>
-  column_cast === undefined && value_cast === undefined ? operator : 'cast'
+/** To compare with null is `is`; what is in a JSON value, only a database knows that has them. */
+const featureOf = ({ column, column_cast, value_cast, value, operator = 'eq' }: Body) => {
+  if (column_cast !== undefined || value_cast !== undefined) return 'cast'
+  if (column === 'meta') return 'json'
+  return operator === 'eq' && value === null ? 'is' : operator
+}

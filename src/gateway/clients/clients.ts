@@ -138,6 +138,8 @@ async function changeRow(
 const URL_RULES: Readonly<Record<DriverName, string>> = {
   postgresql:
     'Use a Postgres URL with a host name, without options, socket or file parameters, with @ / ? # : in the password percent-encoded',
+  scylladb:
+    'Use a scylladb URL with hosts and keyspace, no parameters but dc and tls, with @ / ? # : in the password percent-encoded',
 }
 
 type Address = ClientAddress & { readonly driver: DriverName }

@@ -1,5 +1,6 @@
 import { BlockList, isIP } from 'node:net'
 import type { Form } from './forms.ts'
+import { readScyllaUrl } from './scylla-url.ts'
 
 /** Scheme, host and port of http or https and nothing else; kept as browsers spell an Origin. */
 export const originForm: Form<string> = {
@@ -75,6 +76,12 @@ export const clientUrlForms = {
       if (!url || url.hostname === '' || /%2f/i.test(url.hostname)) return undefined
       return [...url.searchParams.keys()].some((key) => reaching.test(key)) ? undefined : text.trim()
     },
+  },
+  scylladb: {
+    name: 'ScyllaDB URL',
+    allowed: `a URL like scylladb://user:password@host1,host2:9042/keyspace?dc=datacenter1&tls=true, ${encoded}`,
+    parse: (text) => (readScyllaUrl(text) ? text.trim() : undefined),
+    write: (value) => value,
   },
 } as const satisfies Record<string, Form<string>>
 

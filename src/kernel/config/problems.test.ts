@@ -70,7 +70,7 @@ describe('what is wrong is told with its place and what is allowed', () => {
     ],
     [
       'clients: { a: { url: postgres://db/a, driver: mysql } }',
-      'clients.a.driver: must be postgresql; "mysql" is not',
+      'clients.a.driver: must be one of postgresql, scylladb; "mysql" is not',
     ],
     [
       'clients: { a: { url: https://db/a } }',

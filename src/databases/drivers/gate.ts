@@ -1,0 +1,59 @@
+import { fail } from '#databases/failures.ts'
+
+export type Gate = {
+  /** Waits for a place; what it answers gives the place back. */
+  enter(): Promise<() => void>
+  stats(): { readonly inside: number; readonly waiting: number }
+}
+
+type Waiter = { readonly enter: () => void; readonly timer: NodeJS.Timeout }
+
+/** Waiting callers above this fail at once instead of piling up behind a slow database. */
+const maxWaiting = 1_000
+
+/** So many at once, the others wait in order, each at most for `patience` milliseconds. */
+export function gate(places: number, patience: number): Gate {
+  const waiters: Waiter[] = []
+  let inside = 0
+
+  function leave(): void {
+    const next = waiters.shift()
+    if (next === undefined) inside--
+    else next.enter()
+  }
+
+  const pass = () => {
+    let left = false
+    return () => {
+      if (!left) leave()
+      left = true
+    }
+  }
+
+  function wait(): Promise<() => void> {
+    if (waiters.length >= maxWaiting) throw fail('client_busy', busy)
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        waiters.splice(waiters.indexOf(waiter), 1)
+        reject(fail('client_busy', busy))
+      }, patience)
+      const enter = () => {
+        clearTimeout(timer)
+        resolve(pass())
+      }
+      const waiter: Waiter = { enter, timer }
+      waiters.push(waiter)
+    })
+  }
+
+  return {
+    async enter() {
+      if (inside >= places) return wait()
+      inside++
+      return pass()
+    },
+    stats: () => ({ inside, waiting: waiters.length }),
+  }
+}
+
+const busy = { headers: { 'retry-after': '1' } }

@@ -1,0 +1,204 @@
+import type { Column } from '#databases/catalogue.ts'
+import { quoteName } from '#databases/draft.ts'
+import { type ScyllaColumn, type ScyllaTable, tableOf } from '#databases/drivers/scylla/catalogue.ts'
+import type { Binding, Statement } from '#databases/drivers/scylla/session.ts'
+import { fail, unsupported } from '#databases/failures.ts'
+import type { Comparison, Condition, CountPlan, Json, Output, ReadPlan, Sort } from '#databases/plan.ts'
+
+/**
+ * Plans as CQL. Names of the catalogue are quoted as everywhere (draft.ts), every value is bound. The same shape of plan gives the
+ * same text, which the servers prepare once.
+ */
+export const cannot = (operation: string) => unsupported('scylladb', operation)
+
+export const qualified = (table: ScyllaTable): string =>
+  `${quoteName(table.keyspace)}.${quoteName(table.name)}`
+
+type Draft = { text: string; readonly bindings: Binding[] }
+
+function bind(sql: Draft, value: Json | undefined, column: string): string {
+  sql.bindings.push({ value, column })
+  return '?'
+}
+
+/** Rows of a plan; when it is open, one more than asked for, to see whether there are more. */
+export function selectText(plan: ReadPlan): Statement {
+  const table = tableOf(plan)
+  const sql: Draft = {
+    text: `select ${plan.output.map(outputColumn).join(', ')} from ${qualified(table)}`,
+    bindings: [],
+  }
+  writeWhere(sql, table, plan.where)
+  writeSort(sql, table, plan)
+  sql.text += ` limit ${bind(sql, plan.page.open ? plan.page.limit + 1 : plan.page.limit, 'limit')}`
+  return sql
+}
+
+export function countText(plan: Pick<CountPlan, 'table' | 'where'>): Statement {
+  const table = tableOf(plan)
+  const sql: Draft = { text: `select count(*) as c0 from ${qualified(table)}`, bindings: [] }
+  writeWhere(sql, table, plan.where)
+  return sql
+}
+
+/** By place, not by name: members of the answer may be called anything, and twice the same is no trouble. */
+const outputColumn = (item: Output, index: number): string => `${quoteName(columnOf(item).name)} as c${index}`
+
+export function columnOf(item: Output): Column {
+  if (item.kind === 'relation') throw cannot('relations')
+  if (item.cast !== undefined) throw cannot('casts')
+  return item.column
+}
+
+function writeWhere(sql: Draft, table: ScyllaTable, where: Condition<Column> | undefined): void {
+  comparisonsOf(where).forEach((comparison, index) => {
+    sql.text += index === 0 ? ' where ' : ' and '
+    sql.text += comparisonText(sql, table, comparison)
+  })
+}
+
+/** CQL joins conditions by AND and by nothing else. */
+export function comparisonsOf(where: Condition<Column> | undefined): Comparison<Column>[] {
+  if (where === undefined) return []
+  if (where.kind === 'compare') return [where]
+  if (where.kind === 'not') throw cannot('not')
+  if (where.kind === 'any' && where.terms.length > 1) throw cannot('or')
+  return where.terms.flatMap(comparisonsOf)
+}
+
+const symbols = new Map([
+  ['eq', '='],
+  ['gt', '>'],
+  ['gte', '>='],
+  ['lt', '<'],
+  ['lte', '<='],
+])
+
+function comparisonText(sql: Draft, table: ScyllaTable, comparison: Comparison<Column>): string {
+  const { column, operator, value, columnCast, valueCast } = comparison
+  if (columnCast !== undefined || valueCast !== undefined) throw cannot('casts')
+  const symbol = symbols.get(operator)
+  if (symbol === undefined && operator !== 'in' && operator !== 'contains')
+    throw cannot(`the operator ${operator}`)
+  if (value === null || (Array.isArray(value) && value.includes(null))) throw cannot('conditions with null')
+  requireReachable(table, column as ScyllaColumn) // of this driver's catalogue
+  const name = quoteName(column.name)
+  if (operator === 'in') return `${name} in ${bind(sql, value, column.name)}`
+  if (operator === 'contains') return containsText(sql, column, value)
+  return `${name} ${symbol} ${bind(sql, value, column.name)}`
+}
+
+/** All of a list; an object names entries of a map. */
+function containsText(sql: Draft, column: Column, value: Json): string {
+  const name = quoteName(column.name)
+  if (Array.isArray(value))
+    return (
+      value.map((item) => `${name} contains ${bind(sql, item, column.name)}`).join(' and ') || noTerms(column)
+    )
+  if (typeof value !== 'object' || value === null || JSON.isRawJSON(value))
+    return `${name} contains ${bind(sql, value, column.name)}`
+  const entries = Object.entries(value)
+  return (
+    entries
+      .map(([key, item]) => `${name}[${bind(sql, key, column.name)}] = ${bind(sql, item, column.name)}`)
+      .join(' and ') || noTerms(column)
+  )
+}
+
+function noTerms(column: Column): never {
+  throw fail('invalid_condition', { hint: 'contains needs a value.', details: { column: column.name } })
+}
+
+/** Anything else the server would find by reading the whole table, and only when told to. */
+function requireReachable(table: ScyllaTable, column: ScyllaColumn): void {
+  if (column.isIndexed || table.primaryKey.includes(column.name)) return
+  throw cannot(`conditions on column ${column.name}, which is neither part of the primary key nor indexed`)
+}
+
+function writeSort(sql: Draft, table: ScyllaTable, { sort, where }: ReadPlan): void {
+  for (const { column, nulls } of sort) {
+    if (!table.clusteringKey.includes(column.name)) throw cannot(`sorting by column ${column.name}`)
+    if (nulls !== undefined) throw cannot('sorting of nulls')
+  }
+  if (sort.length === 0 || comesSorted(table, sort, where)) return
+  const terms = sort.map(
+    ({ column, descending }) => `${quoteName(column.name)} ${descending ? 'desc' : 'asc'}`,
+  )
+  sql.text += ` order by ${terms.join(', ')}`
+}
+
+/** Rows of one partition lie in its order; ORDER BY would say the same, and may not stand beside an index. */
+function comesSorted(
+  { partitionKey, clusteringKey, descending }: ScyllaTable,
+  sort: readonly Sort<Column>[],
+  where: Condition<Column> | undefined,
+): boolean {
+  const fixed = new Set(
+    comparisonsOf(where).flatMap(({ operator, column }) => (operator === 'eq' ? [column.name] : [])),
+  )
+  const isOnePartition = partitionKey.every((name) => fixed.has(name))
+  return (
+    isOnePartition &&
+    sort.every(
+      (item, index) =>
+        item.column.name === clusteringKey[index] && item.descending === descending.has(item.column.name),
+    )
+  )
+}
+
+/** A row by column; a column that the row does not name stays as it is, or null. */
+export type Given = ReadonlyMap<string, Json>
+
+/** Rows of one partition by their keys, and where there are clustering columns several of them at once. */
+export function keyedText(table: ScyllaTable, output: readonly Output[], keys: readonly Given[]): Statement {
+  const { primaryKey, partitionKey, clusteringKey } = table
+  const named = primaryKey.map((name, index) => `${quoteName(name)} as k${index}`)
+  const sql: Draft = {
+    text: `select ${[...named, ...output.map(outputColumn)].join(', ')} from ${qualified(table)}`,
+    bindings: [],
+  }
+  const [first = new Map()] = keys
+  writeKey(sql, partitionKey, first)
+  if (clusteringKey.length === 0) return sql
+  const clustering = keys.map((key) => clusteringKey.map((name) => key.get(name) ?? null))
+  sql.text += ` and (${clusteringKey.map(quoteName).join(', ')}) in ${bind(sql, clustering, clusteringKey.join(', '))}`
+  return sql
+}
+
+function writeKey(sql: Draft, names: readonly string[], row: Given): void {
+  names.forEach((name, index) => {
+    sql.text += `${index === 0 ? ' where' : ' and'} ${quoteName(name)} = ${bind(sql, row.get(name), name)}`
+  })
+}
+
+/** `isNew`: only when there is no such row. */
+export function insertText(
+  table: ScyllaTable,
+  columns: readonly string[],
+  row: Given,
+  isNew: boolean,
+): Statement {
+  const sql: Draft = {
+    text: `insert into ${qualified(table)} (${columns.map(quoteName).join(', ')}) values (`,
+    bindings: [],
+  }
+  sql.text += columns.map((name) => bind(sql, row.get(name), name)).join(', ')
+  sql.text += isNew ? ') if not exists' : ')'
+  return sql
+}
+
+/** An UPDATE of CQL makes the row that it does not find; with IF EXISTS it does not. */
+export function updateText(table: ScyllaTable, set: Given, row: Given): Statement {
+  const sql: Draft = { text: `update ${qualified(table)} set `, bindings: [] }
+  sql.text += [...set].map(([name, value]) => `${quoteName(name)} = ${bind(sql, value, name)}`).join(', ')
+  writeKey(sql, table.primaryKey, row)
+  sql.text += ' if exists'
+  return sql
+}
+
+export function deleteText(table: ScyllaTable, row: Given): Statement {
+  const sql: Draft = { text: `delete from ${qualified(table)}`, bindings: [] }
+  writeKey(sql, table.primaryKey, row)
+  sql.text += ' if exists'
+  return sql
+}

@@ -1,0 +1,118 @@
+import type { Driver, SqlAnswer, SqlRequest } from '#databases/drivers/driver.ts'
+import { gate } from '#databases/drivers/gate.ts'
+import { planner } from '#databases/drivers/planner.ts'
+import { readCatalogue, readIndexes } from '#databases/drivers/scylla/catalogue.ts'
+import { cannot } from '#databases/drivers/scylla/cql.ts'
+import { requireAllowed } from '#databases/drivers/scylla/cql-text.ts'
+import { isInvalid } from '#databases/drivers/scylla/errors.ts'
+import { runCql } from '#databases/drivers/scylla/raw.ts'
+import { countRows, requireExact, selectRows } from '#databases/drivers/scylla/reads.ts'
+import { type SessionOptions, session as sessionOf } from '#databases/drivers/scylla/session.ts'
+import { deleteRows, insertRows, updateRows } from '#databases/drivers/scylla/writes.ts'
+import { structure } from '#databases/drivers/structure.ts'
+import { fail } from '#databases/failures.ts'
+import type { DataRequest, PlanOf } from '#databases/plan.ts'
+import { isSystem } from '#kernel/config/scylla-url.ts'
+
+export type ScyllaOptions = SessionOptions & {
+  readonly readOnly?: boolean
+  /** Rows that an update or delete may name at most (`gateway.max_rows`). */
+  readonly maxRows: number
+}
+
+/** ScyllaDB and Apache Cassandra, by CQL. What CQL cannot do at once for all rows, or not truthfully, is refused. */
+export function scyllaDriver(options: ScyllaOptions): Driver {
+  const { keyspace } = options.address
+  const session = sessionOf(options)
+  const tables = structure(() => readCatalogue(session, keyspace))
+  const { plan, attempt } = planner(tables, isInvalid)
+  // So that long reports do not keep others waiting.
+  const reports = gate(ownStatements, options.connectTimeout)
+
+  function requireWriting(): void {
+    if (options.readOnly) throw fail('read_only')
+  }
+
+  async function sql(request: SqlRequest): Promise<SqlAnswer> {
+    requireDatabase(request.database, keyspace)
+    const { changesStructure } = requireAllowed(request.text, request.readOnly || (options.readOnly ?? false))
+    const leave = await reports.enter()
+    const own = request.schema === undefined || request.schema === 'public' ? undefined : request.schema
+    const used = own === undefined ? session : sessionOf(inKeyspace(options, own))
+    try {
+      return await runCql(used, request)
+    } finally {
+      leave()
+      if (used !== session) await used.close()
+      if (changesStructure) tables.invalidate()
+    }
+  }
+
+  return {
+    name: 'scylladb',
+    plan<R extends DataRequest>(request: R): Promise<PlanOf<R>> {
+      if ('columns' in request && request.columns.some(({ kind }) => kind === 'relation'))
+        throw cannot('relations')
+      return plan(request)
+    },
+    select: (planned) => attempt(planned, (plan) => selectRows(session, plan)),
+    count: (planned) => {
+      requireExact(planned.mode)
+      return attempt(planned, (plan) => countRows(session, plan))
+    },
+    async insert(planned) {
+      requireWriting()
+      return attempt(planned, (plan) => insertRows(session, plan))
+    },
+    async update(planned) {
+      requireWriting()
+      return attempt(planned, (plan) => updateRows(session, plan, options.maxRows))
+    },
+    async delete(planned) {
+      requireWriting()
+      return attempt(planned, (plan) => deleteRows(session, plan, options.maxRows))
+    },
+    sql,
+    call: () => Promise.reject(cannot('functions')),
+    hold: () => Promise.reject(cannot('transactions')),
+    kept: {
+      find: () => Promise.reject(cannot('idempotency keys')),
+      claim: () => Promise.reject(cannot('idempotency keys')),
+      store: () => Promise.reject(cannot('idempotency keys')),
+      onlyReading: () => Promise.reject(cannot('transactions')),
+    },
+    run: () => Promise.reject(cannot('changes of the structure by /management')),
+    catalogue: tables.fresh,
+    indexes: () => readIndexes(session, keyspace),
+    invalidate: tables.invalidate,
+    async probe() {
+      const { rows } = await session.page(versionText, { size: 1 })
+      return String(rows[0]?.release_version ?? 'unknown')
+    },
+    stats: session.stats,
+    close: session.close,
+  }
+}
+
+/** For callers' own CQL (gateway.md 6). */
+const ownStatements = 4
+
+const versionText = { text: 'select release_version from system.local', bindings: [] }
+
+function requireDatabase(asked: string | undefined, keyspace: string): void {
+  if (asked === undefined || asked === keyspace) return
+  throw fail('invalid_sql', {
+    message: 'db_name is another keyspace than that of the client',
+    hint: 'Name it in schema_name.',
+    details: { field: 'db_name' },
+  })
+}
+
+/** A connection belongs to one keyspace; another one gets a connection of its own, for this statement only. */
+function inKeyspace(options: ScyllaOptions, keyspace: string): SessionOptions {
+  if (!/^[A-Za-z][A-Za-z0-9_]{0,47}$/.test(keyspace))
+    throw fail('invalid_identifier', { details: { field: 'schema_name' } })
+  if (isSystem(keyspace))
+    throw fail('permission_denied', { message: 'The keyspaces of the server are not for its clients' })
+  return { ...options, address: { ...options.address, keyspace } }
+}

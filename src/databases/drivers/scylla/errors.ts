@@ -1,0 +1,88 @@
+import { errors } from 'cassandra-driver'
+import { type DatabaseFailureCode, fail } from '#databases/failures.ts'
+import { Failure } from '#kernel/errors.ts'
+
+/**
+ * The one table from an error of the server to a failure. Codes of the native protocol, version 4, section 9, and two of version 5.
+ * https://github.com/apache/cassandra/blob/trunk/doc/native_protocol_v5.spec
+ */
+const responses = new Map<number, DatabaseFailureCode>([
+  [0x0000, 'database_error'], // server error
+  [0x000a, 'database_error'], // protocol error
+  [0x0100, 'client_refused'], // bad credentials
+  [0x1000, 'client_unavailable'], // not enough replicas
+  [0x1001, 'client_busy'], // overloaded
+  [0x1002, 'client_unavailable'], // is bootstrapping
+  [0x1003, 'database_error'], // truncate
+  [0x1100, 'statement_timeout'], // write
+  [0x1200, 'statement_timeout'], // read
+  [0x1300, 'database_error'], // read failure
+  [0x1400, 'rejected_by_database'], // a function failed
+  [0x1500, 'database_error'], // write failure
+  [0x1600, 'database_error'], // CDC
+  [0x1700, 'statement_timeout'], // outcome of a conditional write not known
+  [0x2000, 'invalid_definition'], // syntax
+  [0x2100, 'permission_denied'],
+  [0x2200, 'rejected_by_database'], // invalid
+  [0x2300, 'rejected_by_database'], // configuration
+  [0x2400, 'object_exists'],
+  [0x2500, 'database_error'], // not prepared, twice in a row
+])
+
+const invalid = 0x2200
+
+/** Where the server's own sentence helps the caller and says nothing that they did not write or may not see. */
+const told: ReadonlySet<DatabaseFailureCode> = new Set([
+  'rejected_by_database',
+  'invalid_definition',
+  'object_exists',
+])
+
+/** The answer of a write is the only sign that it was done. */
+const doubtful: ReadonlySet<DatabaseFailureCode> = new Set([
+  'statement_timeout',
+  'connection_lost',
+  'database_error',
+])
+
+/** An error of the server, the network or the library as a Failure without text of the statement, host or credentials. */
+export function failureOf(error: unknown, isWrite: boolean): unknown {
+  if (error instanceof Failure) return error
+  const code = codeOf(error)
+  if (code === undefined) return error
+  const hint = told.has(code) ? messageOf(error) : isWrite && doubtful.has(code) ? doubt : undefined
+  return fail(code, {
+    cause: error,
+    ...(hint !== undefined && { hint }),
+    ...((code === 'client_unavailable' || code === 'client_busy') && { headers: { 'retry-after': '1' } }),
+  })
+}
+
+const doubt = 'It is not known whether the write was done.'
+
+/** The server understood a statement of ours and will not run it. */
+export const isInvalid = (failure: Failure): boolean =>
+  failure.cause instanceof errors.ResponseError && failure.cause.code === invalid
+
+export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : '')
+
+/** Undefined: neither the server's nor the network's, so a bug. */
+function codeOf(error: unknown): DatabaseFailureCode | undefined {
+  if (error instanceof errors.ResponseError) return responses.get(error.code) ?? 'database_error'
+  if (error instanceof errors.OperationTimedOutError) return 'statement_timeout'
+  if (error instanceof errors.AuthenticationError) return 'client_refused'
+  if (error instanceof errors.NoHostAvailableError) return worst(error)
+  if (error instanceof errors.BusyConnectionError) return 'client_busy'
+  if (error instanceof errors.DriverError) return 'database_error'
+  return isSocketError(error) ? 'connection_lost' : undefined
+}
+
+/** No node answered: a reason that is not the network's is told, because it will be the same tomorrow. */
+function worst({ innerErrors }: errors.NoHostAvailableError): DatabaseFailureCode {
+  const codes = Object.values(innerErrors ?? {}).map(codeOf)
+  return codes.find((code) => code === 'client_refused' || code === 'client_busy') ?? 'client_unavailable'
+}
+
+/** As the library marks them. */
+const isSocketError = (error: unknown): boolean =>
+  error instanceof Error && 'isSocketError' in error && error.isSocketError === true

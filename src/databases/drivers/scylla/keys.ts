@@ -1,0 +1,89 @@
+import type { types } from 'cassandra-driver'
+import type { ScyllaTable } from '#databases/drivers/scylla/catalogue.ts'
+import { type Given, keyedText } from '#databases/drivers/scylla/cql.ts'
+import { writers } from '#databases/drivers/scylla/reads.ts'
+import { rowText, writerOf } from '#databases/drivers/scylla/rows.ts'
+import type { Session } from '#databases/drivers/scylla/session.ts'
+import { type CqlType, elementOf, membersOf } from '#databases/drivers/scylla/types.ts'
+import { bound } from '#databases/drivers/scylla/values.ts'
+import type { Json, Output } from '#databases/plan.ts'
+
+/** A row of a request with what tells it from others: its key, and that of its partition, as the server would write them. */
+export type Keyed = { readonly row: Given; readonly key: string; readonly partition: string }
+
+export async function keyed(session: Session, table: ScyllaTable, rows: readonly Given[]): Promise<Keyed[]> {
+  const { primaryKey, partitionKey } = table
+  const types = await keyTypes(session, table)
+  return rows.map((row) => {
+    const parts = primaryKey.map((name, index) => partText(row.get(name) ?? null, types[index], name))
+    return { row, key: parts.join(), partition: parts.slice(0, partitionKey.length).join() }
+  })
+}
+
+/** Of the parameters of the statement that finds rows by their keys: the last one is a list of the clustering columns. */
+async function keyTypes(session: Session, table: ScyllaTable): Promise<readonly CqlType[]> {
+  const parameters = await session.parameters(keyedText(table, [], []).text)
+  const types = parameters.map(({ type }) => type)
+  const last = table.clusteringKey.length > 0 ? types.pop() : undefined
+  return last ? [...types, ...membersOf(elementOf(last))] : types
+}
+
+function partText(value: Json, type: CqlType | undefined, column: string): string {
+  if (type === undefined) throw new Error(`The server has no type for column ${column}`)
+  return writerOf(type)(bound(value, type, column))
+}
+
+export type Found = { readonly key: string; readonly text: string }
+type Shape = { readonly output: readonly Output[]; readonly stripNulls: boolean }
+
+/** Partitions that are read at once. */
+const together = 16
+
+/** The rows that are there, with the JSON of each. Serial: what a conditional write would see. */
+export async function findKeyed(
+  session: Session,
+  table: ScyllaTable,
+  rows: readonly Keyed[],
+  shape: Shape & { readonly isSerial: boolean },
+): Promise<ReadonlyMap<string, Found>> {
+  const partitions = [...Map.groupBy(rows, ({ partition }) => partition).values()]
+  const found: Found[] = []
+  while (partitions.length > 0) {
+    const next = partitions.splice(0, together)
+    const parts = await Promise.all(next.map((keys) => findInPartition(session, table, keys, shape)))
+    found.push(...parts.flat())
+  }
+  return new Map(found.map((row) => [row.key, row]))
+}
+
+async function findInPartition(
+  session: Session,
+  table: ScyllaTable,
+  rows: readonly Keyed[],
+  { output, stripNulls, isSerial }: Shape & { readonly isSerial: boolean },
+): Promise<Found[]> {
+  const statement = keyedText(
+    table,
+    output,
+    rows.map(({ row }) => row),
+  )
+  const found: Found[] = []
+  let after: string | undefined
+  do {
+    const page = await session.page(statement, { size: 1_000, after, isSerial })
+    const columns = writers(page, output)
+    const key = keyWriter(page, table)
+    for (const row of page.rows) found.push({ key: key(row), text: rowText(row, columns, stripNulls) })
+    after = page.pageState ?? undefined
+  } while (after !== undefined)
+  return found
+}
+
+function keyWriter(page: types.ResultSet, table: ScyllaTable): (row: types.Row) => string {
+  const writes = table.primaryKey.map((_, index) => {
+    const type = page.columns.find(({ name }) => name === `k${index}`)?.type
+    if (type === undefined) throw new Error('The server left out a column of the key')
+    return writerOf(type)
+  })
+  return (row) => writes.map((write, index) => write(row[`k${index}`])).join()
+}

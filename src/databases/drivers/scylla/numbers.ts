@@ -1,0 +1,107 @@
+import { types } from 'cassandra-driver'
+
+/** Numbers of any length on their way in: more digits are a mistake, and cost time in proportion to their square. */
+const longest = 10_000
+/** Zeros that are written out; a number that needs more has an exponent. */
+const mostZeros = 1_000
+
+const whole = /^[+-]?\d+$/
+const fraction = /^([+-]?)(\d*)(?:\.(\d*))?(?:e([+-]?\d{1,6}))?$/i
+
+export function integerOf(text: string): bigint | undefined {
+  const digits = text.trim()
+  return digits.length <= longest && whole.test(digits) ? BigInt(digits) : undefined
+}
+
+/** An integer of so many bits. */
+export function boundedOf(text: string, bits: number): bigint | undefined {
+  const number = integerOf(text)
+  return number !== undefined && BigInt.asIntN(bits, number) === number ? number : undefined
+}
+
+export function varintOf(text: string): types.Integer | undefined {
+  const number = integerOf(text)
+  return number === undefined ? undefined : types.Integer.fromBuffer(bytesOf(number))
+}
+
+/** With the scale that it is written with: `1.50` stays `1.50`. */
+export function decimalOf(text: string): types.BigDecimal | undefined {
+  const [given, sign = '', before = '', after = '', exponent = '0'] = fraction.exec(text.trim()) ?? []
+  if (given === undefined || before + after === '' || given.length > longest) return undefined
+  const scale = after.length - Number(exponent)
+  if (Math.abs(scale) > longest) return undefined
+  const head = Buffer.alloc(4)
+  head.writeInt32BE(scale)
+  return types.BigDecimal.fromBuffer(
+    Buffer.concat([head, bytesOf(BigInt(`${before}${after}`), sign === '-')]),
+  )
+}
+
+/** `NaN` and the infinities by their names. */
+export function realOf(text: string): number | undefined {
+  const digits = text.trim()
+  const named = names.get(digits.toLowerCase())
+  if (named !== undefined) return named
+  const [given, , before = '', after = ''] = fraction.exec(digits) ?? []
+  const number = given === undefined || before + after === '' ? Number.NaN : Number(digits)
+  return Number.isFinite(number) ? number : undefined
+}
+
+const names = new Map([
+  ['nan', Number.NaN],
+  ['infinity', Number.POSITIVE_INFINITY],
+  ['+infinity', Number.POSITIVE_INFINITY],
+  ['-infinity', Number.NEGATIVE_INFINITY],
+])
+
+export function singleOf(text: string): number | undefined {
+  const number = realOf(text)
+  if (number === undefined) return undefined
+  return Number.isFinite(number) && !Number.isFinite(Math.fround(number)) ? undefined : number
+}
+
+/** The library would divide by ten for each digit; a thousand of them would take a millisecond. */
+export const varintText = (number: types.Integer): string => String(bigintOf(types.Integer.toBuffer(number)))
+
+export function decimalText(number: types.BigDecimal): string {
+  const bytes = types.BigDecimal.toBuffer(number)
+  const scale = bytes.readInt32BE()
+  const unscaled = bigintOf(bytes.subarray(4))
+  const digits = String(unscaled < 0n ? -unscaled : unscaled)
+  return `${unscaled < 0n ? '-' : ''}${placed(digits, scale)}`
+}
+
+function placed(digits: string, scale: number): string {
+  if (scale === 0) return digits
+  if (scale < -mostZeros || scale > digits.length + mostZeros) return `${digits}e${-scale}`
+  if (scale < 0) return digits === '0' ? '0' : digits + '0'.repeat(-scale)
+  const padded = digits.padStart(scale + 1, '0')
+  return `${padded.slice(0, -scale)}.${padded.slice(-scale)}`
+}
+
+/** JSON has no word for what is no number. */
+export const realText = (number: number): string => {
+  if (!Number.isFinite(number)) return `"${number}"`
+  return Object.is(number, -0) ? '-0' : String(number)
+}
+
+/** As few digits as say which of the floats it is; JavaScript would write all those of the double. */
+export function singleText(number: number): string {
+  for (let digits = 6; digits < 9; digits++) {
+    const short = Number(number.toPrecision(digits))
+    if (Math.fround(short) === number) return realText(short)
+  }
+  return realText(number)
+}
+
+/** Two's complement, big-endian, as short as it can be. */
+function bytesOf(number: bigint, isNegative = false): Buffer {
+  const signed = isNegative ? -number : number
+  const magnitude = signed < 0n ? -signed - 1n : signed
+  const length = Math.floor(magnitude.toString(16).length / 2) + 1
+  const hex = BigInt.asUintN(length * 8, signed).toString(16)
+  return Buffer.from(hex.padStart(length * 2, '0'), 'hex')
+}
+
+const bigintOf = (bytes: Buffer): bigint =>
+  BigInt.asIntN(bytes.length * 8, BigInt(`0x${bytes.toString('hex') || '0'}`))

@@ -1,0 +1,77 @@
+import type { types } from 'cassandra-driver'
+import type { SqlAnswer, SqlRequest } from '#databases/drivers/driver.ts'
+import { requireAllowed } from '#databases/drivers/scylla/cql-text.ts'
+import { isInvalid, messageOf } from '#databases/drivers/scylla/errors.ts'
+import { rowText, writerOf } from '#databases/drivers/scylla/rows.ts'
+import type { Binding, Session } from '#databases/drivers/scylla/session.ts'
+import { fail } from '#databases/failures.ts'
+import type { Json } from '#databases/plan.ts'
+import { Failure } from '#kernel/errors.ts'
+
+/** An answer of more bytes than this is too large, however few its rows are. */
+const mostBytes = 64 * 1_048_576
+const largestPage = 1_000
+
+/** One statement of the caller's own text. Its pages are read until there are none, or more rows than may be. */
+export async function runCql(session: Session, request: SqlRequest): Promise<SqlAnswer> {
+  const { isRead } = requireAllowed(request.text, request.readOnly)
+  try {
+    const bindings = await bindingsOf(session, request)
+    return await pages(session, request, bindings, !isRead)
+  } catch (error) {
+    throw explained(error)
+  }
+}
+
+async function pages(
+  session: Session,
+  { text, maxRows, signal }: SqlRequest,
+  bindings: readonly Binding[],
+  isWrite: boolean,
+): Promise<SqlAnswer> {
+  const chunks: string[] = []
+  let [rows, bytes] = [0, 0]
+  let after: string | undefined
+  do {
+    if (signal.aborted) throw fail('statement_timeout')
+    const size = Math.min(largestPage, maxRows + 1 - rows)
+    const page = await session.page({ text, bindings }, { size, after, isWrite })
+    const columns = columnsOf(page)
+    for (const row of page.rows ?? []) {
+      const chunk = rowText(row, columns, false)
+      bytes += chunk.length
+      chunks.push(chunk)
+    }
+    rows = chunks.length
+    after = page.pageState ?? undefined
+    if (rows > maxRows || bytes > mostBytes)
+      throw fail('result_too_large', { hint: `At most ${maxRows} rows; ask for less.` })
+  } while (after !== undefined)
+  return { json: [Buffer.from(`[${chunks.join()}]`)], rows, affected: 0, statements: 1 }
+}
+
+const columnsOf = ({ columns }: types.ResultSet) =>
+  (columns ?? []).map(({ name, type }) => ({
+    key: name,
+    head: `${JSON.stringify(name)}:`,
+    write: writerOf(type),
+  }))
+
+/** Values of the parameters, told by the columns that they belong to. */
+async function bindingsOf(session: Session, { text, values }: SqlRequest): Promise<Binding[]> {
+  if (values === undefined) return []
+  const parameters = await session.parameters(text)
+  if (values.length !== parameters.length)
+    throw fail('invalid_sql', {
+      message: `The statement has ${parameters.length} parameters, params has ${values.length}`,
+      details: { field: 'params' },
+    })
+  return values.map((value: Json, index) => ({ value, column: parameters[index]?.name ?? '' }))
+}
+
+/** A failure of the caller's own text: the server's sentence helps them, and says nothing that they did not write. */
+function explained(error: unknown): unknown {
+  if (!(error instanceof Failure)) return error
+  const isText = isInvalid(error) || error.code === 'invalid_definition'
+  return isText ? fail('invalid_sql', { hint: messageOf(error.cause), cause: error.cause }) : error
+}

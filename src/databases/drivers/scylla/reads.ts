@@ -1,0 +1,111 @@
+import type { types } from 'cassandra-driver'
+import type { RowsAnswer, RowsFacts } from '#databases/drivers/driver.ts'
+import { cannot, columnOf, countText, selectText } from '#databases/drivers/scylla/cql.ts'
+import { isInvalid, messageOf } from '#databases/drivers/scylla/errors.ts'
+import { rowText, writerOf } from '#databases/drivers/scylla/rows.ts'
+import type { Session, Statement } from '#databases/drivers/scylla/session.ts'
+import type { CountMode, CountPlan, Output, ReadPlan } from '#databases/plan.ts'
+import { Failure } from '#kernel/errors.ts'
+
+/** Answers above this many bytes are streamed; below it a failure in the middle still gets its own status. */
+const highWater = 1_048_576
+/** Rows of the first page, whose size nobody knows; later ones are as many as fit the high water. */
+const firstPage = 100
+const largestPage = 5_000
+
+export async function selectRows(session: Session, plan: ReadPlan): Promise<RowsAnswer> {
+  const { page, count, head } = plan
+  if (page.offset > 0) throw cannot('offset')
+  if (count !== undefined) requireExact(count)
+  const statement = selectText(plan)
+  const total = count && (await countRows(session, plan))
+  if (head || page.limit === 0) return whole([Buffer.from('[]')], { rows: 0, hasMore: false, total })
+  const state = { rows: 0, more: false, ended: false }
+  const chunks = chunksOf(session, statement, plan, state)
+  const ready: Buffer[] = []
+  for (let size = 0; size <= highWater; ) {
+    const { value, done } = await chunks.next()
+    if (done) return whole(ready, { rows: state.rows, hasMore: page.open && state.more, total })
+    ready.push(value)
+    size += value.length
+  }
+  return flowing(ready, chunks, () => {
+    if (!state.ended) throw new Error('The rows have not been read to their end')
+    return { rows: state.rows, hasMore: page.open && state.more, total }
+  })
+}
+
+const whole = (json: readonly Buffer[], facts: RowsFacts): RowsAnswer => ({ json, facts: () => facts })
+
+/** Nothing is held between two pages, so a reader may leave whenever it likes. */
+const flowing = (
+  ready: readonly Buffer[],
+  rest: AsyncGenerator<Buffer>,
+  facts: () => RowsFacts,
+): RowsAnswer => ({
+  json: (async function* () {
+    yield* ready
+    yield* rest
+  })(),
+  facts,
+})
+
+/** A chunk for each page; the next page is asked for when the one before it has been taken. */
+async function* chunksOf(
+  session: Session,
+  statement: Statement,
+  { output, stripNulls, page: { limit } }: ReadPlan,
+  state: { rows: number; more: boolean; ended: boolean },
+): AsyncGenerator<Buffer> {
+  let [size, bytes] = [Math.min(firstPage, limit + 1), 0]
+  let after: string | undefined
+  do {
+    const page = await read(session, statement, size, after)
+    const wanted = page.rows.slice(0, limit - state.rows)
+    state.more ||= page.rows.length > wanted.length
+    const text = wanted.map((row) => rowText(row, writers(page, output), stripNulls)).join(',')
+    const chunk = Buffer.from(
+      `${after === undefined ? '[' : wanted.length > 0 && state.rows > 0 ? ',' : ''}${text}`,
+    )
+    state.rows += wanted.length
+    bytes += chunk.length
+    size = Math.min(largestPage, Math.max(1, Math.floor((highWater * state.rows) / bytes)))
+    after = page.pageState ?? undefined
+    if (chunk.length > 0) yield chunk
+  } while (after !== undefined && !state.more)
+  state.ended = true
+  yield Buffer.from(']')
+}
+
+/** Columns of the answer by their places in the statement. */
+export function writers(page: types.ResultSet, output: readonly Output[]) {
+  const types = new Map(page.columns.map(({ name, type }) => [name, type]))
+  return output.map((item, index) => {
+    const key = `c${index}`
+    const column = columnOf(item)
+    const type = types.get(key)
+    if (type === undefined) throw new Error(`The server left out column ${column.name}`)
+    return { key, head: `${JSON.stringify(item.as)}:`, write: writerOf(type) }
+  })
+}
+
+export async function countRows(session: Session, plan: Pick<CountPlan, 'table' | 'where'>): Promise<number> {
+  const { rows } = await read(session, countText(plan), 1, undefined)
+  return Number(rows[0]?.c0 ?? 0)
+}
+
+export function requireExact(mode: CountMode): void {
+  if (mode !== 'exact') throw cannot(`${mode} counts`)
+}
+
+/** What the server will not run although every name is right is what CQL cannot do: some combination of conditions and order. */
+async function read(session: Session, statement: Statement, size: number, after: string | undefined) {
+  try {
+    return await session.page(statement, { size, after })
+  } catch (error) {
+    if (!(error instanceof Failure) || !isInvalid(error)) throw error
+    const { code, status, message, details } = cannot('these conditions in this order')
+    const hint = messageOf(error.cause).replace(/ If you want .* use ALLOW FILTERING\.?/s, '.')
+    throw new Failure(code, status, message, { hint, cause: error.cause, ...(details && { details }) })
+  }
+}

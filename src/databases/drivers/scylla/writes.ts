@@ -1,0 +1,240 @@
+import type { Column } from '#databases/catalogue.ts'
+import type { WriteAnswer } from '#databases/drivers/driver.ts'
+import { type ScyllaTable, tableOf } from '#databases/drivers/scylla/catalogue.ts'
+import {
+  cannot,
+  comparisonsOf,
+  deleteText,
+  type Given,
+  insertText,
+  updateText,
+} from '#databases/drivers/scylla/cql.ts'
+import { type Found, findKeyed, type Keyed, keyed } from '#databases/drivers/scylla/keys.ts'
+import { requireExact } from '#databases/drivers/scylla/reads.ts'
+import type { Session, Statement } from '#databases/drivers/scylla/session.ts'
+import { fail } from '#databases/failures.ts'
+import type { Assignment, DeletePlan, InsertPlan, Json, Row, UpdatePlan, WritePlan } from '#databases/plan.ts'
+
+/**
+ * CQL's own INSERT and UPDATE overwrite or make whatever they find or miss, and tell nobody. Here a write has conditions (Paxos):
+ * it happens when the rows are as they were seen, all of it or nothing, else it is tried again. Conditions reach one partition; so
+ * what would write to several is refused, but for a plain upsert, which needs none.
+ */
+const attempts = 5
+
+export async function insertRows(session: Session, plan: InsertPlan): Promise<WriteAnswer> {
+  const table = writableTable(plan)
+  const rows = await keyed(
+    session,
+    table,
+    plan.rows.map((row) => givenRow(table, row)),
+  )
+  const columns = plan.columns.map(({ name }) => name)
+  if (plan.conflict) return upsert(session, plan, plan.conflict, rows, columns)
+  if (isRepeated(rows)) throw duplicate(table)
+  requireOnePartition(rows)
+  if (!(await session.write(rows.map(({ row }) => insertText(table, columns, row, true)))))
+    throw duplicate(table)
+  return written(session, plan, rows)
+}
+
+async function upsert(
+  session: Session,
+  plan: InsertPlan,
+  conflict: NonNullable<InsertPlan['conflict']>,
+  rows: readonly Keyed[],
+  columns: readonly string[],
+): Promise<WriteAnswer> {
+  const table = tableOf(plan)
+  requireKey(table, conflict.columns)
+  const set = conflict.set && changes(table, conflict.set, rows)
+  if (set && isRepeated(rows)) throw fail('invalid_write', { hint: 'A row stands twice in insert_body.' })
+  if (set && rows.every(({ row }) => saysTheSame(table, row, set))) {
+    await session.write(rows.map(({ row }) => insertText(table, columns, row, false)))
+    return written(session, plan, rows)
+  }
+  requireOnePartition(rows)
+  const first = [...new Map(rows.toReversed().map((row) => [row.key, row])).values()].toReversed()
+  const done = await asSeen(session, table, first, (found) =>
+    first.flatMap((row) => {
+      if (!found.has(row.key)) return [{ row, statement: insertText(table, columns, row.row, true) }]
+      return set ? [{ row, statement: updateText(table, set, row.row) }] : []
+    }),
+  )
+  return written(session, plan, done.rows)
+}
+
+export async function updateRows(session: Session, plan: UpdatePlan, limit: number): Promise<WriteAnswer> {
+  const table = writableTable(plan)
+  const set = changes(table, plan.set, [])
+  const rows = await chosenRows(session, plan, limit)
+  const done = await asSeen(session, table, rows, (found) =>
+    rows
+      .filter(({ key }) => found.has(key))
+      .map((row) => ({ row, statement: updateText(table, set, row.row) })),
+  )
+  return written(session, plan, done.rows)
+}
+
+/** The rows that are given back are as they were seen just before. */
+export async function deleteRows(session: Session, plan: DeletePlan, limit: number): Promise<WriteAnswer> {
+  const table = writableTable(plan)
+  const rows = await chosenRows(session, plan, limit)
+  const done = await asSeen(
+    session,
+    table,
+    rows,
+    (found) =>
+      rows.filter(({ key }) => found.has(key)).map((row) => ({ row, statement: deleteText(table, row.row) })),
+    plan,
+  )
+  return answerOf(plan, done.rows, done.found)
+}
+
+type Step = { readonly row: Keyed; readonly statement: Statement }
+type Seen = ReadonlyMap<string, Found>
+
+/** Looks which rows are there, writes what follows from that, and looks again when they have changed meanwhile. */
+async function asSeen(
+  session: Session,
+  table: ScyllaTable,
+  rows: readonly Keyed[],
+  stepsFor: (found: Seen) => readonly Step[],
+  { output, stripNulls }: Pick<WritePlan, 'output' | 'stripNulls'> = { output: [], stripNulls: false },
+): Promise<{ readonly rows: readonly Keyed[]; readonly found: Seen }> {
+  for (let attempt = 0; attempt < attempts; attempt++) {
+    const found = await findKeyed(session, table, rows, { output, stripNulls, isSerial: true })
+    const steps = stepsFor(found)
+    if (await session.write(steps.map(({ statement }) => statement)))
+      return { rows: steps.map(({ row }) => row), found }
+  }
+  throw fail('write_conflict')
+}
+
+/** The answer of what was written, read after it. */
+async function written(session: Session, plan: WritePlan, rows: readonly Keyed[]): Promise<WriteAnswer> {
+  if (plan.head) return answerOf(plan, rows, new Map())
+  const { output, stripNulls } = plan
+  const found = await findKeyed(session, tableOf(plan), rows, { output, stripNulls, isSerial: false })
+  return answerOf(plan, rows, found)
+}
+
+function answerOf(plan: WritePlan, rows: readonly Keyed[], found: Seen): WriteAnswer {
+  const texts = plan.head ? [] : rows.flatMap(({ key }) => found.get(key)?.text ?? [])
+  return {
+    json: [Buffer.from(`[${texts.join()}]`)],
+    rows: texts.length,
+    affected: rows.length,
+    truncated: false,
+    total: plan.kind !== 'insert' && plan.count ? rows.length : undefined,
+  }
+}
+
+function writableTable(plan: WritePlan): ScyllaTable {
+  const table = tableOf(plan)
+  if (table.hasCounters) throw cannot('writes to tables of counters')
+  if (table.kind !== 'table') throw cannot('writes to views')
+  return table
+}
+
+function givenRow(table: ScyllaTable, row: Row): Given {
+  const given = new Map(Object.entries(row))
+  const missing = table.primaryKey.find((name) => (given.get(name) ?? null) === null)
+  if (missing === undefined) return given
+  throw fail('not_null_violation', {
+    message: `Column ${missing} must have a value`,
+    hint: 'It is part of the primary key.',
+    details: { ...factsOf(table), column: missing },
+  })
+}
+
+const factsOf = ({ schema, name }: ScyllaTable) => ({ schema_name: schema, table_name: name })
+
+const isRepeated = (rows: readonly Keyed[]): boolean => new Set(rows.map(({ key }) => key)).size < rows.length
+
+const duplicate = (table: ScyllaTable) =>
+  fail('unique_violation', {
+    hint: 'Nothing was written.',
+    details: { ...factsOf(table), constraint: 'primary key', columns: table.primaryKey },
+  })
+
+function requireOnePartition(rows: readonly Keyed[]): void {
+  if (new Set(rows.map(({ partition }) => partition)).size <= 1) return
+  throw cannot(
+    'writes to several partitions at once, unless on_conflict stands with an update_body that says the same as each row',
+  )
+}
+
+function requireKey(table: ScyllaTable, columns: readonly Column[]): void {
+  const names = new Set(columns.map(({ name }) => name))
+  if (names.size === table.primaryKey.length && table.primaryKey.every((name) => names.has(name))) return
+  throw fail('invalid_conflict_target', {
+    message: 'on_conflict does not name the primary key',
+    hint: `The primary key is ${table.primaryKey.join(', ')}.`,
+    details: factsOf(table),
+  })
+}
+
+/** New values. Those of the key may stand there when they are the row's own. */
+function changes(table: ScyllaTable, set: readonly Assignment[], rows: readonly Keyed[]): Given {
+  const isKey = ({ column }: Assignment) => table.primaryKey.includes(column.name)
+  for (const { column, value } of set.filter(isKey))
+    if (rows.length === 0 || !rows.every(({ row }) => isSame(row.get(column.name), value)))
+      throw cannot(`changes of column ${column.name}, which is part of the primary key`)
+  const others = set.filter((assignment) => !isKey(assignment))
+  if (others.length === 0) throw fail('empty_write', { hint: 'There is nothing beside the primary key.' })
+  return new Map(others.map(({ column, value }) => [column.name, value]))
+}
+
+/** Then it does not matter whether the row is there. */
+function saysTheSame(table: ScyllaTable, row: Given, set: Given): boolean {
+  const others = [...row].filter(([name]) => !table.primaryKey.includes(name))
+  return others.length === set.size && others.every(([name, value]) => isSame(value, set.get(name)))
+}
+
+const isSame = (one: Json | undefined, other: Json | undefined): boolean =>
+  JSON.stringify(one) === JSON.stringify(other)
+
+/** The rows that the conditions name by their whole keys. */
+async function chosenRows(session: Session, plan: UpdatePlan | DeletePlan, limit: number): Promise<Keyed[]> {
+  const table = tableOf(plan)
+  if (plan.limit !== undefined || plan.offset > 0 || plan.sort.length > 0)
+    throw cannot('limit, offset and order of a write')
+  if (plan.count) requireExact(plan.count)
+  const chosen = await keyed(session, table, combinations(table, choices(table, plan), limit))
+  const rows = [...new Map(chosen.map((row) => [row.key, row])).values()]
+  requireOnePartition(rows)
+  return rows
+}
+
+/** Values for each column of the key. */
+function choices(table: ScyllaTable, plan: UpdatePlan | DeletePlan): ReadonlyMap<string, readonly Json[]> {
+  const values = new Map<string, readonly Json[]>()
+  for (const { column, operator, value, columnCast, valueCast } of comparisonsOf(plan.where)) {
+    if (columnCast !== undefined || valueCast !== undefined) throw cannot('casts')
+    if (!table.primaryKey.includes(column.name) || values.has(column.name))
+      throw cannot(`writes with this condition on column ${column.name}`)
+    if (operator === 'eq') values.set(column.name, [value])
+    else if (operator === 'in' && Array.isArray(value)) values.set(column.name, value)
+    else throw cannot(`writes with the operator ${operator}`)
+  }
+  const missing = table.primaryKey.find((name) => !values.has(name))
+  if (missing !== undefined)
+    throw cannot(`writes without a condition on column ${missing} of the primary key`)
+  if ([...values.values()].flat().includes(null)) throw cannot('conditions with null')
+  return values
+}
+
+function combinations(
+  table: ScyllaTable,
+  values: ReadonlyMap<string, readonly Json[]>,
+  limit: number,
+): Given[] {
+  const count = [...values.values()].reduce((product, list) => product * list.length, 1)
+  if (count > limit) throw fail('too_complex', { hint: `A write may name ${limit} rows.` })
+  return table.primaryKey.reduce<Given[]>(
+    (rows, name) =>
+      rows.flatMap((row) => (values.get(name) ?? []).map((value) => new Map([...row, [name, value]]))),
+    [new Map()],
+  )
+}
