@@ -200,6 +200,26 @@ test('a database that is down is registered, fails at once, does not slow the ot
   assert.equal((await fetchNotes(on(t, 'down'))).status, 200)
 })
 
+test('what opened a deleted client does not open another one of its name, until somebody says so', async () => {
+  await register('rented')
+  await register('owned')
+  const bound = await t.key(['*'], { client_name: 'rented' })
+  const other = await t.key(['*'], { client_name: 'owned', client_overrides: ['rented', 'owned'] })
+  assert.equal((await fetchNotes(on(twin, 'rented', bound))).status, 200)
+  await t.admin.send('DELETE', '/admin/clients/rented')
+  await register('rented', { url: sales.url })
+  for (const service of [t, twin]) {
+    const answer = await fetchNotes(on(service, 'rented', bound))
+    assert.deepEqual([answer.status, answer.body.message], [401, 'Inactive API key'])
+    assert.equal((await fetchNotes(on(service, 'owned', other))).status, 200, 'a key of another client')
+  }
+  const { body } = await t.admin.get(`/admin/api-keys/${other.keyId}`)
+  assert.deepEqual([body.data.is_active, body.data.client_overrides], [true, ['owned']])
+
+  await t.admin.send('PATCH', `/admin/api-keys/${bound.keyId}`, { body: { is_active: true } })
+  assert.equal((await fetchNotes(on(twin, 'rented', bound))).status, 200)
+})
+
 test('when the control database is out of reach, registered clients fail closed and configured ones work on', async () => {
   const away = await testService()
   await away.admin.post('/admin/clients', { client_name: 'sales', url: sales.url })

@@ -17,6 +17,7 @@ import { atomically, type Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
 import { fail } from '../errors.ts'
 import { forgetClient } from '../keys/config.ts'
+import { retireKeys } from '../keys/keys.ts'
 
 export type ClientFacts = {
   readonly driver?: DriverName
@@ -92,12 +93,13 @@ export async function freezeClient(
   return changeRow(kernel, name, { isFrozen })
 }
 
-/** When this answers, no process reaches the client. Its name is free again. */
+/** When this answers, no process reaches the client. Its name is free again, and opened by nothing that opened this one. */
 export async function removeClient(kernel: Kernel, clients: Clients, name: string): Promise<void> {
   refuseConfigured(kernel, clients, name)
   await atomically(kernel, async (kernel) => {
     if (!(await deleteClient(kernel.db, name, kernel.now()))) throw fail('client_not_found')
     await forgetClient(kernel, name)
+    await retireKeys(kernel, name)
   })
   await kernel.coherence.settle()
 }

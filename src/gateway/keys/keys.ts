@@ -4,7 +4,7 @@ import { uuidv7 } from '#kernel/random.ts'
 import { fail } from '../errors.ts'
 import { isRight } from './rights.ts'
 import { newSecret } from './secret.ts'
-import { type ApiKey, deleteKey, findKey, insertKey, updateKey } from './store.ts'
+import { type ApiKey, deleteKey, findKey, insertKey, retireClient, updateKey } from './store.ts'
 
 export type { ApiKey }
 
@@ -89,6 +89,13 @@ export async function revokeKey(kernel: Kernel, id: string): Promise<void> {
   if (!(await deleteKey(kernel.db, id))) throw fail('api_key_not_found')
   await kernel.coherence.settle()
 }
+
+/**
+ * For a client that goes: no key may open another one of its name, which can be another's database. Its keys stay, inactive, and can
+ * be bound and switched on anew.
+ */
+export const retireKeys = ({ db, now }: Kernel, clientName: string): Promise<void> =>
+  retireClient(db, clientName, now())
 
 /** The key whose text begins with `svc_` and this. */
 export const keyNamed = ({ db }: Kernel, publicId: string): Promise<ApiKey | undefined> =>

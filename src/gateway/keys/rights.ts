@@ -25,7 +25,7 @@ export type TableRight = { readonly schema: string; readonly table: string; read
 export const nameOfRight = ({ schema, table, action }: TableRight): string =>
   schema === 'public' ? `${table}.${action}` : `${schema}.${table}.${action}`
 
-/** May a key with these rights do this to that table? */
+/** May a key with these rights do this to that table? `users.*` is the table `users` of `public`, and never a schema. */
 export function grantsTable(rights: readonly string[], asked: TableRight): boolean {
   const { schema, table, action } = asked
   const accepted = new Set([`gateway.${action}`, 'gateway.*', `*.${action}`, '*'])
@@ -35,7 +35,6 @@ export function grantsTable(rights: readonly string[], asked: TableRight): boole
   if (isTold && !RESERVED_SCHEMAS.has(schema) && !RESERVED_SCHEMAS.has(ownName.split('.', 1)[0] ?? '')) {
     accepted.add(ownName)
     accepted.add(schema === 'public' ? `${table}.*` : `${schema}.${table}.*`)
-    if (schema !== 'public') accepted.add(`${schema}.*`)
   }
   return rights.some((right) => accepted.has(right))
 }

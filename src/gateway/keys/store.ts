@@ -1,4 +1,4 @@
-import type { Insertable, Selectable, Updateable } from 'kysely'
+import { type Insertable, type Selectable, sql, type Updateable } from 'kysely'
 import type { Db } from '#kernel/db/connect.ts'
 import type { ApiKeyConfigTable, ApiKeyTable } from '#kernel/db/tables.ts'
 
@@ -23,6 +23,19 @@ export function listKeys(
 
 export function updateKey(db: Db, id: string, change: Updateable<ApiKeyTable>): Promise<ApiKey | undefined> {
   return db.updateTable('apiKey').set(change).where('id', '=', id).returningAll().executeTakeFirst()
+}
+
+/** Switches off the keys that are bound to the client, and takes its name from the lists of the others. */
+export async function retireClient(db: Db, clientName: string, now: Date): Promise<void> {
+  await db
+    .updateTable('apiKey')
+    .set({
+      isActive: sql`is_active and client_name is distinct from ${clientName}`,
+      clientOverrides: sql`array_remove(client_overrides, ${clientName})`,
+      updatedAt: now,
+    })
+    .where(sql<boolean>`client_name = ${clientName} or ${clientName} = any(client_overrides)`)
+    .execute()
 }
 
 export async function deleteKey(db: Db, id: string): Promise<boolean> {
