@@ -12,7 +12,7 @@ import { keyEnforcement } from './keys/config.ts'
 import { type ApiKey, keyNamed } from './keys/keys.ts'
 import { presentedKey, provenKey, sameAs } from './keys/presented.ts'
 import { type FIXED_RIGHTS, grantsFixed, grantsTable, nameOfRight, type TableRight } from './keys/rights.ts'
-import { callerPersonas, OWN_ROLE } from './session.ts'
+import { callerPersonas } from './session.ts'
 
 /** What a request may do: all (the admin key), what its key's rights say, or what needs no key. */
 export type Grant =
@@ -26,7 +26,7 @@ export type GatewayCaller = {
   readonly client: Omit<Client, 'driver'>
   /** Reaches the database as this caller. */
   readonly driver: Driver
-  /** Where the client has row-level security, and the operation is one that its policies hold for. */
+  /** Where policies of the database hold for the request. */
   readonly persona: Persona | undefined
   readonly grant: Grant
   readonly requestId: string
@@ -95,8 +95,8 @@ export function gatewayAccess(
   const dataCaller = async (request: FastifyRequest, grant: Grant): Promise<GatewayCaller> => {
     const caller = await boundCaller(request, clients, grant)
     const { rowLevelSecurity } = caller.client
-    if (rowLevelSecurity === undefined) return caller
-    const persona = passesPolicies(grant) ? OWN_ROLE : await personaOf(request, rowLevelSecurity)
+    if (rowLevelSecurity === undefined || passesPolicies(grant)) return caller
+    const persona = await personaOf(request, rowLevelSecurity)
     if (caller.driver.as === undefined) throw new Error(`${caller.driver.name} has no row-level security`)
     return { ...caller, persona, driver: caller.driver.as(persona) }
   }

@@ -6,9 +6,6 @@ import { HEADER } from '#kernel/http/words.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { fail } from './errors.ts'
 
-/** Whoever policies need not ask: the client's own role. */
-export const OWN_ROLE: Persona = { role: 'none', claims: '{}' }
-
 /** As whom a request reaches a client with row-level security (gateway.md 19): by its session, or as nobody. */
 export function callerPersonas(kernel: Kernel, sessions: Sessions) {
   return async (
@@ -39,9 +36,14 @@ const claimsOf = ({ session, user, organizationRole }: LiveSession) => ({
 /** A header beats the cookie, which pages of other sites could make a browser send. */
 function presentedSession(kernel: Kernel, request: FastifyRequest): string | undefined {
   const { headers, cookies } = request
-  const given = [headers[HEADER.sessionToken], headers[HEADER.sessionBearer], bearerOf(request)]
+  const bearer = bearerOf(request)
+  const given = [
+    headers[HEADER.sessionToken],
+    headers[HEADER.sessionBearer],
+    bearer && !isApiKey(bearer) ? bearer : '',
+  ]
     .map((value) => (typeof value === 'string' ? value.replace(/^bearer +/i, '').trim() : ''))
-    .filter((token) => token !== '' && !isApiKey(token))
+    .filter((token) => token !== '')
   const [token, other] = new Set(given)
   if (other !== undefined) throw fail('ambiguous_session')
   if (token !== undefined) return token

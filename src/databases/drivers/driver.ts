@@ -18,7 +18,7 @@ import type { Log } from '#kernel/log.ts'
 /**
  * What a backend can do for the gateway. A request is first planned (every name looked up: 400 and 404 come from there), then
  * the caller checks the rights of everything that the plan touches, then it is run.
- * `on` runs it on a connection that is held already, with its role and its transaction; without it the driver picks one.
+ * `on` runs it on a connection that is held already, in its transaction; without it the driver picks one.
  * Every failure is a `Failure` of databases/failures.ts; anything else thrown is a bug.
  */
 export type Driver = {
@@ -69,7 +69,7 @@ export type Driver = {
 export type Persona = {
   /** A role of the database; `none` is the client's own. */
   readonly role: string
-  /** JSON that policies read by `current_setting('request.claims')`; empty when nobody is calling. */
+  /** JSON that policies read by `current_setting('request.claims')`. */
   readonly claims: string
 }
 

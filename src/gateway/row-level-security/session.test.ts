@@ -51,7 +51,7 @@ test('a cookie counts only from our own pages, but a read by GET needs no origin
 
 test('a session that is no session is 401, never the anonymous role, and two that differ are refused', async () => {
   const made = 'A'.repeat(43)
-  for (const token of [made, 'short', `${ada.token}x`]) {
+  for (const token of [made, 'short', `${ada.token}x`, `svc_${made}`]) {
     const answer = await fetchDocs(signedIn({ ...ada, token }))
     assert.deepEqual([answer.status, answer.body.code], [401, 'invalid_session'])
   }

@@ -12,6 +12,7 @@ import { hold } from '#databases/drivers/postgres/hold.ts'
 import { indexesSql } from '#databases/drivers/postgres/indexes.ts'
 import { isolated } from '#databases/drivers/postgres/isolated.ts'
 import { keptAnswers } from '#databases/drivers/postgres/kept-answers.ts'
+import { become, OWN } from '#databases/drivers/postgres/persona.ts'
 import { pool as poolOf } from '#databases/drivers/postgres/pool.ts'
 import { codeOf } from '#databases/drivers/postgres/query.ts'
 import { runSql } from '#databases/drivers/postgres/raw.ts'
@@ -45,7 +46,8 @@ export type PostgresDriver = Driver & {
 export function postgresDriver(options: PostgresOptions): PostgresDriver {
   const vet = vetting(options)
   const pool = poolOf({ ...options, connect: () => vet(() => connect(options)) })
-  const run = runner(pool)
+  const own = options.rowLevelSecurity && OWN
+  const run = runner(pool, own)
   // SQL and functions apart, so that long reports do not keep functions waiting.
   const [ofSql, ofCalls] = [ownPool(), ownPool()]
   const alone = isolated(ofSql, options.statementTimeout, terminate)
@@ -57,6 +59,7 @@ export function postgresDriver(options: PostgresOptions): PostgresDriver {
     const client = await pool.acquire()
     try {
       await client.query('begin')
+      if (own !== undefined) await become(client, own)
       for (const statement of statements) await client.query(statement)
       await client.query('commit')
     } catch (error) {
@@ -92,28 +95,28 @@ export function postgresDriver(options: PostgresOptions): PostgresDriver {
     }
   }
 
-  /** What runs as the client's own role or as a persona. */
-  function operations(persona?: Persona) {
-    const own = persona === undefined ? run : run.as(persona)
+  /** What runs as the caller. */
+  function operations(persona: Persona | undefined) {
+    const mine = persona === undefined ? run : run.as(persona)
     const write = <P extends WritePlan>(planned: P, on?: Held) =>
-      attempt(planned, (plan) => writeRows(own, plan, options.maxRows, on), on !== undefined)
+      attempt(planned, (plan) => writeRows(mine, plan, options.maxRows, on), on !== undefined)
     return {
-      select: (planned, on) => attempt(planned, (plan) => selectRows(own, plan, on), on !== undefined),
+      select: (planned, on) => attempt(planned, (plan) => selectRows(mine, plan, on), on !== undefined),
       count: (planned, on) =>
-        attempt(planned, (plan) => countRows(own, plan, plan.mode, on), on !== undefined),
+        attempt(planned, (plan) => countRows(mine, plan, plan.mode, on), on !== undefined),
       insert: write,
       update: write,
       delete: write,
-      call: (request) => callFunction(own, aloneForCalls, request, persona),
+      call: (request) => callFunction(mine, aloneForCalls, request, persona),
       hold: (work, how) => hold(pool, work, { ...how, timeout: options.statementTimeout + 5_000, persona }),
-      kept: keptAnswers(run, apply, persona),
+      kept: keptAnswers(run, apply),
     } satisfies Partial<Driver>
   }
 
   const driver: PostgresDriver = {
     name: 'postgresql',
     plan,
-    ...operations(),
+    ...operations(own),
     as(persona) {
       if (options.rowLevelSecurity === undefined) throw new Error('The client has no row-level security')
       return { ...driver, ...operations(persona) }

@@ -46,8 +46,10 @@ async function transact<T>(client: RowClient, work: (on: Held) => Promise<T>, op
 async function begun<T>(client: RowClient, work: (on: Held) => Promise<T>, options: Options): Promise<T> {
   try {
     await control(client, beginText(options), options)
+    const result = await work(client)
+    // What was put off until COMMIT is the caller's too, whoever the last statement ran as.
     if (options.persona !== undefined) await become(client, options.persona)
-    return await work(client)
+    return result
   } catch (error) {
     const failure = failureOf(error)
     if (!(failure instanceof Failure) || failure.code !== 'connection_lost') throw failure

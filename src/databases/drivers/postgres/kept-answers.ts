@@ -1,7 +1,6 @@
 import { bind, type Draft, draft } from '#databases/draft.ts'
-import type { Held, Kept, KeptAnswers, Persona } from '#databases/drivers/driver.ts'
+import type { Held, Kept, KeptAnswers } from '#databases/drivers/driver.ts'
 import { RowClient } from '#databases/drivers/postgres/connection.ts'
-import { asOwn } from '#databases/drivers/postgres/persona.ts'
 import type { Runner } from '#databases/drivers/postgres/runner.ts'
 import { fail } from '#databases/failures.ts'
 import { Failure } from '#kernel/errors.ts'
@@ -19,11 +18,8 @@ const creation = [
 
 type Create = (statements: readonly string[]) => Promise<void>
 
-/** The table is the client's own, so whoever a transaction runs as, these statements do not. */
-export function keptAnswers(run: Runner, create: Create, persona: Persona | undefined): KeptAnswers {
-  const own = <T>(on: Held, work: () => Promise<T>) =>
-    persona !== undefined && on instanceof RowClient ? asOwn(on, persona, work) : work()
-
+/** `run` is the client's own role: the table is its own, whoever the transaction is of. */
+export function keptAnswers(run: Runner, create: Create): KeptAnswers {
   async function find(key: string, since: Date): Promise<Kept | undefined> {
     const sql = draft('')
     writeFind(sql, key, since)
@@ -42,7 +38,7 @@ export function keptAnswers(run: Runner, create: Create, persona: Persona | unde
     sql.text += ` set body = excluded.body, answer = '', created_at = excluded.created_at`
     sql.text += ` where s.created_at < ${bind(sql, since.toISOString())} returning true as claimed`
     try {
-      return await own(on, async () => (await run.value(sql, undefined, on)) === true)
+      return (await run.value(sql, undefined, on)) === true
     } catch (error) {
       throw unavailable(error)
     }
@@ -51,7 +47,7 @@ export function keptAnswers(run: Runner, create: Create, persona: Persona | unde
   async function store(on: Held, key: string, answer: string): Promise<void> {
     const sql = draft('update public.service_idempotency set answer = ')
     sql.text += `${bind(sql, answer)} where key = ${bind(sql, key)}`
-    await own(on, () => run.finish({ sql }, on))
+    await run.finish({ sql }, on)
   }
 
   return { find, claim, store, onlyReading }

@@ -4,6 +4,9 @@ import { failureOf } from '#databases/drivers/postgres/errors.ts'
 import { codeOf, type FirstStatement } from '#databases/drivers/postgres/query.ts'
 import { fail } from '#databases/failures.ts'
 
+/** The client's own role, said where callers have others: a trigger may have left its choice on the session. */
+export const OWN: Persona = { role: 'none', claims: '{}' }
+
 /**
  * SET LOCAL ROLE and the claims of one transaction, with bound values; `none` is the client's own role. Claims are set after the role, so
  * that nothing is set for a role that could not be taken.
@@ -30,13 +33,3 @@ export async function become(client: RowClient, { role, claims }: Persona): Prom
     throw personaFailure(error)
   }
 }
-
-/** Part of a held transaction that the client's own role does. */
-export async function asOwn<T>(client: RowClient, persona: Persona, work: () => Promise<T>): Promise<T> {
-  await become(client, OWN)
-  const result = await work()
-  await become(client, persona)
-  return result
-}
-
-const OWN: Persona = { role: 'none', claims: '' }

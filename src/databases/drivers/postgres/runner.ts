@@ -30,11 +30,11 @@ export type Runner = {
   finish(job: Job, on?: Held): Promise<RowQuery>
   /** The one value of the one row, which is JSON. */
   value(sql: Built, table?: Table, on?: Held): Promise<unknown>
-  /** The same, but each statement runs as somebody, unless its connection is held. */
+  /** The same, but each statement runs as somebody; also in a transaction, where a function may have taken another role. */
   as(persona: Persona): Runner
 }
 
-export const runner = (pool: Pool): Runner => runnerAs(undefined, pool, namer())
+export const runner = (pool: Pool, persona?: Persona): Runner => runnerAs(persona, pool, namer())
 
 function runnerAs(persona: Persona | undefined, pool: Pool, nameOf: Namer): Runner {
   async function start(job: Job, on?: Held): Promise<Running> {
@@ -45,11 +45,7 @@ function runnerAs(persona: Persona | undefined, pool: Pool, nameOf: Namer): Runn
     const explain = (error: unknown) => failureOf(error, about(job))
     try {
       const name = nameOf(job.sql.text, job.sql.parameters, persona?.role)
-      const query = await run(client, job, {
-        name,
-        again: on === undefined,
-        persona: on === undefined ? persona : undefined,
-      })
+      const query = await run(client, job, { name, again: on === undefined, persona })
       return { query, release, explain }
     } catch (error) {
       release()
@@ -75,7 +71,7 @@ function runnerAs(persona: Persona | undefined, pool: Pool, nameOf: Namer): Runn
 type How = {
   readonly name: string
   readonly again: boolean
-  /** Who the statement runs as; a held connection has it already. */
+  /** Who the statement runs as. */
   readonly persona: Persona | undefined
 }
 
