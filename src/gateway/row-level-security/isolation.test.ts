@@ -5,7 +5,7 @@ import { type Actor, actor } from '#test/harness.ts'
 import { docsOf, fetchDocs, insertDoc, tenants, whoIs } from '#test/tenants.ts'
 
 const { t, sql, control, roles, people, acme, beta, anon, signedIn } = await tenants()
-const { ada, cem, dora } = people
+const { ada, bea, cem, dora } = people
 
 test('a thousand interleaved requests, with plans that are kept, failures and transactions: everybody stays who they are', async () => {
   const callers = [
@@ -93,6 +93,20 @@ test('inserts of one window are joined with those of the same session only', asy
   await sql('delete from doc where id >= 30')
 })
 
+test('rows of one window are each of the session that sent them', async () => {
+  const note = (who: Actor, id: number) =>
+    who.send('PUT', '/gateway/insert', {
+      headers: { 'x-service-insert-window': '100' },
+      body: { table_name: 'note', insert_body: { id, doc_id: 1, text: 'w' } },
+    })
+  const answers = await Promise.all([note(signedIn(ada), 50), note(signedIn(bea), 51)])
+  assert.deepEqual(
+    answers.map(({ text, body }) => body.data[0]?.author ?? text),
+    [ada.id, bea.id],
+  )
+  await sql('delete from note where id >= 50')
+})
+
 test('an idempotency key is one for each user, and its answer is not replayed to who acts for another organization', async () => {
   const transact = (who: Actor) =>
     who.post(
@@ -121,4 +135,11 @@ test('an idempotency key is one for each user, and its answer is not replayed to
   await sql('delete from doc where id = 40')
   await control('update service.session set active_organization_id = null where user_id = $1', [ada.id])
   assert.equal((await transact(signedIn(ada))).body.code, 'idempotency_key_reused')
+})
+
+test('a read has another cache key for each caller', async () => {
+  const keys = await Promise.all(
+    [anon, signedIn(ada), signedIn(cem)].map(async (who) => (await fetchDocs(who)).body.cache_key),
+  )
+  assert.equal(new Set(keys).size, 3)
 })
