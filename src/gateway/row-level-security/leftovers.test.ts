@@ -28,10 +28,15 @@ before(() =>
     insert into part values (1, '${acme}', 1), (2, '${beta}', 2);
     create function forget() returns text language plpgsql as 'begin deallocate all; return null; end';
     create view forgetting with (security_invoker = true) as select forget() as f;
+    create table kept_name (name text);
+    create function squat() returns text language plpgsql as $$ declare kept text; begin
+      for kept in select name from kept_name loop execute format('prepare %I as select 1', kept); end loop; return null; end $$;
+    create view squatting with (security_invoker = true) as select squat() as f;
+    create view prepared with (security_invoker = true) as select name from pg_prepared_statements;
     create schema closed; create table closed.thing (id int);
     grant create on schema public to ${roles.member};
     grant select, insert on trap, late to ${roles.member};
-    grant select on taken_for_good, taken_for_now, part, forgetting to ${roles.member}`),
+    grant select on taken_for_good, taken_for_now, part, forgetting, squatting, prepared, kept_name to ${roles.member}`),
 )
 
 const fetchOf = (id: string, table_name: string, columns = '*') => ({
@@ -104,10 +109,19 @@ test('a statement that is prepared anew keeps its caller', async () => {
   const prepare = async () => {
     for (let round = 0; round < 3; round++) await read(signedIn(cem))
   }
-  // Another type of a column: 0A000. Statements that the server has forgotten: 26000.
+  const anew = async () => {
+    const { body } = await signedIn(cem).post('/gateway/fetch', { table_name: 'prepared' })
+    const names = body.data.map(({ name }: { name: string }) => `('${name}')`)
+    assert.ok(names.length > 1)
+    await sql(`insert into kept_name values ${names.join()}; select pg_terminate_backend(pid) from pg_stat_activity
+      where datname = current_database() and pid <> pg_backend_pid() and application_name like 'gatehouse%'`)
+    while ((await signedIn(cem).post('/gateway/fetch', { table_name: 'squatting' })).status !== 200);
+  }
+  // Another type of a column: 0A000. Statements that the server has forgotten, or that are there already: 26000, 42P05.
   const changes = [
     () => sql('alter table part alter size type bigint'),
     () => signedIn(cem).post('/gateway/fetch', { table_name: 'forgetting' }),
+    anew,
   ]
   for (const change of changes) {
     await prepare()

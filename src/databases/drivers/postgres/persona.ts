@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import type { Persona } from '#databases/drivers/driver.ts'
 import type { RowClient } from '#databases/drivers/postgres/connection.ts'
 import { failureOf } from '#databases/drivers/postgres/errors.ts'
@@ -12,9 +13,11 @@ export const OWN: Persona = { role: 'none', claims: '{}' }
  * that nothing is set for a role that could not be taken.
  */
 const personaSql = `select set_config('role', $1, true), set_config('request.claims', $2, true)`
+/** Of the text, so that behind a pooler no other program's statement, nor another version's, is taken for it. */
+const personaName = `p${hash('sha256', personaSql).slice(0, 24)}`
 
 export const personaStatement = ({ role, claims }: Persona, isPrepared: boolean): FirstStatement => ({
-  name: isPrepared ? 'persona' : '',
+  name: isPrepared ? personaName : '',
   text: personaSql,
   values: [role, claims],
 })

@@ -212,8 +212,11 @@ export class RowQuery {
   }
 }
 
-/** The plan of a prepared statement no longer fits the tables · there is no such statement (a pooler in between dropped it). */
-export const staleCodes: ReadonlySet<string> = new Set(['0A000', '26000'])
+/**
+ * The plan of a prepared statement no longer fits the tables · there is no such statement, or there is one already (a pooler in
+ * between has given another connection).
+ */
+export const staleCodes: ReadonlySet<string> = new Set(['0A000', '26000', '42P05'])
 
 export const codeOf = (error: unknown): string =>
   typeof error === 'object' && error !== null && 'code' in error && typeof error.code === 'string'
