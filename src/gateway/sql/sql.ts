@@ -13,16 +13,18 @@ export type AskedSql = {
   readonly db_name?: string | null
 }
 
-/** What the gateway's drivers are called in requests; `athena` is the interface's old word for the client's own. */
+/** The interface's old word for the client's own driver. */
+const OWN = 'athena'
+
+/** What the gateway's drivers are called in requests. */
 const DRIVERS: Readonly<Record<string, string>> = {
   postgresql: 'postgresql',
   postgres: 'postgresql',
-  athena: 'postgresql',
   supabase: 'supabase',
   scylla: 'scylladb',
   scylladb: 'scylladb',
 }
-export const DRIVER_WORDS = Object.keys(DRIVERS)
+export const DRIVER_WORDS = [...Object.keys(DRIVERS), OWN]
 
 export type RanSql = { readonly answer: SqlAnswer; readonly backend: string; readonly milliseconds: number }
 
@@ -53,7 +55,7 @@ export async function runSql(
 }
 
 function requireDriver(word: string | undefined, name: string): void {
-  if (word === undefined || DRIVERS[word] === name) return
+  if (word === undefined || word === OWN || DRIVERS[word] === name) return
   throw fail('driver_mismatch', {
     hint: `The client's driver is ${name}; name it, or another client`,
     details: { field: 'driver', driver: word, client_driver: name },

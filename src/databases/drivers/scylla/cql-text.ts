@@ -1,14 +1,14 @@
 import { fail } from '#databases/failures.ts'
 import { isSystem } from '#kernel/config/scylla-url.ts'
 
-type Token = { readonly kind: 'name' | 'other'; readonly text: string }
+type Token = { readonly kind: 'word' | 'quoted' | 'other'; readonly text: string }
 
 /** What is neither white space nor comment; the text of a string is nobody's business. https://cassandra.apache.org/doc/5.0/cassandra/developing/cql/definitions.html */
 function tokensOf(text: string): Token[] {
   return [...text.matchAll(lexer)].flatMap(({ groups = {} }): Token[] => {
     const { name, quoted, other } = groups
-    if (name !== undefined) return [{ kind: 'name', text: name.toLowerCase() }]
-    if (quoted !== undefined) return [{ kind: 'name', text: quoted.slice(1, -1).replaceAll('""', '"') }]
+    if (name !== undefined) return [{ kind: 'word', text: name.toLowerCase() }]
+    if (quoted !== undefined) return [{ kind: 'quoted', text: quoted.slice(1, -1).replaceAll('""', '"') }]
     return other === undefined ? [] : [{ kind: 'other', text: other }]
   })
 }
@@ -44,7 +44,7 @@ export function requireAllowed(
   const tokens = tokensOf(text)
   const [first, second] = tokens
   if (first === undefined) throw fail('invalid_sql', { hint: 'The text contains no statement.' })
-  const word = first.kind === 'name' ? first.text : ''
+  const word = first.kind === 'word' ? first.text : ''
   if (readOnly && word !== 'select')
     throw fail('read_only', {
       message: 'Only statements that read are possible here',
@@ -57,7 +57,7 @@ export function requireAllowed(
       hint: `Statements begin with one of: ${[...words].join(', ')}.`,
     })
   if (
-    tokens.some((token, index) => token.kind === 'name' && isSystem(token.text) && isKeyspace(tokens, index))
+    tokens.some((token, index) => token.kind !== 'other' && isSystem(token.text) && isKeyspace(tokens, index))
   )
     throw fail('permission_denied', { message: 'The keyspaces of the server are not for its clients' })
   return { isRead: word === 'select', changesStructure }
@@ -66,5 +66,5 @@ export function requireAllowed(
 /** `system.local`, `drop keyspace system`, `alter keyspace if exists system`. */
 function isKeyspace(tokens: readonly Token[], index: number): boolean {
   if (tokens[index + 1]?.text === '.') return true
-  return tokens.slice(0, index).every(({ kind }) => kind === 'name') && tokens[1]?.text === 'keyspace'
+  return tokens.slice(0, index).every(({ kind }) => kind === 'word') && tokens[1]?.text === 'keyspace'
 }

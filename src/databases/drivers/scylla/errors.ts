@@ -29,6 +29,7 @@ const responses = new Map<number, DatabaseFailureCode>([
   [0x2500, 'database_error'], // not prepared, twice in a row
 ])
 
+const unauthorized = 0x2100
 const invalid = 0x2200
 
 /** Where the server's own sentence helps the caller and says nothing that they did not write or may not see. */
@@ -63,6 +64,10 @@ const doubt = 'It is not known whether the write was done.'
 /** The server understood a statement of ours and will not run it. */
 export const isInvalid = (failure: Failure): boolean =>
   failure.cause instanceof errors.ResponseError && failure.cause.code === invalid
+
+/** Of the first words on a connection: who may not use the keyspace, or there is none. */
+export const isRejected = (error: unknown): boolean =>
+  error instanceof errors.ResponseError && (error.code === unauthorized || error.code === invalid)
 
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : '')
 

@@ -2,7 +2,7 @@ import { Client, errors, policies, types } from 'cassandra-driver'
 import { circuit } from '#databases/drivers/circuit.ts'
 import type { DriverStats } from '#databases/drivers/driver.ts'
 import { gate } from '#databases/drivers/gate.ts'
-import { failureOf } from '#databases/drivers/scylla/errors.ts'
+import { failureOf, isRejected } from '#databases/drivers/scylla/errors.ts'
 import { type Parameter, parametersOf } from '#databases/drivers/scylla/prepared.ts'
 import { bound } from '#databases/drivers/scylla/values.ts'
 import { fail } from '#databases/failures.ts'
@@ -89,7 +89,7 @@ export function session(options: SessionOptions): Session {
       opened = undefined
       breaker.failed()
       end(client)
-      throw error
+      throw refusalOf(error)
     }
     breaker.succeeded()
     current = client
@@ -151,6 +151,11 @@ export function session(options: SessionOptions): Session {
       await client?.shutdown()
     },
   }
+}
+
+/** What the server does not accept before there is a statement is the address: the keyspace, or the role's right to it. */
+function refusalOf(error: unknown): unknown {
+  return isRejected(error) ? fail('client_refused', { cause: error }) : error
 }
 
 /** No node answers at all. */

@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { requireAllowed } from '#databases/drivers/scylla/cql-text.ts'
+
+const verdict = (text: string, readOnly = false): string => {
+  try {
+    requireAllowed(text, readOnly)
+    return 'fine'
+  } catch (error) {
+    return error instanceof Error && 'code' in error ? String(error.code) : 'thrown'
+  }
+}
+
+test('a statement is known by its first word, behind whatever comments', () => {
+  for (const text of [
+    'select * from t',
+    '  -- x\n select 1 from t',
+    '// delete\nSELECT a FROM t',
+    '/* update; */ select a from t;',
+    'insert into t (a) values (1)',
+    'BEGIN BATCH insert into t (a) values (1); APPLY BATCH',
+    'create table t (a int primary key)',
+    'create or replace function f (a int) called on null input returns int language java as $$ return 1; $$',
+    'drop materialized view v',
+  ])
+    assert.equal(verdict(text), 'fine', text)
+  for (const text of [
+    'use other',
+    'grant all on all keyspaces to me',
+    'revoke select on t from me',
+    'create role r with superuser = true',
+    'CREATE USER r',
+    'alter role r with password = $$x$$',
+    'drop role r',
+    'list roles',
+    'describe keyspaces',
+    '"select" * from t',
+    '; select 1',
+  ])
+    assert.equal(verdict(text), 'not_supported', text)
+  for (const text of ['', '  ', '-- select', '/* select * from t', "'select'"])
+    assert.equal(verdict(text), 'invalid_sql', text)
+})
+
+test('who may only read sends a select and nothing else', () => {
+  assert.equal(verdict('select a from t', true), 'fine')
+  for (const text of [
+    'insert into t (a) values (1)',
+    'begin batch apply batch',
+    '/* select */ truncate t',
+    'use k',
+  ])
+    assert.equal(verdict(text, true), 'read_only', text)
+})
+
+test('the keyspaces of the server are named by nobody', () => {
+  for (const text of [
+    'select * from system_auth.roles',
+    'select * from SYSTEM_AUTH . roles',
+    'select * from "system_auth"."roles"',
+    'select * from /* x */ system/* y */./* z */local',
+    'select * from system_schema.tables',
+    'insert into system_auth.roles (role) values ($$x$$)',
+    'begin batch insert into t (a) values (1); delete from system_auth.roles where role = $$x$$; apply batch',
+    'drop keyspace system_auth',
+    'alter keyspace if exists "system_traces" with replication = {}',
+    'drop table system.local',
+  ])
+    assert.equal(verdict(text), 'permission_denied', text)
+  for (const text of [
+    `select * from t where a = 'system_auth.roles'`,
+    'select * from t where a = $$system.local$$',
+    'select system_id, "system" from t -- system.local',
+    'select * from systematic.t',
+  ])
+    assert.equal(verdict(text), 'fine', text)
+})

@@ -1,0 +1,175 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { rowText, writerOf } from '#databases/drivers/scylla/rows.ts'
+import { type CqlType, dataTypes } from '#databases/drivers/scylla/types.ts'
+import { bound } from '#databases/drivers/scylla/values.ts'
+import { parseJson } from '#databases/json.ts'
+import type { Json } from '#databases/plan.ts'
+
+type Name = keyof typeof dataTypes & string
+const typeOf = (name: Name): CqlType => ({ code: dataTypes[name] as number })
+const duration: CqlType = { code: 0, info: 'org.apache.cassandra.db.marshal.DurationType' }
+
+/** What is bound, and then read back by the library as the same, as JSON. */
+const told = (value: Json, type: CqlType) => {
+  const read = bound(value, type, 'c')
+  return rowText({ c: read }, [{ key: 'c', head: '', write: writerOf(type) }], false).slice(1, -1)
+}
+const refused = (value: Json, type: CqlType) =>
+  assert.throws(
+    () => bound(value, type, 'c'),
+    { code: 'invalid_value', status: 422, details: { column: 'c' } },
+    `${JSON.stringify(value)} as ${JSON.stringify(type)}`,
+  )
+
+test('what does not fit its type is refused, and nothing is cut, rounded or guessed', () => {
+  const misfits: Partial<Record<Name, readonly Json[]>> = {
+    tinyint: [128, -129, '12abc', 1.5, '', ' ', true, [], {}, '0x10', '1e2', '１'],
+    smallint: [32768, '-32769', 'NaN'],
+    int: [2147483648, '-2147483649', 1e12, '1_000', '1.0', 'null'],
+    bigint: [parseJson('9223372036854775808'), '-9223372036854775809', 1e19],
+    varint: ['1.5', '--1', '1'.repeat(10_001)],
+    decimal: ['1,5', '.', '1e', 'NaN', 'Infinity', '1e99999', `0.${'1'.repeat(10_000)}`],
+    float: ['1e39', 'one', '1.5.5'],
+    double: ['1e309', 'inf', '0x1p3'],
+    boolean: ['maybe', 2, '', 'tru'],
+    uuid: ['0197f2c8', '0197f2c800007000800000000000000g', 7],
+    timeuuid: ['0197f2c8-0000-7000-8000-000000000001'],
+    inet: ['10.0.0', '10.0.0.1/8', 'localhost', 'fe80::1%eth0', '1'],
+    blob: ['deadbeef', '0xdead', '\\xabc', '\\xzz'],
+    date: ['2026-02-30', '2026-13-01', '31.01.2026', '2026-1-1', 20260131, ''],
+    time: ['24:00:00', '10:60', '10', '10:20:30.1234567890', '10:20:61'],
+    timestamp: [
+      '2026-02-30T00:00:00Z',
+      '2026-01-31T25:00:00Z',
+      '2026-01-31T00:00:00.0001Z',
+      'now',
+      1769853600000,
+    ],
+    ascii: ['ü'],
+    text: [['a'], { a: 1 }],
+  }
+  for (const [name, values] of Object.entries(misfits))
+    for (const value of values) refused(value, typeOf(name as Name))
+  for (const value of ['P', 'PT', 'P1', '1D', 'P1Y-1D', 'P2147483648D', 'PT9999999999999S', 'P1.5D'])
+    refused(value, duration)
+})
+
+test('numbers keep every digit, and their scale', () => {
+  for (const text of [
+    '0',
+    '-1',
+    '9223372036854775807',
+    '-9223372036854775808',
+    '1000000',
+    '127',
+    '128',
+    '-128',
+    '-129',
+  ])
+    for (const name of ['bigint', 'varint', 'decimal'] as const)
+      assert.equal(told(parseJson(text), typeOf(name)), text)
+  for (const text of ['1.50', '-0.001', '0.00', '123456789012345678901234567890.123456789'])
+    assert.equal(told(text, typeOf('decimal')), text)
+  assert.equal(told('1e3', typeOf('decimal')), '1000')
+  assert.equal(told('12.5e-3', typeOf('decimal')), '0.0125')
+  assert.equal(told('1e5000', typeOf('decimal')), '1e5000')
+  assert.equal(told('-.5', typeOf('decimal')), '-0.5')
+  assert.deepEqual(
+    [told(0.1, typeOf('float')), told('3.4028235e38', typeOf('float'))],
+    ['0.1', '3.4028235e+38'],
+  )
+  assert.deepEqual([told('-0', typeOf('double')), told('NaN', typeOf('double'))], ['-0', '"NaN"'])
+  assert.equal(told('-infinity', typeOf('float')), '"-Infinity"')
+  const digits = fc.tuple(fc.bigInt({ min: -(10n ** 60n), max: 10n ** 60n }), fc.nat(40))
+  fc.assert(
+    fc.property(digits, ([number, scale]) => {
+      const sign = number < 0n ? '-' : ''
+      const padded = String(number < 0n ? -number : number).padStart(scale + 1, '0')
+      const text =
+        scale === 0 ? `${sign}${padded}` : `${sign}${padded.slice(0, -scale)}.${padded.slice(-scale)}`
+      assert.equal(told(text, typeOf('decimal')), text)
+      assert.equal(told(String(number), typeOf('varint')), String(number))
+    }),
+  )
+  fc.assert(
+    fc.property(
+      fc.double({ noNaN: true, noDefaultInfinity: true }).map((number) => number + 0),
+      (number) => {
+        assert.equal(Number(told(number, typeOf('double'))), number)
+      },
+    ),
+  )
+  fc.assert(
+    fc.property(
+      fc.float({ noNaN: true, noDefaultInfinity: true }).map((number) => number + 0),
+      (number) => {
+        assert.equal(Math.fround(Number(told(number, typeOf('float')))), number)
+      },
+    ),
+  )
+})
+
+test('times are ISO 8601 in UTC, as every driver writes them', () => {
+  const instants: readonly (readonly [string, string])[] = [
+    ['2026-01-31', '2026-01-31T00:00:00Z'],
+    ['2026-01-31 10:20', '2026-01-31T10:20:00Z'],
+    ['2026-01-31T10:20:30.500Z', '2026-01-31T10:20:30.5Z'],
+    ['2026-01-31T10:20:30.120000+02:00', '2026-01-31T08:20:30.12Z'],
+    ['2026-01-31T23:20:30-0330', '2026-02-01T02:50:30Z'],
+    ['1969-12-31T23:59:59.999Z', '1969-12-31T23:59:59.999Z'],
+    ['0044-03-15T00:00:00Z', '0044-03-15T00:00:00Z'],
+  ]
+  for (const [given, written] of instants) assert.equal(told(given, typeOf('timestamp')), `"${written}"`)
+  for (const text of ['2026-01-31', '2024-02-29', '0001-01-01', '9999-12-31'])
+    assert.equal(told(text, typeOf('date')), `"${text}"`)
+  for (const text of ['00:00:00', '10:20:30.5', '23:59:59.999999999'])
+    assert.equal(told(text, typeOf('time')), `"${text}"`)
+  const spans = [
+    'PT0S',
+    'P1Y2M3D',
+    'PT4H5M6.5S',
+    '-P1D',
+    'P-1Y-2M',
+    'PT-0.000000001S',
+    'P14M',
+    'P2W',
+    'PT90S',
+  ]
+  const written = [
+    'PT0S',
+    'P1Y2M3D',
+    'PT4H5M6.5S',
+    undefined,
+    'P-1Y-2M',
+    'PT-0.000000001S',
+    'P1Y2M',
+    'P14D',
+    'PT1M30S',
+  ]
+  spans.forEach((text, index) => {
+    if (written[index] === undefined) refused(text, duration)
+    else assert.equal(told(text, duration), `"${written[index]}"`)
+  })
+})
+
+test('collections, records and tuples hold what their types hold, and no nulls where CQL has none', () => {
+  const list: CqlType = { code: dataTypes.list, info: typeOf('int') }
+  const map: CqlType = { code: dataTypes.map, info: [typeOf('int'), typeOf('text')] }
+  const tuple: CqlType = { code: dataTypes.tuple, info: [typeOf('int'), typeOf('text')] }
+  const fields = [
+    { name: 'a', type: typeOf('int') },
+    { name: '__proto__', type: typeOf('text') },
+  ]
+  const record: CqlType = { code: dataTypes.udt, info: { keyspace: 'k', name: 't', fields } }
+  assert.equal(told([1, '2'], list), '[1,2]')
+  assert.equal(told({ 1: 'a', 2: '"' }, map), '{"1":"a","2":"\\""}')
+  assert.equal(told([1, null], tuple), '[1,null]')
+  assert.equal(told(JSON.parse('{"a":1,"__proto__":"x"}'), record), '{"a":1,"__proto__":"x"}')
+  assert.equal(told({}, record), '{"a":null,"__proto__":null}')
+  for (const value of [[null], ['x'], 1, '[1]', { 0: 1 }]) refused(value, list)
+  for (const value of [{ a: 'x' }, { 1: null }, [[1, 'x']]]) refused(value, map)
+  for (const value of [[1], [1, 'a', 2], ['x', 'a'], {}]) refused(value, tuple)
+  for (const value of [{ b: 1 }, { a: 'x' }, [1], { constructor: 1 }]) refused(value, record)
+})
