@@ -1,0 +1,148 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { startEmbedded } from '#kernel/db/embedded.ts'
+import { provision } from '#kernel/db/provision.ts'
+import { freePort } from '#test/cluster.ts'
+import { withClient } from '#test/database.ts'
+import { newFolder, optionsFor } from '#test/embedded.ts'
+import { type Answer, testService } from '#test/harness.ts'
+import {
+  HOSTILE,
+  type Names,
+  namesFrom,
+  type Request,
+  refusedWith,
+  requestsOf,
+  structureSql,
+} from './statement-forms.ts'
+import { LOGGING, type Logged, type Shape, shapeOf, statementLog } from './statement-log.ts'
+
+const ROLE = { name: 'gateway_client', password: 'correct horse' }
+const port = `${await freePort()}`
+const dir = await newFolder({ after })
+const server = await startEmbedded(
+  optionsFor(dir, { settings: { ...LOGGING, listen_addresses: '127.0.0.1', port } }),
+)
+const superuser = onServer(server.superuserUrl)
+await provision(superuser, { roles: [ROLE], databases: [{ name: 'watched', owner: ROLE.name }] })
+const url = `postgres://${ROLE.name}:${encodeURIComponent(ROLE.password)}@127.0.0.1:${port}/watched`
+
+const t = await testService({ config: { clients: { watched: { url } } } })
+const key = await t.key(['*'], { client_name: 'watched' })
+const statements = statementLog(dir, server.superuserUrl, ROLE.name)
+/** Each on its own, so that what is seen is what the request has caused. */
+let turn = 0
+
+const CANARY = 'select count(*)::int as rows, sum(id)::int as sum from canary'
+const RELATIONS = `select count(*)::int as relations from pg_class where relnamespace = 'public'::regnamespace`
+
+/** Names and values of one round of requests. */
+const PAIRS = HOSTILE.flatMap((text, at) => (at % 2 === 0 ? [[text, HOSTILE[at + 1] ?? 'a']] : []))
+
+/** The rest only look odd, or mean nothing behind a word. */
+const INJECTIONS = HOSTILE.slice(0, 12)
+
+/** What the requests of each form send to the server when nothing about them is hostile. */
+const known = { shapes: new Set<string>(), lookups: new Set<string>() }
+
+before(async () => {
+  await run(`
+    create table canary (id int primary key);
+    insert into canary values (1), (2), (4);
+    create function greet(name text) returns text language sql as 'select name'`)
+  for (const texts of [['plain'], ...PAIRS]) await run(structureSql(namesFrom(...texts)))
+  // More than once: what is seen again is prepared, and what is prepared is run.
+  for (let round = 0; round < 3; round++) await all(requestsOf(namesFrom('plain'), 'plain', ++turn), 'plain')
+  known.shapes = new Set((await statements()).map(({ text }) => shapeOf(text).shape))
+  await refused(refusedWith('zz'))
+  known.lookups = new Set((await statements()).map(({ text }) => text))
+})
+
+test('a name or a value, whatever it says, changes no statement', async () => {
+  for (const [at, texts] of PAIRS.entries()) {
+    const names = namesFrom(...texts)
+    const [one = '', other = ''] = PAIRS[(at + 7) % PAIRS.length] ?? []
+    const value = `${one} v${at}v ${other}`
+    await all(requestsOf(names, value, ++turn), texts.join(' '))
+    const seen = await statements()
+    assert.ok(seen.length > 20, 'the log says what was run')
+    for (const logged of seen) isKnown(logged, names, value)
+    assert.ok(
+      seen.some(({ parameters }) => parameters.includes(`v${at}v`)),
+      'values are parameters',
+    )
+  }
+})
+
+test('a request that is refused for what it says sends no statement', async () => {
+  for (const text of INJECTIONS) {
+    await refused(refusedWith(text))
+    const seen = await statements()
+    assert.deepEqual(
+      seen.filter((logged) => !known.lookups.has(logged.text)),
+      [],
+      text,
+    )
+  }
+})
+
+test('afterwards every table is there, and holds what it held', async () => {
+  await withClient(url, async (client) => {
+    assert.deepEqual((await client.query(CANARY)).rows, [{ rows: 3, sum: 7 }])
+    // The table and its key, and those of the kept answers with an index.
+    assert.deepEqual((await client.query(RELATIONS)).rows, [{ relations: 5 }])
+  })
+})
+
+/** Of a known shape; its names are those of the tables in it, and no part of the value stands in it. */
+function isKnown({ text }: Logged, names: Names, value: string): void {
+  const { shape, names: used }: Shape = shapeOf(text)
+  assert.ok(known.shapes.has(shape), `not a known shape: ${shape}\nof: ${text}`)
+  assert.ok(!shape.includes(value), shape)
+  const there = new Set<string>([...Object.values(names), ...FIXED])
+  assert.deepEqual(
+    used.filter((name) => !there.has(name)),
+    [],
+    text,
+  )
+}
+
+/** Names that the gateway's own statements have. */
+const FIXED = ['public', 'a'] as const
+
+async function all(requests: readonly Request[], what: string): Promise<void> {
+  for (const request of requests) {
+    const answer = await send(request)
+    assert.equal(answer.status, 200, `${what}: ${answer.text} to ${JSON.stringify(request)}`)
+  }
+}
+
+async function refused(requests: readonly Request[]): Promise<void> {
+  for (const request of requests) {
+    const answer = await send(request)
+    assert.ok(
+      [400, 404].includes(answer.status),
+      `${answer.status} ${answer.text} to ${JSON.stringify(request)}`,
+    )
+  }
+}
+
+function send({ method, path, body, headers }: Request): Promise<Answer> {
+  return key.send(method, path, {
+    headers: { 'x-service-client': 'watched', ...headers },
+    ...(body !== undefined && { body }),
+  })
+}
+
+/** As a superuser for the client's role, which the log of that role does not show. */
+function run(sql: string): Promise<unknown> {
+  return withClient(onServer(server.superuserUrl, 'watched'), (client) =>
+    client.query(`set role ${ROLE.name}; ${sql}`),
+  )
+}
+
+/** By TCP, in a database. */
+function onServer(address: string, database = 'postgres'): string {
+  const { password } = new URL(address)
+  return `postgres://postgres:${password}@127.0.0.1:${port}/${database}`
+}
