@@ -122,7 +122,7 @@ const checksOf = ({ keyed }: Kernel, clients: Clients) => [
   },
   ...clients.held().map(({ name, driver }) => ({
     name: `client:${name}`,
-    check: async () => `PostgreSQL ${await driver.probe()}`,
+    check: async () => `${driver.name} ${await driver.probe()}`,
   })),
 ]
 

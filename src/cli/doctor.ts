@@ -97,7 +97,7 @@ async function clients({ config, log }: Context, databases: Databases): Promise<
         return {
           subject: `client ${name}`,
           ok: true,
-          says: `PostgreSQL ${await driver.probe()}`,
+          says: `${driver.name} ${await driver.probe()}`,
         }
       } catch (error) {
         return {

@@ -73,3 +73,7 @@ export const arrayText = (items: readonly (string | null)[]): string => {
 
 const quoteItem = (item: string): string =>
   /["\\]/.test(item) ? `"${item.replace(/["\\]/g, '\\$&')}"` : `"${item}"`
+
+/** Whether a value of a request says this text, for errors that quote a value but name no column. */
+export const says = (value: Json | undefined, text: string): boolean =>
+  (typeof value === 'object' ? JSON.stringify(value) : String(value)).includes(text)

@@ -33,6 +33,7 @@ export type Feature =
   | (
       | 'json'
       | 'free writes'
+      | 'column of a check'
       | 'conflict'
       | 'update_body'
       | 'limited writes'
@@ -441,7 +442,11 @@ export function driverContract(subject: Subject): void {
           { code: 'invalid_value', status: 422 },
           'price',
         ],
-        [() => insert('books', { title: 'x', pages: -1 }), { code: 'check_violation', status: 422 }, 'pages'],
+        [
+          () => insert('books', { title: 'x', pages: -1 }),
+          { code: 'check_violation', status: 422 },
+          lacks('column of a check') ? undefined : 'pages',
+        ],
         [() => insert('books', { title: null }), { code: 'not_null_violation', status: 400 }, 'title'],
         [
           () => insert('books', { title: 'x', author_id: 99 }),

@@ -140,6 +140,8 @@ async function changeRow(
 const URL_RULES: Readonly<Record<DriverName, string>> = {
   postgresql:
     'Use a Postgres URL with a host name, without options, socket or file parameters, with @ / ? # : in the password percent-encoded',
+  supabase:
+    'Use an https URL with the key as its password and without a user, query or fragment: a colon, the key and @ stand before the host',
   scylladb:
     'Use a scylladb URL with hosts and keyspace, no parameters but dc and tls, with @ / ? # : in the password percent-encoded',
 }

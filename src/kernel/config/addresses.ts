@@ -77,6 +77,19 @@ export const clientUrlForms = {
       return [...url.searchParams.keys()].some((key) => reaching.test(key)) ? undefined : text.trim()
     },
   },
+  supabase: {
+    name: 'Supabase URL',
+    allowed:
+      'a URL like https://:KEY@project.supabase.co, with the key as its password, without user and query',
+    parse: (text) => {
+      const url = URL.parse(text.trim())
+      if (!url || !/^https?:$/.test(url.protocol) || url.username !== '' || /[?#\s]/.test(text.trim()))
+        return undefined
+      // A key travels in a header.
+      return /^([\w.~!$&'()*+,;=:-]|%[2-7][\dA-F])*$/i.test(url.password) ? text.trim() : undefined
+    },
+    write: (value) => value,
+  },
   scylladb: {
     name: 'ScyllaDB URL',
     allowed: `a URL like scylladb://user:password@host1,host2:9042/keyspace?dc=datacenter1&tls=true, ${encoded}`,

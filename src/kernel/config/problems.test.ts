@@ -70,11 +70,19 @@ describe('what is wrong is told with its place and what is allowed', () => {
     ],
     [
       'clients: { a: { url: postgres://db/a, driver: mysql } }',
-      'clients.a.driver: must be one of postgresql, scylladb; "mysql" is not',
+      'clients.a.driver: must be one of postgresql, supabase, scylladb; "mysql" is not',
     ],
     [
       'clients: { a: { url: https://db/a } }',
       'clients.a.url: must be a URL like postgres://user:password@host:5432/database, with @ / ? # : in the password percent-encoded, without options, socket or file parameters (clients.a.driver is postgresql)',
+    ],
+    [
+      'clients: { a: { driver: supabase, url: "https://key@db.example" } }',
+      'clients.a.url: must be a URL like https://:KEY@project.supabase.co, with the key as its password, without user and query (clients.a.driver is supabase)',
+    ],
+    [
+      'clients: { logging: { driver: supabase, url: "https://:key@db.example" } }',
+      'clients.logging.driver: must be postgresql: gateway.logging_client keeps its tables there',
     ],
     ['clients: { a: 5 }', 'clients.a: must be a section with driver, url, '],
     ['{}\n---\n{}', 'not valid YAML'],

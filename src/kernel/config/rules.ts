@@ -39,7 +39,7 @@ const rules: readonly Rule[] = [
   },
 ]
 
-const clientRules = ({ clients }: Config): Rule[] =>
+const clientRules = ({ clients, gateway }: Config): Rule[] =>
   Object.entries(clients).flatMap(([name, { driver, url, row_level_security }]) => [
     {
       settings: [`clients.${name}.url`, `clients.${name}.driver`, `clients.${name}`],
@@ -50,6 +50,11 @@ const clientRules = ({ clients }: Config): Rule[] =>
       settings: [`clients.${name}.row_level_security.enabled`, `clients.${name}.driver`, `clients.${name}`],
       broken: () => row_level_security.enabled && driver !== 'postgresql',
       says: `needs a client of driver postgresql (clients.${name}.driver is ${driver})`,
+    },
+    {
+      settings: [`clients.${name}.driver`, 'gateway.logging_client', `clients.${name}`],
+      broken: () => name === gateway.logging_client && driver !== 'postgresql',
+      says: 'must be postgresql: gateway.logging_client keeps its tables there',
     },
   ])
 

@@ -24,6 +24,8 @@ export type OutboundRequest = {
   readonly timeout: number
   /** Bytes of the answer's body that are read; the rest is let go. */
   readonly most: number
+  /** Whoever wants the answer may leave. */
+  readonly signal?: AbortSignal
 }
 
 export type OutboundAnswer = {
@@ -69,23 +71,59 @@ export function outboundRequests(
 
   return {
     refusal,
-    async send(url, { method = 'GET', headers = {}, body, timeout, most }) {
+    async send(url, request) {
       const refused = refusal(url)
       if (refused !== undefined) throw new OutboundRefused(refused)
-      client ??= openClient(guard)
-      const { request, agent } = await client
-      const answer = await request(url, {
-        method,
-        headers,
-        body: body ?? null,
-        dispatcher: agent,
-        signal: AbortSignal.timeout(timeout),
-      })
-      const read = await readUpTo(most, answer.body)
-      return { status: answer.statusCode, headers: answer.headers, ...read }
+      client ??= openGuarded(guard)
+      return exchange(await client, url, request)
     },
     close: async () => (await client)?.agent.destroy(),
   }
+}
+
+/** Milliseconds. */
+export type DirectOptions = { readonly connectTimeout: number; readonly idleTimeout: number }
+
+/** Requests to an address that the operator named: wherever it leads is meant. Otherwise as above; closes behind the last answer. */
+export function directRequests({
+  connectTimeout,
+  idleTimeout,
+}: DirectOptions): Pick<Outbound, 'send' | 'close'> {
+  let client: Promise<Client> | undefined
+  const open = async (): Promise<Client> => {
+    const { Agent, request } = await import('undici')
+    const connect = { timeout: connectTimeout }
+    return { request, agent: new Agent({ connect, keepAliveTimeout: idleTimeout, allowH2: false }) }
+  }
+  return {
+    async send(url, request) {
+      client ??= open()
+      return exchange(await client, url, request)
+    },
+    close: async () => (await client)?.agent.close(),
+  }
+}
+
+/** undici follows no redirect by itself. */
+async function exchange(
+  { request, agent }: Client,
+  url: string,
+  asked: OutboundRequest,
+): Promise<OutboundAnswer> {
+  const { method = 'GET', headers = {}, body, timeout, most, signal } = asked
+  const late = AbortSignal.timeout(timeout)
+  const answer = await request(url, {
+    method,
+    headers,
+    body: body ?? null,
+    dispatcher: agent,
+    signal: signal === undefined ? late : AbortSignal.any([late, signal]),
+    // One limit for all of it.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  })
+  const read = await readUpTo(most, answer.body)
+  return { status: answer.statusCode, headers: answer.headers, ...read }
 }
 
 const PRIVATE = 'the address is in a private network (outbound.allow_networks opens exceptions)'
@@ -94,7 +132,7 @@ type Guard = { readonly mayReach: (address: string) => boolean; readonly lookup:
 
 type Client = Pick<typeof import('undici'), 'request'> & { readonly agent: Agent }
 
-async function openClient({ mayReach, lookup }: Guard): Promise<Client> {
+async function openGuarded({ mayReach, lookup }: Guard): Promise<Client> {
   const { Agent, buildConnector, request } = await import('undici')
   const connect = buildConnector({ lookup, allowH2: false })
   const guarded: buildConnector.connector = (options, callback) => {

@@ -1,9 +1,10 @@
 import type { Column } from '#databases/catalogue.ts'
 import type { Held, RowsAnswer, RowsFacts, WriteAnswer } from '#databases/drivers/driver.ts'
-import { type Job, type Runner, type Running, says } from '#databases/drivers/postgres/runner.ts'
+import type { Job, Runner, Running } from '#databases/drivers/postgres/runner.ts'
 import { insertSql } from '#databases/insert.ts'
 import type { CountMode, CountPlan, InsertPlan, ReadPlan, UpdatePlan, WritePlan } from '#databases/plan.ts'
 import { countSql, deleteSql, explainSql, selectSql, updateSql } from '#databases/sql.ts'
+import { says } from '#databases/values.ts'
 
 /** Answers above this many bytes are streamed; below it a failure in the middle still gets its own status. */
 const highWater = 1_048_576

@@ -7,7 +7,6 @@ import { personaFailure, personaStatement } from '#databases/drivers/postgres/pe
 import type { Pool } from '#databases/drivers/postgres/pool.ts'
 import { codeOf, RowQuery, type RunOptions, staleCodes } from '#databases/drivers/postgres/query.ts'
 import { type Namer, namer } from '#databases/drivers/postgres/statements.ts'
-import type { Json } from '#databases/plan.ts'
 
 export type Job = {
   readonly sql: Built
@@ -106,7 +105,3 @@ const about = ({ sql, table, written = [], holds = () => false }: Job): About =>
   written,
   holds,
 })
-
-/** Whether a value of a request says this text, for errors that quote a value but name no column. */
-export const says = (value: Json | undefined, text: string): boolean =>
-  (typeof value === 'object' ? JSON.stringify(value) : String(value)).includes(text)

@@ -1,0 +1,120 @@
+import type { Catalogue, Column, Table } from '#databases/catalogue.ts'
+import { comparisons } from '#databases/conditions.ts'
+import type { CallRequest, RowsAnswer } from '#databases/drivers/driver.ts'
+import type { Answer, Exchange } from '#databases/drivers/supabase/exchange.ts'
+import { pathOf, refuse, requireDistinct, selectList } from '#databases/drivers/supabase/grammar.ts'
+import type { OpenApiCatalogue } from '#databases/drivers/supabase/openapi.ts'
+import { filtered, paged, sorted } from '#databases/drivers/supabase/read.ts'
+import { shaped, whole } from '#databases/drivers/supabase/rows.ts'
+import { fail } from '#databases/failures.ts'
+import type { ReadPlan, ReadRequest } from '#databases/plan.ts'
+import { resolve } from '#databases/resolve.ts'
+import { writeText } from '#databases/values.ts'
+
+type Caller = { readonly exchange: Exchange; readonly catalogue: OpenApiCatalogue }
+
+/** Calls a function. PostgREST does not tell what its rows have, so names are taken as they are asked for, and refused there. */
+export async function callFunction(
+  { exchange, catalogue }: Caller,
+  request: CallRequest,
+): Promise<RowsAnswer> {
+  const { read } = request
+  const { schema, table: name } = read.table
+  const own = catalogue.functions.get(name)
+  if (own === undefined)
+    throw fail('function_not_found', { message: `There is no function ${schema}.${name}`.slice(0, 200) })
+  const given = argumentsOf(request, own)
+  const plan = planOf(read)
+  requireDistinct(plan)
+  const all = read.columns.some(({ kind }) => kind === 'all')
+  const asked = plan.page.limit + (plan.page.open ? 1 : 0)
+  const answer = await exchange.run(
+    schema,
+    (client) => {
+      // In a transaction that only reads when it is asked for by GET.
+      const { count } = plan
+      const rows = client.rpc(pathOf(name), given, { get: request.readOnly, ...(count && { count }) })
+      const part = { limit: plan.head ? 0 : asked, offset: plan.page.offset }
+      const chosen = all ? rows : rows.select(selectList(catalogue, plan.table, plan.output))
+      return paged(sorted(filtered(chosen, plan.where), plan.sort), part)
+    },
+    undefined,
+    request.signal,
+  )
+  return answered(plan, name, answer)
+}
+
+/** Rows of a table, one row as an object, or values: each a row with one member that is called like the function. */
+function answered(plan: ReadPlan, name: string, { text, value, total }: Answer): RowsAnswer {
+  const { limit, open } = plan.page
+  const facts = { hasMore: false, total: plan.count === undefined ? undefined : total }
+  if (value === undefined || value === null || plan.head)
+    return whole(Buffer.from('[]'), { rows: 0, ...facts })
+  const isRows = Array.isArray(value) && value.every(isObject)
+  if (isRows)
+    return whole(shaped(text, value.length, limit, plan), {
+      ...facts,
+      rows: Math.min(value.length, limit),
+      hasMore: open && value.length > limit,
+    })
+  const row = isObject(value) ? text : `{${JSON.stringify(name)}:${text}}`
+  return whole(Buffer.from(`[${row}]`), { rows: 1, ...facts })
+}
+
+const isObject = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** Parameters of the address that are not arguments: an argument must not be taken for one of them. */
+const reserved = /^(select|columns|on_conflict|(.*\.)?(order|limit|offset|and|or))$/
+
+function argumentsOf({ arguments: given, readOnly }: CallRequest, own: ReadonlyMap<string, Column>) {
+  const entries = Object.entries(given).map(([name, value]) => {
+    const column = own.get(name)
+    if (column === undefined)
+      throw fail('invalid_arguments', {
+        hint: `Its arguments are: ${[...own.keys()].join(', ')}`,
+        details: { given: Object.keys(given) },
+      })
+    if (!readOnly) return [name, value] as const
+    if (reserved.test(name)) throw refuse(`an argument ${name} in a call that only reads`)
+    // A text that stands in the address; the library would write an array without quotes.
+    return [name, writeText(value, column) ?? undefined] as const
+  })
+  return Object.fromEntries(entries)
+}
+
+/** Names stand for themselves: a table that has every column that is named. */
+function planOf(read: ReadRequest): ReadPlan {
+  const named = read.columns.map((term) => {
+    if (term.kind === 'relation') throw refuse('relations of the rows of a function')
+    return term.kind === 'column' ? term.name : undefined
+  })
+  const names = [
+    ...named.filter((name) => name !== undefined),
+    ...comparisons(read.where).map(({ column }) => column),
+    ...read.sort.map(({ column }) => column),
+  ]
+  const table: Table = {
+    schema: read.table.schema,
+    name: read.table.table,
+    kind: 'view',
+    estimatedRows: 0,
+    columns: new Map(names.map((name) => [name, unknownColumn(name)])),
+    primaryKey: [],
+    constraints: [],
+  }
+  const only: Catalogue = { tables: [table], find: () => table, referencing: () => [] }
+  return resolve(only, read) as ReadPlan // a read request gives a read plan
+}
+
+const unknownColumn = (name: string): Column => ({
+  name,
+  type: 'unknown',
+  cast: 'unknown',
+  category: 'X',
+  base: 'unknown',
+  nullable: true,
+  fallback: undefined,
+  writable: false,
+  identity: undefined,
+})

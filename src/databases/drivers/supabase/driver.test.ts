@@ -1,0 +1,209 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { calls, textOf } from '#databases/drivers/contract.ts'
+import type { CallRequest } from '#databases/drivers/driver.ts'
+import { readFetch } from '#databases/requests.ts'
+import { touches } from '#databases/touches.ts'
+import { bookshop } from '#test/postgrest/bookshop.ts'
+
+const { driver, endpoint, open, direct, run, reset } = await bookshop()
+const { fetch, insert, remove } = calls(() => driver)
+const unsupported = { code: 'unsupported_by_driver', status: 400 }
+
+test('a relation that could be something else is refused, and rights are asked for what it reaches', async () => {
+  await run(
+    'create table secret (id int primary key, word text)',
+    'create table part (id int primary key, owner int references secret, up int references part, shadow int references secret)',
+    'create function "secret"(part) returns setof secret language sql stable as $$ select * from secret $$',
+    `comment on column part.id is 'Note:
+This is a Foreign Key to \`authors.id\`.<fk table=''authors'' column=''id''/>'`,
+    'create table up (id int primary key)',
+  )
+  await assert.rejects(
+    fetch({ table: 'part', columns: 'owner(word)' }),
+    unsupported,
+    'a function of its name',
+  )
+  await assert.rejects(
+    fetch({ table: 'part', columns: 'up(id)' }),
+    unsupported,
+    'a table of the name of the key',
+  )
+  await run('drop function "secret"(part)', 'drop table up', `insert into secret values (1, 'hidden')`)
+  await run('insert into part values (1, 1, null, null), (2, null, 1, null)')
+  const body = { table: 'part', columns: 'id,owner(word),up(id)', sort_by: 'id' }
+  const plan = await driver.plan(
+    readFetch(body, { limits: { columns: 9, conditions: 9, nesting: 9, rows: 9, maxRows: 9 } }),
+  )
+  assert.deepEqual(
+    touches(plan).map(({ table }) => table),
+    ['part', 'secret'],
+  )
+  assert.deepEqual((await fetch(body)).rows, [
+    { id: 1, owner: { word: 'hidden' }, up: null },
+    { id: 2, owner: null, up: { id: 1 } },
+  ])
+  // What only a comment calls a key reaches nothing.
+  await assert.rejects(fetch({ table: 'part', columns: 'authors(name)' }), { code: 'unknown_relation' })
+})
+
+test('many rows are many, also where a key makes them one at most', async () => {
+  await run(
+    'create table person (id int primary key)',
+    'create table passport (person_id int primary key references person, number text)',
+    `insert into person values (1), (2)`,
+    `insert into passport values (1, 'x')`,
+  )
+  const { rows } = await fetch({ table: 'person', columns: 'id,passport(number)', sort_by: 'id' })
+  assert.deepEqual(rows, [
+    { id: 1, passport: [{ number: 'x' }] },
+    { id: 2, passport: [] },
+  ])
+})
+
+test('an alias that PostgREST would take for the column of a condition is refused', async () => {
+  for (const more of [
+    { conditions: [{ column: 'title', operator: 'is', value: null }] },
+    { sort_by: 'title' },
+  ])
+    await assert.rejects(fetch({ table: 'books', columns: 'title:pages', ...more }), unsupported)
+  await assert.rejects(
+    fetch({ table: 'books', columns: 'pages:authors(name)', conditions: [{ column: 'pages', value: null }] }),
+    unsupported,
+  )
+})
+
+test('rows that the backend keeps back are told of', async () => {
+  await run('create table many as select i as id from generate_series(1, 30) i')
+  const fresh = open()
+  const read = async (body: object) => {
+    const answer = await calls(() => fresh).fetch({ table: 'many', sort_by: 'id', ...body })
+    return [answer.rows.length, answer.hasMore]
+  }
+  endpoint.maxRows = 3
+  assert.deepEqual(await read({ limit: 20 }), [3, true])
+  assert.deepEqual(await read({}), [3, true])
+  assert.deepEqual(await read({ limit: 20, offset: 28 }), [2, false])
+  assert.deepEqual(await read({ limit: 2 }), [2, false])
+  assert.deepEqual(await read({ limit: 20, count: 'exact' }), [3, true])
+  endpoint.maxRows = undefined
+  assert.deepEqual(await read({ limit: 40 }), [30, false])
+  const before = endpoint.asked.length
+  assert.deepEqual(await read({ limit: 40, offset: 10 }), [20, false])
+  assert.equal(endpoint.asked.length, before + 1, 'a smaller answer than one before is whole')
+  await fresh.close()
+})
+
+test('an update_body that says what is inserted is done, another is refused', async () => {
+  await reset()
+  await insert('books', { title: 'one', pages: 1 })
+  const rows = [
+    { title: 'one', pages: 7 },
+    { title: 'two', pages: 7 },
+  ]
+  const upsert = (update_body: object) =>
+    insert('books', rows, { on_conflict: 'title', update_body, columns: 'title,pages' })
+  for (const other of [{ pages: 8 }, { lang: 'de' }, { pages: 7, lang: 'de' }, { title: 'one', pages: 7 }])
+    await assert.rejects(upsert(other), unsupported, JSON.stringify(other))
+  assert.deepEqual((await upsert({ pages: 7 })).rows, rows)
+})
+
+test('a driver that only reads writes nothing and calls functions by GET', async () => {
+  await reset()
+  await run(
+    'create function note_it(word text) returns void language sql as $$ insert into authors (name) values (word) $$',
+  )
+  const reading = open(true)
+  const own = calls(() => reading)
+  await assert.rejects(own.insert('authors', { name: 'x' }), { code: 'read_only', status: 403 })
+  await assert.rejects(own.remove({ table: 'authors', conditions: [{ column: 'id', value: 1 }] }), {
+    code: 'read_only',
+  })
+  await assert.rejects(call('note_it', { word: 'x' }, {}, reading), { code: 'read_only' })
+  assert.equal((await fetch({ table: 'authors' })).rows.length, 0)
+  await reading.close()
+})
+
+const call = async (
+  name: string,
+  given: object,
+  more: Partial<CallRequest> & { body?: object } = {},
+  by = driver,
+) => {
+  const { body = {}, ...facts } = more
+  const limits = { columns: 20, conditions: 20, nesting: 5, rows: 5, maxRows: 50 }
+  const answer = await by.call({
+    read: readFetch({ table: name, ...body }, { limits }),
+    arguments: given as CallRequest['arguments'],
+    areTexts: false,
+    readOnly: false,
+    signal: new AbortController().signal,
+    ...facts,
+  })
+  return { text: await textOf(answer), ...answer.facts() }
+}
+
+test('functions are called by the names of their arguments, whatever they give', async () => {
+  await reset()
+  await run(
+    `insert into authors (name) values ('Ada'), ('Bob')`,
+    'create function doubled(n numeric) returns numeric language sql stable as $$ select n * 2 $$',
+    'create function list(words text[]) returns setof text language sql stable as $$ select unnest(words) $$',
+    'create function people(prefix text default $$$$) returns setof authors language sql stable as $$ select * from authors where name like prefix || chr(37) $$',
+    'create function odd_argument("select" text) returns text language sql stable as $$ select "select" $$',
+    'create function silent() returns void language sql as $$ select 1 $$',
+  )
+  assert.equal(
+    (await call('doubled', { n: JSON.rawJSON('12345678901234567890.5') })).text,
+    '[{"doubled":24691357802469135781.0}]',
+  )
+  assert.equal(
+    (await call('doubled', { n: '21' }, { readOnly: true, areTexts: true })).text,
+    '[{"doubled":42}]',
+  )
+  assert.deepEqual(JSON.parse((await call('list', { words: ['a,"b', 'c}'] }, { readOnly: true })).text), [
+    { list: ['a,"b', 'c}'] },
+  ])
+  const chosen = await call(
+    'people',
+    {},
+    { body: { columns: 'name', conditions: [{ column: 'id', operator: 'gt', value: 1 }], count: 'exact' } },
+  )
+  assert.deepEqual([chosen.text, chosen.total], ['[{"name":"Bob"}]', 1])
+  assert.deepEqual(await call('people', {}, { body: { limit: 1, sort_by: 'id' } }), {
+    text: '[{"id":1,"name":"Ada"}]',
+    rows: 1,
+    hasMore: false,
+    total: undefined,
+  })
+  assert.equal((await call('silent', {})).text, '[]')
+  await assert.rejects(call('people', { nothing: 1 }), { code: 'invalid_arguments', status: 400 })
+  await assert.rejects(call('people', {}, { body: { columns: 'books(title)' } }), unsupported)
+  // In an address it would choose columns, and with them relations.
+  assert.equal((await call('odd_argument', { select: 'x' })).text, '[{"odd_argument":"x"}]')
+  await assert.rejects(call('odd_argument', { select: 'x' }, { readOnly: true }), unsupported)
+})
+
+test('each schema that is exposed has tables of its own, and no other is there', async () => {
+  await run(
+    'create table sales.books (id int, only_here text)',
+    'create schema hidden',
+    'create table hidden.books (id int)',
+  )
+  await run(`insert into sales.books values (1, 'x')`)
+  assert.deepEqual((await fetch({ table: 'sales.books' })).rows, [{ id: 1, only_here: 'x' }])
+  await assert.rejects(fetch({ table: 'hidden.books' }), { code: 'table_not_found', status: 404 })
+})
+
+test('what changes outside is seen: new tables and columns at once, dropped ones by the next plan', async () => {
+  await driver.catalogue()
+  await direct('create table late (a int, b int)')
+  await new Promise((resolve) => setTimeout(resolve, 1_050))
+  assert.deepEqual((await fetch({ table: 'late' })).rows, [])
+  await direct('alter table late drop column b')
+  await insert('late', { a: 1 })
+  assert.deepEqual((await fetch({ table: 'late' })).rows, [{ a: 1 }])
+  await direct('drop table late')
+  await assert.rejects(fetch({ table: 'late' }), { code: 'table_not_found', status: 404 })
+  assert.equal((await remove({ table: 'books', conditions: [{ column: 'id', value: 0 }] })).affected, 0)
+})

@@ -1,0 +1,113 @@
+import type { Driver } from '#databases/drivers/driver.ts'
+import { type Planner, planner } from '#databases/drivers/planner.ts'
+import { type Structure, structure } from '#databases/drivers/structure.ts'
+import { callFunction } from '#databases/drivers/supabase/call.ts'
+import { hasMoved } from '#databases/drivers/supabase/errors.ts'
+import { type ExchangeOptions, exchange as exchangeWith } from '#databases/drivers/supabase/exchange.ts'
+import { refuse } from '#databases/drivers/supabase/grammar.ts'
+import { type OpenApiCatalogue, readOpenApi } from '#databases/drivers/supabase/openapi.ts'
+import { countRows, type Seen, selectRows } from '#databases/drivers/supabase/read.ts'
+import { writeRows } from '#databases/drivers/supabase/write.ts'
+import { fail } from '#databases/failures.ts'
+import type { WritePlan } from '#databases/plan.ts'
+
+export type SupabaseOptions = ExchangeOptions & {
+  readonly readOnly: boolean
+  /** Rows that the answer of an update or delete holds at most (`gateway.max_rows`). */
+  readonly maxRows: number
+  readonly close: () => Promise<void>
+}
+
+/** A PostgREST endpoint, as Supabase has one. What it cannot do is refused as `unsupported_by_driver`. */
+export function supabaseDriver(options: SupabaseOptions): Driver {
+  const exchange = exchangeWith(options)
+  const { of, invalidate } = schemas(async (schema) => readOpenApi(schema, await exchange.describe(schema)))
+  const seen: Seen = { rows: 0 }
+
+  async function write(planned: WritePlan) {
+    if (options.readOnly) throw fail('read_only')
+    const { tables, attempt } = of(planned.table.schema)
+    return attempt(planned, async (plan) =>
+      writeRows({ exchange, catalogue: await tables.current(), maxRows: options.maxRows }, plan),
+    )
+  }
+
+  return {
+    name: 'supabase',
+    plan: (request) => of(request.table.schema).plan(request),
+    select(planned) {
+      const { tables, attempt } = of(planned.table.schema)
+      return attempt(planned, async (plan) =>
+        selectRows({ exchange, catalogue: await tables.current(), seen }, plan),
+      )
+    },
+    count(planned) {
+      const { attempt } = of(planned.table.schema)
+      return attempt(planned, (plan) => countRows(exchange, plan))
+    },
+    insert: write,
+    update: write,
+    delete: write,
+    async call(request) {
+      const { tables } = of(request.read.table.schema)
+      const readOnly = request.readOnly || options.readOnly
+      return callFunction({ exchange, catalogue: await tables.current() }, { ...request, readOnly })
+    },
+    sql: async () => {
+      throw refuse('SQL')
+    },
+    hold: async () => {
+      throw refuse('transactions')
+    },
+    kept: {
+      find: keepsNothing,
+      claim: keepsNothing,
+      store: keepsNothing,
+      onlyReading: keepsNothing,
+    },
+    run: async () => {
+      throw refuse('changes of the structure')
+    },
+    indexes: async () => {
+      throw refuse('a list of indexes')
+    },
+    catalogue: () => of(usual).tables.fresh(),
+    invalidate,
+    async probe() {
+      await exchange.probe()
+      return (await of(usual).tables.current()).version
+    },
+    stats: exchange.stats,
+    close: options.close,
+  }
+}
+
+const keepsNothing = async () => {
+  throw refuse('idempotency keys')
+}
+
+const usual = 'public'
+
+type Schema = Planner & { readonly tables: Structure<OpenApiCatalogue> }
+
+/** PostgREST describes one schema at a time, and no request reaches more than one. */
+function schemas(read: (schema: string) => Promise<OpenApiCatalogue>) {
+  const known = new Map<string, Schema>()
+  const open = (schema: string): Schema => {
+    const tables = structure(() => read(schema))
+    const opened = { tables, ...planner(tables, hasMoved) }
+    // Names come from requests: those that are exposed are few, and the others must not pile up.
+    const [oldest] = known.size >= mostSchemas ? known.keys() : []
+    if (oldest !== undefined) known.delete(oldest)
+    known.set(schema, opened)
+    return opened
+  }
+  return {
+    of: (schema: string): Schema => known.get(schema) ?? open(schema),
+    invalidate: () => {
+      for (const { tables } of known.values()) tables.invalidate()
+    },
+  }
+}
+
+const mostSchemas = 100

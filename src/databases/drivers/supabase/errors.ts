@@ -1,0 +1,156 @@
+import type { Column, Table } from '#databases/catalogue.ts'
+import { type About, failureOf } from '#databases/drivers/postgres/errors.ts'
+import { codeOf } from '#databases/drivers/postgres/query.ts'
+import { type DatabaseFailureCode, fail } from '#databases/failures.ts'
+import { Failure } from '#kernel/errors.ts'
+import type { OutboundAnswer } from '#kernel/http/outbound.ts'
+
+/** PostgREST's own codes; an SQLSTATE that it passes on is translated where all are. https://docs.postgrest.org/en/v13/references/errors.html */
+const codes: Readonly<Record<string, DatabaseFailureCode>> = {
+  PGRST000: 'client_unavailable',
+  PGRST001: 'client_unavailable',
+  PGRST002: 'client_unavailable',
+  PGRST003: 'client_busy',
+  PGRST100: 'not_supported', // it does not read what this driver writes: it is older
+  PGRST101: 'not_supported',
+  PGRST102: 'invalid_write',
+  PGRST106: 'table_not_found', // the schema is not exposed
+  PGRST107: 'not_supported',
+  PGRST108: 'not_supported',
+  PGRST109: 'not_supported',
+  PGRST110: 'not_supported',
+  PGRST117: 'not_supported',
+  PGRST118: 'not_supported',
+  PGRST120: 'not_supported',
+  PGRST122: 'not_supported',
+  PGRST123: 'not_supported',
+  PGRST125: 'client_refused', // no path of a PostgREST
+  PGRST126: 'client_refused', // the OpenAPI document is off
+  PGRST127: 'not_supported',
+  PGRST200: 'unknown_relation',
+  PGRST201: 'ambiguous_relation',
+  PGRST202: 'function_not_found',
+  PGRST203: 'invalid_arguments',
+  PGRST204: 'unknown_column',
+  PGRST205: 'table_not_found',
+  PGRST300: 'client_refused',
+  PGRST301: 'client_refused',
+  PGRST302: 'client_refused',
+  PGRST303: 'client_refused',
+}
+
+/** Without a code of either kind: what stands before PostgREST has answered. */
+const statuses: Readonly<Record<number, DatabaseFailureCode>> = {
+  401: 'client_refused',
+  403: 'client_refused',
+  404: 'client_refused',
+  408: 'statement_timeout',
+  413: 'too_complex',
+  414: 'too_complex',
+  429: 'client_busy',
+  431: 'too_complex',
+  503: 'client_unavailable',
+  504: 'statement_timeout',
+}
+
+/** What a request was about, so that its failure can name a column. */
+export type Subject = {
+  readonly table: Table | undefined
+  readonly compared: readonly Column[]
+  readonly written: readonly Column[]
+  /** Whether one of the values given for the column says this. */
+  readonly holds: (column: Column, value: string) => boolean
+}
+
+type Told = { readonly code: string; readonly message: string; readonly details: string }
+
+/** What the backend has refused, as a Failure without its address and its key. */
+export function refusalOf(answer: OutboundAnswer, subject?: Subject): Failure {
+  const told = toldBy(answer)
+  if (told === undefined || told.code === '')
+    return fail(statuses[answer.status] ?? 'database_error', {
+      cause: new Error(`The backend answered ${answer.status}`),
+    })
+  const cause = serverError(told)
+  if (!told.code.startsWith('PGRST')) return stateFailure(cause, told, subject)
+  const code = Object.hasOwn(codes, told.code) ? codes[told.code] : undefined
+  return fail(code ?? 'database_error', { cause, ...(isOfRequest(code) && { hint: told.message }) })
+}
+
+const isOfRequest = (code: DatabaseFailureCode | undefined): boolean =>
+  code !== undefined && !/^(client|database)_/.test(code)
+
+function stateFailure(cause: Error, told: Told, subject: Subject | undefined): Failure {
+  const about: About = {
+    table: subject?.table,
+    parameters: [],
+    spots: [],
+    written: [...(subject?.written ?? []), ...(subject?.compared ?? [])],
+    holds: subject?.holds ?? (() => false),
+  }
+  const failure = failureOf(Object.assign(cause, { severity: 'ERROR', ...named(told, subject) }), about)
+  // It has a severity and a code, so it is taken for an error of the server.
+  return failure instanceof Failure ? failure : fail('database_error', { cause })
+}
+
+/** What the server says in members of their own, found again in its sentences. */
+function named({ code, message, details }: Told, subject: Subject | undefined) {
+  const [, constraint] = /constraint "([^"]+)"/.exec(message) ?? []
+  const [, quoted] = /column "([^"]+)"/.exec(message) ?? []
+  const [, key] = /^Key \(([^,)]+)\)=/.exec(details) ?? []
+  const column = quoted ?? key ?? suspect(code, subject)
+  return { ...(constraint !== undefined && { constraint }), ...(column !== undefined && { column }) }
+}
+
+/** An operator that does not fit, or a number that is too long: the only column that it can be about. */
+function suspect(code: string, subject: Subject | undefined): string | undefined {
+  if (subject === undefined) return undefined
+  const { compared, written } = subject
+  if (code === '42883' && compared.length === 1) return compared[0]?.name
+  const numeric = written.filter(({ base }) => base === 'numeric')
+  return code === '22003' && numeric.length === 1 && written.every(({ base }) => !base.startsWith('int'))
+    ? numeric[0]?.name
+    : undefined
+}
+
+const serverError = ({ code, message, details }: Told): Error =>
+  Object.assign(new Error(message), { code, detail: details })
+
+function toldBy({ headers, body }: OutboundAnswer): Told | undefined {
+  if (!isJson(headers) || body.length > 65_536) return undefined
+  try {
+    const { code, message, details } = JSON.parse(body.toString()) ?? {}
+    return { code: textOf(code), message: textOf(message), details: textOf(details) }
+  } catch {
+    // It says JSON and is none: only its status counts.
+    return undefined
+  }
+}
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
+
+export const isJson = (headers: OutboundAnswer['headers']): boolean =>
+  /^application\/([\w.+-]+\+)?json\b/i.test(String(headers['content-type'] ?? ''))
+
+/** A name of the plan is not there any more. */
+export const hasMoved = ({ cause }: Failure): boolean => moved.has(codeOf(cause))
+const moved = new Set(['42703', '42P01', 'PGRST200', 'PGRST204', 'PGRST205'])
+
+/** Whatever went wrong before there was an answer. */
+export function lossOf(error: unknown): unknown {
+  if (!(error instanceof Error) || error instanceof Failure) return error
+  if (error.name === 'TimeoutError') return fail('statement_timeout', { hint: doubt, cause: error })
+  const code = codeOf(error)
+  if (
+    /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|UND_ERR_CONNECT_TIMEOUT)$/.test(
+      code,
+    )
+  )
+    return fail('client_unavailable', { cause: error })
+  if (/^(E[A-Z]+|UND_ERR_\w+|HPE_\w+)$/.test(code) || error.name === 'AbortError')
+    return fail('connection_lost', { hint: doubt, cause: error })
+  // The rest that has a code is TLS: certificates by their own names, ERR_TLS_….
+  return code === '' ? error : fail('client_refused', { cause: error })
+}
+
+const doubt = 'What was to be read can be asked for again; whether a write was done is not known.'

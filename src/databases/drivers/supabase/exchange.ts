@@ -1,0 +1,158 @@
+import type { PostgrestClient } from '@supabase/postgrest-js'
+import { circuit } from '#databases/drivers/circuit.ts'
+import type { DriverStats } from '#databases/drivers/driver.ts'
+import { gate } from '#databases/drivers/gate.ts'
+import { isJson, lossOf, refusalOf, type Subject } from '#databases/drivers/supabase/errors.ts'
+import { fail } from '#databases/failures.ts'
+import { Failure } from '#kernel/errors.ts'
+import type { Outbound, OutboundAnswer, OutboundRequest } from '#kernel/http/outbound.ts'
+
+export type ExchangeOptions = {
+  /** Of PostgREST, without a slash at the end. */
+  readonly root: string
+  readonly key: string | undefined
+  readonly send: Outbound['send']
+  readonly maxConnections: number
+  /** Also how long a caller waits for its turn. Milliseconds, as all of these. */
+  readonly connectTimeout: number
+  readonly statementTimeout: number
+}
+
+export type Answer = {
+  /** As it came. */
+  readonly text: string
+  /** The same, read: to be looked at only, since long numbers in it are rounded. Undefined when there is no text. */
+  readonly value: unknown
+  /** How many rows match, where that was asked for. */
+  readonly total: number | undefined
+}
+
+/** A request as the library builds it. */
+export type Build = (client: PostgrestClient) => { throwOnError(): PromiseLike<unknown> }
+
+export type Exchange = {
+  run(schema: string, build: Build, subject?: Subject, signal?: AbortSignal): Promise<Answer>
+  /** The OpenAPI document of a schema. */
+  describe(schema: string): Promise<unknown>
+  /** Throws when there is no PostgREST. */
+  probe(): Promise<void>
+  stats(): DriverStats
+}
+
+/** Bytes that an answer may have: ten thousand rows of three thousand bytes. */
+const largest = 32 * 1024 * 1024
+
+export function exchange(options: ExchangeOptions): Exchange {
+  const { root, key, connectTimeout, maxConnections } = options
+  const places = gate(maxConnections, connectTimeout)
+  const breaker = circuit(() => performance.now())
+  const headers: Record<string, string> = {
+    accept: 'application/json',
+    ...(key !== undefined && { apikey: key, authorization: `Bearer ${key}` }),
+  }
+
+  async function send(
+    url: string,
+    request: Omit<OutboundRequest, 'timeout' | 'most'>,
+  ): Promise<OutboundAnswer> {
+    if (breaker.state() === 'open') throw unavailable(breaker.wait())
+    const leave = await places.enter()
+    try {
+      if (!breaker.admits()) throw unavailable(breaker.wait())
+      return await attempt(url, { ...request, timeout: options.statementTimeout, most: largest })
+    } finally {
+      leave()
+    }
+  }
+
+  async function attempt(url: string, request: OutboundRequest): Promise<OutboundAnswer> {
+    try {
+      const answer = await options.send(url, request)
+      breaker.succeeded()
+      return answer
+    } catch (error) {
+      const failure = lossOf(error)
+      if (failure instanceof Failure && failure.code === 'client_unavailable') breaker.failed()
+      else breaker.succeeded()
+      throw failure
+    }
+  }
+
+  async function run(schema: string, build: Build, subject?: Subject, signal?: AbortSignal): Promise<Answer> {
+    const { PostgrestClient } = await import('@supabase/postgrest-js')
+    let answer: OutboundAnswer | undefined
+    const client = new PostgrestClient(root, {
+      headers,
+      schema: schema as 'public', // the types know of no other name
+      retry: false,
+      // The library parses what it is given, and would round numbers: it is given nothing.
+      fetch: async (url, init) => {
+        answer = await send(String(url), requestOf(init, signal))
+        return new Response(null)
+      },
+    })
+    await build(client).throwOnError()
+    if (answer === undefined) throw new Error('The library has not sent the request')
+    return read(answer, subject)
+  }
+
+  return {
+    run,
+    async describe(schema) {
+      const accept = 'application/openapi+json'
+      const answer = await send(`${root}/`, { headers: { ...headers, accept, 'accept-profile': schema } })
+      return read(answer).value
+    },
+    async probe() {
+      const answer = await send(`${root}/`, { method: 'HEAD', headers })
+      if (answer.status >= 400) throw refusalOf(answer)
+      if (answer.status >= 300 || !isJson(answer.headers))
+        throw fail('client_refused', { hint: 'This is not PostgREST.' })
+    },
+    stats() {
+      const { inside, waiting } = places.stats()
+      return { total: inside, idle: 0, waiting, circuit: breaker.state() }
+    },
+  }
+}
+
+/** What the library hands to `fetch`. */
+function requestOf(
+  init: RequestInit | undefined,
+  signal: AbortSignal | undefined,
+): Omit<OutboundRequest, 'timeout' | 'most'> {
+  return {
+    method: (init?.method ?? 'GET') as NonNullable<OutboundRequest['method']>, // one of the five that it has
+    headers: Object.fromEntries(new Headers(init?.headers)),
+    ...(typeof init?.body === 'string' && { body: init.body }),
+    ...(signal && { signal }),
+  }
+}
+
+function read(answer: OutboundAnswer, subject?: Subject): Answer {
+  const { status, headers, body, isWhole } = answer
+  const [, total] = /\/(\d+)$/.exec(String(headers['content-range'] ?? '')) ?? []
+  // Behind the last row, when rows are counted.
+  if (status === 416 && total !== undefined) return { text: '[]', value: [], total: Number(total) }
+  if (status >= 400) throw refusalOf(answer, subject)
+  if (!isWhole) throw fail('result_too_large')
+  const text = body.toString()
+  if (status >= 300 || (text !== '' && !isJson(headers))) throw strange(status)
+  return { text, value: parsed(text, status), total: total === undefined ? undefined : Number(total) }
+}
+
+/** Also the proof that what goes out to callers is JSON. */
+function parsed(text: string, status: number): unknown {
+  try {
+    return text === '' ? undefined : JSON.parse(text)
+  } catch {
+    throw strange(status)
+  }
+}
+
+/** A redirect, a page for people: not PostgREST, or something before it. */
+const strange = (status: number) =>
+  fail('database_error', { cause: new Error(`The backend answered ${status}, and not as PostgREST does`) })
+
+const unavailable = (wait: number) =>
+  fail('client_unavailable', { headers: { 'retry-after': String(Math.max(1, Math.ceil(wait / 1_000))) } })

@@ -1,0 +1,133 @@
+import type { Column, Table } from '#databases/catalogue.ts'
+import { comparisons } from '#databases/conditions.ts'
+import type { OpenApiCatalogue } from '#databases/drivers/supabase/openapi.ts'
+import { unsupported } from '#databases/failures.ts'
+import type { Comparison, Condition, Json, Output, ReadPlan } from '#databases/plan.ts'
+import { conditionText } from '#databases/values.ts'
+
+/**
+ * Plans in the grammar of PostgREST's addresses. Every name and every value stands in quotes, so none of its reserved signs
+ * (`,.:()` and more) means anything in one. Percent-encoding is the library's.
+ * https://docs.postgrest.org/en/v13/references/api/url_grammar.html
+ */
+
+export const refuse = (operation: string) => unsupported('supabase', operation)
+
+/** The library counts quotes to know which white space to drop, and an escaped one would mislead it: such names are refused. */
+export function quoteName(name: string): string {
+  if (/["\\]/.test(name)) throw refuse('names with a double quote or a backslash')
+  return `"${name}"`
+}
+
+const quoteValue = (text: string): string => `"${text.replace(/["\\]/g, '\\$&')}"`
+
+/** A segment of the address, which must stay one: a URL takes `..` as a step up, also percent-encoded. */
+export function pathOf(name: string): string {
+  if (/^\.*$/.test(name.trim())) throw refuse('names of dots and spaces')
+  return encodeURIComponent(name)
+}
+
+export function conditionTerm(condition: Condition<Column>): string {
+  if (condition.kind === 'compare') return comparisonTerm(condition)
+  if (condition.kind === 'not') return `not.and(${conditionTerm(condition.term)})`
+  return `${condition.kind === 'all' ? 'and' : 'or'}(${condition.terms.map(conditionTerm).join(',')})`
+}
+
+const words = {
+  eq: 'eq',
+  neq: 'neq',
+  gt: 'gt',
+  gte: 'gte',
+  lt: 'lt',
+  lte: 'lte',
+  like: 'like',
+  ilike: 'ilike',
+  contains: 'cs',
+  containedBy: 'cd',
+  overlaps: 'ov',
+  fts: 'wfts',
+} as const
+
+function comparisonTerm(comparison: Comparison<Column>): string {
+  const { column, operator, value, columnCast, valueCast } = comparison
+  if (columnCast !== undefined || valueCast !== undefined) throw refuse('casts in conditions')
+  const name = quoteName(column.name)
+  // One of four words (conditions.ts).
+  if (operator === 'is') return `${name}.is.${value}`
+  if (operator === 'in') return membershipTerm(name, comparison)
+  const text = conditionText(value, comparison)
+  if (text === null) return nullTerm(name, comparison)
+  if ((operator === 'like' || operator === 'ilike') && text.includes('*'))
+    throw refuse('like with an asterisk, which it takes for a percent sign')
+  return `${name}.${words[operator]}.${quoteValue(text)}`
+}
+
+function nullTerm(name: string, { operator }: Comparison<Column>): string {
+  if (operator === 'eq') return `${name}.is.null`
+  if (operator === 'neq') return `${name}.not.is.null`
+  throw refuse(`${operator} with null`)
+}
+
+function membershipTerm(name: string, comparison: Comparison<Column>): string {
+  // The grammar gives `in` a list only (conditions.ts).
+  const items = comparison.value as readonly Json[]
+  const texts = items.map((item) => conditionText(item, comparison)).filter((text) => text !== null)
+  // A list of one empty text is what it takes for an empty list.
+  const [only] = texts
+  const term =
+    texts.length === 1 && only === '' ? `${name}.eq.""` : `${name}.in.(${texts.map(quoteValue).join(',')})`
+  return texts.length === items.length ? term : `or(${term},${name}.is.null)`
+}
+
+/** `"as":"column"::cast` and `"as":"table"!"key"(…)`. */
+export function selectList(catalogue: OpenApiCatalogue, table: Table, output: readonly Output[]): string {
+  return output
+    .map((item) => (item.kind === 'column' ? columnItem(item) : relationItem(catalogue, table, item)))
+    .join(',')
+}
+
+function columnItem({ as, column, cast }: Extract<Output, { kind: 'column' }>): string {
+  const name = as === column.name ? quoteName(as) : `${quoteName(as)}:${quoteName(column.name)}`
+  return cast === undefined ? name : `${name}::${castWord(cast)}`
+}
+
+/** A type of casts.ts: one word. */
+function castWord(cast: string): string {
+  if (cast.endsWith('[]')) throw refuse('casts to arrays')
+  return cast === 'double precision' ? 'float8' : cast
+}
+
+function relationItem(
+  catalogue: OpenApiCatalogue,
+  outer: Table,
+  { as, relation, columns }: Extract<Output, { kind: 'relation' }>,
+): string {
+  const { table: inner, many, on } = relation
+  // Its catalogue has keys of one column only.
+  const [pair] = on
+  if (pair === undefined) throw refuse('relations without a key')
+  const key = (many ? pair.inner : pair.outer).name
+  // A row's own table, upwards: only the key's name says so. Else the table's name, made certain by the key's.
+  const upwards = inner === outer && !many
+  const target = upwards ? key : inner.name
+  requireCertain(catalogue, outer, target, key)
+  const hint = upwards ? '' : `!${quoteName(key)}`
+  return `${quoteName(as)}:${quoteName(target)}${hint}(${selectList(catalogue, inner, columns)})`
+}
+
+/**
+ * The rights were asked for the table that the catalogue names, so PostgREST has to reach that one. A function of the target's name
+ * would take its place ("computed relationship"), a table of the key's name could be the middle of a many-to-many one.
+ */
+function requireCertain(catalogue: OpenApiCatalogue, outer: Table, target: string, key: string): void {
+  if (catalogue.functions.has(target) || catalogue.find(outer.schema, key) !== undefined)
+    throw refuse('a relation whose name something else has as well')
+}
+
+/** Under an alias that is also a column of a condition or the order, it would take the one for the other. */
+export function requireDistinct({ output, where, sort }: Pick<ReadPlan, 'output' | 'where' | 'sort'>): void {
+  const used = new Set([...comparisons(where), ...sort].map(({ column }) => column.name))
+  const isTaken = (item: Output) =>
+    used.has(item.as) && (item.kind === 'relation' || item.column.name !== item.as)
+  if (output.some(isTaken)) throw refuse('an alias that is also a column of the conditions or the order')
+}

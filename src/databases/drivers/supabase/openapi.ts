@@ -1,0 +1,136 @@
+import { type Catalogue, type Column, catalogueOf, type Table } from '#databases/catalogue.ts'
+import { fail } from '#databases/failures.ts'
+
+/** What PostgREST's OpenAPI document tells of one schema. It knows no uniqueness, no checks, and keys only by column. */
+export type OpenApiCatalogue = Catalogue & {
+  /** Arguments of the functions, by name. */
+  readonly functions: ReadonlyMap<string, ReadonlyMap<string, Column>>
+  readonly version: string
+}
+
+/** https://docs.postgrest.org/en/v13/references/api/openapi.html. Nothing of it is believed to be there. */
+export function readOpenApi(schema: string, document: unknown): OpenApiCatalogue {
+  const { definitions, paths, info } = fields(document)
+  if (!isObject(definitions) || !isObject(paths))
+    throw fail('client_refused', {
+      hint: 'What answers at this URL is not PostgREST, or its OpenAPI document is off.',
+    })
+  const tables = Object.entries(definitions).map(([name, definition]) =>
+    tableOf(schema, name, fields(definition), fields(paths[`/${name}`])),
+  )
+  const { version } = fields(info)
+  return {
+    ...catalogueOf(tables),
+    functions: functionsOf(paths),
+    version: typeof version === 'string' ? (version.split(' ')[0] ?? '') : 'unknown',
+  }
+}
+
+type Fields = Readonly<Record<string, unknown>>
+const isObject = (value: unknown): value is Fields => typeof value === 'object' && value !== null
+const fields = (value: unknown): Fields => (isObject(value) ? value : {})
+
+function tableOf(schema: string, name: string, definition: Fields, path: Fields): Table {
+  const required = new Set(Array.isArray(definition.required) ? definition.required : [])
+  const columns = Object.entries(fields(definition.properties)).map(([column, property]) => {
+    const facts = fields(property)
+    return { column: columnOf(column, facts, !required.has(column)), note: noteOf(facts.description) }
+  })
+  return {
+    schema,
+    name,
+    kind: 'post' in path ? 'table' : 'view',
+    estimatedRows: 0,
+    columns: new Map(columns.map(({ column }) => [column.name, column])),
+    primaryKey: columns.filter(({ note }) => note.isKey).map(({ column }) => column.name),
+    constraints: columns.flatMap(({ column, note: { refersTo } }) =>
+      refersTo === undefined
+        ? []
+        : [
+            {
+              name: column.name,
+              kind: 'foreign key',
+              columns: [column.name],
+              references: { schema, ...refersTo },
+              definition: `FOREIGN KEY (${column.name}) REFERENCES ${refersTo.table}(${refersTo.columns[0]})`,
+            },
+          ],
+    ),
+  }
+}
+
+type Note = {
+  readonly isKey: boolean
+  readonly refersTo: { readonly table: string; readonly columns: readonly [string] } | undefined
+}
+
+/**
+ * PostgREST's own note stands behind the comment of the column. A comment that looks like one misleads nobody but its author:
+ * rights are asked for the table that is named here, and PostgREST is asked for that table and no other.
+ */
+function noteOf(description: unknown): Note {
+  const [, note] = /(?:^|\n\n)Note:\n(.*)$/s.exec(typeof description === 'string' ? description : '') ?? []
+  const [, table, column] = /<fk table='(.*)' column='(.*)'\/>$/.exec(note ?? '') ?? []
+  return {
+    isKey: note?.includes('<pk/>') ?? false,
+    refersTo: table === undefined || column === undefined ? undefined : { table, columns: [column] },
+  }
+}
+
+function columnOf(name: string, { format, maxLength, ...facts }: Fields, nullable: boolean): Column {
+  const cast = typeof format === 'string' ? format : 'text'
+  const element = cast.endsWith('[]') ? cast.slice(0, -2) : undefined
+  return {
+    name,
+    type: typeof maxLength === 'number' ? `${cast}(${maxLength})` : cast,
+    cast,
+    category: element === undefined ? (Array.isArray(facts.enum) ? 'E' : categoryOf(cast)) : 'A',
+    base: element === undefined ? baseOf(cast) : `_${baseOf(element)}`,
+    nullable,
+    fallback: facts.default === undefined ? undefined : String(facts.default),
+    // It does not say which columns the database computes; the database does.
+    writable: true,
+    identity: undefined,
+  }
+}
+
+/** pg_type.typname of what format_type writes in more words. */
+const bases: Readonly<Record<string, string>> = {
+  boolean: 'bool',
+  smallint: 'int2',
+  integer: 'int4',
+  bigint: 'int8',
+  real: 'float4',
+  'double precision': 'float8',
+  'character varying': 'varchar',
+  character: 'bpchar',
+  'timestamp without time zone': 'timestamp',
+  'timestamp with time zone': 'timestamptz',
+  'time without time zone': 'time',
+  'time with time zone': 'timetz',
+}
+const baseOf = (type: string): string => (Object.hasOwn(bases, type) ? (bases[type] ?? type) : type)
+
+/** pg_type.typcategory, as far as values are written differently. */
+function categoryOf(type: string): string {
+  if (type === 'boolean') return 'B'
+  if (/^(smallint|integer|bigint|numeric|real|double precision)$/.test(type)) return 'N'
+  return /^(text|character( varying)?|name|citext)$/.test(type) ? 'S' : 'U'
+}
+
+function functionsOf(paths: Fields): OpenApiCatalogue['functions'] {
+  const named = Object.keys(paths).filter((path) => path.startsWith('/rpc/'))
+  return new Map(
+    named.map((path) => [path.slice('/rpc/'.length), argumentsOf(fields(fields(paths[path]).post))]),
+  )
+}
+
+function argumentsOf({ parameters }: Fields): ReadonlyMap<string, Column> {
+  const body = (Array.isArray(parameters) ? parameters : [])
+    .map(fields)
+    .find((parameter) => parameter.in === 'body')
+  const { properties } = fields(body?.schema)
+  return new Map(
+    Object.entries(fields(properties)).map(([name, facts]) => [name, columnOf(name, fields(facts), true)]),
+  )
+}

@@ -1,0 +1,24 @@
+import type { Driver, DriverMaking, DriverSettings } from '#databases/drivers/driver.ts'
+import { supabaseDriver } from '#databases/drivers/supabase/driver.ts'
+import { directRequests } from '#kernel/http/outbound.ts'
+
+/** The driver of a client, as it is configured or registered. */
+export function supabaseFor({ config }: DriverMaking, settings: DriverSettings): Driver {
+  const { connect_timeout: connectTimeout, idle_timeout: idleTimeout } = settings
+  return supabaseDriver({
+    ...endpointOf(settings.url),
+    ...directRequests({ connectTimeout, idleTimeout }),
+    connectTimeout,
+    maxConnections: settings.max_connections,
+    statementTimeout: settings.statement_timeout,
+    maxRows: config.gateway.max_rows,
+    readOnly: settings.readOnly,
+  })
+}
+
+/** The password of the URL is the key. Supabase serves PostgREST below /rest/v1, and shows the URL without it. */
+function endpointOf(text: string): { readonly root: string; readonly key: string | undefined } {
+  const { origin, pathname, password } = new URL(text)
+  const path = pathname === '/' ? '/rest/v1' : pathname.replace(/\/+$/, '')
+  return { root: `${origin}${path}`, key: password === '' ? undefined : decodeURIComponent(password) }
+}

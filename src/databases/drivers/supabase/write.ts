@@ -1,0 +1,145 @@
+import type { Column } from '#databases/catalogue.ts'
+import type { WriteAnswer } from '#databases/drivers/driver.ts'
+import type { Subject } from '#databases/drivers/supabase/errors.ts'
+import type { Answer, Exchange } from '#databases/drivers/supabase/exchange.ts'
+import {
+  pathOf,
+  quoteName,
+  refuse,
+  requireDistinct,
+  selectList,
+} from '#databases/drivers/supabase/grammar.ts'
+import type { OpenApiCatalogue } from '#databases/drivers/supabase/openapi.ts'
+import { comparedBy, countOf, filtered, totalOf } from '#databases/drivers/supabase/read.ts'
+import { shaped } from '#databases/drivers/supabase/rows.ts'
+import { fail } from '#databases/failures.ts'
+import type { DeletePlan, InsertPlan, Json, UpdatePlan, WritePlan } from '#databases/plan.ts'
+import { says } from '#databases/values.ts'
+import { Failure } from '#kernel/errors.ts'
+
+export type Writer = {
+  readonly exchange: Exchange
+  readonly catalogue: OpenApiCatalogue
+  /** Rows that the answer of an update or delete holds at most. */
+  readonly maxRows: number
+}
+
+/** PostgREST counts what it has changed. */
+const counted = { count: 'exact' } as const
+
+export async function writeRows(writer: Writer, plan: WritePlan): Promise<WriteAnswer> {
+  const answer = await sent(writer, plan)
+  const affected = totalOf(answer)
+  const total = plan.kind !== 'insert' && plan.count ? affected : undefined
+  if (plan.head) return { json: [Buffer.from('[]')], rows: 0, affected, truncated: false, total }
+  const count = countOf(answer)
+  const most = plan.kind === 'insert' ? count : writer.maxRows
+  const json = [shaped(answer.text, count, most, plan)]
+  return { json, rows: Math.min(count, most), affected, truncated: count > most, total }
+}
+
+async function sent(writer: Writer, plan: WritePlan): Promise<Answer> {
+  try {
+    if (plan.kind === 'insert') return await insert(writer, plan)
+    return await (plan.kind === 'update' ? update(writer, plan) : remove(writer, plan))
+  } catch (error) {
+    if (!(error instanceof Failure) || error.code !== 'result_too_large') throw error
+    throw fail('result_too_large', {
+      hint: 'The rows were written. Ask for fewer columns back, or for head.',
+    })
+  }
+}
+
+/** The rows as one text of JSON: of an array the library would collect the columns row by row, in quadratic time. */
+const asBody = (rows: readonly unknown[]) => ({ toJSON: () => rows })
+
+function insert({ exchange, catalogue }: Writer, plan: InsertPlan): Promise<Answer> {
+  const { table, rows, columns, conflict } = plan
+  const list = selectList(catalogue, table, plan.output)
+  const names = columns.map(({ name }) => quoteName(name)).join(',')
+  const isUniform = rows.every((row) => Object.keys(row).length === columns.length)
+  const options = { ...counted, defaultToNull: plan.defaultToNull || isUniform }
+  if (conflict?.set !== undefined) requireInserted(plan)
+  const onConflict = conflict?.columns.map(({ name }) => quoteName(name)).join(',')
+  return exchange.run(
+    table.schema,
+    (client) => {
+      const into = client.from(pathOf(table.name))
+      if (names !== '') into.url.searchParams.set('columns', names)
+      const written =
+        onConflict === undefined
+          ? into.insert(asBody(rows), options)
+          : into.upsert(asBody(rows), {
+              ...options,
+              onConflict,
+              ignoreDuplicates: conflict?.set === undefined,
+            })
+      return plan.head ? written : written.select(list)
+    },
+    aboutInsert(plan),
+  )
+}
+
+/** On a conflict PostgREST writes what was to be inserted: `update_body` has to say the same, for every row. */
+function requireInserted({ rows, columns, conflict }: InsertPlan): void {
+  const keys = new Set(conflict?.columns.map(({ name }) => name))
+  const set = new Map(conflict?.set?.map(({ column, value }) => [column.name, JSON.stringify(value)]))
+  const isSame = columns.every(
+    ({ name }) =>
+      (keys.has(name) && !set.has(name)) ||
+      rows.every((row) => Object.hasOwn(row, name) && JSON.stringify(row[name]) === set.get(name)),
+  )
+  const isAll = [...set.keys()].every((name) => columns.some((column) => column.name === name))
+  if (!isSame || !isAll) throw refuse('an update_body other than the values that are inserted')
+}
+
+function update({ exchange, catalogue }: Writer, plan: UpdatePlan): Promise<Answer> {
+  const list = listOf(catalogue, plan)
+  const values = Object.fromEntries(plan.set.map(({ column, value }) => [column.name, value]))
+  return exchange.run(
+    plan.table.schema,
+    (client) => {
+      const written = filtered(client.from(pathOf(plan.table.name)).update(values, counted), plan.where)
+      return plan.head ? written : written.select(list)
+    },
+    aboutUpdate(plan),
+  )
+}
+
+function remove({ exchange, catalogue }: Writer, plan: DeletePlan): Promise<Answer> {
+  const list = listOf(catalogue, plan)
+  return exchange.run(
+    plan.table.schema,
+    (client) => {
+      const written = filtered(client.from(pathOf(plan.table.name)).delete(counted), plan.where)
+      return plan.head ? written : written.select(list)
+    },
+    { table: plan.table, written: [], ...comparedBy(plan.where) },
+  )
+}
+
+function listOf(catalogue: OpenApiCatalogue, plan: UpdatePlan | DeletePlan): string {
+  if (plan.limit !== undefined || plan.offset > 0) throw refuse('limit and offset of a write')
+  if (plan.sort.length > 0) throw refuse('sort_by of a write')
+  requireDistinct(plan)
+  return selectList(catalogue, plan.table, plan.output)
+}
+
+const aboutInsert = ({ table, columns, rows }: InsertPlan): Subject => ({
+  table,
+  compared: [],
+  written: columns,
+  holds: ({ name }, text) => rows.some((row) => Object.hasOwn(row, name) && says(row[name], text)),
+})
+
+function aboutUpdate({ table, set, where }: UpdatePlan): Subject {
+  const { compared, holds } = comparedBy(where)
+  const written: readonly { readonly column: Column; readonly value: Json }[] = set
+  return {
+    table,
+    compared,
+    written: set.map(({ column }) => column),
+    holds: (column, text) =>
+      holds(column, text) || written.some((item) => item.column === column && says(item.value, text)),
+  }
+}
