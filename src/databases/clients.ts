@@ -1,6 +1,7 @@
 import type { Kernel } from '#kernel/kernel.ts'
 import { announceOf, type Client } from './clients/client.ts'
 import { type ConfiguredClient, type ConfiguredOptions, configuredClients } from './clients/configured.ts'
+import { type CustomClients, customClients } from './clients/custom.ts'
 import { type Environment, type RegisteredClient, registeredClients } from './clients/registered.ts'
 
 export type { Client }
@@ -18,6 +19,8 @@ export type Clients = {
   hold(client: Client): (answered: boolean) => void
   /** Those whose driver this process holds, as it knew them last. */
   held(): readonly Client[]
+  /** The client of a project that the request names. */
+  readonly custom: CustomClients
   /** What only the operator can change, by name. */
   readonly configured: ReadonlyMap<string, ConfiguredClient>
   /** What was registered, by name; also what is inactive, or hidden behind a configured client of its name. */
@@ -44,6 +47,7 @@ export function openClients(kernel: Kernel, options: ClientsOptions): Clients {
   ]
   return {
     configured,
+    custom: customClients(kernel),
     registered: registry.all,
     environment,
     hold: registry.hold,

@@ -63,6 +63,7 @@ export const databaseFailures = {
   invalid_default: [400, 'The default is neither a literal nor a call of an allowed function'],
   invalid_definition: [400, 'The definition is not valid'],
 
+  invalid_project: [400, 'This is not a project that custom_supabase reaches'],
   unsupported_by_driver: [400, 'The driver of this client does not support this'],
 
   // The backend, not the request.

@@ -1,5 +1,6 @@
 import { finished } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { CUSTOM_CLIENT } from '#databases/clients/custom.ts'
 import type { Client, Clients } from '#databases/clients.ts'
 import type { Driver, Persona } from '#databases/drivers/driver.ts'
 import type { Sessions } from '#identity/sessions.ts'
@@ -240,7 +241,7 @@ const unknownClient = () => fail('unknown_client', { hint: 'GET /clients lists t
 /** The rest of the order of checks: header, existence, binding. */
 async function boundCaller(request: FastifyRequest, clients: Clients, grant: Grant): Promise<GatewayCaller> {
   const name = clientHeader(request)
-  const client = name === undefined ? undefined : await clients.find(name)
+  const client = name === undefined ? undefined : await clientNamed(name, request, clients)
   if (client === undefined && (await clients.names()).length === 0)
     throw fail('no_client', {
       hint: 'Add an entry under clients in gatehouse.yaml, or register one: POST /admin/clients',
@@ -251,6 +252,20 @@ async function boundCaller(request: FastifyRequest, clients: Clients, grant: Gra
   if (client === undefined) throw unknownClient()
   if (grant.kind === 'key' && !isFor(grant.key, client)) throw fail('api_key_client_mismatch')
   return { client, driver: client.driver, persona: undefined, grant, requestId: request.id }
+}
+
+const clientNamed = (name: string, request: FastifyRequest, clients: Clients) =>
+  name === CUSTOM_CLIENT ? customClient(request, clients) : clients.find(name)
+
+function customClient({ headers }: FastifyRequest, clients: Clients): Client {
+  const { [HEADER.projectUrl]: url, [HEADER.projectKey]: key } = headers
+  if (typeof url === 'string' && url !== '' && typeof key === 'string' && key !== '')
+    return clients.custom(url, key)
+  const missing = [HEADER.projectUrl, HEADER.projectKey].filter((name) => (headers[name] ?? '') === '')
+  throw fail('missing_project_header', {
+    message: `Client ${CUSTOM_CLIENT} needs ${missing.join(' and ')}`,
+    details: { missing_header: missing[0], missing_headers: missing },
+  })
 }
 
 /** A key without a client opens any; but the logging client only a key that names it. */

@@ -18,6 +18,7 @@ export const GATEWAY_FAILURES = {
   invalid_origin: [403, 'This origin may not use the session'],
   missing_or_null_origin: [403, 'The request does not say where it comes from'],
   missing_client_header: [400, 'The header X-Service-Client is missing'],
+  missing_project_header: [400, 'The client custom_supabase needs x-supabase-url and x-supabase-key'],
   unknown_client: [400, 'There is no such client'],
   no_client: [503, 'No database client is configured'],
   invalid_client_name: [400, 'This cannot be the name of a client'],

@@ -54,6 +54,24 @@ export const hostForm: Form<string> = {
   write: (value) => value,
 }
 
+/** Of hosts that requests may name. A port is written when it is not the usual one. */
+export const hostPatternForm: Form<string> = {
+  name: 'host pattern',
+  allowed: 'a host like db.example.com, db.example.com:8443, *.example.com (one label)',
+  parse: (text) => {
+    const pattern = text.trim().toLowerCase()
+    return /^(\*\.)?[a-z0-9-]{1,63}(\.[a-z0-9-]{1,63})*(:\d{1,5})?$/.test(pattern) ? pattern : undefined
+  },
+  write: (value) => value,
+}
+
+/** `host` as a URL has it. */
+export function hostFits(pattern: string, host: string): boolean {
+  if (!pattern.startsWith('*.')) return pattern === host
+  const label = host.slice(0, -(pattern.length - 1))
+  return host.endsWith(pattern.slice(1)) && /^[a-z0-9-]+$/.test(label)
+}
+
 const encoded = 'with @ / ? # : in the password percent-encoded'
 
 export const databaseUrlForm: Form<string> = {

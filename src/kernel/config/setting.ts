@@ -87,9 +87,9 @@ function measure(
   return Type.Integer({ description, form: form(range), ...more })
 }
 
-/** Empty unless given. */
-export const list = (description: string, item: Form<string>) =>
-  Type.Array(Type.String(), { description, form: item, default: [] })
+/** Empty unless given, or as it is by default. */
+export const list = (description: string, item: Form<string>, otherwise: string[] = []) =>
+  Type.Array(Type.String(), { description, form: item, default: otherwise })
 
 export const section = <T extends TProperties>(description: string, settings: T) =>
   Type.Object(settings, { description, additionalProperties: false })

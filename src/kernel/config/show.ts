@@ -82,7 +82,8 @@ function defaultOf({
   absent,
   form,
 }: Setting): Pick<SettingDescription, 'default' | 'absent'> {
-  if (Array.isArray(value)) return { absent: 'none' }
+  if (Array.isArray(value))
+    return value.length === 0 ? { absent: 'none' } : { default: value.map(form.write).join(', ') }
   return value === undefined
     ? { absent: derived?.says ?? absent ?? 'required' }
     : { default: String(form.write(value)) }

@@ -28,6 +28,7 @@ const texts: Record<string, fc.Arbitrary<string>> = {
   mailbox: fc.constantFrom('a@b.example', 'A B <a@b.example>'),
   'cookie name': fc.stringMatching(/^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,20}$/),
   role: fc.stringMatching(/^[a-z][a-z0-9_]{5,20}$/),
+  'host pattern': fc.constantFrom('db.example.com:8443', '*.example.com'),
   'client name': fc.stringMatching(/^[A-Za-z][A-Za-z0-9_-]{0,20}$/),
   'Postgres URL': url('postgres'),
   'database URL': url('postgres'),
@@ -97,7 +98,9 @@ const escaped = (text: string) => text.replaceAll('${', () => '$${')
 
 function asEnvironment(given: readonly Given[]): Trial {
   const variables = given.map(({ path, value }, i) => {
-    const text = Array.isArray(value) ? (i % 2 ? value.join(',') : JSON.stringify(value)) : value
+    // An empty variable is one that is not set, so the empty list has one form only.
+    const plain = i % 2 && value.length > 0
+    const text = Array.isArray(value) ? (plain ? value.join(',') : JSON.stringify(value)) : value
     return [variableOf(path), text] as const
   })
   return { env: Object.fromEntries(variables) }

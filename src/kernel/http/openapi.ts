@@ -71,6 +71,12 @@ const CLIENT_HEADER = {
   required: ['X-Service-Client'],
   properties: {
     'X-Service-Client': { type: 'string', description: 'The database client', examples: ['default'] },
+    [HEADER.projectUrl]: {
+      type: 'string',
+      format: 'uri',
+      description: 'The project, for client custom_supabase',
+    },
+    [HEADER.projectKey]: { type: 'string', description: 'Its key, for client custom_supabase' },
   },
 }
 

@@ -11,6 +11,8 @@ export const HEADER = {
   authToken: 'set-auth-token',
   sessionToken: 'x-service-auth-session-token',
   sessionBearer: 'x-service-auth-bearer-token',
+  projectUrl: 'x-supabase-url',
+  projectKey: 'x-supabase-key',
 } as const
 
 /** Cookies besides the session's begin with this. */

@@ -6,7 +6,7 @@ import { hasMoved } from '#databases/drivers/supabase/errors.ts'
 import { type ExchangeOptions, exchange as exchangeWith } from '#databases/drivers/supabase/exchange.ts'
 import { refuse } from '#databases/drivers/supabase/grammar.ts'
 import { type OpenApiCatalogue, readOpenApi } from '#databases/drivers/supabase/openapi.ts'
-import { countRows, type Seen, selectRows } from '#databases/drivers/supabase/read.ts'
+import { countRows, fewest, type Seen, selectRows } from '#databases/drivers/supabase/read.ts'
 import { writeRows } from '#databases/drivers/supabase/write.ts'
 import { fail } from '#databases/failures.ts'
 import type { WritePlan } from '#databases/plan.ts'
@@ -22,7 +22,7 @@ export type SupabaseOptions = ExchangeOptions & {
 export function supabaseDriver(options: SupabaseOptions): Driver {
   const exchange = exchangeWith(options)
   const { of, invalidate } = schemas(async (schema) => readOpenApi(schema, await exchange.describe(schema)))
-  const seen: Seen = { rows: 0 }
+  const seen: Seen = { rows: fewest }
 
   async function write(planned: WritePlan) {
     if (options.readOnly) throw fail('read_only')

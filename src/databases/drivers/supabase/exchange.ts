@@ -41,6 +41,8 @@ export type Exchange = {
 
 /** Bytes that an answer may have: ten thousand rows of three thousand bytes. */
 const largest = 32 * 1024 * 1024
+/** Of the OpenAPI document, which stays in memory: several thousand tables. */
+const largestDocument = 8 * 1024 * 1024
 
 export function exchange(options: ExchangeOptions): Exchange {
   const { root, key, connectTimeout, maxConnections } = options
@@ -54,12 +56,13 @@ export function exchange(options: ExchangeOptions): Exchange {
   async function send(
     url: string,
     request: Omit<OutboundRequest, 'timeout' | 'most'>,
+    most = largest,
   ): Promise<OutboundAnswer> {
     if (breaker.state() === 'open') throw unavailable(breaker.wait())
     const leave = await places.enter()
     try {
       if (!breaker.admits()) throw unavailable(breaker.wait())
-      return await attempt(url, { ...request, timeout: options.statementTimeout, most: largest })
+      return await attempt(url, { ...request, timeout: options.statementTimeout, most })
     } finally {
       leave()
     }
@@ -100,7 +103,8 @@ export function exchange(options: ExchangeOptions): Exchange {
     run,
     async describe(schema) {
       const accept = 'application/openapi+json'
-      const answer = await send(`${root}/`, { headers: { ...headers, accept, 'accept-profile': schema } })
+      const asked = { headers: { ...headers, accept, 'accept-profile': schema } }
+      const answer = await send(`${root}/`, asked, largestDocument)
       return read(answer).value
     },
     async probe() {

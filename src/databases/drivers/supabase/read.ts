@@ -16,8 +16,10 @@ import { fail } from '#databases/failures.ts'
 import type { Condition, CountPlan, ReadPlan, Sort } from '#databases/plan.ts'
 import { says } from '#databases/values.ts'
 
-/** The most rows that this backend has been seen to give. */
+/** The most rows that this backend is known to give. */
 export type Seen = { rows: number }
+/** No backend is set to give fewer. */
+export const fewest = 100
 
 export type Reader = {
   readonly exchange: Exchange
@@ -41,7 +43,7 @@ export async function selectRows(reader: Reader, plan: ReadPlan): Promise<RowsAn
 
 /**
  * PostgREST may be told to give no more than so many rows (db-max-rows), and does not say when it did. An answer that is smaller
- * than one seen before was not cut by it; behind any other it is looked for one row more.
+ * than one seen before was not cut; behind any other it is looked for one row more.
  */
 async function hasMore(
   reader: Reader,
@@ -52,7 +54,7 @@ async function hasMore(
   const { seen } = reader
   const next = plan.page.offset + count
   if (plan.count === 'exact' && total !== undefined) return next < total
-  if (count === 0 || count < seen.rows) return false
+  if (count < seen.rows) return false
   seen.rows = count
   return countOf(await ask(reader, { ...plan, count: undefined }, { limit: 1, offset: next })) > 0
 }

@@ -1,3 +1,4 @@
+import { hostPatternForm } from '../addresses.ts'
 import { duration, flag, integer, list, section, size, text } from '../setting.ts'
 import { clientNameForm } from './database.ts'
 
@@ -16,6 +17,13 @@ export const gateway = section('The data gateway.', {
       ['0s', '0s', '1d'],
     ),
     max_size: size('Memory of one process for such answers.', ['64MiB', '1MiB', '16GiB']),
+  }),
+  custom_supabase: section('The client whose Supabase project and key each request brings along.', {
+    allowed_hosts: list(
+      'Hosts that a request may name: one by one, or *.example.com for every label before it.',
+      hostPatternForm,
+      ['*.supabase.co'],
+    ),
   }),
   unsafe_clients: list(
     'Clients that may use a superuser or a role with access to the server’s files. Each start warns of them.',

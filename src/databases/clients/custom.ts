@@ -1,0 +1,85 @@
+import { hash } from 'node:crypto'
+import { supabaseDriver } from '#databases/drivers/supabase/driver.ts'
+import { fail } from '#databases/failures.ts'
+import { hostFits } from '#kernel/config/addresses.ts'
+import type { Config } from '#kernel/config/config.ts'
+import { OutboundRefused } from '#kernel/http/outbound.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { type Client, DEFAULT_LIMITS } from './client.ts'
+
+/** The client whose project and key each request brings along (gateway.md 2). */
+export const CUSTOM_CLIENT = 'custom_supabase'
+
+/** Throws a Failure when the address is none that requests may name. */
+export type CustomClients = (address: string, key: string) => Client
+
+/** Projects that are remembered: their structure is not read anew for each request. */
+const mostProjects = 20
+
+export function customClients(kernel: Kernel): CustomClients {
+  const known = new Map<string, Client>()
+  return (address, key) => {
+    const root = rootOf(kernel.config, address)
+    if (!/^[\x21-\x7e]+$/.test(key)) throw refused('The key has signs that no key has')
+    // Only whoever has the key finds what was read with it.
+    const name = hash('sha256', `${root}\n${key}`)
+    const client = known.get(name) ?? clientOf(kernel, root, key)
+    known.delete(name)
+    known.set(name, client)
+    const [oldest] = known.size > mostProjects ? known.keys() : []
+    if (oldest !== undefined) known.delete(oldest)
+    return client
+  }
+}
+
+function clientOf(kernel: Kernel, root: string, key: string): Client {
+  const driver = supabaseDriver({
+    root,
+    key,
+    async send(url, request) {
+      try {
+        return await kernel.outbound.send(url, request)
+      } catch (error) {
+        if (error instanceof OutboundRefused)
+          throw refused('Its host is in a network that is not reached for callers')
+        throw error
+      }
+    },
+    maxConnections: DEFAULT_LIMITS.max_connections,
+    connectTimeout: DEFAULT_LIMITS.connect_timeout,
+    statementTimeout: DEFAULT_LIMITS.statement_timeout,
+    maxRows: kernel.config.gateway.max_rows,
+    readOnly: false,
+    // It holds no connection: those of all outbound requests are the kernel's.
+    close: async () => {},
+  })
+  return {
+    name: CUSTOM_CLIENT,
+    driver,
+    source: 'config',
+    isLogging: false,
+    isFrozen: false,
+    rowLevelSecurity: undefined,
+    isCached: false,
+  }
+}
+
+/**
+ * Of PostgREST at an address that a caller gives. The form leaves nothing to read in two ways: no user, no percent sign, no
+ * backslash, no letters beyond ASCII, no path but Supabase's own. And what is compared is what the URL itself says.
+ */
+function rootOf({ gateway, outbound }: Config, address: string): string {
+  const url = /^https?:\/\/[a-z0-9.:-]+(\/|\/rest\/v1\/?)?$/i.test(address) ? URL.parse(address) : null
+  if (url === null) throw refused('It looks like https://project.supabase.co')
+  if (url.protocol !== 'https:' && !outbound.allow_http) throw refused('Only https is allowed')
+  // 2130706433 and 0x7f.1 become 127.0.0.1.
+  const isAsWritten = address.toLowerCase().startsWith(`${url.protocol}//${url.host}`)
+  const isAllowed = gateway.custom_supabase.allowed_hosts.some((pattern) => hostFits(pattern, url.host))
+  if (!isAsWritten || !isAllowed)
+    throw refused(
+      'Its host is not one of those that the operator allows (gateway.custom_supabase.allowed_hosts)',
+    )
+  return `${url.origin}/rest/v1`
+}
+
+const refused = (hint: string) => fail('invalid_project', { hint })

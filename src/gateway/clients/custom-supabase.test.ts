@@ -1,0 +1,242 @@
+import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { after, beforeEach, test } from 'node:test'
+import { hostFits, hostPatternForm } from '#kernel/config/addresses.ts'
+import { testDatabase, withClient } from '#test/database.ts'
+import { type Actor, type Answer, actor, testService } from '#test/harness.ts'
+import { postgrestEndpoint } from '#test/postgrest/endpoint.ts'
+
+const database = await testDatabase()
+const endpoint = await postgrestEndpoint(database.url)
+await withClient(database.url, (client) =>
+  client.query(`create table note (id int primary key, text text); insert into note values (1, 'one');
+    create table secret (id int primary key)`),
+)
+/** Where no request may ever come. */
+const trapped: string[] = []
+const trap = createServer((request, response) => {
+  trapped.push(`${request.method} ${request.url}`)
+  response.end('[]')
+})
+await new Promise<void>((resolve) => trap.listen(0, '127.0.0.1', resolve))
+const { port: trapPort } = trap.address() as AddressInfo // a TCP server's
+after(async () => {
+  await endpoint.close()
+  trap.close()
+})
+const { host } = new URL(endpoint.url)
+const project = `http://${host}`
+
+const loopback = { allow_http: true, allow_networks: ['127.0.0.0/8', '::1'] }
+const t = await testService({
+  config: {
+    gateway: { custom_supabase: { allowed_hosts: [host, '*.allowed.example'] }, cache: { ttl: 60_000 } },
+    outbound: loopback,
+  },
+})
+after(() =>
+  assert.doesNotMatch(t.log.join('\n'), new RegExp(`${endpoint.key}|wrong-key`), 'a key is in the log'),
+)
+beforeEach(() => {
+  endpoint.intercept = undefined
+})
+
+const refusal = ({ status, body }: Answer) => [status, body.code]
+const on = (who: Actor, more: Record<string, string> = {}, service = t): Actor =>
+  actor(service.url, {
+    ...who.headers,
+    'x-service-client': 'custom_supabase',
+    'x-supabase-url': project,
+    'x-supabase-key': endpoint.key,
+    ...more,
+  })
+const key = await t.key(['note.*'], { client_name: 'custom_supabase' })
+const notes = { table_name: 'note' }
+
+test('a request brings its project along, and the rights of its API key hold there', async () => {
+  const own = on(key)
+  const read = await own.post('/gateway/fetch', notes)
+  assert.deepEqual(read.body.data, [{ id: 1, text: 'one' }], read.text)
+  const byAddress = await own.get('/data?view=note&eq_column=id&eq_value=1')
+  assert.deepEqual(byAddress.body.data, [{ id: 1, text: 'one' }])
+  const written = await own.post('/gateway/insert', { ...notes, insert_body: { id: 2, text: 'two' } })
+  assert.equal(written.body.affected_rows, 1)
+  await own.post('/gateway/delete', { ...notes, resource_id: 2 })
+  assert.deepEqual(refusal(await own.post('/gateway/fetch', { table_name: 'secret' })), [
+    403,
+    'insufficient_rights',
+  ])
+  for (const path of ['', '/', '/rest/v1', '/rest/v1/'])
+    assert.equal(
+      (await on(key, { 'x-supabase-url': project + path }).post('/gateway/fetch', notes)).status,
+      200,
+    )
+})
+
+test('the API key comes first, then the headers, then whether the key is bound to this client', async () => {
+  const before = endpoint.asked.length
+  const nobody = on(t.anon, { 'x-supabase-url': 'nonsense' })
+  assert.deepEqual(refusal(await nobody.post('/gateway/fetch', notes)), [401, 'api_key_required'])
+  const other = await t.key(['*'], { client_name: 'default' })
+  assert.deepEqual(refusal(await on(other).post('/gateway/fetch', notes)), [403, 'api_key_client_mismatch'])
+  for (const [more, missing] of [
+    [{ 'x-supabase-url': '' }, ['x-supabase-url']],
+    [{ 'x-supabase-key': '' }, ['x-supabase-key']],
+    [{ 'x-supabase-url': '', 'x-supabase-key': '' }, ['x-supabase-url', 'x-supabase-key']],
+  ] as const) {
+    const answer = await on(other, more).post('/gateway/fetch', notes)
+    assert.deepEqual(refusal(answer), [400, 'missing_project_header'])
+    assert.deepEqual(answer.body.data.details.missing_headers, missing)
+    for (const name of missing) assert.ok(answer.body.message.includes(name))
+  }
+  assert.equal(endpoint.asked.length, before)
+})
+
+test('an address that is not plainly an allowed host is refused, and nothing is sent anywhere', async () => {
+  const { port } = new URL(project)
+  const before = endpoint.asked.length
+  const addresses = [
+    `http://127.0.0.1:${trapPort}`,
+    `http://user@${host}`,
+    `http://:password@${host}`,
+    `http://${host}@127.0.0.1:${trapPort}`,
+    `http://127.0.0.1:${trapPort}#@${host}`,
+    `http://127.0.0.1:${trapPort}?${host}`,
+    `http://127.0.0.1:${trapPort}\\@${host}`,
+    `http://127.0.0.1:${trapPort}\\.allowed.example`,
+    `http:\\\\${host}`,
+    `http://${host}/../../`,
+    `http://${host}/rest/v1/note`,
+    `http://${host}/rest/v1/../../admin`,
+    `http://${host}/%2e%2e/`,
+    `http://${host}?select=*`,
+    `http://${host}#x`,
+    `http://${host}.`,
+    `http://127.0.0.1.:${port}`,
+    `http://127.1:${port}`,
+    `http://2130706433:${port}`,
+    `http://0x7f000001:${port}`,
+    `http://0177.0.0.1:${port}`,
+    `http://[::1]:${port}`,
+    `http://[::ffff:127.0.0.1]:${port}`,
+    `http://localhost:${port}`,
+    `http://127.0.0.1%00:${port}`,
+    `http://127。0。0。1:${port}`,
+    'http://allowed.example',
+    'http://x.y.allowed.example',
+    'http://.allowed.example',
+    'http://xallowed.example',
+    'http://x.allowed.example.evil.example',
+    'http://x.allowed.example.',
+    `http://x.allowed.example:${trapPort}`,
+    'http://x_y.allowed.example',
+    'http://ｘ.allowed.example',
+    'ftp://x.allowed.example',
+    'file:///etc/passwd',
+    'javascript:alert(1)',
+    'x.allowed.example',
+    '//x.allowed.example',
+    ` http://${host} http://127.0.0.1:${trapPort}`,
+  ]
+  for (const address of addresses) {
+    // Header values are Latin-1 for Node's client.
+    const raw = Buffer.from(address).toString('latin1')
+    const answer = await on(key, { 'x-supabase-url': raw }).post('/gateway/fetch', notes)
+    assert.deepEqual(refusal(answer), [400, 'invalid_project'], address)
+  }
+  assert.equal(endpoint.asked.length, before)
+  assert.deepEqual(trapped, [])
+})
+
+test('an allowed name that leads into a private network is refused when it is connected to', async () => {
+  const { port } = new URL(project)
+  const closed = await testService({
+    config: {
+      gateway: { custom_supabase: { allowed_hosts: [host, `localhost:${port}`] } },
+      outbound: { allow_http: true, allow_networks: [] },
+    },
+  })
+  const own = await closed.key(['*'], { client_name: null })
+  const before = endpoint.asked.length
+  for (const address of [project, `http://localhost:${port}`]) {
+    const answer = await on(own, { 'x-supabase-url': address }, closed).post('/gateway/fetch', notes)
+    assert.deepEqual(refusal(answer), [400, 'invalid_project'], answer.text)
+  }
+  assert.equal(endpoint.asked.length, before)
+  const strict = await testService({
+    config: {
+      gateway: { custom_supabase: { allowed_hosts: [host] } },
+      outbound: { allow_networks: ['127.0.0.0/8'] },
+    },
+  })
+  const answer = await on(await strict.key(['*'], { client_name: null }), {}, strict).post(
+    '/gateway/fetch',
+    notes,
+  )
+  assert.deepEqual([...refusal(answer), answer.body.error], [400, 'invalid_project', 'Only https is allowed'])
+  assert.equal(endpoint.asked.length, before)
+})
+
+test('by default only projects of supabase.co are reached', async () => {
+  const usual = await testService()
+  const own = await usual.key(['*'], { client_name: null })
+  for (const address of [
+    'https://example.com',
+    'https://supabase.co',
+    'https://xsupabase.co',
+    'https://a.supabase.co.example',
+    'https://a.supabase.co:444',
+    'http://a.supabase.co',
+  ]) {
+    const answer = await on(own, { 'x-supabase-url': address }, usual).post('/gateway/fetch', notes)
+    assert.deepEqual(refusal(answer), [400, 'invalid_project'], address)
+  }
+  assert.ok(hostFits('*.supabase.co', 'abcdefghijklmnop.supabase.co'))
+  for (const pattern of ['*', '*.*.co', 'a.*.co', 'a..co', '.co', 'a.co.', 'a.co/x', 'user@a.co', 'ü.co', ''])
+    assert.equal(hostPatternForm.parse(pattern), undefined, pattern)
+})
+
+test('a redirect is not followed, wherever it leads', async () => {
+  for (const status of [301, 302, 303, 307, 308]) {
+    endpoint.intercept = (_, response) => {
+      response.writeHead(status, { location: `http://127.0.0.1:${trapPort}/` }).end()
+      return true
+    }
+    const answer = await on(key, { 'x-supabase-key': `another-key-${status}` }).post('/gateway/fetch', notes)
+    assert.deepEqual(refusal(answer), [502, 'database_error'], answer.text)
+  }
+  assert.deepEqual(trapped, [])
+})
+
+test('what one key has opened is not open to another', async () => {
+  assert.equal((await on(key).post('/gateway/fetch', notes)).status, 200)
+  const wrong = on(key, { 'x-supabase-key': 'wrong-key' })
+  const before = endpoint.asked.length
+  const answer = await wrong.post('/gateway/fetch', notes)
+  assert.deepEqual(refusal(answer), [502, 'client_refused'])
+  assert.ok(!answer.text.includes('wrong-key'))
+  assert.ok(endpoint.asked.length > before, 'it was asked itself')
+  assert.equal((await on(key).post('/gateway/fetch', notes)).status, 200)
+})
+
+test('no answer is kept, and its structure is read once', async () => {
+  const own = on(key)
+  await own.post('/gateway/fetch', notes)
+  const before = endpoint.asked.length
+  for (let round = 0; round < 3; round++) {
+    const { headers } = await own.post('/gateway/fetch', notes)
+    assert.equal(headers.get('x-service-cache'), null)
+  }
+  const asked = endpoint.asked.slice(before)
+  assert.deepEqual([asked.length, asked.filter((line) => line.endsWith('/v1/')).length], [3, 0])
+})
+
+test('it is no client that is listed, registered or found without its headers', async () => {
+  const { body } = await t.admin.get('/clients')
+  assert.ok(!body.clients.includes('custom_supabase'))
+  const listed = await t.admin.get('/admin/clients')
+  assert.ok(!listed.text.includes('custom_supabase') && !listed.text.includes(endpoint.key))
+  const sql = await on(t.admin).post('/gateway/query', { query: 'select 1' })
+  assert.deepEqual(refusal(sql), [400, 'unsupported_by_driver'])
+})
