@@ -7,22 +7,24 @@ export type Way = () => Promise<number>
 export type Rates = ReadonlyMap<string, readonly number[]>
 
 /**
- * All ways in turn, round after round, so that whatever else the machine does slows down all of them. The first round
- * warms up and does not count; each round begins with another way.
+ * All ways in turn, round after round, so that whatever else the machine does slows down all of them. Each round begins
+ * with another way. The first ones do not count: on a busy machine code takes seconds to be compiled.
  */
 export async function interleaved(ways: Readonly<Record<string, Way>>, rounds: number): Promise<Rates> {
   const rates = new Map<string, number[]>(Object.keys(ways).map((name) => [name, []]))
-  const progress = await showProgress((rounds + 1) * rates.size)
-  for (let round = 0; round <= rounds; round++) {
+  const progress = await showProgress((WARM_UP + rounds) * rates.size)
+  for (let round = -WARM_UP; round < rounds; round++) {
     for (const [name, way] of inTurns(Object.entries(ways), round)) {
       const rate = await way()
-      if (round > 0) rates.get(name)?.push(rate)
+      if (round >= 0) rates.get(name)?.push(rate)
       progress.advance(1)
     }
   }
   progress.end()
   return rates
 }
+
+const WARM_UP = 3
 
 /** Each round begins with another one. */
 export function inTurns<T>(list: readonly T[], round: number): readonly T[] {
