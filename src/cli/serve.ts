@@ -7,6 +7,7 @@ import { VERSION } from '#kernel/version.ts'
 import { type Databases, loggingOwner, openDatabases, READER } from '../control.ts'
 import { type Context, contextOf } from './context.ts'
 import { type DefaultKey, ensureDefaultKey } from './default-key.ts'
+import { returnMemory } from './memory.ts'
 import { terminal } from './terminal.ts'
 import { runWorker, startWorkers } from './workers.ts'
 
@@ -45,6 +46,7 @@ async function serve(context: Context): Promise<void> {
     defaultKey,
     seconds: (performance.now() - began) / 1_000,
   })
+  await returnMemory()
 
   const signal = await stopping
   context.log.info({ event: 'stopping', signal }, 'stopping')

@@ -4,6 +4,7 @@ import { AggregatorRegistry } from 'prom-client'
 import type { Log } from '#kernel/log.ts'
 import type { Databases } from '../control.ts'
 import type { Context } from './context.ts'
+import { returnMemory } from './memory.ts'
 import type { Running } from './serve.ts'
 
 /** What the primary hands to its workers over the process channel: it holds passwords, so it is in no environment. */
@@ -104,4 +105,5 @@ export async function runWorker(context: Context): Promise<void> {
   })
   await service.work()
   send({ listening: await service.listen() })
+  await returnMemory()
 }

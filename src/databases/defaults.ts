@@ -1,4 +1,4 @@
-import { type A_Const, type FuncCall, type Node, type ParseResult, parse, type TypeCast } from 'libpg-query'
+import type { A_Const, FuncCall, Node, ParseResult, TypeCast } from 'libpg-query'
 import { castOf } from '#databases/casts.ts'
 import { fail } from '#databases/failures.ts'
 
@@ -39,6 +39,8 @@ export async function defaultText(expression: string, column: string): Promise<s
 
 async function parsed(expression: string, refuse: () => Error): Promise<ParseResult> {
   if (expression.includes('\0') || expression.length > 10_000) throw refuse()
+  // Loaded for the first default: its grammar weighs 5 MB in every process.
+  const { parse } = await import('libpg-query')
   try {
     return await parse(`select ${expression}`)
   } catch {

@@ -1,4 +1,3 @@
-import { verify } from '@node-rs/bcrypt'
 import type { StoredHash } from './hash.ts'
 
 /** `$2x$` marks hashes of an old bug, which the library does not reproduce. */
@@ -16,6 +15,10 @@ export function bcryptHash(stored: string): StoredHash | undefined {
   if (!(cost >= 4 && cost <= 31)) return undefined
   return {
     isTooCostly: cost > HIGHEST_COST,
-    matches: async (password) => !password.includes('\0') && (await verify(password, stored)),
+    async matches(password) {
+      // Loaded for the first hash of this kind, which most services never meet.
+      const { verify } = await import('@node-rs/bcrypt')
+      return !password.includes('\0') && verify(password, stored)
+    },
   }
 }

@@ -1,5 +1,5 @@
+import { createRequire } from 'node:module'
 import type { Driver, DriverMaking, DriverSettings } from '#databases/drivers/driver.ts'
-import { scyllaDriver } from '#databases/drivers/scylla/driver.ts'
 import { fail } from '#databases/failures.ts'
 import { readScyllaUrl } from '#kernel/config/scylla-url.ts'
 
@@ -8,6 +8,9 @@ export function scyllaFor({ config }: DriverMaking, settings: DriverSettings): D
   const address = readScyllaUrl(settings.url)
   // Registered addresses and configured ones have been through the same form.
   if (address === undefined) throw fail('client_unavailable')
+  const { scyllaDriver }: typeof import('#databases/drivers/scylla/driver.ts') = load(
+    '#databases/drivers/scylla/driver.ts',
+  )
   return scyllaDriver({
     address,
     maxConnections: settings.max_connections,
@@ -19,3 +22,6 @@ export function scyllaFor({ config }: DriverMaking, settings: DriverSettings): D
     readOnly: settings.readOnly,
   })
 }
+
+/** Loaded for the first client of this kind: with cassandra-driver it weighs 5 MB in every process. */
+const load = createRequire(import.meta.url)
