@@ -27,16 +27,25 @@ export const nameOfRight = ({ schema, table, action }: TableRight): string =>
 
 /** May a key with these rights do this to that table? `users.*` is the table `users` of `public`, and never a schema. */
 export function grantsTable(rights: readonly string[], asked: TableRight): boolean {
-  const { schema, table, action } = asked
-  const accepted = new Set([`gateway.${action}`, 'gateway.*', `*.${action}`, '*'])
-  const ownName = nameOfRight(asked)
+  if (rights.some((right) => EVERY_TABLE[asked.action].has(right))) return true
+  const own = rightsOfTable(asked)
+  return rights.some((right) => own.includes(right))
+}
+
+const everyTable = (action: Action) => new Set([`gateway.${action}`, 'gateway.*', `*.${action}`, '*'])
+const EVERY_TABLE = {
+  read: everyTable('read'),
+  write: everyTable('write'),
+  delete: everyTable('delete'),
+}
+
+function rightsOfTable(asked: TableRight): readonly string[] {
+  const { schema, table } = asked
   // A name with a dot in it would read like two names: only what reaches every table reaches that one.
-  const isTold = ![schema, table].some((name) => name.includes('.'))
-  if (isTold && !RESERVED_SCHEMAS.has(schema) && !RESERVED_SCHEMAS.has(ownName.split('.', 1)[0] ?? '')) {
-    accepted.add(ownName)
-    accepted.add(schema === 'public' ? `${table}.*` : `${schema}.${table}.*`)
-  }
-  return rights.some((right) => accepted.has(right))
+  if (schema.includes('.') || table.includes('.')) return []
+  const own = nameOfRight(asked)
+  if (RESERVED_SCHEMAS.has(schema) || RESERVED_SCHEMAS.has(own.split('.', 1)[0] ?? '')) return []
+  return [own, schema === 'public' ? `${table}.*` : `${schema}.${table}.*`]
 }
 
 /** No wildcard gives it: who has every other right is still bound by the policies of the database. */

@@ -23,11 +23,10 @@ export type FirstStatement = Statement & { readonly name: string }
 
 /**
  * One statement on one connection, in pg's `Submittable` form. States: sent → collecting → (flowing ⇄ paused) → ended | failed.
- * `ready` settles when the rows are all here or the high-water mark is reached; `ended` when the connection is free again.
+ * `ready` settles when the rows are all here or the high-water mark is reached.
  */
 export class RowQuery {
   readonly ready: Promise<void>
-  readonly ended: Promise<void>
   writer: RowWriter | undefined
   affected = 0
   /** The server has accepted the text, so a statement of this name exists there. */
@@ -42,7 +41,6 @@ export class RowQuery {
   readonly #statement: Statement
   readonly #options: RunOptions
   readonly #ready = Promise.withResolvers<void>()
-  readonly #ended = Promise.withResolvers<void>()
   #prepared: Prepared | undefined
   #isKnown = false
   /** The statement that goes first has not succeeded yet. */
@@ -54,10 +52,8 @@ export class RowQuery {
     this.#statement = statement
     this.#options = options
     this.ready = this.#ready.promise
-    this.ended = this.#ended.promise
-    // Whoever waits sees the failure on the promise it waits for; the other one must not count as unhandled.
+    // Whoever streams sees a failure with the rows; the promise must not count as unhandled then.
     this.ready.catch(() => {})
-    this.ended.catch(() => {})
   }
 
   submit(connection: pg.Connection): void {
@@ -166,7 +162,6 @@ export class RowQuery {
     else {
       this.writer?.finish()
       this.#ready.resolve()
-      this.#ended.resolve()
     }
     this.#notify()
   }
@@ -180,7 +175,6 @@ export class RowQuery {
     // A text that the server did not accept, or does not accept any more, must be parsed again.
     if (name !== '' && (!this.parsed || staleCodes.has(codeOf(failure)))) this.#client.statements.drop(name)
     this.#ready.reject(failure)
-    this.#ended.reject(failure)
   }
 
   handleEmptyQuery(): void {}
