@@ -56,23 +56,37 @@ after(async () => {
   await onServer(`drop role if exists ${ROLES.join(', ')}`)
 })
 
-test('the doctor finds what no policy decides about', async () => {
+test('the doctor finds what no policy decides about, and what policies must not believe', async () => {
   await sql(`
     create table open_to_all (id int); create table closed (id int); create table guarded (id int); create table unreached (id int);
     alter table closed enable row level security; alter table guarded enable row level security;
     create policy positive on guarded using (id > 0);
     create view leaky as select * from guarded; create view careful with (security_invoker = true) as select * from guarded;
     create materialized view copied as select * from guarded;
+    create function said() returns text language sql stable as 'select current_setting(''request.claims'')';
+    create function fixed(key text) returns text language sql immutable as 'select current_setting(''request.claims'')::json->>key';
+    create function indirect() returns text language sql immutable as 'select said()';
+    create function half(n int) returns int language sql immutable as 'select n / 2';
+    create policy more on guarded using (said() <> '' and indirect() <> '' and half(id) > 0);
     grant select on open_to_all, closed, guarded, leaky, careful, copied to ${named('member')}`)
   const found = await unguardedTables(database.url, {
     anonymousRole: named('anon'),
     signedInRole: named('member'),
   })
   const because = Object.fromEntries(found.map(({ name, why }) => [name, why]))
-  assert.deepEqual(Object.keys(because).sort(), ['closed', 'copied', 'kept', 'leaky', 'open_to_all'])
+  assert.deepEqual(Object.keys(because).sort(), [
+    'closed',
+    'copied',
+    'fixed(text)',
+    'indirect()',
+    'kept',
+    'leaky',
+    'open_to_all',
+  ])
   assert.match(because.closed ?? '', /no policy/)
   assert.match(because.open_to_all ?? '', /row-level security off/)
   assert.match(because.leaky ?? '', /security_invoker/)
+  assert.match(because['indirect()'] ?? '', /IMMUTABLE.*stable/)
 })
 
 const read = (name: string, token?: string) =>

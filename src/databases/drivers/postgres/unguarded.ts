@@ -1,10 +1,13 @@
 import pg from 'pg'
 import type { RowLevelSecurity } from '#databases/drivers/driver.ts'
 
-/** Something that callers of a client with row-level security reach, and that no policy guards. */
+/** Something that callers of a client with row-level security reach and that no policy guards, or that makes policies err. */
 export type Unguarded = { readonly name: string; readonly why: string }
 
-/** For the operator: what one of the two roles has a right to, and whose rows no policy decides about. */
+/**
+ * For the operator: what one of the two roles has a right to and whose rows no policy decides about, and functions that would tell
+ * policies of one caller what they have told of another.
+ */
 export async function unguardedTables(
   url: string,
   { anonymousRole, signedInRole }: RowLevelSecurity,
@@ -35,4 +38,17 @@ where n.nspname !~ '^pg_' and n.nspname <> 'information_schema'
     when c.relkind = 'v' then not coalesce(array_to_string(c.reloptions, ',') ~* 'security_invoker=(true|on|yes|1)', false)
     else c.relkind = 'm'
   end
+union all
+select p.oid::regprocedure::text, 'is IMMUTABLE, so a plan that is kept holds what it said of the first caller: alter function … stable'
+from pg_proc p join pg_namespace n on n.oid = p.pronamespace
+where n.nspname !~ '^pg_' and n.nspname <> 'information_schema' and p.prokind = 'f' and p.provolatile = 'i'
+  and not exists (select from pg_depend d where d.classid = 'pg_proc'::regclass and d.objid = p.oid and d.deptype = 'e')
+  and (
+    case when p.prokind = 'f' then pg_get_functiondef(p.oid) ~* 'current_(setting|user|role)|session_user' end
+    -- Without arguments it is a constant, or asks somebody who asks the session.
+    or p.pronargs = 0 and exists (
+      select from pg_depend d
+      where d.classid = 'pg_policy'::regclass and d.refclassid = 'pg_proc'::regclass and d.refobjid = p.oid
+    )
+  )
 order by 1`
