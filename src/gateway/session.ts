@@ -55,7 +55,7 @@ function presentedSession(kernel: Kernel, request: FastifyRequest): string | und
 }
 
 export const bearerOf = ({ headers }: FastifyRequest): string | undefined =>
-  /^bearer +(\S+) *$/i.exec(headers.authorization ?? '')?.[1]
+  /^bearer\s+(.+)$/i.exec(headers.authorization ?? '')?.[1]?.trim()
 
 /** By its form; the admin key never comes here, since who carries it acts as the client's own role. */
 export const isApiKey = (text: string): boolean => text.startsWith('svc_')

@@ -55,6 +55,8 @@ test('a session that is no session is 401, never the anonymous role, and two tha
     const answer = await fetchDocs(signedIn({ ...ada, token }))
     assert.deepEqual([answer.status, answer.body.code], [401, 'invalid_session'])
   }
+  for (const authorization of [`Bearer ${made}`, `Bearer ${ada.token} ${ada.token}`, 'Bearer !'])
+    assert.equal((await fetchDocs(actor(t.url, { 'x-service-client': 'app', authorization }))).status, 401)
   const ended = await t.signUp('Eve')
   assert.equal((await fetchDocs(signedIn(ended))).status, 200)
   await ended.post('/api/auth/sign-out')
