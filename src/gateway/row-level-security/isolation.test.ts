@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
-import { type Actor, actor } from '#test/harness.ts'
+import { type Actor, actor, PASSWORD } from '#test/harness.ts'
 import { docsOf, fetchDocs, insertDoc, tenants, whoIs } from '#test/tenants.ts'
 
 const { t, sql, control, roles, people, acme, beta, anon, signedIn } = await tenants()
@@ -132,6 +132,10 @@ test('an idempotency key is one for each user, and its answer is not replayed to
   assert.deepEqual(await seen(anon), [3])
   await sql(`insert into doc values (40, '${acme}', null, 'later', false)`)
   assert.deepEqual(await seen(signedIn(ada)), [1, 3])
+  // Another session of hers, which acts for the same organization.
+  const again = await t.anon.post('/api/auth/sign-in/email', { email: ada.email, password: PASSWORD })
+  await control('update service.session set active_organization_id = $1 where user_id = $2', [acme, ada.id])
+  assert.deepEqual(await seen(signedIn({ ...ada, token: again.headers.get('set-auth-token') ?? '' })), [1, 3])
   await sql('delete from doc where id = 40')
   await control('update service.session set active_organization_id = null where user_id = $1', [ada.id])
   assert.equal((await transact(signedIn(ada))).body.code, 'idempotency_key_reused')
