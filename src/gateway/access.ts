@@ -53,7 +53,7 @@ export type GatewayAccess = {
    * a key where the client wants none.
    */
   fixed(rights: readonly FixedRight[], more?: { readonly asData?: boolean }): Access
-  /** Before the handler, behind the body, which may have taken long to arrive: the client as it is now. */
+  /** Before the handler, behind the body, which may have taken long to arrive: the client and the session as they are now. */
   renew(request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void
 }
 
@@ -162,9 +162,14 @@ export function gatewayAccess(
       },
     }),
     renew(request, reply, done) {
-      // What the operator configured does not change while the process runs.
-      if (request.gateway === undefined || request.gateway.client.source === 'config') return done()
       const caller = request.gateway
+      if (caller?.persona !== undefined)
+        return void dataCaller(request, caller.grant).then((now) => {
+          request.gateway = now
+          done()
+        }, done)
+      // What the operator configured does not change while the process runs.
+      if (caller === undefined || caller.client.source === 'config') return done()
       current(clients, caller.client.name).then((client) => {
         request.gateway = { ...caller, client, driver: client.driver }
         const release = clients.hold(client)
