@@ -14,7 +14,11 @@ export async function tenants() {
   const roles = { anon: `anon_${suffix}`, member: `authenticated_${suffix}` }
   const database = await testDatabase()
   const onServer = (text: string) => withClient(testServerUrl(), (client) => client.query(text))
-  const sql = (text: string) => withClient(database.url, async (client) => (await client.query(text)).rows)
+  const sql = (text: string, role = 'none') =>
+    withClient(database.url, async (client) => {
+      await client.query(`set role ${role}`)
+      return (await client.query(text)).rows
+    })
   const owner = new URL(database.url).username
   await onServer(
     `create role ${roles.anon} nologin; create role ${roles.member} nologin; grant ${roles.anon}, ${roles.member} to "${owner}"`,

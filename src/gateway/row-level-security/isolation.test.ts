@@ -139,6 +139,11 @@ test('an idempotency key is one for each user, and its answer is not replayed to
   await sql('delete from doc where id = 40')
   await control('update service.session set active_organization_id = null where user_id = $1', [ada.id])
   assert.equal((await transact(signedIn(ada))).body.code, 'idempotency_key_reused')
+  // What is kept is nobody's to read, even where default privileges gave callers the table.
+  await sql(`grant select on service_idempotency to ${roles.member}`)
+  const kept = 'select count(*)::int as kept from service_idempotency'
+  assert.notDeepEqual(await sql(kept), [{ kept: 0 }])
+  assert.deepEqual(await sql(kept, roles.member), [{ kept: 0 }])
 })
 
 test('a read has another cache key for each caller', async () => {
