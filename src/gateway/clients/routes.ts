@@ -43,7 +43,7 @@ const NewClient = Type.Object({
   ...asked,
 })
 const ClientChange = Type.Object(asked)
-const ByName = Type.Object({ name: Type.String({ maxLength: 63 }) })
+const ByName = Type.Object({ name: Type.String({ maxLength: 63, examples: ['reporting'] }) })
 
 const SeenAt = Nullable({
   ...Timestamp,
@@ -144,7 +144,7 @@ export function clientRoutes(app: App, kernel: Kernel, clients: Clients, access:
     schema: {
       summary: 'Let a database client refuse writes, or take them again',
       params: ByName,
-      body: Type.Object({ is_frozen: Type.Boolean() }),
+      body: Type.Object({ is_frozen: Type.Boolean({ examples: [true] }) }),
       response: { 200: successOf(ClientRecord) },
     },
     handler: async ({ params, body: { is_frozen } }) => {

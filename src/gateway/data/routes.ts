@@ -7,18 +7,16 @@ import { success } from '../envelope.ts'
 import { sendFetched, sendTransaction, sendWritten } from './answer.ts'
 import { bytesOf, countRows, deleteRows, type Fetched, fetchRows, insertRows, updateRows } from './data.ts'
 import { asksAnew, keptReads, type Outcome } from './kept-reads.ts'
+import { Counted, RowsRead, RowsWritten, TransactionDone } from './responses.ts'
 import {
   CountBody,
-  Counted,
   DataQuery,
   DeleteBody,
   FetchBody,
   InsertBody,
   InsertHeaders,
-  RowsRead,
-  RowsWritten,
+  ReadHeaders,
   TransactionBody,
-  TransactionDone,
   TransactionHeaders,
   UpdateBody,
 } from './schemas.ts'
@@ -56,7 +54,7 @@ export function dataRoutes(app: App, kernel: Kernel, access: GatewayAccess): voi
       method: 'POST',
       url,
       config,
-      schema: { summary: 'Read rows', body: FetchBody, response: { 200: RowsRead } },
+      schema: { summary: 'Read rows', headers: ReadHeaders, body: FetchBody, response: { 200: RowsRead } },
       handler: (request, reply) => read(request, reply, request.body),
     })
   }
@@ -66,6 +64,7 @@ export function dataRoutes(app: App, kernel: Kernel, access: GatewayAccess): voi
     config,
     schema: {
       summary: 'Read the rows where one column has one value',
+      headers: ReadHeaders,
       querystring: DataQuery,
       response: { 200: RowsRead },
     },

@@ -5,9 +5,9 @@ import { Type } from 'typebox'
  * the field. Members without a type here may have several.
  */
 const member = (description: string, ...examples: unknown[]) =>
-  Type.Optional(Type.Unknown({ description, examples }))
+  Type.Optional(Type.Unknown({ description, ...(examples.length > 0 && { examples }) }))
 const text = (description: string, ...examples: string[]) =>
-  Type.Optional(Type.String({ description, examples }))
+  Type.Optional(Type.String({ description, ...(examples.length > 0 && { examples }) }))
 const count = (description: string) => Type.Optional(Type.Integer({ minimum: 0, description }))
 const flag = (description: string) => Type.Optional(Type.Boolean({ description }))
 
@@ -63,29 +63,61 @@ const grouping = {
   aggregation_dedup: flag('Rows that are the same in every returned column count once within a group'),
 }
 
-export const FetchBody = Type.Object({
-  ...target,
-  ...output,
-  ...filter,
-  ...page,
-  ...grouping,
-  select: member('Structured selection'),
-  current_page: count('Page, from 1; with page_size'),
-  page_size: count('Rows of a page'),
-  total_pages: count('Echoed'),
-})
+export const FetchBody = Type.Object(
+  {
+    ...target,
+    ...output,
+    ...filter,
+    ...page,
+    ...grouping,
+    select: member('Structured selection'),
+    current_page: count('Page, from 1; with page_size'),
+    page_size: count('Rows of a page'),
+    total_pages: count('Echoed'),
+  },
+  {
+    examples: [
+      {
+        table_name: 'cities',
+        conditions: [{ operator: 'gt', column: 'population', value: 1_000_000 }],
+        sort_by: { field: 'name', direction: 'asc' },
+        limit: 10,
+      },
+    ],
+  },
+)
 
-export const CountBody = Type.Object({ ...target, ...filter, count: page.count })
+export const CountBody = Type.Object(
+  { ...target, ...filter, count: page.count },
+  { examples: [{ table_name: 'cities', conditions: [{ eq_column: 'country', eq_value: 'FR' }] }] },
+)
 
-export const InsertBody = Type.Object({
-  ...target,
-  ...output,
-  insert_body: member('A row, or a list of rows; their keys may differ', [{ name: 'Paris', country: 'FR' }]),
-  on_conflict: member('The column or columns whose conflict is met with update_body, or with nothing', 'id'),
-  update_body: member('What to set on conflict'),
-  default_to_null: flag('Absent keys become null, not the default of the column'),
-  head: page.head,
-})
+export const InsertBody = Type.Object(
+  {
+    ...target,
+    ...output,
+    insert_body: member('A row, or a list of rows; their keys may differ', [
+      { name: 'Paris', country: 'FR' },
+    ]),
+    on_conflict: member(
+      'The column or columns whose conflict is met with update_body, or with nothing',
+      'id',
+    ),
+    update_body: member('What to set on conflict'),
+    default_to_null: flag('Absent keys become null, not the default of the column'),
+    head: page.head,
+  },
+  {
+    examples: [
+      { table_name: 'cities', insert_body: [{ name: 'Paris', country: 'FR', population: 2_102_650 }] },
+    ],
+  },
+)
+
+const stripNulls = {
+  'x-strip-nulls': text('true: leave out members that are null; a member strip_nulls says it first', 'true'),
+}
+export const ReadHeaders = Type.Object(stripNulls)
 
 export const InsertHeaders = Type.Object({
   'x-service-insert-window': text(
@@ -94,50 +126,93 @@ export const InsertHeaders = Type.Object({
   ),
 })
 
-export const UpdateBody = Type.Object({
-  ...target,
-  ...output,
-  ...filter,
-  ...page,
-  update_body: member('What to set', { population: 2_102_650 }),
-  set: member('Another name of update_body'),
-  data: member('Another name of update_body'),
-  allow_unbounded: flag('Write every row when there is no condition'),
-})
+export const UpdateBody = Type.Object(
+  {
+    ...target,
+    ...output,
+    ...filter,
+    ...page,
+    update_body: member('What to set', { population: 2_102_650 }),
+    set: member('Another name of update_body'),
+    data: member('Another name of update_body'),
+    allow_unbounded: flag('Write every row when there is no condition'),
+  },
+  {
+    examples: [
+      {
+        table_name: 'cities',
+        update_body: { population: 2_102_651 },
+        conditions: [{ eq_column: 'name', eq_value: 'Paris' }],
+      },
+    ],
+  },
+)
 
-export const DeleteBody = Type.Object({
-  ...target,
-  ...output,
-  ...filter,
-  ...page,
-  resource_id: member('The row to delete, by column resource_id or the primary key'),
-  allow_unbounded: flag('Delete every row when there is no condition'),
-})
+export const DeleteBody = Type.Object(
+  {
+    ...target,
+    ...output,
+    ...filter,
+    ...page,
+    resource_id: member('The row to delete, by column resource_id or the primary key'),
+    allow_unbounded: flag('Delete every row when there is no condition'),
+  },
+  { examples: [{ table_name: 'cities', conditions: [{ eq_column: 'name', eq_value: 'Paris' }] }] },
+)
 
 export const TransactionHeaders = Type.Object({
+  ...stripNulls,
   'idempotency-key': text('For 24 hours the same key gives the same answer, and nothing is done again'),
 })
 
-export const TransactionBody = Type.Object({
-  operations: Type.Array(
-    Type.Object({
-      id: Type.String({ minLength: 1, maxLength: 128, description: 'Names the result', examples: ['first'] }),
-      kind: Type.Unsafe<'insert' | 'update' | 'delete' | 'fetch'>({
-        type: 'string',
-        enum: ['insert', 'update', 'delete', 'fetch'],
+export const TransactionBody = Type.Object(
+  {
+    operations: Type.Array(
+      Type.Object({
+        id: Type.String({
+          minLength: 1,
+          maxLength: 128,
+          description: 'Names the result',
+          examples: ['first'],
+        }),
+        kind: Type.Unsafe<'insert' | 'update' | 'delete' | 'fetch'>({
+          type: 'string',
+          enum: ['insert', 'update', 'delete', 'fetch'],
+        }),
+        payload: Type.Record(Type.String(), Type.Unknown(), { description: 'The body of that operation' }),
       }),
-      payload: Type.Record(Type.String(), Type.Unknown(), { description: 'The body of that operation' }),
-    }),
-    { minItems: 1, description: 'In this order, all or nothing; at most 100' },
-  ),
-  options: Type.Optional(
-    Type.Object({
-      isolation_level: text('read_committed, repeatable_read or serializable', 'serializable'),
-      read_only: flag('Refuse to write'),
-    }),
-  ),
-  idempotency_key: text('In place of the header Idempotency-Key'),
-})
+      { minItems: 1, description: 'In this order, all or nothing; at most 100' },
+    ),
+    options: Type.Optional(
+      Type.Object({
+        isolation_level: text('read_committed, repeatable_read or serializable', 'serializable'),
+        read_only: flag('Refuse to write'),
+      }),
+    ),
+    idempotency_key: text('In place of the header Idempotency-Key'),
+  },
+  {
+    examples: [
+      {
+        operations: [
+          {
+            id: 'first',
+            kind: 'insert',
+            payload: {
+              table_name: 'cities',
+              insert_body: { name: 'Lyon', country: 'FR', population: 522_250 },
+            },
+          },
+          {
+            id: 'then',
+            kind: 'fetch',
+            payload: { table_name: 'cities', conditions: [{ eq_column: 'country', eq_value: 'FR' }] },
+          },
+        ],
+      },
+    ],
+  },
+)
 
 export const DataQuery = Type.Object({
   view: Type.String({ minLength: 1, description: 'The table or view', examples: ['cities'] }),
@@ -156,81 +231,4 @@ export const DataQuery = Type.Object({
   ),
   ...grouping,
   api_key: text('The API key, where no header can be sent'),
-})
-
-const rows = Type.Array(Type.Record(Type.String(), Type.Unknown()))
-
-const PostProcessing = Type.Object({
-  grouped: Type.Array(
-    Type.Object({
-      label: Type.Union([Type.String(), Type.Null()], {
-        description:
-          'The value of group_by as text, or the start of its day, hour or minute. Ascending by code points; null is last',
-      }),
-      rows,
-      aggregation: Type.Optional(
-        Type.Object({
-          column: Type.String(),
-          strategy: Type.Union([Type.Literal('cumulative_sum'), Type.Null()]),
-          sum: Type.Number({ description: 'Exact: it may have more digits than a double' }),
-          cumulative_sum: Type.Optional(Type.Number({ description: 'Of this group and all before it' })),
-          count: Type.Integer({ description: 'Values that were added up; nulls are none' }),
-        }),
-      ),
-    }),
-  ),
-})
-
-const envelope = { status: Type.Literal('success'), message: Type.String(), data: rows }
-
-export const RowsRead = Type.Object({
-  ...envelope,
-  cache_key: Type.String(),
-  count: Type.Optional(Type.Integer({ description: 'Rows without limit and offset, when asked for' })),
-  has_more: Type.Optional(Type.Boolean({ description: 'True when no limit was given and it cut rows' })),
-  post_processing: Type.Optional(PostProcessing),
-})
-
-const results = Type.Array(
-  Type.Object({
-    id: Type.String(),
-    kind: Type.String(),
-    data: rows,
-    affected_rows: Type.Optional(Type.Integer()),
-    count: Type.Optional(Type.Integer()),
-    data_truncated: Type.Optional(Type.Boolean()),
-    cache_key: Type.Optional(Type.String()),
-    has_more: Type.Optional(Type.Boolean()),
-    post_processing: Type.Optional(PostProcessing),
-  }),
-)
-const committed = { committed: Type.Literal(true), results }
-
-export const TransactionDone = Type.Object({
-  status: Type.Literal('success'),
-  message: Type.String(),
-  data: Type.Object(committed),
-  ...committed,
-})
-
-export const RowsWritten = Type.Object({
-  ...envelope,
-  affected_rows: Type.Integer(),
-  count: Type.Optional(Type.Integer()),
-  data_truncated: Type.Optional(
-    Type.Boolean({ description: 'More rows were changed than the answer holds' }),
-  ),
-})
-
-export const Counted = Type.Object({
-  status: Type.Literal('success'),
-  message: Type.String(),
-  data: Type.Object({
-    count: Type.Integer(),
-    db_name: Type.String(),
-    duration_ms: Type.Integer(),
-    cache_key: Type.String(),
-    cache_lookup_outcome: Type.String(),
-  }),
-  count: Type.Integer(),
 })

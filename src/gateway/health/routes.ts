@@ -1,6 +1,7 @@
 import { Type } from 'typebox'
 import { open } from '#kernel/http/access.ts'
 import type { RouteBook } from '#kernel/http/routes.ts'
+import { PlainText } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { VERSION } from '#kernel/version.ts'
@@ -49,7 +50,7 @@ export function healthRoutes(
     method: 'GET',
     url: '/ping',
     config,
-    schema: { summary: 'Answers pong' },
+    schema: { summary: 'Answers pong', response: { 200: PlainText } },
     handler: async (_request, reply) => reply.type('text/plain; charset=utf-8').send('pong'),
   })
   app.route({
@@ -66,7 +67,7 @@ export function healthRoutes(
     schema: {
       summary: 'May requests be sent here? 503 with what is wrong',
       response: {
-        '2xx': Type.Object({ status: Type.String(), problems: Type.Array(Type.String()) }),
+        200: Type.Object({ status: Type.String(), problems: Type.Array(Type.String()) }),
         503: Type.Object({ status: Type.String(), problems: Type.Array(Type.String()) }),
       },
     },
@@ -102,7 +103,7 @@ export function healthRoutes(
     method: 'GET',
     url: '/metrics',
     config: { access: access.metrics },
-    schema: { summary: 'Prometheus metrics' },
+    schema: { summary: 'Prometheus metrics', response: { 200: PlainText } },
     handler: async (_request, reply) =>
       reply.type('text/plain; version=0.0.4; charset=utf-8').send(await parts.metrics()),
   })

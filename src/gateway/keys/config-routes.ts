@@ -19,7 +19,7 @@ const KeyConfig = Type.Object({
   ...decision,
   clients: Type.Array(Type.Object({ client_name: Type.String(), ...decision })),
 })
-const ByName = Type.Object({ client_name: Type.String({ maxLength: 63 }) })
+const ByName = Type.Object({ client_name: Type.String({ maxLength: 63, examples: ['default'] }) })
 const ClientDecision = Type.Object({ client_name: Type.String(), enforce_api_keys: Type.Boolean() })
 
 export function keyConfigRoutes(app: App, kernel: Kernel, clients: Clients, access: GatewayAccess): void {
@@ -53,7 +53,9 @@ export function keyConfigRoutes(app: App, kernel: Kernel, clients: Clients, acce
     schema: {
       summary: 'Decide whether data operations need a key wherever nothing else is said',
       body: Type.Object({
-        enforce_api_keys: Nullable(Type.Boolean({ description: 'Null: as the configuration says' })),
+        enforce_api_keys: Nullable(
+          Type.Boolean({ description: 'Null: as the configuration says', examples: [true] }),
+        ),
       }),
       response: { 200: successOf(KeyConfig) },
     },
@@ -69,7 +71,7 @@ export function keyConfigRoutes(app: App, kernel: Kernel, clients: Clients, acce
     schema: {
       summary: 'Decide whether data operations on one client need a key',
       params: ByName,
-      body: Type.Object({ enforce_api_keys: Type.Boolean() }),
+      body: Type.Object({ enforce_api_keys: Type.Boolean({ examples: [true] }) }),
       response: { 200: successOf(ClientDecision) },
     },
     handler: async ({ params: { client_name }, body: { enforce_api_keys } }) => {

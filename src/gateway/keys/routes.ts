@@ -41,7 +41,9 @@ const IssuedKey = Type.Object({
   api_key: Type.String({ description: 'The key itself; it is shown this once' }),
   record: KeyRecord,
 })
-const ById = Type.Object({ id: Id })
+const ById = Type.Object({
+  id: Type.String({ format: 'uuid', examples: ['01a1fed6-8936-7ac3-bdf5-1fc3f49efcc6'] }),
+})
 const Page = Type.Object({
   client_name: Type.Optional(Type.String()),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000, default: 100 })),

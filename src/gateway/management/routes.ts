@@ -34,7 +34,18 @@ const ColumnDefinition = Type.Object({
 const NewTable = Type.Object({
   schema_name: Type.Optional(Type.String({ minLength: 1, maxLength: 63, default: 'public' })),
   table_name: Type.String({ minLength: 1, maxLength: 63, examples: ['cities'] }),
-  columns: Type.Optional(Type.Array(ColumnDefinition, { maxItems: 1_600 })),
+  columns: Type.Optional(
+    Type.Array(ColumnDefinition, {
+      maxItems: 1_600,
+      examples: [
+        [
+          { name: 'name', data_type: 'text', nullable: false },
+          { name: 'country', data_type: 'text' },
+          { name: 'population', data_type: 'integer' },
+        ],
+      ],
+    }),
+  ),
   if_not_exists: Type.Optional(
     Type.Boolean({ description: 'Accepted and ignored: a table that exists is 409' }),
   ),

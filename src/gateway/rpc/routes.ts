@@ -11,7 +11,7 @@ import { leaving } from '../leaving.ts'
 import { type AskedCall, callFunction, callOfBody, callOfQuery } from './rpc.ts'
 
 const Any = (description: string, ...examples: unknown[]) =>
-  Type.Optional(Type.Unknown({ description, examples }))
+  Type.Optional(Type.Unknown({ description, ...(examples.length > 0 && { examples }) }))
 const Name = Type.String({
   minLength: 1,
   maxLength: 200,
@@ -35,16 +35,20 @@ const around = {
   head: Type.Optional(Type.Boolean({ description: 'Answer without rows' })),
 }
 
-const RpcBody = Type.Object({
-  function: Type.Optional(Name),
-  function_name: Type.Optional(Name),
-  args: Type.Optional(Args),
-  ...around,
-})
+const RpcBody = Type.Object(
+  {
+    function: Type.Optional(Name),
+    function_name: Type.Optional(Name),
+    args: Type.Optional(Args),
+    ...around,
+  },
+  { examples: [{ function: 'add', args: { a: 1, b: 2 } }] },
+)
 const CallBody = Type.Object(
   {},
   {
     additionalProperties: true,
+    examples: [{ a: 1, b: 2 }],
     description: 'Arguments by name, or {args, schema, select, filters, order, count, limit, offset, head}',
   },
 )

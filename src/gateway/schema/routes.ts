@@ -1,6 +1,6 @@
 import { type TSchema, Type } from 'typebox'
 import { typescriptOf } from '#databases/typescript.ts'
-import { Nullable } from '#kernel/http/schemas.ts'
+import { Nullable, PlainText } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import { type GatewayAccess, gatewayCaller } from '../access.ts'
 import { listColumns, listConstraints, listIndexes, listTables } from './schema.ts'
@@ -92,7 +92,7 @@ export function schemaRoutes(app: App, access: GatewayAccess): void {
     method: 'GET',
     url: '/schema/types',
     config,
-    schema: { summary: 'TypeScript for the rows of every table, as text' },
+    schema: { summary: 'TypeScript for the rows of every table, as text', response: { 200: PlainText } },
     handler: async (request, reply) => {
       const { driver } = gatewayCaller(request)
       return reply.type('text/plain; charset=utf-8').send(typescriptOf(await driver.catalogue()))

@@ -35,7 +35,12 @@ const common = {
 }
 
 const SqlBody = Type.Object({
-  driver: Type.Unsafe<string>({ type: 'string', enum: DRIVER_WORDS, description: "The client's driver" }),
+  driver: Type.Unsafe<string>({
+    type: 'string',
+    enum: DRIVER_WORDS,
+    description: "The client's driver",
+    examples: ['postgresql'],
+  }),
   ...common,
   db_name: Type.Optional(
     Nullable(Type.String({ minLength: 1, maxLength: 63, description: "The client, or its database's name" })),

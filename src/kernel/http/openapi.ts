@@ -3,6 +3,7 @@ import { createRequire } from 'node:module'
 import path from 'node:path'
 import swagger from '@fastify/swagger'
 import type { FastifySchema, RouteOptions } from 'fastify'
+import { Type } from 'typebox'
 import type { Kernel } from '../kernel.ts'
 import { VERSION } from '../version.ts'
 import { open } from './access.ts'
@@ -59,14 +60,26 @@ function documented(schema: FastifySchema | undefined, { config }: RouteOptions)
     description: `Access: ${access.name}.`,
     security: access.security,
     response: {
-      ...(schema?.response as object | undefined),
+      ...described(schema?.response as Described | undefined),
       default: FAILURE[surface === 'auth' ? 'auth' : 'gateway'],
     },
-    ...(access.needsClient === true ? { headers: CLIENT_HEADER } : {}),
+    ...(access.needsClient === true && { headers: withClient(schema?.headers as Described | undefined) }),
+    ...openQuery(schema?.querystring as Described | undefined),
   }
 }
 
-const CLIENT_HEADER = {
+/** JSON Schema objects, as TypeBox builds them. */
+type Described = Readonly<Record<string, object>>
+
+const described = (responses: Described = {}): object =>
+  Object.fromEntries(
+    Object.entries(responses).map(([status, response]) => [
+      status,
+      { description: status.startsWith('2') ? 'Success' : 'Failure', ...response },
+    ]),
+  )
+
+const withClient = (headers: Described = {}): object => ({
   type: 'object',
   required: ['X-Service-Client'],
   properties: {
@@ -77,7 +90,16 @@ const CLIENT_HEADER = {
       description: 'The project, for client custom_supabase',
     },
     [HEADER.projectKey]: { type: 'string', description: 'Its key, for client custom_supabase' },
+    ...headers.properties,
   },
+})
+
+/** Queries whose names are the caller's: OpenAPI writes them as an object whose members are parameters of their own. */
+function openQuery(query: Described = {}): object {
+  if (!query.additionalProperties) return {}
+  const { description, properties } = query
+  const others = { type: 'object', additionalProperties: text, description }
+  return { querystring: { ...query, properties: { ...properties, arguments: others } } }
 }
 
 const text = { type: 'string' }
@@ -116,8 +138,9 @@ export function documentRoutes(app: App): void {
     method: 'GET',
     url: '/openapi.json',
     config,
-    schema: { summary: 'This document' },
-    handler: async (_request, reply) => reply.serializer(JSON.stringify).send(app.swagger()),
+    schema: { summary: 'This document', response: { 200: Type.Object({}, { additionalProperties: true }) } },
+    handler: async (_request, reply) =>
+      reply.type('application/json; charset=utf-8').serializer(JSON.stringify).send(app.swagger()),
   })
   app.route({
     method: 'GET',

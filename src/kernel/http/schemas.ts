@@ -9,3 +9,6 @@ export function Nullable<T extends TSchema>(schema: T) {
   const { type } = schema as { type?: string } // every JSON Schema that this is used on has one
   return Type.Unsafe<Static<T> | null>({ ...schema, type: [type, 'null'] })
 }
+
+/** A response that is text and not JSON. */
+export const PlainText = { content: { 'text/plain': { schema: Type.String() } } }

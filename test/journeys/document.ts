@@ -1,0 +1,247 @@
+import assert from 'node:assert/strict'
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+
+/** What a client can know of an operation: only what stands in the OpenAPI document. */
+export type Operation = {
+  readonly name: string
+  readonly method: string
+  readonly path: string
+  readonly parameters: readonly Parameter[]
+  readonly body: { readonly schema: Schema; readonly example?: unknown } | undefined
+  readonly security: readonly Readonly<Record<string, unknown>>[]
+  readonly responses: Readonly<Record<string, { readonly description: string; readonly content?: Content }>>
+}
+type Schema = { readonly [keyword: string]: unknown }
+type Content = Readonly<Record<string, { readonly schema: Schema; readonly example?: unknown }>>
+type Parameter = {
+  readonly name: string
+  readonly in: 'path' | 'query' | 'header'
+  readonly required?: boolean
+  readonly schema: Schema
+  readonly style?: string
+  readonly explode?: boolean
+  readonly example?: unknown
+}
+
+/** By the names that the document gives them. */
+export type Credentials = Readonly<Record<string, string>>
+export type Given = {
+  readonly parameters?: Readonly<Record<string, string>>
+  readonly body?: unknown
+  readonly as?: Credentials
+}
+// biome-ignore lint/suspicious/noExplicitAny: tests look into bodies of every shape
+export type Answered = { readonly status: number; readonly body: any; readonly text: string }
+
+export type DocumentClient = {
+  readonly operations: ReadonlyMap<string, Operation>
+  /** Builds the request from the document, and checks the answer against it. */
+  call(name: string, given?: Given): Promise<Answered>
+}
+
+/** A client that knows an address, and finds the rest in the document there. */
+export async function documentClient(url: string): Promise<DocumentClient> {
+  // What it is not, the checks below find out.
+  const document = (await (await fetch(`${url}/openapi.json`)).json()) as Document
+  assert.match(document.openapi, /^3\.1\./)
+  const operations = new Map(operationsOf(document).map((operation) => [operation.name, operation]))
+  const check = checker()
+  return {
+    operations,
+    async call(name, given = {}) {
+      const operation = operations.get(name)
+      assert.ok(operation, `the document has no ${name}`)
+      const response = await fetch(...requestOf(url, document, operation, given, check))
+      const text = await response.text()
+      const type = response.headers.get('content-type')?.split(';')[0] ?? ''
+      const body = type === 'application/json' ? JSON.parse(text) : undefined
+      isDescribed(operation, { status: response.status, type, body, text }, check)
+      return { status: response.status, body, text }
+    },
+  }
+}
+
+type Document = {
+  readonly openapi: string
+  readonly paths: Readonly<Record<string, Readonly<Record<string, RawOperation>>>>
+  readonly components: { readonly securitySchemes: Readonly<Record<string, SecurityScheme>> }
+}
+type RawOperation = Partial<Omit<Operation, 'body'>> & {
+  readonly tags?: readonly string[]
+  readonly requestBody?: { readonly content: Content }
+}
+type SecurityScheme = {
+  readonly type: string
+  readonly in?: string
+  readonly name?: string
+  readonly scheme?: string
+}
+
+const operationsOf = ({ paths }: Document): Operation[] =>
+  Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods)
+      .filter(([, { tags = [] }]) => tags.includes('gateway'))
+      .map(([method, { parameters = [], security = [], responses = {}, requestBody }]) => ({
+        name: `${method.toUpperCase()} ${path}`,
+        method: method.toUpperCase(),
+        path,
+        parameters,
+        body: requestBody?.content['application/json'],
+        security,
+        responses,
+      })),
+  )
+
+type Check = (schema: Schema, value: unknown, what: string) => void
+
+/** JSON Schema 2020-12 by a validator that is not the service's own. */
+function checker(): Check {
+  // The document's formats are descriptions here; unknown keywords of OpenAPI are too.
+  const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true })
+  const compiled = new Map<Schema, ValidateFunction>()
+  return (schema, value, what) => {
+    const validate = compiled.get(schema) ?? ajv.compile(schema)
+    compiled.set(schema, validate)
+    assert.ok(
+      validate(value),
+      `${what}: ${ajv.errorsText(validate.errors)} in ${JSON.stringify(value)?.slice(0, 1000)}`,
+    )
+  }
+}
+
+function requestOf(
+  url: string,
+  document: Document,
+  operation: Operation,
+  given: Given,
+  check: Check,
+): [string, RequestInit] {
+  const values = parametersOf(operation, given)
+  const inPlace = (place: Parameter['in']) =>
+    operation.parameters.flatMap(({ name, in: where }): [string, string][] => {
+      const value = values[name]
+      return where === place && value !== undefined ? [[name, value]] : []
+    })
+  const path = inPlace('path').reduce(
+    (text, [name, value]) => text.replace(`{${name}}`, encodeURIComponent(value)),
+    operation.path,
+  )
+  const named = new Set(operation.parameters.map(({ name }) => name))
+  const others = Object.entries(values).filter(([name]) => !named.has(name))
+  const query = new URLSearchParams([...inPlace('query'), ...others]).toString()
+  const body = bodyOf(operation, given, check)
+  const headers = Object.fromEntries([
+    ...inPlace('header'),
+    ...credentialHeaders(document, operation, given.as ?? {}),
+  ])
+  return [
+    `${url}${path}${query && `?${query}`}`,
+    {
+      method: operation.method,
+      headers: { ...headers, ...(body !== undefined && { 'content-type': 'application/json' }) },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    },
+  ]
+}
+
+/** What is given must be in the document; what it demands and nobody gives is taken from its examples. */
+function parametersOf({ name, parameters }: Operation, given: Given): Record<string, string> {
+  const known = new Map(parameters.map((parameter) => [parameter.name.toLowerCase(), parameter]))
+  const values: Record<string, string> = {}
+  for (const [key, value] of Object.entries(given.parameters ?? {})) {
+    const parameter = known.get(key.toLowerCase())
+    assert.ok(parameter ?? parameters.some(isOpen), `${name} does not say that it has a parameter ${key}`)
+    values[parameter?.name ?? key] = value
+  }
+  for (const { name: key, required, example, schema } of parameters) {
+    if (!required || values[key] !== undefined) continue
+    const shown = example ?? (schema.examples as readonly unknown[] | undefined)?.[0]
+    assert.notEqual(shown, undefined, `${name} gives no example of its parameter ${key}`)
+    values[key] = String(shown)
+  }
+  return values
+}
+
+/** An object whose members are parameters: in a query they are, unless the document says otherwise. */
+const isOpen = ({ in: place, schema, style = 'form', explode = true }: Parameter): boolean =>
+  place === 'query' &&
+  schema.type === 'object' &&
+  schema.additionalProperties !== undefined &&
+  style === 'form' &&
+  explode
+
+function bodyOf({ name, body }: Operation, given: Given, check: Check): unknown {
+  if (body === undefined) {
+    assert.equal(given.body, undefined, `${name} does not say that it takes a body`)
+    return undefined
+  }
+  const value = given.body ?? body.example ?? exampleOf(name, body.schema)
+  check(body.schema, value, `the body of ${name}`)
+  const { properties, additionalProperties } = body.schema
+  if (additionalProperties === undefined || additionalProperties === false)
+    for (const key of Object.keys(value as object))
+      assert.ok(
+        Object.hasOwn((properties ?? {}) as object, key),
+        `${name} does not say that its body has a member ${key}`,
+      )
+  return value
+}
+
+/** Put together from those of its members; what it demands must be among them. */
+function exampleOf(name: string, { properties = {}, required = [] }: Schema): unknown {
+  const members = Object.entries(properties as Record<string, { examples?: readonly unknown[] }>)
+  const shown = Object.fromEntries(
+    members.flatMap(([key, { examples = [] }]) => (examples.length > 0 ? [[key, examples[0]]] : [])),
+  )
+  for (const key of required as readonly string[])
+    assert.ok(Object.hasOwn(shown, key), `${name} gives no example of ${key} in its body`)
+  return shown
+}
+
+/** The first way in for which the credentials suffice. */
+function credentialHeaders(
+  { components }: Document,
+  { security }: Operation,
+  has: Credentials,
+): [string, string][] {
+  const way =
+    security.find((schemes) => Object.keys(schemes).every((scheme) => has[scheme] !== undefined)) ?? {}
+  return Object.keys(way).map((scheme) => {
+    const { type, in: place, name = '', scheme: kind } = components.securitySchemes[scheme] ?? { type: '' }
+    if (type === 'http') {
+      assert.equal(kind, 'bearer')
+      return ['authorization', `Bearer ${has[scheme]}`]
+    }
+    assert.deepEqual([type, place], ['apiKey', 'header'], scheme)
+    return [name, has[scheme] ?? '']
+  })
+}
+
+type Received = Answered & { readonly type: string }
+
+/** A success has a response of its own in the document, with all its members; a failure may have the common one. */
+function isDescribed(
+  { name, responses }: Operation,
+  { status, type, body, text }: Received,
+  check: Check,
+): void {
+  const what = `${status} of ${name}`
+  const response =
+    responses[status] ??
+    responses[`${String(status).charAt(0)}XX`] ??
+    (status >= 400 ? responses.default : undefined)
+  assert.ok(response, `the document does not know ${what}: ${text.slice(0, 500)}`)
+  const content = response.content?.[type]
+  assert.ok(content, `the document does not know ${type} of ${what}`)
+  assert.notEqual(response.description, 'Default Response', `the document says nothing about ${what}`)
+  if (body === undefined) check(content.schema, text, what)
+  else check(closed(content.schema), body, what)
+}
+
+/** The same object for the same schema, so that it is compiled once. */
+const closedOnes = new WeakMap<Schema, Schema>()
+function closed(schema: Schema): Schema {
+  const known = closedOnes.get(schema) ?? { ...schema, unevaluatedProperties: false }
+  closedOnes.set(schema, known)
+  return known
+}
