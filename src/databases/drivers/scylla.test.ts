@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { type Calls, calls, driverContract, textOf } from '#databases/drivers/contract.ts'
+import { calls, driverContract, textOf } from '#databases/drivers/contract.ts'
 import type { Driver } from '#databases/drivers/driver.ts'
 import { scyllaDriver } from '#databases/drivers/scylla/driver.ts'
-import type { Body } from '#databases/fields.ts'
 import { readFetch } from '#databases/requests.ts'
 import { readScyllaUrl, type ScyllaUrl } from '#kernel/config/scylla-url.ts'
 import { type Keyspace, missing, testKeyspace } from '#test/cassandra/server.ts'
+import { SHELF_TABLES, shelf } from '#test/cassandra/shelf.ts'
+import { actor, testService } from '#test/harness.ts'
 
 const settings = {
   maxConnections: 4,
@@ -32,12 +33,7 @@ before(async () => {
   await keyspace.run(
     'create table big (part int, id int, body text, primary key (part, id))',
     `create table events (day date, id int, note text, primary key (day, id)) with clustering order by (id desc)`,
-    'create table authors (shelf int, id bigint, name text, primary key (shelf, id))',
-    `create table books (shelf int, id bigint, title text, author_id bigint, pages int, price decimal, exact decimal,
-      tags list<text>, meta text, active boolean, lang text, primary key (shelf, id))`,
-    ...['title', 'author_id', 'pages', 'exact', 'tags', 'active'].map(
-      (column) => `create index on books (${column}) using 'sai'`,
-    ),
+    ...SHELF_TABLES,
   )
   driver = scyllaDriver({ address: addressOf(keyspace.url), ...settings })
 })
@@ -46,66 +42,9 @@ after(async () => {
   await keyspace?.stop()
 })
 
-const { fetch, insert, update, remove, count } = calls(() => driver)
+const { fetch, insert } = calls(() => driver)
 
-/** All books and authors lie in one partition, and have numbers given to them in the order in which they come. */
-const shelf = { column: 'shelf', value: 1 }
-let given = { authors: 0, books: 0 }
-const onShelf = (body: Body): Body => ({
-  ...body,
-  ...(body.allow_unbounded !== true && { conditions: [shelf, ...((body.conditions as Body[]) ?? [])] }),
-})
-const numbered = (table: 'authors' | 'books', row: Body): Body => ({
-  shelf: 1,
-  ...(row.id === undefined && { id: ++given[table] }),
-  ...row,
-  ...('meta' in row && { meta: JSON.stringify(row.meta) }),
-})
-const shelved: Calls = {
-  fetch: (body) => fetch(onShelf(body)),
-  update: (body) => update(onShelf(body)),
-  remove: (body) => remove(onShelf(body)),
-  count: (body) => count(onShelf(body)),
-  insert(table, rows, more) {
-    const list = Array.isArray(rows) ? rows : [rows]
-    const known = table === 'authors' ? 'authors' : 'books'
-    return insert(
-      table,
-      list.map((row) => numbered(known, row)),
-      more,
-    )
-  },
-}
-
-if (!missing)
-  driverContract({
-    driver: () => driver,
-    calls: shelved,
-    key: { columns: ['shelf', 'id'], ofOne: { id: 1 } },
-    many: 2_000,
-    async reset() {
-      given = { authors: 0, books: 0 }
-      await keyspace.run('truncate authors', 'truncate books')
-    },
-    without: ['constraints', 'defaults'],
-    cannot: [
-      ...([
-        'neq',
-        'like',
-        'ilike',
-        'is',
-        'in',
-        'containedBy',
-        'overlaps',
-        'fts',
-        'or',
-        'not',
-        'cast',
-      ] as const),
-      ...(['json', 'paging', 'relations', 'planned count', 'free writes', 'limited writes'] as const),
-      ...(['hold', 'kept', 'call', 'run'] as const),
-    ],
-  })
+if (!missing) driverContract(shelf({ driver: () => driver, keyspace: () => keyspace }))
 
 test('every type is written as JSON that says the same', { skip: missing }, async () => {
   await keyspace.run(
@@ -215,4 +154,93 @@ test('ten thousand rows come page by page, all of them once, and a reader may le
   assert.equal(JSON.parse(await textOf(part)).length, 7_500)
   assert.deepEqual(part.facts(), { rows: 7_500, hasMore: false, total: 10_000 })
   assert.deepEqual([driver.stats().waiting, driver.stats().circuit], [0, 'closed'])
+})
+
+test('through HTTP a registered client answers as every other, under the rights of its keys', {
+  skip: missing,
+}, async () => {
+  const t = await testService()
+  const made = await t.admin.post('/admin/clients', {
+    client_name: 'wide',
+    driver: 'scylladb',
+    url: keyspace.url,
+  })
+  assert.deepEqual([made.status, made.body.reachable], [201, true], made.text)
+  assert.doesNotMatch(made.text, /cassandra:cassandra/)
+  const as = async (...rights: string[]) => {
+    const { apiKey } = await t.key(rights, { client_name: 'wide' })
+    return actor(t.url, { apikey: apiKey, 'x-service-client': 'wide' })
+  }
+  const writer = await as('events.read', 'events.write', 'events.delete')
+  const table_name = 'events'
+  const conditions = [{ eq_column: 'day', eq_value: '2026-02-01' }]
+  const insert_body = [1, 2].map((id) => ({ day: '2026-02-01', id, note: `n${id}` }))
+  const put = () => writer.send('PUT', '/gateway/insert', { body: { table_name, insert_body } })
+  assert.deepEqual(
+    (await put()).body.data.map(({ id }: { id: number }) => id),
+    [1, 2],
+  )
+  assert.deepEqual([(await put()).status, (await put()).body.code], [409, 'unique_violation'])
+  // Nothing can be joined into one transaction, so each runs by itself.
+  const inWindow = { body: { table_name, insert_body }, headers: { 'x-service-insert-window': '5' } }
+  assert.equal((await writer.send('PUT', '/gateway/insert', inWindow)).status, 409)
+  const read = await writer.post('/gateway/fetch', {
+    table_name,
+    conditions,
+    count: 'exact',
+    group_by: 'note',
+  })
+  assert.deepEqual([read.body.count, read.body.data.length], [2, 2], read.text)
+  const data = await writer.get('/data?view=events&eq_column=day&eq_value=2026-02-01&columns=id&limit=1')
+  assert.deepEqual(data.body.data, [{ id: 2 }])
+  assert.equal((await writer.post('/query/count', { table_name, conditions })).body.count, 2)
+  const set = { note: 'new' }
+  const one = [...conditions, { eq_column: 'id', eq_value: 1 }]
+  assert.equal(
+    (await writer.post('/gateway/update', { table_name, set, conditions: one })).body.affected_rows,
+    1,
+  )
+  const removed = await writer.send('DELETE', '/gateway/delete', { body: { table_name, conditions: one } })
+  assert.equal(removed.body.data[0].note, 'new')
+  for (const refused of [
+    await writer.post('/gateway/fetch', {
+      table_name,
+      conditions: [{ operator: 'or', value: 'id.eq.1,id.eq.2' }],
+    }),
+    await writer.post('/gateway/transaction', {
+      operations: [{ id: 'a', kind: 'fetch', payload: { table_name, conditions } }],
+    }),
+    await (await as('gateway.rpc.execute')).post('/rpc/now', {}),
+    await (await as('management.tables.write')).post('/management/tables', { table_name: 'x' }),
+  ])
+    assert.deepEqual([refused.status, refused.body.code], [400, 'unsupported_by_driver'], refused.text)
+  for (const refused of [
+    await writer.post('/gateway/fetch', { table_name: 'big' }),
+    await writer.post('/gateway/fetch', { table_name, schema_name: 'system_auth' }),
+    await writer.post('/query/sql', { driver: 'scylladb', query: 'select * from events' }),
+  ])
+    assert.deepEqual([refused.status, refused.body.code], [403, 'insufficient_rights'], refused.text)
+  const all = await as('*')
+  const system = await all.post('/gateway/fetch', { table_name: 'roles', schema_name: 'system_auth' })
+  assert.deepEqual([system.status, system.body.code], [404, 'table_not_found'])
+  const sql = await all.post('/query/sql', {
+    driver: 'scylla',
+    query: 'select note from events where day = ?',
+    params: ['2026-02-01'],
+  })
+  assert.deepEqual([sql.body.data, sql.body.meta.backend], [[{ note: 'n2' }], 'scylladb'], sql.text)
+  const mismatch = await all.post('/query/sql', { driver: 'postgresql', query: 'select 1' })
+  assert.deepEqual([mismatch.status, mismatch.body.code], [400, 'driver_mismatch'])
+  const tables = await (await as('management.read')).get('/schema/tables')
+  assert.ok(
+    tables.body.tables.some((item: { table_name: string }) => item.table_name === 'events'),
+    tables.text,
+  )
+  assert.ok(!/system_auth/.test(tables.text))
+  await t.admin.send('PUT', '/admin/clients/wide/freeze', { body: { is_frozen: true } })
+  assert.deepEqual([(await put()).status, (await put()).body.code], [403, 'client_frozen'])
+  assert.equal((await writer.post('/gateway/fetch', { table_name, conditions })).body.data.length, 1)
+  const health = await t.anon.get('/health')
+  assert.match(health.text, /"client:wide","status":"online","message":"scylladb \d/)
+  await t.stop()
 })

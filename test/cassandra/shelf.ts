@@ -1,0 +1,65 @@
+import { type Calls, calls, type Subject } from '#databases/drivers/contract.ts'
+import type { Driver } from '#databases/drivers/driver.ts'
+import type { Body } from '#databases/fields.ts'
+import type { Keyspace } from './server.ts'
+
+/** The tables of the contract, in CQL: a row is identified by its shelf, which is the partition, and its number. */
+export const SHELF_TABLES = [
+  'create table authors (shelf int, id bigint, name text, primary key (shelf, id))',
+  `create table books (shelf int, id bigint, title text, author_id bigint, pages int, price decimal, exact decimal,
+    tags list<text>, meta text, active boolean, lang text, primary key (shelf, id))`,
+  ...['title', 'author_id', 'pages', 'exact', 'tags', 'active'].map(
+    (column) => `create index on books (${column}) using 'sai'`,
+  ),
+]
+
+type Place = { readonly driver: () => Driver; readonly keyspace: () => Keyspace }
+
+/** All books and authors stand on one shelf, and are numbered in the order in which they come. */
+export function shelf({ driver, keyspace }: Place): Subject {
+  let given = { authors: 0, books: 0 }
+  const numbered = (table: 'authors' | 'books') => (row: Body) => ({
+    shelf: 1,
+    ...(row.id === undefined && { id: ++given[table] }),
+    ...row,
+    // CQL has no JSON.
+    ...('meta' in row && { meta: JSON.stringify(row.meta) }),
+  })
+  return {
+    driver,
+    calls: onShelf(calls(driver), numbered),
+    key: { columns: ['shelf', 'id'], ofOne: { id: 1 } },
+    // One batch, whose conditions a small server checks in less than a second.
+    many: 2_000,
+    async reset() {
+      given = { authors: 0, books: 0 }
+      await keyspace().run('truncate authors', 'truncate books')
+    },
+    without: ['constraints', 'defaults'],
+    cannot: [
+      ...(['neq', 'like', 'ilike', 'is', 'in', 'containedBy', 'overlaps', 'fts'] as const),
+      ...(['or', 'not', 'cast', 'json', 'paging', 'relations', 'planned count'] as const),
+      ...(['free writes', 'limited writes', 'hold', 'kept', 'call', 'run'] as const),
+    ],
+  }
+}
+
+type Numbered = (table: 'authors' | 'books') => (row: Body) => Body
+
+const onShelf = ({ fetch, insert, update, remove, count }: Calls, numbered: Numbered): Calls => ({
+  fetch: (body) => fetch(there(body)),
+  update: (body) => update(there(body)),
+  remove: (body) => remove(there(body)),
+  count: (body) => count(there(body)),
+  insert(table, rows, more) {
+    const list: readonly Body[] = Array.isArray(rows) ? rows : [rows]
+    return insert(table, list.map(numbered(table === 'authors' ? 'authors' : 'books')), more)
+  },
+})
+
+/** Every request names the shelf, but one that means all rows. */
+const there = (body: Body): Body => {
+  if (body.allow_unbounded === true) return body
+  const conditions = Array.isArray(body.conditions) ? body.conditions : []
+  return { ...body, conditions: [{ column: 'shelf', value: 1 }, ...conditions] }
+}
