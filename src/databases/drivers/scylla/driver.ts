@@ -4,7 +4,7 @@ import { planner } from '#databases/drivers/planner.ts'
 import { readCatalogue, readIndexes } from '#databases/drivers/scylla/catalogue.ts'
 import { cannot } from '#databases/drivers/scylla/cql.ts'
 import { requireAllowed } from '#databases/drivers/scylla/cql-text.ts'
-import { isInvalid } from '#databases/drivers/scylla/errors.ts'
+import { hasMoved } from '#databases/drivers/scylla/errors.ts'
 import { runCql } from '#databases/drivers/scylla/raw.ts'
 import { countRows, requireExact, selectRows } from '#databases/drivers/scylla/reads.ts'
 import { type SessionOptions, session as sessionOf } from '#databases/drivers/scylla/session.ts'
@@ -25,7 +25,7 @@ export function scyllaDriver(options: ScyllaOptions): Driver {
   const { keyspace } = options.address
   const session = sessionOf(options)
   const tables = structure(() => readCatalogue(session, keyspace))
-  const { plan, attempt } = planner(tables, isInvalid)
+  const { plan, attempt } = planner(tables, hasMoved)
   // So that long reports do not keep others waiting.
   const reports = gate(ownStatements, options.connectTimeout)
 
@@ -35,12 +35,15 @@ export function scyllaDriver(options: ScyllaOptions): Driver {
 
   async function sql(request: SqlRequest): Promise<SqlAnswer> {
     requireDatabase(request.database, keyspace)
-    const { changesStructure } = requireAllowed(request.text, request.readOnly || (options.readOnly ?? false))
+    const { isRead, changesStructure } = requireAllowed(
+      request.text,
+      request.readOnly || (options.readOnly ?? false),
+    )
     const leave = await reports.enter()
     const own = request.schema === undefined || request.schema === 'public' ? undefined : request.schema
     const used = own === undefined ? session : sessionOf(inKeyspace(options, own))
     try {
-      return await runCql(used, request)
+      return await runCql(used, request, !isRead)
     } finally {
       leave()
       if (used !== session) await used.close()

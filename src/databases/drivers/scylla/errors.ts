@@ -31,6 +31,7 @@ const responses = new Map<number, DatabaseFailureCode>([
 
 const unauthorized = 0x2100
 const invalid = 0x2200
+const unprepared = 0x2500
 
 /** Where the server's own sentence helps the caller and says nothing that they did not write or may not see. */
 const told: ReadonlySet<DatabaseFailureCode> = new Set([
@@ -47,8 +48,9 @@ const doubtful: ReadonlySet<DatabaseFailureCode> = new Set([
 ])
 
 /** An error of the server, the network or the library as a Failure without text of the statement, host or credentials. */
-export function failureOf(error: unknown, isWrite: boolean): unknown {
-  if (error instanceof Failure) return error
+export function failureOf(thrown: unknown, isWrite: boolean): unknown {
+  if (thrown instanceof Failure) return thrown
+  const error = reasonOf(thrown)
   const code = codeOf(error)
   if (code === undefined) return error
   const hint = told.has(code) ? messageOf(error) : isWrite && doubtful.has(code) ? doubt : undefined
@@ -61,32 +63,60 @@ export function failureOf(error: unknown, isWrite: boolean): unknown {
 
 const doubt = 'It is not known whether the write was done.'
 
+/** The server has a limit for what is written at once, and no code for it. */
+const isTooLarge = ({ code, message }: errors.ResponseError): boolean =>
+  code === invalid && /too large|exceeds? (?:the )?(?:max|limit)/i.test(message)
+
+/** A name of the statement is not there any more. */
+export const hasMoved = (failure: Failure): boolean =>
+  isUnprepared(failure) ||
+  (isInvalid(failure) && /undefined|unconfigured|unknown|does ?n[o']t exist/i.test(messageOf(failure.cause)))
+
+/** It was prepared once, and cannot be again, since tables or columns are gone: the library keeps the server's reason to itself. */
+export const isUnprepared = (failure: Failure): boolean =>
+  failure.cause instanceof errors.ResponseError && failure.cause.code === unprepared
+
 /** The server understood a statement of ours and will not run it. */
 export const isInvalid = (failure: Failure): boolean =>
   failure.cause instanceof errors.ResponseError && failure.cause.code === invalid
 
 /** Of the first words on a connection: who may not use the keyspace, or there is none. */
-export const isRejected = (error: unknown): boolean =>
-  error instanceof errors.ResponseError && (error.code === unauthorized || error.code === invalid)
+export function isRejected(thrown: unknown): boolean {
+  const error = reasonOf(thrown)
+  return error instanceof errors.ResponseError && (error.code === unauthorized || error.code === invalid)
+}
 
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : '')
 
 /** Undefined: neither the server's nor the network's, so a bug. */
 function codeOf(error: unknown): DatabaseFailureCode | undefined {
-  if (error instanceof errors.ResponseError) return responses.get(error.code) ?? 'database_error'
+  if (error instanceof errors.ResponseError)
+    return isTooLarge(error) ? 'too_complex' : (responses.get(error.code) ?? 'database_error')
   if (error instanceof errors.OperationTimedOutError) return 'statement_timeout'
   if (error instanceof errors.AuthenticationError) return 'client_refused'
-  if (error instanceof errors.NoHostAvailableError) return worst(error)
+  if (error instanceof errors.NoHostAvailableError) return 'client_unavailable'
   if (error instanceof errors.BusyConnectionError) return 'client_busy'
   if (error instanceof errors.DriverError) return 'database_error'
   return isSocketError(error) ? 'connection_lost' : undefined
 }
 
-/** No node answered: a reason that is not the network's is told, because it will be the same tomorrow. */
-function worst({ innerErrors }: errors.NoHostAvailableError): DatabaseFailureCode {
-  const codes = Object.values(innerErrors ?? {}).map(codeOf)
-  return codes.find((code) => code === 'client_refused' || code === 'client_busy') ?? 'client_unavailable'
+/**
+ * When every node has failed the library says so, and no more. What one of them answered is the reason, the network is not; a
+ * statement that was prepared before the structure changed fails in this way as well.
+ */
+function reasonOf(error: unknown): unknown {
+  if (!(error instanceof errors.NoHostAvailableError)) return error
+  const reasons: readonly unknown[] = Object.values(error.innerErrors ?? {})
+  return reasons.find(isAnswer) ?? error
 }
+
+const isAnswer = (error: unknown): boolean =>
+  error instanceof errors.ResponseError ||
+  error instanceof errors.AuthenticationError ||
+  error instanceof errors.BusyConnectionError
+
+/** No node answers at all. */
+export const isDown = (error: unknown): boolean => reasonOf(error) instanceof errors.NoHostAvailableError
 
 /** As the library marks them. */
 const isSocketError = (error: unknown): boolean =>

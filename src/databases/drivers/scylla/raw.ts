@@ -1,7 +1,6 @@
 import type { types } from 'cassandra-driver'
 import type { SqlAnswer, SqlRequest } from '#databases/drivers/driver.ts'
-import { requireAllowed } from '#databases/drivers/scylla/cql-text.ts'
-import { isInvalid, messageOf } from '#databases/drivers/scylla/errors.ts'
+import { isInvalid, isUnprepared, messageOf } from '#databases/drivers/scylla/errors.ts'
 import { rowText, writerOf } from '#databases/drivers/scylla/rows.ts'
 import type { Binding, Session } from '#databases/drivers/scylla/session.ts'
 import { fail } from '#databases/failures.ts'
@@ -13,11 +12,10 @@ const mostBytes = 64 * 1_048_576
 const largestPage = 1_000
 
 /** One statement of the caller's own text. Its pages are read until there are none, or more rows than may be. */
-export async function runCql(session: Session, request: SqlRequest): Promise<SqlAnswer> {
-  const { isRead } = requireAllowed(request.text, request.readOnly)
+export async function runCql(session: Session, request: SqlRequest, isWrite: boolean): Promise<SqlAnswer> {
   try {
     const bindings = await bindingsOf(session, request)
-    return await pages(session, request, bindings, !isRead)
+    return await pages(session, request, bindings, isWrite)
   } catch (error) {
     throw explained(error)
   }
@@ -72,6 +70,8 @@ async function bindingsOf(session: Session, { text, values }: SqlRequest): Promi
 /** A failure of the caller's own text: the server's sentence helps them, and says nothing that they did not write. */
 function explained(error: unknown): unknown {
   if (!(error instanceof Failure)) return error
+  if (isUnprepared(error))
+    return fail('invalid_sql', { hint: 'A name in it is not there any more.', cause: error.cause })
   const isText = isInvalid(error) || error.code === 'invalid_definition'
   return isText ? fail('invalid_sql', { hint: messageOf(error.cause), cause: error.cause }) : error
 }

@@ -63,7 +63,8 @@ async function* chunksOf(
     const page = await read(session, statement, size, after)
     const wanted = page.rows.slice(0, limit - state.rows)
     state.more ||= page.rows.length > wanted.length
-    const text = wanted.map((row) => rowText(row, writers(page, output), stripNulls)).join(',')
+    const columns = writers(page, output)
+    const text = wanted.map((row) => rowText(row, columns, stripNulls)).join(',')
     const chunk = Buffer.from(
       `${after === undefined ? '[' : wanted.length > 0 && state.rows > 0 ? ',' : ''}${text}`,
     )

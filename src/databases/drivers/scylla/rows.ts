@@ -60,7 +60,8 @@ const plain: Write = String
 const quoted: Write = (value) => `"${value}"`
 const text: Write = (value) => JSON.stringify(value)
 const durations: Write = (value) => `"${durationText(value as types.Duration)}"`
-const bytes: Write = (value) => `"\\\\x${(value as Buffer).toString('hex')}"`
+const bytes: Write = (value) =>
+  Buffer.isBuffer(value) ? `"\\\\x${value.toString('hex')}"` : JSON.stringify(String(value))
 const vectors: Write = (value) => `[${(value as types.Vector).elements.map(singleText).join(',')}]`
 
 const scalars = new Map<number, Write>([

@@ -1,14 +1,13 @@
-import { Client, errors, policies, types } from 'cassandra-driver'
+import { Client, policies, types } from 'cassandra-driver'
 import { circuit } from '#databases/drivers/circuit.ts'
 import type { DriverStats } from '#databases/drivers/driver.ts'
 import { gate } from '#databases/drivers/gate.ts'
-import { failureOf, isRejected } from '#databases/drivers/scylla/errors.ts'
+import { failureOf, isDown, isRejected } from '#databases/drivers/scylla/errors.ts'
 import { type Parameter, parametersOf } from '#databases/drivers/scylla/prepared.ts'
 import { bound } from '#databases/drivers/scylla/values.ts'
 import { fail } from '#databases/failures.ts'
 import type { Json } from '#databases/plan.ts'
 import type { ScyllaUrl } from '#kernel/config/scylla-url.ts'
-import { Failure } from '#kernel/errors.ts'
 
 export type SessionOptions = {
   readonly address: ScyllaUrl
@@ -66,9 +65,8 @@ export function session(options: SessionOptions): Session {
       client = await connected()
       return await work(client)
     } catch (error) {
-      const failure = failureOf(error, isWrite)
-      if (client !== undefined && client === current && isDown(error, failure)) lose(client)
-      throw failure
+      if (client !== undefined && client === current && isDown(error)) lose()
+      throw failureOf(error, isWrite)
     } finally {
       leave()
       if (places.stats().inside === 0 && !closed) idle = setTimeout(retire, options.idleTimeout).unref()
@@ -93,15 +91,14 @@ export function session(options: SessionOptions): Session {
     }
     breaker.succeeded()
     current = client
-    if (closed) lose(client)
+    if (closed) retire()
     return client
   }
 
   /** The library would look for the nodes in its own time; a new client looks when the circuit lets it. */
-  function lose(client: Client): void {
+  function lose(): void {
     breaker.failed()
     retire()
-    end(client)
   }
 
   function retire(): void {
@@ -157,12 +154,6 @@ export function session(options: SessionOptions): Session {
 function refusalOf(error: unknown): unknown {
   return isRejected(error) ? fail('client_refused', { cause: error }) : error
 }
-
-/** No node answers at all. */
-const isDown = (error: unknown, failure: unknown): boolean =>
-  error instanceof errors.NoHostAvailableError &&
-  failure instanceof Failure &&
-  failure.code === 'client_unavailable'
 
 /** In the background: who asked has waited long enough, and what fails now was of no use any more. */
 const end = (client: Client): void => void client.shutdown().catch(() => {})
