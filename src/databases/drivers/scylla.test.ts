@@ -3,30 +3,14 @@ import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { calls, driverContract, textOf } from '#databases/drivers/contract.ts'
 import type { Driver } from '#databases/drivers/driver.ts'
-import { scyllaDriver } from '#databases/drivers/scylla/driver.ts'
 import { readFetch } from '#databases/requests.ts'
-import { readScyllaUrl, type ScyllaUrl } from '#kernel/config/scylla-url.ts'
+import { driverOn } from '#test/cassandra/driver.ts'
 import { type Keyspace, missing, testKeyspace } from '#test/cassandra/server.ts'
 import { SHELF_TABLES, shelf } from '#test/cassandra/shelf.ts'
 import { actor, testService } from '#test/harness.ts'
 
-const settings = {
-  maxConnections: 4,
-  connectTimeout: 10_000,
-  statementTimeout: 30_000,
-  idleTimeout: 60_000,
-  applicationName: 'test',
-  maxRows: 50,
-}
-
 let keyspace: Keyspace
 let driver: Driver
-
-const addressOf = (url: string): ScyllaUrl => {
-  const address = readScyllaUrl(url)
-  assert.ok(address)
-  return address
-}
 
 before(async () => {
   if (missing) return
@@ -36,7 +20,7 @@ before(async () => {
     `create table events (day date, id int, note text, primary key (day, id)) with clustering order by (id desc)`,
     ...SHELF_TABLES,
   )
-  driver = scyllaDriver({ address: addressOf(keyspace.url), ...settings })
+  driver = driverOn(keyspace.url)
 })
 after(async () => {
   await driver?.close()

@@ -3,29 +3,14 @@ import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { calls } from '#databases/drivers/contract.ts'
 import type { Driver, SqlRequest } from '#databases/drivers/driver.ts'
-import { type ScyllaOptions, scyllaDriver } from '#databases/drivers/scylla/driver.ts'
-import { readScyllaUrl } from '#kernel/config/scylla-url.ts'
+import { driverOn } from '#test/cassandra/driver.ts'
 import { type Keyspace, missing, testKeyspace } from '#test/cassandra/server.ts'
 import { proxyTo } from '#test/hostile/proxy.ts'
 
-const settings = {
-  maxConnections: 4,
-  connectTimeout: 10_000,
-  statementTimeout: 30_000,
-  idleTimeout: 60_000,
-  applicationName: 'test',
-  maxRows: 50,
-}
 const skip = missing
 
 let keyspace: Keyspace
 let driver: Driver
-
-function driverOn(url: string, more: Partial<ScyllaOptions> = {}): Driver {
-  const address = readScyllaUrl(url)
-  assert.ok(address)
-  return scyllaDriver({ address, ...settings, ...more })
-}
 
 before(async () => {
   if (skip) return
@@ -214,7 +199,10 @@ test("CQL of the caller's own runs one statement, its values bound by their type
       assert.doesNotMatch(`${error.message} ${error.hint}`, /127\.0\.0\.1|cassandra:/)
       return true
     })
-  await assert.rejects(cql('select name from people', { maxRows: 0 }), { code: 'result_too_large', status: 413 })
+  await assert.rejects(cql('select name from people', { maxRows: 0 }), {
+    code: 'result_too_large',
+    status: 413,
+  })
   await assert.rejects(cql('truncate people', { readOnly: true }), { code: 'read_only', status: 403 })
   await cql('create table made (id int primary key)')
   assert.deepEqual((await insert('made', { id: 1 })).rows, [{ id: 1 }])
@@ -264,6 +252,21 @@ test('without its server a client fails at once and says when to ask again, and 
   assert.match(await other.probe(), /^\d+\.\d+/)
   assert.equal(other.stats().circuit, 'closed')
   await other.close()
+
+  // Silent, not gone: a write may have been done, and the caller hears so.
+  const slow = driverOn(proxy.url, { statementTimeout: 2_000 })
+  const { insert: add, fetch: read } = calls(() => slow)
+  await read({ table: 'people' })
+  await add('people', { name: 'early' })
+  proxy.freeze()
+  const late = { code: 'statement_timeout', status: 504 }
+  await assert.rejects(read({ table: 'people' }), { ...late, hint: undefined })
+  await assert.rejects(add('people', { name: 'late' }), {
+    ...late,
+    hint: /not known whether the write was done/,
+  })
+  await proxy.mend()
+  await slow.close()
   await proxy.close()
 })
 

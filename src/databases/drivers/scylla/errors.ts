@@ -57,10 +57,11 @@ export function failureOf(thrown: unknown, isWrite: boolean): unknown {
   return fail(code, {
     cause: error,
     ...(hint !== undefined && { hint }),
-    ...((code === 'client_unavailable' || code === 'client_busy') && { headers: { 'retry-after': '1' } }),
+    ...((code === 'client_unavailable' || code === 'client_busy') && { headers: soon }),
   })
 }
 
+const soon = { 'retry-after': '1' }
 const doubt = 'It is not known whether the write was done.'
 
 /** The server has a limit for what is written at once, and no code for it. */
@@ -80,10 +81,13 @@ export const isUnprepared = (failure: Failure): boolean =>
 export const isInvalid = (failure: Failure): boolean =>
   failure.cause instanceof errors.ResponseError && failure.cause.code === invalid
 
-/** Of the first words on a connection: who may not use the keyspace, or there is none. */
-export function isRejected(thrown: unknown): boolean {
-  const error = reasonOf(thrown)
-  return error instanceof errors.ResponseError && (error.code === unauthorized || error.code === invalid)
+/** Of a connection, before there is a statement: who may not use the keyspace, or there is none, or nobody answers. */
+export function connectFailureOf(error: unknown): unknown {
+  const reason = reasonOf(error)
+  if (reason instanceof errors.OperationTimedOutError)
+    return fail('client_unavailable', { cause: error, headers: soon })
+  const isRejected = reason instanceof errors.ResponseError && [unauthorized, invalid].includes(reason.code)
+  return isRejected ? fail('client_refused', { cause: error }) : failureOf(error, false)
 }
 
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : '')
@@ -113,7 +117,8 @@ function reasonOf(error: unknown): unknown {
 const isAnswer = (error: unknown): boolean =>
   error instanceof errors.ResponseError ||
   error instanceof errors.AuthenticationError ||
-  error instanceof errors.BusyConnectionError
+  error instanceof errors.BusyConnectionError ||
+  error instanceof errors.OperationTimedOutError
 
 /** No node answers at all. */
 export const isDown = (error: unknown): boolean => reasonOf(error) instanceof errors.NoHostAvailableError

@@ -2,7 +2,7 @@ import { Client, policies, types } from 'cassandra-driver'
 import { circuit } from '#databases/drivers/circuit.ts'
 import type { DriverStats } from '#databases/drivers/driver.ts'
 import { gate } from '#databases/drivers/gate.ts'
-import { failureOf, isDown, isRejected } from '#databases/drivers/scylla/errors.ts'
+import { connectFailureOf, failureOf, isDown } from '#databases/drivers/scylla/errors.ts'
 import { type Parameter, parametersOf } from '#databases/drivers/scylla/prepared.ts'
 import { bound } from '#databases/drivers/scylla/values.ts'
 import { fail } from '#databases/failures.ts'
@@ -87,7 +87,7 @@ export function session(options: SessionOptions): Session {
       opened = undefined
       breaker.failed()
       end(client)
-      throw refusalOf(error)
+      throw connectFailureOf(error)
     }
     breaker.succeeded()
     current = client
@@ -148,11 +148,6 @@ export function session(options: SessionOptions): Session {
       await client?.shutdown()
     },
   }
-}
-
-/** What the server does not accept before there is a statement is the address: the keyspace, or the role's right to it. */
-function refusalOf(error: unknown): unknown {
-  return isRejected(error) ? fail('client_refused', { cause: error }) : error
 }
 
 /** In the background: who asked has waited long enough, and what fails now was of no use any more. */

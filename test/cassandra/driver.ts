@@ -1,0 +1,19 @@
+import assert from 'node:assert/strict'
+import type { Driver } from '#databases/drivers/driver.ts'
+import { type ScyllaOptions, scyllaDriver } from '#databases/drivers/scylla/driver.ts'
+import { readScyllaUrl } from '#kernel/config/scylla-url.ts'
+
+const settings = {
+  maxConnections: 4,
+  connectTimeout: 10_000,
+  statementTimeout: 30_000,
+  idleTimeout: 60_000,
+  applicationName: 'test',
+  maxRows: 50,
+}
+
+export function driverOn(url: string, more: Partial<ScyllaOptions> = {}): Driver {
+  const address = readScyllaUrl(url)
+  assert.ok(address)
+  return scyllaDriver({ address, ...settings, ...more })
+}
