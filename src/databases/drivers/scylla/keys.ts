@@ -36,8 +36,10 @@ function partText(value: Json, type: CqlType | undefined, column: string): strin
 export type Found = { readonly key: string; readonly text: string }
 type Shape = { readonly output: readonly Output[]; readonly stripNulls: boolean }
 
-/** Partitions that are read at once. */
+/** Statements that run at once; serial ones of the same partition would only be in each other's way. */
 const together = 16
+/** ScyllaDB takes no more keys in one statement. */
+const mostKeys = 100
 
 /** The rows that are there, with the JSON of each. Serial: what a conditional write would see. */
 export async function findKeyed(
@@ -46,15 +48,21 @@ export async function findKeyed(
   rows: readonly Keyed[],
   shape: Shape & { readonly isSerial: boolean },
 ): Promise<ReadonlyMap<string, Found>> {
-  const partitions = [...Map.groupBy(rows, ({ partition }) => partition).values()]
+  const parts = [...Map.groupBy(rows, ({ partition }) => partition).values()].flatMap(portions)
   const found: Found[] = []
-  while (partitions.length > 0) {
-    const next = partitions.splice(0, together)
-    const parts = await Promise.all(next.map((keys) => findInPartition(session, table, keys, shape)))
-    found.push(...parts.flat())
+  while (parts.length > 0) {
+    const next = parts.splice(0, shape.isSerial ? 1 : together)
+    found.push(
+      ...(await Promise.all(next.map((keys) => findInPartition(session, table, keys, shape)))).flat(),
+    )
   }
   return new Map(found.map((row) => [row.key, row]))
 }
+
+const portions = (rows: readonly Keyed[]): (readonly Keyed[])[] =>
+  Array.from({ length: Math.ceil(rows.length / mostKeys) }, (_, index) =>
+    rows.slice(index * mostKeys, (index + 1) * mostKeys),
+  )
 
 async function findInPartition(
   session: Session,
