@@ -15,6 +15,7 @@ test('a table has several names for its name, which may not contradict each othe
   assert.deepEqual(readTable({ table: 'shop.books' }), { schema: 'shop', table: 'books' })
   assert.deepEqual(readTable({ table: 'books', schema_name: 'shop' }), { schema: 'shop', table: 'books' })
   assert.deepEqual(readTable({ table: '"a.b".c' }), { schema: 'a.b', table: 'c' })
+  assert.deepEqual(readTable({ table: '"a"b' }), { schema: 'public', table: '"a"b' })
   assert.throws(() => readTable({ table: 'a', table_name: 'b' }), { code: 'missing_table' })
   assert.throws(() => readTable({ table: 'a.b', schema_name: 'c' }), { code: 'invalid_identifier' })
   assert.throws(() => readTable({}), { code: 'missing_table', status: 400 })

@@ -134,7 +134,7 @@ export function readTable(body: Body): TableName {
 
 /** `a.b`, where a part with dots stands in double quotes. */
 function splitPath(name: string): string[] {
-  return (name.match(/"(?:[^"]|"")*"|[^.]+|(?<=\.)(?=\.|$)|^(?=\.)/g) ?? ['']).map((part) =>
+  return (name.match(/"(?:[^"]|"")*"(?=\.|$)|[^.]+|(?<=\.)(?=\.|$)|^(?=\.)/g) ?? ['']).map((part) =>
     part.startsWith('"') && part.endsWith('"') && part.length > 1
       ? part.slice(1, -1).replaceAll('""', '"')
       : part,
