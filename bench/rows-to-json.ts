@@ -60,6 +60,8 @@ async function withWays(url: string, work: (ways: Ways) => Promise<void>): Promi
   const driver = postgresDriver({
     url,
     maxConnections: CONNECTIONS,
+    sqlConnections: 4,
+    maxWaiting: 1_000,
     connectTimeout: 5_000,
     statementTimeout: 30_000,
     idleTimeout: 30_000,

@@ -193,7 +193,8 @@ function readSort(body: Body, options: RequestOptions): Sort<string>[] {
     throw structured('sort_by and orderBy exclude each other.', 'orderBy')
   const bad = plain === undefined || plain === null ? 'invalid_structured_select_request' : 'invalid_sort'
   const items = Array.isArray(given) ? given : [given]
-  if (items.length > options.limits.columns) throw fail('too_many_columns', { details: { field: 'sort_by' } })
+  const { columns: maximum } = options.limits
+  if (items.length > maximum) throw fail('too_many_columns', { details: { field: 'sort_by', maximum } })
   // `sort_direction` stands beside a plain name in GET /data.
   const named = (item: unknown) =>
     typeof item === 'string' ? { field: item, direction: body.sort_direction ?? 'asc' } : item

@@ -36,7 +36,10 @@ export const GATEWAY_FAILURES = {
   api_key_client_not_found: [404, 'Nothing is decided for this client at run time'],
   invalid_right: [400, 'This is not a right'],
   api_key_not_found: [404, 'There is no such API key'],
-  invalid_insert_window: [400, 'X-Service-Insert-Window is a whole number of milliseconds from 1 to 60000'],
+  invalid_insert_window: [
+    400,
+    'X-Service-Insert-Window is a whole number of milliseconds, from 1 to the maximum',
+  ],
   driver_mismatch: [400, 'The client has another driver'],
   audit_unavailable: [503, 'The audit log cannot be written, so nothing was changed'],
 } as const satisfies FailureTable

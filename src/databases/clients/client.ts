@@ -22,6 +22,8 @@ export type Client = {
 /** As the configuration's defaults are. */
 export const DEFAULT_LIMITS = {
   max_connections: 10,
+  sql_connections: 4,
+  max_waiting: 1_000,
   connect_timeout: 5_000,
   statement_timeout: 30_000,
   idle_timeout: 30_000,

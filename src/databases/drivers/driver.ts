@@ -178,6 +178,8 @@ export type DriverSettings = {
   readonly statement_timeout: number
   readonly idle_timeout: number
   readonly max_connections: number
+  readonly sql_connections: number
+  readonly max_waiting: number
   readonly rowLevelSecurity?: RowLevelSecurity | undefined
 }
 

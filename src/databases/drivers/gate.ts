@@ -8,11 +8,16 @@ export type Gate = {
 
 type Waiter = { readonly enter: () => void; readonly timer: NodeJS.Timeout }
 
-/** Waiting callers above this fail at once instead of piling up behind a slow database. */
-const maxWaiting = 1_000
+type GateOptions = {
+  readonly places: number
+  /** Callers above this fail at once instead of piling up behind a slow database. */
+  readonly waiting: number
+  /** Milliseconds. */
+  readonly patience: number
+}
 
-/** So many at once, the others wait in order, each at most for `patience` milliseconds. */
-export function gate(places: number, patience: number): Gate {
+/** So many at once, the others wait in order, each at most for `patience`. */
+export function gate({ places, waiting, patience }: GateOptions): Gate {
   const waiters: Waiter[] = []
   let inside = 0
 
@@ -31,7 +36,7 @@ export function gate(places: number, patience: number): Gate {
   }
 
   function wait(): Promise<() => void> {
-    if (waiters.length >= maxWaiting) throw fail('client_busy', busy)
+    if (waiters.length >= waiting) throw fail('client_busy', busy)
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         waiters.splice(waiters.indexOf(waiter), 1)

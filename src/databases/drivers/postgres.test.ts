@@ -8,6 +8,8 @@ import { type TestDatabase, testDatabase } from '#test/database.ts'
 
 const settings = {
   maxConnections: 4,
+  sqlConnections: 4,
+  maxWaiting: 1_000,
   connectTimeout: 2_000,
   statementTimeout: 10_000,
   idleTimeout: 10_000,

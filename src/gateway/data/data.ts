@@ -76,7 +76,7 @@ export async function readyFetch(
   const key = cacheKey(caller, request, grouping)
   const run = async (on?: Held): Promise<Fetched> => {
     const rows = await driver.select(plan, on)
-    const grouped = grouping && (await group(rows, grouping, hidden))
+    const grouped = grouping && (await group(rows, grouping, hidden, kernel.config.limits.answer))
     return { rows: grouped?.rows ?? rows, cacheKey: key, postProcessing: grouped?.postProcessing }
   }
   return { plan, event: 'gateway_fetch', run, key }

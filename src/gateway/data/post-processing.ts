@@ -54,13 +54,14 @@ export type Grouped = {
   readonly postProcessing: string
 }
 
-/** Reads the rows to their end and groups them. */
+/** Reads the rows to their end, at most so many bytes, and groups them. */
 export async function group(
   answer: RowsAnswer,
   grouping: Grouping,
   hidden: ReadonlySet<string>,
+  most: number,
 ): Promise<Grouped> {
-  const all = rowTexts((await collect(answer)).toString())
+  const all = rowTexts((await collect(answer, most)).toString())
   const shape = shaper(grouping)
   const members = new Map<string | null, string[]>()
   const shown = all.map((row) => {
@@ -97,11 +98,8 @@ function without(row: string, hidden: ReadonlySet<string>): string {
   return `{${shown.map(([name, json]) => `${JSON.stringify(name)}:${json}`).join(',')}}`
 }
 
-/** Rows that are grouped, or kept until a transaction commits, are in memory whole. */
-export const MOST_BYTES = 33_554_432
-
-/** All of an answer, if that is not too much; the connection is free again either way. */
-export async function collect({ json }: RowsAnswer, most = MOST_BYTES): Promise<Buffer> {
+/** All of an answer, if that is not more than so many bytes; the connection is free again either way. */
+export async function collect({ json }: RowsAnswer, most: number): Promise<Buffer> {
   const chunks: Buffer[] = []
   let size = 0
   for await (const chunk of json) {

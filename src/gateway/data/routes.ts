@@ -21,14 +21,15 @@ import {
   UpdateBody,
 } from './schemas.ts'
 import { runTransaction } from './transaction.ts'
-import { insertWindows, LONGEST_WINDOW, readWindow } from './window.ts'
+import { insertWindows, readWindow } from './window.ts'
 
 const told = (reply: FastifyReply, outcome: Outcome): FastifyReply =>
   outcome === undefined ? reply : reply.header(HEADER.cache, outcome)
 
 export function dataRoutes(app: App, kernel: Kernel, access: GatewayAccess): void {
   const config = { access: access.data }
-  const bodyLimit = kernel.config.limits.body_bulk
+  const { limits } = kernel.config
+  const bodyLimit = limits.body_bulk
   const windows = insertWindows()
   const keptAnswers = keptReads<Fetched>(kernel, {
     max: kernel.config.gateway.cache.max_size,
@@ -106,7 +107,7 @@ export function dataRoutes(app: App, kernel: Kernel, access: GatewayAccess): voi
       url: '/gateway/insert',
       bodyLimit,
       // Those who ask for it wait as long as the window before they begin.
-      config: { ...config, timeout: kernel.config.limits.timeout + LONGEST_WINDOW },
+      config: { ...config, timeout: limits.timeout + limits.insert_window },
       schema: {
         summary: 'Insert rows',
         headers: InsertHeaders,
@@ -115,7 +116,7 @@ export function dataRoutes(app: App, kernel: Kernel, access: GatewayAccess): voi
       },
       handler: async (request, reply) => {
         const caller = gatewayCaller(request)
-        const milliseconds = readWindow(request.headers[HEADER.insertWindow])
+        const milliseconds = readWindow(request.headers[HEADER.insertWindow], limits.insert_window)
         const bytes = Number(request.headers['content-length'] ?? bodyLimit)
         const answer = await insertRows(kernel, caller, request.body, (insert) =>
           milliseconds === undefined ? insert.run() : windows.insert(caller, insert, { milliseconds, bytes }),

@@ -121,7 +121,7 @@ export const ReadHeaders = Type.Object(stripNulls)
 
 export const InsertHeaders = Type.Object({
   'x-service-insert-window': text(
-    'Milliseconds to wait for other inserts of the same form, 1 to 60000',
+    'Milliseconds to wait for other inserts of the same form, from 1 to limits.insert_window',
     '20',
   ),
 })
@@ -181,7 +181,7 @@ export const TransactionBody = Type.Object(
         }),
         payload: Type.Record(Type.String(), Type.Unknown(), { description: 'The body of that operation' }),
       }),
-      { minItems: 1, description: 'In this order, all or nothing; at most 100' },
+      { minItems: 1, description: 'In this order, all or nothing; at most limits.operations of them' },
     ),
     options: Type.Optional(
       Type.Object({

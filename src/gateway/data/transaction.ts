@@ -16,7 +16,7 @@ import {
   readyUpdate,
   tellOf,
 } from './data.ts'
-import { collect, MOST_BYTES } from './post-processing.ts'
+import { collect } from './post-processing.ts'
 
 export type Operation = {
   readonly id: string
@@ -39,7 +39,6 @@ export type Committed = {
   readonly replayed: boolean
 }
 
-const MOST_OPERATIONS = 100
 /** How long an answer is kept under its key. */
 const KEPT_FOR = 24 * 3_600_000
 
@@ -49,8 +48,9 @@ export async function runTransaction(
   caller: GatewayCaller,
   asked: Transaction,
 ): Promise<Committed> {
-  const deadline = performance.now() + kernel.config.limits.timeout
-  const options = checked(asked)
+  const { limits } = kernel.config
+  const bounds = { deadline: performance.now() + limits.timeout, bytes: limits.answer }
+  const options = checked(asked, limits.operations)
   const key = keyOf(caller, asked)
   // Every name and every right, before the first statement.
   const steps: Step[] = []
@@ -63,10 +63,10 @@ export async function runTransaction(
 
   const results =
     key === undefined
-      ? { ...(await once(caller, steps, deadline, options)), replayed: false }
+      ? { ...(await once(caller, steps, bounds, options)), replayed: false }
       : await onceUnder(key, kernel, caller, steps, {
           ...options,
-          deadline,
+          bounds,
           body: digestOf(caller, asked, steps),
         })
   if (!results.replayed)
@@ -74,9 +74,9 @@ export async function runTransaction(
   return { results: results.json, operations: steps.length, replayed: results.replayed }
 }
 
-function checked({ operations, options }: Transaction): HoldOptions {
-  if (operations.length > MOST_OPERATIONS)
-    throw fail('too_many_operations', { details: { maximum: MOST_OPERATIONS, given: operations.length } })
+function checked({ operations, options }: Transaction, maximum: number): HoldOptions {
+  if (operations.length > maximum)
+    throw fail('too_many_operations', { details: { maximum, given: operations.length } })
   const ids = new Set(operations.map(({ id }) => id))
   if (ids.size < operations.length) throw malformed('operations', 'Every operation needs an id of its own.')
   const isolation = isolationOf(options.isolation_level)
@@ -117,7 +117,7 @@ async function ready(
   const head = Buffer.from(`{"id":${JSON.stringify(id)},"kind":"${kind}","data":`)
   if (kind === 'fetch') {
     const read = await readyFetch(kernel, caller, payload, stripNulls)
-    return { ...read, run: async (on) => fetched(head, await read.run(on)) }
+    return { ...read, run: async (on) => fetched(head, await read.run(on), kernel.config.limits.answer) }
   }
   const write = await READY[kind](kernel, caller, payload)
   const run = async (on: Held): Promise<Result> => {
@@ -132,26 +132,29 @@ async function ready(
 
 const READY = { insert: readyInsert, update: readyUpdate, delete: readyDelete }
 
-async function fetched(head: Buffer, answer: Fetched): Promise<Result> {
-  const rows = await collect(answer.rows)
+async function fetched(head: Buffer, answer: Fetched, most: number): Promise<Result> {
+  const rows = await collect(answer.rows, most)
   return { json: Buffer.concat([head, rows, tail(readFacts(answer), answer.postProcessing)]), affected: 0 }
 }
 
 type Done = Pick<Prepared, 'plan' | 'event'> & { readonly affected: number }
 type Results = { readonly json: string; readonly done: readonly Done[] }
 
-const once = ({ driver }: GatewayCaller, steps: readonly Step[], deadline: number, options: HoldOptions) =>
-  driver.hold((on) => perform(steps, deadline, on), options)
+/** `deadline` on performance.now(); all results together have at most so many bytes. */
+type Bounds = { readonly deadline: number; readonly bytes: number }
+
+const once = ({ driver }: GatewayCaller, steps: readonly Step[], bounds: Bounds, options: HoldOptions) =>
+  driver.hold((on) => perform(steps, bounds, on), options)
 
 /** The operations one after the other, on the connection that is held. */
-async function perform(steps: readonly Step[], deadline: number, on: Held): Promise<Results> {
+async function perform(steps: readonly Step[], { deadline, bytes }: Bounds, on: Held): Promise<Results> {
   const parts: Buffer[] = []
   const done: Done[] = []
   let size = 0
   for (const { operation, index, plan, event, run } of steps) {
     const { json, affected } = await about(operation, index, () => run(on))
     size += json.length
-    if (size > MOST_BYTES) throw fail('result_too_large', { details: { maximum_bytes: MOST_BYTES } })
+    if (size > bytes) throw fail('result_too_large', { details: { maximum_bytes: bytes } })
     // The caller has been told by now that it took too long, and must not find it done later.
     if (performance.now() > deadline) throw fail('statement_timeout')
     parts.push(json)
@@ -176,7 +179,7 @@ async function about<T>({ id }: Operation, index: number, work: () => Promise<T>
   }
 }
 
-type Keyed = HoldOptions & { readonly body: string; readonly deadline: number }
+type Keyed = HoldOptions & { readonly body: string; readonly bounds: Bounds }
 
 /**
  * The key is taken in the transaction itself, so that the answer is there exactly when the writes are. Of parallel requests one
@@ -187,7 +190,7 @@ async function onceUnder(
   kernel: Kernel,
   caller: GatewayCaller,
   steps: readonly Step[],
-  { body, deadline, isolation, readOnly = false }: Keyed,
+  { body, bounds, isolation, readOnly = false }: Keyed,
 ): Promise<Results & { readonly replayed: boolean }> {
   const { driver } = caller
   const at = kernel.now()
@@ -203,7 +206,7 @@ async function onceUnder(
     const results = await driver.hold(
       async (on) => {
         if (!(await driver.kept.claim(on, key, { body, at, since }))) throw fail('write_conflict')
-        const work = () => perform(steps, deadline, on)
+        const work = () => perform(steps, bounds, on)
         const results = await (readOnly ? driver.kept.onlyReading(on, work) : work())
         await driver.kept.store(on, key, results.json)
         return results

@@ -36,15 +36,12 @@ type Window = {
 /** A window is closed early when it holds this much, so that its statement stays one that the database takes. */
 const FULL = { rows: 10_000, bytes: 16_777_216 }
 
-/** Milliseconds. */
-export const LONGEST_WINDOW = 60_000
-
-/** `X-Service-Insert-Window` (gateway.md 4). */
-export function readWindow(header: string | undefined): number | undefined {
+/** `X-Service-Insert-Window` (gateway.md 4), milliseconds. */
+export function readWindow(header: string | undefined, longest: number): number | undefined {
   if (header === undefined) return undefined
   const milliseconds = /^\d{1,5}$/.test(header) ? Number(header) : 0
-  if (milliseconds >= 1 && milliseconds <= LONGEST_WINDOW) return milliseconds
-  throw fail('invalid_insert_window', { details: { header: 'X-Service-Insert-Window' } })
+  if (milliseconds >= 1 && milliseconds <= longest) return milliseconds
+  throw fail('invalid_insert_window', { details: { header: 'X-Service-Insert-Window', maximum: longest } })
 }
 
 export function insertWindows(): InsertWindows {

@@ -4,6 +4,7 @@ import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { GatewayAccess } from '../access.ts'
 import { success, successOf } from '../envelope.ts'
+import { listing } from '../lists.ts'
 import { changeKey, createKey, existing, revokeKey, rotateKey } from './keys.ts'
 import { FIXED_RIGHTS } from './rights.ts'
 import { type ApiKey, listKeys } from './store.ts'
@@ -44,11 +45,6 @@ const IssuedKey = Type.Object({
 const ById = Type.Object({
   id: Type.String({ format: 'uuid', examples: ['01a1fed6-8936-7ac3-bdf5-1fc3f49efcc6'] }),
 })
-const Page = Type.Object({
-  client_name: Type.Optional(Type.String()),
-  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000, default: 100 })),
-  offset: Type.Optional(Type.Integer({ minimum: 0, default: 0 })),
-})
 
 /** The row in the gateway's spelling; the schema decides what of it leaves. */
 const recordOf = (key: ApiKey) => ({
@@ -64,18 +60,19 @@ const recordOf = (key: ApiKey) => ({
 
 export function keyRoutes(app: App, kernel: Kernel, access: GatewayAccess): void {
   const config = { access: access.admin }
+  const { query, place } = listing(kernel.config)
   app.route({
     method: 'GET',
     url: '/admin/api-keys',
     config,
     schema: {
       summary: 'List API keys',
-      querystring: Page,
+      querystring: Type.Object({ client_name: Type.Optional(Type.String()), ...query }),
       response: { 200: successOf(Type.Object({ api_keys: Type.Array(KeyRecord) })) },
     },
-    handler: async ({ query: { client_name, limit = 100, offset = 0 } }) => {
-      const page = { limit, offset, ...(client_name === undefined ? {} : { clientName: client_name }) }
-      const keys = await listKeys(kernel.db, page)
+    handler: async ({ query: { client_name, ...page } }) => {
+      const of = client_name === undefined ? {} : { clientName: client_name }
+      const keys = await listKeys(kernel.db, { ...place(page), ...of })
       return success(`Listed ${keys.length} API keys`, { api_keys: keys.map(recordOf) })
     },
   })

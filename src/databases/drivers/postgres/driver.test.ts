@@ -35,6 +35,8 @@ async function using<T>(
   const driver = postgresDriver({
     url,
     maxConnections: 2,
+    sqlConnections: 4,
+    maxWaiting: 1_000,
     connectTimeout: 500,
     statementTimeout: 5_000,
     idleTimeout: 10_000,

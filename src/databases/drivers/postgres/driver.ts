@@ -25,6 +25,9 @@ export type PostgresOptions = {
   /** A connection string, or what pg takes (the embedded server's socket). */
   readonly url: string | pg.ClientConfig
   readonly maxConnections: number
+  /** For callers' own SQL (gateway.md 6), and as many for functions. */
+  readonly sqlConnections: number
+  readonly maxWaiting: number
   /** Milliseconds, as all of these. */
   readonly connectTimeout: number
   readonly statementTimeout: number
@@ -73,7 +76,7 @@ export function postgresDriver(options: PostgresOptions): PostgresDriver {
   }
 
   function ownPool() {
-    const maxConnections = ownConnections
+    const { sqlConnections: maxConnections } = options
     return poolOf({ ...options, maxConnections, connect: () => vet(() => connect(options)) })
   }
 
@@ -136,9 +139,6 @@ export function postgresDriver(options: PostgresOptions): PostgresDriver {
   }
   return driver
 }
-
-/** For callers' own SQL (gateway.md 6), and as many for functions. */
-const ownConnections = 4
 
 /** Words that stand in a text after which tables may look otherwise. */
 const structural = /\b(?:create|alter|drop|do|call|into)\b/i

@@ -16,6 +16,8 @@ const open = (url: string) =>
   postgresDriver({
     url,
     maxConnections: 2,
+    sqlConnections: 4,
+    maxWaiting: 1_000,
     connectTimeout: 3_000,
     // Above the server's deadlock_timeout.
     statementTimeout: 2_000,

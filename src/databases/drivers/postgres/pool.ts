@@ -7,6 +7,8 @@ export type PoolOptions = {
   /** Makes one connected client, or throws a Failure. */
   readonly connect: () => Promise<RowClient>
   readonly maxConnections: number
+  /** Callers above this fail at once instead of piling up behind a slow database. */
+  readonly maxWaiting: number
   /** Also how long a caller waits for a free connection. Milliseconds, as all of these. */
   readonly connectTimeout: number
   /** The server ends a statement by itself then; a connection that is still silent 5 s later is broken off here. */
@@ -28,8 +30,6 @@ type Waiter = {
   readonly deadline: number
 }
 
-/** Waiting callers above this fail at once instead of piling up behind a slow database. */
-const maxWaiting = 1_000
 const grace = 5_000
 
 /** Connections of one client: opened when needed, the one used last is used next, so that the others can go. */
@@ -96,7 +96,7 @@ export function pool(options: PoolOptions): Pool {
   }
 
   function wait(): Promise<RowClient> {
-    if (waiters.length >= maxWaiting) throw fail('client_busy')
+    if (waiters.length >= options.maxWaiting) throw fail('client_busy')
     return new Promise((resolve, reject) => {
       waiters.push({ resolve, reject, deadline: performance.now() + options.connectTimeout })
     })

@@ -13,6 +13,8 @@ export function postgresFor({ config, log }: DriverMaking, settings: DriverSetti
   return postgresDriver({
     url,
     maxConnections: settings.max_connections,
+    sqlConnections: settings.sql_connections,
+    maxWaiting: settings.max_waiting,
     connectTimeout: settings.connect_timeout,
     statementTimeout: settings.statement_timeout,
     idleTimeout: settings.idle_timeout,

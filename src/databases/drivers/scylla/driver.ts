@@ -15,6 +15,8 @@ import type { DataRequest, PlanOf } from '#databases/plan.ts'
 import { isSystem } from '#kernel/config/scylla-url.ts'
 
 export type ScyllaOptions = SessionOptions & {
+  /** Statements of callers' own CQL (gateway.md 6) that run at once. */
+  readonly sqlConnections: number
   readonly readOnly?: boolean
   /** Rows that an update or delete may name at most (`gateway.max_rows`). */
   readonly maxRows: number
@@ -27,7 +29,11 @@ export function scyllaDriver(options: ScyllaOptions): Driver {
   const tables = structure(() => readCatalogue(session, keyspace))
   const { plan, attempt } = planner(tables, hasMoved)
   // So that long reports do not keep others waiting.
-  const reports = gate(ownStatements, options.connectTimeout)
+  const reports = gate({
+    places: options.sqlConnections,
+    waiting: options.maxWaiting,
+    patience: options.connectTimeout,
+  })
 
   function requireWriting(): void {
     if (options.readOnly) throw fail('read_only')
@@ -96,9 +102,6 @@ export function scyllaDriver(options: ScyllaOptions): Driver {
     close: session.close,
   }
 }
-
-/** For callers' own CQL (gateway.md 6). */
-const ownStatements = 4
 
 const versionText = { text: 'select release_version from system.local', bindings: [] }
 

@@ -13,6 +13,7 @@ export type SessionOptions = {
   readonly address: ScyllaUrl
   /** Statements of this number times `perConnection` run at once, over one connection to each node. */
   readonly maxConnections: number
+  readonly maxWaiting: number
   /** Milliseconds, as all of these. */
   readonly connectTimeout: number
   readonly statementTimeout: number
@@ -50,7 +51,11 @@ const perConnection = 16
 /** Connections to the nodes of one cluster: made when needed, let go of when nobody needs them or no node answers. */
 export function session(options: SessionOptions): Session {
   const breaker = circuit(() => performance.now())
-  const places = gate(options.maxConnections * perConnection, options.connectTimeout)
+  const places = gate({
+    places: options.maxConnections * perConnection,
+    waiting: options.maxWaiting,
+    patience: options.connectTimeout,
+  })
   let opened: Promise<Client> | undefined
   let current: Client | undefined
   let idle: NodeJS.Timeout | undefined

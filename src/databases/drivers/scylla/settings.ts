@@ -14,6 +14,8 @@ export function scyllaFor({ config }: DriverMaking, settings: DriverSettings): D
   return scyllaDriver({
     address,
     maxConnections: settings.max_connections,
+    sqlConnections: settings.sql_connections,
+    maxWaiting: settings.max_waiting,
     connectTimeout: settings.connect_timeout,
     statementTimeout: settings.statement_timeout,
     idleTimeout: settings.idle_timeout,

@@ -45,6 +45,16 @@ const client = section('A named database connection.', {
   url: text('The database and the role to use there.', { secret: 'password' }, clientUrlForm),
   description: Type.Optional(text('For people.', { absent: 'none' })),
   max_connections: integer('Connections of one process.', connections, { default: 10 }),
+  sql_connections: integer(
+    'Further connections of one process for SQL of the callers’ own, and as many for functions.',
+    connections,
+    { default: 4 },
+  ),
+  max_waiting: integer(
+    'Callers in one process who may wait for a connection; past it the answer is 503.',
+    { min: 0, max: 100_000 },
+    { default: 1000 },
+  ),
   connect_timeout: duration('Time to connect.', ['5s', '100ms', '10m']),
   statement_timeout: duration('Time for a statement.', ['30s', '100ms', '1d']),
   idle_timeout: duration('Time after which an unused connection is closed.', ['30s', '1s', '1d']),

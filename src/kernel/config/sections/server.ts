@@ -39,10 +39,27 @@ export const limits = section('Limits of a request. Each answers with its own er
     { min: 1, max: 1_000_000 },
     { default: 1000 },
   ),
+  list: integer(
+    'Rows of a list that names no limit, where the endpoint has no number of its own.',
+    { min: 1, max: 100_000 },
+    { default: 100 },
+  ),
+  list_max: integer(
+    'Most rows of a list, where the endpoint has no number of its own.',
+    { min: 1, max: 100_000 },
+    { default: 1000 },
+  ),
   timeout: duration('Time for a whole request.', ['60s', '100ms', '1h']),
   conditions: integer('Conditions of a request.', { min: 1, max: 10_000 }, { default: 100 }),
   columns: integer('Columns that a request names.', { min: 1, max: 1600 }, { default: 256 }),
   nesting: integer('Depth of nested conditions and relations.', { min: 1, max: 100 }, { default: 10 }),
+  operations: integer('Operations of a transaction.', { min: 1, max: 10_000 }, { default: 100 }),
+  answer: size('Rows that are held until all are there: grouped ones, and those of a transaction.', [
+    '32MiB',
+    '1KiB',
+    '1GiB',
+  ]),
+  insert_window: duration('Longest X-Service-Insert-Window.', ['60s', '1ms', '60s']),
   header: size('Headers of a request together.', ['16KiB', '4KiB', '1MiB']),
   shutdown: duration('Time to finish running requests after SIGTERM.', ['25s', '0s', '1h']),
 })
