@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { RowClient } from '#databases/drivers/postgres/connection.ts'
-import { failureOf } from '#databases/drivers/postgres/errors.ts'
+import { connectFailure } from '#databases/drivers/postgres/errors.ts'
 import { fail } from '#databases/failures.ts'
 import { Failure } from '#kernel/errors.ts'
 
@@ -24,10 +24,7 @@ export async function connect(options: ConnectOptions): Promise<RowClient> {
     return client
   } catch (error) {
     client?.destroy()
-    const failure = failureOf(error)
-    // Nothing has been asked yet, so nothing is in doubt.
-    if (failure instanceof Failure && failure.code === 'connection_lost')
-      throw fail('client_unavailable', { cause: error })
+    const failure = connectFailure(error)
     // Certificates, SASL, a malformed URL: the messages may name the host, so they stay in the cause.
     throw failure instanceof Failure ? failure : fail('client_refused', { cause: error })
   }

@@ -38,6 +38,13 @@ export class RowClient extends pg.Client {
     }
   }
 
+  /** A statement runs, on the planned path or one of pg's own. */
+  isBusy(): boolean {
+    // Not in pg's types.
+    const { readyForQuery } = this as unknown as { readonly readyForQuery: boolean }
+    return this.active !== undefined || !readyForQuery
+  }
+
   /** Nothing is running, no transaction is open, and the socket is alive. */
   isClean(): boolean {
     return this.active === undefined && this.getTransactionStatus() === 'I' && this.isAlive()

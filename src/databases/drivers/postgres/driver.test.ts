@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { createServer } from 'node:net'
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
 import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
@@ -163,6 +164,34 @@ test('a server that accepts and says nothing is given up after the connect timeo
     assert.equal(driver.stats().circuit, 'open')
   })
   mute.close()
+})
+
+test('a server that lets one in and then says nothing is given up after the connect timeout as well', async () => {
+  // AuthenticationOk, two settings, ReadyForQuery.
+  const welcome = Buffer.from(
+    'R\0\0\0\x08\0\0\0\0S\0\0\0\x11TimeZone\0UTC\0S\0\0\0\x1bIntervalStyle\0iso_8601\0Z\0\0\0\x05I',
+  )
+  const mute = createServer((socket) => void socket.once('data', () => socket.write(welcome)))
+  mute.listen(0, '127.0.0.1')
+  await once(mute, 'listening')
+  const { port } = mute.address() as AddressInfo // of a server on a port
+  await using(`postgres://a:secret@127.0.0.1:${port}/b`, {}, async (driver) => {
+    const late = sleep(3_000).then(() => assert.fail('no answer'))
+    await assert.rejects(Promise.race([note(driver), late]), { code: 'client_unavailable', status: 503 })
+    assert.deepEqual(driver.stats(), { total: 0, idle: 0, waiting: 0, circuit: 'open' })
+  })
+  mute.close()
+})
+
+test('what asks a server that has fallen silent how it is does not wait for ever', async () => {
+  const way = await proxyTo(database.url)
+  await using(way.url, { statementTimeout: 100 }, async (driver) => {
+    await note(driver)
+    way.freeze()
+    const late = sleep(9_000).then(() => assert.fail('no answer'))
+    await assert.rejects(Promise.race([driver.probe(), late]), { code: 'connection_lost' })
+  })
+  await way.close()
 })
 
 test('a wrong password is told without host, name or password', async () => {

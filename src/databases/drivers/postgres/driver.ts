@@ -63,7 +63,10 @@ export function postgresDriver(options: PostgresOptions): PostgresDriver {
     try {
       await client.query('begin')
       if (own !== undefined) await become(client, own)
-      for (const statement of statements) await client.query(statement)
+      for (const statement of statements) {
+        client.since = performance.now()
+        await client.query(statement)
+      }
       await client.query('commit')
     } catch (error) {
       // When even this fails the connection is not clean, and the pool ends it.

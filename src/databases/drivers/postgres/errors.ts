@@ -97,6 +97,13 @@ export function failureOf(error: unknown, about: About = nothing): unknown {
   return serverFailure(state, error as ServerError, about) // it has an SQLSTATE, so pg made it from an ErrorResponse
 }
 
+/** Of an attempt to connect: nothing has been asked yet, so nothing is in doubt. */
+export function connectFailure(error: unknown): unknown {
+  const failure = failureOf(error)
+  const isLost = failure instanceof Failure && failure.code === 'connection_lost'
+  return isLost ? fail('client_unavailable', { cause: error }) : failure
+}
+
 function stateOf(code: string): DatabaseFailureCode {
   return (Object.hasOwn(states, code) ? states[code] : states[code.slice(0, 2)]) ?? 'database_error'
 }

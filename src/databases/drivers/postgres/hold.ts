@@ -94,6 +94,7 @@ async function undo(client: RowClient, options: Options): Promise<void> {
 /** The word that the server says it has done. */
 async function control(client: RowClient, text: string, { timeout }: Options): Promise<string> {
   try {
+    client.since = performance.now()
     // query_timeout is missing in pg's types.
     const query = { text, query_timeout: timeout } as { text: string }
     return (await client.query(query)).command

@@ -119,7 +119,7 @@ export function pool(options: PoolOptions): Pool {
   function sweep(): void {
     const now = performance.now()
     for (const client of all) {
-      const silent = client.active !== undefined && now - client.since > options.statementTimeout + grace
+      const silent = client.isBusy() && now - client.since > options.statementTimeout + grace
       const unused = idle.includes(client) && now - client.since > options.idleTimeout
       if (silent) client.destroy()
       else if (unused) retire(client)

@@ -5,11 +5,13 @@ import {
   unsafeCallerRoles,
 } from '#databases/drivers/postgres/caller-roles.ts'
 import type { RowClient } from '#databases/drivers/postgres/connection.ts'
-import { failureOf } from '#databases/drivers/postgres/errors.ts'
+import { connectFailure } from '#databases/drivers/postgres/errors.ts'
 import { type RoleFacts, roleSql, unsafe } from '#databases/drivers/postgres/role.ts'
 import type { Failure } from '#kernel/errors.ts'
 
 type Options = {
+  /** Milliseconds. */
+  readonly connectTimeout: number
   readonly allowServerRights?: boolean
   readonly rowLevelSecurity?: RowLevelSecurity | undefined
 }
@@ -34,8 +36,9 @@ export function vetting(options: Options): (open: () => Promise<RowClient>) => P
 
 async function refusalOf(
   client: RowClient,
-  { allowServerRights = false, rowLevelSecurity }: Options,
+  { allowServerRights = false, rowLevelSecurity, connectTimeout }: Options,
 ): Promise<Failure | undefined> {
+  const timer = setTimeout(() => client.destroy(), connectTimeout)
   try {
     const { rows } = await client.query<{ role: RoleFacts }>(roleSql)
     const refusal = rows[0] && unsafe(rows[0].role, allowServerRights)
@@ -45,6 +48,8 @@ async function refusalOf(
     return unsafeCallerRoles(callers.rows)
   } catch (error) {
     client.destroy()
-    throw failureOf(error)
+    throw connectFailure(error)
+  } finally {
+    clearTimeout(timer)
   }
 }
