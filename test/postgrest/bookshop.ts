@@ -52,6 +52,8 @@ const settings = {
   name: 'shop',
   driver: 'supabase' as const,
   max_connections: 4,
+  sql_connections: 4,
+  max_waiting: 1_000,
   connect_timeout: 2_000,
   statement_timeout: 10_000,
   idle_timeout: 10_000,

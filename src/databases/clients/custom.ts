@@ -46,6 +46,7 @@ function clientOf(kernel: Kernel, root: string, key: string): Client {
       }
     },
     maxConnections: DEFAULT_LIMITS.max_connections,
+    maxWaiting: DEFAULT_LIMITS.max_waiting,
     connectTimeout: DEFAULT_LIMITS.connect_timeout,
     statementTimeout: DEFAULT_LIMITS.statement_timeout,
     maxRows: kernel.config.gateway.max_rows,

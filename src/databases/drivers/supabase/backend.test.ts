@@ -59,6 +59,8 @@ function open(more: object = {}): Driver {
       url,
       readOnly: false,
       max_connections: 4,
+      sql_connections: 4,
+      max_waiting: 1_000,
       connect_timeout: 1_000,
       statement_timeout: 400,
       idle_timeout: 5_000,

@@ -13,6 +13,7 @@ export type ExchangeOptions = {
   readonly key: string | undefined
   readonly send: Outbound['send']
   readonly maxConnections: number
+  readonly maxWaiting: number
   /** Also how long a caller waits for its turn. Milliseconds, as all of these. */
   readonly connectTimeout: number
   readonly statementTimeout: number
@@ -45,8 +46,12 @@ const largest = 32 * 1024 * 1024
 const largestDocument = 8 * 1024 * 1024
 
 export function exchange(options: ExchangeOptions): Exchange {
-  const { root, key, connectTimeout, maxConnections } = options
-  const places = gate(maxConnections, connectTimeout)
+  const { root, key } = options
+  const places = gate({
+    places: options.maxConnections,
+    waiting: options.maxWaiting,
+    patience: options.connectTimeout,
+  })
   const breaker = circuit(() => performance.now())
   const headers: Record<string, string> = {
     accept: 'application/json',

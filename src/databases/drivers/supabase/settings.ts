@@ -10,6 +10,7 @@ export function supabaseFor({ config }: DriverMaking, settings: DriverSettings):
     ...directRequests({ connectTimeout, idleTimeout }),
     connectTimeout,
     maxConnections: settings.max_connections,
+    maxWaiting: settings.max_waiting,
     statementTimeout: settings.statement_timeout,
     maxRows: config.gateway.max_rows,
     readOnly: settings.readOnly,
