@@ -5,6 +5,8 @@ import { readScyllaUrl } from '#kernel/config/scylla-url.ts'
 
 const settings = {
   maxConnections: 4,
+  sqlConnections: 4,
+  maxWaiting: 1_000,
   connectTimeout: 10_000,
   statementTimeout: 30_000,
   idleTimeout: 60_000,

@@ -12,7 +12,13 @@ import { testDatabase, testServerUrl, withClient } from '#test/database.ts'
 const role = `caller_${randomBytes(4).toString('hex')}`
 const claims = '{"user_id":"ada"}'
 const database = await testDatabase()
-const limits = { connectTimeout: 3_000, statementTimeout: 5_000, idleTimeout: 10_000, maxConnections: 1 }
+const limits = {
+  connectTimeout: 3_000,
+  statementTimeout: 5_000,
+  idleTimeout: 10_000,
+  maxConnections: 1,
+  maxWaiting: 10,
+}
 const pool = poolOf({
   ...limits,
   connect: () => connect({ ...limits, url: database.url, applicationName: 'persona' }),
