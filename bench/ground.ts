@@ -34,13 +34,22 @@ alter table bench_rows add primary key (id)`
 
 type Work = (ground: Ground) => Promise<void>
 
-/** On the server that TEST_DATABASE_URL names, else on the embedded one. What was made is gone when `work` has ended. */
+/**
+ * On the server that TEST_DATABASE_URL names, else on the embedded one. What was made is gone when `work` has ended, also by
+ * Ctrl-C.
+ */
 export async function onGround(work: Work): Promise<void> {
+  const interrupted = new Promise<never>((_, reject) => {
+    process.on('SIGINT', () => reject(new Error('interrupted')))
+  })
+  // It may come before anything waits for it.
+  interrupted.catch(() => {})
+  const untilInterrupted: Work = (ground) => Promise.race([work(ground), interrupted])
   const home = await temporaryHome()
   try {
     const serverUrl = process.env.TEST_DATABASE_URL
-    if (serverUrl) await onServer(serverUrl, home.folder, work)
-    else await onEmbedded(home.folder, work)
+    if (serverUrl) await onServer(serverUrl, home.folder, untilInterrupted)
+    else await onEmbedded(home.folder, untilInterrupted)
   } finally {
     await home.remove()
   }

@@ -56,8 +56,9 @@ export function printRates(
 /** One line: what is asked for, what it is, and whether that is enough. */
 export function printTarget(rates: Rates, name: string, against: string, atLeast: number): void {
   const ratio = ratioOf(rates, name, against)
-  const verdict = Number.isNaN(ratio) ? 'not measured' : ratio >= atLeast ? 'met' : 'missed'
-  console.log(`  target: ${name} ≥ ${atLeast} of ${against}: ${ratio.toFixed(2)}, ${verdict}`)
+  const verdict = `${ratio.toFixed(2)}, ${ratio >= atLeast ? 'met' : 'missed'}`
+  const isKnown = rates.has(name) && rates.has(against)
+  console.log(`  target: ${name} ≥ ${atLeast} of ${against}: ${isKnown ? verdict : 'not measured'}`)
 }
 
 /** Of two that ran one after the other, round by round: drift of the machine falls out. */
