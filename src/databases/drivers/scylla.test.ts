@@ -154,6 +154,19 @@ test('what changes outside is seen: new tables and columns at once, dropped ones
   await assert.rejects(fetch({ table: 'late' }), { code: 'table_not_found', status: 404 })
 })
 
+test('connections that nobody needs are let go of, and made again for the next statement', {
+  skip: missing,
+}, async () => {
+  const other = driverOn(keyspace.url, { idleTimeout: 100 })
+  await other.probe()
+  assert.ok(other.stats().total > 0)
+  for (let round = 0; round < 50 && other.stats().total > 0; round++) await sleep(50)
+  assert.deepEqual([other.stats().total, other.stats().circuit], [0, 'closed'])
+  assert.match(await other.probe(), /^\d/)
+  await other.close()
+  await assert.rejects(other.probe(), { code: 'client_unavailable', status: 503 })
+})
+
 test('through HTTP a registered client answers as every other, under the rights of its keys', {
   skip: missing,
 }, async () => {
