@@ -53,9 +53,11 @@ before(async () => {
   for (const texts of [['plain'], ...PAIRS]) await run(structureSql(namesFrom(...texts)))
   // More than once: what is seen again is prepared, and what is prepared is run.
   for (let round = 0; round < 3; round++) await all(requestsOf(namesFrom('plain'), 'plain', ++turn), 'plain')
-  known.shapes = new Set((await statements()).map(({ text }) => shapeOf(text).shape))
+  const harmless = await statements()
   await refused(refusedWith('zz'))
-  known.lookups = new Set((await statements()).map(({ text }) => text))
+  known.shapes = new Set(harmless.map(({ text }) => shapeOf(text).shape))
+  // Which of the two reads the structure depends on how long ago it was read.
+  known.lookups = new Set([...harmless, ...(await statements())].map(({ text }) => text).filter(isLookup))
 })
 
 test('a name or a value, whatever it says, changes no statement', async () => {
@@ -93,6 +95,11 @@ test('afterwards every table is there, and holds what it held', async () => {
     assert.deepEqual((await client.query(RELATIONS)).rows, [{ relations: 5 }])
   })
 })
+
+/** Of the server's own tables, in a text that has nothing of a request. */
+function isLookup(text: string): boolean {
+  return /\bfrom pg_\w/.test(text) && shapeOf(text).names.length === 0
+}
 
 /** Of a known shape; its names are those of the tables in it, and no part of the value stands in it. */
 function isKnown({ text }: Logged, names: Names, value: string): void {
