@@ -144,8 +144,8 @@ async function runSql(query: string): Promise<void> {
 
 // Requests
 
-const send = (method: string, path: string, body: unknown) =>
-  key.send(method, path, { raw: JSON.stringify(body) })
+const send = (method: string, path: string, body: unknown, headers = {}) =>
+  key.send(method, path, { raw: JSON.stringify(body), headers })
 
 function told(
   answer: Answer,
@@ -178,6 +178,8 @@ async function insert(of: Table, rows: readonly Row[], choose: Choose): Promise<
 
 async function read(of: Table, rows: readonly Row[], asked: Reading): Promise<void> {
   const choose = chooser(asked.wording)
+  // What the body says beats the header, which says the contrary then.
+  const inBody = choose(2) === 0
   const filter = filterOf(of, asked.condition, choose)
   const fitting = rows.filter((row) => matches(of, row, asked.condition))
   const { limit, offset, open } = rangeOf(asked.page)
@@ -191,9 +193,11 @@ async function read(of: Table, rows: readonly Row[], asked: Reading): Promise<vo
     ...sortBody(of, sort, choose),
     ...(asked.output && { columns: columnsBody(of, asked.output, choose) }),
     ...(asked.count && { count: 'exact' }),
-    strip_nulls: asked.stripNulls,
+    ...(inBody && { strip_nulls: asked.stripNulls }),
   }
-  const answer = told(await send('POST', ['/gateway/fetch', '/gateway/data'][choose(2)] ?? '', body), body)
+  const path = ['/gateway/fetch', '/gateway/data'][choose(2)] ?? ''
+  const headers = { 'x-strip-nulls': String(inBody !== asked.stripNulls) }
+  const answer = told(await send('POST', path, body, headers), body)
   const expected = cut.map((row) => outputJson(of, row, asked))
   assert.deepEqual(plain(of, answer.data, asked), expected, JSON.stringify(body))
   assert.equal(answer.count, asked.count ? `#${fitting.length}` : undefined)
