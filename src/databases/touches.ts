@@ -58,7 +58,8 @@ function related(output: readonly Output[]): Touch[] {
   })
 }
 
-function unique(touched: readonly Touch[]): Touch[] {
+function unique(touched: Touch[]): Touch[] {
+  if (touched.length < 2) return touched
   const seen = new Map<string, Touch>()
   for (const touch of touched) {
     const key = JSON.stringify([touch.schema, touch.table, touch.action])

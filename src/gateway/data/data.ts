@@ -197,4 +197,4 @@ export const optionsOf = ({ config }: Kernel, stripNulls: boolean): RequestOptio
 
 /** Names a read: the same client, request, role and claims give the same 64 hex digits. */
 const cacheKey = ({ client, persona }: GatewayCaller, request: DataRequest, grouping?: Grouping): string =>
-  hash('sha256', [client.name, request, grouping, persona].map((part) => JSON.stringify(part)).join('\n'))
+  hash('sha256', JSON.stringify([client.name, request, grouping, persona]))

@@ -43,11 +43,13 @@ function normalise(shape: Shape, value: unknown): unknown {
   if (typeof typed !== 'object' || typed === null) return typed
   if (Array.isArray(typed))
     return shape.items === undefined ? typed : typed.map((item) => normalise(shape.items ?? {}, item))
-  if (shape.properties === undefined) return typed
+  const { properties } = shape
+  if (properties === undefined) return typed
   // A parsed body or query: a plain object that nobody else holds yet.
   const record = typed as Record<string, unknown>
-  for (const [name, inner] of Object.entries(shape.properties)) {
-    if (Object.hasOwn(record, name)) record[name] = normalise(inner, record[name])
+  for (const name of Object.keys(record)) {
+    const inner = Object.hasOwn(properties, name) ? properties[name] : undefined
+    if (inner !== undefined) record[name] = normalise(inner, record[name])
   }
   return record
 }
