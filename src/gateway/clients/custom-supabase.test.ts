@@ -240,3 +240,14 @@ test('it is no client that is listed, registered or found without its headers', 
   const sql = await on(t.admin).post('/gateway/query', { query: 'select 1' })
   assert.deepEqual(refusal(sql), [400, 'unsupported_by_driver'])
 })
+
+test('whether it needs an API key is decided like for any other client', async () => {
+  const decide = (enforce_api_keys: boolean) =>
+    t.admin.send('PUT', '/admin/api-key-clients/custom_supabase', { body: { enforce_api_keys } })
+  assert.equal((await decide(false)).status, 200)
+  assert.equal((await on(t.anon).post('/gateway/fetch', notes)).status, 200)
+  const told = await t.admin.get('/admin/api-key-config')
+  assert.match(told.text, /custom_supabase/)
+  assert.equal((await decide(true)).status, 200)
+  assert.deepEqual(refusal(await on(t.anon).post('/gateway/fetch', notes)), [401, 'api_key_required'])
+})

@@ -114,6 +114,8 @@ test('what PostgREST cannot do is refused, naming the operation and the driver',
     assert.match(answer.body.message, message)
     assert.equal(answer.body.data.details.driver, 'supabase')
   }
+  const able = await shop.get('/management/capabilities')
+  assert.deepEqual(able.body.data.supported_operations, ['capabilities'], able.text)
   const other = await shop.post('/query/sql', { driver: 'postgresql', query: 'select 1' })
   assert.deepEqual(refusal(other), [400, 'driver_mismatch'])
   const tables = await shop.get('/schema/tables')

@@ -1,3 +1,4 @@
+import { CUSTOM_CLIENT } from '#databases/clients/custom.ts'
 import type { Clients } from '#databases/clients.ts'
 import { coherentCache } from '#kernel/db/cache.ts'
 import type { Kernel } from '#kernel/kernel.ts'
@@ -63,7 +64,7 @@ function decided(
 /** What holds now, for everybody and for each client, and who decided it. */
 export async function describeEnforcement(kernel: Kernel, clients: Clients) {
   const decisions = decisionsOf(await listDecisions(kernel.db))
-  const names = await clients.names()
+  const names = [...(await clients.names()), ...(decisions.has(CUSTOM_CLIENT) ? [CUSTOM_CLIENT] : [])]
   return {
     ...decided(kernel, decisions, EVERY),
     clients: names.map((name) => ({ clientName: name, ...decided(kernel, decisions, name) })),
@@ -83,7 +84,8 @@ export async function setClient(
   name: string,
   enforceApiKeys: boolean,
 ): Promise<void> {
-  const isKnown = clients.configured.has(name) || (await clients.registered()).has(name)
+  const isKnown =
+    name === CUSTOM_CLIENT || clients.configured.has(name) || (await clients.registered()).has(name)
   if (!isKnown) throw fail('client_not_found')
   if (name === kernel.config.gateway.logging_client)
     throw fail('client_configured', { message: 'The logging client needs a key, always' })

@@ -10,7 +10,10 @@ import type { AuditLog } from './audit.ts'
 import { OPERATIONS } from './operations.ts'
 
 export async function capabilities({ driver }: GatewayCaller) {
-  const operations = Object.entries(OPERATIONS)
+  // Structure is changed on PostgreSQL alone; the other drivers refuse it.
+  const operations = Object.entries(OPERATIONS).filter(
+    ([, { method }]) => method === 'GET' || driver.name === 'postgresql',
+  )
   return {
     backend: `${driver.name} ${await driver.probe()}`,
     retention_mutation_supported: false,

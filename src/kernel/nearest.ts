@@ -1,0 +1,35 @@
+/** What was probably meant by a name that is unknown: the candidate within one edit for every three letters, whatever their case. */
+export function nearest(name: string, candidates: readonly string[]): string | undefined {
+  if (name.length > LONGEST) return undefined
+  const bound = Math.max(1, Math.floor(name.length / 3))
+  const ranked = candidates.map((candidate) => ({
+    candidate,
+    edits: distance(name.toLowerCase(), candidate.toLowerCase()),
+  }))
+  return ranked.filter(({ edits }) => edits <= bound).sort((a, b) => a.edits - b.edits)[0]?.candidate
+}
+
+/** A name of a request has any length, and the work grows with it. */
+const LONGEST = 63
+
+/** Insertions, deletions, replacements and swaps of neighbours that turn one into the other. */
+function distance(from: string, to: string): number {
+  const rows: number[][] = [Array.from({ length: to.length + 1 }, (_, j) => j)]
+  const cell = (i: number, j: number) => rows[i]?.[j] ?? Number.POSITIVE_INFINITY
+  for (let i = 1; i <= from.length; i++) {
+    const row = [i]
+    rows.push(row)
+    for (let j = 1; j <= to.length; j++) {
+      const same = from[i - 1] === to[j - 1]
+      const swapped = from[i - 1] === to[j - 2] && from[i - 2] === to[j - 1]
+      const replaced = cell(i - 1, j - 1) + (same ? 0 : 1)
+      row[j] = Math.min(
+        cell(i - 1, j) + 1,
+        cell(i, j - 1) + 1,
+        replaced,
+        swapped ? cell(i - 2, j - 2) + 1 : replaced,
+      )
+    }
+  }
+  return cell(from.length, to.length)
+}
