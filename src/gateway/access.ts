@@ -201,7 +201,7 @@ export function gatewayCaller(request: FastifyRequest): GatewayCaller {
 export const hasRight = ({ grant }: GatewayCaller, right: FixedRight): boolean =>
   grant.kind !== 'key' || grantsFixed(grant.key.rights, right, grant.key.clientName !== null)
 
-export const passesPolicies = (grant: Grant): boolean =>
+const passesPolicies = (grant: Grant): boolean =>
   grant.kind === 'admin' ||
   (grant.kind === 'key' &&
     grantsFixed(grant.key.rights, 'gateway.bypass_row_level_security', grant.key.clientName !== null))

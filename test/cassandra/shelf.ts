@@ -1,4 +1,5 @@
-import { type Calls, calls, type Subject } from '#databases/drivers/contract.ts'
+import { type Calls, calls } from '#databases/drivers/calls.ts'
+import type { Subject } from '#databases/drivers/contract.ts'
 import type { Driver } from '#databases/drivers/driver.ts'
 import type { Body } from '#databases/fields.ts'
 import type { Keyspace } from './server.ts'

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import type { Driver, Held, RowsAnswer } from '#databases/drivers/driver.ts'
+import { type Calls, calls, limits } from '#databases/drivers/calls.ts'
+import type { Driver, Held } from '#databases/drivers/driver.ts'
 import type { Body } from '#databases/fields.ts'
 import { parseJson } from '#databases/json.ts'
 import type { Json } from '#databases/plan.ts'
-import { readCount, readDelete, readFetch, readInsert, readUpdate } from '#databases/requests.ts'
+import { readFetch, readInsert } from '#databases/requests.ts'
 
 /** What every driver must do, on tables `authors` and `books` that the driver's own test has made (empty, keys counted from 1). */
 export type Subject = {
@@ -22,7 +23,6 @@ export type Subject = {
   readonly many?: number
 }
 
-export type Calls = ReturnType<typeof calls>
 /** Checks, lengths, foreign keys; values for what a row leaves out. */
 export type Rule = 'constraints' | 'defaults'
 
@@ -53,43 +53,6 @@ type Wrong = [
 ]
 
 const refused = { code: 'unsupported_by_driver', status: 400 }
-
-export const limits = { columns: 256, conditions: 100, nesting: 10, rows: 5, maxRows: 50 }
-
-export async function textOf(answer: RowsAnswer): Promise<string> {
-  const chunks: Buffer[] = []
-  for await (const chunk of answer.json) chunks.push(chunk)
-  return Buffer.concat(chunks).toString()
-}
-
-/** Calls as the gateway makes them: read the body, plan, run. Rows come back parsed, digits kept. */
-export function calls(driver: () => Driver) {
-  const options = { limits }
-  const rows = (json: readonly Buffer[]) => JSON.parse(Buffer.concat(json).toString())
-  return {
-    async fetch(body: Body) {
-      const answer = await driver().select(await driver().plan(readFetch(body, options)))
-      const text = await textOf(answer)
-      const { hasMore, total } = answer.facts()
-      return { rows: JSON.parse(text), text, hasMore, count: total }
-    },
-    async insert(table: string, insert_body: unknown, more: Body = {}) {
-      const answer = await driver().insert(
-        await driver().plan(readInsert({ table, insert_body, ...more }, options)),
-      )
-      return { ...answer, rows: rows(answer.json) }
-    },
-    async update(body: Body) {
-      const answer = await driver().update(await driver().plan(readUpdate(body, options)))
-      return { ...answer, rows: rows(answer.json) }
-    },
-    async remove(body: Body) {
-      const answer = await driver().delete(await driver().plan(readDelete(body, options)))
-      return { ...answer, rows: rows(answer.json) }
-    },
-    count: async (body: Body) => driver().count(await driver().plan(readCount(body, options))),
-  }
-}
 
 export function driverContract(subject: Subject): void {
   const { fetch, insert, update, remove, count } = subject.calls ?? calls(subject.driver)

@@ -51,10 +51,10 @@ export async function fetchRows(
 /** Where answers are kept, and whether the caller wants none of those. */
 type Asked<T> = { readonly kept: KeptReads<T>; readonly anew: boolean }
 
-/** Bytes of an answer that is here whole; one that still flows cannot be kept. */
+/** Bytes that an answer holds in memory, which are those behind its chunks; one that still flows cannot be kept. */
 export const bytesOf = ({ rows, postProcessing = '' }: Fetched): number =>
   Array.isArray(rows.json)
-    ? rows.json.reduce((sum, { length }) => sum + length, 1_024 + postProcessing.length)
+    ? rows.json.reduce((sum, { buffer }) => sum + buffer.byteLength, 1_024 + 2 * postProcessing.length)
     : Number.POSITIVE_INFINITY
 
 export async function readyFetch(

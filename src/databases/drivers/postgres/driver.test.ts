@@ -4,7 +4,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { calls } from '#databases/drivers/contract.ts'
+import { calls } from '#databases/drivers/calls.ts'
 import {
   type PostgresDriver,
   type PostgresOptions,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { calls } from '#databases/drivers/contract.ts'
+import { calls } from '#databases/drivers/calls.ts'
 import type { Driver, SqlRequest } from '#databases/drivers/driver.ts'
 import { driverOn } from '#test/cassandra/driver.ts'
 import { type Keyspace, missing, testKeyspace } from '#test/cassandra/server.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { calls, textOf } from '#databases/drivers/contract.ts'
+import { calls, textOf } from '#databases/drivers/calls.ts'
 import type { CallRequest } from '#databases/drivers/driver.ts'
 import { readFetch } from '#databases/requests.ts'
 import { touches } from '#databases/touches.ts'

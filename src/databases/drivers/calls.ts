@@ -1,0 +1,43 @@
+import type { Driver, RowsAnswer } from '#databases/drivers/driver.ts'
+import type { Body } from '#databases/fields.ts'
+import { readCount, readDelete, readFetch, readInsert, readUpdate } from '#databases/requests.ts'
+
+/** What the tests of drivers read bodies with. */
+export const limits = { columns: 256, conditions: 100, nesting: 10, rows: 5, maxRows: 50 }
+
+export async function textOf(answer: RowsAnswer): Promise<string> {
+  const chunks: Buffer[] = []
+  for await (const chunk of answer.json) chunks.push(chunk)
+  return Buffer.concat(chunks).toString()
+}
+
+export type Calls = ReturnType<typeof calls>
+
+/** Calls as the gateway makes them: read the body, plan, run. Rows come back parsed, digits kept. */
+export function calls(driver: () => Driver) {
+  const options = { limits }
+  const rows = (json: readonly Buffer[]) => JSON.parse(Buffer.concat(json).toString())
+  return {
+    async fetch(body: Body) {
+      const answer = await driver().select(await driver().plan(readFetch(body, options)))
+      const text = await textOf(answer)
+      const { hasMore, total } = answer.facts()
+      return { rows: JSON.parse(text), text, hasMore, count: total }
+    },
+    async insert(table: string, insert_body: unknown, more: Body = {}) {
+      const answer = await driver().insert(
+        await driver().plan(readInsert({ table, insert_body, ...more }, options)),
+      )
+      return { ...answer, rows: rows(answer.json) }
+    },
+    async update(body: Body) {
+      const answer = await driver().update(await driver().plan(readUpdate(body, options)))
+      return { ...answer, rows: rows(answer.json) }
+    },
+    async remove(body: Body) {
+      const answer = await driver().delete(await driver().plan(readDelete(body, options)))
+      return { ...answer, rows: rows(answer.json) }
+    },
+    count: async (body: Body) => driver().count(await driver().plan(readCount(body, options))),
+  }
+}
