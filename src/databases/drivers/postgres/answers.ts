@@ -1,5 +1,6 @@
 import type { Column } from '#databases/catalogue.ts'
 import type { Held, RowsAnswer, RowsFacts, WriteAnswer } from '#databases/drivers/driver.ts'
+import { readsByKey } from '#databases/drivers/postgres/by-key.ts'
 import type { Job, Runner, Running } from '#databases/drivers/postgres/runner.ts'
 import { insertSql } from '#databases/insert.ts'
 import type { CountMode, CountPlan, InsertPlan, ReadPlan, UpdatePlan, WritePlan } from '#databases/plan.ts'
@@ -18,7 +19,14 @@ export async function selectRows(run: Runner, plan: ReadPlan, on?: Held): Promis
   // With a count the rows are waited for, because they often tell it without another statement.
   const mark = count ? Number.POSITIVE_INFINITY : highWater
   const running = await run.start(
-    { sql: selectSql(plan), table, stripNulls, limit: page.limit, highWater: mark },
+    {
+      sql: selectSql(plan),
+      table,
+      stripNulls,
+      limit: page.limit,
+      highWater: mark,
+      short: readsByKey(plan),
+    },
     on,
   )
   if (!running.query.done) return flowing(running, page.open)

@@ -13,6 +13,10 @@ export class RowClient extends pg.Client {
   active: Pick<RowQuery, 'parsed' | 'row' | 'settle' | 'refuse'> | undefined
   /** For the pool: when the current statement began or the connection became idle (performance.now()). */
   since = 0
+  /** Written already, and answered after the active one, in this order. */
+  #following: RowQuery[] = []
+  /** Answers to come belong to nobody: after the active query it is broken off. */
+  #isSpent = false
   /** Settings that the server reports by itself, by name. */
   readonly reported: Record<string, string> = {}
 
@@ -21,7 +25,10 @@ export class RowClient extends pg.Client {
     // The server's last word, or the socket's: pg takes no more queries, and the pool must see that before the socket has closed.
     // Whatever runs hears of it by itself.
     this.on('error', () => this.destroy())
-    this.on('end', () => this.active?.settle())
+    this.on('end', () => {
+      this.active?.settle()
+      for (const query of this.#following.splice(0)) query.displace()
+    })
     // Not in pg's types: called once with the socket, after TLS where there is TLS.
     const connection = this.connection as unknown as Attachable
     connection.on('parameterStatus', ({ parameterName, parameterValue }) => {
@@ -38,6 +45,44 @@ export class RowClient extends pg.Client {
     }
   }
 
+  /**
+   * Sends a query behind those that are under way instead of waiting for their answers (protocol-flow, "Pipelining"). What is
+   * written within one turn of the event loop goes out together.
+   */
+  follow(query: RowQuery): void {
+    this.#cork()
+    query.send()
+    if (this.active !== undefined) this.#following.push(query)
+    else this.#begin(query)
+  }
+
+  #cork(): void {
+    const { stream } = this.connection
+    if (stream.writableCorked > 0) return
+    stream.cork()
+    setImmediate(() => stream.uncork())
+  }
+
+  #begin(query: RowQuery): void {
+    this.since = performance.now()
+    this.query(query)
+  }
+
+  /** The active query has been answered. */
+  advance(): void {
+    const next = this.#following.shift()
+    if (this.#isSpent) this.destroy()
+    else if (next !== undefined) this.#begin(next)
+  }
+
+  /** Those behind the active query go elsewhere, when it has kept them waiting for so long (milliseconds). True when it has. */
+  unburden(patience: number): boolean {
+    if (this.#following.length === 0 || performance.now() - this.since < patience) return false
+    this.#isSpent = true
+    for (const query of this.#following.splice(0)) query.displace()
+    return true
+  }
+
   /** A statement runs, on the planned path or one of pg's own. */
   isBusy(): boolean {
     // Not in pg's types.
@@ -47,7 +92,9 @@ export class RowClient extends pg.Client {
 
   /** Nothing is running, no transaction is open, and the socket is alive. */
   isClean(): boolean {
-    return this.active === undefined && this.getTransactionStatus() === 'I' && this.isAlive()
+    return (
+      this.active === undefined && !this.#isSpent && this.getTransactionStatus() === 'I' && this.isAlive()
+    )
   }
 
   isAlive(): boolean {
@@ -107,6 +154,7 @@ function frames(client: RowClient, pass: (bytes: Buffer) => void): (chunk: Buffe
         pass(data.subarray(passed, at))
         passed = end
         query.settle()
+        client.advance()
       }
     }
     if (passed < at) pass(data.subarray(passed, at))

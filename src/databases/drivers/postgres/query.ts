@@ -1,4 +1,3 @@
-import type pg from 'pg'
 import type { RowClient } from '#databases/drivers/postgres/connection.ts'
 import { type ColumnWriter, columnWriter, RowWriter } from '#databases/drivers/postgres/rows.ts'
 import type { Prepared } from '#databases/drivers/postgres/statements.ts'
@@ -56,12 +55,18 @@ export class RowQuery {
     this.ready.catch(() => {})
   }
 
-  submit(connection: pg.Connection): void {
+  /** pg calls it when the connection is this query's. */
+  submit(): void {
+    this.#client.active = this
+    if (this.#prepared === undefined) this.send()
+  }
+
+  /** Writes it to the connection: by `submit`, or before, while others are still answered (`RowClient.follow`). */
+  send(): void {
     const { text, values } = this.#statement
     const { name, first } = this.#options
     const { statements } = this.#client
     const known = name === '' ? undefined : statements.find(name, text)
-    this.#client.active = this
     this.#prepared = known ?? { text, types: undefined, writers: undefined }
     this.#isKnown = known !== undefined
     this.parsed = this.#isKnown
@@ -69,7 +74,7 @@ export class RowQuery {
     if (known?.types) this.#begin(known.types)
     const parse = known ? undefined : text
     const before = first && this.#begins(first)
-    connection.stream.write(
+    this.#client.connection.stream.write(
       encodeRun({
         name,
         parse,
@@ -141,6 +146,12 @@ export class RowQuery {
     if (!this.#client.isAlive()) this.settle()
   }
 
+  /** It is to be asked elsewhere, through no fault of its own; nobody reads what may still come. */
+  displace(): void {
+    this.failure ??= new Displaced()
+    this.settle()
+  }
+
   /** The gateway itself ends the statement, and its connection with it. */
   refuse(failure: Error): void {
     this.failure ??= failure
@@ -205,6 +216,9 @@ export class RowQuery {
     this.#wake = undefined
   }
 }
+
+/** A query that was behind another on its connection, which has broken off or takes too long. It only read. */
+export class Displaced extends Error {}
 
 /**
  * The plan of a prepared statement no longer fits the tables · there is no such statement, or there is one already (a pooler in

@@ -3,9 +3,16 @@ import type { Built } from '#databases/draft.ts'
 import type { Held, Persona } from '#databases/drivers/driver.ts'
 import { RowClient } from '#databases/drivers/postgres/connection.ts'
 import { type About, failureOf } from '#databases/drivers/postgres/errors.ts'
+import { type Lane, type Lanes, lanes } from '#databases/drivers/postgres/lanes.ts'
 import { personaFailure, personaStatement } from '#databases/drivers/postgres/persona.ts'
 import type { Pool } from '#databases/drivers/postgres/pool.ts'
-import { codeOf, RowQuery, type RunOptions, staleCodes } from '#databases/drivers/postgres/query.ts'
+import {
+  codeOf,
+  Displaced,
+  RowQuery,
+  type RunOptions,
+  staleCodes,
+} from '#databases/drivers/postgres/query.ts'
 import { type Namer, namer } from '#databases/drivers/postgres/statements.ts'
 
 export type Job = {
@@ -13,6 +20,8 @@ export type Job = {
   readonly table?: Table
   readonly written?: readonly Column[]
   readonly holds?: (column: Column, value: string) => boolean
+  /** A read that is short whatever the caller says: it may share a connection. */
+  readonly short?: boolean
 } & Partial<Pick<RunOptions, 'stripNulls' | 'limit' | 'highWater'>>
 
 /** A statement whose rows are there or flowing; `release` gives the connection back, at once or when they have been read. */
@@ -33,10 +42,37 @@ export type Runner = {
   as(persona: Persona): Runner
 }
 
-export const runner = (pool: Pool, persona?: Persona): Runner => runnerAs(persona, pool, namer())
+export const runner = (pool: Pool, persona?: Persona): Runner =>
+  runnerAs(persona, { pool, lanes: lanes(pool), nameOf: namer() })
 
-function runnerAs(persona: Persona | undefined, pool: Pool, nameOf: Namer): Runner {
+type Means = { readonly pool: Pool; readonly lanes: Lanes; readonly nameOf: Namer }
+
+function runnerAs(persona: Persona | undefined, means: Means): Runner {
+  const { pool, nameOf } = means
+
   async function start(job: Job, on?: Held): Promise<Running> {
+    // Policies may do anything, so that nothing under them is known to be short.
+    const lane = job.short && on === undefined && persona === undefined ? means.lanes.join() : undefined
+    return (lane && (await share(lane, job))) ?? startAlone(job, on)
+  }
+
+  /** Undefined: it was displaced. */
+  async function share(lane: Lane, job: Job): Promise<Running | undefined> {
+    const explain = (error: unknown) => failureOf(error, about(job))
+    try {
+      const name = nameOf(job.sql.text, job.sql.parameters)
+      const how = { name, again: true, persona: undefined, following: true }
+      const query = await run(await lane.client, { ...job, highWater: Number.POSITIVE_INFINITY }, how)
+      return { query, release: () => {}, explain }
+    } catch (error) {
+      if (error instanceof Displaced) return undefined
+      throw explain(error)
+    } finally {
+      lane.leave()
+    }
+  }
+
+  async function startAlone(job: Job, on?: Held): Promise<Running> {
     // Held connections are made by this driver only, as RowClients.
     const client = on instanceof RowClient ? on : await pool.acquire()
     client.since = performance.now()
@@ -64,7 +100,7 @@ function runnerAs(persona: Persona | undefined, pool: Pool, nameOf: Namer): Runn
     return row === undefined ? undefined : Object.values(row)[0]
   }
 
-  return { start, finish, value, as: (other) => runnerAs(other, pool, nameOf) }
+  return { start, finish, value, as: (other) => runnerAs(other, means) }
 }
 
 type How = {
@@ -72,13 +108,16 @@ type How = {
   readonly again: boolean
   /** Who the statement runs as. */
   readonly persona: Persona | undefined
+  /** Behind what others have sent on the connection. */
+  readonly following?: boolean
 }
 
 /**
  * One run on one connection. A prepared statement that has become stale fails before it does anything, so it is run once more
  * without a name, except in a transaction, which the failure has ended.
  */
-async function run(client: RowClient, job: Job, { name, again, persona }: How): Promise<RowQuery> {
+async function run(client: RowClient, job: Job, how: How): Promise<RowQuery> {
+  const { name, again, persona, following } = how
   const query = new RowQuery(client, job.sql, {
     name,
     ...(persona && { first: personaStatement(persona, name !== '') }),
@@ -87,13 +126,14 @@ async function run(client: RowClient, job: Job, { name, again, persona }: How): 
     limit: job.limit ?? Number.POSITIVE_INFINITY,
     highWater: job.highWater ?? Number.POSITIVE_INFINITY,
   })
-  client.query(query)
+  if (following) client.follow(query)
+  else client.query(query)
   try {
     await query.ready
     return query
   } catch (error) {
     if (again && name !== '' && staleCodes.has(codeOf(error)))
-      return run(client, job, { name: '', again: false, persona })
+      return run(client, job, { ...how, name: '', again: false })
     throw query.failedFirst ? personaFailure(error) : error
   }
 }

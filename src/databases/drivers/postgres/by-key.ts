@@ -1,0 +1,21 @@
+import type { Column } from '#databases/catalogue.ts'
+import type { Condition, ReadPlan } from '#databases/plan.ts'
+
+/** One row of a table by its primary key, as it is stored: nothing in it can take long but a lock, or the row's size. */
+export function readsByKey({ table, where, output, count }: ReadPlan): boolean {
+  if (table.kind !== 'table' || count !== undefined || table.primaryKey.length === 0) return false
+  if (!output.every((member) => member.kind === 'column' && member.cast === undefined)) return false
+  const terms = where?.kind === 'all' ? where.terms : [where]
+  return (
+    terms.length === table.primaryKey.length &&
+    table.primaryKey.every((name) => terms.some((term) => equals(term, name)))
+  )
+}
+
+const equals = (term: Condition<Column> | undefined, name: string): boolean =>
+  term?.kind === 'compare' &&
+  term.operator === 'eq' &&
+  term.column.name === name &&
+  term.value !== null &&
+  term.columnCast === undefined &&
+  term.valueCast === undefined

@@ -1,0 +1,148 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Calls, calls } from '#databases/drivers/calls.ts'
+import { postgresDriver } from '#databases/drivers/postgres/driver.ts'
+import { type TestDatabase, testDatabase, testServerUrl, withClient } from '#test/database.ts'
+
+let database: TestDatabase
+
+before(async () => {
+  database = await testDatabase()
+  await withClient(database.url, (client) =>
+    client.query(`
+      create table note (id int primary key, text text);
+      insert into note select n, 'note ' || n from generate_series(1, 1000) n;
+      create table other (id int primary key);
+      insert into other values (1)`),
+  )
+})
+after(() => database.drop())
+
+type Use = { readonly db: Calls; readonly backends: () => Promise<readonly number[]> }
+
+/** A driver whose connections go by its own name. */
+async function using(maxConnections: number, work: (use: Use) => Promise<void>): Promise<void> {
+  const applicationName = `lanes ${crypto.randomUUID()}`
+  const driver = postgresDriver({
+    url: database.url,
+    maxConnections,
+    sqlConnections: 1,
+    maxWaiting: 2_000,
+    connectTimeout: 5_000,
+    statementTimeout: 20_000,
+    idleTimeout: 10_000,
+    applicationName,
+    maxRows: 100,
+  })
+  const backends = () =>
+    withClient(testServerUrl(), async (client) => {
+      const text = 'select pid from pg_stat_activity where application_name = $1'
+      return (await client.query<{ pid: number }>(text, [applicationName])).rows.map(({ pid }) => pid)
+    })
+  try {
+    await work({ db: calls(() => driver), backends })
+  } finally {
+    await driver.close()
+  }
+}
+
+const byKey = (table: string, value: unknown) => ({ table, conditions: { column: 'id', value } })
+const ids = Array.from({ length: 50 }, (_, index) => index + 1)
+
+async function readsItsRow(db: Calls, id: number): Promise<void> {
+  assert.deepEqual((await db.fetch(byKey('note', id))).rows, [{ id, text: `note ${id}` }])
+}
+
+/** Holds a lock that reads of the table wait for, as long as the work takes. */
+const whileLocked = (table: string, work: () => Promise<void>) =>
+  withClient(database.url, async (client) => {
+    await client.query(`begin; lock table ${table} in access exclusive mode`)
+    await work()
+    await client.query('commit')
+  })
+
+test('many reads by key at once share two connections, and each gets its own row', async () => {
+  await using(10, async ({ db, backends }) => {
+    await readsItsRow(db, 1)
+    for (let round = 0; round < 10; round++) await Promise.all(ids.map((id) => readsItsRow(db, id)))
+    assert.equal((await backends()).length, 2)
+    const none = ids.map((id) => db.fetch(byKey('note', -id)))
+    for (const { rows } of await Promise.all(none)) assert.deepEqual(rows, [])
+  })
+})
+
+test('a read that fails takes no other with it', async () => {
+  await using(2, async ({ db }) => {
+    await readsItsRow(db, 1)
+    const all = ids.map(async (id) => {
+      if (id % 3 > 0) return readsItsRow(db, id)
+      await assert.rejects(db.fetch(byKey('note', `${id} is no number`)), { status: 422 })
+    })
+    await Promise.all(all)
+  })
+})
+
+test('reads of a table that is locked hold up no others, and come when it is free', async () => {
+  await using(20, async ({ db }) => {
+    await Promise.all([readsItsRow(db, 1), db.fetch(byKey('other', 1))])
+    let waiting: Promise<unknown>[] = []
+    await whileLocked('other', async () => {
+      for (let round = 0; round < 3; round++) {
+        waiting = [...waiting, ...[1, 2, 3].map(() => db.fetch(byKey('other', 1)))]
+        await Promise.all(ids.map((id) => readsItsRow(db, id)))
+      }
+      const silence = await Promise.race([...waiting, sleep(50, 'silence')])
+      assert.equal(silence, 'silence')
+    })
+    for (const answer of await Promise.all(waiting))
+      assert.partialDeepStrictEqual(answer, { rows: [{ id: 1 }] })
+  })
+})
+
+test('connections that the server ends under many reads cost the one that it was answering, at most', async () => {
+  await using(4, async ({ db, backends }) => {
+    await Promise.all(ids.map((id) => readsItsRow(db, id)))
+    const pids = await backends()
+    let reads: Promise<void>[] = []
+    await whileLocked('note', async () => {
+      reads = ids.map((id) => readsItsRow(db, id))
+      for (const read of reads) read.catch(() => {})
+      await sleep(30)
+      await withClient(testServerUrl(), (client) =>
+        client.query('select pg_terminate_backend(pid) from unnest($1::int[]) pid', [pids]),
+      )
+    })
+    const failed = (await Promise.allSettled(reads)).filter((read) => read.status === 'rejected')
+    assert.ok(failed.length <= pids.length, `${failed.length} of ${reads.length}`)
+    for (const { reason } of failed) assert.equal(reason.code, 'connection_lost')
+    await Promise.all(ids.map((id) => readsItsRow(db, id)))
+  })
+})
+
+test('reads by key that never end leave the only connection to others', async () => {
+  await using(1, async ({ db }) => {
+    let done = false
+    const reader = async (id: number) => {
+      while (!done) await readsItsRow(db, id)
+    }
+    const readers = ids.map(reader)
+    for (let round = 0; round < 20; round++)
+      assert.equal(await db.count({ table: 'other', conditions: { column: 'id', value: 1 } }), 1)
+    done = true
+    await Promise.all(readers)
+  })
+})
+
+test('a value of megabytes by key comes whole, and so do those behind it', async () => {
+  await withClient(database.url, (client) =>
+    client.query(`insert into note select 5000, repeat('0123456789', 2000000)`),
+  )
+  await using(4, async ({ db }) => {
+    const [large] = await Promise.all([
+      db.fetch(byKey('note', 5_000)),
+      ...ids.map((id) => readsItsRow(db, id)),
+    ])
+    assert.equal(large.rows[0].text.length, 20_000_000)
+  })
+})
