@@ -16,8 +16,8 @@ export type Proxy = {
   close(): Promise<void>
 }
 
-/** `lingers`: the caller's side stays open when the database's has closed. */
-export async function proxyTo(databaseUrl: string, { lingers = false } = {}): Promise<Proxy> {
+/** `lingers`: the caller's side stays open when the database's has closed. `delay`: milliseconds that bytes are under way. */
+export async function proxyTo(databaseUrl: string, { lingers = false, delay = 0 } = {}): Promise<Proxy> {
   const target = new URL(databaseUrl)
   const sockets = new Set<Socket>()
   let isFrozen = false
@@ -29,7 +29,8 @@ export async function proxyTo(databaseUrl: string, { lingers = false } = {}): Pr
     ] as const) {
       sockets.add(socket)
       if (isFrozen) socket.pause()
-      socket.on('data', (bytes) => void other.write(bytes))
+      const pass = (bytes: Buffer) => void other.write(bytes)
+      socket.on('data', delay === 0 ? pass : (bytes) => void setTimeout(pass, delay, bytes))
       socket.on('error', () => {})
       socket.on('close', () => {
         sockets.delete(socket)

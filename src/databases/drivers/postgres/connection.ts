@@ -50,6 +50,10 @@ export class RowClient extends pg.Client {
    * written within one turn of the event loop goes out together.
    */
   follow(query: RowQuery): void {
+    if (this.#isSpent || !this.isAlive()) {
+      query.displace()
+      return
+    }
     this.#cork()
     query.send()
     if (this.active !== undefined) this.#following.push(query)

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Calls, calls } from '#databases/drivers/calls.ts'
 import { postgresDriver } from '#databases/drivers/postgres/driver.ts'
 import { type TestDatabase, testDatabase, testServerUrl, withClient } from '#test/database.ts'
+import { proxyTo } from '#test/hostile/proxy.ts'
 
 let database: TestDatabase
 
@@ -22,10 +23,14 @@ after(() => database.drop())
 type Use = { readonly db: Calls; readonly backends: () => Promise<readonly number[]> }
 
 /** A driver whose connections go by its own name. */
-async function using(maxConnections: number, work: (use: Use) => Promise<void>): Promise<void> {
+async function using(
+  maxConnections: number,
+  work: (use: Use) => Promise<void>,
+  url = database.url,
+): Promise<void> {
   const applicationName = `lanes ${crypto.randomUUID()}`
   const driver = postgresDriver({
-    url: database.url,
+    url,
     maxConnections,
     sqlConnections: 1,
     maxWaiting: 2_000,
@@ -120,18 +125,36 @@ test('connections that the server ends under many reads cost the one that it was
   })
 })
 
-test('reads by key that never end leave the only connection to others', async () => {
-  await using(1, async ({ db }) => {
-    let done = false
-    const reader = async (id: number) => {
-      while (!done) await readsItsRow(db, id)
-    }
-    const readers = ids.map(reader)
-    for (let round = 0; round < 20; round++)
-      assert.equal(await db.count({ table: 'other', conditions: { column: 'id', value: 1 } }), 1)
-    done = true
-    await Promise.all(readers)
+test('a table that changes under reads by key fails none of them', async () => {
+  await using(4, async ({ db }) => {
+    for (let round = 0; round < 3; round++) await Promise.all(ids.map((id) => readsItsRow(db, id)))
+    const reading = ids.map(async (id) => {
+      for (let round = 0; round < 20; round++)
+        assert.equal((await db.fetch({ ...byKey('note', id), columns: 'text' })).rows[0].text, `note ${id}`)
+    })
+    for (const type of ['varchar(100)', 'text', 'varchar(50)', 'text'])
+      await withClient(database.url, (client) => client.query(`alter table note alter text type ${type}`))
+    await Promise.all(reading)
   })
+})
+
+test('reads by key that never end leave the only connection to others', async () => {
+  // So that some are always under way.
+  const far = await proxyTo(database.url, { delay: 3 })
+  const work = async ({ db }: Use) => {
+    const reads = new Set<Promise<void>>()
+    const timer = setInterval(() => {
+      if (reads.size >= 16) return
+      const read = readsItsRow(db, 1).finally(() => reads.delete(read))
+      reads.add(read)
+    }, 1)
+    for (let round = 0; round < 5; round++)
+      assert.equal(await db.count({ table: 'other', conditions: { column: 'id', value: 1 } }), 1)
+    clearInterval(timer)
+    await Promise.all(reads)
+  }
+  await using(1, work, far.url)
+  await far.close()
 })
 
 test('a value of megabytes by key comes whole, and so do those behind it', async () => {
