@@ -50,7 +50,7 @@ export class RowClient extends pg.Client {
    * written within one turn of the event loop goes out together.
    */
   follow(query: RowQuery): void {
-    if (this.#isSpent || !this.isAlive()) {
+    if (!this.takesMore()) {
       query.displace()
       return
     }
@@ -58,6 +58,10 @@ export class RowClient extends pg.Client {
     query.send()
     if (this.active !== undefined) this.#following.push(query)
     else this.#begin(query)
+  }
+
+  takesMore(): boolean {
+    return !this.#isSpent && this.isAlive()
   }
 
   #cork(): void {
@@ -96,9 +100,7 @@ export class RowClient extends pg.Client {
 
   /** Nothing is running, no transaction is open, and the socket is alive. */
   isClean(): boolean {
-    return (
-      this.active === undefined && !this.#isSpent && this.getTransactionStatus() === 'I' && this.isAlive()
-    )
+    return this.active === undefined && this.getTransactionStatus() === 'I' && this.takesMore()
   }
 
   isAlive(): boolean {

@@ -3,7 +3,7 @@ import type { Built } from '#databases/draft.ts'
 import type { Held, Persona } from '#databases/drivers/driver.ts'
 import { RowClient } from '#databases/drivers/postgres/connection.ts'
 import { type About, failureOf } from '#databases/drivers/postgres/errors.ts'
-import { type Lane, type Lanes, lanes } from '#databases/drivers/postgres/lanes.ts'
+import { type Lane, sharedLane } from '#databases/drivers/postgres/lane.ts'
 import { personaFailure, personaStatement } from '#databases/drivers/postgres/persona.ts'
 import type { Pool } from '#databases/drivers/postgres/pool.ts'
 import {
@@ -43,16 +43,16 @@ export type Runner = {
 }
 
 export const runner = (pool: Pool, persona?: Persona): Runner =>
-  runnerAs(persona, { pool, lanes: lanes(pool), nameOf: namer() })
+  runnerAs(persona, { pool, join: sharedLane(pool), nameOf: namer() })
 
-type Means = { readonly pool: Pool; readonly lanes: Lanes; readonly nameOf: Namer }
+type Means = { readonly pool: Pool; readonly join: () => Lane | undefined; readonly nameOf: Namer }
 
 function runnerAs(persona: Persona | undefined, means: Means): Runner {
   const { pool, nameOf } = means
 
   async function start(job: Job, on?: Held): Promise<Running> {
     // Policies may do anything, so that nothing under them is known to be short.
-    const lane = job.short && on === undefined && persona === undefined ? means.lanes.join() : undefined
+    const lane = job.short && on === undefined && persona === undefined ? means.join() : undefined
     return (lane && (await share(lane, job))) ?? startAlone(job, on)
   }
 
