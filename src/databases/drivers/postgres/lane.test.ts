@@ -15,7 +15,8 @@ before(async () => {
       create table note (id int primary key, text text);
       insert into note select n, 'note ' || n from generate_series(1, 1000) n;
       create table other (id int primary key);
-      insert into other values (1)`),
+      insert into other values (1);
+      create table third (id int primary key)`),
   )
 })
 after(() => database.drop())
@@ -102,6 +103,26 @@ test('reads of a table that is locked hold up no others, and come when it is fre
     })
     for (const answer of await Promise.all(waiting))
       assert.partialDeepStrictEqual(answer, { rows: [{ id: 1 }] })
+  })
+})
+
+test('what still comes for a read that was sent elsewhere reaches nobody', async () => {
+  await using(5, async ({ db }) => {
+    await Promise.all([readsItsRow(db, 1), db.fetch(byKey('other', 1)), db.fetch(byKey('third', 1))])
+    let behind: Promise<unknown>[] = []
+    await whileLocked('third', async () => {
+      let first: Promise<unknown> | undefined
+      await whileLocked('other', async () => {
+        first = db.fetch(byKey('other', 1))
+        behind = [db.fetch(byKey('third', 1)), ...ids.map((id) => readsItsRow(db, id))]
+        await Promise.all(behind.slice(1))
+      })
+      await first
+      // Were its connection used again, the answer about the third table would come first.
+      for (const id of ids) await readsItsRow(db, id)
+    })
+    assert.partialDeepStrictEqual(await behind[0], { rows: [] })
+    for (const id of ids) await readsItsRow(db, id)
   })
 })
 
