@@ -53,7 +53,7 @@ export type GatewayAccess = {
    * a key where the client wants none.
    */
   fixed(rights: readonly FixedRight[], more?: { readonly asData?: boolean }): Access
-  /** Before the handler, behind the body, which may have taken long to arrive: the client and the session as they are now. */
+  /** Before the handler, behind the body, which may have taken long to arrive: the key, the client and the session as they are now. */
   renew(request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void
 }
 
@@ -167,20 +167,30 @@ export function gatewayAccess(
     }),
     renew(request, reply, done) {
       const caller = request.gateway
-      if (caller?.persona !== undefined)
-        return void dataCaller(request, caller.grant).then((now) => {
-          request.gateway = now
-          done()
-        }, done)
-      // What the operator configured does not change while the process runs.
-      if (caller === undefined || caller.client.source === 'config') return done()
-      current(clients, caller.client.name).then((client) => {
-        request.gateway = { ...caller, client, driver: client.driver }
-        const release = clients.hold(client)
-        finished(reply.raw, () => release(reply.raw.statusCode < 300))
-        done()
-      }, done)
+      if (caller === undefined || isAsItWas(caller)) return done()
+      renewCaller(request, reply).then(() => done(), done)
     },
+  }
+
+  /** What the operator configured does not change while the process runs. */
+  function isAsItWas({ grant, persona, client }: GatewayCaller): boolean {
+    return !hasChanged(grant) && persona === undefined && client.source === 'config'
+  }
+
+  function hasChanged(grant: Grant): boolean {
+    return grant.kind === 'key' && keys.peek(grant.key.publicId) !== grant.key
+  }
+
+  async function renewCaller(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    if (hasChanged(gatewayCaller(request).grant))
+      await request.routeOptions.config.access?.authorize(request, reply)
+    const caller = gatewayCaller(request)
+    if (caller.persona !== undefined) request.gateway = await dataCaller(request, caller.grant)
+    if (caller.client.source === 'config') return
+    const client = await current(clients, caller.client.name)
+    request.gateway = { ...caller, client, driver: client.driver }
+    const release = clients.hold(client)
+    finished(reply.raw, () => release(reply.raw.statusCode < 300))
   }
 }
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { connect, createServer, type Socket } from 'node:net'
+import { createServer, type Socket } from 'node:net'
 import { after, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { secureRandom } from '#kernel/random.ts'
@@ -13,6 +13,7 @@ import {
   type TestService,
   testService,
 } from '#test/harness.ts'
+import { whileArriving } from '#test/slow-body.ts'
 
 const controlUrl = await controlDatabase()
 const sales = await testDatabase()
@@ -112,23 +113,11 @@ test('a frozen client refuses every write with 403, in every process, and answer
 
 test('a write whose body was still arriving when the client was frozen is refused', async () => {
   await register('slow')
-  const text = JSON.stringify({ table_name: 'note', insert_body: { text: 'late' } })
-  const { hostname, port } = new URL(twin.url)
-  const socket = connect(Number(port), hostname)
-  const head = [
-    'POST /gateway/insert HTTP/1.1',
-    'host: localhost',
-    `apikey: ${t.admin.headers.apikey}`,
-    'x-service-client: slow',
-    'content-type: application/json',
-    `content-length: ${text.length}`,
-    'connection: close',
-  ]
-  socket.write(`${head.join('\r\n')}\r\n\r\n${text.slice(0, 10)}`)
-  await sleep(100)
-  await freeze('slow', true)
-  socket.write(text.slice(10))
-  const answer = (await socket.setEncoding('utf8').toArray()).join('')
+  const body = { table_name: 'note', insert_body: { text: 'late' } }
+  const headers = { ...t.admin.headers, 'x-service-client': 'slow' }
+  const answer = await whileArriving(twin.url, { path: '/gateway/insert', headers, body }, () =>
+    freeze('slow', true),
+  )
   assert.match(answer, /403 Forbidden.*client_frozen/s)
 })
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import pg from 'pg'
 import { type Answer, actor, controlDatabase, testService } from '#test/harness.ts'
+import { whileArriving } from '#test/slow-body.ts'
 
 const controlUrl = await controlDatabase()
 const t = await testService({ controlUrl })
@@ -141,6 +142,31 @@ test('a revoked key is refused everywhere as soon as that is answered', async ()
     assert.deepEqual(await everywhere(key), both(401, 'invalid_api_key'), `round ${round}`)
     assert.equal((await t.admin.get(`/admin/api-keys/${id}`)).body.code, 'api_key_not_found')
   }
+})
+
+test('a key that is changed while the body is still arriving counts as it is then', async () => {
+  const outcome = async (key: { key: string; id: string }, happen: () => Promise<unknown>) => {
+    const headers = { apikey: key.key, 'x-service-client': 'default' }
+    const body = { table_name: 'notes', insert_body: { id: 1 } }
+    const answer = await whileArriving(twin.url, { path: '/gateway/insert', headers, body }, happen)
+    return [answer.slice(9, 12), /"code":"(\w+)"/.exec(answer)?.[1]]
+  }
+  const revoked = await issued()
+  assert.deepEqual(await outcome(revoked, () => t.admin.send('DELETE', `/admin/api-keys/${revoked.id}`)), [
+    '401',
+    'invalid_api_key',
+  ])
+  const narrowed = await issued()
+  assert.deepEqual(await outcome(narrowed, () => change(narrowed.id, { rights: ['notes.read'] })), [
+    '403',
+    'insufficient_rights',
+  ])
+  const rotated = await issued()
+  assert.deepEqual(await outcome(rotated, () => t.admin.post(`/admin/api-keys/${rotated.id}/rotate`, {})), [
+    '401',
+    'invalid_api_key',
+  ])
+  assert.deepEqual((await use((await issued()).key)).body.data, [])
 })
 
 test('a key that has run out is refused from that moment, and works again when its life is lengthened', async () => {

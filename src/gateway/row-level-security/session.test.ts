@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
-import { connect } from 'node:net'
 import { test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { actor } from '#test/harness.ts'
+import { whileArriving } from '#test/slow-body.ts'
 import { docsOf, fetchDocs, tenants, whoIs } from '#test/tenants.ts'
 
 const { t, roles, people, signedIn } = await tenants()
@@ -69,23 +68,12 @@ test('a session that is no session is 401, never the anonymous role, and two tha
 
 test('a session that ended while the body was still arriving is 401', async () => {
   const gil = await t.signUp('Gil')
-  const text = JSON.stringify({ table_name: 'doc' })
-  const { hostname, port } = new URL(t.url)
-  const socket = connect(Number(port), hostname)
-  const head = [
-    'POST /gateway/fetch HTTP/1.1',
-    'host: localhost',
-    `x-service-auth-session-token: ${gil.token}`,
-    'x-service-client: app',
-    'content-type: application/json',
-    `content-length: ${text.length}`,
-    'connection: close',
-  ]
-  socket.write(`${head.join('\r\n')}\r\n\r\n${text.slice(0, 10)}`)
-  await sleep(100)
-  await gil.post('/api/auth/sign-out')
-  socket.write(text.slice(10))
-  const answer = (await socket.setEncoding('utf8').toArray()).join('')
+  const headers = { 'x-service-auth-session-token': gil.token, 'x-service-client': 'app' }
+  const answer = await whileArriving(
+    t.url,
+    { path: '/gateway/fetch', headers, body: { table_name: 'doc' } },
+    () => gil.post('/api/auth/sign-out'),
+  )
   assert.match(answer, /401 Unauthorized.*invalid_session/s)
 })
 

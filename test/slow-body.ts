@@ -1,0 +1,25 @@
+import { connect } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+/** Begins a POST, lets something happen while its body is still arriving, and answers the response as it came. */
+export async function whileArriving(
+  url: string,
+  { path, headers, body }: { path: string; headers: Readonly<Record<string, string>>; body: unknown },
+  happen: () => Promise<unknown>,
+): Promise<string> {
+  const { hostname, port } = new URL(url)
+  const text = JSON.stringify(body)
+  const socket = connect(Number(port), hostname)
+  const lines = Object.entries({
+    host: 'localhost',
+    ...headers,
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(text),
+    connection: 'close',
+  }).map(([name, value]) => `${name}: ${value}\r\n`)
+  socket.write(`POST ${path} HTTP/1.1\r\n${lines.join('')}\r\n${text.slice(0, 10)}`)
+  await sleep(100)
+  await happen()
+  socket.write(text.slice(10))
+  return (await socket.setEncoding('utf8').toArray()).join('')
+}
