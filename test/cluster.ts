@@ -7,8 +7,14 @@ import { provision } from '#kernel/db/provision.ts'
 import { withClient } from './database.ts'
 import { removeAbandoned, temporaryFolder } from './temporary.ts'
 
-/** Nothing here outlives the run, so nothing needs to reach the disk. */
-const FAST = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_wal_size: '256MB' }
+/** Nothing here outlives the run, so nothing needs to reach the disk; and nothing that waits for ever is worth waiting for. */
+const SETTINGS = {
+  fsync: 'off',
+  synchronous_commit: 'off',
+  full_page_writes: 'off',
+  max_wal_size: '256MB',
+  statement_timeout: '60s',
+}
 
 /** Module state, because node:test hands nothing from the setup to the teardown. */
 const run: { serverUrl?: string; owner?: string; server?: EmbeddedServer; folder?: string } = {}
@@ -45,7 +51,7 @@ async function startServer(): Promise<string> {
   const password = secret()
   const port = await freePort()
   // A TCP port besides the socket, because some tests reach the server by host name.
-  const settings = { ...FAST, listen_addresses: '127.0.0.1', port: `${port}` }
+  const settings = { ...SETTINGS, listen_addresses: '127.0.0.1', port: `${port}` }
   run.server = await startEmbedded({ dir: run.folder, password, settings })
   return `postgres://postgres:${password}@127.0.0.1:${port}/postgres`
 }

@@ -26,6 +26,8 @@ export type Endpoint = {
 export async function postgrestEndpoint(databaseUrl: string, schemas = ['public']): Promise<Endpoint> {
   const key = 'the-key-of-this-project.sb_secret-0123456789'
   const pool = new pg.Pool({ connectionString: databaseUrl, max: 4, options: '-c timezone=UTC' })
+  // A connection may hear of its database's end after the pool has let go of it.
+  pool.on('error', () => {})
   const asked: string[] = []
   const server = createServer((request, response) => {
     asked.push(`${request.method} ${request.url}`)
