@@ -19,6 +19,8 @@ export type Table = {
    * cascade. Absent: not known.
    */
   readonly standsAlone?: boolean
+  /** To read a row of it is that and no more: no view, no children, no policy. Absent: not known. */
+  readonly isPlain?: boolean
 }
 
 export type Column = {

@@ -21,9 +21,9 @@ const column = (table: string, name: string): CatalogueRow['columns'][number] =>
 ]
 const catalogue = buildCatalogue({
   tables: [
-    ['1', 'public', 'orders', 'r', 0, true],
-    ['2', 'crm', 'people', 'r', 0, true],
-    ['3', 'public', 'lines', 'r', 0, true],
+    ['1', 'public', 'orders', 'r', 0, true, true],
+    ['2', 'crm', 'people', 'r', 0, true, true],
+    ['3', 'public', 'lines', 'r', 0, true, true],
   ],
   columns: [
     ...['id', 'person_id', 'total', 'note'].map((name) => column('1', name)),

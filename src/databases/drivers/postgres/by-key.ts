@@ -3,7 +3,7 @@ import type { Condition, ReadPlan } from '#databases/plan.ts'
 
 /** One row of a table by its primary key, as it is stored: nothing in it can take long but a lock, or the row's size. */
 export function readsByKey({ table, where, output, count }: ReadPlan): boolean {
-  if (table.kind !== 'table' || count !== undefined || table.primaryKey.length === 0) return false
+  if (!table.isPlain || count !== undefined || table.primaryKey.length === 0) return false
   if (!output.every((member) => member.kind === 'column' && member.cast === undefined)) return false
   const terms = where?.kind === 'all' ? where.terms : [where]
   return (

@@ -19,7 +19,8 @@ relation as (
       and c.oid not in (select inhrelid from pg_inherits)
       and c.oid not in (select tgrelid from pg_trigger where not tgisinternal)
       and c.oid not in (select confrelid from pg_constraint where confdeltype in ('c', 'n', 'd') or confupdtype in ('c', 'n', 'd'))
-      as alone
+      as alone,
+    c.relkind = 'r' and not c.relhassubclass and not c.relrowsecurity as plain
   from pg_class c join pg_namespace n on n.oid = c.relnamespace
   where c.relkind in ('r', 'v', 'm', 'f', 'p') and n.nspname !~ '^pg_' and n.nspname <> 'information_schema'
     and has_schema_privilege(n.oid, 'usage')
@@ -27,7 +28,7 @@ relation as (
     and (n.nspname, c.relname) <> ('public', 'service_idempotency')
 )
 select json_build_object(
-  'tables', (select coalesce(json_agg(json_build_array(oid::text, nspname, relname, relkind, reltuples, alone)), '[]') from relation),
+  'tables', (select coalesce(json_agg(json_build_array(oid::text, nspname, relname, relkind, reltuples, alone, plain)), '[]') from relation),
   'columns', (
     select coalesce(json_agg(json_build_array(
       r.oid::text, a.attname, format_type(a.atttypid, a.atttypmod), format_type(a.atttypid, -1), b.typcategory, b.typname,
@@ -68,6 +69,7 @@ export type CatalogueRow = {
     kind: string,
     estimate: number,
     alone: boolean,
+    plain: boolean,
   ])[]
   readonly columns: readonly (readonly [
     table: string,
@@ -96,7 +98,7 @@ export function buildCatalogue(row: CatalogueRow): Catalogue {
   const names = new Map(row.tables.map(([oid, schema, table]) => [oid, { schema, table }]))
   const columns = Map.groupBy(row.columns, ([table]) => table)
   const constraints = Map.groupBy(row.constraints, ([table]) => table)
-  const tables = row.tables.map(([oid, schema, name, kind, estimate, standsAlone]): Table => {
+  const tables = row.tables.map(([oid, schema, name, kind, estimate, standsAlone, isPlain]): Table => {
     const own = (constraints.get(oid) ?? []).map((item) => constraintOf(item, names.get(item[5])))
     return {
       schema,
@@ -107,6 +109,7 @@ export function buildCatalogue(row: CatalogueRow): Catalogue {
       primaryKey: own.find((constraint) => constraint.kind === 'primary key')?.columns ?? [],
       constraints: own,
       standsAlone,
+      isPlain,
     }
   })
   return catalogueOf(tables)

@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events'
 import pg from 'pg'
+import { Pace } from '#databases/drivers/postgres/pace.ts'
 import type { RowQuery } from '#databases/drivers/postgres/query.ts'
 import { Statements } from '#databases/drivers/postgres/statements.ts'
 import { fail } from '#databases/failures.ts'
@@ -13,8 +14,12 @@ export class RowClient extends pg.Client {
   active: Pick<RowQuery, 'parsed' | 'row' | 'settle' | 'refuse'> | undefined
   /** For the pool: when the current statement began or the connection became idle (performance.now()). */
   since = 0
-  /** Written already, and answered after the active one, in this order. */
-  #following: RowQuery[] = []
+  readonly pace = new Pace()
+  /** Of queries that `follow`: the one that is answered now, and those that are written already, in this order. */
+  #followed: Sent | undefined
+  #following: Sent[] = []
+  /** What has been written and waits for the end of the turn. */
+  #departure: Departure | undefined
   /** Answers to come belong to nobody: after the active query it is broken off. */
   #isSpent = false
   /** Settings that the server reports by itself, by name. */
@@ -27,7 +32,7 @@ export class RowClient extends pg.Client {
     this.on('error', () => this.destroy())
     this.on('end', () => {
       this.active?.settle()
-      for (const query of this.#following.splice(0)) query.displace()
+      this.#displaceFollowing()
     })
     // Not in pg's types: called once with the socket, after TLS where there is TLS.
     const connection = this.connection as unknown as Attachable
@@ -54,30 +59,41 @@ export class RowClient extends pg.Client {
       query.displace()
       return
     }
-    this.#cork()
+    const departure = this.#depart()
     query.send()
-    if (this.active !== undefined) this.#following.push(query)
-    else this.#begin(query)
+    const sent = { query, departure }
+    if (this.active !== undefined) this.#following.push(sent)
+    else this.#begin(sent)
   }
 
   takesMore(): boolean {
     return !this.#isSpent && this.isAlive()
   }
 
-  #cork(): void {
+  #depart(): Departure {
+    if (this.#departure !== undefined) return this.#departure
+    const departure = { at: Number.POSITIVE_INFINITY }
     const { stream } = this.connection
-    if (stream.writableCorked > 0) return
     stream.cork()
-    setImmediate(() => stream.uncork())
+    setImmediate(() => {
+      departure.at = performance.now()
+      this.#departure = undefined
+      stream.uncork()
+    })
+    this.#departure = departure
+    return departure
   }
 
-  #begin(query: RowQuery): void {
+  #begin(sent: Sent): void {
+    this.#followed = sent
     this.since = performance.now()
-    this.query(query)
+    this.query(sent.query)
   }
 
   /** The active query has been answered. */
   advance(): void {
+    if (this.#followed !== undefined) this.pace.answered(this.#followed.departure.at, performance.now())
+    this.#followed = undefined
     const next = this.#following.shift()
     if (this.#isSpent) this.destroy()
     else if (next !== undefined) this.#begin(next)
@@ -85,10 +101,15 @@ export class RowClient extends pg.Client {
 
   /** Those behind the active query go elsewhere, when it has kept them waiting for so long (milliseconds). True when it has. */
   unburden(patience: number): boolean {
-    if (this.#following.length === 0 || performance.now() - this.since < patience) return false
+    if (this.#followed === undefined || this.#following.length === 0) return false
+    if (performance.now() - this.pace.begun(this.#followed.departure.at) < patience) return false
     this.#isSpent = true
-    for (const query of this.#following.splice(0)) query.displace()
+    this.#displaceFollowing()
     return true
+  }
+
+  #displaceFollowing(): void {
+    for (const { query } of this.#following.splice(0)) query.displace()
   }
 
   /** A statement runs, on the planned path or one of pg's own. */
@@ -113,6 +134,10 @@ export class RowClient extends pg.Client {
   }
 }
 
+type Sent = { readonly query: RowQuery; readonly departure: Departure }
+/** When a turn's bytes went out (performance.now()); infinite before. */
+type Departure = { at: number }
+
 type Attachable = {
   attachListeners: (stream: EventEmitter) => void
   on(
@@ -132,10 +157,10 @@ const tooLarge = () =>
 
 const codes = { parsed: 0x31, bound: 0x32, closed: 0x33, row: 0x44, ready: 0x5a } as const
 
-/** Cuts the stream into messages: rows to the active query, the rest to `pass`. */
+/** Cuts the stream into messages: rows to the active query, the rest to `pass`. What cannot be read ends the connection. */
 function frames(client: RowClient, pass: (bytes: Buffer) => void): (chunk: Buffer) => void {
   const join = joiner()
-  return (chunk) => {
+  const read = (chunk: Buffer) => {
     if (join.needed() > largestMessage) return client.active?.refuse(tooLarge())
     const data = join.add(chunk)
     if (data === undefined) return
@@ -165,6 +190,14 @@ function frames(client: RowClient, pass: (bytes: Buffer) => void): (chunk: Buffe
     }
     if (passed < at) pass(data.subarray(passed, at))
     join.keep(data, at)
+  }
+  return (chunk) => {
+    try {
+      read(chunk)
+    } catch (error) {
+      client.active?.refuse(fail('connection_lost', { cause: error }))
+      client.destroy()
+    }
   }
 }
 

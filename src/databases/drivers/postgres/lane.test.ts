@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Calls, calls } from '#databases/drivers/calls.ts'
-import { postgresDriver } from '#databases/drivers/postgres/driver.ts'
+import { type PostgresOptions, postgresDriver } from '#databases/drivers/postgres/driver.ts'
 import { type TestDatabase, testDatabase, testServerUrl, withClient } from '#test/database.ts'
 import { proxyTo } from '#test/hostile/proxy.ts'
 
@@ -21,33 +21,50 @@ before(async () => {
 })
 after(() => database.drop())
 
-type Use = { readonly db: Calls; readonly backends: () => Promise<readonly number[]> }
+type Use = {
+  readonly db: Calls
+  readonly backends: () => Promise<readonly number[]>
+  readonly close: () => Promise<void>
+}
 
 /** A driver whose connections go by its own name. */
 async function using(
   maxConnections: number,
   work: (use: Use) => Promise<void>,
-  url = database.url,
+  more: Partial<PostgresOptions> = {},
 ): Promise<void> {
   const applicationName = `lane ${crypto.randomUUID()}`
-  const driver = postgresDriver({
-    url,
-    maxConnections,
-    sqlConnections: 1,
-    maxWaiting: 2_000,
-    connectTimeout: 5_000,
-    statementTimeout: 20_000,
-    idleTimeout: 10_000,
-    applicationName,
-    maxRows: 100,
-  })
+  const driver = driverWith({ maxConnections, applicationName, ...more })
   const backends = () =>
     withClient(testServerUrl(), async (client) => {
       const text = 'select pid from pg_stat_activity where application_name = $1'
       return (await client.query<{ pid: number }>(text, [applicationName])).rows.map(({ pid }) => pid)
     })
   try {
-    await work({ db: calls(() => driver), backends })
+    await work({ db: calls(() => driver), backends, close: driver.close })
+  } finally {
+    await driver.close()
+  }
+}
+
+const driverWith = (more: Partial<PostgresOptions>) =>
+  postgresDriver({
+    url: database.url,
+    maxConnections: 2,
+    sqlConnections: 1,
+    maxWaiting: 2_000,
+    connectTimeout: 5_000,
+    statementTimeout: 20_000,
+    idleTimeout: 10_000,
+    applicationName: 'lane',
+    maxRows: 100,
+    ...more,
+  })
+
+async function postgresCatalogue() {
+  const driver = driverWith({})
+  try {
+    return (await driver.catalogue()).tables
   } finally {
     await driver.close()
   }
@@ -68,13 +85,67 @@ const whileLocked = (table: string, work: () => Promise<void>) =>
     await client.query('commit')
   })
 
-test('many reads by key at once share a connection, and each gets its own row', async () => {
-  await using(10, async ({ db, backends }) => {
+test('reads by key share a connection, and each gets its own row', async () => {
+  const work = async ({ db }: Use) => {
     await readsItsRow(db, 1)
-    for (let round = 0; round < 10; round++) await Promise.all(ids.map((id) => readsItsRow(db, id)))
-    assert.equal((await backends()).length, 1)
-    const none = ids.map((id) => db.fetch(byKey('note', -id)))
+    await readsItsRow(db, 2)
+    // Without sharing one would be under way, one would wait, and the others would be refused.
+    const none = [1, 2, 3].map((id) => db.fetch(byKey('note', -id)))
+    await Promise.all([3, 4, 5, 6, 7].map((id) => readsItsRow(db, id)))
     for (const { rows } of await Promise.all(none)) assert.deepEqual(rows, [])
+  }
+  await using(1, work, { maxWaiting: 1 })
+})
+
+test('where nobody may wait for a connection, nobody waits on one either', async () => {
+  const work = async ({ db }: Use) => {
+    await readsItsRow(db, 1)
+    const reads = await Promise.allSettled(ids.map((id) => readsItsRow(db, id)))
+    const refused = reads.filter((read) => read.status === 'rejected')
+    assert.equal(refused.length, ids.length - 1)
+    for (const { reason } of refused) assert.equal(reason.code, 'client_busy')
+  }
+  await using(1, work, { maxWaiting: 0 })
+})
+
+test('reads that take the server long are done at the same time, on connections of their own', async () => {
+  await withClient(database.url, (client) =>
+    client.query(`
+      create table large (id int primary key, text text);
+      insert into large select n, repeat(md5(n::text), 100000) from generate_series(1, 8) n`),
+  )
+  await using(6, async ({ db, backends }) => {
+    await db.fetch(byKey('large', 1))
+    for (let round = 0; round < 4; round++)
+      await Promise.all([1, 2, 3, 4, 5, 6, 7, 8].map((id) => db.fetch(byKey('large', id))))
+    assert.ok((await backends()).length >= 4, `${(await backends()).length} connections`)
+  })
+})
+
+test('tables with children, rules for rows, or other things behind a read are read alone', async () => {
+  await withClient(database.url, (client) =>
+    client.query(`
+      create table parent (id int primary key);
+      create table child () inherits (parent);
+      create table guarded (id int primary key);
+      alter table guarded enable row level security;
+      create view seen as select * from other`),
+  )
+  const plain = new Map((await postgresCatalogue()).map(({ name, isPlain }) => [name, isPlain]))
+  assert.deepEqual(
+    ['note', 'parent', 'guarded', 'seen'].map((name) => plain.get(name)),
+    [true, false, false, false],
+  )
+})
+
+test('a driver that is closed reads no more', async () => {
+  await using(2, async ({ db, close }) => {
+    await readsItsRow(db, 1)
+    const timer = setInterval(() => void readsItsRow(db, 1).catch(() => {}), 1)
+    await sleep(50)
+    await close()
+    await assert.rejects(readsItsRow(db, 1), { code: 'client_unavailable' })
+    clearInterval(timer)
   })
 })
 
@@ -174,7 +245,7 @@ test('reads by key that never end leave the only connection to others', async ()
     clearInterval(timer)
     await Promise.all(reads)
   }
-  await using(1, work, far.url)
+  await using(1, work, { url: far.url })
   await far.close()
 })
 

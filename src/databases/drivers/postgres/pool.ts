@@ -18,6 +18,10 @@ export type PoolOptions = {
 
 export type Pool = {
   acquire(): Promise<RowClient>
+  /** A connection that is there and that nobody uses or waits for. */
+  takeIdle(): RowClient | undefined
+  /** Whether one who has a connection may let others use it as well: nobody waits for it, and none is to be refused instead of waiting. */
+  mayShare(): boolean
   /** Gives a connection back; one that is not clean (a transaction, a lost socket) is destroyed instead. */
   release(client: RowClient): void
   stats(): { total: number; idle: number; waiting: number; circuit: CircuitState }
@@ -44,13 +48,21 @@ export function pool(options: PoolOptions): Pool {
 
   async function acquire(): Promise<RowClient> {
     if (closed) throw fail('client_unavailable')
+    const client = takeIdle()
+    if (client !== undefined) return client
+    if (all.size + opening < options.maxConnections) return take(await open())
+    return wait()
+  }
+
+  function takeIdle(): RowClient | undefined {
     for (let client = idle.pop(); client; client = idle.pop()) {
       if (client.isAlive()) return take(client)
       drop(client)
     }
-    if (all.size + opening < options.maxConnections) return take(await open())
-    return wait()
+    return undefined
   }
+
+  const mayShare = () => !closed && options.maxWaiting > 0 && waiters.length === 0
 
   function take(client: RowClient): RowClient {
     client.since = performance.now()
@@ -142,7 +154,6 @@ export function pool(options: PoolOptions): Pool {
 
   async function close(): Promise<void> {
     closed = true
-    stopSweeping()
     for (const waiter of waiters.splice(0)) waiter.reject(fail('client_unavailable'))
     const ending = idle.splice(0).map((client) => client.end())
     await Promise.all(ending)
@@ -154,7 +165,7 @@ export function pool(options: PoolOptions): Pool {
     waiting: waiters.length,
     circuit: breaker.state(),
   })
-  return { acquire, release, stats, close }
+  return { acquire, takeIdle, mayShare, release, stats, close }
 }
 
 /** A connection was there, and what was found behind it is not to be used. */

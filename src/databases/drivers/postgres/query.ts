@@ -44,6 +44,7 @@ export class RowQuery {
   #isKnown = false
   /** The statement that goes first has not succeeded yet. */
   #isWaiting = false
+  #isComplete = false
   #wake: (() => void) | undefined
 
   constructor(client: RowClient, statement: Statement, options: RunOptions) {
@@ -127,8 +128,12 @@ export class RowQuery {
 
   /** `INSERT 0 5`, `SELECT 3`: the last word is the number of rows. */
   handleCommandComplete(message: { text: string }): void {
-    if (this.#isWaiting) this.#followed()
-    else this.affected = Number(/\d+$/.exec(message.text)?.[0] ?? 0)
+    if (this.#isWaiting) {
+      this.#followed()
+      return
+    }
+    this.#isComplete = true
+    this.affected = Number(/\d+$/.exec(message.text)?.[0] ?? 0)
   }
 
   /** What comes from here on is of the statement itself, also that its text was accepted. */
@@ -169,6 +174,9 @@ export class RowQuery {
     this.done = true
     if (this.#client.active === this) this.#client.active = undefined
     if (!this.failure && !this.#client.isAlive()) this.failure = new Error('Connection terminated')
+    // Whoever came next would be taken for the rest of it.
+    if (!this.failure && !this.#isComplete)
+      this.refuse(new Error('Connection terminated in the middle of an answer'))
     if (this.failure) this.#fail(this.failure)
     else {
       this.writer?.finish()

@@ -3,7 +3,7 @@ import type { Built } from '#databases/draft.ts'
 import type { Held, Persona } from '#databases/drivers/driver.ts'
 import { RowClient } from '#databases/drivers/postgres/connection.ts'
 import { type About, failureOf } from '#databases/drivers/postgres/errors.ts'
-import { type Lane, sharedLane } from '#databases/drivers/postgres/lane.ts'
+import { type Lane, sharedLanes } from '#databases/drivers/postgres/lane.ts'
 import { personaFailure, personaStatement } from '#databases/drivers/postgres/persona.ts'
 import type { Pool } from '#databases/drivers/postgres/pool.ts'
 import {
@@ -43,7 +43,7 @@ export type Runner = {
 }
 
 export const runner = (pool: Pool, persona?: Persona): Runner =>
-  runnerAs(persona, { pool, join: sharedLane(pool), nameOf: namer() })
+  runnerAs(persona, { pool, join: sharedLanes(pool), nameOf: namer() })
 
 type Means = { readonly pool: Pool; readonly join: () => Lane | undefined; readonly nameOf: Namer }
 
@@ -62,7 +62,7 @@ function runnerAs(persona: Persona | undefined, means: Means): Runner {
     try {
       const name = nameOf(job.sql.text, job.sql.parameters)
       const how = { name, again: true, persona: undefined, following: true }
-      const query = await run(await lane.client, { ...job, highWater: Number.POSITIVE_INFINITY }, how)
+      const query = await run(lane.client, { ...job, highWater: Number.POSITIVE_INFINITY }, how)
       return { query, release: () => {}, explain }
     } catch (error) {
       if (error instanceof Displaced) return undefined
