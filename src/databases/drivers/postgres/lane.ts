@@ -1,4 +1,5 @@
 import type { RowClient } from '#databases/drivers/postgres/connection.ts'
+import { Pace } from '#databases/drivers/postgres/pace.ts'
 import type { Pool } from '#databases/drivers/postgres/pool.ts'
 
 /** A connection of the pool that several reads use at the same time (`RowClient.follow`). */
@@ -11,25 +12,58 @@ const pause = 5_000
 /**
  * Reads by key share connections, one behind the other, as many as the server answers quickly (`Pace`): less work for both sides
  * than a connection for each. What holds up one (a table that is being altered, a value of many megabytes) holds up all behind
- * it, so those behind a slow one are sent to connections of their own. Nobody joins while somebody waits for a connection.
- * What is returned joins; undefined: there is no room, and the pool is to be asked.
+ * it, so those behind a slow one are sent to connections of their own. While somebody waits for a connection nobody joins one that
+ * is in use, and those who wait to read get the next one together.
+ * What is returned joins; undefined: nothing is shared now, and the pool is to be asked.
  */
-export function sharedLanes(pool: Pool): () => Lane | undefined {
+export function sharedLanes(pool: Pool): () => Lane | Promise<Lane> | undefined {
   const lanes = new Set<SharedLane>()
+  /** Its readers wait for a connection. */
+  let next: NextLane | undefined
+  /** As it was on the connection that was used last. */
+  let pace = new Pace()
   let closedUntil = 0
   let watch: NodeJS.Timeout | undefined
 
-  function join(): Lane | undefined {
-    if (!pool.mayShare() || performance.now() < closedUntil) return undefined
-    const lane = lanes.values().find((one) => one.hasRoom()) ?? begin()
-    lane?.join()
-    return lane
+  function join(): Lane | Promise<Lane> | undefined {
+    if (!pool.mayWait() || performance.now() < closedUntil) return undefined
+    const lane = pool.isWaitedFor() ? undefined : (lanes.values().find((one) => one.hasRoom()) ?? begin())
+    if (lane !== undefined) return lane.join(1)
+    return pool.mayOpen() ? undefined : joinNext()
   }
 
   function begin(): SharedLane | undefined {
     const client = pool.takeIdle()
-    if (client === undefined) return undefined
+    return client && laneOn(client)
+  }
+
+  function joinNext(): Promise<Lane> {
+    const waiting = next !== undefined && next.users < pace.depth() ? next : waitForNext()
+    waiting.users++
+    return waiting.lane
+  }
+
+  function waitForNext(): NextLane {
+    // In the same step nobody else can join who would not be counted.
+    const leave = () => {
+      if (next === waiting) next = undefined
+    }
+    const arrive = (client: RowClient) => {
+      leave()
+      return laneOn(client).join(waiting.users)
+    }
+    const fail = (error: unknown) => {
+      leave()
+      throw error
+    }
+    const waiting: NextLane = { users: 0, lane: pool.acquire().then(arrive, fail) }
+    next = waiting
+    return waiting
+  }
+
+  function laneOn(client: RowClient): SharedLane {
     const lane = new SharedLane(client, () => {
+      pace = client.pace
       lanes.delete(lane)
       pool.release(client)
     })
@@ -49,6 +83,8 @@ export function sharedLanes(pool: Pool): () => Lane | undefined {
   return join
 }
 
+type NextLane = { users: number; readonly lane: Promise<Lane> }
+
 class SharedLane implements Lane {
   readonly client: RowClient
   readonly #onEmpty: () => void
@@ -63,8 +99,9 @@ class SharedLane implements Lane {
     return this.#users < this.client.pace.depth() && this.client.takesMore()
   }
 
-  join(): void {
-    this.#users++
+  join(users: number): this {
+    this.#users += users
+    return this
   }
 
   leave(): void {

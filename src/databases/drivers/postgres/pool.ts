@@ -20,8 +20,11 @@ export type Pool = {
   acquire(): Promise<RowClient>
   /** A connection that is there and that nobody uses or waits for. */
   takeIdle(): RowClient | undefined
-  /** Whether one who has a connection may let others use it as well: nobody waits for it, and none is to be refused instead of waiting. */
-  mayShare(): boolean
+  /** Whether those who find no connection wait for one; else they are refused at once. */
+  mayWait(): boolean
+  isWaitedFor(): boolean
+  /** Less connections than there may be. */
+  mayOpen(): boolean
   /** Gives a connection back; one that is not clean (a transaction, a lost socket) is destroyed instead. */
   release(client: RowClient): void
   stats(): { total: number; idle: number; waiting: number; circuit: CircuitState }
@@ -50,7 +53,7 @@ export function pool(options: PoolOptions): Pool {
     if (closed) throw fail('client_unavailable')
     const client = takeIdle()
     if (client !== undefined) return client
-    if (all.size + opening < options.maxConnections) return take(await open())
+    if (mayOpen()) return take(await open())
     return wait()
   }
 
@@ -62,7 +65,7 @@ export function pool(options: PoolOptions): Pool {
     return undefined
   }
 
-  const mayShare = () => !closed && options.maxWaiting > 0 && waiters.length === 0
+  const mayOpen = () => all.size + opening < options.maxConnections
 
   function take(client: RowClient): RowClient {
     client.since = performance.now()
@@ -104,7 +107,7 @@ export function pool(options: PoolOptions): Pool {
     if (index >= 0) idle.splice(index, 1)
     client.destroy()
     // Somebody waits for the place that has become free.
-    if (waiters.length > 0 && all.size + opening < options.maxConnections) open().then(hand, () => {})
+    if (waiters.length > 0 && mayOpen()) open().then(hand, () => {})
   }
 
   function wait(): Promise<RowClient> {
@@ -165,7 +168,9 @@ export function pool(options: PoolOptions): Pool {
     waiting: waiters.length,
     circuit: breaker.state(),
   })
-  return { acquire, takeIdle, mayShare, release, stats, close }
+  const mayWait = () => !closed && options.maxWaiting > 0
+  const isWaitedFor = () => waiters.length > 0
+  return { acquire, takeIdle, mayWait, isWaitedFor, mayOpen, release, stats, close }
 }
 
 /** A connection was there, and what was found behind it is not to be used. */

@@ -45,15 +45,17 @@ export type Runner = {
 export const runner = (pool: Pool, persona?: Persona): Runner =>
   runnerAs(persona, { pool, join: sharedLanes(pool), nameOf: namer() })
 
-type Means = { readonly pool: Pool; readonly join: () => Lane | undefined; readonly nameOf: Namer }
+type Means = { readonly pool: Pool; readonly join: ReturnType<typeof sharedLanes>; readonly nameOf: Namer }
 
 function runnerAs(persona: Persona | undefined, means: Means): Runner {
   const { pool, nameOf } = means
 
   async function start(job: Job, on?: Held): Promise<Running> {
     // Policies may do anything, so that nothing under them is known to be short.
-    const lane = job.short && on === undefined && persona === undefined ? means.join() : undefined
-    return (lane && (await share(lane, job))) ?? startAlone(job, on)
+    const joined = job.short && on === undefined && persona === undefined ? means.join() : undefined
+    if (joined === undefined) return startAlone(job, on)
+    const lane = joined instanceof Promise ? await joined : joined
+    return (await share(lane, job)) ?? startAlone(job)
   }
 
   /** Undefined: it was displaced. */
