@@ -4,7 +4,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import pg from 'pg'
 import { type EmbeddedServer, startEmbedded } from '#kernel/db/embedded.ts'
 import { provision } from '#kernel/db/provision.ts'
-import { withClient } from './database.ts'
+import { dropDatabase, withClient } from './database.ts'
 import { removeAbandoned, temporaryFolder } from './temporary.ts'
 
 /** Nothing here outlives the run, so nothing needs to reach the disk; and nothing that waits for ever is worth waiting for. */
@@ -83,9 +83,7 @@ async function dropAll(serverUrl: string, owner: string): Promise<void> {
       `select datname from pg_database where starts_with(datname, $1 || '_')`,
       [owner],
     )
-    for (const { datname } of rows) {
-      await client.query(`drop database ${pg.escapeIdentifier(datname)} with (force)`)
-    }
+    for (const { datname } of rows) await dropDatabase(client, datname)
     await client.query(`drop role ${pg.escapeIdentifier(owner)}`)
   })
 }

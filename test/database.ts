@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 
 export type TestDatabase = {
@@ -16,7 +17,7 @@ export async function testDatabase(options: { template?: string } = {}): Promise
   return {
     name,
     url: onDatabase(run.ownerUrl, name),
-    drop: () => withClient(run.serverUrl, (client) => drop(client, name)),
+    drop: () => withClient(run.serverUrl, (client) => dropDatabase(client, name)),
   }
 }
 
@@ -33,7 +34,7 @@ export async function templateDatabase(name: string, build: (url: string) => Pro
     if (rowCount) return
     // Built under another name, so that a build that failed half-way is never taken for a template.
     const building = `${template}_building`
-    await drop(client, building)
+    await dropDatabase(client, building)
     await create(client, run, building)
     await build(onDatabase(run.ownerUrl, building))
     await client.query(`alter database ${id(building)} rename to ${id(template)}`)
@@ -78,8 +79,17 @@ async function create(client: pg.Client, run: TestRun, name: string, template = 
   )
 }
 
-async function drop(client: pg.Client, name: string) {
-  await client.query(`drop database if exists ${id(name)} with (force)`)
+/** Tries again while the server's own vacuum is in it, whose process only superusers may end. */
+export async function dropDatabase(client: pg.Client, name: string): Promise<void> {
+  for (let tries = 50; ; tries--) {
+    try {
+      await client.query(`drop database if exists ${id(name)} with (force)`)
+      return
+    } catch (error) {
+      if (tries === 0 || !(error instanceof pg.DatabaseError && error.code === '42501')) throw error
+      await sleep(100)
+    }
+  }
 }
 
 function onDatabase(url: string, database: string): string {

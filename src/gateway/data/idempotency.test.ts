@@ -106,7 +106,7 @@ test('when the first of them loses its connection, the next one runs', async () 
     const waiting = Promise.all(Array.from({ length: 5 }, () => run(all, operations, { key })))
     // One has the key and waits for the row, the others wait for the key.
     const first = `select pg_terminate_backend(pid) from pg_stat_activity
-      where wait_event_type = 'Lock' and query like 'insert into "public"."account"%'`
+      where datname = current_database() and wait_event_type = 'Lock' and query like 'insert into "public"."account"%'`
     while ((await rowsOf(first)).length === 0) await new Promise((resolve) => setTimeout(resolve, 20))
     await client.query('rollback')
     return waiting
@@ -180,7 +180,7 @@ test('after all that the connections of the client are in order', async () => {
   )
   assert.deepEqual([...new Set(answers.map(({ status }) => status))], [200])
   const open = await rowsOf(
-    `select from pg_stat_activity where application_name = 'gatehouse default' and state like 'idle in transaction%'`,
+    `select from pg_stat_activity where datname = current_database() and state like 'idle in transaction%'`,
   )
   assert.deepEqual(open, [])
 })

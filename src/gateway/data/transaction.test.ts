@@ -178,7 +178,7 @@ test('after all that the connections of the client are in order', async () => {
   )
   assert.deepEqual([...new Set(answers.map(({ status }) => status))], [200])
   const open = await rowsOf(
-    `select from pg_stat_activity where application_name = 'gatehouse default' and state like 'idle in transaction%'`,
+    `select from pg_stat_activity where datname = current_database() and state like 'idle in transaction%'`,
   )
   assert.deepEqual(open, [])
 })

@@ -162,7 +162,7 @@ test('when the connection breaks off under the joint statement nobody is told su
     await client.query('begin; insert into item values (7000)')
     const waiting = Promise.all([7_000, 7_001, 7_002].map((id) => insert('100', { insert_body: { id } })))
     const kill = `select pg_terminate_backend(pid) from pg_stat_activity
-      where wait_event_type = 'Lock' and query like 'insert into "public"."item"%'`
+      where datname = current_database() and wait_event_type = 'Lock' and query like 'insert into "public"."item"%'`
     while ((await sql(kill)).length === 0) await new Promise((resolve) => setTimeout(resolve, 20))
     await client.query('rollback')
     return waiting

@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import pg from 'pg'
 import { startEmbedded } from '#kernel/db/embedded.ts'
 import { type Provision, provision } from '#kernel/db/provision.ts'
-import { testServerUrl } from '#test/database.ts'
+import { dropDatabase, testServerUrl, withClient } from '#test/database.ts'
 import { newFolder, optionsFor, query } from '#test/embedded.ts'
 
 const server = testServerUrl()
@@ -119,15 +119,14 @@ function wish(t: { after(clean: () => Promise<void>): void }, names: string[]): 
 
 /** As each owner, because a server's role that is no superuser owns none of them. */
 async function dropAll(names: string[]): Promise<void> {
-  const client = new pg.Client({ connectionString: server })
-  await client.connect()
-  for (const name of names) {
-    await client.query(`set role ${id(name)}`)
-    await client.query(`drop database if exists ${id(name)} with (force)`)
-    await client.query('reset role')
-    await client.query(`drop role ${id(name)}`)
-  }
-  await client.end()
+  await withClient(server, async (client) => {
+    for (const name of names) {
+      await client.query(`set role ${id(name)}`)
+      await dropDatabase(client, name)
+      await client.query('reset role')
+      await client.query(`drop role ${id(name)}`)
+    }
+  })
 }
 
 function nameOf({ roles }: Provision, name: string): string {

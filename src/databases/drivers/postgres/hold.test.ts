@@ -80,7 +80,7 @@ async function inOrder(by = driver) {
   assert.deepEqual(both, [[{ id: 1 }], [{ id: 1 }]])
   const open = await withClient(database.url, (client) =>
     client.query(
-      `select from pg_stat_activity where application_name = 'hold' and state like 'idle in transaction%'`,
+      `select from pg_stat_activity where datname = current_database() and state like 'idle in transaction%'`,
     ),
   )
   assert.equal(open.rowCount, 0)
