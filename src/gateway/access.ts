@@ -182,10 +182,10 @@ export function gatewayAccess(
   }
 
   async function renewCaller(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    if (hasChanged(gatewayCaller(request).grant))
-      await request.routeOptions.config.access?.authorize(request, reply)
+    const { grant } = gatewayCaller(request)
+    if (hasChanged(grant)) await request.routeOptions.config.access?.authorize(request, reply)
+    else if (gatewayCaller(request).persona !== undefined) request.gateway = await dataCaller(request, grant)
     const caller = gatewayCaller(request)
-    if (caller.persona !== undefined) request.gateway = await dataCaller(request, caller.grant)
     if (caller.client.source === 'config') return
     const client = await current(clients, caller.client.name)
     request.gateway = { ...caller, client, driver: client.driver }

@@ -51,7 +51,7 @@ const client = section('A named database connection.', {
     { default: 4 },
   ),
   max_waiting: integer(
-    'Callers in one process who may wait for a connection; past it the answer is 503.',
+    'Callers in one process who may wait for a connection; past it the answer is 503. Reads by key that wait together count as one.',
     { min: 0, max: 100_000 },
     { default: 1000 },
   ),
