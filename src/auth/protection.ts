@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { RuleName } from '#kernel/http/limits.ts'
-import { crossSite, isSafeRedirect, ownOrigins } from '#kernel/http/origins.ts'
+import { crossSite, redirectTarget } from '#kernel/http/origins.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { presentedToken } from './cookies.ts'
@@ -25,20 +25,23 @@ export function protect(app: App, kernel: Kernel): void {
     else if (request.method !== 'GET' || request.caller === undefined)
       await kernel.limits.consume('default', request.ip)
   })
-  app.addHook('preHandler', async (request) => {
-    const { redirects = [] } = request.routeOptions.config
-    if (redirects.length === 0) return
-    const given = { ...(request.query as object), ...(request.body as object | undefined) } as Record<
-      string,
-      unknown
-    > // any members
-    for (const name of redirects) {
-      const target = given[name]
-      if (typeof target === 'string' && !isSafeRedirect(target, ownOrigins(kernel))) {
-        throw fail('INVALID_CALLBACK_URL', { message: `${name} must be a path or a URL of a trusted origin` })
-      }
-    }
+  app.addHook('preHandler', async ({ query, body, routeOptions }) => {
+    const { redirects = [] } = routeOptions.config
+    for (const part of [query, body]) judgeRedirects(kernel, redirects, part)
   })
+}
+
+/** Puts each redirect target in the form that was judged, so that handlers store and send nothing else. */
+function judgeRedirects(kernel: Kernel, names: readonly string[], part: unknown): void {
+  if (typeof part !== 'object' || part === null) return
+  const given = part as Record<string, unknown> // a parsed query or body
+  for (const name of names) {
+    if (given[name] === undefined || given[name] === null) continue
+    const judged = typeof given[name] === 'string' ? redirectTarget(kernel, given[name]) : undefined
+    if (judged === undefined)
+      throw fail('INVALID_CALLBACK_URL', { message: `${name} must be a path or a URL of a trusted origin` })
+    given[name] = judged
+  }
 }
 
 function checkOrigin(kernel: Kernel, request: FastifyRequest): void {

@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify'
 import { Failure } from '#kernel/errors.ts'
 
-/** Adds to the query of a path or URL that `isSafeRedirect` has let pass. */
+/** Adds to the query of a target in the form that `redirectTarget` gave it. */
 export function withQuery(target: string, query: Readonly<Record<string, string>>): string {
   const isPath = target.startsWith('/')
   const url = new URL(target, 'http://own.invalid')

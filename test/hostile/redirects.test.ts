@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import fc from 'fast-check'
+import { withQuery } from '#auth/redirect.ts'
+import { ownOrigins, redirectTarget } from '#kernel/http/origins.ts'
 import { PASSWORD, testService } from '#test/harness.ts'
+import { anyTarget } from './any-target.ts'
 
 const t = await testService({ config: { auth: { trusted_origins: ['https://app.example.com'] } } })
 const own = new URL(t.service.kernel.publicUrl())
@@ -78,6 +82,21 @@ const HOSTILE = [
   'https://app.example.com.',
   'https://*.example.com/',
   `/${'a'.repeat(3_000)}`,
+  // What parsing makes `//evil.example` of.
+  '/.//evil.example',
+  '/././/evil.example',
+  '/x/..//evil.example',
+  '/x/../y/..//evil.example',
+  '/..//evil.example',
+  '/%2e//evil.example',
+  '/%2E%2e//evil.example',
+  '/x/%2e%2e//evil.example',
+  '/x/.%2E//evil.example/?a#b',
+  '/./%2fevil.example',
+  '/x/../%5cevil.example',
+  'https://app.example.com/.//evil.example',
+  'https://app.example.com//evil.example',
+  `${own.origin}/x/..//evil.example`,
 ]
 
 const GOOD = [
@@ -118,6 +137,59 @@ test('the list of places is what the surface has', () => {
   ])
 })
 
+test('a member that is named like a redirect target is judged as one', () => {
+  const { paths = {} } = t.service.app.swagger() as { paths?: Record<string, Record<string, Described>> }
+  const named = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).flatMap(([method, { parameters = [], requestBody }]) => {
+      const members = requestBody?.content?.['application/json']?.schema?.properties ?? {}
+      return [...parameters.map(({ name }) => name), ...Object.keys(members)]
+        .filter((name) => /(callback_?url|redirect_?(to|ur[il]))$/i.test(name))
+        .map((name) => `${method.toUpperCase()} ${path} ${name}`)
+    }),
+  )
+  assert.deepEqual(named.sort(), places.map(({ method, path, name }) => `${method} ${path} ${name}`).sort())
+})
+
+type Described = {
+  readonly parameters?: readonly { readonly name: string }[]
+  readonly requestBody?: {
+    readonly content?: Readonly<Record<string, { readonly schema?: { readonly properties?: object } }>>
+  }
+}
+
+const { kernel } = t.service
+const targets = anyTarget(['evil.example', 'app.example.com', own.host, own.hostname, 'localhost'])
+
+/** Pages on which a browser may be when it follows a Location, and the origins where it may be afterwards. */
+const PAGES = [`${own.origin}/`, `${own.origin}/api/auth/verify-email?token=a`, 'https://gate.example/a/b/']
+const isAllowedFrom = (page: string, { origin }: URL) =>
+  origin === new URL(page).origin || ownOrigins(kernel).has(origin)
+
+test('whatever is accepted leads, as a browser resolves it, to the own origin or a trusted one', () => {
+  const taken = new Set<string>()
+  fc.assert(
+    fc.property(targets, (target) => {
+      const judged = redirectTarget(kernel, target)
+      if (judged === undefined) return
+      taken.add(judged)
+      assert.equal(redirectTarget(kernel, judged), judged, 'the judged form is its own form')
+      assert.match(judged, /^[!-~]+$/)
+      for (const page of PAGES) {
+        const there = new URL(judged, page)
+        assert.equal(there.href, new URL(target, page).href, 'it leads where it was to lead')
+        assert.ok(isAllowedFrom(page, there), there.href)
+        assert.doesNotMatch(there.pathname, /^\/([\\/]|%2f|%5c)/i)
+        const sent = new URL(withQuery(judged, { token: 'T', error: 'E' }), page)
+        assert.deepEqual([sent.origin, sent.pathname, sent.hash], [there.origin, there.pathname, there.hash])
+        assert.deepEqual([sent.searchParams.get('token'), sent.searchParams.get('error')], ['T', 'E'])
+      }
+    }),
+    { numRuns: 20_000 },
+  )
+  assert.ok([...taken].filter((target) => target.startsWith('/')).length > 500)
+  assert.ok([...taken].filter((target) => target.startsWith('https://app.example.com')).length > 50)
+})
+
 for (const { method, path, name } of places) {
   test(`${method} ${path} refuses every hostile ${name} and takes the good ones`, async () => {
     const ada = await t.signUp('Ada')
@@ -144,5 +216,14 @@ for (const { method, path, name } of places) {
       assert.equal(answer.headers.get('location'), null)
     }
     for (const target of GOOD) assert.notEqual((await ask(target)).status, 403, target)
+    for (const target of fc.sample(targets, 60)) {
+      const judged = redirectTarget(kernel, target)
+      const answer = await ask(target)
+      const isRefused = ['INVALID_CALLBACK_URL', 'INVALID_TEXT'].includes(answer.body?.code)
+      assert.equal(isRefused, judged === undefined, JSON.stringify(target))
+      const sent = answer.headers.get('location') ?? answer.body?.url ?? undefined
+      if (judged === undefined) assert.equal(sent, undefined)
+      else if (sent !== undefined) assert.ok(isAllowedFrom(t.url, new URL(sent, t.url)), sent)
+    }
   })
 }

@@ -34,17 +34,25 @@ export function crossSite(kernel: Kernel, headers: IncomingHttpHeaders): 'foreig
 }
 
 /**
- * May a request name this as the place to send a browser to? A path with one leading slash, or a URL of an allowed
- * origin. Decided by parsing, and never by comparing prefixes; whatever browsers and servers read differently
- * (backslashes, control characters, encoded slashes, a missing `//`) is refused.
+ * The place to send a browser to, in the one form that may be stored and sent; undefined when a request may not name it.
+ * Allowed are a path with one leading slash and a URL of an allowed origin. The URL is parsed against the own origin and
+ * judged as it is written out again, because parsing resolves `/.//host`, `/x/..//host` and `/%2e//host` to `//host`,
+ * which a browser takes for another host.
  */
-export function isSafeRedirect(target: string, allowed: ReadonlySet<string>): boolean {
-  // Printable ASCII only: an address that needs more is percent-encoded and punycoded already.
-  if (target.length > 2_048 || !/^[!-[\]-~]+$/.test(target)) return false
-  if (target.startsWith('/'))
-    return !/^\/(\/|%2f|%5c)/i.test(target) && URL.canParse(target, 'http://own.invalid')
+export function redirectTarget(kernel: Kernel, target: string): string | undefined {
+  // Printable ASCII without a backslash: a URL that needs more is percent-encoded and punycoded already.
+  if (target.length > 2_048 || !/^[!-[\]-~]+$/.test(target)) return undefined
+  const isPath = target.startsWith('/')
+  const own = new URL(kernel.publicUrl()).origin
+  const url = isPath || namesHostAlone(target) ? URL.parse(target, own) : null
+  if (url === null || !(isPath ? url.origin === own : ownOrigins(kernel).has(url.origin))) return undefined
+  // Proxies in front of an app may decode a slash once more.
+  if (/^\/(\/|\\|%2f|%5c)/i.test(url.pathname)) return undefined
+  return isPath ? url.href.slice(own.length) : url.href
+}
+
+/** Scheme, two slashes and an authority without a user. */
+function namesHostAlone(target: string): boolean {
   const [, authority] = /^https?:\/\/([^/?#]+)/i.exec(target) ?? []
-  if (authority === undefined || authority.includes('@')) return false
-  const url = URL.parse(target)
-  return url !== null && allowed.has(url.origin)
+  return authority !== undefined && !authority.includes('@')
 }
