@@ -49,6 +49,7 @@ const TIME = ['kernel/clock.ts', 'cli/doctor.ts'] // the doctor compares this ma
 const RANDOMNESS = ['kernel/random.ts', 'kernel/db/scram.ts'] // a salt that nobody needs to foresee, even in tests
 const ENVIRONMENT = ['cli/context.ts']
 const NETWORK = ['kernel/http/outbound.ts']
+const CLIENT_ADDRESS = 'kernel/http/client-address.ts'
 
 /** Past 300 lines, and why they are one thing all the same. */
 const LONG = [
@@ -193,6 +194,18 @@ const RULES: readonly Rule[] = [
       },
       { file: 'gateway/a.ts', text: 'const rows = await driver.fetch(plan)\n' },
     ],
+  },
+  {
+    says: "a client's address is the parsed one, not the proxy's and not a header's text",
+    complaints: ({ file, text }) =>
+      isTest({ file, text })
+        ? []
+        : uses(text, file === CLIENT_ADDRESS, /\brequest\.ips?\b|\bremoteAddress\b|\btrustProxy\b/g),
+    wrong: [
+      { file: 'auth/a.ts', text: 'await kernel.limits.consume(rule, request.ip)\n' },
+      { file: 'kernel/http/a.ts', text: 'const address = request.socket.remoteAddress\n' },
+    ],
+    right: [{ file: 'auth/a.ts', text: 'await kernel.limits.consume(rule, request.clientAddress)\n' }],
   },
   {
     says: 'a file is rarely over three hundred lines',

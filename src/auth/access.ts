@@ -44,7 +44,7 @@ export function authAccess(kernel: Kernel, sessions: Sessions): AuthAccess {
       await identify(request, reply)
       if (request.caller !== undefined) return
       // Whoever guesses tokens is counted, also by GET.
-      await kernel.limits.consume('default', request.ip)
+      await kernel.limits.consume('default', request.clientAddress)
       if (request.cookies[config.session.cookie_name] !== undefined) clearToken(config, reply)
       throw fail('UNAUTHORIZED')
     },

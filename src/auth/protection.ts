@@ -20,10 +20,10 @@ export function protect(app: App, kernel: Kernel): void {
   app.addHook('onRequest', async (request) => {
     checkOrigin(kernel, request)
     const { limit } = request.routeOptions.config
-    if (limit !== undefined) await kernel.limits.consume(limit, request.ip)
+    if (limit !== undefined) await kernel.limits.consume(limit, request.clientAddress)
     // Reads by a valid credential are not counted; whoever guesses credentials is.
     else if (request.method !== 'GET' || request.caller === undefined)
-      await kernel.limits.consume('default', request.ip)
+      await kernel.limits.consume('default', request.clientAddress)
   })
   app.addHook('preHandler', async ({ query, body, routeOptions }) => {
     const { redirects = [] } = routeOptions.config

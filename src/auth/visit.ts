@@ -9,7 +9,7 @@ export const visitOf = (
   reply: FastifyReply,
   { rememberMe = true, callbackURL }: { rememberMe?: boolean; callbackURL?: string } = {},
 ): Visit => ({
-  ipAddress: request.ip,
+  ipAddress: request.clientAddress,
   userAgent: request.headers['user-agent'],
   remember: rememberMe,
   callbackURL,

@@ -17,7 +17,7 @@ export function callerPersonas(kernel: Kernel, sessions: Sessions) {
     const live = await sessions.find(token)
     if (live !== undefined) return { role: signedInRole, claims: JSON.stringify(claimsOf(live)) }
     // Whoever guesses tokens is counted.
-    await kernel.limits.consume('default', request.ip)
+    await kernel.limits.consume('default', request.clientAddress)
     throw fail('invalid_session')
   }
 }

@@ -6,6 +6,7 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import fastify, { type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Kernel } from '../kernel.ts'
 import { inAdvance, uuidv7 } from '../random.ts'
+import { knowClients } from './client-address.ts'
 import { edge } from './failures.ts'
 import type { App } from './surface.ts'
 import { HEADER } from './words.ts'
@@ -30,7 +31,6 @@ export function createServer(kernel: Kernel): App {
     // The header limit bounds the path; what a parameter may be, its schema says.
     routerOptions: { maxParamLength: config.limits.header },
     exposeHeadRoutes: false,
-    trustProxy: config.server.trusted_proxies.length > 0 ? [...config.server.trusted_proxies] : false,
     // Node would refuse a missing Host with an empty body; see the hook below.
     http: { maxHeaderSize: config.limits.header, requireHostHeader: false },
     genReqId: (raw) => sanePresented(raw) ?? newId(),
@@ -50,6 +50,7 @@ export function createServer(kernel: Kernel): App {
     const isLost = request.headers.host === undefined && request.raw.httpVersion === '1.1'
     done(isLost ? edge('validation_error', { message: 'The header Host is missing' }) : undefined)
   })
+  knowClients(app, config.server.trusted_proxies)
   app.register(cookie, { hook: 'onRequest' })
   app.register(cors, corsOptions(kernel))
   app.addHook('onRequest', async (request, reply) =>

@@ -1,0 +1,73 @@
+import type { IncomingMessage } from 'node:http'
+import { type BlockList, isIP } from 'node:net'
+import type { FastifyRequest } from 'fastify'
+import { blockList } from '../config/addresses.ts'
+import type { App } from './surface.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Of who sent the request, in one form; for limits, sessions and audit. Fastify's `ip` is the proxy's. */
+    readonly clientAddress: string
+  }
+}
+
+/** Gives every request its client's address. */
+export function knowClients(app: App, trustedProxies: readonly string[]): void {
+  const trusted = blockList(trustedProxies)
+  const isTrusted = (address: string): boolean => isInside(trusted, address)
+  app.decorateRequest('clientAddress', {
+    getter(this: FastifyRequest) {
+      return clientAddress(this.raw, isTrusted)
+    },
+  })
+}
+
+/**
+ * The socket's address, or the rightmost hop of X-Forwarded-For that is no trusted proxy. A hop that is no address ends
+ * the walk at the proxy that reported it: what is further left could be of the caller's own making.
+ */
+function clientAddress(
+  { socket, headers }: IncomingMessage,
+  isTrusted: (address: string) => boolean,
+): string {
+  let client = plainAddress((socket.remoteAddress ?? '').replace(/%.*$/, '')) ?? UNKNOWN
+  const hops = String(headers['x-forwarded-for'] ?? '').split(',')
+  while (hops.length > 0 && isTrusted(client)) {
+    const hop = addressOfHop(hops.pop() ?? '')
+    if (hop === undefined) break
+    client = hop
+  }
+  return client
+}
+
+/** Of a socket that is closed already. */
+const UNKNOWN = '0.0.0.0'
+
+const isInside = (list: BlockList, address: string): boolean =>
+  list.check(address, isIP(address) === 4 ? 'ipv4' : 'ipv6')
+
+/** `192.0.2.1`, `192.0.2.1:50000`, `2001:db8::1` or `[2001:db8::1]:50000`; undefined for anything else. */
+export function addressOfHop(text: string): string | undefined {
+  const hop = text.trim()
+  const [, v4, v6] = /^(?:([\d.]+):\d{1,5}|\[([\da-f.]*:[\da-f:.]*)\](?::\d{1,5})?)$/i.exec(hop) ?? []
+  return plainAddress(v4 ?? v6 ?? hop)
+}
+
+/** One spelling for each address: IPv6 as RFC 5952 writes it, an IPv4 address in IPv6 as IPv4. No zones. */
+function plainAddress(text: string): string | undefined {
+  if (text.length > LONGEST || text.includes('%')) return undefined
+  const family = isIP(text)
+  if (family === 4) return text
+  if (family === 0) return undefined
+  const v6 = new URL(`http://[${text}]`).hostname.slice(1, -1)
+  const [, high, low] = /^::ffff:([\da-f]{1,4}):([\da-f]{1,4})$/.exec(v6) ?? []
+  return high === undefined || low === undefined ? v6 : [...octetsOf(high), ...octetsOf(low)].join('.')
+}
+
+/** `0000:0000:0000:0000:0000:ffff:255.255.255.255`. */
+const LONGEST = 45
+
+const octetsOf = (group: string): readonly number[] => {
+  const bits = Number.parseInt(group, 16)
+  return [bits >> 8, bits & 0xff]
+}
