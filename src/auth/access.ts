@@ -1,5 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { actOnProof } from '#identity/proof.ts'
 import { extendSession, type LiveSession, type Sessions } from '#identity/sessions.ts'
+import type { User } from '#identity/users.ts'
 import type { Access } from '#kernel/http/access.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { clearToken, giveToken, presentedToken } from './cookies.ts'
@@ -7,7 +9,11 @@ import { fail } from './errors.ts'
 import { isFresh } from './fresh.ts'
 
 /** Who is calling, as the token says: everything that a verb may know of it. */
-export type Caller = LiveSession & { readonly token: string }
+export type Caller = LiveSession & {
+  readonly token: string
+  /** The stored hash, once the caller has also shown the password. */
+  readonly password?: string
+}
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -67,6 +73,16 @@ export function callerOf(request: FastifyRequest): Caller {
   if (request.caller === undefined)
     throw new Error(`${request.routeOptions.url} has no caller: its access is wrong`)
   return request.caller
+}
+
+/** Runs the work in a transaction in which the caller's session lives (identity/proof.ts); else they are a stranger. */
+export function actAsCaller<T>(
+  kernel: Kernel,
+  { user, session: { id }, token, password }: Caller,
+  work: (kernel: Kernel, user: User) => Promise<T>,
+): Promise<T> {
+  const proof = { userId: user.id, session: { id, token }, password }
+  return actOnProof(kernel, proof, () => fail('UNAUTHORIZED'), work)
 }
 
 /**

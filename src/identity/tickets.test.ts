@@ -2,14 +2,22 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { uuidv7 } from '#kernel/random.ts'
 import { testKernel } from '#test/harness.ts'
-import { deleteExpiredTickets, deleteTickets, issueTicket, isTicketGood, redeemTicket } from './tickets.ts'
-import { insertUserWithPassword } from './users.ts'
+import { deleteSession, insertSession } from './sessions.ts'
+import {
+  deleteExpiredTickets,
+  deleteTickets,
+  findTicket,
+  issueTicket,
+  redeemTicket,
+  type TicketPurpose,
+} from './tickets.ts'
+import { insertUserWithPassword, type User, updateUser } from './users.ts'
 
 const kernel = await testKernel()
 const HOUR = 3_600_000
 
 let count = 0
-async function user(): Promise<string> {
+async function user(): Promise<User> {
   const id = uuidv7(kernel.now(), kernel.random)
   const facts = {
     id,
@@ -20,48 +28,90 @@ async function user(): Promise<string> {
     displayUsername: null,
   }
   const credential = { id: uuidv7(kernel.now(), kernel.random), password: 'x' }
-  await insertUserWithPassword(kernel.db, { ...facts, createdAt: kernel.now() }, credential)
-  return id
+  return insertUserWithPassword(kernel.db, { ...facts, createdAt: kernel.now() }, credential)
 }
-const issue = (userId: string, life = HOUR) =>
-  issueTicket(kernel, 'reset-password', { userId, life, payload: {} })
-const redeem = (token: string) => redeemTicket(kernel, ['reset-password'], token)
+const issue = ({ id, email }: User, life = HOUR) =>
+  issueTicket(kernel, 'reset-password', { userId: id, sessionId: null, address: email, life, payload: {} })
+const redeem = (user: User, token: string, ...purposes: TicketPurpose[]) =>
+  redeemTicket(kernel, user, purposes.length === 0 ? ['reset-password'] : purposes, token)
+const find = (token: string, purpose: TicketPurpose = 'reset-password') =>
+  findTicket(kernel, [purpose], token)
 
 test('of many redemptions of one ticket at once exactly one gets it', async () => {
-  const userId = await user()
-  const token = await issue(userId)
-  const redeemed = await Promise.all(Array.from({ length: 50 }, () => redeem(token)))
+  const ada = await user()
+  const token = await issue(ada)
+  const redeemed = await Promise.all(Array.from({ length: 50 }, () => redeem(ada, token)))
   const won = redeemed.filter((ticket) => ticket !== undefined)
-  assert.deepEqual(won, [{ purpose: 'reset-password', userId, payload: {}, expired: false }])
-  assert.equal(await redeem(token), undefined)
+  const { id: userId, email: address } = ada
+  assert.deepEqual(won, [
+    { purpose: 'reset-password', userId, sessionId: null, address, payload: {}, expired: false },
+  ])
+  assert.equal(await redeem(ada, token), undefined)
 })
 
 test('a ticket of one purpose is worthless for another, and not used up by the attempt', async () => {
-  const userId = await user()
-  const token = await issue(userId)
-  assert.equal(await redeemTicket(kernel, ['verify-email', 'delete-user', 'change-email'], token), undefined)
-  assert.equal(await isTicketGood(kernel, 'verify-email', token), false)
-  assert.equal(await isTicketGood(kernel, 'reset-password', token), true)
-  assert.equal((await redeem(token))?.userId, userId)
+  const ada = await user()
+  const token = await issue(ada)
+  assert.equal(await redeem(ada, token, 'verify-email', 'delete-user', 'change-email'), undefined)
+  assert.equal(await find(token, 'verify-email'), undefined)
+  assert.equal((await find(token))?.expired, false)
+  assert.equal((await redeem(ada, token))?.userId, ada.id)
 })
 
 test('what it carries comes back as it was given', async () => {
-  const userId = await user()
+  const ada = await user()
   const payload = { newEmail: 'new"\\@example.com', callbackURL: '/a?b=c#d' }
-  const token = await issueTicket(kernel, 'confirm-change-email', { userId, life: HOUR, payload })
-  const ticket = await redeemTicket(kernel, ['confirm-change-email', 'change-email'], token)
+  const asked = { userId: ada.id, sessionId: null, address: ada.email, life: HOUR, payload }
+  const token = await issueTicket(kernel, 'confirm-change-email', asked)
+  const ticket = await redeem(ada, token, 'confirm-change-email', 'change-email')
   assert.deepEqual([ticket?.purpose, ticket?.payload], ['confirm-change-email', payload])
 })
 
 test('a ticket that has run out says so, and is used up all the same', async () => {
-  const token = await issue(await user(), -1)
-  assert.equal(await isTicketGood(kernel, 'reset-password', token), false)
-  assert.equal((await redeem(token))?.expired, true)
-  assert.equal(await redeem(token), undefined)
+  const ada = await user()
+  const token = await issue(ada, -1)
+  assert.equal((await find(token))?.expired, true)
+  assert.equal((await redeem(ada, token))?.expired, true)
+  assert.equal(await redeem(ada, token), undefined)
+})
+
+test('a ticket for an address that is not the user’s any more is worthless; one for a new address is not', async () => {
+  const ada = await user()
+  const [reset, renamed] = [await issue(ada), { ...ada, email: `new-${ada.email}` }]
+  const change = await issueTicket(kernel, 'change-email', {
+    ...{ userId: ada.id, sessionId: null, life: HOUR, payload: {} },
+    address: renamed.email,
+  })
+  assert.equal((await find(change, 'change-email'))?.address, renamed.email)
+  await updateUser(kernel.db, ada.id, { email: renamed.email }, kernel.now())
+  assert.deepEqual([await find(reset), await redeem(ada, reset)], [undefined, undefined])
+  await updateUser(kernel.db, ada.id, { email: 'third@example.com' }, kernel.now())
+  assert.equal((await redeem(ada, change, 'change-email'))?.address, renamed.email)
+})
+
+test('a ticket ends with the session that asked for it: when it is deleted, and when it has run out', async () => {
+  const ada = await user()
+  const asked = async (life: number) => {
+    const id = uuidv7(kernel.now(), kernel.random)
+    const createdAt = kernel.now()
+    const expiresAt = new Date(createdAt.getTime() + life)
+    const more = { createdAt, expiresAt, remembered: true, ipAddress: null, userAgent: null }
+    await insertSession(kernel.db, { id, userId: ada.id, tokenHash: kernel.random(32), ...more }, 100)
+    const ticket = { userId: ada.id, sessionId: id, address: ada.email, life: HOUR, payload: {} }
+    return { id, token: await issueTicket(kernel, 'delete-user', ticket) }
+  }
+  const [alive, late, ended] = [await asked(HOUR), await asked(-1), await asked(HOUR)]
+  await deleteSession(kernel.db, ended.id)
+  assert.equal(await find(ended.token, 'delete-user'), undefined)
+  assert.equal((await find(late.token, 'delete-user'))?.expired, true)
+  assert.equal((await redeem(ada, late.token, 'delete-user'))?.expired, true)
+  const { sessionId, expired } = (await redeem(ada, alive.token, 'delete-user')) ?? {}
+  assert.deepEqual([sessionId, expired], [alive.id, false])
 })
 
 test('the table holds no token, and what is in the table opens nothing', async () => {
-  const token = await issue(await user())
+  const ada = await user()
+  const token = await issue(ada)
   const row = await kernel.db
     .selectFrom('verification')
     .selectAll()
@@ -77,24 +127,25 @@ test('the table holds no token, and what is in the table opens nothing', async (
     `${token}=`,
     ` ${token}`,
   ])
-    assert.equal(await redeem(text), undefined, text)
+    assert.equal(await redeem(ada, text), undefined, text)
 })
 
 test('the tickets of a user go together, those of others stay', async () => {
   const [ada, bob] = [await user(), await user()]
   const [one, two, other] = [await issue(ada), await issue(ada), await issue(bob)]
-  await deleteTickets(kernel.db, ada)
-  assert.deepEqual([await redeem(one), await redeem(two)], [undefined, undefined])
-  assert.equal((await redeem(other))?.userId, bob)
+  await deleteTickets(kernel.db, ada.id)
+  assert.deepEqual([await redeem(ada, one), await redeem(ada, two)], [undefined, undefined])
+  assert.equal(await redeem(ada, other), undefined, 'of another user')
+  assert.equal((await redeem(bob, other))?.userId, bob.id)
 })
 
 test('pruning takes what has run out, a batch at a time, and nothing else', async () => {
   await kernel.db.deleteFrom('verification').execute()
-  const userId = await user()
-  for (let round = 0; round < 5; round++) await issue(userId, -1_000)
-  const alive = await issue(userId)
+  const ada = await user()
+  for (let round = 0; round < 5; round++) await issue(ada, -1_000)
+  const alive = await issue(ada)
   assert.equal(await deleteExpiredTickets(kernel.db, kernel.now(), 3), 3)
   assert.equal(await deleteExpiredTickets(kernel.db, kernel.now(), 3), 2)
   assert.equal(await deleteExpiredTickets(kernel.db, kernel.now(), 3), 0)
-  assert.equal((await redeem(alive))?.userId, userId)
+  assert.equal((await redeem(ada, alive))?.userId, ada.id)
 })

@@ -89,11 +89,6 @@ export function searchUsers(
     .execute()
 }
 
-/** The row is locked until the transaction ends: what is decided about it stays true. */
-export function lockUser(db: Db, id: string): Promise<User | undefined> {
-  return db.selectFrom('user').selectAll().where('id', '=', id).forUpdate().executeTakeFirst()
-}
-
 export type UserChange = Partial<
   Pick<User, 'name' | 'email' | 'emailVerified' | 'image' | 'username' | 'displayUsername'>
 >

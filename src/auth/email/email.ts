@@ -1,12 +1,13 @@
 import { deleteAccounts } from '#identity/accounts.ts'
 import { emailFrom } from '#identity/emails.ts'
+import { actOnTicket, stateAgain } from '#identity/proof.ts'
 import { deleteUserSessions } from '#identity/sessions.ts'
-import { deleteTickets, issueTicket, redeemTicket, type Ticket } from '#identity/tickets.ts'
-import { findUser, lockUser, type User, updateUser } from '#identity/users.ts'
+import { deleteTickets, issueTicket, type Ticket } from '#identity/tickets.ts'
+import { findUser, type User, updateUser } from '#identity/users.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
 import { sendMail } from '#kernel/mail/mailer.ts'
-import type { Caller } from '../access.ts'
+import { actAsCaller, type Caller } from '../access.ts'
 import { fail } from '../errors.ts'
 import { isFresh } from '../fresh.ts'
 import { mails } from '../mails.ts'
@@ -18,14 +19,13 @@ export type Click = { readonly caller: Caller | undefined; readonly browser: str
 
 const LINKS = ['verify-email', 'confirm-change-email', 'change-email'] as const
 
+const invalidToken = () => fail('INVALID_TOKEN')
+
 /** What a link to /verify-email does, by what its token is for. Returns the user as it then is. */
 export async function followEmailLink(kernel: Kernel, token: string, click: Click): Promise<User> {
-  const user = await atomically(kernel, async (kernel) => {
-    const ticket = await redeemTicket(kernel, LINKS, token)
-    if (ticket === undefined) throw fail('INVALID_TOKEN')
+  const link = { purposes: LINKS, token }
+  const user = await actOnTicket(kernel, link, invalidToken, async (kernel, user, ticket) => {
     if (ticket.expired) throw fail('TOKEN_EXPIRED')
-    const user = await lockUser(kernel.db, ticket.userId)
-    if (user === undefined) throw fail('INVALID_TOKEN')
     return follow(kernel, user, ticket, click)
   })
   await kernel.coherence.settle()
@@ -38,14 +38,12 @@ function follow(
   ticket: Ticket<(typeof LINKS)[number]>,
   click: Click,
 ): Promise<User> {
-  const { purpose, payload } = ticket
+  const { purpose, payload, address, sessionId } = ticket
   if (purpose === 'verify-email')
     return proveEmail(kernel, user, click, 'browser' in payload ? payload.browser : undefined)
-  // The other two purposes carry the new address.
-  const { newEmail, callbackURL } = payload as { newEmail: string; callbackURL?: string }
-  return purpose === 'change-email'
-    ? changeNow(kernel, user, newEmail)
-    : mailNewAddress(kernel, user, newEmail, callbackURL)
+  if (purpose === 'change-email') return changeNow(kernel, user, address)
+  // What this purpose carries.
+  return mailNewAddress(kernel, { user, sessionId }, payload as ChangeEmail)
 }
 
 /**
@@ -92,23 +90,32 @@ export async function changeEmail(kernel: Kernel, caller: Caller, asked: ChangeE
   const newEmail = emailFrom(asked.newEmail)
   if (newEmail === undefined) throw fail('INVALID_EMAIL')
   if (newEmail === caller.user.email) throw fail('EMAIL_IS_THE_SAME')
-  await atomically(kernel, async (kernel) => {
-    if (isFresh(kernel, caller.session))
-      await mailNewAddress(kernel, caller.user, newEmail, asked.callbackURL)
-    else await mailOldAddress(kernel, caller.user, newEmail, asked.callbackURL)
+  const { session } = caller
+  await actAsCaller(kernel, caller, async (kernel, user) => {
+    const from = { user, sessionId: session.id }
+    if (isFresh(kernel, session)) await mailNewAddress(kernel, from, { ...asked, newEmail })
+    else await mailOldAddress(kernel, from, { ...asked, newEmail })
   })
 }
 
+/** Whose address changes, and the session that asked: when that ends, so do the links. */
+type Asking = { readonly user: User; readonly sessionId: string | null }
+
 async function mailOldAddress(
   kernel: Kernel,
-  user: User,
-  newEmail: string,
-  callbackURL: string | undefined,
+  { user, sessionId }: Asking,
+  { newEmail, callbackURL }: ChangeEmail,
 ): Promise<void> {
   if (!(await kernel.limits.allows('mail_recipient', user.email))) return
   const life = kernel.config.auth.email.verification_expires_in
   const payload = callbackURL === undefined ? { newEmail } : { newEmail, callbackURL }
-  const token = await issueTicket(kernel, 'confirm-change-email', { userId: user.id, life, payload })
+  const token = await issueTicket(kernel, 'confirm-change-email', {
+    userId: user.id,
+    sessionId,
+    address: user.email,
+    life,
+    payload,
+  })
   await sendMail(
     kernel,
     mails.confirmChangeEmail(user, newEmail, authUrl(kernel, '/verify-email', { token, callbackURL }), life),
@@ -118,15 +125,20 @@ async function mailOldAddress(
 /** To an address that has an account nothing is mailed; the old one hears of it either way. */
 async function mailNewAddress(
   kernel: Kernel,
-  user: User,
-  newEmail: string,
-  callbackURL: string | undefined,
+  { user, sessionId }: Asking,
+  { newEmail, callbackURL }: ChangeEmail,
 ): Promise<User> {
   await sendMail(kernel, mails.emailIsChanging(user, newEmail))
   const isTaken = (await findUser(kernel.db, 'email', newEmail)) !== undefined
   if (isTaken || !(await kernel.limits.allows('mail_recipient', newEmail))) return user
   const life = kernel.config.auth.email.verification_expires_in
-  const token = await issueTicket(kernel, 'change-email', { userId: user.id, life, payload: { newEmail } })
+  const token = await issueTicket(kernel, 'change-email', {
+    userId: user.id,
+    sessionId,
+    address: newEmail,
+    life,
+    payload: {},
+  })
   const url = authUrl(kernel, '/verify-email', { token, callbackURL })
   await sendMail(kernel, mails.changeEmail(user.name, newEmail, url, life))
   return user
@@ -140,5 +152,10 @@ export async function mailVerification(
 ): Promise<void> {
   const user = await findUser(kernel.db, 'email', email)
   if (user === undefined || user.emailVerified) return
-  await atomically(kernel, (kernel) => sendVerificationMail(kernel, user, { callbackURL }))
+  await atomically(kernel, async (kernel) => {
+    const { id: userId } = user
+    const still = await stateAgain(kernel, { userId })
+    if (still?.email === email && !still.emailVerified)
+      await sendVerificationMail(kernel, still, { callbackURL })
+  })
 }

@@ -21,7 +21,14 @@ export async function sendVerificationMail(
   if (!(await kernel.limits.allows('mail_recipient', user.email))) return
   const life = kernel.config.auth.email.verification_expires_in
   const payload = more.browser === undefined ? {} : { browser: more.browser }
-  const token = await issueTicket(kernel, 'verify-email', { userId: user.id, life, payload })
+  const token = await issueTicket(kernel, 'verify-email', {
+    userId: user.id,
+    // A link of sign-up or sign-in outlives the session that begins there: the mail may be read on another device.
+    sessionId: null,
+    address: user.email,
+    life,
+    payload,
+  })
   const url = authUrl(kernel, '/verify-email', { token, callbackURL: more.callbackURL })
   await sendMail(kernel, mails.verifyEmail(user, url, life))
 }

@@ -1,9 +1,10 @@
 import { deleteAccounts, findPassword, insertPassword, upsertPassword } from '#identity/accounts.ts'
 import { hashPassword, verifyPassword } from '#identity/passwords.ts'
+import { actOnTicket, stateAgain } from '#identity/proof.ts'
 import { deleteUserSessions, updateSessionToken } from '#identity/sessions.ts'
-import { deleteTickets, issueTicket, isTicketGood, redeemTicket } from '#identity/tickets.ts'
+import { deleteTickets, findTicket, issueTicket } from '#identity/tickets.ts'
 import { tokenHash } from '#identity/tokens.ts'
-import { findUser, lockUser, type User, updateUser } from '#identity/users.ts'
+import { findUser, type User, updateUser } from '#identity/users.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
 import { sendMail } from '#kernel/mail/mailer.ts'
 import { randomToken, uuidv7 } from '#kernel/random.ts'
@@ -25,13 +26,18 @@ export async function mailReset(
   const user = await findUser(kernel.db, 'email', email)
   if (user === undefined || !(await kernel.limits.allows('mail_recipient', email))) return
   await atomically(kernel, async (kernel) => {
+    const { id: userId } = user
+    const still = await stateAgain(kernel, { userId })
+    if (still?.email !== email) return
     const token = await issueTicket(kernel, 'reset-password', {
-      userId: user.id,
+      userId,
+      sessionId: null,
+      address: email,
       life: RESET_LIFE,
       payload: {},
     })
     const url = authUrl(kernel, `/reset-password/${token}`, { callbackURL })
-    await sendMail(kernel, mails.resetPassword(user, url, RESET_LIFE))
+    await sendMail(kernel, mails.resetPassword(still, url, RESET_LIFE))
   })
 }
 
@@ -42,12 +48,11 @@ export async function mailReset(
 export async function resetPassword(kernel: Kernel, token: string, newPassword: string): Promise<void> {
   const accepted = await acceptablePassword(kernel, newPassword)
   // A guess is refused before it costs a hash.
-  if (!(await isTicketGood(kernel, 'reset-password', token))) throw fail('INVALID_RESET_TOKEN')
+  if (!(await isResetTokenGood(kernel, token))) throw invalidToken()
   const password = await hashPassword(kernel, accepted)
-  await atomically(kernel, async (kernel) => {
-    const ticket = await redeemTicket(kernel, ['reset-password'], token)
-    const user = ticket === undefined || ticket.expired ? undefined : await lockUser(kernel.db, ticket.userId)
-    if (user === undefined) throw fail('INVALID_RESET_TOKEN')
+  const link = { purposes: RESET, token }
+  await actOnTicket(kernel, link, invalidToken, async (kernel, user, { expired }) => {
+    if (expired) throw invalidToken()
     if (!user.emailVerified) await deleteAccounts(kernel.db, user.id, { keepPassword: true })
     await storePassword(kernel, user, password)
     await deleteUserSessions(kernel.db, user.id)
@@ -56,8 +61,11 @@ export async function resetPassword(kernel: Kernel, token: string, newPassword: 
   await kernel.coherence.settle()
 }
 
-export const isResetTokenGood = (kernel: Kernel, token: string): Promise<boolean> =>
-  isTicketGood(kernel, 'reset-password', token)
+export const isResetTokenGood = async (kernel: Kernel, token: string): Promise<boolean> =>
+  (await findTicket(kernel, RESET, token))?.expired === false
+
+const RESET = ['reset-password'] as const
+const invalidToken = () => fail('INVALID_RESET_TOKEN')
 
 /** The new password, a notice of it, and no link that was sent before is worth anything. */
 async function storePassword(kernel: Kernel, user: User, password: string): Promise<void> {

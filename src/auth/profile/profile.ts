@@ -4,7 +4,7 @@ import { deleteUser, lockUsersOfRole, type UserChange, updateUser } from '#ident
 import { isConflict } from '#kernel/db/conflicts.ts'
 import { atomically, type Kernel, tell } from '#kernel/kernel.ts'
 import { sendMail } from '#kernel/mail/mailer.ts'
-import type { Caller } from '../access.ts'
+import { actAsCaller, type Caller } from '../access.ts'
 import { fail } from '../errors.ts'
 import { isFresh } from '../fresh.ts'
 import { mails } from '../mails.ts'
@@ -74,27 +74,23 @@ export async function deleteAccount(
 }
 
 /** The link works in a session of the same user only: whoever finds the mail alone deletes nothing. */
-export async function deleteByLink(kernel: Kernel, { user }: Caller, token: string): Promise<void> {
+export async function deleteByLink(kernel: Kernel, caller: Caller, token: string): Promise<void> {
   if (!kernel.config.auth.delete_user.enabled) throw fail('DELETE_USER_DISABLED')
-  await atomically(kernel, async (kernel) => {
-    const ticket = await redeemTicket(kernel, ['delete-user'], token)
-    // Thrown inside, so that a stranger's click does not use the link up.
-    if (ticket === undefined || ticket.userId !== user.id) throw fail('INVALID_RESET_TOKEN')
-    if (ticket.expired) throw fail('INVALID_RESET_TOKEN')
+  await actAsCaller(kernel, caller, async (kernel, user) => {
+    const ticket = await redeemTicket(kernel, user, ['delete-user'], token)
+    if (ticket === undefined || ticket.expired) throw fail('INVALID_RESET_TOKEN')
     await removeUser(kernel, user.id)
   })
   await kernel.coherence.settle()
 }
 
-async function mailDeletion(
-  kernel: Kernel,
-  { user }: Caller,
-  callbackURL: string | undefined,
-): Promise<void> {
-  if (!(await kernel.limits.allows('mail_recipient', user.email))) return
-  await atomically(kernel, async (kernel) => {
+async function mailDeletion(kernel: Kernel, caller: Caller, callbackURL: string | undefined): Promise<void> {
+  if (!(await kernel.limits.allows('mail_recipient', caller.user.email))) return
+  await actAsCaller(kernel, caller, async (kernel, user) => {
     const token = await issueTicket(kernel, 'delete-user', {
       userId: user.id,
+      sessionId: caller.session.id,
+      address: user.email,
       life: DELETE_LIFE,
       payload: {},
     })

@@ -125,6 +125,8 @@ export interface VerificationTable {
   payload: ColumnType<unknown, string | undefined, string>
   expiresAt: Date
   createdAt: Date
+  sessionId: string | null
+  address: string
 }
 
 export interface DB {

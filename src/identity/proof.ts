@@ -1,0 +1,90 @@
+import { sql } from 'kysely'
+import { atomically, type Kernel } from '#kernel/kernel.ts'
+import { findTicket, redeemTicket, type Ticket, type TicketPurpose } from './tickets.ts'
+import { tokenHash } from './tokens.ts'
+import { isBanned, type User } from './users.ts'
+
+/** What a verb was let in by, and relies on when it acts. */
+export type Proof = {
+  readonly userId: string
+  /** The session that let the caller in, and the token that was shown: a session whose token was replaced is another. */
+  readonly session?: { readonly id: string; readonly token: string }
+  /** The stored hash that a password was checked against. */
+  readonly password?: string | undefined
+}
+
+/**
+ * Runs the work in a transaction in which the proof holds until its end (house.md 5.7). Every verb that changes
+ * credentials, identity or membership, or makes a session, is such work. When the proof does not hold any more, the
+ * failure is `refuse`: a stranger's.
+ */
+export function actOnProof<T>(
+  kernel: Kernel,
+  proof: Proof,
+  refuse: () => Error,
+  work: (kernel: Kernel, user: User) => Promise<T>,
+): Promise<T> {
+  return atomically(kernel, async (kernel) => {
+    const user = await stateAgain(kernel, proof)
+    if (user === undefined) throw refuse()
+    return work(kernel, user)
+  })
+}
+
+/** The same with a one-time token, which is redeemed. Whether it has run out is left to the work. */
+export function actOnTicket<P extends TicketPurpose, T>(
+  kernel: Kernel,
+  { purposes, token }: { readonly purposes: readonly P[]; readonly token: string },
+  refuse: () => Error,
+  work: (kernel: Kernel, user: User, ticket: Ticket<P>) => Promise<T>,
+): Promise<T> {
+  return atomically(kernel, async (kernel) => {
+    const userId = (await findTicket(kernel, purposes, token))?.userId
+    const user = userId === undefined ? undefined : await stateAgain(kernel, { userId })
+    if (user === undefined || isBanned(user, kernel.now())) throw refuse()
+    const ticket = await redeemTicket(kernel, user, purposes, token)
+    if (ticket === undefined) throw refuse()
+    return work(kernel, user, ticket)
+  })
+}
+
+/**
+ * States the proof again, inside the transaction that acts and before anything else of it: locks the user's row, and
+ * with it whatever the proof names. The user as they are now; undefined when the proof does not hold.
+ *
+ * One statement, by the rule of READ COMMITTED that what a lock waited for is judged again in its newest version. That
+ * goes for rows that are locked, hence a join that locks them all; a subquery would see what was there before the wait.
+ *
+ * The user's row comes first, here and everywhere: with one order there is no deadlock. Its lock is the weakest that
+ * excludes itself, so that a foreign key to the user does not wait for it.
+ *
+ * A ban ends a session. Without one it is left to the caller, since `admit` says BANNED_USER.
+ */
+export async function stateAgain(
+  kernel: Kernel,
+  { userId, session, password }: Proof,
+): Promise<User | undefined> {
+  if (!kernel.db.isTransaction) throw new Error('a proof is stated again in the transaction that acts')
+  const bySession =
+    session &&
+    sql`join service.session s on s.id = ${session.id} and s.user_id = u.id and s.token_hash = ${tokenHash(session.token)}`
+  const byPassword =
+    password !== undefined &&
+    sql`join service.account a on a.user_id = u.id and a.provider_id = 'credential' and a.password = ${password}`
+  const { rows } = await sql<User & { readonly sessionEnd: Date | null }>`
+    select u.*, ${bySession ? sql`s.expires_at` : sql`null`} as session_end
+    from service."user" u ${bySession ?? NOTHING} ${byPassword || NOTHING}
+    where u.id = ${userId}
+    for no key update of u ${bySession ? sql`for key share of s` : NOTHING} ${byPassword ? sql`for share of a` : NOTHING}`.execute(
+    kernel.db,
+  )
+  const [found] = rows
+  if (found === undefined) return undefined
+  const { sessionEnd, ...user } = found
+  if (sessionEnd === null) return user
+  // Judged by the clock after the wait.
+  const now = kernel.now()
+  return sessionEnd > now && !isBanned(user, now) ? user : undefined
+}
+
+const NOTHING = sql``
