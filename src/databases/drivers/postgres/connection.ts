@@ -11,7 +11,7 @@ import { fail } from '#databases/failures.ts'
  */
 export class RowClient extends pg.Client {
   readonly statements = new Statements()
-  active: Pick<RowQuery, 'parsed' | 'row' | 'settle' | 'refuse'> | undefined
+  active: ActiveQuery | undefined
   /** For the pool: when the current statement began or the connection became idle (performance.now()). */
   since = 0
   readonly pace = new Pace()
@@ -24,6 +24,8 @@ export class RowClient extends pg.Client {
   #isSpent = false
   /** Settings that the server reports by itself, by name. */
   readonly reported: Record<string, string> = {}
+  /** Bytes of a message that is not whole yet. */
+  #partial = () => 0
 
   constructor(config: pg.ClientConfig) {
     super(config)
@@ -39,15 +41,31 @@ export class RowClient extends pg.Client {
     connection.on('parameterStatus', ({ parameterName, parameterValue }) => {
       this.reported[parameterName] = parameterValue
     })
+    connection.on('parameterDescription', ({ dataTypeIDs }) => this.active?.describe?.(dataTypeIDs))
     const attach = connection.attachListeners
     connection.attachListeners = (stream) => {
       const rest = new EventEmitter()
+      const join = joiner()
       attach.call(connection, rest)
+      this.#partial = join.held
       stream.on(
         'data',
-        frames(this, (bytes) => rest.emit('data', bytes)),
+        frames(this, join, (bytes) => rest.emit('data', bytes)),
       )
     }
+  }
+
+  /**
+   * The only place that pauses the socket. It runs after each chunk, and only a statement that is still running can pause it: one
+   * that ended in the chunk, or the next one, must find the socket flowing.
+   */
+  holdBack(): void {
+    if (this.active?.isFull === true) this.connection.stream.pause()
+  }
+
+  /** The rows of the active query have been taken. */
+  flow(): void {
+    this.connection.stream.resume()
   }
 
   /**
@@ -119,9 +137,14 @@ export class RowClient extends pg.Client {
     return this.active !== undefined || !readyForQuery
   }
 
-  /** Nothing is running, no transaction is open, and the socket is alive. */
+  /** Nothing runs or is left to be read, no transaction is open, and the socket is alive and flows: it can serve anyone next. */
   isClean(): boolean {
-    return this.active === undefined && this.getTransactionStatus() === 'I' && this.takesMore()
+    return !this.isBusy() && this.getTransactionStatus() === 'I' && this.takesMore() && this.#isDrained()
+  }
+
+  #isDrained(): boolean {
+    const { stream } = this.connection
+    return !stream.isPaused() && stream.readableLength === 0 && this.#partial() === 0
   }
 
   isAlive(): boolean {
@@ -138,12 +161,22 @@ type Sent = { readonly query: RowQuery; readonly departure: Departure }
 /** When a turn's bytes went out (performance.now()); infinite before. */
 type Departure = { at: number }
 
+/** What the connection hands the server's answer to. */
+type ActiveQuery = Pick<RowQuery, 'row' | 'settle' | 'refuse'> & {
+  parsed: boolean
+  /** It holds as many rows as it may: the socket is to wait until they are taken. */
+  readonly isFull: boolean
+  /** The server tells the types of the parameters. */
+  describe?(types: readonly number[]): void
+}
+
 type Attachable = {
   attachListeners: (stream: EventEmitter) => void
   on(
     event: 'parameterStatus',
     listener: (message: { parameterName: string; parameterValue: string }) => void,
   ): void
+  on(event: 'parameterDescription', listener: (message: { dataTypeIDs: readonly number[] }) => void): void
 }
 
 /** A row above this is refused: it would be held in memory whole, and a relation can gather a table into one row. */
@@ -158,8 +191,7 @@ const tooLarge = () =>
 const codes = { parsed: 0x31, bound: 0x32, closed: 0x33, row: 0x44, ready: 0x5a } as const
 
 /** Cuts the stream into messages: rows to the active query, the rest to `pass`. What cannot be read ends the connection. */
-function frames(client: RowClient, pass: (bytes: Buffer) => void): (chunk: Buffer) => void {
-  const join = joiner()
+function frames(client: RowClient, join: Joiner, pass: (bytes: Buffer) => void): (chunk: Buffer) => void {
   const read = (chunk: Buffer) => {
     if (join.needed() > largestMessage) return client.active?.refuse(tooLarge())
     const data = join.add(chunk)
@@ -194,6 +226,7 @@ function frames(client: RowClient, pass: (bytes: Buffer) => void): (chunk: Buffe
   return (chunk) => {
     try {
       read(chunk)
+      client.holdBack()
     } catch (error) {
       client.active?.refuse(fail('connection_lost', { cause: error }))
       client.destroy()
@@ -202,6 +235,8 @@ function frames(client: RowClient, pass: (bytes: Buffer) => void): (chunk: Buffe
 }
 
 type Joiner = {
+  /** Bytes of a message whose end has not come. */
+  held(): number
   /** Bytes of the message that is not whole yet. */
   needed(): number
   add(chunk: Buffer): Buffer | undefined
@@ -214,6 +249,7 @@ function joiner(): Joiner {
   let held = 0
   let needed = 0
   return {
+    held: () => held,
     needed: () => (held === 0 ? 0 : needed),
     add(chunk) {
       if (held === 0) return chunk

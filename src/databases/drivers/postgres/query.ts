@@ -21,8 +21,8 @@ export type Statement = { readonly text: string; readonly values: readonly (stri
 export type FirstStatement = Statement & { readonly name: string }
 
 /**
- * One statement on one connection, in pg's `Submittable` form. States: sent → collecting → (flowing ⇄ paused) → ended | failed.
- * `ready` settles when the rows are all here or the high-water mark is reached.
+ * One statement on one connection, in pg's `Submittable` form. States: sent → collecting → (flowing ⇄ full) → ended | failed.
+ * `ready` settles when the rows are all here or the high-water mark is reached. The connection pauses while a query is full.
  */
 export class RowQuery {
   readonly ready: Promise<void>
@@ -120,10 +120,14 @@ export class RowQuery {
     const { writer } = this
     if (writer === undefined || this.#isWaiting) return
     writer.row(data, from, end, ahead)
-    if (writer.waiting < this.#options.highWater) return
-    this.#client.connection.stream.pause()
+    if (!this.isFull) return
     this.#ready.resolve()
     this.#notify()
+  }
+
+  /** As many bytes wait as may. */
+  get isFull(): boolean {
+    return this.writer !== undefined && this.writer.waiting >= this.#options.highWater
   }
 
   /** `INSERT 0 5`, `SELECT 3`: the last word is the number of rows. */
@@ -214,7 +218,7 @@ export class RowQuery {
       if (this.done) return
       const next = Promise.withResolvers<void>()
       this.#wake = next.resolve
-      this.#client.connection.stream.resume()
+      this.#client.flow()
       await next.promise
     }
   }

@@ -1,4 +1,3 @@
-import type pg from 'pg'
 import { type ArrayWriter, arrayWriter, rewriteRow } from '#databases/drivers/postgres/arrays.ts'
 import type { RowClient } from '#databases/drivers/postgres/connection.ts'
 import { columnWriter, RowWriter } from '#databases/drivers/postgres/rows.ts'
@@ -32,6 +31,8 @@ export class ScriptRun {
   completed = 0
   done = false
   parsed = false
+  /** Its rows are collected; too many of them end it. */
+  readonly isFull = false
   failure: Error | undefined
   /** pg looks at these. */
   readonly name = ''
@@ -51,9 +52,8 @@ export class ScriptRun {
     this.ended.catch(() => {})
   }
 
-  submit(connection: pg.Connection): void {
+  submit(): void {
     this.#client.active = this
-    connection.on('parameterDescription', this.#bind)
     this.#next()
   }
 
@@ -73,9 +73,9 @@ export class ScriptRun {
     this.#client.connection.stream.write(syncMessage)
   }
 
-  readonly #bind = ({ dataTypeIDs }: { dataTypeIDs: readonly number[] }): void => {
+  describe(types: readonly number[]): void {
     try {
-      this.#client.connection.stream.write(encodeExecute(this.#script.values(dataTypeIDs)))
+      this.#client.connection.stream.write(encodeExecute(this.#script.values(types)))
     } catch (error) {
       this.failure ??= error as Error // `values` throws Failures
       this.#sync()
@@ -143,7 +143,6 @@ export class ScriptRun {
   settle(): void {
     if (this.done) return
     this.done = true
-    this.#client.connection.off('parameterDescription', this.#bind)
     if (this.#client.active === this) this.#client.active = undefined
     if (!this.failure && !this.#client.isAlive()) this.failure = new Error('Connection terminated')
     if (this.failure) this.#ended.reject(this.failure)

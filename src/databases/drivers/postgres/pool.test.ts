@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { connect } from '#databases/drivers/postgres/connect.ts'
+import type { RowClient } from '#databases/drivers/postgres/connection.ts'
+import { pool as createPool } from '#databases/drivers/postgres/pool.ts'
+import { testDatabase } from '#test/database.ts'
+
+const database = await testDatabase()
+const settings = {
+  url: database.url,
+  connectTimeout: 5_000,
+  statementTimeout: 5_000,
+  applicationName: 'pool test',
+}
+const pool = createPool({
+  ...settings,
+  connect: () => connect(settings),
+  maxConnections: 1,
+  maxWaiting: 10,
+  idleTimeout: 10_000,
+})
+after(async () => {
+  await pool.close()
+  await database.drop()
+})
+
+/** Uses the one connection so, gives it back, and tells whether the next caller gets it. */
+async function isKept(use: (client: RowClient) => unknown): Promise<boolean> {
+  const client = await pool.acquire()
+  await use(client)
+  pool.release(client)
+  const next = await pool.acquire()
+  const { rows } = await next.query('select 1 as one')
+  assert.deepEqual(rows, [{ one: 1 }], 'the next caller has a connection that answers')
+  pool.release(next)
+  assert.equal(pool.stats().total, 1)
+  return next === client
+}
+
+test('a connection that is given back clean serves the next caller', async () => {
+  assert.equal(await isKept((client) => client.query('select 1')), true)
+})
+
+test('a connection that is given back paused is closed', async () => {
+  assert.equal(await isKept((client) => client.connection.stream.pause()), false)
+})
+
+test('a connection that is given back with a part of a message is closed', async () => {
+  assert.equal(await isKept((client) => client.connection.stream.emit('data', Buffer.from('N\0'))), false)
+})
+
+test('a connection that is given back in a transaction is closed', async () => {
+  assert.equal(await isKept((client) => client.query('begin')), false)
+})
+
+test('a connection that is given back with a statement under way is closed', async () => {
+  assert.equal(await isKept((client) => void client.query('select pg_sleep(5)').catch(() => {})), false)
+})
