@@ -2,83 +2,87 @@ import type { User } from '#identity/users.ts'
 import type { Mail } from '#kernel/mail/mailer.ts'
 import { composeMail } from '#kernel/mail/messages.ts'
 
-/** Every mail that this half sends: one entry each. */
-type To = Pick<User, 'name' | 'email'>
+type To = Pick<User, 'name' | 'email' | 'emailVerified'>
+
+/** An address that is not proven may be a stranger's. No text of a caller goes there: a name could be an advertisement. */
+const greeting = ({ name, emailVerified }: To): string => (emailVerified ? `Hello ${name},` : 'Hello,')
+const addressFor = ({ emailVerified }: To, email: string): string => (emailVerified ? email : 'another one')
 
 const minutesOf = (life: number): string =>
   life < 7_200_000 ? `${Math.round(life / 60_000)} minutes` : `${Math.round(life / 3_600_000)} hours`
 
+/** Every mail that this half sends: one entry each. */
 export const mails = {
-  verifyEmail: ({ name, email }: To, url: string, life: number): Mail =>
+  verifyEmail: (user: To, url: string, life: number): Mail =>
     composeMail({
-      to: email,
+      to: user.email,
       subject: 'Verify your email address',
       paragraphs: [
-        `Hello ${name},`,
+        greeting(user),
         'please confirm that this address is yours.',
         `The link works once, for ${minutesOf(life)}. If you did not sign up, ignore this mail.`,
       ],
       action: { label: 'Verify email', url },
     }),
-  resetPassword: ({ name, email }: To, url: string, life: number): Mail =>
+  resetPassword: (user: To, url: string, life: number): Mail =>
     composeMail({
-      to: email,
+      to: user.email,
       subject: 'Reset your password',
       paragraphs: [
-        `Hello ${name},`,
+        greeting(user),
         'somebody, hopefully you, asked to reset the password of your account.',
         `The link works once, for ${minutesOf(life)}. If it was not you, ignore this mail: nothing has changed.`,
       ],
       action: { label: 'Choose a new password', url },
     }),
-  passwordChanged: ({ name, email }: To): Mail =>
+  passwordChanged: (user: To): Mail =>
     composeMail({
-      to: email,
+      to: user.email,
       subject: 'Your password was changed',
       paragraphs: [
-        `Hello ${name},`,
+        greeting(user),
         'the password of your account has just been changed, and every other session was ended.',
         'If it was not you, reset your password now.',
       ],
     }),
-  confirmChangeEmail: ({ name, email }: To, newEmail: string, url: string, life: number): Mail =>
+  confirmChangeEmail: (user: To, newEmail: string, url: string, life: number): Mail =>
     composeMail({
-      to: email,
+      to: user.email,
       subject: 'Confirm the change of your email address',
       paragraphs: [
-        `Hello ${name},`,
-        `somebody who is signed in to your account asked to change its email address to ${newEmail}.`,
+        greeting(user),
+        `somebody who is signed in to your account asked to change its email address to ${addressFor(user, newEmail)}.`,
         `The link works once, for ${minutesOf(life)}. If it was not you, ignore this mail and change your password.`,
       ],
       action: { label: 'Confirm the change', url },
     }),
-  changeEmail: (name: string, newEmail: string, url: string, life: number): Mail =>
+  changeEmail: (newEmail: string, url: string, life: number): Mail =>
     composeMail({
       to: newEmail,
       subject: 'Verify your new email address',
       paragraphs: [
-        `Hello ${name},`,
+        'Hello,',
         'please confirm that this is the new email address of your account.',
         `The link works once, for ${minutesOf(life)}. If you do not know of it, ignore this mail.`,
       ],
       action: { label: 'Verify the new address', url },
     }),
-  emailIsChanging: ({ name, email }: To, newEmail: string): Mail =>
+  emailIsChanging: (user: To, newEmail: string): Mail =>
     composeMail({
-      to: email,
+      to: user.email,
       subject: 'Your email address is about to change',
       paragraphs: [
-        `Hello ${name},`,
-        `the email address of your account is about to change to ${newEmail}. A link was sent there.`,
+        greeting(user),
+        `the email address of your account is about to change to ${addressFor(user, newEmail)}. A link was sent there.`,
         'If it was not you, change your password now.',
       ],
     }),
-  deleteUser: ({ name, email }: To, url: string, life: number): Mail =>
+  deleteUser: (user: To, url: string, life: number): Mail =>
     composeMail({
-      to: email,
+      to: user.email,
       subject: 'Delete your account',
       paragraphs: [
-        `Hello ${name},`,
+        greeting(user),
         'somebody who is signed in to your account asked to delete it, with everything in it.',
         `The link works once, for ${minutesOf(life)}, in the browser where you are signed in. If it was not you, change your password.`,
       ],

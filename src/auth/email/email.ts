@@ -140,7 +140,7 @@ async function mailNewAddress(
     payload: {},
   })
   const url = authUrl(kernel, '/verify-email', { token, callbackURL })
-  await sendMail(kernel, mails.changeEmail(user.name, newEmail, url, life))
+  await sendMail(kernel, mails.changeEmail(newEmail, url, life))
   return user
 }
 
