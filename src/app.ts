@@ -1,5 +1,5 @@
 import type { AddressInfo } from 'node:net'
-import { answerMailRequest } from '#auth/mail-requests.ts'
+import { answerMailRequest } from '#auth/mail-answers.ts'
 import { authSurface } from '#auth/surface.ts'
 import { type Clients, openClients } from '#databases/clients.ts'
 import { auditLog } from '#gateway/management/audit.ts'
@@ -126,12 +126,15 @@ const checksOf = ({ keyed }: Kernel, clients: Clients) => [
   })),
 ]
 
-function measure({ metrics, jobs, heavy }: Kernel, clients: Clients): void {
+function measure({ metrics, jobs, heavy, foreignHashes }: Kernel, clients: Clients): void {
   metrics.gauge('gatehouse_jobs_waiting', 'Jobs that wait, by queue', ['queue'], async () =>
     Object.entries(await jobs.depths()).map(([queue, value]) => ({ labels: { queue }, value })),
   )
   metrics.gauge('gatehouse_password_hashes_waiting', 'Password hashes in line', [], () => [
     { labels: {}, value: heavy.depth() },
+  ])
+  metrics.gauge('gatehouse_foreign_hashes_waiting', 'Password hashes of other systems in line', [], () => [
+    { labels: {}, value: foreignHashes.depth() },
   ])
   metrics.gauge('gatehouse_client_connections', 'Connections to a client', ['client', 'state'], () =>
     clients.held().flatMap(({ name: client, driver }) => {

@@ -17,6 +17,7 @@ export const AUTH_FAILURES = {
   INVALID_EMAIL_OR_PASSWORD: [401, 'The email or the password is wrong'],
   INVALID_USERNAME_OR_PASSWORD: [401, 'The username or the password is wrong'],
   EMAIL_NOT_VERIFIED: [403, 'Verify your email first; a new link is on its way'],
+  PASSWORD_CHANGE_REQUIRED: [403, 'The password has to be replaced first; a link to do so was mailed'],
   BANNED_USER: [403, 'This account is banned'],
 
   SESSION_NOT_FRESH: [403, 'Sign in again to do this'],

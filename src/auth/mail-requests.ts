@@ -1,10 +1,9 @@
 import type { Kernel } from '#kernel/kernel.ts'
-import { mailVerification } from './email/email.ts'
-import { mailReset } from './password/password.ts'
 
-/** A mail that somebody asked for by naming an address, known or not. */
+/** A mail that somebody asked for by naming an address, known or not; `mail-answers.ts` is the queue's side. */
 export type MailRequest = {
-  readonly flow: 'verify' | 'reset'
+  /** `renew`: the stored password is too costly to check, so its user needs another. */
+  readonly flow: 'verify' | 'reset' | 'renew'
   readonly email: string
   readonly callbackURL?: string | undefined
 }
@@ -17,13 +16,4 @@ export async function requestMail(kernel: Kernel, request: MailRequest): Promise
   await kernel.jobs.enqueue(kernel.db, 'answer-mail-request', {
     request: kernel.secrets.seal('mail', JSON.stringify(request)),
   })
-}
-
-/** The queue's side. */
-export async function answerMailRequest(kernel: Kernel, sealed: string): Promise<void> {
-  const opened = kernel.secrets.open('mail', sealed)
-  if (opened === undefined) throw new Error('a queued mail request was sealed under another SERVICE_SECRET')
-  // What `requestMail` wrote.
-  const { flow, email, callbackURL } = JSON.parse(opened) as MailRequest
-  await (flow === 'verify' ? mailVerification : mailReset)(kernel, email, callbackURL)
 }

@@ -35,6 +35,17 @@ export const mails = {
       ],
       action: { label: 'Choose a new password', url },
     }),
+  renewPassword: (user: To, url: string, life: number): Mail =>
+    composeMail({
+      to: user.email,
+      subject: 'Choose a new password',
+      paragraphs: [
+        greeting(user),
+        'somebody, hopefully you, tried to sign in to your account with a password. The one that is stored was brought along from another system, in a form that can no longer be checked, so no password is accepted until you choose a new one.',
+        `The link works once, for ${minutesOf(life)}. If it was not you, ignore this mail: nothing has changed.`,
+      ],
+      action: { label: 'Choose a new password', url },
+    }),
   passwordChanged: (user: To): Mail =>
     composeMail({
       to: user.email,

@@ -11,23 +11,31 @@ const HELP = `
 Every line is one JSON object:
   email*, name*, emailVerified, username, displayUsername, image, role, createdAt, banned, banReason, banExpires,
   id (kept when it is a UUID) and passwordHash: better-auth's salt:key, bcrypt, PBKDF2 or scrypt in PHC form, PBKDF2 as
-  Django stores it, or Argon2. It is replaced by a hash of this service at the first sign-in.
+  Django stores it, or Argon2. It is replaced by a hash of this service at the first sign-in. One that would take more
+  than about a second or 256 MiB to check is refused: strangers could keep the machine busy with it.
 
 Whose email is there already is left as they are, so a run that was interrupted is simply started again.`
+
+type Options = { dryRun?: boolean; dropCostlyHashes?: boolean }
 
 export function importCommand(): Command {
   return new Command('import')
     .description('add the users of a file of JSON lines')
     .argument('<file>', 'the file, or - for standard input')
     .option('--dry-run', 'only check each line, and look who is there already')
+    .option(
+      '--drop-costly-hashes',
+      'add users whose hash takes too long to check without a password; a reset mail lets them in',
+    )
     .addHelpText('after', HELP)
-    .action(async (file: string, { dryRun = false }: { dryRun?: boolean }, command: Command) => {
+    .action(async (file: string, { dryRun = false, dropCostlyHashes = false }: Options, command: Command) => {
       const size = file === '-' ? undefined : (await stat(file)).size
       await withKernel(command, async (kernel) => {
         const progress = await showProgress(size)
         const began = performance.now()
         const report = await importUsers(kernel, linesOf(read(file, progress)), {
           dryRun,
+          dropCostlyHashes,
           onBadLine: (number, why) => progress.warn(`line ${number}: ${why}`),
         }).finally(progress.end)
         summarise(report, dryRun, (performance.now() - began) / 1_000)

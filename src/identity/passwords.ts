@@ -2,6 +2,7 @@ import { hash, verify } from '@node-rs/argon2'
 import type { Config } from '#kernel/config/config.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { replacePassword } from './accounts.ts'
+import { isTooCostly } from './hashes/hash.ts'
 import { readHash } from './hashes/read-hash.ts'
 
 /** Characters, after NFKC; the upper bound keeps hashing bounded. */
@@ -13,21 +14,35 @@ export function hashPassword({ config, heavy, random }: Kernel, password: string
 }
 
 /**
- * Does the password fit the stored hash, ours or one that was brought along? Without one, a decoy of the same cost is
- * checked, so that the answer's time does not tell whether there is an account.
+ * Does the password fit the stored hash, ours or one that was brought along? Without one, and for one that is too costly to
+ * check, a decoy takes the time of one of ours, so that it does not tell whether there is an account. Hashes of other
+ * systems wait for each other only.
  */
 export async function verifyPassword(
-  { heavy, config }: Kernel,
+  { config, heavy, foreignHashes }: Kernel,
   stored: string | undefined,
   password: string,
 ): Promise<boolean> {
   const known = stored === undefined ? undefined : readHash(stored)
-  const matches = known?.matches ?? ((spelling) => verify(decoy(config), spelling))
-  const isRight = await heavy(async () => {
-    for (const spelling of spellings(password)) if (await matches(spelling)) return true
+  const normal = password.normalize('NFKC')
+  if (stored === undefined || known === undefined || !isCheckable(config, stored)) {
+    await heavy(() => verify(decoy(config), normal))
     return false
-  })
-  return isRight && known !== undefined
+  }
+  if (isCurrent(config, stored)) return heavy(() => known.matches(normal))
+  // Most systems have hashed what was typed; better-auth its NFKC form.
+  const spellings = new Set([normal, password])
+  return foreignHashes(async () => {
+    for (const spelling of spellings) if (await known.matches(spelling)) return true
+    return false
+  }, known.cost.time * spellings.size)
+}
+
+/** False for a hash of another system whose check would take longer than a sign-in may: only a reset gets its user in. */
+export const isCheckable = (config: Config, stored: string): boolean => {
+  if (isCurrent(config, stored)) return true
+  const known = readHash(stored)
+  return known === undefined || !isTooCostly(known.cost)
 }
 
 /**
@@ -50,9 +65,6 @@ export async function renewPassword(
     kernel.log.warn({ event: 'password_not_renewed', error }, 'a password hash could not be renewed')
   }
 }
-
-/** NFKC, as every hash of ours and of better-auth is made; other systems have hashed what was typed. */
-const spellings = (password: string): ReadonlySet<string> => new Set([password.normalize('NFKC'), password])
 
 /** The library's enum has no value at run time. */
 const ARGON2ID = 2

@@ -2,10 +2,11 @@ import { edge } from './http/failures.ts'
 
 /**
  * Runs work that keeps a processor busy: `running` at once, `waiting` in line, and past that 503. So a flood of
- * sign-ins takes the processors that it is given and every other endpoint stays fast.
+ * sign-ins takes the processors that it is given and every other endpoint stays fast. Work of unequal length says its
+ * weight, in the unit of `waiting`.
  */
 export type Heavy = {
-  <T>(work: () => Promise<T>): Promise<T>
+  <T>(work: () => Promise<T>, weight?: number): Promise<T>
   /** Throws what the work would meet if there is no room now: before anything is looked up for it. */
   readonly expectRoom: () => void
   /** How many wait now. */
@@ -14,16 +15,18 @@ export type Heavy = {
 
 export function boundedWork(running: number, waiting: number, onRefusal: () => void): Heavy {
   let active = 0
-  const line: (() => void)[] = []
-  const expectRoom = (): void => {
-    if (active < running || line.length < waiting) return
+  const line: { readonly start: () => void; readonly weight: number }[] = []
+  let waits = 0
+  const expectRoom = (weight = 1): void => {
+    if (active < running || waits + weight <= waiting) return
     onRefusal()
     throw tooBusy()
   }
-  const heavy = async <T>(work: () => Promise<T>): Promise<T> => {
-    expectRoom()
+  const heavy = async <T>(work: () => Promise<T>, weight = 1): Promise<T> => {
+    expectRoom(weight)
     if (active >= running) {
-      await new Promise<void>((resolve) => line.push(resolve))
+      waits += weight
+      await new Promise<void>((start) => line.push({ start, weight }))
     } else {
       active++
     }
@@ -31,12 +34,15 @@ export function boundedWork(running: number, waiting: number, onRefusal: () => v
       return await work()
     } finally {
       const next = line.shift()
-      // Whoever is next takes over this place.
+      // The next one takes over this place.
       if (next === undefined) active--
-      else next()
+      else {
+        waits -= next.weight
+        next.start()
+      }
     }
   }
-  return Object.assign(heavy, { expectRoom, depth: () => line.length })
+  return Object.assign(heavy, { expectRoom: () => expectRoom(), depth: () => line.length })
 }
 
 const tooBusy = () =>

@@ -21,6 +21,8 @@ export type Kernel = {
   readonly keyed: Keyed
   /** Runs what keeps a processor busy, a bounded number at once. */
   readonly heavy: Heavy
+  /** The same for password hashes of other systems, which may cost a hundred times as much as ours: one at a time. */
+  readonly foreignHashes: Heavy
   readonly coherence: Coherence
   readonly now: Clock
   readonly random: Random

@@ -55,14 +55,14 @@ export async function startKernel(options: KernelOptions): Promise<StartedKernel
   const outbound = outboundRequests(config)
   const events = createEvents()
   events.subscribe((name) => metrics.event(name))
+  const onFullQueue = () => metrics.count('gatehouse_password_queue_full_total')
   let port = config.server.port
   const kernel: Kernel = {
     config,
     db: control.db,
     keyed,
-    heavy: boundedWork(config.auth.password.concurrency, config.auth.password.queue, () =>
-      metrics.count('gatehouse_password_queue_full_total'),
-    ),
+    heavy: boundedWork(config.auth.password.concurrency, config.auth.password.queue, onFullQueue),
+    foreignHashes: boundedWork(1, FOREIGN_WAIT, onFullQueue),
     coherence,
     now,
     random,
@@ -99,6 +99,8 @@ export async function startKernel(options: KernelOptions): Promise<StartedKernel
 
 /** A keyed statement that takes longer than this meets a database in trouble, milliseconds. */
 const KEYED_TIMEOUT = 5_000
+/** What may wait in front of a hash of another system, milliseconds of work. */
+const FOREIGN_WAIT = 10_000
 /** Two, so that one that breaks does not stop everything. */
 const KEYED_CONNECTIONS = 2
 

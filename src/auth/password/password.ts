@@ -1,5 +1,5 @@
 import { deleteAccounts, findPassword, insertPassword, upsertPassword } from '#identity/accounts.ts'
-import { hashPassword, verifyPassword } from '#identity/passwords.ts'
+import { hashPassword, isCheckable, verifyPassword } from '#identity/passwords.ts'
 import { actOnTicket, stateAgain } from '#identity/proof.ts'
 import { deleteUserSessions, updateSessionToken } from '#identity/sessions.ts'
 import { deleteTickets, findTicket, issueTicket } from '#identity/tickets.ts'
@@ -10,6 +10,7 @@ import { sendMail } from '#kernel/mail/mailer.ts'
 import { randomToken, uuidv7 } from '#kernel/random.ts'
 import type { Caller } from '../access.ts'
 import { fail } from '../errors.ts'
+import { requestMail } from '../mail-requests.ts'
 import { mails } from '../mails.ts'
 import { acceptablePassword } from '../policy.ts'
 import { authUrl } from '../urls.ts'
@@ -22,6 +23,7 @@ export async function mailReset(
   kernel: Kernel,
   email: string,
   callbackURL: string | undefined,
+  compose = mails.resetPassword,
 ): Promise<void> {
   const user = await findUser(kernel.db, 'email', email)
   if (user === undefined || !(await kernel.limits.allows('mail_recipient', email))) return
@@ -37,7 +39,7 @@ export async function mailReset(
       payload: {},
     })
     const url = authUrl(kernel, `/reset-password/${token}`, { callbackURL })
-    await sendMail(kernel, mails.resetPassword(still, url, RESET_LIFE))
+    await sendMail(kernel, compose(still, url, RESET_LIFE))
   })
 }
 
@@ -106,6 +108,10 @@ export async function changePassword(
 export async function checkPassword(kernel: Kernel, { user }: Caller, password: string): Promise<void> {
   const stored = await findPassword(kernel.db, user.id)
   if (stored === undefined) throw fail('CREDENTIAL_ACCOUNT_NOT_FOUND')
+  if (!isCheckable(kernel.config, stored)) {
+    await requestMail(kernel, { flow: 'renew', email: user.email })
+    throw fail('PASSWORD_CHANGE_REQUIRED')
+  }
   if (!(await verifyPassword(kernel, stored, password))) throw fail('INVALID_PASSWORD')
 }
 

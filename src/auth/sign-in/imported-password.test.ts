@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
 import { findPassword, upsertPassword } from '#identity/accounts.ts'
 import { renewPassword, verifyPassword } from '#identity/passwords.ts'
 import { boundedWork } from '#kernel/heavy.ts'
 import { uuidv7 } from '#kernel/random.ts'
-import { testService, type User } from '#test/harness.ts'
+import { linkIn, PASSWORD, testService, type User } from '#test/harness.ts'
 
 const t = await testService()
 const { kernel } = t.service
@@ -88,8 +89,88 @@ test('when no hash can be made now, the stored one stays and nothing fails', asy
   assert.ok(!t.log.some((line) => line.includes(BCRYPT)))
 })
 
-test('foreign hashes are checked under the bound on hashes at once', async () => {
-  await assert.rejects(verifyPassword({ ...kernel, heavy: boundedWork(0, 0, () => {}) }, BCRYPT, 'U*U'), {
-    status: 503,
-  })
+test('foreign hashes are checked under a bound on hashes at once', async () => {
+  const full = { ...kernel, foreignHashes: boundedWork(0, 0, () => {}) }
+  await assert.rejects(verifyPassword(full, BCRYPT, 'U*U'), { status: 503 })
+})
+
+test('who signs in by a foreign hash waits for other foreign hashes, and no one else waits for them', async () => {
+  const imported = await brought(BCRYPT)
+  const eve = await t.signUp('Eve')
+  const busy = Promise.withResolvers<void>()
+  const running = kernel.foreignHashes(() => busy.promise)
+  const waiting = signIn(imported, 'U*U')
+  while (kernel.foreignHashes.depth() === 0) await turn()
+  assert.equal((await signIn(eve, PASSWORD)).status, 200)
+  assert.equal(kernel.foreignHashes.depth(), 1, 'the other one still waits')
+  busy.resolve()
+  await running
+  assert.equal((await waiting).status, 200)
+})
+
+test('ten seconds of foreign hashes may wait, counted by what each costs', async () => {
+  const busy = Promise.withResolvers<void>()
+  const { foreignHashes } = kernel
+  const all = [foreignHashes(() => busy.promise, 1_000)]
+  for (let each = 0; each < 10; each++) all.push(foreignHashes(async () => {}, 1_000))
+  const refused = await signIn(await brought(BCRYPT), 'U*U')
+  assert.deepEqual([refused.status, refused.headers.get('retry-after')], [503, '1'])
+  busy.resolve()
+  await Promise.all(all)
+})
+
+const COSTLY = [
+  '$argon2id$v=19$m=1048576,t=4,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc',
+  '$scrypt$ln=19,r=8,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc',
+] as const
+
+test('a stored hash that is too costly is never checked: the answer is that of a wrong password, the way out a mail', async () => {
+  for (const stored of COSTLY) {
+    const ada = await brought(stored)
+    await t.mails()
+    const { foreignHashes } = kernel
+    const answer = await signIn(ada, 'password')
+    const stranger = await signIn({ ...ada, email: 'nobody@example.com' }, 'password')
+    assert.deepEqual([answer.status, answer.text], [401, stranger.text])
+    assert.equal(foreignHashes.depth(), 0)
+    const mails = await t.mails()
+    assert.equal(mails.length, 1)
+    assert.match(mails[0] ?? '', /^Subject: Choose a new password/m)
+    const { status, body } = await t.anon.get(linkIn(mails[0] ?? ''))
+    assert.equal(status, 200)
+    const reset = { token: body.token, newPassword: 'another good password' }
+    assert.equal((await t.anon.post('/api/auth/reset-password', reset)).status, 200)
+    assert.equal((await signIn(ada, 'another good password')).status, 200)
+  }
+})
+
+test('a session whose password is too costly to check is told so, and changes nothing', async () => {
+  const ada = await brought(COSTLY[0])
+  await t.mails()
+  const asked = { currentPassword: 'password', newPassword: 'another good password' }
+  const answers = [
+    await ada.post('/api/auth/change-password', asked),
+    await ada.post('/api/auth/delete-user', { password: 'password' }),
+  ]
+  for (const { status, body } of answers)
+    assert.deepEqual([status, body.code], [403, 'PASSWORD_CHANGE_REQUIRED'])
+  assert.equal(await findPassword(db, ada.id), COSTLY[0])
+  assert.equal((await t.mails()).length, 2)
+})
+
+test('a second spelling is tried where it differs, and costs twice', async () => {
+  const weights: (number | undefined)[] = []
+  const counting = Object.assign(
+    <T>(work: () => Promise<T>, weight?: number) => {
+      weights.push(weight)
+      return work()
+    },
+    { expectRoom: () => {}, depth: () => 0 },
+  )
+  const watched = { ...kernel, foreignHashes: counting }
+  await verifyPassword(watched, BCRYPT, 'plain')
+  await verifyPassword(watched, BCRYPT, 'ﬁsh')
+  const [once = 0, twice = 0] = weights
+  assert.ok(once > 0)
+  assert.equal(twice, 2 * once)
 })

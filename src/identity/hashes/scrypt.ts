@@ -11,8 +11,8 @@ const BETTER_AUTH_COST = { N: 16_384, r: 16, p: 1 }
 const PHC =
   /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,3}),p=(\d{1,3})\$([A-Za-z0-9+/]{0,128}={0,2})\$([A-Za-z0-9+/]{1,172}={0,2})$/
 
-/** Blocks that are mixed: about a second, and 512 MiB at once. */
-const MOST_WORK = 2 ** 22
+/** Milliseconds for a block of 128 bytes that is written once and read once. */
+const BLOCK = 0.000_4
 
 /** scrypt (RFC 7914). */
 export function scryptHash(stored: string): StoredHash | undefined {
@@ -22,15 +22,15 @@ export function scryptHash(stored: string): StoredHash | undefined {
   return hashOf(fromBase64(salt), fromBase64(key), { N: 2 ** Number(ln), r: Number(r), p: Number(p) })
 }
 
-type Cost = { readonly N: number; readonly r: number; readonly p: number }
+type Parameters = { readonly N: number; readonly r: number; readonly p: number }
 
-function hashOf(salt: string | Buffer, key: Buffer, cost: Cost): StoredHash | undefined {
-  const { N, r, p } = cost
+function hashOf(salt: string | Buffer, key: Buffer, parameters: Parameters): StoredHash | undefined {
+  const { N, r, p } = parameters
   if (N < 2 || r < 1 || p < 1 || key.length < SHORTEST_KEY) return undefined
   // What it needs, and half as much again for the library's own rows.
-  const options = { ...cost, maxmem: 192 * r * (N + p) }
+  const options = { ...parameters, maxmem: 192 * r * (N + p) }
   return {
-    isTooCostly: N * r * p > MOST_WORK,
+    cost: { time: N * r * p * BLOCK, memory: (r * (N + p)) / 8 },
     matches: async (password) => isSame(await derive(password, salt, key.length, options), key),
   }
 }

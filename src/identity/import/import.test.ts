@@ -12,7 +12,7 @@ const { db } = kernel
 type Imported = ImportReport & { readonly complaints: readonly string[] }
 
 /** Each line an object, or a text as it stands. */
-async function run(lines: readonly unknown[], dryRun = false): Promise<Imported> {
+async function run(lines: readonly unknown[], dryRun = false, dropCostlyHashes = false): Promise<Imported> {
   const text = lines.map((line) => (typeof line === 'string' ? line : JSON.stringify(line))).join('\n')
   const complaints: string[] = []
   async function* chunks() {
@@ -20,6 +20,7 @@ async function run(lines: readonly unknown[], dryRun = false): Promise<Imported>
   }
   const report = await importUsers(kernel, linesOf(chunks()), {
     dryRun,
+    dropCostlyHashes,
     onBadLine: (number, why) => complaints.push(`${number}: ${why}`),
   })
   return { ...report, complaints }
@@ -208,4 +209,32 @@ test('when the database goes away in the middle, the import fails and says so', 
   }
   const options = { dryRun: false, onBadLine: () => {} }
   await assert.rejects(importUsers(doomed, linesOf(chunks()), options), /account/)
+})
+
+test('a hash that is too costly to check is refused by its line, with the way out; without it the user comes in by a reset mail', async () => {
+  const email = 'costly@example.com'
+  const passwordHash =
+    '$argon2id$v=19$m=1048576,t=4,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc'
+  const lines = [
+    { email: 'fine@example.com', name: 'Fine' },
+    { email, name: 'Costly', passwordHash },
+  ]
+  const refused = await run(lines)
+  assert.deepEqual(counts(refused), [1, 0, 1])
+  assert.match(
+    refused.complaints[0] ?? '',
+    /^2: .*about 2 s and 1024 MiB; with --drop-costly-hashes .*reset mail$/,
+  )
+  assert.equal(await found(email), undefined)
+
+  assert.deepEqual(counts(await run(lines, false, true)), [1, 1, 0])
+  const user = await found(email)
+  const accounts = await db
+    .selectFrom('account')
+    .select('id')
+    .where('userId', '=', user?.id ?? '')
+    .execute()
+  assert.deepEqual(accounts, [])
+  await t.anon.post('/api/auth/forget-password', { email })
+  assert.match((await t.mails()).at(-1) ?? '', /^To: costly@example.com/m)
 })

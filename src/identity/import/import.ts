@@ -7,6 +7,8 @@ import { BadLine, FIELDS, fieldsOf, type Source, userFrom } from './record.ts'
 export type ImportOptions = {
   /** Checks the lines and looks at what is there, and changes nothing. */
   readonly dryRun: boolean
+  /** Users whose hash takes too long to check are added without it, and need a reset mail; else their line is bad. */
+  readonly dropCostlyHashes?: boolean
   readonly onBadLine: (number: number, why: string) => void
 }
 
@@ -29,7 +31,7 @@ const BATCH = 1_000
 export async function importUsers(
   kernel: Kernel,
   lines: AsyncIterable<Line>,
-  { dryRun, onBadLine }: ImportOptions,
+  { dryRun, onBadLine, dropCostlyHashes = false }: ImportOptions,
 ): Promise<ImportReport> {
   const report = { added: 0, alreadyThere: 0, bad: 0, ignored: new Set<string>() }
   const complain = (number: number, why: string): void => {
@@ -45,7 +47,8 @@ export async function importUsers(
       else complain(batch[index]?.number ?? 0, TAKEN[outcome])
     }
   }
-  for await (const batch of batchesOf(kernel, lines, { complain, ignored: report.ignored }))
+  const source = { now: kernel.now, random: inBulk(kernel.random), dropCostlyHashes }
+  for await (const batch of batchesOf(source, lines, { complain, ignored: report.ignored }))
     await settle(batch)
   return report
 }
@@ -59,8 +62,7 @@ const TAKEN: Readonly<Record<Exclude<Added, 'added' | 'email_taken'>, string>> =
 
 type Notes = { readonly complain: (number: number, why: string) => void; readonly ignored: Set<string> }
 
-async function* batchesOf(kernel: Kernel, lines: AsyncIterable<Line>, notes: Notes): AsyncGenerator<Batch> {
-  const source = { now: kernel.now, random: inBulk(kernel.random) }
+async function* batchesOf(source: Source, lines: AsyncIterable<Line>, notes: Notes): AsyncGenerator<Batch> {
   let batch: { number: number; user: UserToAdd }[] = []
   let ids = new Set<string>()
   for await (const line of lines) {

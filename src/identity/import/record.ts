@@ -3,6 +3,7 @@ import type { Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
 import type { UserToAdd } from '../add-users.ts'
 import { emailFrom } from '../emails.ts'
+import { type Cost, isTooCostly } from '../hashes/hash.ts'
 import { readHash } from '../hashes/read-hash.ts'
 import { isRole, ROLES, type Role } from '../roles.ts'
 import { usernameFrom } from '../usernames.ts'
@@ -10,8 +11,8 @@ import { usernameFrom } from '../usernames.ts'
 /** A line that no user can be made of; the message says why. */
 export class BadLine extends Error {}
 
-/** Where ids and today come from. */
-export type Source = Pick<Kernel, 'now' | 'random'>
+/** Where ids and today come from, and whether a user whose hash is too costly to check is added without it. */
+export type Source = Pick<Kernel, 'now' | 'random'> & { readonly dropCostlyHashes: boolean }
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -33,7 +34,7 @@ export function fieldsOf(line: string): Fields {
 }
 
 /** The user that a line tells of; throws `BadLine`. */
-export function userFrom({ now, random }: Source, fields: Fields): UserToAdd {
+export function userFrom({ now, random, dropCostlyHashes }: Source, fields: Fields): UserToAdd {
   const today = now()
   const id = text(fields, 'id')?.toLowerCase()
   const banned = flag(fields, 'banned')
@@ -50,7 +51,7 @@ export function userFrom({ now, random }: Source, fields: Fields): UserToAdd {
     banExpires: (banned ? date(fields, 'banExpires') : undefined) ?? null,
     createdAt: date(fields, 'createdAt') ?? today,
     accountId: uuidv7(today, random),
-    passwordHash: passwordHash(fields) ?? null,
+    passwordHash: passwordHash(fields, dropCostlyHashes) ?? null,
   }
 }
 
@@ -77,14 +78,17 @@ function role(fields: Fields): Role {
 }
 
 /** What is wrong with a hash is told without it. */
-function passwordHash(fields: Fields): string | undefined {
+function passwordHash(fields: Fields, dropCostly: boolean): string | undefined {
   const given = text(fields, 'passwordHash')
   if (given === undefined) return undefined
   const hash = readHash(given) ?? bad('passwordHash is of no known form')
-  return hash.isTooCostly
-    ? bad('passwordHash has parameters so high that each check takes many seconds')
-    : given
+  if (!isTooCostly(hash.cost)) return given
+  return dropCostly ? undefined : bad(tooCostly(hash.cost))
 }
+
+const tooCostly = ({ time, memory }: Cost): string =>
+  `passwordHash has parameters so high that each sign-in would take about ${Math.round(time / 1_000)} s and ${Math.round(memory / 1_024)} MiB; ` +
+  'with --drop-costly-hashes the user is added without it and chooses a new password by a reset mail'
 
 /** ISO 8601 with a date at least; without a zone it is UTC. */
 function date(fields: Fields, name: string): Date | undefined {

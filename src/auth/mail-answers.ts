@@ -1,0 +1,16 @@
+import type { Kernel } from '#kernel/kernel.ts'
+import { mailVerification } from './email/email.ts'
+import type { MailRequest } from './mail-requests.ts'
+import { mails } from './mails.ts'
+import { mailReset } from './password/password.ts'
+
+/** The queue's side of `requestMail`. */
+export async function answerMailRequest(kernel: Kernel, sealed: string): Promise<void> {
+  const opened = kernel.secrets.open('mail', sealed)
+  if (opened === undefined) throw new Error('a queued mail request was sealed under another SERVICE_SECRET')
+  // What `requestMail` wrote.
+  const { flow, email, callbackURL } = JSON.parse(opened) as MailRequest
+  if (flow === 'verify') await mailVerification(kernel, email, callbackURL)
+  else
+    await mailReset(kernel, email, callbackURL, flow === 'reset' ? mails.resetPassword : mails.renewPassword)
+}
