@@ -6,7 +6,7 @@ import type { Access } from '#kernel/http/access.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { clearToken, giveToken, presentedToken } from './cookies.ts'
 import { fail } from './errors.ts'
-import { isFresh } from './fresh.ts'
+import { expectFresh } from './fresh.ts'
 
 /** Who is calling, as the token says: everything that a verb may know of it. */
 export type Caller = LiveSession & {
@@ -61,7 +61,7 @@ export function authAccess(kernel: Kernel, sessions: Sessions): AuthAccess {
     security,
     async authorize(request, reply) {
       await signedIn.authorize(request, reply)
-      if (!isFresh(kernel, callerOf(request).session)) throw fail('SESSION_NOT_FRESH')
+      expectFresh(kernel, callerOf(request).session)
     },
   }
   const { require_authentication } = config.auth.session_management

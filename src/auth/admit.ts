@@ -1,8 +1,10 @@
+import { actOnProof, type Proof } from '#identity/proof.ts'
 import { deleteSession, insertSession, type Session } from '#identity/sessions.ts'
 import { tokenHash } from '#identity/tokens.ts'
 import { isBanned, type User } from '#identity/users.ts'
 import { type Kernel, tell } from '#kernel/kernel.ts'
 import { randomToken, uuidv7 } from '#kernel/random.ts'
+import { actAsCaller, type Caller } from './access.ts'
 import { browserMark, sendVerificationMail } from './email/verification.ts'
 import { fail } from './errors.ts'
 
@@ -21,6 +23,8 @@ export type Visit = {
 export type Admission = {
   readonly token: string
   readonly session: Session
+  /** As they are now. */
+  readonly user: User
   /** For the cookie, milliseconds; undefined: until the browser closes. */
   readonly maxAge: number | undefined
 }
@@ -29,15 +33,27 @@ const DAY = 86_400_000
 
 /**
  * The one door: turns a user who has proven who they are into a session, whatever the way in. Bans and the verification
- * policy are decided here and nowhere else.
+ * policy are decided here and nowhere else, for a proof that still holds; when it does not, the failure is `refuse`.
  */
-export async function admit(kernel: Kernel, user: User, visit: Visit): Promise<Admission> {
+export async function admit(
+  kernel: Kernel,
+  proof: Proof,
+  refuse: () => Error,
+  visit: Visit,
+): Promise<Admission> {
+  const { require_email_verification } = kernel.config.auth.email_password
+  const outcome = await actOnProof(kernel, proof, refuse, async (kernel, user) => {
+    if (isBanned(user, kernel.now())) throw fail('BANNED_USER')
+    const isUnverified = require_email_verification && !user.emailVerified
+    return isUnverified ? { unverified: user } : begin(kernel, user, visit)
+  })
+  if ('token' in outcome) return outcome
+  await mailFirstLink(kernel, outcome.unverified, visit)
+  throw fail('EMAIL_NOT_VERIFIED')
+}
+
+async function begin(kernel: Kernel, user: User, visit: Visit): Promise<Admission> {
   const now = kernel.now()
-  if (isBanned(user, now)) throw fail('BANNED_USER')
-  if (kernel.config.auth.email_password.require_email_verification && !user.emailVerified) {
-    await mailFirstLink(kernel, user, visit)
-    throw fail('EMAIL_NOT_VERIFIED')
-  }
   const { expires_in, max_per_user } = kernel.config.session
   const token = randomToken(kernel.random)
   const life = visit.remember ? expires_in : Math.min(DAY, expires_in)
@@ -56,7 +72,7 @@ export async function admit(kernel: Kernel, user: User, visit: Visit): Promise<A
     max_per_user,
   )
   tell(kernel, 'auth_user_signed_in', { userId: user.id, sessionId: session.id })
-  return { token, session, maxAge: visit.remember ? life : undefined }
+  return { token, session, user, maxAge: visit.remember ? life : undefined }
 }
 
 /** A verification mail to somebody who has just set or shown the password, and so may keep it. */
@@ -68,7 +84,7 @@ export async function mailFirstLink(kernel: Kernel, user: User, visit: Visit): P
 }
 
 /** Ends a session; when this answers, no process accepts its token. */
-export async function dismiss(kernel: Kernel, session: Session): Promise<void> {
-  await deleteSession(kernel.db, session.id)
+export async function dismiss(kernel: Kernel, caller: Caller): Promise<void> {
+  await actAsCaller(kernel, caller, (kernel) => deleteSession(kernel.db, caller.session.id))
   await kernel.coherence.settle()
 }

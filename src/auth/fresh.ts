@@ -1,6 +1,11 @@
 import type { Session } from '#identity/sessions.ts'
 import type { Kernel } from '#kernel/kernel.ts'
+import { fail } from './errors.ts'
 
 /** Was the session begun, by showing who one is, not longer than `session.fresh_age` ago? */
 export const isFresh = ({ config, now }: Kernel, { createdAt }: Session): boolean =>
   now().getTime() - createdAt.getTime() <= config.session.fresh_age
+
+export function expectFresh(kernel: Kernel, session: Session): void {
+  if (!isFresh(kernel, session)) throw fail('SESSION_NOT_FRESH')
+}

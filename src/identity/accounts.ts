@@ -61,17 +61,16 @@ export async function insertPassword(db: Db, given: NewPassword): Promise<boolea
   return numInsertedOrUpdatedRows === 1n
 }
 
-/** Another hash of the same password; whoever changed the password meanwhile keeps what they chose. */
+/** Another hash of the same password. */
 export async function replacePassword(
   db: Db,
-  account: { readonly userId: string; readonly from: string; readonly to: string; readonly now: Date },
+  account: { readonly userId: string; readonly to: string; readonly now: Date },
 ): Promise<void> {
   await db
     .updateTable('account')
     .set({ password: account.to, updatedAt: account.now })
     .where('userId', '=', account.userId)
     .where('providerId', '=', 'credential')
-    .where('password', '=', account.from)
     .execute()
 }
 

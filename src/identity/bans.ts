@@ -1,5 +1,6 @@
 import type { Db } from '#kernel/db/connect.ts'
 import { atomically, type Kernel, tell } from '#kernel/kernel.ts'
+import { stateAgain } from './proof.ts'
 import { deleteUserSessions } from './sessions.ts'
 import { deleteTickets } from './tickets.ts'
 
@@ -15,8 +16,9 @@ export type Ban = {
  */
 export async function banUser(kernel: Kernel, userId: string, { reason, expires }: Ban): Promise<boolean> {
   const isThere = await atomically(kernel, async (kernel) => {
+    if ((await stateAgain(kernel, { userId })) === undefined) return false
     const ban = { banned: true, banReason: reason, banExpires: expires }
-    if (!(await updateBan(kernel.db, userId, ban, kernel.now()))) return false
+    await updateBan(kernel.db, userId, ban, kernel.now())
     await deleteUserSessions(kernel.db, userId)
     await deleteTickets(kernel.db, userId)
     tell(kernel, 'auth_user_banned', { userId })

@@ -1,9 +1,10 @@
 import { hash, verify } from '@node-rs/argon2'
 import type { Config } from '#kernel/config/config.ts'
-import type { Kernel } from '#kernel/kernel.ts'
+import { atomically, type Kernel } from '#kernel/kernel.ts'
 import { replacePassword } from './accounts.ts'
 import { isTooCostly } from './hashes/hash.ts'
 import { readHash } from './hashes/read-hash.ts'
+import { stateAgain } from './proof.ts'
 
 /** Characters, after NFKC; the upper bound keeps hashing bounded. */
 export const PASSWORD_MAX = 128
@@ -60,7 +61,10 @@ export async function renewPassword(
   if (isCurrent(kernel.config, stored)) return
   try {
     const renewed = await hashPassword(kernel, password)
-    await replacePassword(kernel.db, { userId, from: stored, to: renewed, now: kernel.now() })
+    await atomically(kernel, async (kernel) => {
+      const isStill = (await stateAgain(kernel, { userId, password: stored })) !== undefined
+      if (isStill) await replacePassword(kernel.db, { userId, to: renewed, now: kernel.now() })
+    })
   } catch (error) {
     kernel.log.warn({ event: 'password_not_renewed', error }, 'a password hash could not be renewed')
   }

@@ -104,13 +104,8 @@ export async function extendSession(db: Db, session: Session, expiresAt: Date, n
 }
 
 /** Gives a session a new token; the old one is worth nothing from then on. Its age stays. */
-export async function updateSessionToken(db: Db, id: string, hash: Buffer, now: Date): Promise<boolean> {
-  const { numUpdatedRows } = await db
-    .updateTable('session')
-    .set({ tokenHash: hash, updatedAt: now })
-    .where('id', '=', id)
-    .executeTakeFirst()
-  return numUpdatedRows > 0n
+export async function updateSessionToken(db: Db, id: string, hash: Buffer, now: Date): Promise<void> {
+  await db.updateTable('session').set({ tokenHash: hash, updatedAt: now }).where('id', '=', id).execute()
 }
 
 /** Sessions that may still be used, newest first. */

@@ -104,21 +104,8 @@ export function updateUser(db: Db, id: string, change: UserChange, now: Date): P
 }
 
 /** With everything that hangs on it: sessions, accounts, tickets. */
-export async function deleteUser(db: Db, id: string): Promise<boolean> {
-  const { numDeletedRows } = await db.deleteFrom('user').where('id', '=', id).executeTakeFirst()
-  return numDeletedRows > 0n
-}
-
-/** The ids of all users of a role, locked, so that nobody stops being the last of it unseen. */
-export async function lockUsersOfRole(db: Db, role: string): Promise<readonly string[]> {
-  const users = await db
-    .selectFrom('user')
-    .select('id')
-    .where('role', '=', role)
-    .orderBy('id')
-    .forUpdate()
-    .execute()
-  return users.map(({ id }) => id)
+export async function deleteUser(db: Db, id: string): Promise<void> {
+  await db.deleteFrom('user').where('id', '=', id).execute()
 }
 
 export async function isUsernameTaken(db: Db, username: string): Promise<boolean> {

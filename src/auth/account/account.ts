@@ -1,14 +1,16 @@
 import { deleteAccountOfSeveral, listAccounts } from '#identity/accounts.ts'
-import { atomically, type Kernel } from '#kernel/kernel.ts'
-import type { Caller } from '../access.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { actAsCaller, type Caller } from '../access.ts'
 import { fail } from '../errors.ts'
+import { expectFresh } from '../fresh.ts'
 
 /** An account is named by its provider, by its row's id, by the provider's id, or by several of them. */
 export type AccountName = { readonly providerId?: string; readonly accountId?: string }
 
-export async function unlinkAccount(kernel: Kernel, { user }: Caller, name: AccountName): Promise<void> {
+export async function unlinkAccount(kernel: Kernel, caller: Caller, name: AccountName): Promise<void> {
   const { providerId, accountId } = name
-  await atomically(kernel, async (kernel) => {
+  await actAsCaller(kernel, caller, async (kernel, user) => {
+    expectFresh(kernel, caller.session)
     const accounts = await listAccounts(kernel.db, user.id)
     const found = accounts.findLast(
       (account) =>

@@ -1,13 +1,14 @@
 import { deleteAccounts } from '#identity/accounts.ts'
 import { emailFrom } from '#identity/emails.ts'
-import { actOnTicket, stateAgain } from '#identity/proof.ts'
+import { actOnTicket } from '#identity/proof.ts'
 import { deleteUserSessions } from '#identity/sessions.ts'
 import { deleteTickets, issueTicket, type Ticket } from '#identity/tickets.ts'
 import { findUser, type User, updateUser } from '#identity/users.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
-import { atomically, type Kernel } from '#kernel/kernel.ts'
+import type { Kernel } from '#kernel/kernel.ts'
 import { sendMail } from '#kernel/mail/mailer.ts'
 import { actAsCaller, type Caller } from '../access.ts'
+import { type Admission, admit, type Visit } from '../admit.ts'
 import { fail } from '../errors.ts'
 import { isFresh } from '../fresh.ts'
 import { mails } from '../mails.ts'
@@ -15,21 +16,31 @@ import { authUrl } from '../urls.ts'
 import { browserMark, sendVerificationMail } from './verification.ts'
 
 /** What the click on a link comes with. */
-export type Click = { readonly caller: Caller | undefined; readonly browser: string | undefined }
+export type Click = {
+  readonly caller: Caller | undefined
+  readonly browser: string | undefined
+  readonly visit: Visit
+}
 
 const LINKS = ['verify-email', 'confirm-change-email', 'change-email'] as const
 
 const invalidToken = () => fail('INVALID_TOKEN')
 
-/** What a link to /verify-email does, by what its token is for. Returns the user as it then is. */
-export async function followEmailLink(kernel: Kernel, token: string, click: Click): Promise<User> {
+/** The user as the link left it, and a session where `auth.email.sign_in_after_verification` asks for one. */
+export type Followed = { readonly user: User; readonly admission: Admission | undefined }
+
+/** What a link to /verify-email does, by what its token is for. */
+export async function followEmailLink(kernel: Kernel, token: string, click: Click): Promise<Followed> {
   const link = { purposes: LINKS, token }
-  const user = await actOnTicket(kernel, link, invalidToken, async (kernel, user, ticket) => {
+  const followed = await actOnTicket(kernel, link, invalidToken, async (kernel, user, ticket) => {
     if (ticket.expired) throw fail('TOKEN_EXPIRED')
-    return follow(kernel, user, ticket, click)
+    const changed = await follow(kernel, user, ticket, click)
+    const signsIn = kernel.config.auth.email.sign_in_after_verification && click.caller === undefined
+    if (!signsIn || ticket.purpose !== 'verify-email') return { user: changed, admission: undefined }
+    return { user: changed, admission: await admit(kernel, { userId: user.id }, invalidToken, click.visit) }
   })
   await kernel.coherence.settle()
-  return user
+  return followed
 }
 
 function follow(
@@ -151,11 +162,5 @@ export async function mailVerification(
   callbackURL: string | undefined,
 ): Promise<void> {
   const user = await findUser(kernel.db, 'email', email)
-  if (user === undefined || user.emailVerified) return
-  await atomically(kernel, async (kernel) => {
-    const { id: userId } = user
-    const still = await stateAgain(kernel, { userId })
-    if (still?.email === email && !still.emailVerified)
-      await sendVerificationMail(kernel, still, { callbackURL })
-  })
+  if (user !== undefined && !user.emailVerified) await sendVerificationMail(kernel, user, { callbackURL })
 }

@@ -5,7 +5,6 @@ import { open } from '#kernel/http/access.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type AuthAccess, callerOf } from '../access.ts'
-import { admit } from '../admit.ts'
 import { giveToken, presentedBrowser } from '../cookies.ts'
 import { fail } from '../errors.ts'
 import { requestMail } from '../mail-requests.ts'
@@ -32,13 +31,11 @@ export function emailRoutes(app: App, kernel: Kernel, access: AuthAccess): void 
     schema: { summary: 'Follow a link from a mail', querystring: Link, response: { 200: Verified } },
     handler: (request, reply) => {
       const { token, callbackURL } = request.query
-      const click = { caller: request.caller, browser: presentedBrowser(request) }
+      const visit = visitOf(kernel, request, reply)
+      const click = { caller: request.caller, browser: presentedBrowser(request), visit }
       return followLink(reply, callbackURL, async () => {
-        const user = await followEmailLink(kernel, token, click)
-        if (kernel.config.auth.email.sign_in_after_verification && click.caller === undefined) {
-          const { token, maxAge } = await admit(kernel, user, visitOf(kernel, request, reply))
-          giveToken(kernel.config, reply, token, maxAge)
-        }
+        const { user, admission } = await followEmailLink(kernel, token, click)
+        if (admission !== undefined) giveToken(kernel.config, reply, admission.token, admission.maxAge)
         return { answer: { status: true, user } }
       })
     },

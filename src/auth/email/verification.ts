@@ -1,7 +1,8 @@
+import { stateAgain } from '#identity/proof.ts'
 import { issueTicket } from '#identity/tickets.ts'
 import { tokenHash } from '#identity/tokens.ts'
 import type { User } from '#identity/users.ts'
-import type { Kernel } from '#kernel/kernel.ts'
+import { atomically, type Kernel } from '#kernel/kernel.ts'
 import { sendMail } from '#kernel/mail/mailer.ts'
 import { mails } from '../mails.ts'
 import { authUrl } from '../urls.ts'
@@ -9,16 +10,22 @@ import { authUrl } from '../urls.ts'
 /** What a ticket keeps of the cookie that marks a browser. */
 export const browserMark = (cookie: string): string => tokenHash(cookie).toString('base64url')
 
+type Mark = { readonly callbackURL?: string | undefined; readonly browser?: string | undefined }
+
 /**
  * Mails a link that proves the address, unless this recipient has had too many already. `browser` is the hash of a
  * cookie that only the browser has which has just shown the password.
  */
-export async function sendVerificationMail(
-  kernel: Kernel,
-  user: User,
-  more: { readonly callbackURL?: string | undefined; readonly browser?: string | undefined } = {},
-): Promise<void> {
-  if (!(await kernel.limits.allows('mail_recipient', user.email))) return
+export async function sendVerificationMail(kernel: Kernel, user: User, more: Mark = {}): Promise<void> {
+  const { id: userId, email: address } = user
+  if (!(await kernel.limits.allows('mail_recipient', address))) return
+  await atomically(kernel, async (kernel) => {
+    const still = await stateAgain(kernel, { userId })
+    if (still?.email === address && !still.emailVerified) await mailLink(kernel, still, more)
+  })
+}
+
+async function mailLink(kernel: Kernel, user: User, more: Mark): Promise<void> {
   const life = kernel.config.auth.email.verification_expires_in
   const payload = more.browser === undefined ? {} : { browser: more.browser }
   const token = await issueTicket(kernel, 'verify-email', {

@@ -8,8 +8,9 @@ import { findUser, type User, updateUser } from '#identity/users.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
 import { sendMail } from '#kernel/mail/mailer.ts'
 import { randomToken, uuidv7 } from '#kernel/random.ts'
-import type { Caller } from '../access.ts'
+import { actAsCaller, type Caller } from '../access.ts'
 import { fail } from '../errors.ts'
+import { expectFresh } from '../fresh.ts'
 import { requestMail } from '../mail-requests.ts'
 import { mails } from '../mails.ts'
 import { acceptablePassword } from '../policy.ts'
@@ -90,36 +91,41 @@ export async function changePassword(
   asked: ChangePassword,
 ): Promise<string | undefined> {
   const accepted = await acceptablePassword(kernel, asked.newPassword)
-  await checkPassword(kernel, caller, asked.currentPassword)
+  const verified = await checkPassword(kernel, caller, asked.currentPassword)
   const password = await hashPassword(kernel, accepted)
   const token = asked.revokeOtherSessions === true ? randomToken(kernel.random) : undefined
-  await atomically(kernel, async (kernel) => {
-    await storePassword(kernel, caller.user, password)
+  await actAsCaller(kernel, verified, async (kernel, user) => {
+    await storePassword(kernel, user, password)
     if (token === undefined) return
-    await deleteUserSessions(kernel.db, caller.user.id, caller.session.id)
-    const isHere = await updateSessionToken(kernel.db, caller.session.id, tokenHash(token), kernel.now())
-    if (!isHere) throw fail('UNAUTHORIZED')
+    await deleteUserSessions(kernel.db, user.id, caller.session.id)
+    await updateSessionToken(kernel.db, caller.session.id, tokenHash(token), kernel.now())
   })
   await kernel.coherence.settle()
   return token
 }
 
-/** Throws unless this is the caller's password. */
-export async function checkPassword(kernel: Kernel, { user }: Caller, password: string): Promise<void> {
-  const stored = await findPassword(kernel.db, user.id)
+/** The caller who has shown the password too; throws when it is another. What is done then relies on its hash. */
+export async function checkPassword(
+  kernel: Kernel,
+  caller: Caller,
+  password: string,
+): Promise<Caller & { readonly password: string }> {
+  const stored = await findPassword(kernel.db, caller.user.id)
   if (stored === undefined) throw fail('CREDENTIAL_ACCOUNT_NOT_FOUND')
   if (!isCheckable(kernel.config, stored)) {
-    await requestMail(kernel, { flow: 'renew', email: user.email })
+    await requestMail(kernel, { flow: 'renew', email: caller.user.email })
     throw fail('PASSWORD_CHANGE_REQUIRED')
   }
   if (!(await verifyPassword(kernel, stored, password))) throw fail('INVALID_PASSWORD')
+  return { ...caller, password: stored }
 }
 
 /** The first password of somebody who signs in another way. */
-export async function setPassword(kernel: Kernel, { user }: Caller, newPassword: string): Promise<void> {
+export async function setPassword(kernel: Kernel, caller: Caller, newPassword: string): Promise<void> {
   const password = await hashPassword(kernel, await acceptablePassword(kernel, newPassword))
-  const now = kernel.now()
-  await atomically(kernel, async (kernel) => {
+  await actAsCaller(kernel, caller, async (kernel, user) => {
+    expectFresh(kernel, caller.session)
+    const now = kernel.now()
     const account = { id: uuidv7(now, kernel.random), userId: user.id, password, now }
     if (!(await insertPassword(kernel.db, account))) throw fail('PASSWORD_ALREADY_SET')
     await deleteTickets(kernel.db, user.id)

@@ -1,12 +1,13 @@
+import { isLastAdmin } from '#identity/roles.ts'
 import { issueTicket, redeemTicket } from '#identity/tickets.ts'
 import { usernameFrom } from '#identity/usernames.ts'
-import { deleteUser, lockUsersOfRole, type UserChange, updateUser } from '#identity/users.ts'
+import { deleteUser, type User, type UserChange, updateUser } from '#identity/users.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
-import { atomically, type Kernel, tell } from '#kernel/kernel.ts'
+import { type Kernel, tell } from '#kernel/kernel.ts'
 import { sendMail } from '#kernel/mail/mailer.ts'
 import { actAsCaller, type Caller } from '../access.ts'
 import { fail } from '../errors.ts'
-import { isFresh } from '../fresh.ts'
+import { expectFresh, isFresh } from '../fresh.ts'
 import { mails } from '../mails.ts'
 import { checkPassword } from '../password/password.ts'
 import { authUrl } from '../urls.ts'
@@ -19,20 +20,24 @@ export type ProfileChange = {
 }
 
 /** Only what is named here: an email, a role or a ban never comes this way. */
-export async function changeProfile(kernel: Kernel, { user }: Caller, asked: ProfileChange): Promise<void> {
-  const change: UserChange = {
-    ...(asked.name === undefined ? {} : { name: asked.name }),
-    ...(asked.image === undefined ? {} : { image: asked.image }),
-    ...usernameChange(asked, user.username),
-  }
-  if (Object.keys(change).length === 0) throw fail('NO_FIELDS_TO_UPDATE')
+export async function changeProfile(kernel: Kernel, caller: Caller, asked: ProfileChange): Promise<void> {
   try {
-    await updateUser(kernel.db, user.id, change, kernel.now())
+    await actAsCaller(kernel, caller, async (kernel, user) => {
+      const change = changeOf(asked, user)
+      if (Object.keys(change).length === 0) throw fail('NO_FIELDS_TO_UPDATE')
+      await updateUser(kernel.db, user.id, change, kernel.now())
+    })
   } catch (error) {
     throw isConflict(error, 'user_username_key') ? fail('USERNAME_IS_ALREADY_TAKEN') : error
   }
   await kernel.coherence.settle()
 }
+
+const changeOf = (asked: ProfileChange, { username }: User): UserChange => ({
+  ...(asked.name === undefined ? {} : { name: asked.name }),
+  ...(asked.image === undefined ? {} : { image: asked.image }),
+  ...usernameChange(asked, username),
+})
 
 /** The display form alone may change its spelling, or give a first username. */
 function usernameChange({ username, displayUsername }: ProfileChange, current: string | null): UserChange {
@@ -63,12 +68,15 @@ export async function deleteAccount(
     await deleteByLink(kernel, caller, asked.token)
     return 'deleted'
   }
-  if (asked.password !== undefined) await checkPassword(kernel, caller, asked.password)
   if (asked.password === undefined && !isFresh(kernel, caller.session)) {
     await mailDeletion(kernel, caller, asked.callbackURL)
     return 'mailed'
   }
-  await atomically(kernel, (kernel) => removeUser(kernel, caller.user.id))
+  const proven = asked.password === undefined ? caller : await checkPassword(kernel, caller, asked.password)
+  await actAsCaller(kernel, proven, async (kernel, user) => {
+    if (proven.password === undefined) expectFresh(kernel, caller.session)
+    await removeUser(kernel, user)
+  })
   await kernel.coherence.settle()
   return 'deleted'
 }
@@ -79,7 +87,7 @@ export async function deleteByLink(kernel: Kernel, caller: Caller, token: string
   await actAsCaller(kernel, caller, async (kernel, user) => {
     const ticket = await redeemTicket(kernel, user, ['delete-user'], token)
     if (ticket === undefined || ticket.expired) throw fail('INVALID_RESET_TOKEN')
-    await removeUser(kernel, user.id)
+    await removeUser(kernel, user)
   })
   await kernel.coherence.settle()
 }
@@ -99,8 +107,8 @@ async function mailDeletion(kernel: Kernel, caller: Caller, callbackURL: string 
   })
 }
 
-async function removeUser(kernel: Kernel, id: string): Promise<void> {
-  const admins = await lockUsersOfRole(kernel.db, 'admin')
-  if (admins.length === 1 && admins[0] === id) throw fail('LAST_ADMIN')
-  if (await deleteUser(kernel.db, id)) tell(kernel, 'auth_user_deleted', { userId: id })
+async function removeUser(kernel: Kernel, user: User): Promise<void> {
+  if (await isLastAdmin(kernel.db, user)) throw fail('LAST_ADMIN')
+  await deleteUser(kernel.db, user.id)
+  tell(kernel, 'auth_user_deleted', { userId: user.id })
 }

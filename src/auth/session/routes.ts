@@ -45,7 +45,7 @@ export function sessionRoutes(app: App, kernel: Kernel, access: AuthAccess): voi
       response: { 200: Type.Object({ success: Type.Boolean() }) },
     },
     handler: async ({ caller }, reply) => {
-      if (caller !== undefined) await dismiss(kernel, caller.session)
+      if (caller !== undefined) await dismiss(kernel, caller)
       clearToken(kernel.config, reply)
       return { success: true }
     },

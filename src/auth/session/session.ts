@@ -1,8 +1,8 @@
 import { deleteSessionOf, deleteUserSessions, listSessions, type Session } from '#identity/sessions.ts'
 import { deleteTickets } from '#identity/tickets.ts'
 import { isTokenShaped } from '#identity/tokens.ts'
-import { atomically, type Kernel } from '#kernel/kernel.ts'
-import type { Caller } from '../access.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { actAsCaller, type Caller } from '../access.ts'
 
 /** In a list a session is named by a handle, which ends it and opens nothing. Only the caller's own shows its token. */
 export type ListedSession = Session & { readonly token: string; readonly current: boolean }
@@ -19,27 +19,29 @@ export async function sessionsOf(kernel: Kernel, { user, session, token }: Calle
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
-/** Ends one of the caller's sessions, named by handle, token or id; somebody else's or none: nothing happens. */
-export async function revokeSession(kernel: Kernel, { user }: Caller, named: string): Promise<number> {
+/** Ends one of the caller's sessions and the links that it asked for; named by handle, token or id; somebody else's or none: nothing happens. */
+export async function revokeSession(kernel: Kernel, caller: Caller, named: string): Promise<number> {
   const id = named.startsWith(HANDLE) ? named.slice(HANDLE.length) : named
   if (!UUID.test(id) && !isTokenShaped(named)) return 0
-  const count = await deleteSessionOf(kernel.db, user.id, UUID.test(id) ? { id } : { token: named })
+  const by = UUID.test(id) ? { id } : { token: named }
+  const count = await actAsCaller(kernel, caller, ({ db }, user) => deleteSessionOf(db, user.id, by))
   await kernel.coherence.settle()
   return count
 }
 
 /** Ends all of the caller's sessions, and with them every link that was mailed. */
-export async function revokeSessions(kernel: Kernel, { user }: Caller): Promise<number> {
-  const count = await atomically(kernel, async (kernel) => {
-    await deleteTickets(kernel.db, user.id)
-    return deleteUserSessions(kernel.db, user.id)
+export async function revokeSessions(kernel: Kernel, caller: Caller): Promise<number> {
+  const count = await actAsCaller(kernel, caller, async ({ db }, user) => {
+    await deleteTickets(db, user.id)
+    return deleteUserSessions(db, user.id)
   })
   await kernel.coherence.settle()
   return count
 }
 
-export async function revokeOtherSessions(kernel: Kernel, { user, session }: Caller): Promise<number> {
-  const count = await deleteUserSessions(kernel.db, user.id, session.id)
+export async function revokeOtherSessions(kernel: Kernel, caller: Caller): Promise<number> {
+  const { id } = caller.session
+  const count = await actAsCaller(kernel, caller, ({ db }, user) => deleteUserSessions(db, user.id, id))
   await kernel.coherence.settle()
   return count
 }

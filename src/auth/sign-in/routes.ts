@@ -7,9 +7,10 @@ import { open } from '#kernel/http/access.ts'
 import { Nullable } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
+import type { Admission } from '../admit.ts'
 import { giveToken } from '../cookies.ts'
 import { visitOf } from '../visit.ts'
-import { type SignedIn, signInWithEmail, signInWithUsername } from './sign-in.ts'
+import { signInWithEmail, signInWithUsername } from './sign-in.ts'
 
 const Password = Type.String({ minLength: 1, maxLength: 1_024, examples: ['correct horse battery'] })
 const RememberMe = Type.Optional(
@@ -95,7 +96,7 @@ export function signInRoutes(app: App, kernel: Kernel): void {
 function handOver(
   { config }: Kernel,
   reply: FastifyReply,
-  { token, maxAge, user }: SignedIn,
+  { token, maxAge, user }: Admission,
   url: string | null = null,
 ) {
   giveToken(config, reply, token, maxAge)

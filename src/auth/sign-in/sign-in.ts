@@ -1,19 +1,17 @@
 import { emailFrom } from '#identity/emails.ts'
 import { isCheckable, renewPassword, verifyPassword } from '#identity/passwords.ts'
 import { usernameFrom } from '#identity/usernames.ts'
-import { findUserWithPassword, type User, type UserWithPassword } from '#identity/users.ts'
+import { findUserWithPassword, type UserWithPassword } from '#identity/users.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type Admission, admit, type Visit } from '../admit.ts'
 import { fail } from '../errors.ts'
 import { requestMail } from '../mail-requests.ts'
 
-export type SignedIn = Admission & { readonly user: User }
-
 export async function signInWithEmail(
   kernel: Kernel,
   asked: { readonly email: string; readonly password: string },
   visit: Visit,
-): Promise<SignedIn> {
+): Promise<Admission> {
   const email = emailFrom(asked.email)
   if (email === undefined) throw fail('INVALID_EMAIL')
   return signIn(kernel, { by: 'email', value: email, password: asked.password }, visit)
@@ -23,7 +21,7 @@ export async function signInWithUsername(
   kernel: Kernel,
   asked: { readonly username: string; readonly password: string },
   visit: Visit,
-): Promise<SignedIn> {
+): Promise<Admission> {
   // A name that nobody can have is checked all the same: the answer's time tells nothing.
   const value = usernameFrom(asked.username)?.username ?? asked.username
   return signIn(kernel, { by: 'username', value, password: asked.password }, visit)
@@ -31,24 +29,39 @@ export async function signInWithUsername(
 
 type Claim = { readonly by: 'email' | 'username'; readonly value: string; readonly password: string }
 
-async function signIn(kernel: Kernel, { by, value, password }: Claim, visit: Visit): Promise<SignedIn> {
+/** Another sign-in may renew the hash while this one checks the password against it: then it is checked once more. */
+async function signIn(kernel: Kernel, claim: Claim, visit: Visit): Promise<Admission> {
+  const changed = wrong(claim)
+  try {
+    return await signInOnce(kernel, claim, visit, changed)
+  } catch (error) {
+    if (error !== changed) throw error
+    return await signInOnce(kernel, claim, visit, changed)
+  }
+}
+
+const wrong = ({ by }: Claim) =>
+  fail(by === 'email' ? 'INVALID_EMAIL_OR_PASSWORD' : 'INVALID_USERNAME_OR_PASSWORD')
+
+/** Throws `changed` when the password was right, and its hash is not the stored one any more. */
+async function signInOnce(kernel: Kernel, claim: Claim, visit: Visit, changed: Error): Promise<Admission> {
+  const { by, value, password } = claim
   kernel.heavy.expectRoom()
   const found = await findUserWithPassword(kernel, by, value)
+  const stored = found?.password ?? undefined
   // Known and unknown accounts alike, so a 429 tells nothing either.
   const isRight = await kernel.limits.guess('sign_in_account', value, async () => {
     const [isRight] = await Promise.all([
-      verifyPassword(kernel, found?.password ?? undefined, password),
+      verifyPassword(kernel, stored, password),
       found === undefined ? undefined : offerReset(kernel, found),
     ])
     return isRight
   })
-  if (found === undefined || !isRight) {
-    throw fail(by === 'email' ? 'INVALID_EMAIL_OR_PASSWORD' : 'INVALID_USERNAME_OR_PASSWORD')
-  }
-  const admission = await admit(kernel, found, visit)
-  if (found.password !== null)
-    await renewPassword(kernel, { userId: found.id, stored: found.password, password })
-  return { ...admission, user: found }
+  if (found === undefined || stored === undefined || !isRight) throw wrong(claim)
+  const { id: userId } = found
+  const admission = await admit(kernel, { userId, password: stored }, () => changed, visit)
+  await renewPassword(kernel, { userId, stored, password })
+  return admission
 }
 
 /**

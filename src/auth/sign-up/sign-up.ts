@@ -36,10 +36,10 @@ export async function signUp(kernel: Kernel, asked: SignUp, visit: Visit): Promi
       })
       tell(kernel, 'auth_user_created', { userId: added.id })
       if (kernel.config.auth.email.send_on_sign_up) await mailFirstLink(kernel, added, visit)
-      return {
-        user: added,
-        admission: require_email_verification ? undefined : await admit(kernel, added, visit),
-      }
+      if (require_email_verification) return { user: added, admission: undefined }
+      const proof = { userId: added.id }
+      const admission = await admit(kernel, proof, () => new Error('who was just added is not there'), visit)
+      return { user: added, admission }
     })
   } catch (error) {
     if (isConflict(error, 'user_username_key')) throw fail('USERNAME_IS_ALREADY_TAKEN')
