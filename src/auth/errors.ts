@@ -6,7 +6,10 @@ export const AUTH_FAILURES = {
   UNAUTHORIZED: [401, 'Sign in first'],
 
   INVALID_EMAIL: [400, 'That is not an email address'],
-  INVALID_USERNAME: [400, 'A username has 3 to 30 letters, digits, "_" or "."'],
+  INVALID_USERNAME: [
+    400,
+    'A username has 3 to 30 of a-z, 0-9, "_" and "."; displayUsername differs from it by case only',
+  ],
   PASSWORD_TOO_SHORT: [400, 'The password is too short'],
   PASSWORD_TOO_LONG: [400, 'The password is longer than 128 characters'],
   PASSWORD_COMMON: [400, 'This password is too well known; choose another'],

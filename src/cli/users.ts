@@ -3,6 +3,7 @@ import { acceptablePassword } from '#auth/policy.ts'
 import { addUsers } from '#identity/add-users.ts'
 import { banUser, unbanUser } from '#identity/bans.ts'
 import { emailFrom } from '#identity/emails.ts'
+import { NAME_RULE, nameFrom } from '#identity/names.ts'
 import { hashPassword } from '#identity/passwords.ts'
 import { ROLES, type Role, setRole } from '#identity/roles.ts'
 import { usernameFrom } from '#identity/usernames.ts'
@@ -66,9 +67,11 @@ function createCommand(): Command {
     .action((options: Create, command: Command) => withKernel(command, (kernel) => create(kernel, options)))
 }
 
-async function create(kernel: Kernel, { name, role, ...options }: Create): Promise<void> {
+async function create(kernel: Kernel, { role, ...options }: Create): Promise<void> {
   const email = emailFrom(options.email)
   if (email === undefined) throw new Error(`${options.email} is not an email address.`)
+  const name = nameFrom(options.name)
+  if (name === undefined) throw new Error(`--name must be ${NAME_RULE}.`)
   const given = options.passwordStdin === true ? await readInput() : options.password
   const password = await acceptablePassword(kernel, given ?? madeUp(kernel))
   const createdAt = kernel.now()

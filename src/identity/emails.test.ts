@@ -12,6 +12,16 @@ test('an address has one form', () => {
     ['ZOE\u0308@example.com', 'zoë@example.com'],
     ['ÅNGSTRÖM@example.com', 'ångström@example.com'],
     ['用户@例子.公司', '用户@例子.公司'],
+    ['用户@XN--FSQU00A.xn--55qx5d', '用户@例子.公司'],
+    ['用户@例子。公司', '用户@例子.公司'],
+    ['ada@ＥＸＡＭＰＬＥ．ｃｏｍ', 'ada@example.com'],
+    ['ada@exam\u00adple.com', 'ada@example.com'],
+    ['ada@BÜCHER.example', 'ada@bücher.example'],
+    ['ada@bu\u0308cher.example', 'ada@bücher.example'],
+    ['ada@faß.de', 'ada@faß.de'],
+    ['ada@xn--fa-hia.de', 'ada@faß.de'],
+    ['ada@K.example', 'ada@k.example'],
+    [`ada@${'a'.repeat(63)}.com`, `ada@${'a'.repeat(63)}.com`],
     [`${'a'.repeat(64)}@example.com`, `${'a'.repeat(64)}@example.com`],
   ]
   for (const [typed, stored] of forms) assert.equal(emailFrom(typed), stored)
@@ -25,7 +35,9 @@ test('what is no address has none', () => {
     'ada\u0000@example.com', 'mailto:ada@example.com ', `${'a'.repeat(65)}@example.com`, `a@${'b'.repeat(64)}.com`, `a@${'b.'.repeat(130)}com`,
     'ada@example.com?bcc=eve@example.com', 'ada(comment)@example.com', 'ada\\@example.com',
     'ada\u200b@example.com', 'ada\u00a0@example.com', 'ada\u2003b@example.com', '\u202eada@example.com', 'ada\u0085@example.com',
-    'ada\ufeff@例子.公司',
+    'ada\ufeff@例子.公司', 'ada@ex%61mple.com', 'ada@example.com/path', 'ada@example.com#x', 'ada@1.2.3.4', 'ada@0x7f.1', 'ada@1.2.3', 'ada@2130706433',
+    'ada@[::1]', 'ada@example.com.', 'ada@.example.com', 'ada@\u200dx.com', 'ada@a\uff0fb.com', 'ada@\uff20example.com', 'ada@xn--.com',
+    'ada@ex_ample.com', `ada@${'ü'.repeat(60)}.com`, 'ada@a\u2044b.com', 'ada@☕.us', `${'a'.repeat(100_000)}@example.com`, `a@${'ﷺ.'.repeat(60)}com`,
   ] // biome-ignore format: a table
   for (const text of none) assert.equal(emailFrom(text), undefined, JSON.stringify(text))
 })

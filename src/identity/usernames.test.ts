@@ -6,27 +6,38 @@ import { usernameFrom } from './usernames.ts'
 test('a username is letters, digits, "_" and "." in lower case; the display form is what was typed', () => {
   assert.deepEqual(usernameFrom('Ada_L.99'), { username: 'ada_l.99', displayUsername: 'Ada_L.99' })
   assert.deepEqual(usernameFrom('ada', 'ADA'), { username: 'ada', displayUsername: 'ADA' })
-  assert.equal(usernameFrom('ＡＤＡ')?.username, 'ada')
-  assert.equal(usernameFrom('日本語')?.username, '日本語')
+  assert.deepEqual(usernameFrom('__proto__'), { username: '__proto__', displayUsername: '__proto__' })
 })
 
-test('length is counted in characters, not in code units', () => {
-  assert.equal(usernameFrom('𝒜𝒟')?.username, undefined)
-  assert.equal(usernameFrom('𠮷𠮷𠮷')?.username, '𠮷𠮷𠮷')
-  assert.equal(usernameFrom('𠮷'.repeat(31)), undefined)
+test('the display form is the same name in another case, or none', () => {
+  for (const display of [
+    'adä',
+    'ada ',
+    'ada\u200b',
+    '\u202eada',
+    'eve',
+    'ADA1',
+    'ＡＤＡ',
+    'ad\u0430',
+    'Ada\n',
+    '',
+  ])
+    assert.equal(usernameFrom('ada', display), undefined, JSON.stringify(display))
+  // Their lower case is ASCII.
+  for (const name of ['\u212Aarl', 'karl']) assert.equal(usernameFrom(name, '\u212Aarl'), undefined)
 })
 
 test('what could be mistaken for another name or break a line is none', () => {
   const none = [
     '', 'ab', 'a'.repeat(31), 'ada lovelace', ' ada', 'ada ', 'ada\u200b', 'a\u200dda', 'ada\ufeff', 'ada\u0301\u0301\u0301x', 'a\nda', 'ada\0',
-    'ada@b', 'ada-b', 'ada/b', '<ada>', "ada'", '\u202eada', 'ada\u00a0b', '🙈🙈🙈', '---', '%00%00', '__proto__\u0000',
+    'ada@b', 'ada-b', 'ada/b', '<ada>', "ada'", '\u202eada', 'ada\u00a0b', '🙈🙈🙈', '---', '%00%00', 'ＡＤＡ', '日本語', 'zoë', 'ad\u0430', '١٢٣', '\u212Aarl', 'İda', 'ﬁnn', '__proto__\u0000',
   ] // biome-ignore format: a table
   for (const text of none) assert.equal(usernameFrom(text), undefined, JSON.stringify(text))
 })
 
 test('whatever is typed, the stored form is its own stored form', () => {
   const letters = fc.string({
-    unit: fc.constantFrom(...'abcXYZ019._ÅßẞİıſﬁΣσςﾊﾟ①²Ⅷ'),
+    unit: fc.constantFrom(...'abcdefghXYZ019._ßİſﬁ²'),
     minLength: 3,
     maxLength: 12,
   })
@@ -37,9 +48,9 @@ test('whatever is typed, the stored form is its own stored form', () => {
         const { username } = usernameFrom(typed) ?? {}
         if (username === undefined) return
         assert.equal(usernameFrom(username)?.username, username)
-        assert.match(username, /^[\p{L}\p{N}_.]{3,30}$/u)
+        assert.match(username, /^[a-z0-9_.]{3,30}$/)
       },
     ),
-    { numRuns: 3_000 },
+    { numRuns: 1_000 },
   )
 })

@@ -78,11 +78,14 @@ test('a password comes from standard input, and the policy holds', async () => {
 })
 
 test('wrong usage is 2, whoever is not there is 1', async () => {
-  const [role, missing, unknown] = await Promise.all([
+  const [role, missing, unknown, name] = await Promise.all([
     run(['create', '--email', 'a@example.com', '--name', 'A', '--role', 'root']),
     run(['create', '--email', 'a@example.com']),
     run(['ban', 'nobody@example.com']),
+    run(['create', '--email', 'b@example.com', '--name', 'Ada\u001b[31m\nEve']),
   ])
+  assert.deepEqual([name.code, name.stdout], [1, ''])
+  assert.match(name.stderr, /^--name must be one line of at most 100 characters/)
   assert.deepEqual([role.code, missing.code, unknown.code], [2, 2, 1])
   assert.equal(unknown.stderr, 'There is no user nobody@example.com.\n')
 })

@@ -46,6 +46,29 @@ test('an email, nothing, and a taken username are refused', async () => {
   assert.equal(await code({ username: 'a b' }), 'INVALID_USERNAME')
 })
 
+test('a name of several lines, a picture of another scheme and a display form of another name are refused', async () => {
+  const ada = await t.signUp('Ada')
+  await ada.post('/api/auth/update-user', { username: 'ada.names' })
+  const before = (await ada.get('/api/auth/get-session')).body.user
+  const bodies: readonly (readonly [body: object, code: string])[] = [
+    [{ name: 'Ada\nEve' }, 'VALIDATION_ERROR'],
+    [{ name: 'x'.repeat(101) }, 'VALIDATION_ERROR'],
+    [{ name: 'Ada\u2066' }, 'VALIDATION_ERROR'],
+    [{ image: 'javascript:alert(1)' }, 'VALIDATION_ERROR'],
+    [{ image: '/ada.png' }, 'VALIDATION_ERROR'],
+    [{ displayUsername: 'Admin' }, 'INVALID_USERNAME'],
+    [{ username: 'mallory', displayUsername: 'Admin' }, 'INVALID_USERNAME'],
+    [{ username: 'zoë' }, 'INVALID_USERNAME'],
+  ]
+  for (const [body, code] of bodies) {
+    const answer = await ada.post('/api/auth/update-user', body)
+    assert.deepEqual([answer.status, answer.body.code], [400, code], JSON.stringify(body))
+  }
+  assert.deepEqual((await ada.get('/api/auth/get-session')).body.user, before)
+  assert.equal((await ada.post('/api/auth/update-user', { displayUsername: 'Ada.Names' })).status, 200)
+  assert.equal((await ada.get('/api/auth/get-session')).body.user.displayUsername, 'Ada.Names')
+})
+
 test('an account is deleted with the password, or from a fresh session', async () => {
   const ada = await t.signUp('Ada')
   const wrong = await ada.post('/api/auth/delete-user', { password: 'wrong password' })

@@ -11,6 +11,7 @@ import { expectFresh, isFresh } from '../fresh.ts'
 import { mails } from '../mails.ts'
 import { checkPassword } from '../password/password.ts'
 import { authUrl } from '../urls.ts'
+import { acceptableImage, acceptableName } from '../user-fields.ts'
 
 export type ProfileChange = {
   readonly name?: string
@@ -34,8 +35,8 @@ export async function changeProfile(kernel: Kernel, caller: Caller, asked: Profi
 }
 
 const changeOf = (asked: ProfileChange, { username }: User): UserChange => ({
-  ...(asked.name === undefined ? {} : { name: asked.name }),
-  ...(asked.image === undefined ? {} : { image: asked.image }),
+  ...(asked.name === undefined ? {} : { name: acceptableName(asked.name) }),
+  ...(asked.image === undefined ? {} : { image: acceptableImage(asked.image) }),
   ...usernameChange(asked, username),
 })
 

@@ -1,4 +1,6 @@
 import { Type } from 'typebox'
+import { IMAGE_MAX } from '#identity/images.ts'
+import { NAME_MAX } from '#identity/names.ts'
 import { Nullable } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
@@ -20,8 +22,8 @@ export function profileRoutes(app: App, kernel: Kernel, access: AuthAccess): voi
     schema: {
       summary: 'Change name, picture or username',
       body: Type.Object({
-        name: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
-        image: Type.Optional(Nullable(Type.String({ maxLength: 2_048 }))),
+        name: Type.Optional(Type.String({ minLength: 1, maxLength: NAME_MAX })),
+        image: Type.Optional(Nullable(Type.String({ maxLength: IMAGE_MAX }))),
         username: Type.Optional(Type.String({ maxLength: 128 })),
         displayUsername: Type.Optional(Type.String({ maxLength: 128 })),
       }),

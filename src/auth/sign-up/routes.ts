@@ -1,4 +1,6 @@
 import { Type } from 'typebox'
+import { IMAGE_MAX } from '#identity/images.ts'
+import { NAME_MAX } from '#identity/names.ts'
 import { SignedInUser } from '#identity/wire.ts'
 import { open } from '#kernel/http/access.ts'
 import { Nullable } from '#kernel/http/schemas.ts'
@@ -9,10 +11,10 @@ import { visitOf } from '../visit.ts'
 import { signUp } from './sign-up.ts'
 
 const SignUpEmail = Type.Object({
-  name: Type.String({ maxLength: 256, examples: ['Ada Lovelace'] }),
+  name: Type.String({ maxLength: NAME_MAX, examples: ['Ada Lovelace'] }),
   email: Type.String({ maxLength: 320, examples: ['ada@example.com'] }),
   password: Type.String({ maxLength: 1_024, examples: ['correct horse battery'] }),
-  image: Type.Optional(Nullable(Type.String({ maxLength: 2_048 }))),
+  image: Type.Optional(Nullable(Type.String({ maxLength: IMAGE_MAX }))),
   username: Type.Optional(Type.String({ maxLength: 128 })),
   displayUsername: Type.Optional(Type.String({ maxLength: 128 })),
   callbackURL: Type.Optional(Type.String({ description: 'Where the link in the verification mail leads' })),

@@ -102,7 +102,18 @@ const REFUSED: readonly (readonly [
   [{ password: { a: 1 } }, 400, 'VALIDATION_ERROR', /password/],
   [{ username: null }, 400, 'VALIDATION_ERROR', /username/],
   [{ rememberMe: 'perhaps' }, 400, 'VALIDATION_ERROR', /rememberMe/],
-  [{ name: 'x'.repeat(257) }, 400, 'VALIDATION_ERROR', /name/],
+  [{ name: 'x'.repeat(101) }, 400, 'VALIDATION_ERROR', /name/],
+  [{ name: 'Ada\nBcc: eve@example.com' }, 400, 'VALIDATION_ERROR', /name/],
+  [{ name: '\u202eadA' }, 400, 'VALIDATION_ERROR', /name/],
+  [{ name: '\u001b[31mAda' }, 400, 'VALIDATION_ERROR', /name/],
+  [{ image: 'javascript:alert(1)' }, 400, 'VALIDATION_ERROR', /image/],
+  [{ image: 'data:text/html,x' }, 400, 'VALIDATION_ERROR', /image/],
+  [{ email: 'ada@ex%61mple.com' }, 400, 'INVALID_EMAIL'],
+  [{ email: 'ada@0x7f.1' }, 400, 'INVALID_EMAIL'],
+  [{ username: 'zoë' }, 400, 'INVALID_USERNAME'],
+  [{ username: '\u0430da' }, 400, 'INVALID_USERNAME'],
+  [{ username: 'mallory', displayUsername: 'Admin' }, 400, 'INVALID_USERNAME', /case/],
+  [{ username: 'mallory', displayUsername: 'mallory\u200b' }, 400, 'INVALID_USERNAME'],
   [{ email: '' }, 400, 'INVALID_EMAIL'],
   [{ email: 'ada' }, 400, 'INVALID_EMAIL'],
   [{ email: 'ada@' }, 400, 'INVALID_EMAIL'],
@@ -169,6 +180,8 @@ test('an email is one whatever its case, its spaces and its composition', async 
     'ZOË.ONE@EXAMPLE.COM',
     'zoe\u0308.one@example.com',
     '\tzoë.one@example.com\n',
+    'zoë.one@ＥＸＡＭＰＬＥ。com',
+    'zoë.one@exam\u00adple.com',
   ]) {
     const again = await signUp({ email: spelling })
     assert.deepEqual([again.status, again.body.code], [409, 'USER_ALREADY_EXISTS'], spelling)
@@ -188,9 +201,9 @@ test('a username is stored in lower case, its display form as typed; one given, 
   assert.deepEqual(await names({}), [null, null])
 })
 
-test('a username is one whatever its case and composition', async () => {
-  await signUp({ email: fresh(), username: 'Zoë' })
-  for (const username of ['zoë', 'ZOË', 'zoe\u0308']) {
+test('a username is one whatever its case', async () => {
+  await signUp({ email: fresh(), username: 'Zora' })
+  for (const username of ['zora', 'ZORA']) {
     const answer = await signUp({ email: fresh(), username })
     assert.deepEqual([answer.status, answer.body.code], [409, 'USERNAME_IS_ALREADY_TAKEN'])
     assert.deepEqual((await t.anon.post('/api/auth/is-username-available', { username })).body, {

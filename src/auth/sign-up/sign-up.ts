@@ -8,6 +8,7 @@ import { randomToken, uuidv7 } from '#kernel/random.ts'
 import { type Admission, admit, mailFirstLink, type Visit } from '../admit.ts'
 import { fail } from '../errors.ts'
 import { acceptablePassword } from '../policy.ts'
+import { acceptableImage, acceptableName } from '../user-fields.ts'
 
 export type SignUp = {
   readonly name: string
@@ -60,9 +61,9 @@ function newUser(kernel: Kernel, asked: SignUp): NewUser {
   const createdAt = kernel.now()
   return {
     id: uuidv7(createdAt, kernel.random),
-    name: asked.name,
+    name: acceptableName(asked.name),
     email,
-    image: asked.image ?? null,
+    image: acceptableImage(asked.image ?? null),
     username: username?.username ?? null,
     displayUsername: username?.displayUsername ?? null,
     createdAt,

@@ -55,7 +55,7 @@ test('what docs/better-auth.md exports from a database of better-auth comes in a
   })
   assert.equal(answer.status, 200)
   assert.equal(answer.body.user.createdAt, '2024-05-06T07:08:09.123Z')
-  assert.equal(answer.body.user.name, 'Ada "\\" Lovelace\n')
+  assert.equal(answer.body.user.name, 'Ada "\\" Lovelace', 'one line, as every name')
   const bob = await t.service.kernel.db
     .selectFrom('user')
     .selectAll()

@@ -135,7 +135,20 @@ test('every bad line is named with what is wrong, no hash is shown, and the othe
       { email: 'g8@example.com', name: 'N', passwordHash: `$2b$31$${'C'.repeat(53)}` },
       /^passwordHash has parameters so high/,
     ],
-    [{ email: 'g9@example.com', name: 'x'.repeat(257) }, /^name is longer than 256 characters$/],
+    [
+      { email: 'g9@example.com', name: 'x'.repeat(101) },
+      /^name "x+…" is not one line of at most 100 characters/,
+    ],
+    [{ email: 'h1@example.com', name: 'Ada\nEve' }, /^name "Ada\\nEve" is not one line/],
+    [
+      { email: 'h2@example.com', name: 'N', image: 'javascript:alert(1)' },
+      /^image "javascript:alert\(1\)" is no http/,
+    ],
+    [{ email: 'h3@example.com', name: 'N', username: 'zoë' }, /^username "zoë" is not/],
+    [
+      { email: 'h4@example.com', name: 'N', username: 'eve', displayUsername: 'Admin' },
+      /^username "eve" is not/,
+    ],
   ]
   const before = await users()
   const report = await run([

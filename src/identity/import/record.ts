@@ -5,6 +5,8 @@ import type { UserToAdd } from '../add-users.ts'
 import { emailFrom } from '../emails.ts'
 import { type Cost, isTooCostly } from '../hashes/hash.ts'
 import { readHash } from '../hashes/read-hash.ts'
+import { imageFrom } from '../images.ts'
+import { NAME_RULE, nameFrom } from '../names.ts'
 import { isRole, ROLES, type Role } from '../roles.ts'
 import { usernameFrom } from '../usernames.ts'
 
@@ -40,10 +42,10 @@ export function userFrom({ now, random, dropCostlyHashes }: Source, fields: Fiel
   const banned = flag(fields, 'banned')
   return {
     id: id !== undefined && UUID.test(id) ? id : uuidv7(today, random),
-    name: required(text(fields, 'name', 256), 'name'),
+    name: name(fields),
     email: email(fields),
     emailVerified: flag(fields, 'emailVerified'),
-    image: text(fields, 'image', 2_048) ?? null,
+    image: image(fields),
     ...username(fields),
     role: role(fields),
     banned,
@@ -57,6 +59,18 @@ export function userFrom({ now, random, dropCostlyHashes }: Source, fields: Fiel
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
+function name(fields: Fields): string {
+  const given = required(text(fields, 'name'), 'name')
+  return nameFrom(given) ?? bad(`name ${quoted(given)} is not ${NAME_RULE}`)
+}
+
+function image(fields: Fields): string | null {
+  const given = text(fields, 'image')
+  return given === undefined
+    ? null
+    : (imageFrom(given) ?? bad(`image ${quoted(given)} is no http or https URL`))
+}
+
 function email(fields: Fields): string {
   const given = required(text(fields, 'email'), 'email')
   return emailFrom(given) ?? bad(`email ${quoted(given)} is not an address`)
@@ -68,7 +82,9 @@ function username(fields: Fields): Pick<UserToAdd, 'username' | 'displayUsername
   if (handle === undefined) return { username: null, displayUsername: null }
   return (
     usernameFrom(handle, display) ??
-    bad(`username ${quoted(handle)} is not 3 to 30 letters, digits, "_" or "."`)
+    bad(
+      `username ${quoted(handle)} is not 3 to 30 of a-z, 0-9, "_" and ".", or displayUsername is another name`,
+    )
   )
 }
 

@@ -1,0 +1,18 @@
+import { imageFrom } from '#identity/images.ts'
+import { NAME_RULE, nameFrom } from '#identity/names.ts'
+import { edge } from '#kernel/http/failures.ts'
+
+/** The name, in the form that is stored. */
+export function acceptableName(text: string): string {
+  const name = nameFrom(text)
+  if (name === undefined) throw edge('validation_error', { message: `name must be ${NAME_RULE}` })
+  return name
+}
+
+/** The URL of a picture, in the form that is stored; null takes the picture away. */
+export function acceptableImage(text: string | null): string | null {
+  if (text === null) return null
+  const image = imageFrom(text)
+  if (image === undefined) throw edge('validation_error', { message: 'image must be an http or https URL' })
+  return image
+}

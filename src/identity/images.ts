@@ -1,0 +1,9 @@
+/** Characters of an image's URL. */
+export const IMAGE_MAX = 2_048
+
+/** The URL of a picture as it is stored, written out again by the URL parser; undefined when it is no http(s) URL. */
+export function imageFrom(text: string): string | undefined {
+  const url = /^https?:\/\//i.test(text) ? URL.parse(text) : null
+  const isPlain = url !== null && url.username === '' && url.password === '' && url.href.length <= IMAGE_MAX
+  return isPlain ? url.href : undefined
+}
