@@ -3,9 +3,11 @@
  * values with JSON.stringify. Over HTTP: the gateway against a route by hand that parses and stringifies.
  * `node bench/rows-to-json.ts`, on TEST_DATABASE_URL if it is set.
  */
+
 import pg from 'pg'
 import { postgresDriver } from '#databases/drivers/postgres/driver.ts'
 import { readFetch } from '#databases/requests.ts'
+import { EVERY_RIGHT } from '#databases/rights.ts'
 import { type Ground, onGround } from './ground.ts'
 import { loader, requestsPerSecond } from './load.ts'
 import { withPeer } from './peer.ts'
@@ -75,7 +77,9 @@ async function withWays(url: string, work: (ways: Ways) => Promise<void>): Promi
   try {
     await work((rows) => ({
       ours: answersPerSecond(async () => {
-        const { json } = await driver.select(await driver.plan(readFetch(bodyOf(rows), { limits })))
+        const { json } = await driver.select(
+          await driver.plan(readFetch(bodyOf(rows), { limits }), EVERY_RIGHT),
+        )
         let bytes = 0
         for await (const chunk of json) bytes += chunk.length
         return bytes

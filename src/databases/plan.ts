@@ -1,4 +1,5 @@
 import type { Column, Table } from '#databases/catalogue.ts'
+import type { Rights } from '#databases/rights.ts'
 
 /**
  * One family of types for every read and write of the gateway.
@@ -67,6 +68,8 @@ export type Page = {
 
 type Target = { readonly table: TableName }
 type Asked = { readonly columns: readonly ColumnTerm[]; readonly head: boolean; readonly stripNulls: boolean }
+/** `namesColumns`: the body says which columns of the written rows it wants; else they are given to whom may read them. */
+type Written = Asked & { readonly namesColumns: boolean }
 type Bounded = {
   readonly where: Condition<string> | undefined
   readonly sort: readonly Sort<string>[]
@@ -92,7 +95,7 @@ export type CountRequest = Target & {
 export type Row = Readonly<Record<string, Json>>
 
 export type InsertRequest = Target &
-  Asked & {
+  Written & {
     readonly kind: 'insert'
     readonly rows: readonly Row[]
     readonly conflict: { readonly columns: readonly string[]; readonly update: Row | undefined } | undefined
@@ -100,11 +103,11 @@ export type InsertRequest = Target &
   }
 
 export type UpdateRequest = Target &
-  Asked &
+  Written &
   Bounded & { readonly kind: 'update'; readonly set: Row; readonly count: CountMode | undefined }
 
 export type DeleteRequest = Target &
-  Asked &
+  Written &
   Bounded & {
     readonly kind: 'delete'
     /** `resource_id` of the body: which column it means is known with the catalogue. */
@@ -133,8 +136,12 @@ export type Relation = {
   readonly on: readonly { readonly outer: Column; readonly inner: Column }[]
 }
 
-/** The request stays beside its plan: when the structure has changed meanwhile, it is planned again. */
-type Planned<R extends DataRequest> = { readonly request: R; readonly table: Table }
+/** The request and its caller's rights stay beside the plan: when the structure has changed meanwhile, it is planned again. */
+type Planned<R extends DataRequest> = {
+  readonly request: R
+  readonly rights: Rights
+  readonly table: Table
+}
 type Answer = { readonly output: readonly Output[]; readonly head: boolean; readonly stripNulls: boolean }
 type Chosen = {
   readonly where: Condition<Column> | undefined

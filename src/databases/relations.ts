@@ -2,17 +2,27 @@ import type { Catalogue, Constraint, Table } from '#databases/catalogue.ts'
 import { fail } from '#databases/failures.ts'
 import { findColumn, shown, tableFacts } from '#databases/lookup.ts'
 import type { Relation, RelationTerm } from '#databases/plan.ts'
+import { type Rights, toRead } from '#databases/rights.ts'
 
 type Candidate = Relation & { readonly constraint: Constraint; readonly names: readonly string[] }
 
 /**
  * `relation(…)` names a table with a foreign key to or from this one, a foreign-key column, or a constraint; `table!constraint`
- * decides between several. Many-to-one gives an object, one-to-many an array.
+ * decides between several. Many-to-one gives an object, one-to-many an array. A foreign key is told to those who may read its own
+ * table: others are refused in the same way whether there is one or not.
  */
-export function findRelation(catalogue: Catalogue, table: Table, term: RelationTerm): Relation {
-  const candidates = [...outward(catalogue, table), ...inward(catalogue, table)]
+export function findRelation(
+  catalogue: Catalogue,
+  table: Table,
+  term: RelationTerm,
+  rights: Rights,
+): Relation {
+  const referring = inward(catalogue, table).filter(({ table: other }) => rights.may(toRead(other)))
+  const candidates = [...outward(catalogue, table), ...referring]
   const fitting = candidates.filter((candidate) => fits(candidate, term))
   const [only, ...others] = fitting
+  if (only === undefined) rights.require([toRead({ schema: term.schema ?? table.schema, name: term.name })])
+  rights.require(fitting.map((candidate) => toRead(candidate.table)))
   if (only === undefined)
     throw fail('unknown_relation', {
       message: `Table ${table.name} has no relation ${shown(term.name)}`,

@@ -68,7 +68,7 @@ export function readInsert(body: Body, options: RequestOptions): InsertRequest {
     rows: readRows(body.insert_body, options),
     conflict: readConflict(body, options),
     defaultToNull: flag(body, 'default_to_null', false),
-    columns: readOutput(body, table, options),
+    ...readReturning(body, table, options),
     head: flag(body, 'head', false),
     stripNulls: flag(body, 'strip_nulls', options.stripNulls ?? false),
   }
@@ -104,7 +104,7 @@ function readWrite(body: Body, where: Condition<string> | undefined, options: Re
     sort: readSort(body, options),
     limit: whole(body, 'limit'),
     offset: whole(body, 'offset') ?? 0,
-    columns: readOutput(body, table, options),
+    ...readReturning(body, table, options),
     count: readCountMode(body),
     head: flag(body, 'head', false),
     stripNulls: flag(body, 'strip_nulls', options.stripNulls ?? false),
@@ -146,6 +146,16 @@ const badName = (field: string, value: string) =>
     hint: 'Write schema.table, or table_name and schema_name.',
     details: { field, value: value.slice(0, 200) },
   })
+
+/** What a write is to give back; an empty list names nothing. */
+function readReturning(body: Body, table: TableName, options: RequestOptions) {
+  const { columns, select } = body
+  const isNamed = Array.isArray(columns) ? columns.length > 0 : (columns ?? '') !== ''
+  return {
+    columns: readOutput(body, table, options),
+    namesColumns: isNamed || (select ?? undefined) !== undefined,
+  }
+}
 
 function readOutput(body: Body, table: TableName, options: RequestOptions): ColumnTerm[] {
   if (body.select !== undefined && body.select !== null) {

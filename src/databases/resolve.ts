@@ -22,33 +22,54 @@ import type {
   Sort,
   UpdatePlan,
   UpdateRequest,
+  WriteRequest,
 } from '#databases/plan.ts'
 import { findRelation } from '#databases/relations.ts'
+import { type Rights, toRead } from '#databases/rights.ts'
+import { looks, resourceOf } from '#databases/touches.ts'
 
-/** Finds every name of a request in the catalogue. Pure: the same request and catalogue give the same plan. */
-export function resolve(catalogue: Catalogue, request: DataRequest): Plan {
+/**
+ * Finds every name of a request in the catalogue. Pure: the same request, catalogue and rights give the same plan. Rights are asked
+ * for before the names that they open are looked up; what the request does to its own table is asked before it comes here.
+ */
+export function resolve(catalogue: Catalogue, request: DataRequest, rights: Rights): Plan {
   const table = findTable(catalogue, request.table)
+  const found: Found = { catalogue, table, rights }
   switch (request.kind) {
     case 'read':
-      return planRead(catalogue, table, request)
+      return planRead(found, request)
     case 'count':
-      return planCount(table, request)
+      return planCount(found, request)
     case 'insert':
-      return planInsert(catalogue, table, request)
+      return planInsert(found, seenBy(found, request))
     case 'update':
-      return planUpdate(catalogue, table, request)
+      return planUpdate(found, seenBy(found, request))
     case 'delete':
-      return planDelete(catalogue, table, request)
+      return planDelete(found, seenBy(found, request))
   }
 }
 
-function planRead(catalogue: Catalogue, table: Table, request: ReadRequest): ReadPlan {
+type Found = { readonly catalogue: Catalogue; readonly table: Table; readonly rights: Rights }
+
+/** A write of a caller who may not read the table gives no rows back; one that would look at columns is refused. */
+function seenBy<R extends WriteRequest>(
+  { table, rights }: Found,
+  request: R,
+): R & { readonly head: boolean } {
+  const right = toRead(table)
+  if (rights.may(right)) return request
+  if (looks(request, table)) rights.require([right])
+  return { ...request, head: true }
+}
+
+function planRead({ catalogue, table, rights }: Found, request: ReadRequest): ReadPlan {
   const { kind, page, count, head, stripNulls } = request
   const where = resolveCondition(table, request.where)
-  const output = resolveOutput(catalogue, table, request.columns)
+  const output = resolveOutput({ catalogue, table, rights }, request.columns)
   return {
     kind,
     request,
+    rights,
     table,
     output,
     where,
@@ -60,50 +81,64 @@ function planRead(catalogue: Catalogue, table: Table, request: ReadRequest): Rea
   }
 }
 
-const planCount = (table: Table, request: CountRequest): CountPlan => ({
+const planCount = ({ table, rights }: Found, request: CountRequest): CountPlan => ({
   kind: 'count',
   request,
+  rights,
   table,
   where: resolveCondition(table, request.where),
   mode: request.mode,
 })
 
-function planInsert(catalogue: Catalogue, table: Table, request: InsertRequest): InsertPlan {
+function planInsert(found: Found, request: InsertRequest): InsertPlan {
+  const { table, rights } = found
   const { kind, rows, conflict, defaultToNull, head, stripNulls } = request
   const names = new Set(rows.flatMap((row) => Object.keys(row)))
   const columns = [...names].map((name) => writable(table, name))
-  const output = resolveOutput(catalogue, table, request.columns)
+  const output = resolveOutput(found, request.columns)
   const resolved = conflict && {
     columns: conflict.columns.map((name) => findColumn(table, name)),
     set: conflict.update && assign(table, conflict.update),
   }
-  return { kind, request, table, columns, rows, conflict: resolved, defaultToNull, output, head, stripNulls }
+  return {
+    kind,
+    request,
+    rights,
+    table,
+    columns,
+    rows,
+    conflict: resolved,
+    defaultToNull,
+    output,
+    head,
+    stripNulls,
+  }
 }
 
-function planUpdate(catalogue: Catalogue, table: Table, request: UpdateRequest): UpdatePlan {
+function planUpdate(found: Found, request: UpdateRequest): UpdatePlan {
+  const { table, rights } = found
   const { kind, limit, offset, count, head, stripNulls } = request
   const where = resolveCondition(table, request.where)
   const set = assign(table, request.set)
   const sort = resolveSort(table, request.sort)
-  const output = resolveOutput(catalogue, table, request.columns)
-  return { kind, request, table, set, where, sort, limit, offset, output, count, head, stripNulls }
+  const output = resolveOutput(found, request.columns)
+  return { kind, request, rights, table, set, where, sort, limit, offset, output, count, head, stripNulls }
 }
 
-function planDelete(catalogue: Catalogue, table: Table, request: DeleteRequest): DeletePlan {
+function planDelete(found: Found, request: DeleteRequest): DeletePlan {
+  const { table, rights } = found
   const { kind, limit, offset, count, head, stripNulls } = request
   const asked = resolveCondition(table, request.where)
   const resource = request.resource === undefined ? undefined : resourceIs(table, request.resource)
   const where: DeletePlan['where'] =
     asked && resource ? { kind: 'all', terms: [resource, asked] } : (resource ?? asked)
   const sort = resolveSort(table, request.sort)
-  const output = resolveOutput(catalogue, table, request.columns)
-  return { kind, request, table, where, sort, limit, offset, output, count, head, stripNulls }
+  const output = resolveOutput(found, request.columns)
+  return { kind, request, rights, table, where, sort, limit, offset, output, count, head, stripNulls }
 }
 
-/** `resource_id` means the column of that name, else the primary key if it is one column (gateway.md 4). */
 function resourceIs(table: Table, value: Json): Condition<Column> {
-  const [key, ...others] = table.primaryKey
-  const name = table.columns.has('resource_id') ? 'resource_id' : others.length === 0 ? key : undefined
+  const name = resourceOf(table)
   if (name === undefined)
     throw fail('missing_resource_key', { hint: 'Name the rows by conditions.', details: tableFacts(table) })
   return { kind: 'compare', column: findColumn(table, name), operator: 'eq', value }
@@ -137,8 +172,8 @@ function resolveCondition(
   }
 }
 
-function resolveOutput(catalogue: Catalogue, table: Table, terms: readonly ColumnTerm[]): Output[] {
-  const output = terms.flatMap((term) => resolveTerm(catalogue, table, term))
+function resolveOutput(found: Found, terms: readonly ColumnTerm[]): Output[] {
+  const output = terms.flatMap((term) => resolveTerm(found, term))
   const names = new Set<string>()
   for (const { as } of output) {
     if (names.has(as))
@@ -151,7 +186,8 @@ function resolveOutput(catalogue: Catalogue, table: Table, terms: readonly Colum
   return output
 }
 
-function resolveTerm(catalogue: Catalogue, table: Table, term: ColumnTerm): Output[] {
+function resolveTerm(found: Found, term: ColumnTerm): Output[] {
+  const { catalogue, table, rights } = found
   if (term.kind === 'all')
     return [...table.columns.values()].map((column) => ({ kind: 'column', as: column.name, column }))
   const as = checkAlias(term.alias ?? term.name)
@@ -159,8 +195,9 @@ function resolveTerm(catalogue: Catalogue, table: Table, term: ColumnTerm): Outp
     const column = findColumn(table, term.name)
     return [{ kind: 'column', as, column, ...(term.cast !== undefined && { cast: castOf(term.cast) }) }]
   }
-  const relation = findRelation(catalogue, table, term)
-  return [{ kind: 'relation', as, relation, columns: resolveOutput(catalogue, relation.table, term.columns) }]
+  const relation = findRelation(catalogue, table, term, rights)
+  const inner = { ...found, table: relation.table }
+  return [{ kind: 'relation', as, relation, columns: resolveOutput(inner, term.columns) }]
 }
 
 /** An alias is the only name that the catalogue does not know: it must survive as an identifier (63 bytes, no NUL). */

@@ -9,6 +9,7 @@ import { insertSql } from '#databases/insert.ts'
 import type { DataRequest, Json } from '#databases/plan.ts'
 import { type RequestOptions, readDelete, readFetch, readInsert, readUpdate } from '#databases/requests.ts'
 import { resolve } from '#databases/resolve.ts'
+import { EVERY_RIGHT } from '#databases/rights.ts'
 import { countSql, deleteSql, selectSql, updateSql } from '#databases/sql.ts'
 import { Failure } from '#kernel/errors.ts'
 
@@ -56,7 +57,7 @@ const books = buildCatalogue({
 
 function build(body: Body, catalogue = books): Built[] {
   const plans = [readFetch, readInsert, readUpdate, readDelete].map((read) =>
-    resolve(catalogue, read(body, options)),
+    resolve(catalogue, read(body, options), EVERY_RIGHT),
   )
   return plans.map((plan) => {
     if (plan.kind === 'read') return selectSql(plan)
@@ -122,7 +123,7 @@ test('a name that is not in the catalogue never reaches a statement', () => {
       ]
       for (const [read, body] of attempts)
         assert.throws(
-          () => resolve(books, read({ table: 'books', ...body }, options)),
+          () => resolve(books, read({ table: 'books', ...body }, options), EVERY_RIGHT),
           (error) => error instanceof Failure && error.status === 400,
         )
     }),
@@ -144,7 +145,7 @@ test('names with quotes, semicolons and comments stay names: the parser of the s
           ...readFetch({ table: 't', columns: [quoted(first)], sort_by: { field: second } }, options),
           ...request,
         }
-        const plan = resolve(catalogue, read)
+        const plan = resolve(catalogue, read, EVERY_RIGHT)
         assert.equal(plan.kind, 'read')
         const { text } = plan.kind === 'read' ? selectSql(plan) : { text: '' }
         const tree = parseSync(text)
@@ -160,12 +161,12 @@ test('names with quotes, semicolons and comments stay names: the parser of the s
 test('a name with NUL, which would end the text of a statement, is refused', () => {
   assert.throws(() => quoteName('a\0b'), { code: 'invalid_identifier' })
   const alias = { table: 'books', columns: ['"a\0b":id'] }
-  assert.throws(() => resolve(books, readFetch(alias, options)), { code: 'invalid_identifier' })
+  assert.throws(() => resolve(books, readFetch(alias, options), EVERY_RIGHT), { code: 'invalid_identifier' })
 })
 
 test('the same shape gives the same text whatever the aliases, the length of a list and the number of rows', () => {
   const read = (body: Body) => {
-    const plan = resolve(books, readFetch({ table: 'books', ...body }, options))
+    const plan = resolve(books, readFetch({ table: 'books', ...body }, options), EVERY_RIGHT)
     return plan.kind === 'read' ? selectSql(plan).text : ''
   }
   const list = (length: number) => Array.from({ length }, (_, index) => index)
@@ -177,6 +178,7 @@ test('the same shape gives the same text whatever the aliases, the length of a l
     const plan = resolve(
       books,
       readInsert({ table: 'books', insert_body: list(length).map((id) => ({ id })) }, options),
+      EVERY_RIGHT,
     )
     return plan.kind === 'insert' ? insertSql(plan).text : ''
   }

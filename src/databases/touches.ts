@@ -1,30 +1,73 @@
 import type { Column, Table } from '#databases/catalogue.ts'
 import { comparisons } from '#databases/conditions.ts'
-import type { CountPlan, DataRequest, Output, Plan, ReadPlan } from '#databases/plan.ts'
+import type {
+  Condition,
+  CountPlan,
+  DataRequest,
+  Output,
+  Plan,
+  ReadPlan,
+  WritePlan,
+  WriteRequest,
+} from '#databases/plan.ts'
+import { type TableRight, toRead } from '#databases/rights.ts'
 
-export type Touch = {
-  readonly schema: string
-  readonly table: string
-  readonly action: 'read' | 'write' | 'delete'
+export type Touch = TableRight & {
   /**
-   * `target`: what the operation does. `relation`: a table asked for in columns or in a returning list.
-   * `returning`: rows that a write gives back and that its caller did not write whole (update, delete, an upsert with update_body,
-   * and their conditions): a key that may write but not read would otherwise read a table with an update that changes nothing.
+   * `target`: what the operation does. `relation`: a table asked for in columns or in a returning list. `looks`: a write that looks at
+   * columns, for which PostgreSQL asks for SELECT as well.
    */
-  readonly because: 'target' | 'relation' | 'returning'
+  readonly because: 'target' | 'relation' | 'looks'
 }
 
 /**
- * Every table and right that a plan needs; all of them must be granted. Rows that a plain insert gives back need no right to
- * read: they are the caller's own. For a request only its own table is known; ask that before planning, so that a stranger
- * does not learn from a 404 which tables there are.
+ * Every table and right that a plan needs; all of them must be granted. For a request only its own table is known; ask that before
+ * planning, so that a stranger does not learn from a 404 which tables there are.
  */
 export function touches(subject: DataRequest | Plan): Touch[] {
   if (!isPlan(subject)) return [target(subject, subject.table.schema, subject.table.table)]
   const { schema, name } = subject.table
   const touched: Touch[] = [target(subject, schema, name)]
-  if (readsBack(subject)) touched.push({ schema, table: name, action: 'read', because: 'returning' })
+  if (isWrite(subject) && (!subject.head || looks(subject.request, subject.table)))
+    touched.push({ ...toRead(subject.table), because: 'looks' })
   return unique([...touched, ...('output' in subject ? related(subject.output) : [])])
+}
+
+/**
+ * Whether a write looks at columns, beside the rows that it gives back. What does not: inserting, also where the primary key decides
+ * what is there already, and changing or deleting rows named by equality on the whole primary key. Known from the words of the request
+ * and the names of the key alone, so that nothing has to be looked up for a caller who may not read.
+ */
+export function looks(request: WriteRequest, table: Table): boolean {
+  if (request.namesColumns) return true
+  if (request.kind === 'insert')
+    return request.conflict !== undefined && !isKey(request.conflict.columns, table)
+  const { sort, limit, offset, count } = request
+  if (sort.length > 0 || limit !== undefined || offset > 0 || count !== undefined) return true
+  const named = request.where === undefined ? [] : equalities(request.where)
+  const resource = request.kind === 'delete' && request.resource !== undefined ? [resourceOf(table)] : []
+  return named === undefined || !isKey([...named, ...resource], table)
+}
+
+/** The columns, when the condition is nothing but `column = value and …`. */
+function equalities(where: Condition<string>): readonly string[] | undefined {
+  const terms = where.kind === 'all' ? where.terms.map(equalities) : undefined
+  if (terms?.every((names) => names !== undefined)) return terms.flat()
+  if (where.kind !== 'compare' || where.operator !== 'eq' || where.value === null) return undefined
+  return where.columnCast === undefined && where.valueCast === undefined ? [where.column] : undefined
+}
+
+function isKey(names: readonly (string | undefined)[], { primaryKey }: Table): boolean {
+  const named = new Set(names)
+  return (
+    primaryKey.length > 0 && named.size === primaryKey.length && primaryKey.every((key) => named.has(key))
+  )
+}
+
+/** `resource_id` means the column of that name, else the primary key if it is one column (gateway.md 4). */
+export function resourceOf({ columns, primaryKey }: Table): string | undefined {
+  if (columns.has('resource_id')) return 'resource_id'
+  return primaryKey.length === 1 ? primaryKey[0] : undefined
 }
 
 /** The table of a read, and those of its relations. */
@@ -36,6 +79,8 @@ export function tablesOf(plan: ReadPlan | CountPlan): readonly Table[] {
 
 const isPlan = (subject: DataRequest | Plan): subject is Plan => 'name' in subject.table
 
+const isWrite = (plan: Plan): plan is WritePlan => plan.kind !== 'read' && plan.kind !== 'count'
+
 const actions = { read: 'read', count: 'read', insert: 'write', update: 'write', delete: 'delete' } as const
 
 const target = (subject: { readonly kind: keyof typeof actions }, schema: string, table: string): Touch => ({
@@ -45,16 +90,10 @@ const target = (subject: { readonly kind: keyof typeof actions }, schema: string
   because: 'target',
 })
 
-function readsBack(plan: Plan): boolean {
-  if (plan.kind === 'insert') return plan.conflict?.set !== undefined && !plan.head
-  return (plan.kind === 'update' || plan.kind === 'delete') && !plan.head
-}
-
 function related(output: readonly Output[]): Touch[] {
   return output.flatMap((item) => {
     if (item.kind === 'column') return []
-    const { schema, name } = item.relation.table
-    return [{ schema, table: name, action: 'read', because: 'relation' } as const, ...related(item.columns)]
+    return [{ ...toRead(item.relation.table), because: 'relation' } as const, ...related(item.columns)]
   })
 }
 

@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { CUSTOM_CLIENT } from '#databases/clients/custom.ts'
 import type { Client, Clients } from '#databases/clients.ts'
 import type { Driver, Persona } from '#databases/drivers/driver.ts'
+import type { Rights, TableRight } from '#databases/rights.ts'
 import type { Sessions } from '#identity/sessions.ts'
 import { type CoherentCache, coherentCache } from '#kernel/db/cache.ts'
 import type { Access } from '#kernel/http/access.ts'
@@ -12,7 +13,7 @@ import { fail } from './errors.ts'
 import { keyEnforcement } from './keys/config.ts'
 import { type ApiKey, keyNamed } from './keys/keys.ts'
 import { presentedKey, provenKey, sameAs } from './keys/presented.ts'
-import { type FIXED_RIGHTS, grantsFixed, grantsTable, nameOfRight, type TableRight } from './keys/rights.ts'
+import { type FIXED_RIGHTS, grantsFixed, grantsTable, nameOfRight } from './keys/rights.ts'
 import { callerPersonas, isApiKey } from './session.ts'
 
 /** What a request may do: all (the admin key), what its key's rights say, or what needs no key. */
@@ -42,7 +43,7 @@ declare module 'fastify' {
 export type GatewayAccess = {
   /** The static admin key. */
   readonly admin: Access
-  /** A key where the client wants one; which table rights it needs is known with the plan (`requireTables`). */
+  /** A key where the client wants one; which table rights it needs is known with the plan (`rightsOf`). */
   readonly data: Access
   /** The admin key, or the token that `metrics.token` names. */
   readonly metrics: Access
@@ -222,26 +223,24 @@ export function requirePassing({ client, grant }: GatewayCaller): void {
     throw lacking(['gateway.bypass_row_level_security'])
 }
 
-/** Every table that a request touches needs its own right, whatever path leads there. */
-export function requireTables(caller: GatewayCaller, touched: readonly TableRight[]): void {
-  const isWrite = touched.some(({ action }) => action !== 'read')
-  if (caller.client.isLogging && isWrite) throw fail('read_only')
-  const lacks = lacksTables(caller, touched)
-  if (lacks.length > 0) throw lacking([...new Set(lacks.map(nameOfRight))])
-  if (isWrite) refuseFrozen(caller.client)
+/** What planning asks: every table that a request touches needs its own right, whatever path leads there. */
+export function rightsOf({ client, grant }: GatewayCaller): Rights {
+  const may = (right: TableRight) => grant.kind !== 'key' || grantsTable(grant.key.rights, right)
+  return {
+    may,
+    require(touched) {
+      const isWrite = touched.some(({ action }) => action !== 'read')
+      if (client.isLogging && isWrite) throw fail('read_only')
+      const lacks = touched.filter((right) => !may(right))
+      if (lacks.length > 0) throw lacking([...new Set(lacks.map(nameOfRight))])
+      if (isWrite) refuseFrozen(client)
+    },
+  }
 }
 
 /** Told only to who has the right to write. Its driver takes no write either. */
 function refuseFrozen({ isFrozen }: Pick<Client, 'isFrozen'>): void {
   if (isFrozen) throw fail('client_frozen', { hint: 'PUT /admin/clients/{name}/freeze thaws it' })
-}
-
-/** Those of the rights that the caller does not have. */
-export function lacksTables<T extends TableRight>(
-  { grant }: GatewayCaller,
-  touched: readonly T[],
-): readonly T[] {
-  return grant.kind === 'key' ? touched.filter((right) => !grantsTable(grant.key.rights, right)) : []
 }
 
 const lacking = (rights: readonly string[]) =>

@@ -1,6 +1,7 @@
 import type { Driver, RowsAnswer } from '#databases/drivers/driver.ts'
 import type { Body } from '#databases/fields.ts'
 import { readCount, readDelete, readFetch, readInsert, readUpdate } from '#databases/requests.ts'
+import { EVERY_RIGHT } from '#databases/rights.ts'
 
 /** What the tests of drivers read bodies with. */
 export const limits = { columns: 256, conditions: 100, nesting: 10, rows: 5, maxRows: 50 }
@@ -19,25 +20,25 @@ export function calls(driver: () => Driver) {
   const rows = (json: readonly Buffer[]) => JSON.parse(Buffer.concat(json).toString())
   return {
     async fetch(body: Body) {
-      const answer = await driver().select(await driver().plan(readFetch(body, options)))
+      const answer = await driver().select(await driver().plan(readFetch(body, options), EVERY_RIGHT))
       const text = await textOf(answer)
       const { hasMore, total } = answer.facts()
       return { rows: JSON.parse(text), text, hasMore, count: total }
     },
     async insert(table: string, insert_body: unknown, more: Body = {}) {
       const answer = await driver().insert(
-        await driver().plan(readInsert({ table, insert_body, ...more }, options)),
+        await driver().plan(readInsert({ table, insert_body, ...more }, options), EVERY_RIGHT),
       )
       return { ...answer, rows: rows(answer.json) }
     },
     async update(body: Body) {
-      const answer = await driver().update(await driver().plan(readUpdate(body, options)))
+      const answer = await driver().update(await driver().plan(readUpdate(body, options), EVERY_RIGHT))
       return { ...answer, rows: rows(answer.json) }
     },
     async remove(body: Body) {
-      const answer = await driver().delete(await driver().plan(readDelete(body, options)))
+      const answer = await driver().delete(await driver().plan(readDelete(body, options), EVERY_RIGHT))
       return { ...answer, rows: rows(answer.json) }
     },
-    count: async (body: Body) => driver().count(await driver().plan(readCount(body, options))),
+    count: async (body: Body) => driver().count(await driver().plan(readCount(body, options), EVERY_RIGHT)),
   }
 }

@@ -6,6 +6,7 @@ import type { Body } from '#databases/fields.ts'
 import { parseJson } from '#databases/json.ts'
 import type { Json } from '#databases/plan.ts'
 import { readFetch, readInsert } from '#databases/requests.ts'
+import { EVERY_RIGHT } from '#databases/rights.ts'
 
 /** What every driver must do, on tables `authors` and `books` that the driver's own test has made (empty, keys counted from 1). */
 export type Subject = {
@@ -441,7 +442,7 @@ export function driverContract(subject: Subject): void {
     async () => {
       const driver = subject.driver()
       const planned = (title: string) =>
-        driver.plan(readInsert({ table: 'books', insert_body: { title } }, { limits }))
+        driver.plan(readInsert({ table: 'books', insert_body: { title } }, { limits }), EVERY_RIGHT)
       const [plan, other] = [await planned('held'), await planned('failed')]
       const failing = async (on: Held) => {
         await driver.insert(other, on)

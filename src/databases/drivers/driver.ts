@@ -11,19 +11,20 @@ import type {
   Row,
   UpdatePlan,
 } from '#databases/plan.ts'
+import type { Rights } from '#databases/rights.ts'
 import type { DriverName } from '#kernel/config/addresses.ts'
 import type { Config } from '#kernel/config/config.ts'
 import type { Log } from '#kernel/log.ts'
 
 /**
- * What a backend can do for the gateway. A request is first planned (every name looked up: 400 and 404 come from there), then
- * the caller checks the rights of everything that the plan touches, then it is run.
+ * What a backend can do for the gateway. A request is first planned: the rights of everything that it touches are checked, every name
+ * is looked up (403, 400 and 404 come from there). Then it is run.
  * `on` runs it on a connection that is held already, in its transaction; without it the driver picks one.
  * Every failure is a `Failure` of databases/failures.ts; anything else thrown is a bug.
  */
 export type Driver = {
   readonly name: string
-  plan<R extends DataRequest>(request: R): Promise<PlanOf<R>>
+  plan<R extends DataRequest>(request: R, rights: Rights): Promise<PlanOf<R>>
 
   select(plan: ReadPlan, on?: Held): Promise<RowsAnswer>
   count(plan: CountPlan, on?: Held): Promise<number>

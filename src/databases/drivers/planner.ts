@@ -2,11 +2,14 @@ import type { Catalogue } from '#databases/catalogue.ts'
 import type { Structure } from '#databases/drivers/structure.ts'
 import type { DataRequest, Plan, PlanOf } from '#databases/plan.ts'
 import { resolve } from '#databases/resolve.ts'
+import type { Rights } from '#databases/rights.ts'
+import { toldTo } from '#databases/told.ts'
 import { touches } from '#databases/touches.ts'
 import { Failure } from '#kernel/errors.ts'
 
 export type Planner = {
-  plan<R extends DataRequest>(request: R): Promise<PlanOf<R>>
+  /** Throws the refusal of who lacks a right that the request needs. */
+  plan<R extends DataRequest>(request: R, rights: Rights): Promise<PlanOf<R>>
   /**
    * Runs what a plan says. When the structure has changed under it, plans once more, if that needs the same rights. `once`: what
    * failed cannot be run again where it was.
@@ -16,10 +19,21 @@ export type Planner = {
 
 /** Plans with a catalogue that may be old. `hasMoved`: the failure says that a name of the plan is not there any more. */
 export function planner(tables: Structure, hasMoved: (failure: Failure) => boolean): Planner {
-  async function plan<R extends DataRequest>(request: R): Promise<PlanOf<R>> {
+  async function plan<R extends DataRequest>(request: R, rights: Rights): Promise<PlanOf<R>> {
+    rights.require(touches(request))
+    try {
+      const planned = await planFrom(request, rights)
+      rights.require(touches(planned))
+      return planned
+    } catch (error) {
+      throw error instanceof Failure ? toldTo(rights, error, request) : error
+    }
+  }
+
+  async function planFrom<R extends DataRequest>(request: R, rights: Rights): Promise<PlanOf<R>> {
     const catalogue = await tables.current()
     // `resolve` answers a request with the plan of the same kind.
-    const resolved = (from: Catalogue) => resolve(from, request) as PlanOf<R>
+    const resolved = (from: Catalogue) => resolve(from, request, rights) as PlanOf<R>
     try {
       return resolved(catalogue)
     } catch (error) {
@@ -36,16 +50,25 @@ export function planner(tables: Structure, hasMoved: (failure: Failure) => boole
     once = false,
   ): Promise<T> {
     try {
+      return await attemptTwice(planned, work, once)
+    } catch (error) {
+      throw error instanceof Failure ? toldTo(planned.rights, error, planned.request) : error
+    }
+  }
+
+  async function attemptTwice<P extends Plan, T>(
+    planned: P,
+    work: (plan: P) => Promise<T>,
+    once: boolean,
+  ): Promise<T> {
+    try {
       return await work(planned)
     } catch (error) {
       if (!(error instanceof Failure) || !hasMoved(error)) throw error
       tables.invalidate()
       if (once) throw error
-      // The same request gives the same kind of plan; a caller who may not see rows had `head` set.
-      const renewed = {
-        ...(await plan(planned.request)),
-        ...('head' in planned && { head: planned.head }),
-      } as unknown as P
+      // The same request gives the same kind of plan.
+      const renewed = (await plan(planned.request, planned.rights)) as unknown as P
       if (JSON.stringify(touches(renewed)) !== JSON.stringify(touches(planned))) throw error
       return work(renewed)
     }

@@ -5,6 +5,7 @@ import { calls, textOf } from '#databases/drivers/calls.ts'
 import { driverContract } from '#databases/drivers/contract.ts'
 import { type PostgresDriver, postgresDriver } from '#databases/drivers/postgres/driver.ts'
 import { readFetch } from '#databases/requests.ts'
+import { EVERY_RIGHT } from '#databases/rights.ts'
 import { type TestDatabase, testDatabase } from '#test/database.ts'
 
 const settings = {
@@ -152,7 +153,8 @@ test('a large answer is streamed, and its connection comes back however it ends'
     `create table large as select i as id, repeat('x', 10000) as t from generate_series(1, 1000) i`,
   ])
   const limits = { columns: 256, conditions: 100, nesting: 10, rows: 1_000, maxRows: 10_000 }
-  const select = async () => driver.select(await driver.plan(readFetch({ table: 'large' }, { limits })))
+  const select = async () =>
+    driver.select(await driver.plan(readFetch({ table: 'large' }, { limits }), EVERY_RIGHT))
   const whole = await select()
   assert.ok(!Array.isArray(whole.json))
   assert.throws(() => whole.facts())

@@ -5,6 +5,7 @@ import { calls, textOf } from '#databases/drivers/calls.ts'
 import { driverContract } from '#databases/drivers/contract.ts'
 import type { Driver } from '#databases/drivers/driver.ts'
 import { readFetch } from '#databases/requests.ts'
+import { EVERY_RIGHT } from '#databases/rights.ts'
 import { driverOn } from '#test/cassandra/driver.ts'
 import { type Keyspace, missing, testKeyspace } from '#test/cassandra/server.ts'
 import { SHELF_TABLES, shelf } from '#test/cassandra/shelf.ts'
@@ -122,7 +123,8 @@ test('ten thousand rows come page by page, all of them once, and a reader may le
     }))
     await insert('big', rows, { head: true })
   }
-  const select = async () => driver.select(await driver.plan(readFetch({ table: 'big' }, { limits })))
+  const select = async () =>
+    driver.select(await driver.plan(readFetch({ table: 'big' }, { limits }), EVERY_RIGHT))
   const answer = await select()
   assert.ok(!Array.isArray(answer.json))
   assert.throws(() => answer.facts())
@@ -135,7 +137,7 @@ test('ten thousand rows come page by page, all of them once, and a reader may le
   for (let round = 0; round < 5; round++)
     for await (const chunk of (await select()).json) if (chunk.length > 0) break
   const part = await driver.select(
-    await driver.plan(readFetch({ table: 'big', limit: 7_500, count: 'exact' }, { limits })),
+    await driver.plan(readFetch({ table: 'big', limit: 7_500, count: 'exact' }, { limits }), EVERY_RIGHT),
   )
   assert.equal(JSON.parse(await textOf(part)).length, 7_500)
   assert.deepEqual(part.facts(), { rows: 7_500, hasMore: false, total: 10_000 })

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Held, RowsAnswer, WriteAnswer } from '#databases/drivers/driver.ts'
 import type { Body } from '#databases/fields.ts'
-import type { DataRequest, InsertPlan, Plan, ReadPlan, WritePlan } from '#databases/plan.ts'
+import type { DataRequest, InsertPlan, Plan, ReadPlan, ReadRequest, WritePlan } from '#databases/plan.ts'
 import {
   type RequestOptions,
   readCount,
@@ -11,9 +11,8 @@ import {
   readUpdate,
 } from '#databases/requests.ts'
 import type { Grouping } from '#databases/shape.ts'
-import { touches } from '#databases/touches.ts'
 import { type Kernel, tell } from '#kernel/kernel.ts'
-import { type GatewayCaller, lacksTables, requireTables } from '../access.ts'
+import { type GatewayCaller, rightsOf } from '../access.ts'
 import type { KeptReads, Outcome } from './kept-reads.ts'
 import { group, planGrouped, readGrouping } from './post-processing.ts'
 
@@ -67,12 +66,11 @@ export async function readyFetch(
   const options = optionsOf(kernel, stripNulls)
   const request = readFetch(body, options)
   const grouping = readGrouping(body, options.snakeCase ?? false)
-  requireTables(caller, [{ ...request.table, action: 'read' }])
+  const planning = (read: ReadRequest) => driver.plan(read, rightsOf(caller))
   const { plan, hidden } =
     grouping === undefined
-      ? { plan: await driver.plan(request), hidden: NONE }
-      : await planGrouped(driver.plan, request, grouping)
-  requireTables(caller, touches(plan))
+      ? { plan: await planning(request), hidden: NONE }
+      : await planGrouped(planning, request, grouping)
   const key = cacheKey(caller, request, grouping)
   const run = async (on?: Held): Promise<Fetched> => {
     const rows = await driver.select(plan, on)
@@ -95,8 +93,7 @@ export async function countRows(
   const began = performance.now()
   const { driver } = caller
   const request = readCount(body, optionsOf(kernel, false))
-  requireTables(caller, [{ ...request.table, action: 'read' }])
-  const plan = await driver.plan(request)
+  const plan = await driver.plan(request, rightsOf(caller))
   const key = cacheKey(caller, request)
   const { value, outcome } = await kept({ caller, plan, key, anew }, () => driver.count(plan))
   return { count: value, cacheKey: key, milliseconds: Math.round(performance.now() - began), outcome }
@@ -125,24 +122,21 @@ export async function readyInsert(
 ): Promise<ReadyWrite<InsertPlan>> {
   const { driver } = caller
   const request = readInsert(body, optionsOf(kernel, false))
-  requireTables(caller, [{ ...request.table, action: 'write' }])
-  const plan = permitted(caller, await driver.plan(request), body)
+  const plan = await driver.plan(request, rightsOf(caller))
   return { plan, event: 'gateway_insert', run: (on) => driver.insert(plan, on) }
 }
 
 export async function readyUpdate(kernel: Kernel, caller: GatewayCaller, body: Body): Promise<ReadyWrite> {
   const { driver } = caller
   const request = readUpdate(body, optionsOf(kernel, false))
-  requireTables(caller, [{ ...request.table, action: 'write' }])
-  const plan = permitted(caller, await driver.plan(request), body)
+  const plan = await driver.plan(request, rightsOf(caller))
   return { plan, event: 'gateway_update', run: (on) => driver.update(plan, on) }
 }
 
 export async function readyDelete(kernel: Kernel, caller: GatewayCaller, body: Body): Promise<ReadyWrite> {
   const { driver } = caller
   const request = readDelete(body, optionsOf(kernel, false))
-  requireTables(caller, [{ ...request.table, action: 'delete' }])
-  const plan = permitted(caller, await driver.plan(request), body)
+  const plan = await driver.plan(request, rightsOf(caller))
   return { plan, event: 'gateway_delete', run: (on) => driver.delete(plan, on) }
 }
 
@@ -155,20 +149,6 @@ async function runWrite<P extends WritePlan>(
   const answer = await run(ready)
   tellOf(kernel, caller, ready, answer.affected)
   return answer
-}
-
-/**
- * Rows that a write gives back and that its caller did not write whole are read. A key that may write and not read gets
- * its write without them; if it asked for columns, it is refused.
- */
-function permitted<P extends WritePlan>(caller: GatewayCaller, plan: P, { columns }: Body): P {
-  const touched = touches(plan)
-  const asksForRows =
-    typeof columns === 'string' || (Array.isArray(columns) && typeof columns[0] === 'string')
-  const lacks = lacksTables(caller, touched)
-  const isSilent = lacks.length > 0 && !asksForRows && lacks.every(({ because }) => because === 'returning')
-  requireTables(caller, isSilent ? touched.filter(({ because }) => because !== 'returning') : touched)
-  return isSilent ? { ...plan, head: true } : plan
 }
 
 /** Says what was done, once it is done for good. */

@@ -2,9 +2,11 @@ import { hash } from 'node:crypto'
 import type { Held, HoldOptions, Isolation, Persona } from '#databases/drivers/driver.ts'
 import type { Body } from '#databases/fields.ts'
 import type { Plan } from '#databases/plan.ts'
+import { toRead } from '#databases/rights.ts'
+import { toldTo, withoutText } from '#databases/told.ts'
 import { Failure } from '#kernel/errors.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import type { GatewayCaller } from '../access.ts'
+import { type GatewayCaller, rightsOf } from '../access.ts'
 import { fail } from '../errors.ts'
 import { readFacts, tail, writeFacts } from './answer.ts'
 import {
@@ -61,14 +63,12 @@ export async function runTransaction(
       ...(await about(operation, index, () => ready(kernel, caller, operation, asked))),
     })
 
-  const results =
-    key === undefined
-      ? { ...(await once(caller, steps, bounds, options)), replayed: false }
-      : await onceUnder(key, kernel, caller, steps, {
-          ...options,
-          bounds,
-          body: digestOf(caller, asked, steps),
-        })
+  const once = () => runOnce(caller, steps, bounds, options)
+  const under = (name: string) =>
+    onceUnder(name, kernel, caller, steps, { ...options, bounds, body: digestOf(caller, asked, steps) })
+  const results = await committed(caller, steps, () =>
+    key === undefined ? once().then((done) => ({ ...done, replayed: false })) : under(key),
+  )
   if (!results.replayed)
     for (const { plan, event, affected } of results.done) tellOf(kernel, caller, { plan, event }, affected)
   return { results: results.json, operations: steps.length, replayed: results.replayed }
@@ -143,8 +143,24 @@ type Results = { readonly json: string; readonly done: readonly Done[] }
 /** `deadline` on performance.now(); all results together have at most so many bytes. */
 type Bounds = { readonly deadline: number; readonly bytes: number }
 
-const once = ({ driver }: GatewayCaller, steps: readonly Step[], bounds: Bounds, options: HoldOptions) =>
+const runOnce = ({ driver }: GatewayCaller, steps: readonly Step[], bounds: Bounds, options: HoldOptions) =>
   driver.hold((on) => perform(steps, bounds, on), options)
+
+/** A constraint may wait for the end, and then no operation is named: what is told of it fits those who may read all of the tables. */
+async function committed<T>(
+  caller: GatewayCaller,
+  steps: readonly Step[],
+  work: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (!(error instanceof Failure) || error.details?.operation_id !== undefined) throw error
+    const rights = rightsOf(caller)
+    const seesAll = steps.every(({ plan }) => rights.may(toRead(plan.table)))
+    throw seesAll ? toldTo(rights, error, undefined) : withoutText(error)
+  }
+}
 
 /** The operations one after the other, on the connection that is held. */
 async function perform(steps: readonly Step[], { deadline, bytes }: Bounds, on: Held): Promise<Results> {

@@ -1,15 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import {
-  type Action,
-  FIXED_RIGHTS,
-  grantsFixed,
-  grantsTable,
-  isRight,
-  nameOfRight,
-  type TableRight,
-} from './rights.ts'
+import type { Action, TableRight } from '#databases/rights.ts'
+import { FIXED_RIGHTS, grantsFixed, grantsTable, isRight, nameOfRight } from './rights.ts'
 
 const ACTIONS: readonly Action[] = ['read', 'write', 'delete']
 

@@ -1,3 +1,5 @@
+import type { Action, TableRight } from '#databases/rights.ts'
+
 /**
  * What a key may do. A right is fixed (`management.read`), or of table form (`users.read`, `sales.orders.write`), or a
  * wildcard over those (gateway.md 3).
@@ -14,12 +16,8 @@ export const FIXED_RIGHTS = {
   'management.tables.write': 'Create and change tables',
 } as const satisfies Record<string, string>
 
-export type Action = 'read' | 'write' | 'delete'
-
 /** Schemas whose tables would read like fixed rights; only `gateway.…` or a wildcard reaches them. */
 const RESERVED_SCHEMAS = new Set(['gateway', 'management', 'pipelines'])
-
-export type TableRight = { readonly schema: string; readonly table: string; readonly action: Action }
 
 /** `users.read`, outside `public` `sales.orders.read`. */
 export const nameOfRight = ({ schema, table, action }: TableRight): string =>

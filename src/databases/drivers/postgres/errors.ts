@@ -113,6 +113,8 @@ type ServerError = Error & {
   readonly where?: string
   readonly position?: string
   readonly detail?: string
+  readonly schema?: string
+  readonly table?: string
   readonly column?: string
   readonly constraint?: string
   readonly dataType?: string
@@ -129,10 +131,17 @@ function serverFailure(state: DatabaseFailureCode, error: ServerError, about: Ab
     ...(column !== undefined && { column }),
     ...(error.constraint !== undefined && { constraint: error.constraint }),
     ...(columns.length > 0 && { columns }),
+    ...otherTable(error, about),
   }
   const hint = told.has(code) ? error.message : hints[code]
   const facts: FailureFacts = { details, cause: error, ...(hint !== undefined && { hint }) }
   return fail(code, column === undefined ? facts : { ...facts, ...messageFor(code, column) })
+}
+
+/** A row of another table refers to this one, or a cascade fails there: who may not read that one is told nothing (told.ts). */
+function otherTable({ schema, table }: ServerError, { table: own }: About) {
+  if (schema === undefined || table === undefined || (schema === own?.schema && table === own.name)) return {}
+  return { other_table: { schema_name: schema, table_name: table } }
 }
 
 /** The answer of a statement that commits by itself is the only sign that it did. */

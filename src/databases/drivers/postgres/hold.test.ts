@@ -5,6 +5,7 @@ import type { Held } from '#databases/drivers/driver.ts'
 import { type PostgresDriver, postgresDriver } from '#databases/drivers/postgres/driver.ts'
 import type { WriteRequest } from '#databases/plan.ts'
 import { readFetch, readInsert, readUpdate } from '#databases/requests.ts'
+import { EVERY_RIGHT } from '#databases/rights.ts'
 import { Failure } from '#kernel/errors.ts'
 import { type TestDatabase, testDatabase, withClient } from '#test/database.ts'
 
@@ -42,7 +43,7 @@ after(async () => {
 })
 
 async function write(on: Held | undefined, request: WriteRequest, by = driver) {
-  const plan = await by.plan(request)
+  const plan = await by.plan(request, EVERY_RIGHT)
   return plan.kind === 'insert'
     ? by.insert(plan, on)
     : plan.kind === 'update'
@@ -60,7 +61,7 @@ const update = (on: Held | undefined, id: number, text: string, by = driver) =>
 
 async function read(on: Held | undefined, body: object, by = driver): Promise<unknown[]> {
   const answer = await by.select(
-    await by.plan(readFetch({ table: 'note', sort_by: { field: 'id' }, ...body }, { limits })),
+    await by.plan(readFetch({ table: 'note', sort_by: { field: 'id' }, ...body }, { limits }), EVERY_RIGHT),
     on,
   )
   const chunks: Buffer[] = []
@@ -208,7 +209,10 @@ test('rows that were not read to their end do not go back into the pool with the
   const before = driver.stats().total
   await driver
     .hold(async (on) => {
-      const answer = await driver.select(await driver.plan(readFetch({ table: 'wide' }, { limits })), on)
+      const answer = await driver.select(
+        await driver.plan(readFetch({ table: 'wide' }, { limits }), EVERY_RIGHT),
+        on,
+      )
       assert.equal(Array.isArray(answer.json), false)
       throw new Error('not interested')
     }, {})

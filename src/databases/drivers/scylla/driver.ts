@@ -12,6 +12,7 @@ import { deleteRows, insertRows, updateRows } from '#databases/drivers/scylla/wr
 import { structure } from '#databases/drivers/structure.ts'
 import { fail } from '#databases/failures.ts'
 import type { DataRequest, PlanOf } from '#databases/plan.ts'
+import type { Rights } from '#databases/rights.ts'
 import { isSystem } from '#kernel/config/scylla-url.ts'
 
 export type ScyllaOptions = SessionOptions & {
@@ -59,10 +60,10 @@ export function scyllaDriver(options: ScyllaOptions): Driver {
 
   return {
     name: 'scylladb',
-    plan<R extends DataRequest>(request: R): Promise<PlanOf<R>> {
+    plan<R extends DataRequest>(request: R, rights: Rights): Promise<PlanOf<R>> {
       if ('columns' in request && request.columns.some(({ kind }) => kind === 'relation'))
         throw cannot('relations')
-      return plan(request)
+      return plan(request, rights)
     },
     select: (planned) => attempt(planned, (plan) => selectRows(session, plan)),
     count: (planned) => {

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { calls, textOf } from '#databases/drivers/calls.ts'
 import type { CallRequest } from '#databases/drivers/driver.ts'
 import { readFetch } from '#databases/requests.ts'
+import { EVERY_RIGHT } from '#databases/rights.ts'
 import { touches } from '#databases/touches.ts'
 import { bookshop } from '#test/postgrest/bookshop.ts'
 
@@ -34,6 +35,7 @@ This is a Foreign Key to \`authors.id\`.<fk table=''authors'' column=''id''/>'`,
   const body = { table: 'part', columns: 'id,owner(word),up(id)', sort_by: 'id' }
   const plan = await driver.plan(
     readFetch(body, { limits: { columns: 9, conditions: 9, nesting: 9, rows: 9, maxRows: 9 } }),
+    EVERY_RIGHT,
   )
   assert.deepEqual(
     touches(plan).map(({ table }) => table),
@@ -79,7 +81,7 @@ test('rows that the backend keeps back are told of', async () => {
   const limits = { columns: 9, conditions: 9, nesting: 9, rows: 250, maxRows: 1_000 }
   const read = async (body: object) => {
     const request = readFetch({ table: 'many', sort_by: 'id', ...body }, { limits })
-    const answer = await fresh.select(await fresh.plan(request))
+    const answer = await fresh.select(await fresh.plan(request, EVERY_RIGHT))
     const rows = JSON.parse(await textOf(answer))
     assert.equal(rows.length, answer.facts().rows)
     return [rows.length, answer.facts().hasMore]

@@ -34,7 +34,7 @@ export function supabaseDriver(options: SupabaseOptions): Driver {
 
   return {
     name: 'supabase',
-    plan: (request) => of(request.table.schema).plan(request),
+    plan: (request, rights) => of(request.table.schema).plan(request, rights),
     select(planned) {
       const { tables, attempt } = of(planned.table.schema)
       return attempt(planned, async (plan) =>

@@ -98,8 +98,13 @@ function named({ code, message, details }: Told, subject: Subject | undefined) {
   const [, constraint] = /constraint "([^"]+)"/.exec(message) ?? []
   const [, quoted] = /column "([^"]+)"/.exec(message) ?? []
   const [, key] = /^Key \(([^,)]+)\)=/.exec(details) ?? []
+  const [, referring] = /foreign key constraint "[^"]+" on table "([^"]+)"/.exec(message) ?? []
   const column = quoted ?? key ?? suspect(code, subject)
-  return { ...(constraint !== undefined && { constraint }), ...(column !== undefined && { column }) }
+  return {
+    ...(constraint !== undefined && { constraint }),
+    ...(column !== undefined && { column }),
+    ...(referring !== undefined && { schema: subject?.table?.schema, table: referring }),
+  }
 }
 
 /** An operator that does not fit, or a number that is too long: the only column that it can be about. */

@@ -1,0 +1,206 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import pg from 'pg'
+import { REFUSED, type Shape, shapes, VAULT_TABLES, vaultRows } from '#test/data-shapes.ts'
+import { type Actor, type Answer, testService } from '#test/harness.ts'
+import { CountBody, DeleteBody, FetchBody, InsertBody, UpdateBody } from './schemas.ts'
+
+const t = await testService()
+const database = new pg.Client({ connectionString: t.clientUrl })
+await database.connect()
+after(() => database.end())
+await database.query(VAULT_TABLES)
+
+const SECRET = 'alpha'
+const fill = (secret = SECRET) => database.query(vaultRows(secret))
+await fill()
+
+const PATHS = {
+  fetch: ['POST', '/gateway/fetch'],
+  data: ['GET', '/data'],
+  count: ['POST', '/query/count'],
+  insert: ['PUT', '/gateway/insert'],
+  update: ['POST', '/gateway/update'],
+  delete: ['DELETE', '/gateway/delete'],
+} as const
+
+function ask(who: Actor, { kind, body, headers }: Pick<Shape, 'kind' | 'body' | 'headers'>): Promise<Answer> {
+  const [method, path] = PATHS[kind]
+  if (kind !== 'data')
+    return who.send(method, path, { body: { table_name: 'vault', ...body }, ...(headers && { headers }) })
+  const { table_name: view, ...rest } = body
+  return who.get(
+    `${path}?${new URLSearchParams({ view: String(view), ...(rest as Record<string, string>) })}`,
+  ) // all of them texts
+}
+
+/** The same as the one operation of a transaction; undefined where there is none like it. */
+function askInTransaction(
+  who: Actor,
+  { kind, body }: Pick<Shape, 'kind' | 'body'>,
+): Promise<Answer> | undefined {
+  if (kind === 'data' || kind === 'count') return undefined
+  const payload = { table_name: 'vault', ...body }
+  return who.post('/gateway/transaction', { operations: [{ id: 'a', kind, payload }] })
+}
+
+const RIGHTS = ['read', 'write', 'delete'] as const
+const WRITES: ReadonlySet<Shape['kind']> = new Set(['insert', 'update', 'delete'])
+const SUBSETS = Array.from({ length: 8 }, (_, bits) => RIGHTS.filter((_, index) => bits & (1 << index)))
+
+test('every shape of request takes the rights that its row says, and no other', async () => {
+  const table = shapes(SECRET)
+  let cells = 0
+  for (const held of SUBSETS) {
+    const who = await t.key(['person.read', ...held.map((action) => `vault.${action}`)])
+    for (const [name, shape] of Object.entries(table)) {
+      const cell = `${name} with ${held.join(', ') || 'nothing'}`
+      const isGranted = shape.needs.every((right) => held.includes(right))
+      for (const answer of [await ask(who, shape), await askInTransaction(who, shape)]) {
+        if (answer === undefined) continue
+        cells++
+        if (!isGranted) {
+          assert.deepEqual(
+            [answer.status, answer.body.code],
+            [403, 'insufficient_rights'],
+            `${cell}: ${answer.text}`,
+          )
+          continue
+        }
+        assert.notEqual(answer.status, 403, `${cell}: ${answer.text}`)
+        if (answer.status === 200 && !held.includes('read')) {
+          const { data, count } = answer.body.data.results?.[0] ?? answer.body
+          assert.deepEqual([data, count], [[], undefined], cell)
+        }
+        if (answer.status === 200 && WRITES.has(shape.kind)) await fill()
+      }
+    }
+  }
+  const alone = Object.values(table).filter(({ kind }) => kind === 'data' || kind === 'count').length
+  assert.equal(cells, SUBSETS.length * (2 * Object.keys(table).length - alone), 'no cell is left out')
+})
+
+test('every member of every body is in the table', () => {
+  const all = Object.values(shapes(SECRET))
+  const bodies = {
+    fetch: FetchBody,
+    count: CountBody,
+    insert: InsertBody,
+    update: UpdateBody,
+    delete: DeleteBody,
+  }
+  /** Names of the table, and of nothing else. */
+  const target = ['table', 'view_name', 'schema_name']
+  for (const [kind, { properties }] of Object.entries(bodies)) {
+    const used = new Set(all.filter((shape) => shape.kind === kind).flatMap(({ body }) => Object.keys(body)))
+    assert.deepEqual(
+      Object.keys(properties).filter((name) => !used.has(name) && !target.includes(name)),
+      [],
+      kind,
+    )
+  }
+})
+
+/** All that answers tell, but for the request's own id. */
+const told = ({ status, text }: Answer) =>
+  `${status} ${text.replace(/"request_id":"[^"]*"/, '"request_id":""')}`
+
+/** What a caller who may do this, and not read, hears from a database that holds this secret. */
+async function answersFrom(secret: string, guess: string, who: Actor, kinds: readonly Shape['kind'][]) {
+  const answers: Record<string, string> = {}
+  const all = Object.entries({ ...shapes(guess), ...REFUSED }).filter(([, { kind }]) => kinds.includes(kind))
+  await fill(secret)
+  for (const [name, shape] of all)
+    for (const [way, asking] of [
+      ['at once', ask],
+      ['in a transaction', askInTransaction],
+    ] as const) {
+      const answer = await asking(who, shape)
+      if (answer === undefined) continue
+      answers[`${name}, ${way}`] = told(answer)
+      if (answer.status === 200) await fill(secret)
+    }
+  await fill()
+  return answers
+}
+
+const BLIND = [
+  [['vault.write'], ['insert', 'update']],
+  [['vault.delete', 'person.read', 'entry.read'], ['delete']],
+] as const
+
+test('through a key that may not read, two secrets give the same answers', async () => {
+  for (const [rights, kinds] of BLIND) {
+    const who = await t.key(rights)
+    const right = await answersFrom('alpha', 'alpha', who, kinds)
+    assert.deepEqual(await answersFrom('omega', 'alpha', who, kinds), right, rights.join())
+    assert.ok(
+      Object.values(right).some((text) => text.startsWith('200')),
+      'some of it is done',
+    )
+    for (const [name, text] of Object.entries(right)) {
+      assert.doesNotMatch(text, /alpha|omega|kept|owned_by|vault_pkey|did_you_mean|hidden|_check/, name)
+      if (rights.length === 1) assert.doesNotMatch(text, /person|email_address|entry/, name)
+    }
+  }
+})
+
+test('who may read the table is told what was wrong, as before', async () => {
+  const who = await t.key(['vault.read', 'vault.write', 'vault.delete', 'entry.read'])
+  const answers = new Map<string, Answer>()
+  for (const [name, shape] of Object.entries(REFUSED)) answers.set(name, await ask(who, shape))
+  await fill()
+  const details = (name: string) => answers.get(name)?.body.data.details
+  assert.equal(details('a column that is not there').did_you_mean, 'secret')
+  assert.equal(details('a missing value').column, 'secret')
+  assert.equal(details('a key that is there').constraint, 'vault_pkey')
+  assert.match(answers.get('a trigger that tells')?.text ?? '', /the secret is alpha/)
+  assert.match(answers.get('a row that is referred to')?.text ?? '', /entry_of_vault/)
+})
+
+test('a foreign key is told to those who may read its own table, and to no others', async () => {
+  const who = await t.key(['vault.read', 'vault.delete'])
+  const relation = async (columns: string) => {
+    const { status, body } = await ask(who, { kind: 'fetch', body: { columns } })
+    return [status, body.code, body.data.details]
+  }
+  const refused = (right: string) => [
+    403,
+    'insufficient_rights',
+    { required_right: right, required_rights: [right] },
+  ]
+  assert.deepEqual(await relation('entry(id)'), refused('entry.read'))
+  assert.deepEqual(await relation('nothing(id)'), refused('nothing.read'))
+  assert.deepEqual(await relation('entry_of_vault(id)'), refused('entry_of_vault.read'))
+  assert.deepEqual(await relation('owner(email_adress)'), refused('person.read'), 'nor its columns')
+  const referred = await ask(who, { kind: 'delete', body: { resource_id: 3 } })
+  assert.deepEqual([referred.status, referred.body.code], [409, 'foreign_key_violation'])
+  assert.doesNotMatch(referred.text, /entry/)
+
+  const reader = await t.key(['vault.read', 'entry.read', 'person.read'])
+  const unknown = await ask(reader, { kind: 'fetch', body: { columns: 'entrys(id)' } })
+  assert.equal(unknown.status, 403, 'a table of this name would need a right of its own')
+  assert.equal(
+    (await ask(await t.key(['gateway.read']), { kind: 'fetch', body: { columns: 'entrys(id)' } })).body.code,
+    'unknown_relation',
+  )
+  assert.equal((await ask(reader, { kind: 'fetch', body: { columns: 'entry(id)' } })).status, 200)
+})
+
+test('what waits for the end of a transaction is told as what fails at once', async () => {
+  await database.query('alter table vault alter constraint owned_by deferrable initially deferred')
+  const operations = [
+    {
+      id: 'a',
+      kind: 'insert',
+      payload: { table_name: 'vault', insert_body: { id: 9, secret: 's', owner: 99 } },
+    },
+  ]
+  const writer = await t.key(['vault.write'])
+  const silent = await writer.post('/gateway/transaction', { operations })
+  assert.deepEqual([silent.status, silent.body.code], [409, 'foreign_key_violation'])
+  assert.doesNotMatch(silent.text, /owned_by|person/)
+  const reader = await t.key(['vault.write', 'vault.read'])
+  assert.match((await reader.post('/gateway/transaction', { operations })).text, /owned_by/)
+  await database.query('alter table vault alter constraint owned_by not deferrable')
+})

@@ -1,0 +1,182 @@
+/** One way to ask for something on table `vault`, and the rights to the table that it takes. */
+export type Shape = {
+  readonly kind: 'fetch' | 'data' | 'count' | 'insert' | 'update' | 'delete'
+  readonly needs: readonly ('read' | 'write' | 'delete')[]
+  readonly body: Readonly<Record<string, unknown>>
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+export const VAULT_TABLES = `
+  create table person (id int primary key, email_address text);
+  create table vault (
+    id int primary key, secret text not null, note text check (note <> 'forbidden'), owner int constraint owned_by references person,
+    tags text[], page tsvector, made timestamptz default now(), hidden text not null default 'x');
+  create table entry (id int primary key, vault_id int constraint entry_of_vault references vault);
+  create function betray() returns trigger language plpgsql as
+    $$ begin raise exception 'the secret is %', old.secret; end $$;
+  create trigger betray before update on vault for each row when (new.note = 'betray') execute function betray()`
+
+/** Row 1 is always there, row 9 never; row 3 is referred to. */
+export const vaultRows = (secret: string) => `
+  delete from entry; delete from vault; delete from person;
+  insert into person values (1, 'ada@example.com');
+  insert into vault values (1, '${secret}', 'n', 1), (2, 'other', null, null), (3, '${secret}', 'kept', null);
+  insert into entry values (1, 3)`
+
+const byKey = { conditions: [{ eq_column: 'id', eq_value: 1 }] }
+
+/** Everything that looks at rows or columns, as members that any body with conditions takes. */
+const looking = (guess: string): Readonly<Record<string, Readonly<Record<string, unknown>>>> => ({
+  'equality on another column': { conditions: [{ eq_column: 'secret', eq_value: guess }] },
+  'equality on the key and another column': {
+    conditions: [...byKey.conditions, { column: 'secret', value: guess }],
+  },
+  'a list of keys': { conditions: [{ column: 'id', operator: 'in', value: [1, 9] }] },
+  'a range of keys': { conditions: [{ column: 'id', operator: 'gte', value: 1 }] },
+  'no key': { conditions: [{ column: 'id', value: null }] },
+  'a pattern': { conditions: [{ column: 'secret', operator: 'like', value: `${guess.slice(0, 2)}%` }] },
+  'a pattern beside the key': {
+    conditions: [...byKey.conditions, { column: 'secret', operator: 'ilike', value: guess }],
+  },
+  'an order': { conditions: [{ column: 'secret', operator: 'gt', value: guess }] },
+  inequality: { conditions: [{ column: 'secret', operator: 'neq', value: guess }] },
+  'is null': { conditions: [{ column: 'note', operator: 'is', value: null }] },
+  'an array': { conditions: [{ column: 'tags', operator: 'contains', value: [guess] }] },
+  'a search': { conditions: [{ column: 'page', operator: 'fts', value: guess }] },
+  or: { conditions: [{ operator: 'or', value: `id.eq.1,secret.eq.${guess}` }] },
+  'or of one': { conditions: [{ operator: 'or', value: 'id.eq.1' }] },
+  not: { conditions: [{ operator: 'not', value: 'id.eq.9' }] },
+  'a cast of the column': { conditions: [{ column: 'secret', value: '1', column_cast: 'integer' }] },
+  'a cast of the key': { conditions: [{ eq_column: 'id', eq_value: '1', eq_column_cast: 'text' }] },
+  'a cast of the value': { conditions: [{ column: 'id', value: '1', value_cast: 'integer' }] },
+  'structured conditions': { where: { secret: guess } },
+  'structured conditions as a list': { where_filters: [{ column: 'secret', value: guess }] },
+  'conditions and structured ones': { ...byKey, where: { secret: guess } },
+  'a column that is not there': { conditions: [{ column: 'secrets', value: guess }] },
+  'a sort': { ...byKey, sort_by: { field: 'secret' } },
+  'a sort by another name': { ...byKey, sortBy: 'secret' },
+  'a sort by a third name': { ...byKey, order_by: { field: 'secret', direction: 'desc' } },
+  'a structured sort': { ...byKey, orderBy: { column: 'secret' } },
+  'a sort by a column that is not there': { ...byKey, sort_by: { field: 'secrets' } },
+  'a limit': { ...byKey, limit: 1 },
+  'a limit of none': { ...byKey, limit: 0 },
+  'an offset': { ...byKey, offset: 1 },
+  'a count': { ...byKey, count: 'exact', head: true },
+  'an estimate': { ...byKey, count: 'planned' },
+  'columns to return': { ...byKey, columns: ['secret'] },
+  'all columns to return': { ...byKey, columns: '*' },
+  'a cast of a column to return': { ...byKey, columns: ['secret::integer'] },
+  'columns to return, and no rows': { ...byKey, columns: ['secret'], head: true },
+  'columns to return that are not there': { ...byKey, columns: ['secrets'] },
+  'structured columns to return': { ...byKey, select: { secret: true } },
+  'no condition': { allow_unbounded: true },
+})
+
+/** What a body can be without looking at anything. */
+const blind: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
+  'the key': byKey,
+  'the key of no row': { conditions: [{ column: 'id', value: 9 }] },
+  'the key of a row that is referred to': { conditions: [{ column: 'id', value: 3 }] },
+  'the key, structured': { where: { id: 1 } },
+  'the key as a list of structured conditions': { where_filters: [{ eq_column: 'id', eq_value: 1 }] },
+  'the key, and no rows': { ...byKey, head: true },
+  'the key, without nulls': { ...byKey, strip_nulls: true },
+  'the key twice': { conditions: [...byKey.conditions, { column: 'id', value: 9 }] },
+  'the key with an empty list of columns': { ...byKey, columns: [] },
+}
+
+const set = { note: 'new' }
+const row = { id: 9, secret: 'mine' }
+
+/** `guess` stands where a caller who knows the secret would write it. */
+export function shapes(guess: string): Readonly<Record<string, Shape>> {
+  const found: Record<string, Shape> = {}
+  const add = (kind: Shape['kind'], name: string, needs: Shape['needs'], body: object, more: object = {}) => {
+    found[`${kind}: ${name}`] = { kind, needs, body: { table_name: 'vault', ...body }, ...more }
+  }
+  for (const [name, body] of Object.entries({ ...looking(guess), ...blind })) {
+    const needs = name in blind ? [] : (['read'] as const)
+    const { allow_unbounded: _, ...rest } = body
+    add('fetch', name, ['read'], rest)
+    // Where a count takes the same members.
+    if (Object.keys(body).every((key) => ['conditions', 'where', 'where_filters', 'count'].includes(key)))
+      add('count', name, ['read'], body)
+    add('update', name, ['write', ...needs], { set, ...body })
+    add('delete', name, ['delete', ...needs], body)
+  }
+  add('fetch', 'a page', ['read'], { current_page: 1, page_size: 1, total_pages: 1 })
+  add('fetch', 'groups', ['read'], {
+    group_by: 'secret',
+    aggregation_column: 'id',
+    aggregation_strategy: 'cumulative_sum',
+    aggregation_dedup: true,
+  })
+  add('fetch', 'groups of time', ['read'], { group_by: 'made', time_granularity: 'day' })
+  add('data', 'one condition', ['read'], { eq_column: 'secret', eq_value: guess })
+  add('data', 'the key', ['read'], { eq_column: 'id', eq_value: '1' })
+  add('update', 'new values as data', ['write'], { data: set, ...byKey })
+  add('update', 'new values as update_body', ['write'], { update_body: set, ...byKey })
+  add('update', 'new values as a list', ['write'], { columns: [{ column: 'note', value: 'new' }], ...byKey })
+  add('update', 'a new secret', ['write'], { set: { secret: guess }, ...byKey })
+  add('delete', 'resource_id', ['delete'], { resource_id: 1 })
+  add('delete', 'resource_id and the key', ['delete'], { resource_id: 1, ...byKey })
+  add('delete', 'resource_id and more', ['delete', 'read'], { resource_id: 1, where: { secret: guess } })
+  add('insert', 'a row', ['write'], { insert_body: row })
+  add('insert', 'rows', ['write'], { insert_body: [row, { ...row, id: 10, note: 'x' }] })
+  add('insert', 'a row, no rows back', ['write'], { insert_body: row, head: true })
+  add('insert', 'a row, null for what is absent', ['write'], {
+    insert_body: { ...row, hidden: 'x' },
+    default_to_null: true,
+  })
+  add('insert', 'a row, without nulls', ['write'], { insert_body: row, strip_nulls: true })
+  add(
+    'insert',
+    'a row in a window',
+    ['write'],
+    { insert_body: row },
+    { headers: { 'x-service-insert-window': '1' } },
+  )
+  add('insert', 'columns to return', ['write', 'read'], { insert_body: row, columns: 'secret' })
+  add('insert', 'the key to return', ['write', 'read'], { insert_body: row, columns: ['id'] })
+  add('insert', 'structured columns to return', ['write', 'read'], { insert_body: row, select: { id: true } })
+  add('insert', 'a relation to return', ['write', 'read'], {
+    insert_body: row,
+    columns: 'person(email_address)',
+  })
+  add('insert', 'nothing where the key is there', ['write'], {
+    insert_body: { ...row, id: 1 },
+    on_conflict: 'id',
+  })
+  add('insert', 'new values where the key is there', ['write'], {
+    insert_body: { ...row, id: 1 },
+    on_conflict: ['id'],
+    update_body: { note: 'new' },
+  })
+  for (const on_conflict of ['secret', 'secrets', 'id,secret'])
+    add('insert', `conflict on ${on_conflict}`, ['write', 'read'], {
+      insert_body: { ...row, secret: guess },
+      on_conflict,
+    })
+  return found
+}
+
+/** Requests of a write that the database refuses; what it says of them must tell nothing either. */
+export const REFUSED: Readonly<Record<string, Pick<Shape, 'kind' | 'body'>>> = {
+  'a key that is there': { kind: 'insert', body: { insert_body: { ...row, id: 1 } } },
+  'a column that is not there': { kind: 'insert', body: { insert_body: { ...row, secrets: 1 } } },
+  'a value that does not fit': { kind: 'insert', body: { insert_body: { ...row, id: 'x' } } },
+  'a missing value': { kind: 'insert', body: { insert_body: { id: 9 } } },
+  'nothing for a value': { kind: 'insert', body: { insert_body: { id: 9, secret: null } } },
+  'nobody to belong to': { kind: 'insert', body: { insert_body: { ...row, owner: 99 } } },
+  'a value that is not allowed': { kind: 'insert', body: { insert_body: { ...row, note: 'forbidden' } } },
+  'a conflict in one call': { kind: 'insert', body: { insert_body: [row, row] } },
+  'a new value that is not allowed': { kind: 'update', body: { set: { note: 'forbidden' }, ...byKey } },
+  'a trigger that tells': { kind: 'update', body: { set: { note: 'betray' }, ...byKey } },
+  'a new key that is there': { kind: 'update', body: { set: { id: 2 }, ...byKey } },
+  'a new owner that is not there': { kind: 'update', body: { set: { owner: 99 }, ...byKey } },
+  'a new value for a column that is not there': { kind: 'update', body: { set: { noet: 1 }, ...byKey } },
+  'a new value that does not fit': { kind: 'update', body: { set: { made: 'x' }, ...byKey } },
+  'a key that does not fit': { kind: 'update', body: { set, conditions: [{ column: 'id', value: 'x' }] } },
+  'a row that is referred to': { kind: 'delete', body: { conditions: [{ column: 'id', value: 3 }] } },
+  'a key to delete that does not fit': { kind: 'delete', body: { resource_id: 'x' } },
+}
