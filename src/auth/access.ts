@@ -39,7 +39,7 @@ export function authAccess(kernel: Kernel, sessions: Sessions): AuthAccess {
   const identify = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const presented = presentedToken(config, request)
     if (presented === undefined) return
-    const live = await sessions.find(presented.token)
+    const live = await sessions.find(presented.token, request.clientAddress)
     if (live !== undefined)
       request.caller = { ...(await rolled(kernel, live, presented, reply)), token: presented.token }
   }

@@ -1,5 +1,4 @@
 import type { FastifyRequest } from 'fastify'
-import type { RuleName } from '#kernel/http/limits.ts'
 import { crossSite, redirectTarget } from '#kernel/http/origins.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
@@ -10,8 +9,6 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The route can start a session, so a page of a foreign origin may never call it, cookie or not. */
     startsSession?: boolean
-    /** The rate limit of this route, by address; without it `default`. */
-    limit?: RuleName
   }
 }
 

@@ -14,7 +14,7 @@ export function callerPersonas(kernel: Kernel, sessions: Sessions) {
   ): Promise<Persona> => {
     const token = presentedSession(kernel, request)
     if (token === undefined) return { role: anonymousRole, claims: '{}' }
-    const live = await sessions.find(token)
+    const live = await sessions.find(token, request.clientAddress)
     if (live !== undefined) return { role: signedInRole, claims: JSON.stringify(claimsOf(live)) }
     // Whoever guesses tokens is counted.
     await kernel.limits.consume('default', request.clientAddress)

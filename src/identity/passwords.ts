@@ -14,12 +14,34 @@ export function hashPassword({ config, heavy, random }: Kernel, password: string
   return heavy(() => hash(password.normalize('NFKC'), { ...argon2(config), salt: random(SALT) }))
 }
 
+/** Whose password it may be: of the user, if what the caller named is one. */
+export type Claimed = {
+  readonly userId: string | undefined
+  /** The email or username, for the bucket where there is no such user. */
+  readonly name: string
+  /** The hash, if there is one. */
+  readonly stored: string | undefined
+}
+
+/**
+ * Checks a password that a caller has typed, for whatever it is asked, or throws 429. The only way to do so, hence no verb
+ * forgets to count: wrong ones count in one bucket of the account, known or not, so that a 429 tells nothing either.
+ */
+export const guessPassword = (
+  kernel: Kernel,
+  { userId, name, stored }: Claimed,
+  password: string,
+): Promise<boolean> => {
+  const account = userId === undefined ? `name:${name}` : `user:${userId}`
+  return kernel.limits.guess('sign_in_account', account, () => verifyPassword(kernel, stored, password))
+}
+
 /**
  * Does the password fit the stored hash, ours or one that was brought along? Without one, and for one that is too costly to
  * check, a decoy takes the time of one of ours, so that it does not tell whether there is an account. Hashes of other
  * systems wait for each other only.
  */
-export async function verifyPassword(
+async function verifyPassword(
   { config, heavy, foreignHashes }: Kernel,
   stored: string | undefined,
   password: string,

@@ -17,8 +17,13 @@ export type LiveSession = {
   readonly organizationRole: string | null
 }
 
-/** Finds whose a token is; from memory while that may be believed, else by one indexed query. */
-export type Sessions = { find(token: string): Promise<LiveSession | undefined> | LiveSession | undefined }
+/**
+ * Finds whose a token is; from memory while that may be believed, else by one indexed query, which an address that has
+ * used up its limit is not worth.
+ */
+export type Sessions = {
+  find(token: string, address: string): Promise<LiveSession | undefined> | LiveSession | undefined
+}
 
 /** Sessions kept in memory; about 2 KB each. */
 const CACHED = 20_000
@@ -35,12 +40,16 @@ export function liveSessions(kernel: Kernel): Sessions {
     const now = kernel.now()
     return found.session.expiresAt > now && !isBanned(found.user, now) ? found : undefined
   }
+  const look = async (key: string, address: string) => {
+    await kernel.limits.expectRoom('default', address)
+    return whenUsable(await cache.get(key))
+  }
   return {
-    find(token) {
+    find(token, address) {
       if (!isTokenShaped(token)) return undefined
       const key = tokenHash(token).toString('base64url')
       const held = cache.peek(key)
-      return held === undefined ? cache.get(key).then(whenUsable) : whenUsable(held)
+      return held === undefined ? look(key, address) : whenUsable(held)
     },
   }
 }

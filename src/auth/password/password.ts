@@ -1,5 +1,5 @@
 import { deleteAccounts, findPassword, insertPassword, upsertPassword } from '#identity/accounts.ts'
-import { hashPassword, isCheckable, verifyPassword } from '#identity/passwords.ts'
+import { guessPassword, hashPassword, isCheckable } from '#identity/passwords.ts'
 import { actOnTicket, stateAgain } from '#identity/proof.ts'
 import { deleteUserSessions, updateSessionToken } from '#identity/sessions.ts'
 import { deleteTickets, findTicket, issueTicket } from '#identity/tickets.ts'
@@ -116,7 +116,8 @@ export async function checkPassword(
     await requestMail(kernel, { flow: 'renew', email: caller.user.email })
     throw fail('PASSWORD_CHANGE_REQUIRED')
   }
-  if (!(await verifyPassword(kernel, stored, password))) throw fail('INVALID_PASSWORD')
+  const claimed = { userId: caller.user.id, name: caller.user.email, stored }
+  if (!(await guessPassword(kernel, claimed, password))) throw fail('INVALID_PASSWORD')
   return { ...caller, password: stored }
 }
 

@@ -1,5 +1,5 @@
 import { emailFrom } from '#identity/emails.ts'
-import { isCheckable, renewPassword, verifyPassword } from '#identity/passwords.ts'
+import { guessPassword, isCheckable, renewPassword } from '#identity/passwords.ts'
 import { usernameFrom } from '#identity/usernames.ts'
 import { findUserWithPassword, type UserWithPassword } from '#identity/users.ts'
 import type { Kernel } from '#kernel/kernel.ts'
@@ -49,14 +49,8 @@ async function signInOnce(kernel: Kernel, claim: Claim, visit: Visit, changed: E
   kernel.heavy.expectRoom()
   const found = await findUserWithPassword(kernel, by, value)
   const stored = found?.password ?? undefined
-  // Known and unknown accounts alike, so a 429 tells nothing either.
-  const isRight = await kernel.limits.guess('sign_in_account', value, async () => {
-    const [isRight] = await Promise.all([
-      verifyPassword(kernel, stored, password),
-      found === undefined ? undefined : offerReset(kernel, found),
-    ])
-    return isRight
-  })
+  const isRight = await guessPassword(kernel, { userId: found?.id, name: value, stored }, password)
+  if (!isRight && found !== undefined) await offerReset(kernel, found)
   if (found === undefined || stored === undefined || !isRight) throw wrong(claim)
   const { id: userId } = found
   const admission = await admit(kernel, { userId, password: stored }, () => changed, visit)
@@ -66,7 +60,7 @@ async function signInOnce(kernel: Kernel, claim: Claim, visit: Visit, changed: E
 
 /**
  * A stored hash that is too costly to check lets no one in. The answer is that of a wrong password, which tells a stranger
- * nothing, and comes no later; the way out goes to the address of the account.
+ * nothing; the way out goes to the address of the account.
  */
 async function offerReset(kernel: Kernel, { password, email }: UserWithPassword): Promise<void> {
   if (password !== null && !isCheckable(kernel.config, password))

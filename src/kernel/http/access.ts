@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { RuleName } from './limits.ts'
 
 /** Who may call a route: checked before the body is read, shown in the API reference and in the access table. */
 export type Access = {
@@ -17,6 +18,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Required; the service refuses to start with a route that names none. */
     access?: Access
+    /** The rate limit of this route, by address; without it `default`. */
+    limit?: RuleName
     /** The surface that a route belongs to, for metrics. */
     surface?: string
     /** Time for an answer, milliseconds; `limits.timeout` if absent. */

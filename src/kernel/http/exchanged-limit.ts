@@ -33,6 +33,10 @@ export function exchangedLimit(name: string, rule: { requests: number; window: n
       untold.set(key, (untold.get(key) ?? 0) + 1)
       return memory.consume(key)
     },
+    async emptyFor(key: string) {
+      const counted = await memory.get(key)
+      return counted !== null && counted.remainingPoints <= 0 ? counted.msBeforeNext : 0
+    },
     close: () => clearInterval(timer),
   }
 }

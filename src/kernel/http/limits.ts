@@ -18,6 +18,11 @@ export type RuleName = 'sign_in' | 'sign_up' | 'mail' | 'mail_recipient' | 'two_
 export type GuessRule = 'sign_in_account'
 
 export type Limits = {
+  /**
+   * Throws 429 when this process knows that the bucket is empty; asks no database and takes nothing. For what comes before
+   * `consume` and costs a query.
+   */
+  expectRoom(rule: RuleName, key: string): Promise<void>
   /** Takes one from the bucket of this rule and key, or throws 429 with Retry-After. An IPv6 address counts as its /64. */
   consume(rule: RuleName, key: string): Promise<void>
   /** The same, as a question. */
@@ -31,7 +36,7 @@ export function rateLimits(config: Config, pool: pg.Pool): Limits {
   if (!config.rate_limits.enabled) return UNLIMITED
   const { sign_in_account, default: rest, ...rules } = config.rate_limits.rules
   const exchanged = exchangedLimit('default', rest, pool)
-  const limiters = new Map<string, { consume(key: string): Promise<unknown> }>([
+  const limiters = new Map<string, Limiter>([
     ['default', exchanged],
     ...Object.entries(rules).map(([name, rule]) => [name, limiterOf(name, rule, pool)] as const),
   ])
@@ -49,6 +54,10 @@ export function rateLimits(config: Config, pool: pg.Pool): Limits {
     }
   }
   return {
+    async expectRoom(rule, key) {
+      const wait = (await limiters.get(rule)?.emptyFor(bucketOf(key))) ?? 0
+      if (wait > 0) throw tooMany(wait)
+    },
     async consume(rule, key) {
       const wait = await take(rule, key)
       if (wait !== undefined) throw tooMany(wait)
@@ -59,21 +68,40 @@ export function rateLimits(config: Config, pool: pg.Pool): Limits {
   }
 }
 
+type Limiter = {
+  consume(key: string): Promise<unknown>
+  /** Milliseconds for which this process knows the bucket to be empty; 0 when it does not. */
+  emptyFor(key: string): number | Promise<number>
+}
+
 const UNLIMITED: Limits = {
+  expectRoom: async () => {},
   consume: async () => {},
   allows: async () => true,
   guess: (_rule, _key, isRight) => isRight(),
   close: () => {},
 }
 
-function limiterOf(name: string, { requests, window }: { requests: number; window: number }, pool: pg.Pool) {
+function limiterOf(
+  name: string,
+  { requests, window }: { requests: number; window: number },
+  pool: pg.Pool,
+): Limiter {
   const options = { keyPrefix: name, points: requests, duration: window / 1_000 }
-  return new RateLimiterPostgres({
+  const limiter = new RateLimiterPostgres({
     ...options,
     ...limiterTable(pool),
     // Past the limit a flood is answered from memory and never reaches the database.
-    inMemoryBlockOnConsumed: requests + 1,
+    inMemoryBlockOnConsumed: requests,
   })
+  // A method of 11.4.0 that its types leave out.
+  const { getInMemoryBlockMsBeforeExpire: emptyFor } = limiter as unknown as {
+    getInMemoryBlockMsBeforeExpire(key: string): number
+  }
+  return {
+    consume: (key) => limiter.consume(key),
+    emptyFor: (key) => emptyFor.call(limiter, limiter.getKey(key)),
+  }
 }
 
 /** Addresses and emails are people's: the bucket's name does not tell them. */

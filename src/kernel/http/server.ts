@@ -53,9 +53,12 @@ export function createServer(kernel: Kernel): App {
   knowClients(app, config.server.trusted_proxies)
   app.register(cookie, { hook: 'onRequest' })
   app.register(cors, corsOptions(kernel))
-  app.addHook('onRequest', async (request, reply) =>
-    request.routeOptions.config.access?.authorize(request, reply),
-  )
+  app.addHook('onRequest', async (request, reply) => {
+    const { access, limit } = request.routeOptions.config
+    // Access may cost a query, which an address that has used up its limit is not worth.
+    if (limit !== undefined) await kernel.limits.expectRoom(limit, request.clientAddress)
+    await access?.authorize(request, reply)
+  })
   endConnectionsWhenClosing(app)
   app.addHook('onResponse', recordRequest(kernel))
   return app

@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict'
+import { mock, test } from 'node:test'
+import { secureRandom } from '#kernel/random.ts'
+import { type Actor, type Answer, PASSWORD, testService, type User } from '#test/harness.ts'
+
+/** The limits by address would come first. */
+const MANY = { requests: 10_000 }
+const t = await testService({
+  config: {
+    rate_limits: {
+      enabled: true,
+      rules: { sign_in: MANY, sign_up: MANY, mail: MANY, mail_recipient: MANY, default: MANY },
+    },
+  },
+})
+
+/** No time passes but by hand: a slow machine must not sit out a wait. */
+mock.timers.enable({ apis: ['Date'], now: Date.now() })
+
+/** Routes whose password is chosen there, not checked. */
+const CHOSEN = ['POST /api/auth/sign-up/email']
+
+type Victim = User & { readonly username: string }
+
+/** What the other required members of a body are, by name. */
+const MEMBERS: Readonly<Record<string, (victim: Victim) => unknown>> = {
+  email: ({ email }) => email,
+  username: ({ username }) => username,
+  newPassword: () => 'another good password',
+  newEmail: ({ email }) => `new-${email}`,
+}
+
+type Way = { readonly route: string; guess(victim: Victim, password: string): Promise<Answer> }
+
+/** Every route of the document that takes a password, and how to guess there. */
+async function ways(): Promise<readonly Way[]> {
+  const { paths, components } = (await t.anon.get('/openapi.json')).body
+  const resolve = (schema: { $ref?: string }) =>
+    schema.$ref === undefined ? schema : components.schemas[schema.$ref.split('/').at(-1) ?? '']
+  return Object.entries(paths).flatMap(([path, operations]) =>
+    Object.entries(operations as object).flatMap(([method, { requestBody }]) => {
+      const schema = resolve(requestBody?.content?.['application/json']?.schema ?? {})
+      const route = `${method.toUpperCase()} ${path}`
+      const field = Object.keys(schema.properties ?? {}).find((name) => /^(?!new).*password/i.test(name))
+      if (field === undefined || CHOSEN.includes(route)) return []
+      const others = (schema.required ?? []).filter((name: string) => name !== field) as string[] // of a schema
+      const bodyFor = (victim: Victim, password: string) =>
+        Object.fromEntries([
+          [field, password],
+          ...others.map((name) => {
+            assert.ok(MEMBERS[name], `say in MEMBERS what ${name} of ${route} is`)
+            return [name, MEMBERS[name](victim)]
+          }),
+        ])
+      return [
+        {
+          route,
+          guess: (victim: Victim, password: string) =>
+            victim.send(method.toUpperCase(), path, { body: bodyFor(victim, password) }),
+        },
+      ]
+    }),
+  )
+}
+
+async function victim(): Promise<Victim> {
+  const user = await t.signUp('Ada')
+  const username = `ada_${secureRandom(4).toString('hex')}`
+  assert.equal((await user.post('/api/auth/update-user', { username })).status, 200)
+  return { ...user, username }
+}
+
+test('wherever a password is asked for, wrong ones count in one bucket of the account', async () => {
+  const all = await ways()
+  const routes = all.map(({ route }) => route)
+  for (const known of ['sign-in/email', 'sign-in/username', 'change-password', 'delete-user'])
+    assert.ok(routes.includes(`POST /api/auth/${known}`), `${known} of ${routes}`)
+  for (const way of all) {
+    const ada = await victim()
+    for (let wrong = 0; wrong < 5; wrong++) {
+      const { status, text } = await way.guess(ada, 'wrong password')
+      assert.ok([400, 401, 403].includes(status), `${way.route}: ${status} ${text}`)
+    }
+    for (const other of all) {
+      const { status, headers } = await other.guess(ada, PASSWORD)
+      assert.deepEqual([status, headers.get('retry-after')], [429, '1'], `${other.route} after ${way.route}`)
+    }
+    const { status } = await ada.get('/api/auth/get-session')
+    assert.equal(status, 200, 'the account is still there')
+  }
+})
+
+test('the right password clears the bucket for every way', async () => {
+  const ada = await victim()
+  const change = (currentPassword: string) =>
+    ada.post('/api/auth/change-password', { currentPassword, newPassword: PASSWORD })
+  const signIn = (by: Actor, password: string) =>
+    by.post('/api/auth/sign-in/email', { email: ada.email, password })
+  for (let round = 0; round < 3; round++) {
+    for (let wrong = 0; wrong < 2; wrong++) assert.equal((await change('wrong password')).status, 400)
+    for (let wrong = 0; wrong < 2; wrong++) assert.equal((await signIn(t.anon, 'wrong password')).status, 401)
+    assert.equal((await change(PASSWORD)).status, 200)
+  }
+})
