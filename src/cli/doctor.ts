@@ -3,6 +3,7 @@ import pg from 'pg'
 import { type ConfiguredClient, configuredClients } from '#databases/clients/configured.ts'
 import { unguardedTables } from '#databases/drivers/postgres/unguarded.ts'
 import type { Config } from '#kernel/config/config.ts'
+import { mailWarnings } from '#kernel/config/warnings.ts'
 import { pendingMigrations } from '#kernel/db/migrate.ts'
 import { secureRandom } from '#kernel/random.ts'
 import { type Databases, loggingOwner, openDatabases } from '../control.ts'
@@ -31,11 +32,11 @@ export function doctorCommand(): Command {
 }
 
 function mail({ config }: Context): Finding[] {
-  const { transport } = config.mail
-  if (transport === 'smtp') return [{ subject: 'mail', ok: true, says: 'goes out by smtp' }]
-  const says = 'stays in the outbox (gatehouse mail list)'
-  if (!config.production) return [{ subject: 'mail', ok: true, says }]
-  return [{ subject: 'mail', ok: false, says: `${says}: set mail.transport to smtp and mail.smtp_url` }]
+  const problems = mailWarnings(config).map((says) => ({ subject: 'mail', ok: false, says }))
+  if (problems.length > 0) return problems
+  const says =
+    config.mail.transport === 'smtp' ? 'goes out by smtp' : 'stays in the outbox (gatehouse mail list)'
+  return [{ subject: 'mail', ok: true, says }]
 }
 
 async function database(context: Context): Promise<Finding[]> {

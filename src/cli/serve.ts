@@ -2,6 +2,7 @@ import cluster from 'node:cluster'
 import { Command } from 'commander'
 import spinner from 'yocto-spinner'
 import { prepareLogging } from '#gateway/management/audit.ts'
+import { warningsOf } from '#kernel/config/warnings.ts'
 import { secureRandom } from '#kernel/random.ts'
 import { VERSION } from '#kernel/version.ts'
 import { type Databases, loggingOwner, openDatabases, READER } from '../control.ts'
@@ -109,7 +110,8 @@ type Facts = {
 function announce(context: Context, databases: Databases, { port, defaultKey, seconds }: Facts): void {
   const { config, installation, log } = context
   const url = config.server.public_url ?? `http://localhost:${port}`
-  if (databases.advice !== undefined) log.warn({ event: 'advice' }, databases.advice)
+  for (const advice of [databases.advice ?? [], warningsOf(config)].flat())
+    log.warn({ event: 'advice' }, advice)
   if ((config.log.format ?? (terminal.isInteractive ? 'pretty' : 'json')) === 'json') {
     log.info({ event: 'ready', url, port, seconds: Math.round(seconds * 10) / 10 }, 'ready')
     return

@@ -74,15 +74,24 @@ async function writeUntilKilled(key: ReturnType<typeof actor>, program: Program)
   return answered
 }
 
-test('a second start on the same folder says so and leaves the first alone', {
+test('a second start on the same folder says so and leaves the first alone; in production the start warns of the outbox', {
   timeout: 60_000,
 }, async (t) => {
   const home = await temporaryHome()
-  const first = await startProgram(home.folder)
+  const production = {
+    NODE_ENV: 'production',
+    SERVICE_SECRET: 's'.repeat(40),
+    SERVICE_KEY_12: 'k'.repeat(40),
+  }
+  const first = await startProgram(home.folder, production)
   t.after(async () => {
     await first.end('SIGTERM')
     await home.remove()
   })
-  await assert.rejects(startProgram(home.folder), /already runs on .*\/data\/postgres \(process \d+\)/)
+  assert.match(first.output(), /"event":"advice".*Mail stays in the outbox and reaches nobody/)
+  await assert.rejects(
+    startProgram(home.folder, production),
+    /already runs on .*\/data\/postgres \(process \d+\)/,
+  )
   assert.equal((await actor(first.url).get('/health/ready')).status, 200)
 })

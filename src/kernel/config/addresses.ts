@@ -1,6 +1,7 @@
 import { BlockList, isIP } from 'node:net'
 import type { Form } from './forms.ts'
 import { readScyllaUrl } from './scylla-url.ts'
+import { readSmtpUrl } from './smtp-url.ts'
 
 /** Scheme, host and port of http or https and nothing else; kept as browsers spell an Origin. */
 export const originForm: Form<string> = {
@@ -130,10 +131,10 @@ export const clientUrlForm: Form<string> = {
 
 export const smtpUrlForm: Form<string> = {
   name: 'SMTP URL',
-  allowed: `a URL like smtps://user:password@mail.example.com:465 (smtp:// starts plain, then STARTTLS), ${encoded}`,
+  allowed: `a URL like smtps://user:password@mail.example.com:465, or smtp:// with STARTTLS (?tls=none for a server without), ${encoded}`,
   parse: (text) => {
     const url = serverUrl(text, ['smtp:', 'smtps:'])
-    return url && URL.parse(url)?.hostname ? url : undefined
+    return url && readSmtpUrl(url) ? url : undefined
   },
   write: (value) => value,
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { type TestContext, test } from 'node:test'
@@ -180,6 +180,66 @@ test('a server with a certificate that nobody vouches for, a wrong login or no S
   const plain = await smtpServer(context, { disabledCommands: ['STARTTLS'], allowInsecureAuth: true })
   await assert.rejects(transportOf(smtp(plain.port, undefined, '?requireTLS=true')).send(mail), /TLS/i)
   assert.deepEqual([received, plain.received], [[], []])
+})
+
+/** Takes STARTTLS and goes on in the clear, as who has cut into the connection would. */
+async function lyingServer(context: TestContext) {
+  const commands: string[] = []
+  const answers: Readonly<Record<string, string>> = {
+    EHLO: '250-mail.example.com\r\n250 AUTH PLAIN LOGIN\r\n',
+    STARTTLS: '220 go ahead\r\n',
+  }
+  const server = createServer((socket) => {
+    socket.write('220 mail.example.com ESMTP\r\n')
+    socket.on('error', () => {})
+    socket.on('data', (chunk) => {
+      const command = /^[A-Z]+/.exec(chunk.toString('latin1'))?.[0] ?? 'bytes'
+      commands.push(command)
+      socket.write(answers[command] ?? '250 OK\r\n')
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  context.after(() => server.close())
+  // A server that listens on a port.
+  return { port: (server.address() as AddressInfo).port, commands: () => commands }
+}
+
+/** Reaches the server on this machine by an address that does not say so, as a server elsewhere would be. */
+const elsewhere = (port: number, query: string) =>
+  configWith({ transport: 'smtp', smtp_url: `smtp://ada:pass%20word@0.0.0.0:${port}/${query}` })
+const UNVERIFIED = 'tls.rejectUnauthorized=false'
+
+test('a server elsewhere gets a mail over STARTTLS only, and no login before', async (context) => {
+  const good = await smtpServer(context)
+  await transportOf(elsewhere(good.port, `?${UNVERIFIED}`)).send(mail)
+  assert.deepEqual(
+    good.received.map(({ secure }) => secure),
+    [true],
+  )
+  const logins: unknown[] = []
+  const listening: SMTPServerOptions = {
+    allowInsecureAuth: true,
+    onAuth: ({ username }, _session, done) => {
+      logins.push(username)
+      done(null, { user: username })
+    },
+  }
+  const stripped = await smtpServer(context, { ...listening, disabledCommands: ['STARTTLS'] })
+  await assert.rejects(transportOf(elsewhere(stripped.port, `?${UNVERIFIED}`)).send(mail), /TLS/)
+  assert.deepEqual([logins, stripped.received], [[], []])
+  const liar = await lyingServer(context)
+  await assert.rejects(transportOf(elsewhere(liar.port, `?${UNVERIFIED}`)).send(mail))
+  assert.deepEqual(liar.commands().slice(0, 2), ['EHLO', 'STARTTLS'])
+  assert.doesNotMatch(liar.commands().join(), /AUTH|MAIL|DATA/)
+  await transportOf(elsewhere(stripped.port, '?tls=none')).send(mail)
+  assert.deepEqual([logins, stripped.received.map(({ secure }) => secure)], [['ada'], [false]])
+})
+
+test('a server on this machine may be without TLS', async (context) => {
+  const plain = await smtpServer(context, { disabledCommands: ['STARTTLS'], allowInsecureAuth: true })
+  await transportOf(smtp(plain.port, undefined, '')).send(mail)
+  assert.equal(plain.received.length, 1)
 })
 
 test('a mail waits sealed in the queue while the server is away, and goes out once when it is back', async (context) => {

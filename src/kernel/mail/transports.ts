@@ -2,6 +2,7 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
+import { readSmtpUrl } from '../config/smtp-url.ts'
 import { type Random, uuidv7 } from '../random.ts'
 import type { Mail } from './mailer.ts'
 
@@ -15,10 +16,11 @@ export function mailTransport(config: Config, now: Clock, random: Random): Trans
 const nodemailer = () => import('nodemailer')
 
 function smtpTransport({ mail: settings }: Config): Transport {
+  const server = readSmtpUrl(settings.smtp_url ?? '')
   return {
     async send(mail) {
       const { createTransport } = await nodemailer()
-      const transporter = createTransport(settings.smtp_url, { from: settings.from })
+      const transporter = createTransport(server?.url, { from: settings.from })
       await transporter.sendMail(mail)
     },
   }

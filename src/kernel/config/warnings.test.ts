@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { defaultConfig } from './config.ts'
+import { readSmtpUrl } from './smtp-url.ts'
+import { complaints } from './trial.ts'
+import { warningsOf } from './warnings.ts'
+
+const server = (url: string) => {
+  const { isEncrypted, isVerified, isLoopback } = readSmtpUrl(url) ?? {}
+  return [isEncrypted, isVerified, isLoopback]
+}
+
+test('smtp:// to another machine requires STARTTLS, unless the URL lifts that', () => {
+  for (const host of [
+    'mail.example.com',
+    '192.0.2.1',
+    '[2001:db8::1]',
+    'localhost.example.com',
+    '127.example.com',
+    '0.0.0.0',
+  ]) {
+    assert.deepEqual(server(`smtp://ada:pass@${host}:587`), [true, true, false], host)
+    assert.match(readSmtpUrl(`smtp://${host}/?pool=true`)?.url ?? '', /\?pool=true&requireTLS=true$/)
+    assert.deepEqual(server(`smtp://${host}?tls=none`), [false, true, false])
+    assert.doesNotMatch(readSmtpUrl(`smtp://${host}?tls=none`)?.url ?? '', /tls/i)
+    assert.deepEqual(server(`smtps://${host}?tls.rejectUnauthorized=false`), [true, false, false])
+  }
+  for (const host of ['localhost', 'LOCALHOST', '127.0.0.1', '127.1.2.3', '[::1]'])
+    assert.deepEqual(server(`smtp://${host}:25`), [false, true, true], host)
+})
+
+test("nodemailer's own switches cannot take the requirement away", () => {
+  for (const query of [
+    'ignoreTLS=true', 'opportunisticTLS=true', 'secure=false', 'requireTLS=false', 'tls=maybe', 'tls=none&requireTLS=true',
+  ]) // biome-ignore format: a list
+    assert.match(
+      complaints({ env: { SERVICE_MAIL__SMTP_URL: `smtp://mail.example.com/?${query}` } })[0] ?? '',
+      /mail\.smtp_url.*\?tls=none for a server without/,
+      query,
+    )
+  assert.equal(readSmtpUrl('smtps://mail.example.com?tls=none'), undefined)
+})
+
+test('what costs something is said, and nothing else', () => {
+  const says = (...[overrides]: Parameters<typeof defaultConfig>) =>
+    warningsOf(defaultConfig(overrides)).join('\n')
+  const smtp = (smtp_url: string) => says({ production: true, mail: { transport: 'smtp', smtp_url } })
+  assert.equal(says(), '', 'an outbox is what development wants')
+  assert.match(says({ production: true }), /^Mail stays in the outbox .*mail\.smtp_url\.$/)
+  assert.equal(smtp('smtp://ada:secret@mail.example.com'), '')
+  assert.equal(smtp('smtp://localhost?tls=none'), '')
+  assert.match(
+    smtp('smtp://ada:secret@mail.example.com?tls=none'),
+    /^mail\.smtp_url has \?tls=none.*STARTTLS\.$/,
+  )
+  assert.match(smtp('smtps://mail.example.com?tls.rejectUnauthorized=false'), /certificate/)
+  assert.doesNotMatch(smtp('smtp://ada:secret@mail.example.com?tls=none'), /ada|secret/)
+  assert.match(says({ gateway: { unsafe_clients: ['reports'] } }), /unsafe_clients.*: reports\.$/)
+})

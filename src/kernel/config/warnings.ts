@@ -1,0 +1,33 @@
+import type { Config } from './config.ts'
+import { readSmtpUrl } from './smtp-url.ts'
+
+/** What is allowed and costs something: the start and the doctor say it, with the way out. */
+export function warningsOf(config: Config): readonly string[] {
+  return [...mailWarnings(config), ...clientWarnings(config)]
+}
+
+export function mailWarnings({ production, mail }: Config): readonly string[] {
+  if (mail.transport === 'outbox')
+    return production
+      ? ['Mail stays in the outbox and reaches nobody: set mail.transport to smtp, and mail.smtp_url.']
+      : []
+  const server = readSmtpUrl(mail.smtp_url ?? '')
+  if (server === undefined || server.isLoopback) return []
+  return [
+    ...(server.isEncrypted
+      ? []
+      : [
+          'mail.smtp_url has ?tls=none: logins and one-time links can be read on the way. Use smtps:// or STARTTLS.',
+        ]),
+    ...(server.isVerified
+      ? []
+      : [
+          'mail.smtp_url does not check the certificate of the mail server, so another one can take its place.',
+        ]),
+  ]
+}
+
+const clientWarnings = ({ gateway: { unsafe_clients: names } }: Config): readonly string[] =>
+  names.length === 0
+    ? []
+    : [`gateway.unsafe_clients lets roles with rights over the whole server be clients: ${names.join(', ')}.`]
