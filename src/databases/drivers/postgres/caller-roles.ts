@@ -13,7 +13,8 @@ export type CallerRoleFacts = {
   readonly owns: string | null
 }
 
-export const callerRolesSql = `
+/** Of these roles: literals, separated by commas. */
+export const callerRolesSql = (names: string): string => `
 select asked.role, r.oid is not null as exists, coalesce(pg_has_role(session_user, r.oid, 'member'), false) as "isGranted",
   array(
     select p.rolname::text from pg_roles p
@@ -21,11 +22,12 @@ select asked.role, r.oid is not null as exists, coalesce(pg_has_role(session_use
       and pg_has_role(r.oid, p.oid, 'member') order by 1
   ) as powers,
   (
-    select c.oid::regclass::text from pg_class c join pg_namespace n on n.oid = c.relnamespace
+    select case n.nspname when 'public' then '' else quote_ident(n.nspname) || '.' end || quote_ident(c.relname)
+    from pg_class c join pg_namespace n on n.oid = c.relnamespace
     where c.relkind in ('r', 'p') and n.nspname !~ '^pg_' and n.nspname <> 'information_schema'
       and pg_has_role(r.oid, c.relowner, 'member') order by 1 limit 1
   ) as owns
-from unnest($1::text[]) as asked(role) left join pg_roles r on r.rolname = asked.role`
+from unnest(array[${names}]::text[]) as asked(role) left join pg_roles r on r.rolname = asked.role`
 
 export function unsafeCallerRoles(facts: readonly CallerRoleFacts[]): Failure | undefined {
   const unusable = facts.find(({ exists, isGranted }) => !exists || !isGranted)

@@ -9,10 +9,16 @@ import { fail } from '#databases/failures.ts'
 export const OWN: Persona = { role: 'none', claims: '{}' }
 
 /**
+ * For statements of our own: nothing of the database is found by a name without a schema, also none of its operators. Until the end of
+ * the transaction. Temporary tables are last, since they are first where they are not named.
+ */
+export const ONLY_CATALOG = `select pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true)`
+
+/**
  * SET LOCAL ROLE and the claims of one transaction, with bound values; `none` is the client's own role. Claims are set after the role, so
  * that nothing is set for a role that could not be taken.
  */
-const personaSql = `select set_config('role', $1, true), set_config('request.claims', $2, true)`
+const personaSql = `select pg_catalog.set_config('role', $1, true), pg_catalog.set_config('request.claims', $2, true)`
 /** Of the text, so that behind a pooler no other program's statement, nor another version's, is taken for it. */
 const personaName = `p${hash('sha256', personaSql).slice(0, 24)}`
 

@@ -1,37 +1,69 @@
 import { fail } from '#databases/failures.ts'
 import type { Failure } from '#kernel/errors.ts'
 
-/** What a gateway's role must not be (gateway.md 2): a way to the files of the server, or to the password hashes. */
+/** What a gateway's role must not be (gateway.md 2): a way to the whole server, or to the password hashes. */
 export type RoleFacts = {
   readonly superuser: boolean
   /** Those that it is a member of. */
   readonly serverRoles: readonly string[]
-  /** The control schema is in this database and can be read, by the role or by one that it may become (SET ROLE). */
-  readonly readsControl: boolean
+  /** Below PostgreSQL 16 it could grant itself every role that is no superuser's. */
+  readonly createsRoles: boolean
+  /** It could stream the whole server, or decode what is written to it. */
+  readonly replicates: boolean
+  /** What it may do in the control schema, when that is in this database: read a table, or anything else. */
+  readonly control: 'reads' | 'has rights' | null
 }
 
+/**
+ * The roles that count are those that the session may become by SET ROLE, whether it inherits their rights or not. They are counted from
+ * the login as well as from the present role: a setting of the login can have taken another role, and RESET ROLE gives it back.
+ */
 export const roleSql = `
-select json_build_object(
-  'superuser', exists (select from pg_roles where rolsuper and pg_has_role(current_user, oid, 'member')),
-  'serverRoles', (
-    select coalesce(json_agg(rolname order by rolname), '[]') from pg_roles
-    where rolname in ('pg_read_server_files', 'pg_write_server_files', 'pg_execute_server_program')
-      and pg_has_role(current_user, oid, 'member')
-  ),
-  'readsControl', exists (
-    select from pg_class c join pg_namespace n on n.oid = c.relnamespace
-    join pg_roles r on pg_has_role(current_user, r.oid, 'member')
-    where n.nspname = 'service' and c.relname = 'session' and c.relkind in ('r', 'p')
-      and has_schema_privilege(r.oid, n.oid, 'usage') and has_any_column_privilege(r.oid, c.oid, 'select')
+with mine as (
+  select oid, rolname, rolsuper, rolcreaterole, rolreplication from pg_roles
+  where pg_has_role(session_user, oid, 'member') or pg_has_role(current_user, oid, 'member')
+),
+control as (
+  select n.oid as schema, c.oid as relation, c.relkind
+  from pg_namespace n left join pg_class c on c.relnamespace = n.oid and c.relkind in ('r', 'p', 'v', 'm', 'f', 'S')
+  where n.nspname in ('service', 'service_jobs') and exists (
+    select from pg_class s join pg_namespace o on o.oid = s.relnamespace
+    where o.nspname = 'service' and s.relname = 'session' and s.relkind in ('r', 'p')
   )
-) as role`
+),
+held as (
+  select
+    coalesce(bool_or(has_any_column_privilege(m.oid, c.relation, 'select')), false) as reads,
+    coalesce(bool_or(
+      has_table_privilege(m.oid, c.relation, 'select, insert, update, delete, truncate, references, trigger')
+      or has_any_column_privilege(m.oid, c.relation, 'insert, update, references')
+      or case when c.relkind = 'S' then has_sequence_privilege(m.oid, c.relation, 'usage') else false end
+      or case when current_setting('server_version_num')::integer >= 170000
+        then has_table_privilege(m.oid, c.relation, 'maintain') else false end
+    ), false) or coalesce(bool_or(has_schema_privilege(m.oid, c.schema, 'create')), false) as any
+  from control c cross join mine m
+)
+select json_build_object(
+  'superuser', exists (select from mine where rolsuper),
+  'serverRoles', (
+    select coalesce(json_agg(rolname order by rolname), '[]') from mine
+    where rolname in ('pg_read_server_files', 'pg_write_server_files', 'pg_execute_server_program')
+  ),
+  'createsRoles', current_setting('server_version_num')::integer < 160000 and exists (select from mine where rolcreaterole),
+  'replicates', exists (select from mine where rolreplication),
+  'control', case when held.reads then 'reads' when held.any then 'has rights' end
+) as role from held`
 
 /** `allowServerRights`: the client is named in `gateway.unsafe_clients`; the control schema stays closed even then. */
 export function unsafe(role: RoleFacts, allowServerRights: boolean): Failure | undefined {
   const reasons = [
     ...(role.superuser && !allowServerRights ? ['superuser'] : []),
     ...(allowServerRights ? [] : role.serverRoles),
-    ...(role.readsControl ? ['can read the control schema'] : []),
+    ...(role.createsRoles && !allowServerRights
+      ? ['CREATEROLE, which before PostgreSQL 16 gives every other right']
+      : []),
+    ...(role.replicates && !allowServerRights ? ['REPLICATION'] : []),
+    ...(role.control === null ? [] : [CONTROL[role.control]]),
   ]
   if (reasons.length === 0) return undefined
   return fail('unsafe_client', {
@@ -39,3 +71,5 @@ export function unsafe(role: RoleFacts, allowServerRights: boolean): Failure | u
     details: { reasons },
   })
 }
+
+const CONTROL = { reads: 'can read the control schema', 'has rights': 'has rights on the control schema' }

@@ -1,3 +1,4 @@
+import type pg from 'pg'
 import type { RowLevelSecurity } from '#databases/drivers/driver.ts'
 import {
   type CallerRoleFacts,
@@ -6,6 +7,7 @@ import {
 } from '#databases/drivers/postgres/caller-roles.ts'
 import type { RowClient } from '#databases/drivers/postgres/connection.ts'
 import { connectFailure } from '#databases/drivers/postgres/errors.ts'
+import { ONLY_CATALOG } from '#databases/drivers/postgres/persona.ts'
 import { type RoleFacts, roleSql, unsafe } from '#databases/drivers/postgres/role.ts'
 import type { Failure } from '#kernel/errors.ts'
 
@@ -34,18 +36,32 @@ export function vetting(options: Options): (open: () => Promise<RowClient>) => P
   }
 }
 
+/**
+ * Rows of a statement of ours, in one transaction and round trip with a search path of the system alone: what the database has made of
+ * names such as `pg_has_role`, or of `=`, must not decide about its own role.
+ */
+async function inCatalog<T extends pg.QueryResultRow>(
+  client: RowClient,
+  text: string,
+): Promise<readonly T[]> {
+  const results: unknown = await client.query(`${ONLY_CATALOG}; ${text}`)
+  // Of several statements in one text pg answers a list.
+  const [, { rows }] = results as readonly [unknown, pg.QueryResult<T>]
+  return rows
+}
+
 async function refusalOf(
   client: RowClient,
   { allowServerRights = false, rowLevelSecurity, connectTimeout }: Options,
 ): Promise<Failure | undefined> {
   const timer = setTimeout(() => client.destroy(), connectTimeout)
   try {
-    const { rows } = await client.query<{ role: RoleFacts }>(roleSql)
-    const refusal = rows[0] && unsafe(rows[0].role, allowServerRights)
+    const [row] = await inCatalog<{ role: RoleFacts }>(client, roleSql)
+    const refusal = row && unsafe(row.role, allowServerRights)
     if (refusal !== undefined || rowLevelSecurity === undefined) return refusal
     const { anonymousRole, signedInRole } = rowLevelSecurity
-    const callers = await client.query<CallerRoleFacts>(callerRolesSql, [[anonymousRole, signedInRole]])
-    return unsafeCallerRoles(callers.rows)
+    const asked = [anonymousRole, signedInRole].map((name) => client.escapeLiteral(name)).join(', ')
+    return unsafeCallerRoles(await inCatalog<CallerRoleFacts>(client, callerRolesSql(asked)))
   } catch (error) {
     client.destroy()
     throw connectFailure(error)

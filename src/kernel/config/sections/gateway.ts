@@ -26,7 +26,7 @@ export const gateway = section('The data gateway.', {
     ),
   }),
   unsafe_clients: list(
-    'Clients that may use a superuser or a role with access to the server’s files. Each start warns of them.',
+    'Clients that may use a superuser, or a role with access to the server’s files, REPLICATION, or CREATEROLE below PostgreSQL 16. Each start warns of them.',
     clientNameForm,
   ),
 })
