@@ -9,10 +9,10 @@ import { deleteExpiredTickets } from '#identity/tickets.ts'
 import { type Clock, systemClock } from '#kernel/clock.ts'
 import type { Config } from '#kernel/config/config.ts'
 import { deleteExpiredLimits } from '#kernel/http/limits.ts'
-import { describeRoutes, documentRoutes } from '#kernel/http/openapi.ts'
+import { describeRoutes, documentRoutes, REFERENCE } from '#kernel/http/openapi.ts'
 import { keepRouteBook, type RouteBook } from '#kernel/http/routes.ts'
 import { createServer } from '#kernel/http/server.ts'
-import type { App } from '#kernel/http/surface.ts'
+import { type App, addFeature } from '#kernel/http/surface.ts'
 import type { Handlers, Recurring } from '#kernel/jobs.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { Log } from '#kernel/log.ts'
@@ -78,7 +78,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       metrics: options.metricsOfAll ?? (() => kernel.metrics.registry.metrics()),
     }
     gatewaySurface(gateway, kernel, book, { clients, sessions, audit, adminKey, health })
-    documentRoutes(gateway)
+    addFeature(gateway, REFERENCE, documentRoutes)
   })
   measure(kernel, clients)
   await app.ready()

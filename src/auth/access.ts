@@ -33,6 +33,7 @@ export type AuthAccess = {
 }
 
 const security = [{ sessionToken: [] }, { sessionCookie: [] }]
+const STRANGER = ['UNAUTHORIZED', 'TOO_MANY_REQUESTS']
 
 export function authAccess(kernel: Kernel, sessions: Sessions): AuthAccess {
   const { config } = kernel
@@ -46,6 +47,7 @@ export function authAccess(kernel: Kernel, sessions: Sessions): AuthAccess {
   const signedIn: Access = {
     name: 'signed in',
     security,
+    failures: STRANGER,
     async authorize(request, reply) {
       await identify(request, reply)
       if (request.caller !== undefined) return
@@ -59,6 +61,7 @@ export function authAccess(kernel: Kernel, sessions: Sessions): AuthAccess {
   const fresh: Access = {
     name: 'signed in lately',
     security,
+    failures: [...STRANGER, 'SESSION_NOT_FRESH'],
     async authorize(request, reply) {
       await signedIn.authorize(request, reply)
       expectFresh(kernel, callerOf(request).session)

@@ -48,6 +48,11 @@ export const AUTH_FAILURES = {
 
 export const fail = failuresOf(AUTH_FAILURES)
 
+/** What the password policy refuses (policy.ts). */
+export const REFUSED_PASSWORD = ['PASSWORD_TOO_SHORT', 'PASSWORD_TOO_LONG', 'PASSWORD_COMMON']
+/** What `admit` refuses. */
+export const REFUSED_ENTRY = ['BANNED_USER', 'EMAIL_NOT_VERIFIED']
+
 /** For the error reference and the error page: what the edge refuses stands in the same envelope, in capitals. */
 export const AUTH_CODES: FailureTable = {
   ...Object.fromEntries(Object.entries(EDGE_FAILURES).map(([code, says]) => [code.toUpperCase(), says])),

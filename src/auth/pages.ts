@@ -1,5 +1,6 @@
 import { Type } from 'typebox'
 import { open } from '#kernel/http/access.ts'
+import { HtmlPage } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import { AUTH_CODES } from './errors.ts'
 
@@ -9,7 +10,11 @@ export function pageRoutes(app: App): void {
     method: 'GET',
     url: '/ok',
     config: { access: open },
-    schema: { summary: 'Is the surface alive?', response: { 200: Type.Object({ ok: Type.Boolean() }) } },
+    schema: {
+      operationId: 'isAuthAlive',
+      summary: 'Is the surface alive?',
+      response: { 200: Type.Object({ ok: Type.Boolean() }) },
+    },
     handler: async () => ({ ok: true }),
   })
   app.route({
@@ -17,9 +22,10 @@ export function pageRoutes(app: App): void {
     url: '/error',
     config: { access: open },
     schema: {
+      operationId: 'showError',
       summary: 'Error page',
       querystring: Type.Object({ error: Type.Optional(Type.String()) }),
-      produces: ['text/html'],
+      response: { 200: HtmlPage },
     },
     handler: async ({ query }, reply) => {
       reply.header(

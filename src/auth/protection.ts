@@ -1,9 +1,9 @@
-import type { FastifyRequest } from 'fastify'
+import type { FastifyRequest, RouteOptions } from 'fastify'
 import { crossSite, redirectTarget } from '#kernel/http/origins.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { presentedToken } from './cookies.ts'
-import { fail } from './errors.ts'
+import { fail, REFUSED_ENTRY } from './errors.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -14,6 +14,10 @@ declare module 'fastify' {
 
 /** What holds for every route of the surface (auth.md 11): where requests may come from, how many, and where they may lead. */
 export function protect(app: App, kernel: Kernel): void {
+  app.addHook('onRoute', (route) => {
+    const failures = [...(route.config?.failures ?? []), ...refusalsOf(route)]
+    route.config = { ...route.config, failures }
+  })
   app.addHook('onRequest', async (request) => {
     checkOrigin(kernel, request)
     const { limit } = request.routeOptions.config
@@ -26,6 +30,17 @@ export function protect(app: App, kernel: Kernel): void {
     const { redirects = [] } = routeOptions.config
     for (const part of [query, body]) judgeRedirects(kernel, redirects, part)
   })
+}
+
+/** What is refused here, for the API reference. */
+function refusalsOf({ method, config }: RouteOptions): readonly string[] {
+  const { redirects = [], startsSession = false } = config ?? {}
+  return [
+    ...(startsSession ? REFUSED_ENTRY : []),
+    ...(method === 'GET' ? [] : ['INVALID_ORIGIN', 'MISSING_OR_NULL_ORIGIN']),
+    ...(redirects.length > 0 ? ['INVALID_CALLBACK_URL'] : []),
+    'TOO_MANY_REQUESTS',
+  ]
 }
 
 /** Puts each redirect target in the form that was judged, so that handlers store and send nothing else. */

@@ -1,8 +1,7 @@
 import { type Failure, type FailureTable, failuresOf } from '#kernel/errors.ts'
 
-/** What can go wrong between a request body and its rows (gateway.md 1, 4, 10). The surface adds its own table to this one. */
-export const databaseFailures = {
-  // The body does not say what to do.
+/** The body does not say what to do. */
+const BODY = {
   missing_table: [400, 'table_name is missing'],
   invalid_identifier: [400, 'A name is not a usable identifier'],
   invalid_columns: [400, 'columns is not a list of columns'],
@@ -21,8 +20,10 @@ export const databaseFailures = {
   invalid_write: [400, 'The rows to write are not well formed'],
   unbounded_write: [400, 'A write without a condition would change every row'],
   missing_resource_key: [400, 'The table has neither a column resource_id nor a primary key of one column'],
+} as const satisfies FailureTable
 
-  // The body does not fit the database.
+/** The body does not fit the database. */
+const FIT = {
   unknown_column: [400, 'There is no such column'],
   table_not_found: [404, 'There is no such table'],
   unknown_relation: [400, 'There is no such relation'],
@@ -40,13 +41,17 @@ export const databaseFailures = {
   too_complex: [400, 'The request is too complex for the database'],
   permission_denied: [403, 'The database role of this client may not do this'],
   read_only: [403, 'This client is read-only'],
+} as const satisfies FailureTable
 
-  // The caller's own SQL and functions (sections 6, 7).
+/** The caller's own SQL and functions (sections 6, 7). */
+const OWN = {
   invalid_sql: [400, 'The database does not accept the SQL'],
   function_not_found: [404, 'There is no such function'],
   invalid_arguments: [400, 'The arguments do not fit the function'],
+} as const satisfies FailureTable
 
-  // Transactions and groups (sections 4, 5).
+/** Transactions and groups (sections 4, 5). */
+const TOGETHER = {
   invalid_transaction: [400, 'The transaction is not well formed'],
   too_many_operations: [400, 'Too many operations in one transaction'],
   invalid_idempotency_key: [400, 'The idempotency key is not usable'],
@@ -54,19 +59,22 @@ export const databaseFailures = {
   idempotency_unavailable: [400, 'This client cannot keep answers under idempotency keys'],
   aggregation_column_required: [400, 'aggregation_strategy needs an aggregation_column'],
   invalid_grouping: [400, 'The grouping is not well formed'],
+} as const satisfies FailureTable
 
-  // Management (section 10).
+/** Management (section 10). */
+const STRUCTURE = {
   object_exists: [409, 'An object of this name exists already'],
   object_not_found: [404, 'There is no such object'],
   object_in_use: [409, 'Other objects depend on this one'],
   invalid_data_type: [400, 'The data type is not allowed'],
   invalid_default: [400, 'The default is neither a literal nor a call of an allowed function'],
   invalid_definition: [400, 'The definition is not valid'],
+} as const satisfies FailureTable
 
+/** The backend, not the request. */
+const BACKEND = {
   invalid_project: [400, 'This is not a project that custom_supabase reaches'],
   unsupported_by_driver: [400, 'The driver of this client does not support this'],
-
-  // The backend, not the request.
   write_conflict: [409, 'The write collided with another one; it can be tried again'],
   statement_timeout: [504, 'The database took too long'],
   client_busy: [503, 'All connections of this client are in use'],
@@ -78,6 +86,20 @@ export const databaseFailures = {
   unsafe_client: [503, 'The database role of this client has more rights than a gateway may use'],
   roles_unavailable: [503, 'The roles for row-level security of this client cannot be used'],
 } as const satisfies FailureTable
+
+/** What can go wrong between a request body and its rows (gateway.md 1, 4, 10). The surface adds its own table to this one. */
+export const databaseFailures = { ...BODY, ...FIT, ...OWN, ...TOGETHER, ...STRUCTURE, ...BACKEND }
+
+const codesOf = (...tables: FailureTable[]): readonly string[] =>
+  tables.flatMap((table) => Object.keys(table))
+
+/** Codes of each kind of operation, for the API reference. A trigger, or a function in a view, can raise what a write can. */
+export const FAILURES_OF = {
+  data: codesOf(BODY, FIT, TOGETHER, BACKEND),
+  sql: codesOf(FIT, OWN, BACKEND),
+  call: codesOf(BODY, FIT, OWN, BACKEND),
+  structure: codesOf(FIT, STRUCTURE, BACKEND),
+} as const
 
 export const fail = failuresOf(databaseFailures)
 

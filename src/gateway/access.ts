@@ -9,7 +9,7 @@ import { type CoherentCache, coherentCache } from '#kernel/db/cache.ts'
 import type { Access } from '#kernel/http/access.ts'
 import { HEADER } from '#kernel/http/words.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { fail } from './errors.ts'
+import { fail, REFUSED } from './errors.ts'
 import { keyEnforcement } from './keys/config.ts'
 import { type ApiKey, keyNamed } from './keys/keys.ts'
 import { presentedKey, provenKey, sameAs } from './keys/presented.ts'
@@ -110,6 +110,7 @@ export function gatewayAccess(
   const admin: Access = {
     name: 'admin key',
     security: [{ adminKey: [] }, ...KEY_SECURITY],
+    failures: REFUSED.withKey,
     async authorize(request) {
       const special = request.headers[HEADER.adminKey]
       if (typeof special === 'string' && isAdminKey(special)) return
@@ -130,6 +131,7 @@ export function gatewayAccess(
     data: {
       name: 'key with the right of each table',
       security: DATA_SECURITY,
+      failures: REFUSED.asData,
       needsClient: true,
       async authorize(request) {
         const grant = await grantOf(request)
@@ -141,6 +143,7 @@ export function gatewayAccess(
     management: (right) => ({
       name: `client-bound key with ${right}`,
       security: KEY_SECURITY,
+      failures: REFUSED.withClient,
       needsClient: true,
       async authorize(request) {
         const grant = await grantOf(request)
@@ -156,6 +159,7 @@ export function gatewayAccess(
     fixed: (rights, { asData = false } = {}) => ({
       name: `key with ${rights[0]}, or admin key`,
       security: asData ? DATA_SECURITY : KEY_SECURITY,
+      failures: asData ? REFUSED.asData : REFUSED.withClient,
       needsClient: true,
       async authorize(request) {
         const grant = await grantOf(request)

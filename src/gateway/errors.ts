@@ -46,5 +46,41 @@ export const GATEWAY_FAILURES = {
 
 export const fail = failuresOf(GATEWAY_FAILURES)
 
+const KEY_FAILURES: readonly string[] = [
+  'api_key_required',
+  'invalid_api_key',
+  'inactive_api_key',
+  'expired_api_key',
+  'ambiguous_api_key',
+  'api_key_validation_unavailable',
+  'insufficient_rights',
+]
+const CLIENT_FAILURES: readonly string[] = [
+  'missing_client_header',
+  'missing_project_header',
+  'invalid_project',
+  'unknown_client',
+  'no_client',
+  'unsafe_client',
+  'api_key_client_mismatch',
+  'client_frozen',
+  'read_only',
+]
+const SESSION_FAILURES: readonly string[] = [
+  'invalid_session',
+  'ambiguous_session',
+  'invalid_origin',
+  'missing_or_null_origin',
+  'roles_unavailable',
+]
+const WITH_CLIENT = [...KEY_FAILURES, ...CLIENT_FAILURES]
+
+/** What each way to call a route may be refused with (access.ts), for the API reference. */
+export const REFUSED = {
+  withKey: KEY_FAILURES,
+  withClient: WITH_CLIENT,
+  asData: [...WITH_CLIENT, ...SESSION_FAILURES],
+} as const
+
 /** For the error reference. */
 export const GATEWAY_CODES: FailureTable = { ...EDGE_FAILURES, ...GATEWAY_FAILURES }

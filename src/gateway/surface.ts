@@ -2,11 +2,12 @@ import type { Clients } from '#databases/clients.ts'
 import { parseJson } from '#databases/json.ts'
 import type { Sessions } from '#identity/sessions.ts'
 import type { RouteBook } from '#kernel/http/routes.ts'
-import { type App, dressSurface } from '#kernel/http/surface.ts'
+import { type App, addFeature, dressSurface } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { gatewayAccess } from './access.ts'
 import { clientRoutes } from './clients/routes.ts'
 import { dataRoutes } from './data/routes.ts'
+import { GATEWAY_CODES } from './errors.ts'
 import { type HealthParts, healthRoutes } from './health/routes.ts'
 import { keyConfigRoutes } from './keys/config-routes.ts'
 import { keyRoutes } from './keys/routes.ts'
@@ -29,6 +30,7 @@ export function gatewaySurface(app: App, kernel: Kernel, book: RouteBook, parts:
   dressSurface(app, kernel, book, {
     name: 'gateway',
     parse: parseJson,
+    codes: GATEWAY_CODES,
     envelope: ({ message, hint, code, details }, request) => ({
       status: 'error',
       message,
@@ -44,15 +46,33 @@ export function gatewaySurface(app: App, kernel: Kernel, book: RouteBook, parts:
   const access = gatewayAccess(kernel, parts)
   app.addHook('preHandler', access.renew)
 
-  healthRoutes(app, kernel, access, book, parts.health)
-  clientRoutes(app, kernel, parts.clients, access)
-  keyRoutes(app, kernel, access)
-  keyConfigRoutes(app, kernel, parts.clients, access)
-  dataRoutes(app, kernel, access)
-  managementRoutes(app, kernel, access, parts.audit)
-  sqlRoutes(app, kernel, access)
-  rpcRoutes(app, kernel, access)
-  schemaRoutes(app, access)
+  const { clients, audit, health } = parts
+  addFeature(app, FEATURES.data, (app) => dataRoutes(app, kernel, access))
+  addFeature(app, FEATURES.sql, (app) => sqlRoutes(app, kernel, access))
+  addFeature(app, FEATURES.rpc, (app) => rpcRoutes(app, kernel, access))
+  addFeature(app, FEATURES.management, (app) => managementRoutes(app, kernel, access, audit))
+  addFeature(app, FEATURES.schema, (app) => schemaRoutes(app, access))
+  addFeature(app, FEATURES.clients, (app) => clientRoutes(app, kernel, clients, access))
+  addFeature(app, FEATURES.keys, (app) => {
+    keyRoutes(app, kernel, access)
+    keyConfigRoutes(app, kernel, clients, access)
+  })
+  addFeature(app, FEATURES.health, (app) => healthRoutes(app, kernel, access, book, health))
+}
+
+/** Tags of the API reference, one a feature. */
+const FEATURES = {
+  data: {
+    name: 'Data',
+    description: 'Rows of a client: read, count, insert, update, delete, in transactions',
+  },
+  sql: { name: 'SQL', description: 'SQL and CQL of the caller’s own' },
+  rpc: { name: 'Functions', description: 'Functions of a client’s database' },
+  management: { name: 'Management', description: 'Tables of a client, made and changed with an audit trail' },
+  schema: { name: 'Schema', description: 'The structure of a client’s database' },
+  clients: { name: 'Clients', description: 'Database clients, and how the service is connected to them' },
+  keys: { name: 'API keys', description: 'Keys of the gateway, their rights, and where they are needed' },
+  health: { name: 'Health', description: 'What runs, how it is, and its metrics' },
 }
 
 /** `/gateway/fetch` → `gateway_fetch`; an address that does not exist has none. */

@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { named } from '#kernel/http/components.ts'
 import { Id, Nullable, Timestamp } from '#kernel/http/schemas.ts'
 
 /** What of our rows may leave: the response schema is the allow-list. */
@@ -16,25 +17,31 @@ const userFacts = {
 }
 
 /** The reduced user of sign-up and sign-in answers. */
-export const SignedInUser = Type.Object(userFacts)
+export const SignedInUser = Type.Object(userFacts, named('User'))
 
-export const FullUser = Type.Object({
-  ...userFacts,
-  role: Type.String(),
-  banned: Type.Boolean(),
-  banReason: Nullable(Type.String()),
-  banExpires: Nullable(Timestamp),
-})
+export const FullUser = Type.Object(
+  {
+    ...userFacts,
+    role: Type.String(),
+    banned: Type.Boolean(),
+    banReason: Nullable(Type.String()),
+    banExpires: Nullable(Timestamp),
+  },
+  named('FullUser'),
+)
 
-export const CurrentSession = Type.Object({
-  id: Id,
-  token: Type.String({
-    description: 'The session token; send it as `Authorization: Bearer` or as the cookie',
-  }),
-  userId: Id,
-  expiresAt: Timestamp,
-  createdAt: Timestamp,
-  updatedAt: Timestamp,
-  ipAddress: Nullable(Type.String()),
-  userAgent: Nullable(Type.String()),
-})
+export const CurrentSession = Type.Object(
+  {
+    id: Id,
+    token: Type.String({
+      description: 'The session token; send it as `Authorization: Bearer` or as the cookie',
+    }),
+    userId: Id,
+    expiresAt: Timestamp,
+    createdAt: Timestamp,
+    updatedAt: Timestamp,
+    ipAddress: Nullable(Type.String()),
+    userAgent: Nullable(Type.String()),
+  },
+  named('Session'),
+)

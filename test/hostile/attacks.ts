@@ -70,7 +70,7 @@ const CONTENT_TYPES = [
 const ENCODED = [
   '', '%00', 'a%00b', '%ED%A0%80', '%ff', '%', '%zz', '%u0000', '%2e%2e', '%2f%2f', '..', '%0d%0aset-cookie:a=b', '__proto__',
   'constructor', 'null', 'undefined', 'true', '-1', '1e999', '99999999999999999999', '%27%20or%201=1--', '%F0%9F%98%80',
-  "';drop%20table%20cities;--", '{}', '[]', 'a'.repeat(600), 'a'.repeat(9_000),
+  "';drop%20table%20books;--", '{}', '[]', 'a'.repeat(600), 'a'.repeat(9_000),
 ] as const // biome-ignore format: one line reads better
 
 const QUERIES = [

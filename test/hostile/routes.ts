@@ -1,4 +1,5 @@
 import type { TestService } from '#test/harness.ts'
+import { type OpenapiDocument, resolved, shownBodies } from '#test/openapi.ts'
 
 /** As much of an OpenAPI schema as the attacks look at. */
 export type Shape = {
@@ -25,32 +26,38 @@ export type Target = {
   readonly isFile: boolean
 }
 
-type Operation = {
-  readonly security?: readonly Readonly<Record<string, unknown>>[]
-  readonly parameters?: readonly { readonly in: string; readonly name: string; readonly schema: Shape }[]
-  readonly requestBody?: { readonly content: { readonly 'application/json'?: { readonly schema: Shape } } }
-}
-
 /** Every route in the book, described by the service's own OpenAPI document; nobody has to list them here. */
 export function targetsOf({ service }: TestService): readonly Target[] {
-  // The document's own form.
-  const { paths } = service.app.swagger() as unknown as { paths: Record<string, Record<string, Operation>> }
+  const document = documentOf(service)
+  const { paths } = document
   return service.book.entries().map(({ method, path, surface }) => {
-    const { security = [], parameters = [], requestBody } = paths[path]?.[method.toLowerCase()] ?? {}
+    const operation = paths[path]?.[method.toLowerCase()]
+    const { security = [], parameters = [], requestBody } = operation ?? {}
+    const media = requestBody?.content['application/json']
     const query = parameters.filter((parameter) => parameter.in === 'query')
     return {
       method,
       path,
       surface,
       credential: credentialOf(security),
-      query: Object.fromEntries(query.map(({ name, schema }) => [name, schema])),
-      body: requestBody?.content['application/json']?.schema,
+      query: Object.fromEntries(
+        query.map(({ name, schema, example }) => [
+          name,
+          { ...schema, ...(example !== undefined && { examples: [example] }) },
+        ]),
+      ),
+      body: media &&
+        operation && { ...resolved(document, media.schema), examples: shownBodies(document, operation) },
       isFile: paths[path] === undefined,
     }
   })
 }
 
-function credentialOf(security: NonNullable<Operation['security']>): Target['credential'] {
+/** The document's own form. */
+export const documentOf = (service: TestService['service']): OpenapiDocument =>
+  service.app.swagger() as unknown as OpenapiDocument
+
+function credentialOf(security: readonly Readonly<Record<string, unknown>>[]): Target['credential'] {
   const names = security.flatMap((requirement) => Object.keys(requirement))
   if (names.includes('adminKey')) return 'admin'
   if (names.includes('apiKey')) return 'key'

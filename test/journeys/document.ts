@@ -12,7 +12,12 @@ export type Operation = {
   readonly responses: Readonly<Record<string, { readonly description: string; readonly content?: Content }>>
 }
 type Schema = { readonly [keyword: string]: unknown }
-type Content = Readonly<Record<string, { readonly schema: Schema; readonly example?: unknown }>>
+type Media = {
+  readonly schema: Schema
+  readonly example?: unknown
+  readonly examples?: Readonly<Record<string, { readonly value: unknown }>>
+}
+type Content = Readonly<Record<string, Media>>
 type Parameter = {
   readonly name: string
   readonly in: 'path' | 'query' | 'header'
@@ -64,7 +69,10 @@ export async function documentClient(url: string): Promise<DocumentClient> {
 type Document = {
   readonly openapi: string
   readonly paths: Readonly<Record<string, Readonly<Record<string, RawOperation>>>>
-  readonly components: { readonly securitySchemes: Readonly<Record<string, SecurityScheme>> }
+  readonly components: {
+    readonly securitySchemes: Readonly<Record<string, SecurityScheme>>
+    readonly schemas: Readonly<Record<string, Schema>>
+  }
 }
 type RawOperation = Partial<Omit<Operation, 'body'>> & {
   readonly tags?: readonly string[]
@@ -77,20 +85,45 @@ type SecurityScheme = {
   readonly scheme?: string
 }
 
-const operationsOf = ({ paths }: Document): Operation[] =>
+const operationsOf = ({ paths, components }: Document): Operation[] =>
   Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods)
-      .filter(([, { tags = [] }]) => tags.includes('gateway'))
+      .filter(() => !path.startsWith('/api/auth/'))
       .map(([method, { parameters = [], security = [], responses = {}, requestBody }]) => ({
         name: `${method.toUpperCase()} ${path}`,
         method: method.toUpperCase(),
         path,
         parameters,
-        body: requestBody?.content['application/json'],
+        body: bodyShown(requestBody?.content['application/json'], components),
         security,
-        responses,
+        responses: Object.fromEntries(
+          Object.entries(responses).map(([status, { content = {}, ...rest }]) => [
+            status,
+            { ...rest, content: withSchemas(content, components) },
+          ]),
+        ),
       })),
   )
+
+type Components = Document['components']
+
+const bodyShown = (media: Media | undefined, components: Components): Operation['body'] =>
+  media && {
+    schema: resolved(media.schema, components),
+    example: media.example ?? Object.values(media.examples ?? {})[0]?.value,
+  }
+
+const withSchemas = (content: Content, components: Components): Content =>
+  Object.fromEntries(
+    Object.entries(content).map(([type, { schema }]) => [type, { schema: resolved(schema, components) }]),
+  )
+
+/** A schema of the document by itself: what it refers to goes along, so that a validator finds it. */
+function resolved(schema: Schema, components: Components): Schema {
+  const { $ref, ...rest } = schema
+  const name = typeof $ref === 'string' ? ($ref.split('/').at(-1) ?? '') : undefined
+  return { ...(name === undefined ? {} : components.schemas[name]), ...rest, components }
+}
 
 type Check = (schema: Schema, value: unknown, what: string) => void
 

@@ -84,7 +84,7 @@ test('who knows only the document can do everything that it describes', async (c
     const read = (name: string, given: Given = {}) => does(name, { as: key, ...given })
     const [inserted] = (await read('PUT /gateway/insert', { parameters: { 'x-service-insert-window': '5' } }))
       .body.data
-    assert.equal(inserted.name, 'Paris')
+    assert.equal(inserted.title, 'Notes on the Analytical Engine')
     await read('POST /gateway/insert')
     for (const name of ['POST /gateway/fetch', 'POST /gateway/data', 'GET /data']) {
       const { body } = await read(name, { parameters: { 'x-strip-nulls': 'true' } })
@@ -92,17 +92,17 @@ test('who knows only the document can do everything that it describes', async (c
     }
     const grouped = await read('POST /gateway/fetch', {
       body: {
-        table_name: 'cities',
-        group_by: 'country',
-        aggregation_column: 'population',
+        table_name: 'books',
+        group_by: 'author',
+        aggregation_column: 'pages',
         aggregation_strategy: 'cumulative_sum',
         limit: 10,
         count: 'exact',
       },
     })
-    assert.equal(grouped.body.post_processing.grouped[0].label, 'FR')
+    assert.equal(grouped.body.post_processing.grouped[0].label, 'Ada Lovelace')
     await read('GET /data', {
-      parameters: { view: 'cities', eq_column: 'country', eq_value: 'FR', group_by: 'country' },
+      parameters: { view: 'books', eq_column: 'author', eq_value: 'Ada Lovelace', group_by: 'author' },
     })
     assert.equal((await read('POST /query/count')).body.count, 2)
     assert.equal((await read('POST /gateway/update')).body.affected_rows, 2)

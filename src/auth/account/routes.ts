@@ -1,21 +1,25 @@
 import { Type } from 'typebox'
 import { listAccounts } from '#identity/accounts.ts'
+import { named } from '#kernel/http/components.ts'
 import { Id, Timestamp } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type AuthAccess, callerOf } from '../access.ts'
 import { unlinkAccount } from './account.ts'
 
-const LinkedAccount = Type.Object({
-  id: Id,
-  provider: Type.String(),
-  providerId: Type.String(),
-  accountId: Type.String(),
-  userId: Id,
-  scopes: Type.Array(Type.String()),
-  createdAt: Timestamp,
-  updatedAt: Timestamp,
-})
+const LinkedAccount = Type.Object(
+  {
+    id: Id,
+    provider: Type.String(),
+    providerId: Type.String(),
+    accountId: Type.String(),
+    userId: Id,
+    scopes: Type.Array(Type.String()),
+    createdAt: Timestamp,
+    updatedAt: Timestamp,
+  },
+  named('LinkedAccount'),
+)
 
 export function accountRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
   app.route({
@@ -31,7 +35,7 @@ export function accountRoutes(app: App, kernel: Kernel, access: AuthAccess): voi
   app.route({
     method: 'POST',
     url: '/unlink-account',
-    config: { access: access.fresh },
+    config: { access: access.fresh, failures: ['ACCOUNT_NOT_FOUND', 'FAILED_TO_UNLINK_LAST_ACCOUNT'] },
     schema: {
       summary: 'Remove a way of signing in',
       body: Type.Object({

@@ -6,7 +6,7 @@ import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type AuthAccess, callerOf } from '../access.ts'
 import { giveToken, presentedBrowser } from '../cookies.ts'
-import { fail } from '../errors.ts'
+import { fail, REFUSED_ENTRY } from '../errors.ts'
 import { requestMail } from '../mail-requests.ts'
 import { followLink } from '../redirect.ts'
 import { visitOf } from '../visit.ts'
@@ -27,7 +27,11 @@ export function emailRoutes(app: App, kernel: Kernel, access: AuthAccess): void 
   app.route({
     method: 'GET',
     url: '/verify-email',
-    config: { access: access.known, redirects: ['callbackURL'] },
+    config: {
+      access: access.known,
+      redirects: ['callbackURL'],
+      failures: ['INVALID_TOKEN', 'TOKEN_EXPIRED', ...REFUSED_ENTRY],
+    },
     schema: { summary: 'Follow a link from a mail', querystring: Link, response: { 200: Verified } },
     handler: (request, reply) => {
       const { token, callbackURL } = request.query
@@ -43,7 +47,12 @@ export function emailRoutes(app: App, kernel: Kernel, access: AuthAccess): void 
   app.route({
     method: 'POST',
     url: '/send-verification-email',
-    config: { access: open, limit: 'mail', redirects: ['callbackURL'] },
+    config: {
+      access: open,
+      limit: 'mail',
+      redirects: ['callbackURL'],
+      failures: ['INVALID_EMAIL', 'VERIFICATION_EMAIL_NOT_ENABLED'],
+    },
     schema: {
       summary: 'Mail a verification link',
       body: Type.Object({ email: Email, callbackURL: CallbackURL }),
@@ -60,7 +69,12 @@ export function emailRoutes(app: App, kernel: Kernel, access: AuthAccess): void 
   app.route({
     method: 'POST',
     url: '/change-email',
-    config: { access: access.signedIn, limit: 'mail', redirects: ['callbackURL'] },
+    config: {
+      access: access.signedIn,
+      limit: 'mail',
+      redirects: ['callbackURL'],
+      failures: ['INVALID_EMAIL', 'EMAIL_IS_THE_SAME'],
+    },
     schema: {
       summary: 'Change the email address',
       body: Type.Object({ newEmail: Email, callbackURL: CallbackURL }),

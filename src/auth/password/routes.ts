@@ -7,7 +7,7 @@ import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type AuthAccess, callerOf } from '../access.ts'
 import { giveToken } from '../cookies.ts'
-import { fail } from '../errors.ts'
+import { fail, REFUSED_PASSWORD } from '../errors.ts'
 import { requestMail } from '../mail-requests.ts'
 import { followLink } from '../redirect.ts'
 import { changePassword, isResetTokenGood, resetPassword, setPassword } from './password.ts'
@@ -21,8 +21,9 @@ export function passwordRoutes(app: App, kernel: Kernel, access: AuthAccess): vo
     app.route({
       method: 'POST',
       url,
-      config: { access: open, limit: 'mail', redirects: ['redirectTo'] },
+      config: { access: open, limit: 'mail', redirects: ['redirectTo'], failures: ['INVALID_EMAIL'] },
       schema: {
+        operationId: 'forgetPassword',
         summary: 'Mail a link to choose a new password',
         body: Type.Object({
           email: Type.String({ maxLength: 320, examples: ['ada@example.com'] }),
@@ -43,8 +44,9 @@ export function passwordRoutes(app: App, kernel: Kernel, access: AuthAccess): vo
   app.route({
     method: 'GET',
     url: '/reset-password/:token',
-    config: { access: open, redirects: ['callbackURL'] },
+    config: { access: open, redirects: ['callbackURL'], failures: ['INVALID_RESET_TOKEN'] },
     schema: {
+      operationId: 'followResetLink',
       summary: 'Follow a reset link: is its token good?',
       params: Type.Object({ token: Token }),
       querystring: Type.Object({ callbackURL: Type.Optional(Type.String()) }),
@@ -59,7 +61,11 @@ export function passwordRoutes(app: App, kernel: Kernel, access: AuthAccess): vo
   app.route({
     method: 'POST',
     url: '/reset-password',
-    config: { access: open, limit: 'sign_in' },
+    config: {
+      access: open,
+      limit: 'sign_in',
+      failures: ['INVALID_RESET_TOKEN', ...REFUSED_PASSWORD],
+    },
     schema: {
       summary: 'Choose a new password with the token of a link',
       body: Type.Object({ newPassword: Password, token: Type.Optional(Token) }),
@@ -74,7 +80,16 @@ export function passwordRoutes(app: App, kernel: Kernel, access: AuthAccess): vo
   app.route({
     method: 'POST',
     url: '/change-password',
-    config: { access: access.signedIn, limit: 'sign_in' },
+    config: {
+      access: access.signedIn,
+      limit: 'sign_in',
+      failures: [
+        'CREDENTIAL_ACCOUNT_NOT_FOUND',
+        'INVALID_PASSWORD',
+        'PASSWORD_CHANGE_REQUIRED',
+        ...REFUSED_PASSWORD,
+      ],
+    },
     schema: {
       summary: 'Change the password',
       body: Type.Object({
@@ -97,7 +112,7 @@ export function passwordRoutes(app: App, kernel: Kernel, access: AuthAccess): vo
   app.route({
     method: 'POST',
     url: '/set-password',
-    config: { access: access.fresh },
+    config: { access: access.fresh, failures: ['PASSWORD_ALREADY_SET', ...REFUSED_PASSWORD] },
     schema: {
       summary: 'Set the first password of an account without one',
       body: Type.Object({ newPassword: Password }),

@@ -12,13 +12,30 @@ import { changeProfile, deleteAccount, deleteByLink } from './profile.ts'
 
 const Token = Type.String({ maxLength: 256 })
 const Deleted = Type.Object({ success: Type.Boolean(), message: Type.String() })
+const DELETING = [
+  'DELETE_USER_DISABLED',
+  'SESSION_NOT_FRESH',
+  'CREDENTIAL_ACCOUNT_NOT_FOUND',
+  'INVALID_PASSWORD',
+  'PASSWORD_CHANGE_REQUIRED',
+  'INVALID_RESET_TOKEN',
+  'LAST_ADMIN',
+]
 const DELETED = { success: true, message: 'User deleted' }
 
 export function profileRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
   app.route({
     method: 'POST',
     url: '/update-user',
-    config: { access: access.signedIn },
+    config: {
+      access: access.signedIn,
+      failures: [
+        'EMAIL_CAN_NOT_BE_UPDATED',
+        'NO_FIELDS_TO_UPDATE',
+        'INVALID_USERNAME',
+        'USERNAME_IS_ALREADY_TAKEN',
+      ],
+    },
     schema: {
       summary: 'Change name, picture or username',
       body: Type.Object({
@@ -38,7 +55,7 @@ export function profileRoutes(app: App, kernel: Kernel, access: AuthAccess): voi
   app.route({
     method: 'POST',
     url: '/delete-user',
-    config: { access: access.signedIn, limit: 'mail', redirects: ['callbackURL'] },
+    config: { access: access.signedIn, limit: 'mail', redirects: ['callbackURL'], failures: DELETING },
     schema: {
       summary: 'Delete the own account',
       body: Type.Object({
@@ -58,7 +75,7 @@ export function profileRoutes(app: App, kernel: Kernel, access: AuthAccess): voi
   app.route({
     method: 'GET',
     url: '/delete-user/callback',
-    config: { access: access.signedIn, redirects: ['callbackURL'] },
+    config: { access: access.signedIn, redirects: ['callbackURL'], failures: DELETING },
     schema: {
       summary: 'Follow the link that deletes the account',
       querystring: Type.Object({ token: Token, callbackURL: Type.Optional(Type.String()) }),

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { CurrentSession, FullUser } from '#identity/wire.ts'
+import { named } from '#kernel/http/components.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { AuthAccess, Caller } from '../access.ts'
@@ -8,14 +9,17 @@ import { dismiss } from '../admit.ts'
 import { clearToken } from '../cookies.ts'
 import { revokeOtherSessions, revokeSession, revokeSessions, sessionsOf } from './session.ts'
 
-const SessionAnswer = Type.Object({ session: CurrentSession, user: FullUser })
-const ListedSession = Type.Object({
-  ...CurrentSession.properties,
-  token: Type.String({
-    description: 'A handle for revoke-session; the token itself for the current session only',
-  }),
-  current: Type.Boolean(),
-})
+const SessionAnswer = Type.Object({ session: CurrentSession, user: FullUser }, named('SessionAndUser'))
+const ListedSession = Type.Object(
+  {
+    ...CurrentSession.properties,
+    token: Type.String({
+      description: 'A handle for revoke-session; the token itself for the current session only',
+    }),
+    current: Type.Boolean(),
+  },
+  named('ListedSession'),
+)
 const Revoked = Type.Object({ status: Type.Boolean(), success: Type.Boolean(), count: Type.Integer() })
 
 export function sessionRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
@@ -32,7 +36,11 @@ export function sessionRoutes(app: App, kernel: Kernel, access: AuthAccess): voi
       method,
       url: '/get-session',
       config,
-      schema: { summary: 'The current session and its user', response: { 200: SessionAnswer } },
+      schema: {
+        operationId: 'getSession',
+        summary: 'The current session and its user',
+        response: { 200: SessionAnswer },
+      },
       handler: getSession,
     })
   }

@@ -4,6 +4,7 @@ import { usernameFrom } from '#identity/usernames.ts'
 import { isUsernameTaken } from '#identity/users.ts'
 import { SignedInUser } from '#identity/wire.ts'
 import { open } from '#kernel/http/access.ts'
+import { named } from '#kernel/http/components.ts'
 import { Nullable } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
@@ -38,18 +39,27 @@ const SignInUsername = Type.Object({
   rememberMe: RememberMe,
 })
 
-const SignInAnswer = Type.Object({
-  redirect: Type.Boolean(),
-  token: Type.String(),
-  url: Nullable(Type.String()),
-  user: SignedInUser,
-})
+const SignInAnswer = Type.Object(
+  {
+    redirect: Type.Boolean(),
+    token: Type.String(),
+    url: Nullable(Type.String()),
+    user: SignedInUser,
+  },
+  named('SignedIn'),
+)
 
 export function signInRoutes(app: App, kernel: Kernel): void {
   app.route({
     method: 'POST',
     url: '/sign-in/email',
-    config: { access: open, startsSession: true, limit: 'sign_in', redirects: ['callbackURL'] },
+    config: {
+      access: open,
+      startsSession: true,
+      limit: 'sign_in',
+      redirects: ['callbackURL'],
+      failures: ['INVALID_EMAIL', 'INVALID_EMAIL_OR_PASSWORD', 'PASSWORD_CHANGE_REQUIRED'],
+    },
     schema: {
       summary: 'Sign in with email and password',
       body: SignInEmail,
@@ -64,7 +74,13 @@ export function signInRoutes(app: App, kernel: Kernel): void {
   app.route({
     method: 'POST',
     url: '/sign-in/username',
-    config: { access: open, startsSession: true, limit: 'sign_in', redirects: ['callbackURL'] },
+    config: {
+      access: open,
+      startsSession: true,
+      limit: 'sign_in',
+      redirects: ['callbackURL'],
+      failures: ['INVALID_USERNAME_OR_PASSWORD', 'PASSWORD_CHANGE_REQUIRED'],
+    },
     schema: {
       summary: 'Sign in with username and password',
       body: SignInUsername,

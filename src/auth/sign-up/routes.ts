@@ -3,10 +3,12 @@ import { IMAGE_MAX } from '#identity/images.ts'
 import { NAME_MAX } from '#identity/names.ts'
 import { SignedInUser } from '#identity/wire.ts'
 import { open } from '#kernel/http/access.ts'
+import { named } from '#kernel/http/components.ts'
 import { Nullable } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { giveToken } from '../cookies.ts'
+import { REFUSED_PASSWORD } from '../errors.ts'
 import { visitOf } from '../visit.ts'
 import { signUp } from './sign-up.ts'
 
@@ -21,16 +23,32 @@ const SignUpEmail = Type.Object({
   rememberMe: Type.Optional(Type.Boolean({ default: true })),
 })
 
-const SignedUp = Type.Object({
-  token: Nullable(Type.String({ description: 'Null when the email has to be verified first' })),
-  user: SignedInUser,
-})
+const SignedUp = Type.Object(
+  {
+    token: Nullable(Type.String({ description: 'Null when the email has to be verified first' })),
+    user: SignedInUser,
+  },
+  named('SignedUp'),
+)
 
 export function signUpRoutes(app: App, kernel: Kernel): void {
   app.route({
     method: 'POST',
     url: '/sign-up/email',
-    config: { access: open, startsSession: true, limit: 'sign_up', redirects: ['callbackURL'] },
+    config: {
+      access: open,
+      startsSession: true,
+      limit: 'sign_up',
+      redirects: ['callbackURL'],
+      failures: [
+        'INVALID_EMAIL',
+        'INVALID_USERNAME',
+        ...REFUSED_PASSWORD,
+        'USER_ALREADY_EXISTS',
+        'USERNAME_IS_ALREADY_TAKEN',
+        'SIGN_UP_DISABLED',
+      ],
+    },
     schema: { summary: 'Sign up with email and password', body: SignUpEmail, response: { 200: SignedUp } },
     handler: async (request, reply) => {
       const { user, admission } = await signUp(

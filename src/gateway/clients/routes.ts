@@ -1,7 +1,8 @@
 import { Type } from 'typebox'
 import type { Clients } from '#databases/clients.ts'
 import { DRIVER_NAMES, type DriverName } from '#kernel/config/addresses.ts'
-import { Id, Nullable, Timestamp } from '#kernel/http/schemas.ts'
+import { named } from '#kernel/http/components.ts'
+import { Id, Nullable, OneOf, Timestamp } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { GatewayAccess } from '../access.ts'
@@ -45,35 +46,54 @@ const NewClient = Type.Object({
 const ClientChange = Type.Object(asked)
 const ByName = Type.Object({ name: Type.String({ maxLength: 63, examples: ['reporting'] }) })
 
+/** A row of an older version may have another one. */
+const DriverWord = Type.Unsafe<string>({ type: 'string', enum: DRIVER_NAMES })
+
 const SeenAt = Nullable({
   ...Timestamp,
   description: 'When its database last did what was asked, to the minute',
 })
 
-const ClientRecord = Type.Object({
-  id: Nullable(Id),
-  client_name: Type.String(),
-  driver: Type.String(),
-  description: Nullable(Type.String()),
-  url: Nullable(Type.String({ description: 'Without password and query' })),
-  url_env_var: Nullable(Type.String()),
-  source: Type.String({ examples: ['database'] }),
-  is_active: Type.Boolean(),
-  is_frozen: Type.Boolean(),
-  metadata: Type.Record(Type.String(), Type.Unknown()),
-  last_seen_at: SeenAt,
-  created_at: Nullable(Timestamp),
-  updated_at: Nullable(Timestamp),
-})
-const Runtime = Type.Object({
-  client_name: Type.String(),
-  driver: Type.String(),
-  source: Type.String(),
-  is_active: Type.Boolean(),
-  is_frozen: Type.Boolean(),
-  pool: Type.Object({ total: Type.Integer(), idle: Type.Integer(), waiting: Type.Integer() }),
-  circuit: Type.String({ examples: ['closed'] }),
-})
+const ClientRecord = Type.Object(
+  {
+    id: Nullable(Id),
+    client_name: Type.String(),
+    driver: DriverWord,
+    description: Nullable(Type.String()),
+    url: Nullable(Type.String({ description: 'Without password and query' })),
+    url_env_var: Nullable(Type.String()),
+    source: OneOf(['config', 'database']),
+    is_active: Type.Boolean(),
+    is_frozen: Type.Boolean(),
+    metadata: Type.Record(Type.String(), Type.Unknown()),
+    last_seen_at: SeenAt,
+    created_at: Nullable(Timestamp),
+    updated_at: Nullable(Timestamp),
+  },
+  named('ClientRecord'),
+)
+const REFUSED_CLIENT = [
+  'invalid_client_name',
+  'client_exists',
+  'client_configured',
+  'client_not_found',
+  'invalid_client_url',
+  'refused_client',
+  'unsafe_new_client',
+]
+
+const Runtime = Type.Object(
+  {
+    client_name: Type.String(),
+    driver: DriverWord,
+    source: OneOf(['config', 'database']),
+    is_active: Type.Boolean(),
+    is_frozen: Type.Boolean(),
+    pool: Type.Object({ total: Type.Integer(), idle: Type.Integer(), waiting: Type.Integer() }),
+    circuit: OneOf(['closed', 'open', 'half_open']),
+  },
+  named('ClientRuntime'),
+)
 const Stored = Type.Object({
   status: Type.Literal('success'),
   message: Type.String(),
@@ -83,12 +103,17 @@ const Stored = Type.Object({
 
 export function clientRoutes(app: App, kernel: Kernel, clients: Clients, access: GatewayAccess): void {
   const config = { access: access.admin }
+  const changing = { ...config, failures: REFUSED_CLIENT }
   for (const url of ['/clients', '/schema/clients']) {
     app.route({
       method: 'GET',
       url,
       config,
-      schema: { summary: 'List registered database clients', response: { 200: ClientNames } },
+      schema: {
+        operationId: 'listClientNames',
+        summary: 'List registered database clients',
+        response: { 200: ClientNames },
+      },
       handler: async () => ({ clients: [...(await clients.names())] }),
     })
   }
@@ -97,6 +122,7 @@ export function clientRoutes(app: App, kernel: Kernel, clients: Clients, access:
     url: '/admin/clients',
     config,
     schema: {
+      operationId: 'listClients',
       summary: 'Database clients, and how this process is connected to them',
       response: {
         200: successOf(Type.Object({ clients: Type.Array(ClientRecord), runtime: Type.Array(Runtime) })),
@@ -113,8 +139,13 @@ export function clientRoutes(app: App, kernel: Kernel, clients: Clients, access:
   app.route({
     method: 'POST',
     url: '/admin/clients',
-    config,
-    schema: { summary: 'Register a database client', body: NewClient, response: { 201: Stored } },
+    config: changing,
+    schema: {
+      operationId: 'registerClient',
+      summary: 'Register a database client',
+      body: NewClient,
+      response: { 201: Stored },
+    },
     handler: async ({ body }, reply) => {
       const { row, reachable } = await registerClient(kernel, clients, body)
       const message = reachable ? 'Client registered' : 'Client registered; its database does not answer yet'
@@ -124,8 +155,9 @@ export function clientRoutes(app: App, kernel: Kernel, clients: Clients, access:
   app.route({
     method: 'PATCH',
     url: '/admin/clients/:name',
-    config,
+    config: changing,
     schema: {
+      operationId: 'changeClient',
       summary: 'Change a database client',
       params: ByName,
       body: ClientChange,
@@ -140,8 +172,9 @@ export function clientRoutes(app: App, kernel: Kernel, clients: Clients, access:
   app.route({
     method: 'PUT',
     url: '/admin/clients/:name/freeze',
-    config,
+    config: changing,
     schema: {
+      operationId: 'freezeClient',
       summary: 'Let a database client refuse writes, or take them again',
       params: ByName,
       body: Type.Object({ is_frozen: Type.Boolean({ examples: [true] }) }),
@@ -155,8 +188,9 @@ export function clientRoutes(app: App, kernel: Kernel, clients: Clients, access:
   app.route({
     method: 'DELETE',
     url: '/admin/clients/:name',
-    config,
+    config: changing,
     schema: {
+      operationId: 'removeClient',
       summary: 'Remove a database client; its database stays as it is',
       params: ByName,
       response: { 200: successOf(Type.Object({ client_name: Type.String() })) },

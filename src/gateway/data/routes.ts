@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { FAILURES_OF } from '#databases/failures.ts'
 import type { App } from '#kernel/http/surface.ts'
 import { HEADER } from '#kernel/http/words.ts'
 import type { Kernel } from '#kernel/kernel.ts'
@@ -8,18 +9,7 @@ import { sendFetched, sendTransaction, sendWritten } from './answer.ts'
 import { bytesOf, countRows, deleteRows, type Fetched, fetchRows, insertRows, updateRows } from './data.ts'
 import { asksAnew, keptReads, type Outcome } from './kept-reads.ts'
 import { Counted, RowsRead, RowsWritten, TransactionDone } from './responses.ts'
-import {
-  CountBody,
-  DataQuery,
-  DeleteBody,
-  FetchBody,
-  InsertBody,
-  InsertHeaders,
-  ReadHeaders,
-  TransactionBody,
-  TransactionHeaders,
-  UpdateBody,
-} from './schemas.ts'
+import { dataBodies, InsertHeaders, ReadHeaders, TransactionHeaders } from './schemas.ts'
 import { runTransaction } from './transaction.ts'
 import { insertWindows, readWindow } from './window.ts'
 
@@ -27,7 +17,8 @@ const told = (reply: FastifyReply, outcome: Outcome): FastifyReply =>
   outcome === undefined ? reply : reply.header(HEADER.cache, outcome)
 
 export function dataRoutes(app: App, kernel: Kernel, access: GatewayAccess): void {
-  const config = { access: access.data }
+  const config = { access: access.data, failures: FAILURES_OF.data }
+  const bodies = dataBodies(kernel.config)
   const { limits } = kernel.config
   const bodyLimit = limits.body_bulk
   const windows = insertWindows()
@@ -55,7 +46,13 @@ export function dataRoutes(app: App, kernel: Kernel, access: GatewayAccess): voi
       method: 'POST',
       url,
       config,
-      schema: { summary: 'Read rows', headers: ReadHeaders, body: FetchBody, response: { 200: RowsRead } },
+      schema: {
+        operationId: 'fetchRows',
+        summary: 'Read rows',
+        headers: ReadHeaders,
+        body: bodies.FetchBody,
+        response: { 200: RowsRead },
+      },
       handler: (request, reply) => read(request, reply, request.body),
     })
   }
@@ -64,9 +61,10 @@ export function dataRoutes(app: App, kernel: Kernel, access: GatewayAccess): voi
     url: '/data',
     config,
     schema: {
+      operationId: 'fetchRowsByValue',
       summary: 'Read the rows where one column has one value',
       headers: ReadHeaders,
-      querystring: DataQuery,
+      querystring: bodies.DataQuery,
       response: { 200: RowsRead },
     },
     handler: (request, reply) => {
@@ -85,7 +83,12 @@ export function dataRoutes(app: App, kernel: Kernel, access: GatewayAccess): voi
     method: 'POST',
     url: '/query/count',
     config,
-    schema: { summary: 'Count rows', body: CountBody, response: { 200: Counted } },
+    schema: {
+      operationId: 'countRows',
+      summary: 'Count rows',
+      body: bodies.CountBody,
+      response: { 200: Counted },
+    },
     handler: async (request, reply) => {
       const caller = gatewayCaller(request)
       const asked = { kept: keptCounts, anew: asksAnew(request.headers['cache-control']) }
@@ -109,9 +112,10 @@ export function dataRoutes(app: App, kernel: Kernel, access: GatewayAccess): voi
       // Those who ask for it wait as long as the window before they begin.
       config: { ...config, timeout: limits.timeout + limits.insert_window },
       schema: {
+        operationId: 'insertRows',
         summary: 'Insert rows',
         headers: InsertHeaders,
-        body: InsertBody,
+        body: bodies.InsertBody,
         response: { 200: RowsWritten },
       },
       handler: async (request, reply) => {
@@ -131,8 +135,9 @@ export function dataRoutes(app: App, kernel: Kernel, access: GatewayAccess): voi
     bodyLimit,
     config,
     schema: {
+      operationId: 'updateRows',
       summary: 'Change the rows that fit the conditions',
-      body: UpdateBody,
+      body: bodies.UpdateBody,
       response: { 200: RowsWritten },
     },
     handler: async (request, reply) =>
@@ -148,8 +153,9 @@ export function dataRoutes(app: App, kernel: Kernel, access: GatewayAccess): voi
       url: '/gateway/delete',
       config,
       schema: {
+        operationId: 'deleteRows',
         summary: 'Delete the rows that fit the conditions',
-        body: DeleteBody,
+        body: bodies.DeleteBody,
         response: { 200: RowsWritten },
       },
       handler: async (request, reply) =>
@@ -166,9 +172,10 @@ export function dataRoutes(app: App, kernel: Kernel, access: GatewayAccess): voi
     bodyLimit,
     config,
     schema: {
+      operationId: 'runTransaction',
       summary: 'Run several operations, all or nothing; once under an Idempotency-Key',
       headers: TransactionHeaders,
-      body: TransactionBody,
+      body: bodies.TransactionBody,
       response: { 200: TransactionDone },
     },
     handler: async (request, reply) => {

@@ -35,6 +35,7 @@ export function healthRoutes(
     url: '/',
     config,
     schema: {
+      operationId: 'describeService',
       summary: 'What this is, and what it serves',
       response: {
         200: Type.Object({ name: Type.String(), version: Type.String(), routes: Type.Array(Type.String()) }),
@@ -50,14 +51,14 @@ export function healthRoutes(
     method: 'GET',
     url: '/ping',
     config,
-    schema: { summary: 'Answers pong', response: { 200: PlainText } },
+    schema: { operationId: 'ping', summary: 'Answers pong', response: { 200: PlainText } },
     handler: async (_request, reply) => reply.type('text/plain; charset=utf-8').send('pong'),
   })
   app.route({
     method: 'GET',
     url: '/health/live',
     config,
-    schema: { summary: 'The process answers', response: { 200: Alive } },
+    schema: { operationId: 'isAlive', summary: 'The process answers', response: { 200: Alive } },
     handler: async () => ({ status: 'ok' as const }),
   })
   app.route({
@@ -65,6 +66,7 @@ export function healthRoutes(
     url: '/health/ready',
     config,
     schema: {
+      operationId: 'isReady',
       summary: 'May requests be sent here? 503 with what is wrong',
       response: {
         200: Type.Object({ status: Type.String(), problems: Type.Array(Type.String()) }),
@@ -83,6 +85,7 @@ export function healthRoutes(
     url: '/health',
     config,
     schema: {
+      operationId: 'getHealth',
       summary: 'Version and the state of every part',
       response: {
         200: Type.Object({
@@ -103,7 +106,7 @@ export function healthRoutes(
     method: 'GET',
     url: '/metrics',
     config: { access: access.metrics },
-    schema: { summary: 'Prometheus metrics', response: { 200: PlainText } },
+    schema: { operationId: 'getMetrics', summary: 'Prometheus metrics', response: { 200: PlainText } },
     handler: async (_request, reply) =>
       reply.type('text/plain; version=0.0.4; charset=utf-8').send(await parts.metrics()),
   })

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import type { Clients } from '#databases/clients.ts'
-import { Nullable } from '#kernel/http/schemas.ts'
+import { Nullable, OneOf } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { GatewayAccess } from '../access.ts'
@@ -9,10 +9,8 @@ import { describeEnforcement, setClient, setDefault, unsetClient } from './confi
 
 const decision = {
   enforce_api_keys: Type.Boolean(),
-  source: Type.String({
-    description:
-      'Who decided: runtime_client, configuration_client, runtime or configuration; the first one that did',
-    examples: ['configuration'],
+  source: OneOf(['runtime_client', 'configuration_client', 'runtime', 'configuration'], {
+    description: 'Who decided, the first one that did',
   }),
 }
 const KeyConfig = Type.Object({
@@ -24,6 +22,10 @@ const ClientDecision = Type.Object({ client_name: Type.String(), enforce_api_key
 
 export function keyConfigRoutes(app: App, kernel: Kernel, clients: Clients, access: GatewayAccess): void {
   const config = { access: access.admin }
+  const ofClient = {
+    ...config,
+    failures: ['client_not_found', 'client_configured', 'api_key_client_not_found'],
+  }
   const answer = async (message: string) => {
     const { enforceApiKeys, source, clients: each } = await describeEnforcement(kernel, clients)
     return success(message, {
@@ -41,6 +43,7 @@ export function keyConfigRoutes(app: App, kernel: Kernel, clients: Clients, acce
     url: '/admin/api-key-config',
     config,
     schema: {
+      operationId: 'getKeyEnforcement',
       summary: 'Where data operations need a key, and who decided so',
       response: { 200: successOf(KeyConfig) },
     },
@@ -51,6 +54,7 @@ export function keyConfigRoutes(app: App, kernel: Kernel, clients: Clients, acce
     url: '/admin/api-key-config',
     config,
     schema: {
+      operationId: 'setKeyEnforcement',
       summary: 'Decide whether data operations need a key wherever nothing else is said',
       body: Type.Object({
         enforce_api_keys: Nullable(
@@ -67,8 +71,9 @@ export function keyConfigRoutes(app: App, kernel: Kernel, clients: Clients, acce
   app.route({
     method: 'PUT',
     url: '/admin/api-key-clients/:client_name',
-    config,
+    config: ofClient,
     schema: {
+      operationId: 'setClientKeyEnforcement',
       summary: 'Decide whether data operations on one client need a key',
       params: ByName,
       body: Type.Object({ enforce_api_keys: Type.Boolean({ examples: [true] }) }),
@@ -82,8 +87,9 @@ export function keyConfigRoutes(app: App, kernel: Kernel, clients: Clients, acce
   app.route({
     method: 'DELETE',
     url: '/admin/api-key-clients/:client_name',
-    config,
+    config: ofClient,
     schema: {
+      operationId: 'unsetClientKeyEnforcement',
       summary: 'Take back what was decided for one client at run time',
       params: ByName,
       response: { 200: successOf(ByName) },

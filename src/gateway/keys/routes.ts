@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { named } from '#kernel/http/components.ts'
 import { Id, Nullable, Timestamp } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
@@ -25,23 +26,29 @@ const asked = {
 const NewKey = Type.Object(asked)
 const KeyChange = Type.Partial(Type.Object({ ...asked, is_active: Type.Boolean() }))
 
-const KeyRecord = Type.Object({
-  id: Id,
-  public_id: Type.String(),
-  name: Type.String(),
-  description: Nullable(Type.String()),
-  client_name: ClientName,
-  rights: Type.Array(Type.String()),
-  client_overrides: Type.Array(Type.String()),
-  is_active: Type.Boolean(),
-  expires_at: Nullable(Timestamp),
-  created_at: Timestamp,
-  updated_at: Timestamp,
-})
-const IssuedKey = Type.Object({
-  api_key: Type.String({ description: 'The key itself; it is shown this once' }),
-  record: KeyRecord,
-})
+const KeyRecord = Type.Object(
+  {
+    id: Id,
+    public_id: Type.String(),
+    name: Type.String(),
+    description: Nullable(Type.String()),
+    client_name: ClientName,
+    rights: Type.Array(Type.String()),
+    client_overrides: Type.Array(Type.String()),
+    is_active: Type.Boolean(),
+    expires_at: Nullable(Timestamp),
+    created_at: Timestamp,
+    updated_at: Timestamp,
+  },
+  named('ApiKeyRecord'),
+)
+const IssuedKey = Type.Object(
+  {
+    api_key: Type.String({ description: 'The key itself; it is shown this once' }),
+    record: KeyRecord,
+  },
+  named('IssuedApiKey'),
+)
 const ById = Type.Object({
   id: Type.String({ format: 'uuid', examples: ['01a1fed6-8936-7ac3-bdf5-1fc3f49efcc6'] }),
 })
@@ -59,13 +66,14 @@ const recordOf = (key: ApiKey) => ({
 })
 
 export function keyRoutes(app: App, kernel: Kernel, access: GatewayAccess): void {
-  const config = { access: access.admin }
+  const config = { access: access.admin, failures: ['invalid_right', 'api_key_not_found'] }
   const { query, place } = listing(kernel.config)
   app.route({
     method: 'GET',
     url: '/admin/api-keys',
     config,
     schema: {
+      operationId: 'listApiKeys',
       summary: 'List API keys',
       querystring: Type.Object({ client_name: Type.Optional(Type.String()), ...query }),
       response: { 200: successOf(Type.Object({ api_keys: Type.Array(KeyRecord) })) },
@@ -80,7 +88,12 @@ export function keyRoutes(app: App, kernel: Kernel, access: GatewayAccess): void
     method: 'POST',
     url: '/admin/api-keys',
     config,
-    schema: { summary: 'Issue an API key', body: NewKey, response: { 201: successOf(IssuedKey) } },
+    schema: {
+      operationId: 'createApiKey',
+      summary: 'Issue an API key',
+      body: NewKey,
+      response: { 201: successOf(IssuedKey) },
+    },
     handler: async ({ body }, reply) => {
       const { api_key, record } = await createKey(kernel, body)
       return reply.code(201).send(success('API key issued', { api_key, record: recordOf(record) }))
@@ -90,7 +103,12 @@ export function keyRoutes(app: App, kernel: Kernel, access: GatewayAccess): void
     method: 'GET',
     url: '/admin/api-keys/:id',
     config,
-    schema: { summary: 'One API key', params: ById, response: { 200: successOf(KeyRecord) } },
+    schema: {
+      operationId: 'getApiKey',
+      summary: 'One API key',
+      params: ById,
+      response: { 200: successOf(KeyRecord) },
+    },
     handler: async ({ params }) => success('API key found', recordOf(await existing(kernel, params.id))),
   })
   app.route({
@@ -98,6 +116,7 @@ export function keyRoutes(app: App, kernel: Kernel, access: GatewayAccess): void
     url: '/admin/api-keys/:id',
     config,
     schema: {
+      operationId: 'changeApiKey',
       summary: 'Change an API key',
       params: ById,
       body: KeyChange,
@@ -110,7 +129,12 @@ export function keyRoutes(app: App, kernel: Kernel, access: GatewayAccess): void
     method: 'DELETE',
     url: '/admin/api-keys/:id',
     config,
-    schema: { summary: 'Revoke an API key', params: ById, response: { 200: successOf(ById) } },
+    schema: {
+      operationId: 'revokeApiKey',
+      summary: 'Revoke an API key',
+      params: ById,
+      response: { 200: successOf(ById) },
+    },
     handler: async ({ params }) => {
       await revokeKey(kernel, params.id)
       return success('API key revoked', { id: params.id })
@@ -121,6 +145,7 @@ export function keyRoutes(app: App, kernel: Kernel, access: GatewayAccess): void
     url: '/admin/api-keys/:id/rotate',
     config,
     schema: {
+      operationId: 'rotateApiKey',
       summary: 'Give an API key a new secret',
       params: ById,
       body: Type.Object({
@@ -138,6 +163,7 @@ export function keyRoutes(app: App, kernel: Kernel, access: GatewayAccess): void
     url: '/admin/rights/catalog',
     config,
     schema: {
+      operationId: 'listRights',
       summary: 'Rights that a key can have',
       response: {
         200: successOf(

@@ -1,7 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { RowsAnswer } from '#databases/drivers/driver.ts'
+import { FAILURES_OF } from '#databases/failures.ts'
 import type { Row } from '#databases/plan.ts'
+import { named } from '#kernel/http/components.ts'
 import { edge } from '#kernel/http/failures.ts'
 import { Nullable } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
@@ -59,16 +61,22 @@ const CallQuery = Type.Object(inQuery, {
   description: 'Other members are arguments, or filters when they look like `gt.5`',
 })
 
-const Called = Type.Object({
-  data: Type.Array(Type.Object({}, { additionalProperties: true })),
-  count: Type.Optional(Type.Integer()),
-  has_more: Type.Optional(
-    Type.Boolean({ description: 'There were more rows than an answer without a limit holds' }),
-  ),
-})
+const Called = Type.Object(
+  {
+    data: Type.Array(Type.Object({}, { additionalProperties: true })),
+    count: Type.Optional(Type.Integer()),
+    has_more: Type.Optional(
+      Type.Boolean({ description: 'There were more rows than an answer without a limit holds' }),
+    ),
+  },
+  named('FunctionCalled'),
+)
 
 export function rpcRoutes(app: App, kernel: Kernel, access: GatewayAccess): void {
-  const config = { access: access.fixed(['gateway.rpc.execute'], { asData: true }) }
+  const config = {
+    access: access.fixed(['gateway.rpc.execute'], { asData: true }),
+    failures: FAILURES_OF.call,
+  }
   const call = async (request: FastifyRequest, reply: FastifyReply, asked: AskedCall) => {
     const options = { byAddress: request.method === 'GET', signal: leaving(reply) }
     return send(reply, await callFunction(kernel, gatewayCaller(request), asked, options))
@@ -77,7 +85,12 @@ export function rpcRoutes(app: App, kernel: Kernel, access: GatewayAccess): void
     method: 'POST',
     url: '/gateway/rpc',
     config,
-    schema: { summary: 'Call a function', body: RpcBody, response: { 200: Called } },
+    schema: {
+      operationId: 'callFunction',
+      summary: 'Call a function',
+      body: RpcBody,
+      response: { 200: Called },
+    },
     handler: (request, reply) => call(request, reply, { ...request.body, function: nameOf(request.body) }),
   })
   app.route({
@@ -85,6 +98,7 @@ export function rpcRoutes(app: App, kernel: Kernel, access: GatewayAccess): void
     url: '/rpc/:name',
     config,
     schema: {
+      operationId: 'callFunctionByName',
       summary: 'Call a function by its name',
       params: ByName,
       body: CallBody,
@@ -97,6 +111,7 @@ export function rpcRoutes(app: App, kernel: Kernel, access: GatewayAccess): void
     url: '/rpc/:name',
     config,
     schema: {
+      operationId: 'callReadingFunction',
       summary: 'Call a function that only reads',
       params: ByName,
       querystring: CallQuery,

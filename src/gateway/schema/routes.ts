@@ -1,6 +1,8 @@
 import { type TSchema, Type } from 'typebox'
+import { FAILURES_OF } from '#databases/failures.ts'
 import { typescriptOf } from '#databases/typescript.ts'
-import { Nullable, PlainText } from '#kernel/http/schemas.ts'
+import { named } from '#kernel/http/components.ts'
+import { Nullable, OneOf, PlainText } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import { type GatewayAccess, gatewayCaller } from '../access.ts'
 import { listColumns, listConstraints, listIndexes, listTables } from './schema.ts'
@@ -9,49 +11,68 @@ const Name = Type.String({ minLength: 1, maxLength: 63 })
 const InSchema = Type.Object({ table_schema: Type.Optional(Name) })
 const Which = Type.Object({ table_name: Type.Optional(Name), table_schema: Type.Optional(Name) })
 const OneTable = Type.Object({
-  table_name: Type.String({ minLength: 1, maxLength: 63, examples: ['cities'] }),
+  table_name: Type.String({ minLength: 1, maxLength: 63, examples: ['books'] }),
   table_schema: Type.Optional(Type.String({ minLength: 1, maxLength: 63, default: 'public' })),
 })
 const table = { table_schema: Type.String(), table_name: Type.String() }
 const listOf = (name: string, item: TSchema) => ({ 200: Type.Object({ [name]: Type.Array(item) }) })
 
-const Table = Type.Object({
-  ...table,
-  table_type: Type.String({ examples: ['BASE TABLE'] }),
-  estimated_rows: Type.Number({ description: "The database's own estimate; 0 before it has one" }),
-})
-const Column = Type.Object({
-  column_name: Type.String(),
-  data_type: Type.String({ examples: ['character varying(20)'] }),
-  column_default: Nullable(Type.String()),
-  is_nullable: Type.Unsafe<string>({ type: 'string', enum: ['YES', 'NO'] }),
-})
-const Constraint = Type.Object({
-  ...table,
-  constraint_name: Type.String(),
-  constraint_type: Type.String({ examples: ['FOREIGN KEY'] }),
-  columns: Type.Array(Type.String()),
-  references: Nullable(Type.Object({ ...table, columns: Type.Array(Type.String()) })),
-  definition: Type.String(),
-})
-const Index = Type.Object({
-  ...table,
-  index_name: Type.String(),
-  method: Type.String({ examples: ['btree'] }),
-  is_unique: Type.Boolean(),
-  is_primary: Type.Boolean(),
-  is_valid: Type.Boolean(),
-  columns: Type.Array(Type.String(), { description: 'Columns, and expressions as the database writes them' }),
-  definition: Type.String(),
-})
+const Table = Type.Object(
+  {
+    ...table,
+    table_type: Type.String({ examples: ['BASE TABLE'] }),
+    estimated_rows: Type.Number({ description: "The database's own estimate; 0 before it has one" }),
+  },
+  named('TableDescription'),
+)
+const Column = Type.Object(
+  {
+    column_name: Type.String(),
+    data_type: Type.String({ examples: ['character varying(20)'] }),
+    column_default: Nullable(Type.String()),
+    is_nullable: OneOf(['YES', 'NO']),
+  },
+  named('ColumnDescription'),
+)
+const Constraint = Type.Object(
+  {
+    ...table,
+    constraint_name: Type.String(),
+    constraint_type: Type.String({ examples: ['FOREIGN KEY'] }),
+    columns: Type.Array(Type.String()),
+    references: Nullable(Type.Object({ ...table, columns: Type.Array(Type.String()) })),
+    definition: Type.String(),
+  },
+  named('ConstraintDescription'),
+)
+const Index = Type.Object(
+  {
+    ...table,
+    index_name: Type.String(),
+    method: Type.String({ examples: ['btree'] }),
+    is_unique: Type.Boolean(),
+    is_primary: Type.Boolean(),
+    is_valid: Type.Boolean(),
+    columns: Type.Array(Type.String(), {
+      description: 'Columns, and expressions as the database writes them',
+    }),
+    definition: Type.String(),
+  },
+  named('IndexDescription'),
+)
 
 export function schemaRoutes(app: App, access: GatewayAccess): void {
-  const config = { access: access.fixed(['management.read']) }
+  const config = { access: access.fixed(['management.read']), failures: FAILURES_OF.structure }
   app.route({
     method: 'GET',
     url: '/schema/tables',
     config,
-    schema: { summary: 'Tables and views', querystring: InSchema, response: listOf('tables', Table) },
+    schema: {
+      operationId: 'listTables',
+      summary: 'Tables and views',
+      querystring: InSchema,
+      response: listOf('tables', Table),
+    },
     handler: async (request) => ({
       tables: await listTables(gatewayCaller(request).driver, request.query),
     }),
@@ -60,7 +81,12 @@ export function schemaRoutes(app: App, access: GatewayAccess): void {
     method: 'GET',
     url: '/schema/columns',
     config,
-    schema: { summary: 'Columns of a table', querystring: OneTable, response: listOf('columns', Column) },
+    schema: {
+      operationId: 'listColumns',
+      summary: 'Columns of a table',
+      querystring: OneTable,
+      response: listOf('columns', Column),
+    },
     handler: async (request) => {
       const { table_schema: schema = 'public', table_name: name } = request.query
       return { columns: await listColumns(gatewayCaller(request).driver, schema, name) }
@@ -71,6 +97,7 @@ export function schemaRoutes(app: App, access: GatewayAccess): void {
     url: '/schema/constraints',
     config,
     schema: {
+      operationId: 'listConstraints',
       summary: 'Keys, references and checks',
       querystring: Which,
       response: listOf('constraints', Constraint),
@@ -83,7 +110,12 @@ export function schemaRoutes(app: App, access: GatewayAccess): void {
     method: 'GET',
     url: '/schema/indexes',
     config,
-    schema: { summary: 'Indexes', querystring: Which, response: listOf('indexes', Index) },
+    schema: {
+      operationId: 'listIndexes',
+      summary: 'Indexes',
+      querystring: Which,
+      response: listOf('indexes', Index),
+    },
     handler: async (request) => ({
       indexes: await listIndexes(gatewayCaller(request).driver, request.query),
     }),
@@ -92,7 +124,11 @@ export function schemaRoutes(app: App, access: GatewayAccess): void {
     method: 'GET',
     url: '/schema/types',
     config,
-    schema: { summary: 'TypeScript for the rows of every table, as text', response: { 200: PlainText } },
+    schema: {
+      operationId: 'typesOfTables',
+      summary: 'TypeScript for the rows of every table, as text',
+      response: { 200: PlainText },
+    },
     handler: async (request, reply) => {
       const { driver } = gatewayCaller(request)
       return reply.type('text/plain; charset=utf-8').send(typescriptOf(await driver.catalogue()))

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
+import { FAILURES_OF } from '#databases/failures.ts'
 import type { Json } from '#databases/plan.ts'
 import { Nullable } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
@@ -62,7 +63,10 @@ const Ran = Type.Intersect([
 ])
 
 export function sqlRoutes(app: App, kernel: Kernel, access: GatewayAccess): void {
-  const config = { access: access.fixed(['gateway.query', 'gateway.query.read']) }
+  const config = {
+    access: access.fixed(['gateway.query', 'gateway.query.read']),
+    failures: [...FAILURES_OF.sql, 'driver_mismatch'],
+  }
   const run = async (request: FastifyRequest, reply: FastifyReply, body: AskedSql) =>
     send(reply, await runSql(kernel, gatewayCaller(request), body, leaving(reply)))
 
@@ -71,7 +75,12 @@ export function sqlRoutes(app: App, kernel: Kernel, access: GatewayAccess): void
       method: 'POST',
       url,
       config,
-      schema: { summary: 'Run SQL on a named driver', body: SqlBody, response: { 200: Ran } },
+      schema: {
+        operationId: 'runSqlOnDriver',
+        summary: 'Run SQL on a named driver',
+        body: SqlBody,
+        response: { 200: Ran },
+      },
       handler: (request, reply) => run(request, reply, request.body),
     })
   }
@@ -79,7 +88,7 @@ export function sqlRoutes(app: App, kernel: Kernel, access: GatewayAccess): void
     method: 'POST',
     url: '/gateway/query',
     config,
-    schema: { summary: 'Run SQL', body: QueryBody, response: { 200: Ran } },
+    schema: { operationId: 'runSql', summary: 'Run SQL', body: QueryBody, response: { 200: Ran } },
     handler: (request, reply) => run(request, reply, request.body),
   })
 }

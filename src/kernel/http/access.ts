@@ -8,6 +8,8 @@ export type Access = {
   readonly security: readonly Readonly<Record<string, readonly string[]>>[]
   /** The caller names a database client in a header. */
   readonly needsClient?: boolean
+  /** Codes of the failures that `authorize` throws, for the API reference. */
+  readonly failures?: readonly string[]
   /** Throws when the caller may not. */
   authorize(request: FastifyRequest, reply: FastifyReply): Promise<void> | void
 }

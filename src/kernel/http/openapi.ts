@@ -2,16 +2,25 @@ import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import swagger from '@fastify/swagger'
-import type { FastifySchema, RouteOptions } from 'fastify'
+import type { RouteOptions } from 'fastify'
 import { Type } from 'typebox'
 import type { Kernel } from '../kernel.ts'
 import { VERSION } from '../version.ts'
 import { open } from './access.ts'
+import { type Described, withComponents } from './components.ts'
+import { documentedOperation, type Feature, operationNames } from './operations.ts'
 import type { App } from './surface.ts'
 import { HEADER } from './words.ts'
 
 /** Collects the routes that are added after it into one OpenAPI 3.1 document for both surfaces. */
 export function describeRoutes(app: App, { config }: Kernel): void {
+  const features = new Map<string, Feature>()
+  const nameOf = operationNames()
+  const documented = (route: RouteOptions): object => {
+    const { schema, config: { feature } = {} } = route
+    if (schema !== undefined && feature !== undefined) features.set(feature.name, feature)
+    return { ...schema, ...documentedOperation(route, nameOf(route)) }
+  }
   app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
@@ -22,20 +31,25 @@ export function describeRoutes(app: App, { config }: Kernel): void {
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       },
       servers: [{ url: '/' }],
-      tags: [
-        { name: 'auth', description: 'Authentication surface' },
-        { name: 'gateway', description: 'Data gateway surface' },
-      ],
       components: {
         securitySchemes: {
-          sessionToken: { type: 'http', scheme: 'bearer', description: 'A session token' },
+          sessionToken: {
+            type: 'http',
+            scheme: 'bearer',
+            description: 'A session token, as sign-in answers it',
+          },
           sessionHeader: {
             type: 'apiKey',
             in: 'header',
             name: HEADER.sessionToken,
             description: `A session token, where the client has row-level security; also ${HEADER.sessionBearer}`,
           },
-          sessionCookie: { type: 'apiKey', in: 'cookie', name: config.session.cookie_name },
+          sessionCookie: {
+            type: 'apiKey',
+            in: 'cookie',
+            name: config.session.cookie_name,
+            description: 'A session token, as sign-in sets it',
+          },
           apiKey: {
             type: 'apiKey',
             in: 'header',
@@ -43,87 +57,27 @@ export function describeRoutes(app: App, { config }: Kernel): void {
             description: `Also ${HEADER.serviceKey}, x-api-key, ?api_key=`,
           },
           apiKeyBearer: { type: 'http', scheme: 'bearer', description: 'An API key, svc_…' },
-          adminKey: { type: 'apiKey', in: 'header', name: HEADER.adminKey },
+          adminKey: {
+            type: 'apiKey',
+            in: 'header',
+            name: HEADER.adminKey,
+            description: 'The static admin key; also in any header of apiKey',
+          },
         },
       },
     },
-    transform: ({ schema, url, route }) => ({ url, schema: { ...schema, ...documented(schema, route) } }),
+    transform: ({ url, route }) => ({ url, schema: documented(route) }),
+    // The library's types know this object as a document of any version.
+    transformObject: (made) =>
+      withComponents({
+        ...('openapiObject' in made ? made.openapiObject : made.swaggerObject),
+        tags: [...features.values()],
+      } as Described),
   })
 }
 
-/** What the document says of every route: who may call it, on which surface, and what a failure looks like. */
-function documented(schema: FastifySchema | undefined, { config }: RouteOptions): object {
-  const { access = open, surface = 'gateway' } = config ?? {}
-  return {
-    hide: schema === undefined,
-    tags: [surface],
-    description: `Access: ${access.name}.`,
-    security: access.security,
-    response: {
-      ...described(schema?.response as Described | undefined),
-      default: FAILURE[surface === 'auth' ? 'auth' : 'gateway'],
-    },
-    ...(access.needsClient === true && { headers: withClient(schema?.headers as Described | undefined) }),
-    ...openQuery(schema?.querystring as Described | undefined),
-  }
-}
-
-/** JSON Schema objects, as TypeBox builds them. */
-type Described = Readonly<Record<string, object>>
-
-const described = (responses: Described = {}): object =>
-  Object.fromEntries(
-    Object.entries(responses).map(([status, response]) => [
-      status,
-      { description: status.startsWith('2') ? 'Success' : 'Failure', ...response },
-    ]),
-  )
-
-const withClient = (headers: Described = {}): object => ({
-  type: 'object',
-  required: ['X-Service-Client'],
-  properties: {
-    'X-Service-Client': { type: 'string', description: 'The database client', examples: ['default'] },
-    [HEADER.projectUrl]: {
-      type: 'string',
-      format: 'uri',
-      description: 'The project, for client custom_supabase',
-    },
-    [HEADER.projectKey]: { type: 'string', description: 'Its key, for client custom_supabase' },
-    ...headers.properties,
-  },
-})
-
-/** Queries whose names are the caller's: OpenAPI writes them as an object whose members are parameters of their own. */
-function openQuery(query: Described = {}): object {
-  if (!query.additionalProperties) return {}
-  const { description, properties } = query
-  const others = { type: 'object', additionalProperties: text, description }
-  return { querystring: { ...query, properties: { ...properties, arguments: others } } }
-}
-
-const text = { type: 'string' }
-const FAILURE = {
-  auth: {
-    description: 'Failure',
-    type: 'object',
-    required: ['message', 'code'],
-    properties: { message: text, code: { ...text, examples: ['VALIDATION_ERROR'] } },
-  },
-  gateway: {
-    description: 'Failure',
-    type: 'object',
-    required: ['status', 'message', 'error', 'code', 'request_id'],
-    properties: {
-      status: { const: 'error' },
-      message: text,
-      error: { ...text, description: 'What to do, or what the database said' },
-      code: { ...text, examples: ['validation_error'] },
-      request_id: text,
-      data: { type: 'object', properties: { operation: text, details: { type: 'object' } } },
-    },
-  },
-}
+/** The tag of the routes below. */
+export const REFERENCE: Feature = { name: 'Reference', description: 'This document' }
 
 const PAGE_FILES = {
   'swagger-ui.css': 'text/css; charset=utf-8',
@@ -138,7 +92,11 @@ export function documentRoutes(app: App): void {
     method: 'GET',
     url: '/openapi.json',
     config,
-    schema: { summary: 'This document', response: { 200: Type.Object({}, { additionalProperties: true }) } },
+    schema: {
+      operationId: 'getOpenapi',
+      summary: 'This document',
+      response: { 200: Type.Object({}, { additionalProperties: true }) },
+    },
     handler: async (_request, reply) =>
       reply.type('application/json; charset=utf-8').serializer(JSON.stringify).send(app.swagger()),
   })

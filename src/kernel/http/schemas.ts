@@ -10,5 +10,22 @@ export function Nullable<T extends TSchema>(schema: T) {
   return Type.Unsafe<Static<T> | null>({ ...schema, type: [type, 'null'] })
 }
 
+/** One of these words. */
+export const OneOf = <const T extends readonly string[]>(words: T, more: object = {}) =>
+  Type.Unsafe<T[number]>({ type: 'string', enum: words, ...more })
+
+/** The keyword of a schema that describes in full what the verb parses itself. */
+export const PARSED = 'x-parsed'
+
+/**
+ * A body, or a member of one, that its verb parses, with failures of its own that say more than a schema can. The document shows the
+ * schema in full; validation derives a wider one from it (`validate.ts`).
+ */
+export const Parsed = (schema: TSchema, more: object = {}) =>
+  Type.Unsafe<Readonly<Record<string, unknown>>>({ ...schema, ...more, [PARSED]: true })
+
 /** A response that is text and not JSON. */
 export const PlainText = { content: { 'text/plain': { schema: Type.String() } } }
+
+/** A response that is a page for a browser. */
+export const HtmlPage = { content: { 'text/html': { schema: Type.String() } } }

@@ -9,10 +9,11 @@ import type {
   RawRequestDefaultExpression,
   RawServerDefault,
 } from 'fastify'
-import { Failure } from '../errors.ts'
+import { Failure, type FailureTable } from '../errors.ts'
 import type { Kernel } from '../kernel.ts'
 import { readJsonBodies } from './body.ts'
 import { edge } from './failures.ts'
+import type { Feature } from './operations.ts'
 import type { RouteBook } from './routes.ts'
 import { compileValidator } from './validate.ts'
 
@@ -29,6 +30,8 @@ export type SurfaceOptions = {
   readonly name: 'auth' | 'gateway'
   /** The body of every answer that is a failure. */
   envelope(failure: Failure, request: FastifyRequest): object
+  /** Every code that the surface answers. */
+  readonly codes: FailureTable
   /** How JSON bodies are read. */
   readonly parse: (text: string) => unknown
 }
@@ -46,7 +49,7 @@ export function dressSurface(app: App, kernel: Kernel, book: RouteBook, options:
       .send(options.envelope(failure, request))
   }
   app.addHook('onRoute', (route) => {
-    route.config = { ...route.config, surface: options.name }
+    route.config = { ...route.config, surface: options.name, codes: options.codes }
   })
   readJsonBodies(app, options.parse)
   app.setValidatorCompiler(compileValidator)
@@ -65,6 +68,16 @@ export function dressSurface(app: App, kernel: Kernel, book: RouteBook, options:
     const allowed = book.methodsAt(request.url)
     if (allowed.length === 0) return answer(request, reply, edge('not_found'))
     return answer(request, reply, edge('method_not_allowed', { headers: { allow: allowed.join(', ') } }))
+  })
+}
+
+/** Adds the routes of one feature, which is their tag in the API reference. */
+export function addFeature(app: App, feature: Feature, addRoutes: (app: App) => void): void {
+  app.register(async (part: App) => {
+    part.addHook('onRoute', (route) => {
+      route.config = { ...route.config, feature }
+    })
+    addRoutes(part)
   })
 }
 

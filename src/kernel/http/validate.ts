@@ -3,12 +3,14 @@ import type { TSchema } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { isCleanText, readJson } from './body.ts'
 import { edge } from './failures.ts'
+import { PARSED } from './schemas.ts'
 
 /**
  * Validation of body, query, path and headers by TypeBox. Flags and numbers may come as text, objects as JSON text
  * (auth.md 1); they are turned into what the schema names here and nowhere else.
  */
-export const compileValidator: FastifySchemaCompiler<TSchema> = ({ schema, httpPart }) => {
+export const compileValidator: FastifySchemaCompiler<TSchema> = ({ schema: documented, httpPart }) => {
+  const schema = validated(documented)
   const validator = Compile(schema)
   return (data: unknown) => {
     const value = normalise(schema, data ?? {})
@@ -30,12 +32,48 @@ const allTextsClean = (value: unknown): boolean =>
   value === null ||
   Object.values(value).every((item) => typeof item !== 'string' || isCleanText(item))
 
-/** What of JSON Schema `normalise` looks at. */
+/** What of JSON Schema is looked at here. */
 type Shape = {
   readonly type?: string | readonly string[]
   readonly properties?: Readonly<Record<string, Shape>>
   readonly items?: Shape
+  readonly enum?: readonly unknown[]
+  readonly minimum?: number
+  readonly [PARSED]?: boolean
 }
+
+/**
+ * The schema that is checked: the documented one, but where the verb parses (`Parsed`) only the types of plain members. What is
+ * required, how long lists are and what is inside them, the verb says better; it takes other spellings too.
+ */
+function validated<T extends Shape>(schema: T): T {
+  // The same keywords, or fewer.
+  if (schema[PARSED] === true) return parsed(schema) as T
+  const { properties, items } = schema
+  if (properties === undefined && items === undefined) return schema
+  return {
+    ...schema,
+    ...(properties !== undefined && { properties: eachOf(properties, validated) }),
+    ...(items !== undefined && { items: validated(items) }),
+  }
+}
+
+function parsed({ type, enum: words, minimum, properties }: Shape): Shape {
+  if (type === undefined) return {}
+  return {
+    type,
+    ...(words !== undefined && { enum: words }),
+    ...(minimum !== undefined && { minimum }),
+    ...(properties !== undefined && { properties: eachOf(properties, plain) }),
+  }
+}
+
+/** A member with a structure, or of several types, may come in spellings that the document does not tell. */
+const plain = (member: Shape): Shape =>
+  typeof member.type === 'string' && member.type !== 'object' && member.type !== 'array' ? parsed(member) : {}
+
+const eachOf = (properties: Readonly<Record<string, Shape>>, change: (schema: Shape) => Shape) =>
+  Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, change(schema)]))
 
 function normalise(shape: Shape, value: unknown): unknown {
   const types = typeof shape.type === 'string' ? [shape.type] : (shape.type ?? [])

@@ -1,0 +1,46 @@
+import { isDeepStrictEqual } from 'node:util'
+import { PARSED } from './schemas.ts'
+
+/** The keyword that makes a schema one of `components.schemas`, under this name. */
+const NAME = 'x-component'
+/** The keyword of a schema that stands for a named one, where that contains itself. */
+const REFERENCE = 'x-component-reference'
+
+/** Options of a schema that the document shares: `Type.Object({…}, named('User'))`. */
+export const named = (name: string): Readonly<Record<string, string>> => ({ [NAME]: name })
+
+/** Stands for the schema of that name inside itself. */
+export const namedAs = (name: string): Readonly<Record<string, string>> => ({ [REFERENCE]: name })
+
+/** The schema with another description where it is used: a named one stays shared. */
+export function described<T extends object>(schema: T, description: string, more: object = {}): object {
+  const { [NAME]: name } = schema as Described // any schema
+  return { ...(typeof name === 'string' ? namedAs(name) : schema), description, ...more }
+}
+
+/** The document with every named schema written once, under `components.schemas`, and referred to elsewhere. */
+export function withComponents(document: Described): Described {
+  const schemas: Record<string, unknown> = {}
+  const hoist = (node: unknown): unknown => {
+    if (Array.isArray(node)) return node.map(hoist)
+    if (typeof node !== 'object' || node === null) return node
+    const { [NAME]: name, [REFERENCE]: reference, [PARSED]: _, ...rest } = node as Described // of a JSON document
+    if (typeof reference === 'string') return { ...refTo(reference), ...rest }
+    const members = Object.fromEntries(Object.entries(rest).map(([key, value]) => [key, hoist(value)]))
+    if (typeof name !== 'string') return members
+    if (schemas[name] !== undefined && !isDeepStrictEqual(schemas[name], members))
+      throw new Error(`Two schemas of the API reference are named ${name}`)
+    schemas[name] = members
+    return refTo(name)
+  }
+  const { components, ...rest } = document
+  const hoisted = hoist(rest) as Described // an object stays one
+  return { ...hoisted, components: { ...(components as Described), schemas: sorted(schemas) } }
+}
+
+export type Described = Readonly<Record<string, unknown>>
+
+const refTo = (name: string) => ({ $ref: `#/components/schemas/${name}` })
+
+const sorted = (members: Described): Described =>
+  Object.fromEntries(Object.entries(members).sort(([a], [b]) => (a < b ? -1 : 1)))

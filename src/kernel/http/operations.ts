@@ -1,0 +1,217 @@
+import type { RouteOptions } from 'fastify'
+import type { FailureTable } from '../errors.ts'
+import { open } from './access.ts'
+import { named } from './components.ts'
+import { EDGE_FAILURES } from './failures.ts'
+import { HEADER } from './words.ts'
+
+/** A part of the API reference: the routes of one feature. */
+export type Feature = { readonly name: string; readonly description: string }
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Codes that the route may answer besides those of its access, its body and its surface. */
+    failures?: readonly string[]
+    /** The surface's table of codes. */
+    codes?: FailureTable
+    /** The tag of the route in the API reference. */
+    feature?: Feature
+  }
+}
+
+/** One failure that a route may answer. */
+export type Declared = { readonly status: number; readonly code: string }
+
+/** Every failure that a route may answer: by its access, its method, its surface, and what it declares itself. */
+export function failuresOf({ method, url, config = {} }: Route): readonly Declared[] {
+  const { access = open, failures = [] } = config
+  const codes: FailureTable = config.codes ?? EDGE_FAILURES
+  const taken = method === 'GET' || method === 'HEAD' ? [] : BODY_FAILURES
+  const all = [...new Set([...REQUEST_FAILURES, ...taken, ...(access.failures ?? []), ...failures])]
+  return all.map((code) => {
+    const row = codes[code] ?? codes[code.toUpperCase()]
+    if (row === undefined)
+      throw new Error(`${method} ${url} declares ${code}, which no table of failures has`)
+    const [status, , shown = codes[code] === undefined ? code.toUpperCase() : code] = row
+    return { status, code: shown }
+  })
+}
+
+type Route = Pick<RouteOptions, 'method' | 'url' | 'config'>
+
+/** What any request may end in, and what a body may. */
+const REQUEST_FAILURES = [
+  'validation_error',
+  'invalid_text',
+  'internal_error',
+  'service_unavailable',
+  'timeout',
+]
+const BODY_FAILURES = ['invalid_json', 'payload_too_large', 'unsupported_media_type']
+
+/** What the document says of every route: its name, its feature, who may call it, and how it can end. */
+export function documentedOperation(route: RouteOptions, name: Name): object {
+  const { schema, config } = route
+  const { access = open, feature, surface = 'gateway' } = config ?? {}
+  return {
+    hide: schema === undefined,
+    operationId: name.id,
+    tags: [feature?.name ?? surface],
+    description: [
+      ...(name.aliasOf === undefined ? [] : [`Alias of \`${name.aliasOf}\`, and stays one.`]),
+      ...(schema?.description === undefined ? [] : [schema.description]),
+      `Access: ${access.name}.`,
+    ].join(' '),
+    ...(name.aliasOf !== undefined && { 'x-alias-of': name.aliasOf }),
+    security: access.security,
+    response: { ...successes(route), ...failureResponses(route) },
+    ...(access.needsClient === true && { headers: withClient(schema?.headers as Described | undefined) }),
+    ...openQuery(schema?.querystring as Described | undefined),
+  }
+}
+
+/** JSON Schema objects, as TypeBox builds them. */
+type Described = Readonly<Record<string, object>>
+
+/** Where fastify-swagger looks for the description of a response, which is none of its schema. */
+const RESPONSE_DESCRIPTION = 'x-response-description'
+
+function successes({ method, schema, config }: RouteOptions): object {
+  const responses = (schema?.response ?? {}) as Described
+  const isLink = method === 'GET' && (config?.redirects ?? []).length > 0
+  return Object.fromEntries(
+    Object.entries({ ...responses, ...(isLink && responses[302] === undefined && { 302: REDIRECT }) }).map(
+      ([status, response]) => [
+        status,
+        { [RESPONSE_DESCRIPTION]: status.startsWith('2') ? 'Success' : 'Failure', ...response },
+      ],
+    ),
+  )
+}
+
+/** Where a link of a mail carried a place to go. */
+const REDIRECT = {
+  type: 'null',
+  description: 'To the place that the request names, with `?error=CODE` when it failed',
+  headers: { location: { type: 'string', format: 'uri-reference' } },
+}
+
+function failureResponses(route: RouteOptions): object {
+  const { surface } = route.config ?? {}
+  const schema = surface === 'auth' ? AUTH_ERROR : GATEWAY_ERROR
+  const declared = failuresOf(route)
+  const ranges = [...new Set(declared.map(({ status }) => rangeOf(status)))].sort()
+  return Object.fromEntries(
+    ranges.map((range) => [
+      range,
+      {
+        ...schema,
+        [RESPONSE_DESCRIPTION]: declared
+          .filter(({ status }) => rangeOf(status) === range)
+          .map(({ code }) => `\`${code}\``)
+          .join(', '),
+        ...((range === '429' || range === '5XX') && { headers: RETRY_AFTER }),
+      },
+    ]),
+  )
+}
+
+/** What is our own fault, or a database's, is one entry. */
+const rangeOf = (status: number): string => (status >= 500 ? '5XX' : String(status))
+
+const RETRY_AFTER = {
+  'retry-after': { type: 'integer', description: 'Seconds to wait; with 429 and 503' },
+}
+
+const withClient = (headers: Described = {}): object => ({
+  type: 'object',
+  required: ['X-Service-Client'],
+  properties: {
+    'X-Service-Client': { type: 'string', description: 'The database client', examples: ['default'] },
+    [HEADER.projectUrl]: {
+      type: 'string',
+      format: 'uri',
+      description: 'The project, for client custom_supabase',
+    },
+    [HEADER.projectKey]: { type: 'string', description: 'Its key, for client custom_supabase' },
+    ...headers.properties,
+  },
+})
+
+/** Queries whose names are the caller's: OpenAPI writes them as an object whose members are parameters of their own. */
+function openQuery(query: Described = {}): object {
+  if (!query.additionalProperties) return {}
+  const { description, properties } = query
+  const others = { type: 'object', additionalProperties: TEXT, description }
+  return { querystring: { ...query, properties: { ...properties, arguments: others } } }
+}
+
+const TEXT = { type: 'string' }
+
+const AUTH_ERROR = {
+  ...named('AuthError'),
+  description: 'A failure of the authentication surface',
+  type: 'object',
+  required: ['message', 'code'],
+  properties: {
+    message: { ...TEXT, description: 'Fit to show to a user' },
+    code: { ...TEXT, description: 'Stable, for programs', examples: ['VALIDATION_ERROR'] },
+  },
+}
+
+const GATEWAY_ERROR = {
+  ...named('GatewayError'),
+  description: 'A failure of the gateway surface',
+  type: 'object',
+  required: ['status', 'message', 'error', 'code', 'request_id'],
+  properties: {
+    status: { ...TEXT, const: 'error' },
+    message: { ...TEXT, description: 'Fit to show to a user' },
+    error: { ...TEXT, description: 'What to do, or what the database said' },
+    code: { ...TEXT, description: 'Stable, for programs', examples: ['validation_error'] },
+    request_id: { ...TEXT, description: 'Also in the header x-request-id, and in the log' },
+    data: {
+      type: 'object',
+      required: ['operation', 'details'],
+      properties: { operation: TEXT, details: { type: 'object', additionalProperties: true } },
+    },
+  },
+}
+
+export type Name = { readonly id: string; readonly aliasOf?: string }
+
+/**
+ * Gives each route its `operationId`: the one in its schema, else one from its path. A second route with the same one is an alias of
+ * the first, and is named by its path.
+ */
+export function operationNames(): (route: RouteOptions) => Name {
+  const owners = new Map<string, string>()
+  return (route) => {
+    const place = `${route.method} ${route.url}`
+    const isFree = (id: string) => (owners.get(id) ?? place) === place
+    const path = pathOf(route)
+    const own = route.schema?.operationId
+    const id = [own, camelCased(path), camelCased([String(route.method), ...path])].find(
+      (name) => name !== undefined && name !== '' && isFree(name),
+    )
+    if (id === undefined) throw new Error(`${place} has no operationId of its own`)
+    owners.set(id, place)
+    return own === undefined || own === id ? { id } : { id, aliasOf: own }
+  }
+}
+
+/** The words of a path, without the surface's prefix and what is in braces. */
+function pathOf({ url, prefix = '' }: RouteOptions & { readonly prefix?: string }): readonly string[] {
+  const path = url.startsWith(prefix) ? url.slice(prefix.length) : url
+  return path
+    .split('/')
+    .filter((part) => !part.startsWith(':'))
+    .flatMap((part) => part.split(/[^A-Za-z0-9]+/))
+    .filter((word) => word !== '')
+}
+
+const camelCased = (words: readonly string[]): string =>
+  words
+    .map((word) => word.toLowerCase())
+    .map((word, index) => (index === 0 ? word : word.charAt(0).toUpperCase() + word.slice(1)))
+    .join('')

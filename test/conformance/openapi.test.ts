@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type Actor, PASSWORD, testService } from '#test/harness.ts'
+import {
+  type DocumentedOperation,
+  documentedAnswers,
+  type OpenapiDocument,
+  operationsOf,
+  shownBodies,
+} from '#test/openapi.ts'
+
+const t = await testService()
+const document: OpenapiDocument = (await t.anon.get('/openapi.json')).body
+const operations = operationsOf(document)
+
+test('every operation has a name of its own, a summary, a feature and the ways it can end', () => {
+  const names = operations.map(({ operation }) => operation.operationId)
+  assert.deepEqual(
+    names.filter((name, index) => names.indexOf(name) !== index),
+    [],
+  )
+  const features = new Set(document.tags.map(({ name }) => name))
+  for (const { method, path, operation } of operations) {
+    const what = `${method} ${path}`
+    assert.match(operation.operationId, /^[a-z][A-Za-z0-9]+$/, what)
+    assert.ok(operation.summary, what)
+    assert.equal(operation.tags.length, 1, what)
+    assert.ok(features.has(operation.tags[0] ?? ''), `${what} has the tag of a feature`)
+    const alias = operation['x-alias-of']
+    if (alias !== undefined) assert.ok(names.includes(alias), `${what} is an alias of something`)
+    const statuses = Object.keys(operation.responses)
+    assert.ok(
+      statuses.some((status) => /^[23]/.test(status)),
+      `${what} says how it succeeds`,
+    )
+    for (const status of expected(method, operation))
+      assert.ok(statuses.includes(status), `${what}: ${status}`)
+    for (const [status, { description }] of Object.entries(operation.responses))
+      assert.ok(description && description !== 'Default Response', `${what}: ${status} is described`)
+  }
+  for (const { name, description } of document.tags) assert.ok(description, `${name} is described`)
+})
+
+/** What follows from who may call, and how. */
+const expected = (method: string, { security }: DocumentedOperation): readonly string[] => [
+  '400',
+  '5XX',
+  ...(method === 'GET' ? [] : ['413', '415']),
+  ...(security.length > 0 && security.every((way) => Object.keys(way).length > 0) ? ['401'] : []),
+]
+
+test('the two envelopes, users, sessions, keys, clients and the query language are written once', () => {
+  const { schemas } = document.components
+  for (const name of [
+    'AuthError', 'GatewayError', 'User', 'Session', 'Condition', 'SortBy', 'Row', 'ApiKeyRecord', 'ClientRecord',
+  ]) // biome-ignore format: a list of names
+    assert.ok(schemas[name], name)
+  const text = JSON.stringify(document)
+  for (const [, name = ''] of text.matchAll(/"#\/components\/schemas\/(\w+)"/g))
+    assert.ok(schemas[name], name)
+  assert.doesNotMatch(text, /"x-(component|parsed)/)
+})
+
+test('each example of the document, sent as it stands, answers as the document says', async (context) => {
+  const { apiKey } = await t.key(['*'])
+  const ada = await t.anon.post('/api/auth/sign-up/email', {
+    name: 'Ada Lovelace',
+    email: 'ada@example.com',
+    password: PASSWORD,
+    username: 'ada',
+  })
+  assert.equal(ada.status, 200, ada.text)
+  const token: string = ada.body.token
+  const isDocumented = documentedAnswers(document)
+  for (const { method, path, operation } of inOrder(operations)) {
+    const bodies = shownBodies(document, operation)
+    for (const [index, body] of (bodies.length > 0 ? bodies : [undefined]).entries()) {
+      await context.test(`${method} ${path} ${bodies.length > 1 ? index + 1 : ''}`, async () => {
+        const answer = await t.anon.send(method, addressOf(path, operation), {
+          ...(body !== undefined && { body }),
+          headers: { ...headersOf(operation), ...credentialOf(operation, { apiKey, token }) },
+        })
+        const type = answer.headers.get('content-type')?.split(';')[0] ?? ''
+        isDocumented({ method, path }, { status: answer.status, type, text: answer.text })
+        if (DOES.has(operation.operationId)) assert.ok(answer.status < 300, answer.text)
+      })
+    }
+  }
+})
+
+/** What the examples are bound to do, on the table that one of them makes. */
+const DOES = new Set([
+  'createTable', 'insertRows', 'fetchRows', 'fetchRowsByValue', 'countRows', 'updateRows', 'deleteRows', 'runTransaction',
+  'gatewayData', 'gatewayInsert', 'gatewayDelete', 'runSql', 'runSqlOnDriver', 'listColumns', 'signInEmail', 'signInUsername',
+]) // biome-ignore format: a list of names
+
+/** The table first, then rows, then what asks; what ends a session or deletes comes last. */
+function inOrder(all: typeof operations): typeof operations {
+  const place = (name: string): number => {
+    if (name === 'createTable') return 0
+    if (name === 'insertRows') return 1
+    return /^(delete|gatewayDelete|revoke|signOut|remove|resetP|changeP)/.test(name) ? 3 : 2
+  }
+  return all.toSorted((a, b) => place(a.operation.operationId) - place(b.operation.operationId))
+}
+
+function addressOf(path: string, { parameters = [] }: DocumentedOperation): string {
+  const shown = parameters.flatMap((parameter) =>
+    parameter.example === undefined && parameter.in !== 'path'
+      ? []
+      : [{ ...parameter, value: encodeURIComponent(String(parameter.example ?? 'x')) }],
+  )
+  const query = shown.filter((one) => one.in === 'query').map(({ name, value }) => `${name}=${value}`)
+  const filled = shown
+    .filter((one) => one.in === 'path')
+    .reduce((text, { name, value }) => text.replace(`{${name}}`, value), path)
+  return `${filled}${query.length > 0 ? `?${query.join('&')}` : ''}`
+}
+
+const headersOf = ({ parameters = [] }: DocumentedOperation): Record<string, string> =>
+  Object.fromEntries(
+    parameters.flatMap(({ in: place, name, example }) =>
+      place === 'header' && example !== undefined ? [[name, String(example)]] : [],
+    ),
+  )
+
+function credentialOf(
+  { security }: DocumentedOperation,
+  { apiKey, token }: { apiKey: string; token: string },
+): Actor['headers'] {
+  const ways = new Set(security.flatMap((way) => Object.keys(way)))
+  if (ways.has('adminKey')) return t.admin.headers
+  if (ways.has('apiKey')) return { apikey: apiKey }
+  return ways.has('sessionToken') ? { authorization: `Bearer ${token}` } : {}
+}
