@@ -1,6 +1,6 @@
 import { deleteAccounts } from '#identity/accounts.ts'
 import { emailFrom } from '#identity/emails.ts'
-import { actOnTicket } from '#identity/proof.ts'
+import { actOnTicket, stateAgain } from '#identity/proof.ts'
 import { deleteUserSessions } from '#identity/sessions.ts'
 import { deleteTickets, issueTicket, type Ticket } from '#identity/tickets.ts'
 import { findUser, type User, updateUser } from '#identity/users.ts'
@@ -69,13 +69,25 @@ async function proveEmail(
   browser: string | undefined,
 ): Promise<User> {
   if (user.emailVerified) return user
-  const own = click.caller?.user.id === user.id ? click.caller.session.id : undefined
+  const own = await ownSession(kernel, user, click.caller)
   const isSameBrowser =
     browser !== undefined && click.browser !== undefined && browserMark(click.browser) === browser
   await deleteUserSessions(kernel.db, user.id, own)
   await deleteAccounts(kernel.db, user.id, { keepPassword: own !== undefined || isSameBrowser })
   await deleteTickets(kernel.db, user.id)
   return (await updateUser(kernel.db, user.id, { emailVerified: true }, kernel.now())) ?? user
+}
+
+/** The session of the click, when it is this user's and lives. */
+async function ownSession(
+  kernel: Kernel,
+  { id: userId }: User,
+  caller: Caller | undefined,
+): Promise<string | undefined> {
+  if (caller?.user.id !== userId) return undefined
+  const { session, token } = caller
+  const lives = await stateAgain(kernel, { userId, session: { id: session.id, token } })
+  return lives && session.id
 }
 
 /** The last click of a change: the address is the new one, and proven. Sessions stay; other links are worth nothing. */

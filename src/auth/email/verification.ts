@@ -1,7 +1,7 @@
 import { stateAgain } from '#identity/proof.ts'
 import { issueTicket } from '#identity/tickets.ts'
 import { tokenHash } from '#identity/tokens.ts'
-import type { User } from '#identity/users.ts'
+import { isBanned, type User } from '#identity/users.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
 import { sendMail } from '#kernel/mail/mailer.ts'
 import { mails } from '../mails.ts'
@@ -21,7 +21,8 @@ export async function sendVerificationMail(kernel: Kernel, user: User, more: Mar
   if (!(await kernel.limits.allows('mail_recipient', address))) return
   await atomically(kernel, async (kernel) => {
     const still = await stateAgain(kernel, { userId })
-    if (still?.email === address && !still.emailVerified) await mailLink(kernel, still, more)
+    const isDue = still?.email === address && !still.emailVerified && !isBanned(still, kernel.now())
+    if (isDue) await mailLink(kernel, still, more)
   })
 }
 

@@ -4,7 +4,7 @@ import { actOnTicket, stateAgain } from '#identity/proof.ts'
 import { deleteUserSessions, updateSessionToken } from '#identity/sessions.ts'
 import { deleteTickets, findTicket, issueTicket } from '#identity/tickets.ts'
 import { tokenHash } from '#identity/tokens.ts'
-import { findUser, type User, updateUser } from '#identity/users.ts'
+import { findUser, isBanned, type User, updateUser } from '#identity/users.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
 import { sendMail } from '#kernel/mail/mailer.ts'
 import { randomToken, uuidv7 } from '#kernel/random.ts'
@@ -31,7 +31,7 @@ export async function mailReset(
   await atomically(kernel, async (kernel) => {
     const { id: userId } = user
     const still = await stateAgain(kernel, { userId })
-    if (still?.email !== email) return
+    if (still?.email !== email || isBanned(still, kernel.now())) return
     const token = await issueTicket(kernel, 'reset-password', {
       userId,
       sessionId: null,

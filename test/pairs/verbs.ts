@@ -1,0 +1,351 @@
+import { mailVerification } from '#auth/email/email.ts'
+import { mailReset } from '#auth/password/password.ts'
+import { banUser, unbanUser } from '#identity/bans.ts'
+import { renewPassword } from '#identity/passwords.ts'
+import { setRole } from '#identity/roles.ts'
+import { PASSWORD, type TestService } from '#test/harness.ts'
+import { newAddress, PASSWORDS, type Person, type Who, type World } from './world.ts'
+
+/** Status and code. */
+export type Refusal = readonly [number, string]
+
+/** A request, or a call in this process for what has no route. */
+export type Deed =
+  | {
+      readonly method: 'GET' | 'POST'
+      readonly path: string
+      readonly body?: object
+      /** Whose session it carries. */
+      readonly session?: Who
+    }
+  | { readonly call: (t: TestService) => Promise<unknown> }
+
+/** One row: what acts on a user, what it relies on, and what it leaves. To add a feature, add its rows. */
+export type Verb = {
+  /** The routes that it is, `POST /api/auth/…`; none for what has no route of its own. */
+  readonly routes: readonly string[]
+  /** What is different at its start; tickets are further ones. */
+  readonly start?: Partial<World>
+  /** Its sessions are older than `session.fresh_age`. */
+  readonly stale?: true
+  readonly deed: (person: Person, me: Who) => Deed
+  /** Why it does not act on such a user, given how they were when it was let in; undefined: it acts. */
+  readonly refused: (now: World, me: Who, before: World) => Refusal | undefined
+  /** What it leaves when it acts. */
+  readonly leaves: (world: World, me: Who) => World
+  /** As a column: whose session it comes from, against a row of session S. */
+  readonly column?: Who
+  /** Takes something away as the named column does, and is therefore not one. */
+  readonly revokesAs?: string
+}
+
+const AUTH = '/api/auth'
+const post = (path: string, body: object, session?: Who): Deed =>
+  session === undefined
+    ? { method: 'POST', path: `${AUTH}${path}`, body }
+    : { method: 'POST', path: `${AUTH}${path}`, body, session }
+const get = (path: string, session?: Who): Deed =>
+  session === undefined
+    ? { method: 'GET', path: `${AUTH}${path}` }
+    : { method: 'GET', path: `${AUTH}${path}`, session }
+const routes = (...paths: string[]) =>
+  paths.map((path) => path.replace(/^(GET|POST) /, (_, method) => `${method} ${AUTH}`))
+
+/** Refusals, by what a verb relies on. */
+const alive = ({ user, sessions }: World, me: Who): Refusal | undefined =>
+  user === 'there' && sessions.includes(me) ? undefined : [401, 'UNAUTHORIZED']
+const sameHash =
+  (refusal: Refusal) =>
+  ({ user, password }: World, before: World): Refusal | undefined =>
+    user !== 'gone' && password === before.password ? undefined : refusal
+const open =
+  (ticket: string, refusal: Refusal) =>
+  ({ user, tickets, address }: World): Refusal | undefined =>
+    user === 'there' && tickets.includes(ticket) && (address === 'own' || ticket.startsWith('change-email'))
+      ? undefined
+      : refusal
+const isThere = ({ user }: World): Refusal | undefined => (user === 'gone' ? [404, 'NOT_THERE'] : undefined)
+
+/** Changes. */
+const without = (list: readonly string[], ...names: string[]) => list.filter((name) => !names.includes(name))
+const plus = (list: readonly string[], ...names: string[]) => [...list, ...names].toSorted()
+const noTickets = (world: World): World => ({ ...world, tickets: [] })
+const ended = (world: World, ...who: string[]): World => ({
+  ...world,
+  sessions: without(world.sessions, ...who),
+  tickets: world.tickets.filter((name) => !who.some((one) => name.endsWith(` of ${one}`))),
+})
+const other = (me: Who): Who => (me === 'S' ? 'O' : 'S')
+const gone = (world: World): World => ({ ...world, user: 'gone' })
+/** What was added before the address was proven goes. */
+const firstProof = (world: World): World =>
+  world.verified ? world : { ...world, verified: true, linked: false }
+
+const NO_PASSWORD: Refusal = [400, 'CREDENTIAL_ACCOUNT_NOT_FOUND']
+/** Of a caller who has shown the password as well. */
+const aliveWithPassword = (now: World, me: Who, before: World): Refusal | undefined =>
+  alive(now, me) ?? (before.password === null ? NO_PASSWORD : sameHash([401, 'UNAUTHORIZED'])(now, before))
+
+/** Another hash of the same password stops nobody from signing in. */
+const signsIn = (now: World, _me: Who, before: World): Refusal | undefined => {
+  const same =
+    now.password === before.password || (before.password === 'old form' && now.password === 'first')
+  if (now.user === 'gone' || now.password === null || !same) return [401, 'INVALID_EMAIL_OR_PASSWORD']
+  return now.user === 'banned' ? [403, 'BANNED_USER'] : undefined
+}
+const signedIn = (world: World): World => ({
+  ...world,
+  sessions: plus(world.sessions, 'new'),
+  password: world.password === 'old form' ? 'first' : world.password,
+})
+
+export const VERBS = {
+  'sign-in by email': {
+    routes: routes('POST /sign-in/email'),
+    deed: ({ email }) => post('/sign-in/email', { email, password: PASSWORD }),
+    refused: signsIn,
+    leaves: signedIn,
+  },
+  'sign-in by username': {
+    routes: routes('POST /sign-in/username'),
+    deed: ({ username }) => post('/sign-in/username', { username, password: PASSWORD }),
+    refused: (now, me, before) => {
+      const [status, code] = signsIn(now, me, before) ?? []
+      return status && code ? [status, code.replace('EMAIL', 'USERNAME')] : undefined
+    },
+    leaves: signedIn,
+  },
+  'a hash is renewed': {
+    routes: [],
+    start: { password: 'old form' },
+    deed: ({ id, stored }) => ({
+      call: ({ service }) =>
+        renewPassword(service.kernel, { userId: id, stored: stored ?? '', password: PASSWORD }),
+    }),
+    // It says nothing when there is nothing to renew.
+    refused: () => undefined,
+    leaves: (world) => (world.password === 'old form' ? { ...world, password: 'first' } : world),
+    revokesAs: 'change-password',
+  },
+  'verify-email in the own session': {
+    routes: routes('GET /verify-email'),
+    start: { tickets: ['verify-email'] },
+    deed: ({ tickets }, me) => get(`/verify-email?token=${tickets['verify-email']}`, me),
+    refused: open('verify-email', [401, 'INVALID_TOKEN']),
+    // A session that has ended since is none: then whoever clicks is a stranger.
+    leaves: (world, me) =>
+      noTickets(
+        alive(world, me) === undefined
+          ? { ...firstProof(world), sessions: [me] }
+          : { ...firstProof(world), sessions: [], password: null },
+      ),
+    revokesAs: 'revoke-sessions',
+  },
+  'verify-email that signs in': {
+    routes: routes('GET /verify-email'),
+    start: { tickets: ['verify-email'] },
+    deed: ({ tickets }) => get(`/verify-email?token=${tickets['verify-email']}`),
+    refused: open('verify-email', [401, 'INVALID_TOKEN']),
+    leaves: (world) => noTickets({ ...firstProof(world), sessions: ['new'], password: null }),
+    revokesAs: 'revoke-sessions',
+  },
+  'a verification mail': {
+    routes: [],
+    deed: ({ email }) => ({ call: ({ service }) => mailVerification(service.kernel, email, undefined) }),
+    refused: () => undefined,
+    leaves: (world) =>
+      world.user === 'there' && !world.verified && world.address === 'own'
+        ? { ...world, tickets: plus(world.tickets, 'verify-email') }
+        : world,
+  },
+  'a reset mail': {
+    routes: [],
+    deed: ({ email }) => ({ call: ({ service }) => mailReset(service.kernel, email, undefined) }),
+    refused: () => undefined,
+    leaves: (world) =>
+      world.user === 'there' && world.address === 'own'
+        ? { ...world, tickets: plus(world.tickets, 'reset-password') }
+        : world,
+  },
+  'reset-password': {
+    routes: routes('POST /reset-password'),
+    start: { tickets: ['reset-password'] },
+    deed: ({ tickets }) =>
+      post('/reset-password', { newPassword: PASSWORDS.reset, token: tickets['reset-password'] }),
+    refused: open('reset-password', [400, 'INVALID_TOKEN']),
+    leaves: (world) => noTickets({ ...firstProof(world), password: 'reset', sessions: [] }),
+    column: 'O',
+  },
+  'change-password': {
+    routes: routes('POST /change-password'),
+    deed: (_person, me) =>
+      post('/change-password', { currentPassword: PASSWORD, newPassword: PASSWORDS[`changed by ${me}`] }, me),
+    refused: aliveWithPassword,
+    leaves: (world, me) => noTickets({ ...world, password: `changed by ${me}` }),
+    column: 'O',
+  },
+  'change-password that revokes': {
+    routes: routes('POST /change-password'),
+    deed: (_person, me) => {
+      const newPassword = PASSWORDS[`changed by ${me}`]
+      const body = { currentPassword: PASSWORD, newPassword, revokeOtherSessions: true }
+      return post('/change-password', body, me)
+    },
+    refused: aliveWithPassword,
+    leaves: (world, me) => noTickets({ ...world, password: `changed by ${me}`, sessions: [`${me} renewed`] }),
+    column: 'O',
+  },
+  'set-password': {
+    routes: routes('POST /set-password'),
+    start: { password: null },
+    deed: (_person, me) => post('/set-password', { newPassword: PASSWORDS.set }, me),
+    refused: (now, me) =>
+      alive(now, me) ?? (now.password === null ? undefined : [400, 'PASSWORD_ALREADY_SET']),
+    leaves: (world) => noTickets({ ...world, password: 'set' }),
+    revokesAs: 'change-password',
+  },
+  'change-email, asked for': {
+    routes: routes('POST /change-email'),
+    deed: ({ email }, me) => post('/change-email', { newEmail: newAddress(email, me) }, me),
+    refused: alive,
+    leaves: (world, me) => ({ ...world, tickets: plus(world.tickets, `change-email of ${me}`) }),
+  },
+  'change-email, confirmed by the old address': {
+    routes: routes('GET /verify-email'),
+    start: { tickets: ['confirm-change-email of S'] },
+    deed: ({ tickets }) => get(`/verify-email?token=${tickets['confirm-change-email of S']}`),
+    refused: open('confirm-change-email of S', [401, 'INVALID_TOKEN']),
+    leaves: (world) => ({
+      ...world,
+      tickets: plus(without(world.tickets, 'confirm-change-email of S'), 'change-email of S'),
+    }),
+  },
+  'change-email, done': {
+    routes: routes('GET /verify-email'),
+    start: { tickets: ['change-email of S', 'change-email of O'] },
+    deed: ({ tickets }, me) => get(`/verify-email?token=${tickets[`change-email of ${me}`]}`),
+    refused: (now, me) => open(`change-email of ${me}`, [401, 'INVALID_TOKEN'])(now),
+    leaves: (world, me) => noTickets({ ...world, address: `new of ${me}`, verified: true }),
+    column: 'O',
+  },
+  'update-user': {
+    routes: routes('POST /update-user'),
+    deed: (_person, me) => post('/update-user', { name: `Ada of ${me}` }, me),
+    refused: alive,
+    leaves: (world, me) => ({ ...world, name: `Ada of ${me}` }),
+  },
+  'unlink-account': {
+    routes: routes('POST /unlink-account'),
+    deed: (_person, me) => post('/unlink-account', { providerId: 'github' }, me),
+    refused: (now, me) =>
+      alive(now, me) ??
+      (now.linked ? undefined : [404, 'ACCOUNT_NOT_FOUND']) ??
+      (now.password === null ? [400, 'FAILED_TO_UNLINK_LAST_ACCOUNT'] : undefined),
+    leaves: (world) => ({ ...world, linked: false }),
+  },
+  'delete-user in a fresh session': {
+    routes: routes('POST /delete-user'),
+    deed: (_person, me) => post('/delete-user', {}, me),
+    refused: alive,
+    leaves: gone,
+    revokesAs: 'delete-user by password',
+  },
+  'delete-user by password': {
+    routes: routes('POST /delete-user'),
+    deed: (_person, me) => post('/delete-user', { password: PASSWORD }, me),
+    refused: aliveWithPassword,
+    leaves: gone,
+    column: 'O',
+  },
+  'delete-user by mail, asked for': {
+    routes: routes('POST /delete-user'),
+    stale: true,
+    deed: (_person, me) => post('/delete-user', {}, me),
+    refused: alive,
+    leaves: (world, me) => ({ ...world, tickets: plus(world.tickets, `delete-user of ${me}`) }),
+  },
+  'delete-user by token': {
+    routes: routes('POST /delete-user'),
+    deed: ({ tickets }, me) => post('/delete-user', { token: tickets[`delete-user of ${me}`] }, me),
+    refused: (now, me) => alive(now, me) ?? open(`delete-user of ${me}`, [400, 'INVALID_TOKEN'])(now),
+    leaves: gone,
+    revokesAs: 'delete-user by password',
+  },
+  'delete-user by link': {
+    routes: routes('GET /delete-user/callback'),
+    deed: ({ tickets }, me) => get(`/delete-user/callback?token=${tickets[`delete-user of ${me}`]}`, me),
+    refused: (now, me) => alive(now, me) ?? open(`delete-user of ${me}`, [400, 'INVALID_TOKEN'])(now),
+    leaves: gone,
+    revokesAs: 'delete-user by password',
+  },
+  'revoke-session': {
+    routes: routes('POST /revoke-session'),
+    deed: ({ sessions }, me) => post('/revoke-session', { token: `sh_${sessions[other(me)].id}` }, me),
+    refused: alive,
+    leaves: (world, me) => ended(world, other(me), `${other(me)} renewed`),
+    column: 'O',
+  },
+  'revoke-sessions': {
+    routes: routes('POST /revoke-sessions'),
+    deed: (_person, me) => post('/revoke-sessions', {}, me),
+    refused: alive,
+    leaves: (world) => noTickets({ ...world, sessions: [] }),
+    column: 'O',
+  },
+  'revoke-other-sessions': {
+    routes: routes('POST /revoke-other-sessions'),
+    deed: (_person, me) => post('/revoke-other-sessions', {}, me),
+    refused: alive,
+    leaves: (world, me) => ended(world, other(me), `${other(me)} renewed`, 'new'),
+    column: 'O',
+  },
+  'sign-out': {
+    routes: routes('POST /sign-out'),
+    deed: (_person, me) => post('/sign-out', {}, me),
+    refused: alive,
+    leaves: (world, me) => ended(world, me),
+    // Another request of the very session that acts.
+    column: 'S',
+  },
+  ban: {
+    routes: [],
+    deed: ({ id }) => ({
+      call: ({ service }) => banUser(service.kernel, id, { reason: null, expires: null }),
+    }),
+    refused: isThere,
+    leaves: (world) => noTickets({ ...world, user: 'banned', sessions: [] }),
+    column: 'O',
+  },
+  'lift a ban': {
+    routes: [],
+    deed: ({ id }) => ({ call: ({ service }) => unbanUser(service.kernel, id) }),
+    refused: isThere,
+    leaves: (world) => ({ ...world, user: 'there' }),
+  },
+  'set-role': {
+    routes: [],
+    start: { role: 'admin' },
+    deed: ({ id }) => ({ call: ({ service }) => setRole(service.kernel, id, 'user') }),
+    refused: isThere,
+    leaves: (world) => ({ ...world, role: 'user' }),
+    column: 'O',
+  },
+} as const satisfies Record<string, Verb>
+
+export type VerbName = keyof typeof VERBS
+
+/** Routes of the surface that act on no user who is there, and why. */
+export const EXEMPT: Readonly<Record<string, string>> = {
+  'GET /api/auth/ok': 'reads',
+  'GET /api/auth/error': 'reads',
+  'GET /api/auth/get-session': 'reads',
+  'POST /api/auth/get-session': 'reads',
+  'GET /api/auth/list-sessions': 'reads',
+  'GET /api/auth/list-accounts': 'reads',
+  'GET /api/auth/reset-password/{token}': 'reads: the token is used up by the POST',
+  'POST /api/auth/is-username-available': 'reads',
+  'POST /api/auth/sign-up/email': 'its user is of its own transaction',
+  'POST /api/auth/send-verification-email': 'leaves it to the queue, row "a verification mail"',
+  'POST /api/auth/forget-password': 'leaves it to the queue, row "a reset mail"',
+  'POST /api/auth/request-password-reset': 'leaves it to the queue, row "a reset mail"',
+}

@@ -1,0 +1,216 @@
+import { hash } from '@node-rs/argon2'
+import { readHash } from '#identity/hashes/read-hash.ts'
+import { hashPassword } from '#identity/passwords.ts'
+import type { TicketPurpose } from '#identity/tickets.ts'
+import { tokenHash } from '#identity/tokens.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { randomToken, uuidv7 } from '#kernel/random.ts'
+import { PASSWORD } from '#test/harness.ts'
+
+/** One of the user's two sessions, each of which is somebody at a browser. */
+export type Who = 'S' | 'O'
+
+/** A user as the table speaks of them: what it says must be so, and what is found in the database. */
+export type World = {
+  readonly user: 'there' | 'banned' | 'gone'
+  readonly role: string
+  readonly name: string
+  readonly verified: boolean
+  readonly address: 'own' | `new of ${Who}`
+  /** Which password opens the account. `old form`: the first one, stored as another configuration would. */
+  readonly password: Password | null
+  /** There is a second way of signing in. */
+  readonly linked: boolean
+  /** `S renewed`: the session of S under another token. `new`: begun since. */
+  readonly sessions: readonly string[]
+  /** Open ones: `reset-password`, `change-email of S`. */
+  readonly tickets: readonly string[]
+}
+export type Password = 'first' | 'old form' | keyof typeof PASSWORDS
+
+export const PASSWORDS = {
+  'changed by S': 'changed by the one',
+  'changed by O': 'changed by the other',
+  reset: 'reset by the owner',
+  set: 'set for the first time',
+} as const
+
+const DAY = 86_400_000
+
+export const START: World = {
+  user: 'there',
+  role: 'user',
+  name: 'Ada',
+  verified: false,
+  address: 'own',
+  password: 'first',
+  linked: true,
+  sessions: ['O', 'S'],
+  tickets: ['delete-user of O', 'delete-user of S'],
+}
+
+/** A user who is as the table says, with what opens things at hand. */
+export type Person = {
+  readonly id: string
+  readonly email: string
+  readonly username: string
+  readonly sessions: Readonly<Record<Who, { readonly id: string; readonly token: string }>>
+  readonly tickets: Readonly<Record<string, string>>
+  readonly stored: string | null
+}
+
+export const newAddress = (email: string, who: Who): string => `${who.toLowerCase()}.${email}`
+
+/** `age`: of both sessions, milliseconds. */
+export type Beginning = { readonly world: World; readonly age: number }
+
+/** Makes the users of many cells, in a statement a table. */
+export async function makePeople(
+  { db, now, random }: Kernel,
+  beginnings: readonly Beginning[],
+  stored: Stored,
+): Promise<readonly Person[]> {
+  const at = now()
+  const times = { createdAt: at, updatedAt: at }
+  const people = beginnings.map(({ world, age }) => {
+    const id = uuidv7(at, random)
+    const username = `u_${id.slice(-12)}`
+    const email = `${username}@example.com`
+    const begun = () => ({ id: uuidv7(at, random), token: randomToken(random) })
+    const sessions = { S: begun(), O: begun() }
+    const tickets = Object.fromEntries(world.tickets.map((name) => [name, randomToken(random)]))
+    const hash = world.password === null ? null : stored[world.password === 'old form' ? 'old form' : 'first']
+    return { world, age, id, username, email, sessions, tickets, stored: hash }
+  })
+  await db
+    .insertInto('user')
+    .values(
+      people.map(({ world, id, username, email }) => ({
+        ...{ id, username, email, displayUsername: username, ...times },
+        ...{ name: world.name, role: world.role, emailVerified: world.verified },
+      })),
+    )
+    .execute()
+  await db
+    .insertInto('account')
+    .values(
+      people.flatMap(({ id: userId, stored: password }) => {
+        const account = { userId, accountId: userId, ...times }
+        const github = { ...account, id: uuidv7(at, random), providerId: 'github', password: null }
+        const credential = { ...account, id: uuidv7(at, random), providerId: 'credential', password }
+        return password === null ? [github] : [github, credential]
+      }),
+    )
+    .execute()
+  await db
+    .insertInto('session')
+    .values(
+      people.flatMap(({ id: userId, age, sessions }) =>
+        Object.values(sessions).map(({ id, token }) => ({
+          ...{ id, userId, tokenHash: tokenHash(token), remembered: true },
+          ...{ createdAt: new Date(at.getTime() - age), updatedAt: at },
+          expiresAt: new Date(at.getTime() + DAY),
+        })),
+      ),
+    )
+    .execute()
+  await db
+    .insertInto('verification')
+    .values(
+      people.flatMap(({ id: userId, email, sessions, tickets }) =>
+        Object.entries(tickets).map(([name, token]) => ({
+          ...{ userId, valueHash: tokenHash(token), createdAt: at },
+          ...ticketOf(name, email, sessions),
+        })),
+      ),
+    )
+    .execute()
+  return people
+}
+
+function ticketOf(name: string, email: string, sessions: Person['sessions']) {
+  const [purpose, who] = name.split(' of ') as [TicketPurpose, Who?] // the names of the table
+  const isNew = purpose === 'change-email' && who !== undefined
+  const newEmail = newAddress(email, who ?? 'S')
+  return {
+    purpose,
+    sessionId: who === undefined ? null : sessions[who].id,
+    address: isNew ? newEmail : email,
+    payload: JSON.stringify(purpose === 'confirm-change-email' ? { newEmail } : {}),
+    expiresAt: new Date(Date.now() + DAY),
+  }
+}
+
+export type Stored = Readonly<Record<'first' | 'old form', string>>
+
+/** One hash of the first password for all, and one that a sign-in would renew. */
+export const storedForms = async (kernel: Kernel): Promise<Stored> => ({
+  first: await hashPassword(kernel, PASSWORD),
+  'old form': await hash(PASSWORD, { memoryCost: 512, timeCost: 1, parallelism: 1 }),
+})
+
+/** What became of them, as the database has it. */
+export async function lookAt(
+  kernel: Kernel,
+  people: readonly Person[],
+): Promise<ReadonlyMap<Person, World | 'gone'>> {
+  const { db } = kernel
+  const ids = people.map(({ id }) => id)
+  const [users, accounts, sessions, tickets] = await Promise.all([
+    db.selectFrom('user').selectAll().where('id', 'in', ids).execute(),
+    db.selectFrom('account').selectAll().where('userId', 'in', ids).execute(),
+    db.selectFrom('session').selectAll().where('userId', 'in', ids).execute(),
+    db.selectFrom('verification').selectAll().where('userId', 'in', ids).execute(),
+  ])
+  const worldOf = async (person: Person): Promise<World | 'gone'> => {
+    const user = users.find(({ id }) => id === person.id)
+    if (user === undefined) return 'gone'
+    const own = <Row extends { userId: string }>(rows: readonly Row[]) =>
+      rows.filter(({ userId }) => userId === person.id)
+    const password = own(accounts).find(({ providerId }) => providerId === 'credential')?.password ?? null
+    return {
+      user: user.banned ? 'banned' : 'there',
+      role: user.role,
+      name: user.name,
+      verified: user.emailVerified,
+      address: addressOf(person, user.email),
+      password: password === null ? null : await passwordOf(person, password),
+      linked: own(accounts).some(({ providerId }) => providerId === 'github'),
+      sessions: own(sessions)
+        .map((session) => sessionName(person, session))
+        .toSorted(),
+      tickets: own(tickets)
+        .map((ticket) => ticketName(person, ticket))
+        .toSorted(),
+    }
+  }
+  const worlds = await Promise.all(people.map(worldOf))
+  return new Map(people.map((person, index) => [person, worlds[index] ?? 'gone']))
+}
+
+const whose = ({ sessions }: Person, id: string): Who | undefined =>
+  (['S', 'O'] as const).find((who) => sessions[who].id === id)
+
+function sessionName(person: Person, session: { readonly id: string; readonly tokenHash: Buffer }): string {
+  const who = whose(person, session.id)
+  if (who === undefined) return 'new'
+  return session.tokenHash.equals(tokenHash(person.sessions[who].token)) ? who : `${who} renewed`
+}
+
+const ticketName = (
+  person: Person,
+  { purpose, sessionId }: { readonly purpose: string; readonly sessionId: string | null },
+): string => (sessionId === null ? purpose : `${purpose} of ${whose(person, sessionId) ?? 'new'}`)
+
+function addressOf({ email }: Person, found: string): World['address'] {
+  const who = (['S', 'O'] as const).find((who) => found === newAddress(email, who))
+  if (who === undefined && found !== email) throw new Error(`an address of nobody: ${found}`)
+  return who === undefined ? 'own' : `new of ${who}`
+}
+
+async function passwordOf({ stored }: Person, found: string): Promise<Password> {
+  if (found === stored) return stored.includes('m=512') ? 'old form' : 'first'
+  for (const [name, text] of Object.entries({ first: PASSWORD, ...PASSWORDS }))
+    if (await readHash(found)?.matches(text)) return name as Password // a key of the object above
+  throw new Error('a password of nobody')
+}
