@@ -17,7 +17,7 @@ import type { Handlers, Recurring } from '#kernel/jobs.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { Log } from '#kernel/log.ts'
 import { deliverMail } from '#kernel/mail/mailer.ts'
-import { mailTransport } from '#kernel/mail/transports.ts'
+import { mailTransport, pruneOutbox } from '#kernel/mail/transports.ts'
 import type { Random } from '#kernel/random.ts'
 import type { Secrets } from '#kernel/secrets.ts'
 import { startKernel } from '#kernel/start.ts'
@@ -78,7 +78,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       metrics: options.metricsOfAll ?? (() => kernel.metrics.registry.metrics()),
     }
     gatewaySurface(gateway, kernel, book, { clients, sessions, audit, adminKey, health })
-    addFeature(gateway, REFERENCE, documentRoutes)
+    if (config.docs.enabled) addFeature(gateway, REFERENCE, documentRoutes)
   })
   measure(kernel, clients)
   await app.ready()
@@ -169,6 +169,11 @@ function recurringTable(kernel: Kernel): readonly Recurring[] {
       name: 'prune-limits',
       cron: '*/5 * * * *',
       run: () => inBatches(() => deleteExpiredLimits(db, now(), BATCH)),
+    },
+    {
+      name: 'prune-outbox',
+      cron: '17 * * * *',
+      run: () => pruneOutbox(kernel.config, now()),
     },
   ]
 }

@@ -119,7 +119,7 @@ function announce(context: Context, databases: Databases, { port, defaultKey, se
   terminal.say(`Gatehouse ${VERSION} · ${databases.describes}`)
   terminal.say(`  auth      ${url}${config.auth.base_path}`)
   terminal.say(`  gateway   ${url}`)
-  terminal.say(`  docs      ${url}/docs`)
+  if (config.docs.enabled) terminal.say(`  docs      ${url}/docs`)
   if (defaultKey !== undefined)
     terminal.say(`  client    default · key in ${defaultKey.file}${shownOnce(defaultKey)}`)
   if (installation.adminKeyFile !== undefined) terminal.say(`  admin     key in ${installation.adminKeyFile}`)

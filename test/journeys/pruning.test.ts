@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import path from 'node:path'
 import { test } from 'node:test'
 import { sql } from 'kysely'
+import { outboxFolder, readOutbox } from '#kernel/mail/transports.ts'
 import { testService } from '#test/harness.ts'
 
 const t = await testService()
@@ -29,4 +32,28 @@ test('the recurring work takes what has run out, batch after batch, and nothing 
   await prune()
   assert.deepEqual([await rows('session'), await rows('verification')], [1, 0])
   assert.equal((await bob.get('/api/auth/get-session')).status, 200)
+})
+
+test('a mail leaves the outbox after mail.outbox_keep, and what else lies there stays', async () => {
+  const prune = () => t.service.recurring.find(({ name }) => name === 'prune-outbox')?.run()
+  const kept = async () => (await readOutbox(t.config)).length
+  const ada = await t.signUp('Ada')
+  const before = await kept()
+  await t.anon.post('/api/auth/forget-password', { email: ada.email })
+  await t.mails()
+  await writeFile(path.join(outboxFolder(t.config), 'draft.eml'), 'To: me')
+  t.advance(6 * DAY)
+  await t.anon.post('/api/auth/forget-password', { email: ada.email })
+  await t.mails()
+  await prune()
+  assert.ok((await kept()) >= 3 && (await kept()) <= before + 3)
+  t.advance(DAY + 1_000)
+  await prune()
+  assert.equal(await kept(), 2, 'the second mail, and the draft')
+  t.advance(7 * DAY)
+  await prune()
+  assert.deepEqual(
+    (await readOutbox(t.config)).map(({ id }) => id),
+    ['draft'],
+  )
 })

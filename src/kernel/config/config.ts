@@ -8,7 +8,7 @@ import { brokenRules } from './rules.ts'
 import { auth } from './sections/auth.ts'
 import { clients, database } from './sections/database.ts'
 import { gateway } from './sections/gateway.ts'
-import { log, metrics } from './sections/log.ts'
+import { docs, log, metrics } from './sections/log.ts'
 import { mail } from './sections/mail.ts'
 import { rateLimits } from './sections/rate-limits.ts'
 import { limits, outbound, server } from './sections/server.ts'
@@ -33,6 +33,7 @@ export const settings = section('Settings', {
   outbound,
   log,
   metrics,
+  docs,
 })
 
 /** Durations in milliseconds, sizes in bytes. */

@@ -12,7 +12,7 @@ import {
   textForm,
 } from './forms.ts'
 
-/** What of a value `gatehouse config show` hides: all of it, or the password and the query of a URL. */
+/** What of a value `gatehouse config show` hides: all of it, or of a URL what may be one (`maskedUrl`). */
 export type Secret = 'all' | 'password'
 
 /** What a default may depend on besides itself. */

@@ -5,6 +5,7 @@ import { stringify } from 'yaml'
 import { defaultConfig, describeConfig, maskedConfig, settings } from './config.ts'
 import { outline } from './outline.ts'
 import { isSetting } from './setting.ts'
+import { maskedUrl } from './show.ts'
 import { complaints, load } from './trial.ts'
 
 /** Long enough to be nowhere by chance. */
@@ -20,6 +21,9 @@ test('no secret is shown, whatever it is made of', () => {
             SERVICE_CLIENTS__A__URL: `postgresql://gate:${one}@db/x?application_name=a&password=${two}`,
             SERVICE_MAIL__SMTP_URL: `smtps://${one}:${two}@mail.example.com`,
             SERVICE_METRICS__TOKEN: one,
+            SERVICE_CLIENTS__B__DRIVER: 'supabase',
+            SERVICE_CLIENTS__B__URL: `https://:${one}@project.example/rest/${two}`,
+            SERVICE_AUTH__EMAIL_PASSWORD__BREACH_CHECK_URL: `https://hashes.example/${one}/range`,
           },
         }),
       )
@@ -58,8 +62,23 @@ test('whatever sounds like a secret is one', () => {
   )
   assert.deepEqual(
     open.map(({ path }) => path.join('.')),
-    ['server.public_url', 'auth.email_password.breach_check_url'],
+    ['server.public_url'],
   )
+})
+
+test('of a URL everything is masked that could be a key, and what tells where it leads is shown', () => {
+  const shown: Readonly<Record<string, string>> = {
+    'postgres://gate:secret@db:5432/gatehouse_production?sslmode=require':
+      'postgres://gate:***@db:5432/gatehouse_production?***',
+    'postgres://gate@db/x': 'postgres://gate@db/x',
+    'https://KEY@project.example/': 'https://***@project.example/',
+    'https://project.example/rest/v1/eyJhbGciOiJIUzI1NiJ9/a': 'https://project.example/rest/v1/***/a',
+    'https://hashes.example/range#0123456789': 'https://hashes.example/range#***',
+    'scylladb://u:secret@one,two:9042/keyspace_of_the_shop':
+      'scylladb://u:***@one,two:9042/keyspace_of_the_shop',
+    'no url': '***',
+  }
+  for (const [url, masked] of Object.entries(shown)) assert.equal(maskedUrl(url), masked)
 })
 
 test('values are shown as one would write them', () => {

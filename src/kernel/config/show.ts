@@ -33,14 +33,23 @@ const stars = '***'
 
 const mask = (value: string, secret: Secret): string => (secret === 'password' ? maskedUrl(value) : stars)
 
-/** A URL without its password. The query goes too: it may hold another `password=`. */
+/**
+ * A URL without its secrets: its password; its query and fragment, which may hold another `password=`; and where it is no
+ * database's, a user without password and what in its path is as long as a key.
+ */
 export function maskedUrl(text: string): string {
   const url = URL.parse(text)
   if (!url) return stars
+  const isHttp = /^https?:$/.test(url.protocol)
+  if (isHttp && url.username !== '' && url.password === '') url.username = stars
   if (url.password !== '') url.password = stars
   if (url.search !== '') url.search = stars
+  if (url.hash !== '') url.hash = stars
+  if (isHttp) url.pathname = url.pathname.replace(LONG_SEGMENT, stars)
   return url.href
 }
+
+const LONG_SEGMENT = /[^/]{16,}/g
 
 export type SettingDescription = {
   /** Dotted, with NAME for a name of one's choice. */

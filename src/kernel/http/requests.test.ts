@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { defaultConfig } from '#kernel/config/config.ts'
 import { withClient } from '#test/database.ts'
 import { testService } from '#test/harness.ts'
 
@@ -131,6 +132,20 @@ test('every answer has the security headers, and says https only where that is h
     const secure = await behindTls.anon.get(path)
     assert.equal(secure.headers.get('strict-transport-security'), 'max-age=31536000', path)
   }
+})
+
+test('the API reference is served unless it is switched off, as it is in production', async () => {
+  const paths = ['/docs', '/openapi.json', '/docs/start.js', '/docs/swagger-ui.css']
+  const statuses = async ({ anon }: Pick<typeof t, 'anon'>) =>
+    Promise.all(paths.map(async (path) => (await anon.get(path)).status))
+  assert.deepEqual(await statuses(t), [200, 200, 200, 200])
+  const off = await testService({ config: { docs: { enabled: false } } })
+  assert.deepEqual(await statuses(off), [404, 404, 404, 404])
+  assert.ok((await off.anon.get('/')).body.routes.every((route: string) => !/docs|openapi/.test(route)))
+  assert.deepEqual(
+    [defaultConfig().docs.enabled, defaultConfig({ production: true }).docs.enabled],
+    [true, false],
+  )
 })
 
 test('a request that takes too long is told so with 504, with a body and without', async () => {

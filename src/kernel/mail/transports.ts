@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
@@ -40,17 +40,33 @@ function outboxTransport(config: Config, now: Clock, random: Random): Transport 
   }
 }
 
+/** Takes what is older than `mail.outbox_keep`: a mail may carry a one-time link, and always tells who has an account. */
+export async function pruneOutbox(config: Config, now: Date): Promise<void> {
+  const oldest = now.getTime() - config.mail.outbox_keep
+  const names = (await outboxNames(config)).filter((name) => timeOf(name) < oldest)
+  for (const name of names) await rm(path.join(outboxFolder(config), name), { force: true })
+}
+
+/** Of a file named by a UUIDv7 (RFC 9562 section 5.7). What has another name was not put there by us, and stays. */
+const timeOf = (name: string): number =>
+  /^[0-9a-f]{8}-[0-9a-f]{4}-7/.test(name)
+    ? Number.parseInt(name.replace('-', '').slice(0, 12), 16)
+    : Number.NaN
+
 export const outboxFolder = (config: Config): string => path.join(config.server.data_dir, 'outbox')
 
 /** The outbox, oldest first: file name without `.eml`, and the message. */
 export async function readOutbox(config: Config): Promise<readonly { id: string; message: string }[]> {
   const folder = outboxFolder(config)
-  const names = await readdir(folder).catch(() => [])
-  const mails = names.filter((name) => name.endsWith('.eml')).sort()
   return Promise.all(
-    mails.map(async (name) => ({
+    (await outboxNames(config)).map(async (name) => ({
       id: path.parse(name).name,
       message: await readFile(path.join(folder, name), 'utf8'),
     })),
   )
+}
+
+async function outboxNames(config: Config): Promise<readonly string[]> {
+  const names = await readdir(outboxFolder(config)).catch(() => [])
+  return names.filter((name) => name.endsWith('.eml')).sort()
 }

@@ -42,7 +42,7 @@ const emailPassword = section('Sign-up and sign-in with email and password.', {
   breach_check_url: Type.Optional(
     text(
       'Service that knows passwords from breaches, like https://api.pwnedpasswords.com/range: it is told 5 of the 40 digits of the SHA-1.',
-      { absent: 'none is asked' },
+      { absent: 'none is asked', secret: 'password' },
       serviceUrlForm,
     ),
   ),

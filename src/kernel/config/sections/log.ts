@@ -25,6 +25,12 @@ export const log = section('The log, on standard output.', {
   ),
 })
 
+export const docs = section('The API reference.', {
+  enabled: flag('Whether /docs and /openapi.json are served.', {
+    derived: { says: 'false with NODE_ENV=production, else true', from: ({ production }) => !production },
+  }),
+})
+
 export const metrics = section('Prometheus metrics at /metrics.', {
   enabled: flag('Whether they are served.', { default: true }),
   token: Type.Optional(

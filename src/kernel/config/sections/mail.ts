@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { smtpUrlForm } from '../addresses.ts'
 import { textForm } from '../forms.ts'
-import { choice, section, text } from '../setting.ts'
+import { choice, duration, section, text } from '../setting.ts'
 
 const address = '[^\\s<>@,;"]+@[^\\s<>@,;"]+'
 const mailboxForm = textForm(
@@ -18,6 +18,7 @@ export const mail = section('Mail that the service sends.', {
       default: 'outbox',
     },
   ),
+  outbox_keep: duration('How long a mail stays in the outbox.', ['7d', '1h', '3650d']),
   from: text('Sender.', { default: 'Gatehouse <no-reply@localhost>' }, mailboxForm),
   smtp_url: Type.Optional(
     text('Mail server; needed by transport smtp.', { absent: 'none', secret: 'all' }, smtpUrlForm),
