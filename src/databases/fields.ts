@@ -32,16 +32,30 @@ export function oneOf(body: Body, fields: readonly string[], code: 'missing_tabl
 export function whole(body: Body, field: string): number | undefined {
   const value = body[field]
   if (value === undefined || value === null) return undefined
-  const number = typeof value === 'string' && /^\d{1,16}$/.test(value) ? Number(value) : value
+  const number = typeof value === 'string' && /^\d{1,16}$/.test(value) ? Number(value) : plainNumber(value)
   if (typeof number === 'number' && Number.isSafeInteger(number) && number >= 0) return number
   throw fail('invalid_limit', { details: { field } })
 }
 
+/** A number that came as raw JSON, like `10.0` (json.ts). */
+export const plainNumber = (value: unknown): unknown =>
+  JSON.isRawJSON(value) ? Number(value.rawJSON) : value
+
 export const renaming = (options: Naming) => (options.snakeCase ? snakeCased : (name: string) => name)
 
-/** `userId` → `user_id`, `HTTPStatus` → `http_status`. */
-export const snakeCased = (name: string): string =>
-  name
-    .replace(/([A-Z]+)([A-Z][a-z])/g, '$1_$2')
-    .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
-    .toLowerCase()
+/** `userId` → `user_id`, `HTTPStatus` → `http_status`. Name by name and letter by letter: the time grows with the length. */
+export function snakeCased(name: string): string {
+  let text = ''
+  for (let at = 0; at < name.length; at++) {
+    const isBoundary =
+      at > 0 &&
+      isCapital(name, at) &&
+      (isLowerOrDigit(name, at - 1) || (isCapital(name, at - 1) && isLower(name, at + 1)))
+    text += isBoundary ? `_${name.charAt(at)}` : name.charAt(at)
+  }
+  return text.toLowerCase()
+}
+
+const isCapital = (name: string, at: number): boolean => /[A-Z]/.test(name.charAt(at))
+const isLower = (name: string, at: number): boolean => /[a-z]/.test(name.charAt(at))
+const isLowerOrDigit = (name: string, at: number): boolean => /[a-z0-9]/.test(name.charAt(at))

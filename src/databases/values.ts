@@ -1,4 +1,5 @@
 import type { Column } from '#databases/catalogue.ts'
+import { parseDecimal } from '#databases/decimal.ts'
 import { fail } from '#databases/failures.ts'
 import type { Comparison, Json } from '#databases/plan.ts'
 
@@ -23,7 +24,9 @@ export function conditionText(
   if (typeof value === 'string') return value
   const cast = valueCast ?? columnCast
   if (cast !== undefined)
-    return cast.endsWith('[]') && Array.isArray(value) ? arrayLiteral(value, cast.slice(0, -2)) : plain(value)
+    return cast.endsWith('[]') && Array.isArray(value)
+      ? arrayLiteral(value, cast.slice(0, -2))
+      : numberText(value, cast)
   const list =
     Array.isArray(value) && (operator === 'contains' || operator === 'containedBy' || operator === 'overlaps')
   if (list && column.category === 'S') throw misfit(column, 'an array')
@@ -31,10 +34,33 @@ export function conditionText(
 }
 
 function valueText(value: Exclude<Json, null>, column: Column): string {
-  if (typeof value !== 'object' || JSON.isRawJSON(value)) return plain(value)
+  if (typeof value !== 'object') return plain(value)
+  if (JSON.isRawJSON(value)) return numberText(value, column.base)
   if (column.category === 'A' && Array.isArray(value)) return arrayLiteral(value, column.base.slice(1))
   if (column.category === 'S') throw misfit(column, Array.isArray(value) ? 'an array' : 'an object')
   return plain(value)
+}
+
+const numberText = (value: Exclude<Json, null>, type: string): string =>
+  WHOLE.has(type) && JSON.isRawJSON(value) ? wholeText(value.rawJSON) : plain(value)
+
+/** By the names of the catalogue and of casts. */
+const WHOLE: ReadonlySet<string> = new Set(['int2', 'int4', 'int8', 'smallint', 'integer', 'bigint'])
+
+/** `1.0` and `1e3` are whole numbers, and a column of these would not read them as they are written. */
+export function wholeText(text: string): string {
+  const { digits, scale } = parseDecimal(text) ?? {}
+  if (digits === undefined || scale === undefined) return text
+  const unit = 10n ** BigInt(scale)
+  return digits % unit === 0n ? String(digits / unit) : text
+}
+
+/** The value in a body of JSON for a database that reads numbers as they are written. */
+export function jsonValue(value: Json, { base }: Column): Json {
+  if (JSON.isRawJSON(value)) return WHOLE.has(base) ? JSON.rawJSON(wholeText(value.rawJSON)) : value
+  return Array.isArray(value) && WHOLE.has(base.slice(1))
+    ? value.map((item) => (JSON.isRawJSON(item) ? JSON.rawJSON(wholeText(item.rawJSON)) : item))
+    : value
 }
 
 /** Numbers and raw JSON with the digits they came with; objects and lists as JSON. */
@@ -49,7 +75,7 @@ function arrayLiteral(items: readonly Json[], element: string): string {
     if (item === null) return 'NULL'
     if (element === 'json' || element === 'jsonb') return quoteItem(JSON.stringify(item))
     if (Array.isArray(item)) return arrayLiteral(item, element)
-    return quoteItem(plain(item))
+    return quoteItem(numberText(item, element))
   })
   return `{${parts.join(',')}}`
 }

@@ -437,6 +437,16 @@ export function driverContract(subject: Subject): void {
     assert.equal(await count({ table: 'books', conditions }), 1)
   })
 
+  example('a number keeps its scale, and a whole one may be written with a fraction of zeros', async () => {
+    const rows = parseJson('[{"title":"scaled","exact":1.10,"pages":30.0,"meta":{"n":2.50}}]')
+    const { json } = await insert('books', rows as Json[], { columns: 'exact,pages,meta' })
+    const text = Buffer.concat(json).toString()
+    assert.match(text, /"exact":1\.10,"pages":30,/)
+    assert.match(text, /2\.50\b/)
+    const conditions = [{ column: 'exact', value: parseJson('1.10 ') }]
+    assert.equal(await count({ table: 'books', conditions }), 1)
+  })
+
   example(
     'what is done on a held connection is committed together, or not at all',
     async () => {

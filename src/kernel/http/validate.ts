@@ -77,7 +77,11 @@ const eachOf = (properties: Readonly<Record<string, Shape>>, change: (schema: Sh
 
 function normalise(shape: Shape, value: unknown): unknown {
   const types = typeof shape.type === 'string' ? [shape.type] : (shape.type ?? [])
-  const typed = typeof value === 'string' && !types.includes('string') ? fromText(types, value) : value
+  const typed = JSON.isRawJSON(value)
+    ? fromRaw(types, value)
+    : typeof value === 'string' && !types.includes('string')
+      ? fromText(types, value)
+      : value
   if (typeof typed !== 'object' || typed === null) return typed
   if (Array.isArray(typed))
     return shape.items === undefined ? typed : typed.map((item) => normalise(shape.items ?? {}, item))
@@ -91,6 +95,10 @@ function normalise(shape: Shape, value: unknown): unknown {
   }
   return record
 }
+
+/** A number that the parser of the surface kept as it was written (`10.0`): where a number is asked for, it is one. */
+const fromRaw = (types: readonly string[], value: { readonly rawJSON: string }): unknown =>
+  types.includes('integer') || types.includes('number') ? Number(value.rawJSON) : value
 
 function fromText(types: readonly string[], text: string): unknown {
   if (types.includes('boolean') && (text === 'true' || text === 'false')) return text === 'true'

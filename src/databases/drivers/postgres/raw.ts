@@ -8,6 +8,7 @@ import { type Script, ScriptRun } from '#databases/drivers/postgres/script.ts'
 import { firstWord, splitStatements } from '#databases/drivers/postgres/statement-text.ts'
 import { type DatabaseFailureCode, fail } from '#databases/failures.ts'
 import type { Json } from '#databases/plan.ts'
+import { wholeText } from '#databases/values.ts'
 import { Failure } from '#kernel/errors.ts'
 
 /** SQL that is the caller's own text, on a connection of its own. */
@@ -104,9 +105,12 @@ function parameterText(value: Json, type: number): string | null {
   if (value === null) return null
   if (typeof value === 'string') return value
   if (Array.isArray(value) && !jsonTypes.has(type)) return arrayText(value)
+  if (JSON.isRawJSON(value) && wholeTypes.has(type)) return wholeText(value.rawJSON)
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }
 
+/** int8, int2, int4. */
+const wholeTypes = new Set([20, 21, 23])
 /** json, jsonb. */
 const jsonTypes = new Set([114, 3802])
 

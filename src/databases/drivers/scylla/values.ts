@@ -14,6 +14,7 @@ import {
 } from '#databases/drivers/scylla/types.ts'
 import { fail } from '#databases/failures.ts'
 import type { Json, Row } from '#databases/plan.ts'
+import { wholeText } from '#databases/values.ts'
 
 /**
  * A JSON value as the library binds it, by the type that the server gave the parameter. The library takes much that is not a
@@ -41,8 +42,9 @@ function convert(value: Json, type: CqlType): unknown {
     case dataTypes.udt:
       return recordOf(value, type)
   }
-  const text = textOf(value)
-  if (text === undefined) return undefined
+  const given = textOf(value)
+  if (given === undefined) return undefined
+  const text = JSON.isRawJSON(value) && wholes.has(type.code) ? wholeText(given) : given
   return isDuration(type) ? durationOf(text) : scalars.get(type.code)?.(text)
 }
 
@@ -52,6 +54,15 @@ const textOf = (value: Exclude<Json, null>): string | undefined => {
   // What JSON.isRawJSON says, the types do not know.
   return JSON.isRawJSON(value) ? (value as { readonly rawJSON: string }).rawJSON : undefined
 }
+
+const wholes: ReadonlySet<number> = new Set([
+  dataTypes.tinyint,
+  dataTypes.smallint,
+  dataTypes.int,
+  dataTypes.bigint,
+  dataTypes.counter,
+  dataTypes.varint,
+])
 
 const small = (bits: number) => (text: string) => {
   const number = boundedOf(text, bits)

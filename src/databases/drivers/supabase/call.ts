@@ -10,7 +10,7 @@ import { fail } from '#databases/failures.ts'
 import type { ReadPlan, ReadRequest } from '#databases/plan.ts'
 import { resolve } from '#databases/resolve.ts'
 import { EVERY_RIGHT } from '#databases/rights.ts'
-import { writeText } from '#databases/values.ts'
+import { jsonValue, writeText } from '#databases/values.ts'
 
 type Caller = { readonly exchange: Exchange; readonly catalogue: OpenApiCatalogue }
 
@@ -76,7 +76,7 @@ function argumentsOf({ arguments: given, readOnly }: CallRequest, own: ReadonlyM
         hint: `Its arguments are: ${[...own.keys()].join(', ')}`,
         details: { given: Object.keys(given) },
       })
-    if (!readOnly) return [name, value] as const
+    if (!readOnly) return [name, jsonValue(value, column)] as const
     if (reserved.test(name)) throw refuse(`an argument ${name} in a call that only reads`)
     // A text that stands in the address; the library would write an array without quotes.
     return [name, writeText(value, column) ?? undefined] as const

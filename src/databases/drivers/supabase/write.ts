@@ -14,7 +14,7 @@ import { comparedBy, countOf, filtered, totalOf } from '#databases/drivers/supab
 import { shaped } from '#databases/drivers/supabase/rows.ts'
 import { fail } from '#databases/failures.ts'
 import type { DeletePlan, InsertPlan, Json, UpdatePlan, WritePlan } from '#databases/plan.ts'
-import { says } from '#databases/values.ts'
+import { jsonValue, says } from '#databases/values.ts'
 import { Failure } from '#kernel/errors.ts'
 
 export type Writer = {
@@ -51,7 +51,15 @@ async function sent(writer: Writer, plan: WritePlan): Promise<Answer> {
 }
 
 /** The rows as one text of JSON: of an array the library would collect the columns row by row, in quadratic time. */
-const asBody = (rows: readonly unknown[]) => ({ toJSON: () => rows })
+const asBody = ({ rows, columns }: InsertPlan) => ({
+  toJSON: () =>
+    rows.map((row) => {
+      const given = columns.filter(({ name }) => Object.hasOwn(row, name))
+      return Object.fromEntries(
+        given.map((column) => [column.name, jsonValue(row[column.name] ?? null, column)]),
+      )
+    }),
+})
 
 function insert({ exchange, catalogue }: Writer, plan: InsertPlan): Promise<Answer> {
   const { table, rows, columns, conflict } = plan
@@ -68,8 +76,8 @@ function insert({ exchange, catalogue }: Writer, plan: InsertPlan): Promise<Answ
       if (names !== '') into.url.searchParams.set('columns', names)
       const written =
         onConflict === undefined
-          ? into.insert(asBody(rows), options)
-          : into.upsert(asBody(rows), {
+          ? into.insert(asBody(plan), options)
+          : into.upsert(asBody(plan), {
               ...options,
               onConflict,
               ignoreDuplicates: conflict?.set === undefined,
@@ -95,7 +103,9 @@ function requireInserted({ rows, columns, conflict }: InsertPlan): void {
 
 function update({ exchange, catalogue }: Writer, plan: UpdatePlan): Promise<Answer> {
   const list = listOf(catalogue, plan)
-  const values = Object.fromEntries(plan.set.map(({ column, value }) => [column.name, value]))
+  const values = Object.fromEntries(
+    plan.set.map(({ column, value }) => [column.name, jsonValue(value, column)]),
+  )
   return exchange.run(
     plan.table.schema,
     (client) => {
