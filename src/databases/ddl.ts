@@ -90,7 +90,8 @@ function withKey(columns: readonly NewColumn[]): {
 
 function refuseTwins(columns: readonly NewColumn[]): void {
   const names = columns.map((column) => column.name)
-  const twin = names.find((name, index) => names.indexOf(name) !== index)
+  const seen = new Set<string>()
+  const twin = names.find((name) => seen.size === seen.add(name).size)
   if (twin === undefined) return
   throw fail('invalid_definition', {
     message: `Column ${twin.slice(0, 63)} stands twice`,
@@ -111,22 +112,34 @@ export async function columnDefinition(column: NewColumn): Promise<string> {
 
 /** `numeric(12, 2)`, `text[]`: a name of the list, with length or precision, as an array or not. */
 function dataType({ name, data_type: given }: NewColumn): string {
-  const match = /^\s*([a-z][a-z ]*?)\s*(?:\(\s*(\d{1,8})\s*(?:,\s*(-?\d{1,4})\s*)?\))?\s*(\[\])?\s*$/i.exec(
-    given,
-  )
-  const plain = match?.[1]?.toLowerCase().replace(/\s+/g, ' ') ?? ''
-  const type = Object.hasOwn(otherNames, plain)
-    ? otherNames[plain]
-    : allowedColumnDataTypes.find((known) => known === plain)
-  if (!match || type === undefined)
+  const { word, precision, array } = typeParts(given)
+  const type = Object.hasOwn(otherNames, word)
+    ? otherNames[word]
+    : allowedColumnDataTypes.find((known) => known === word)
+  if (type === undefined || precision === undefined)
     throw fail('invalid_data_type', {
       message: `${given.slice(0, 100)} is not an allowed data type`,
       details: { column: name.slice(0, 63), data_type: given.slice(0, 100), allowed: allowedColumnDataTypes },
     })
-  const [, , length, scale, array = ''] = match
-  const precision = length === undefined ? '' : `(${length}${scale === undefined ? '' : `,${scale}`})`
   // The length of time types stands before "with time zone", which these spellings do without.
   return `${type}${precision}${array}`
+}
+
+/** Cut at its brackets. `precision` is undefined when what stands in the parentheses is none. */
+function typeParts(given: string) {
+  const text = given.trim()
+  const array = text.endsWith('[]') ? '[]' : ''
+  const scalar = text.slice(0, text.length - array.length).trimEnd()
+  const open = scalar.endsWith(')') ? scalar.indexOf('(') : -1
+  const word = (open < 0 ? scalar : scalar.slice(0, open)).split(/\s/).filter(Boolean).join(' ').toLowerCase()
+  return { word, precision: open < 0 ? '' : precisionOf(scalar.slice(open + 1, -1)), array }
+}
+
+function precisionOf(text: string): string | undefined {
+  const [length = '', scale, ...others] = text.split(',').map((part) => part.trim())
+  const isNumber = /^\d{1,8}$/.test(length) && (scale === undefined || /^-?\d{1,4}$/.test(scale))
+  if (!isNumber || others.length > 0) return undefined
+  return `(${length}${scale === undefined ? '' : `,${scale}`})`
 }
 
 const otherNames: Readonly<Record<string, (typeof allowedColumnDataTypes)[number]>> = {

@@ -124,6 +124,7 @@ export function readTable(body: Body): TableName {
   const name = oneOf(body, ['table_name', 'table', 'view_name'], 'missing_table')
   const schema = text(body, 'schema_name')
   if (name === undefined) throw fail('missing_table', { details: { field: 'table_name' } })
+  if (name.length > LONGEST_PATH) throw badName('table_name', name)
   const path = splitPath(name)
   const [first = '', second, ...rest] = path
   if (rest.length > 0 || path.some((part) => part === '')) throw badName('table_name', name)
@@ -132,13 +133,33 @@ export function readTable(body: Body): TableName {
   return { schema: first, table: second }
 }
 
-/** `a.b`, where a part with dots stands in double quotes. */
+/** Two names of 63 bytes in quotes, with room to spare. */
+const LONGEST_PATH = 300
+
+/** `a.b`, where a part with dots stands in double quotes. A quote inside of a name stands for itself. */
 function splitPath(name: string): string[] {
-  return (name.match(/"(?:[^"]|"")*"(?=\.|$)|[^.]+|(?<=\.)(?=\.|$)|^(?=\.)/g) ?? ['']).map((part) =>
-    part.startsWith('"') && part.endsWith('"') && part.length > 1
-      ? part.slice(1, -1).replaceAll('""', '"')
-      : part,
-  )
+  const parts: string[] = []
+  for (let at = 0; at <= name.length; ) {
+    const end = endOfPart(name, at)
+    const part = name.slice(at, end)
+    const isQuoted = part.length > 1 && part.startsWith('"') && part.endsWith('"')
+    parts.push(isQuoted ? part.slice(1, -1).replaceAll('""', '"') : part)
+    at = end + 1
+  }
+  return parts
+}
+
+/** At a dot or the end: behind the closing quote when one stands there, else at the next dot. */
+function endOfPart(name: string, from: number): number {
+  const dot = name.indexOf('.', from)
+  const plain = dot < 0 ? name.length : dot
+  if (name[from] !== '"') return plain
+  for (let at = name.indexOf('"', from + 1); at >= 0; at = name.indexOf('"', at + 2)) {
+    if (name[at + 1] === '"') continue
+    const isEnd = at + 1 === name.length || name[at + 1] === '.'
+    return isEnd ? at + 1 : plain
+  }
+  return plain
 }
 
 const badName = (field: string, value: string) =>

@@ -6,7 +6,6 @@ const SECRET_KEY =
   /pass(word|wd)?|secret|token|authorization|cookie|api[_-]?key|service-key|admin-key|supabase-key|private_?key|^hash$|^code$|^otp$|^url$|connection_?string|^body$/i
 
 const SECRET_TEXT: readonly (readonly [RegExp, string])[] = [
-  [/\b([a-z][a-z0-9+.-]*:\/\/)[^/\s:@]*:[^@\s]*@/gi, '$1[redacted]@'],
   [/\bsvc_[0-9a-f]{16}\.[A-Za-z0-9_-]{20,}/g, '[redacted]'],
   [/\b(Bearer|Basic)\s+[A-Za-z0-9._~+/=-]{8,}/gi, '$1 [redacted]'],
   [/([?&](?:api_key|token|code|state|apikey)=)[^&\s"]+/gi, '$1[redacted]'],
@@ -19,7 +18,34 @@ const SECRET_TEXT: readonly (readonly [RegExp, string])[] = [
 ]
 
 export function redactText(text: string): string {
-  return SECRET_TEXT.reduce((cleaned, [pattern, instead]) => cleaned.replace(pattern, instead), text)
+  const cleaned = withoutUserinfo(text)
+  return SECRET_TEXT.reduce((cleaner, [pattern, instead]) => cleaner.replace(pattern, instead), cleaned)
+}
+
+/** `postgres://user:password@host` without user and password. By hand: a pattern would try the rest of the text at every `://`. */
+function withoutUserinfo(text: string): string {
+  let cleaned = ''
+  let copied = 0
+  for (let at = text.indexOf('://'); at >= 0; at = text.indexOf('://', at + 3)) {
+    const from = at + 3
+    if (!/[a-z0-9+.-]/i.test(text.charAt(at - 1))) continue
+    if (text[endOf(text, from, '/:@')] !== ':') continue
+    const sign = endOf(text, from, '@')
+    if (text[sign] === '@') {
+      cleaned += `${text.slice(copied, from)}[redacted]`
+      copied = sign
+    }
+    // No later `://` before the sign or the space can be followed by another sign.
+    at = sign - 3
+  }
+  return cleaned + text.slice(copied)
+}
+
+/** The first of these signs, else the first white space or the end. */
+function endOf(text: string, from: number, signs: string): number {
+  let at = from
+  while (at < text.length && !signs.includes(text.charAt(at)) && !/\s/.test(text.charAt(at))) at++
+  return at
 }
 
 /** A copy of a log record without secrets. Cycles and great depth end in `[…]`: a log line is no dump. */

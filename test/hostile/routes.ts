@@ -7,9 +7,13 @@ export type Shape = {
   readonly properties?: Readonly<Record<string, Shape>>
   readonly required?: readonly string[]
   readonly items?: Shape
+  readonly anyOf?: readonly Shape[]
+  readonly oneOf?: readonly Shape[]
+  readonly allOf?: readonly Shape[]
   readonly enum?: readonly unknown[]
   readonly format?: string
   readonly minimum?: number
+  readonly maxLength?: number
   readonly examples?: readonly unknown[]
 }
 
@@ -21,6 +25,7 @@ export type Target = {
   readonly surface: string
   readonly credential: 'none' | 'session' | 'key' | 'admin'
   readonly query: Readonly<Record<string, Shape>>
+  readonly headers: readonly string[]
   readonly body: Shape | undefined
   /** A file of the API reference page: it takes nothing. */
   readonly isFile: boolean
@@ -40,6 +45,7 @@ export function targetsOf({ service }: TestService): readonly Target[] {
       path,
       surface,
       credential: credentialOf(security),
+      headers: parameters.filter((parameter) => parameter.in === 'header').map(({ name }) => name),
       query: Object.fromEntries(
         query.map(({ name, schema, example }) => [
           name,

@@ -123,10 +123,17 @@ function orderOf(order: unknown): unknown {
   return Array.isArray(order) ? order.map(orderOfItem) : orderOfItem(order)
 }
 
+/** `name.desc.nullslast`: words of the order stand at the end, and what is before them is the column. */
 function orderOfText(text: string) {
-  const [column, direction, nulls] =
-    /^\s*(.+?)(?:\.(asc|desc))?(?:\.nulls(first|last))?\s*$/.exec(text)?.slice(1) ?? []
-  return { column: column ?? '', direction: direction ?? 'asc', ...(nulls === undefined ? {} : { nulls }) }
+  let column = text.trim()
+  const taken = (words: readonly string[]): string | undefined => {
+    const word = words.find((ending) => column.length > ending.length + 1 && column.endsWith(`.${ending}`))
+    if (word !== undefined) column = column.slice(0, -word.length - 1)
+    return word
+  }
+  const nulls = taken(['nullsfirst', 'nullslast'])?.slice('nulls'.length)
+  const direction = taken(['asc', 'desc']) ?? 'asc'
+  return { column, direction, ...(nulls === undefined ? {} : { nulls }) }
 }
 
 function orderOfItem(item: unknown): unknown {

@@ -185,8 +185,12 @@ function messageFor(code: DatabaseFailureCode, column: string): { message?: stri
 
 /** `Key (a, b)=(1, 2) already exists.`: the names only, never the values. */
 const keyOf = (detail: string | undefined): string[] => {
-  const names = /\(([^)=]*)\)=/.exec(detail ?? '')?.[1]
-  return names === undefined ? [] : names.split(', ').map((name) => name.replaceAll('"', ''))
+  const end = detail?.indexOf(')=') ?? -1
+  // The values come behind the names and may be a caller's megabyte.
+  const names = end < 0 ? undefined : detail?.slice(detail.lastIndexOf('(', end) + 1, end)
+  return names === undefined || /[)=]/.test(names)
+    ? []
+    : names.split(', ').map((name) => name.replaceAll('"', ''))
 }
 
 /** From the parameter that the server names in its context, the place in the text, or what is known of the types. */
@@ -214,7 +218,7 @@ function checkedBy(error: ServerError, about: About): Column | undefined {
 
 /** `value too long for type character varying(3)`, `numeric field overflow`: the column is found by its type and its values. */
 function misfit(error: ServerError, about: About): Column | undefined {
-  const value = /"(.*)"$/s.exec(error.message)?.[1]
+  const value = quotedAtEnd(error.message)
   const holding = value === undefined ? [] : about.written.filter((column) => about.holds(column, value))
   const precision = /precision (\d+), scale (-?\d+)/.exec(error.detail ?? '')
   const type = precision ? `numeric(${precision[1]},${precision[2]})` : undefined
@@ -222,6 +226,14 @@ function misfit(error: ServerError, about: About): Column | undefined {
     (column) => column.type === type || error.message.endsWith(`type ${column.type}`),
   )
   return only(holding) ?? only(typed) ?? only(about.written) ?? typed[0]
+}
+
+/** `invalid input syntax for type uuid: "…"`: what the server quotes is the caller's, of any length. */
+function quotedAtEnd(message: string): string | undefined {
+  const from = message.indexOf('"')
+  return from >= 0 && from < message.length - 1 && message.endsWith('"')
+    ? message.slice(from + 1, -1)
+    : undefined
 }
 
 const only = <T>(items: readonly T[]): T | undefined => (items.length === 1 ? items[0] : undefined)

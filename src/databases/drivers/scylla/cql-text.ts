@@ -5,17 +5,63 @@ type Token = { readonly kind: 'word' | 'quoted' | 'other'; readonly text: string
 
 /** What is neither white space nor comment; the text of a string is nobody's business. https://cassandra.apache.org/doc/5.0/cassandra/developing/cql/definitions.html */
 function tokensOf(text: string): Token[] {
-  return [...text.matchAll(lexer)].flatMap(({ groups = {} }): Token[] => {
-    const { name, quoted, other } = groups
-    if (name !== undefined) return [{ kind: 'word', text: name.toLowerCase() }]
-    if (quoted !== undefined) return [{ kind: 'quoted', text: quoted.slice(1, -1).replaceAll('""', '"') }]
-    return other === undefined ? [] : [{ kind: 'other', text: other }]
-  })
+  const tokens: Token[] = []
+  for (let at = 0; at < text.length; ) {
+    const end = endOfSilence(text, at) ?? endOfToken(text, at)
+    const token = tokenAt(text, at, end)
+    if (token !== undefined) tokens.push(token)
+    at = end
+  }
+  return tokens
 }
 
-/** What is not closed goes to the end, so that nothing behind it is taken for more than it is. */
-const lexer =
-  /(?:--|\/\/)[^\n\r]*|\/\*[\s\S]*?(?:\*\/|$)|'(?:[^']|'')*(?:'|$)|\$\$[\s\S]*?(?:\$\$|$)|(?<quoted>"(?:[^"]|"")*(?:"|$))|(?<name>[A-Za-z][A-Za-z0-9_]*)|(?<other>[^\s])/g
+function tokenAt(text: string, from: number, end: number): Token | undefined {
+  const first = text.charAt(from)
+  if (isLetter(first)) return { kind: 'word', text: text.slice(from, end).toLowerCase() }
+  if (first === '"') return { kind: 'quoted', text: text.slice(from + 1, end - 1).replaceAll('""', '"') }
+  return endOfSilence(text, from) === undefined ? { kind: 'other', text: first } : undefined
+}
+
+/** White space, comments and strings. What is not closed goes to the end, so that nothing behind it is taken for more than it is. */
+function endOfSilence(text: string, at: number): number | undefined {
+  if (isSpace(text.charAt(at))) return at + 1
+  if (text.startsWith('--', at) || text.startsWith('//', at)) return endOfLine(text, at)
+  if (text.startsWith('/*', at)) return behind(text, '*/', at + 2)
+  if (text.startsWith('$$', at)) return behind(text, '$$', at + 2)
+  return text[at] === "'" ? endOfQuoted(text, at) : undefined
+}
+
+function endOfToken(text: string, from: number): number {
+  if (text[from] === '"') return endOfQuoted(text, from)
+  let end = from + 1
+  if (isLetter(text.charAt(from))) while (/[A-Za-z0-9_]/.test(text.charAt(end))) end++
+  return end
+}
+
+/** A doubled quote is one of the text. */
+function endOfQuoted(text: string, from: number): number {
+  const quote = text.charAt(from)
+  for (let at = from + 1; at < text.length; at++) {
+    if (text[at] !== quote) continue
+    if (text[at + 1] !== quote) return at + 1
+    at++
+  }
+  return text.length
+}
+
+function endOfLine(text: string, from: number): number {
+  let at = from
+  while (at < text.length && text[at] !== '\n' && text[at] !== '\r') at++
+  return at
+}
+
+function behind(text: string, ending: string, from: number): number {
+  const found = text.indexOf(ending, from)
+  return found < 0 ? text.length : found + ending.length
+}
+
+const isSpace = (character: string): boolean => /\s/.test(character)
+const isLetter = (character: string): boolean => /[A-Za-z]/.test(character)
 
 /** Statements about data and about structure. Not USE, which would change a connection for others, and nothing about roles. */
 const words = new Set([
@@ -56,15 +102,20 @@ export function requireAllowed(
       message: 'This statement is not possible here',
       hint: `Statements begin with one of: ${[...words].join(', ')}.`,
     })
-  if (
-    tokens.some((token, index) => token.kind !== 'other' && isSystem(token.text) && isKeyspace(tokens, index))
-  )
+  if (namesSystem(tokens))
     throw fail('permission_denied', { message: 'The keyspaces of the server are not for its clients' })
   return { isRead: word === 'select', changesStructure }
 }
 
 /** `system.local`, `drop keyspace system`, `alter keyspace if exists system`. */
-function isKeyspace(tokens: readonly Token[], index: number): boolean {
-  if (tokens[index + 1]?.text === '.') return true
-  return tokens.slice(0, index).every(({ kind }) => kind === 'word') && tokens[1]?.text === 'keyspace'
+function namesSystem(tokens: readonly Token[]): boolean {
+  const firstOther = tokens.findIndex(({ kind }) => kind !== 'word')
+  const words = firstOther < 0 ? tokens.length : firstOther
+  const isAboutKeyspace = tokens[1]?.text === 'keyspace'
+  return tokens.some(
+    ({ kind, text }, index) =>
+      kind !== 'other' &&
+      isSystem(text) &&
+      (tokens[index + 1]?.text === '.' || (isAboutKeyspace && index <= words)),
+  )
 }

@@ -20,6 +20,12 @@ export function supabaseFor({ config }: DriverMaking, settings: DriverSettings):
 /** The password of the URL is the key. Supabase serves PostgREST below /rest/v1, and shows the URL without it. */
 function endpointOf(text: string): { readonly root: string; readonly key: string | undefined } {
   const { origin, pathname, password } = new URL(text)
-  const path = pathname === '/' ? '/rest/v1' : pathname.replace(/\/+$/, '')
+  const path = pathname === '/' ? '/rest/v1' : withoutSlashes(pathname)
   return { root: `${origin}${path}`, key: password === '' ? undefined : decodeURIComponent(password) }
+}
+
+function withoutSlashes(path: string): string {
+  let end = path.length
+  while (path[end - 1] === '/') end--
+  return path.slice(0, end)
 }

@@ -1,0 +1,270 @@
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { codeOf } from './code.ts'
+
+/** Programs, the configuration as a whole, our own database: no text of a caller gets there. */
+const NOT_REACHED =
+  /^(cli\/|kernel\/config\/(?!addresses|scylla-url)|kernel\/db\/|control\.ts|app\.ts|main\.ts)|(\.test|\/contract)\.ts$/
+
+/** Repetitions without an end that `isSimple` does not clear by itself, and why each takes no time that grows faster than the text. */
+const CLEARED: readonly (readonly [file: string, literal: string, reason: string])[] = [
+  // biome-ignore format: one line each
+  ['auth/cookies.ts', String.raw`/^bearer +(\S+) *$/i`, 'a header, at most limits.header; the parts share no character'],
+  ['auth/well-known-passwords.ts', String.raw`/^(#.*\n)+\n/`, 'a file of ours'],
+  [
+    'databases/clients/custom.ts',
+    String.raw`/^https?:\/\/[a-z0-9.:-]+(\/|\/rest\/v1\/?)?$/i`,
+    'a header; the parts share no character',
+  ],
+  [
+    'databases/decimal.ts',
+    String.raw`/^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,5}))?$/`,
+    'at most MOST_DIGITS characters',
+  ],
+  [
+    'databases/defaults.ts',
+    String.raw`/^-?[\d.]+(?:[eE][+-]?\d+)?$/`,
+    'at most 10,000 characters; the parts share no character',
+  ],
+  [
+    'databases/drivers/postgres/connect.ts',
+    '/[?&]options=([^&]*)/',
+    'a URL of the configuration, or one of at most 4,096 characters',
+  ],
+  [
+    'databases/drivers/postgres/errors.ts',
+    String.raw`/\$(\d+)/`,
+    'an attempt that begins at a $ ends before the next one',
+  ],
+  [
+    'databases/drivers/postgres/errors.ts',
+    String.raw`/precision (\d+), scale (-?\d+)/`,
+    "the server's own sentence",
+  ],
+  ['databases/drivers/postgres/errors.ts', '/^E[A-Z]+$|^ERR_(SSL|TLS)/', 'a code of Node'],
+  ['databases/drivers/postgres/query.ts', String.raw`/\d+$/`, "the server's word on a command"],
+  [
+    'databases/drivers/postgres/script.ts',
+    String.raw`/^(?:INSERT \d+|UPDATE|DELETE|MERGE|COPY) (\d+)$/`,
+    "the server's word on a command",
+  ],
+  [
+    'databases/drivers/postgres/statement-text.ts',
+    String.raw`/[\p{L}_\u0080-\uffff][\p{L}\p{N}_$\u0080-\uffff]*|\d[\p{L}\p{N}_.]*/uy`,
+    'sticky, and read on behind what it has matched',
+  ],
+  [
+    'databases/drivers/postgres/statement-text.ts',
+    String.raw`/\$(?:[\p{L}_\u0080-\uffff][\p{L}\p{N}_\u0080-\uffff]*)?\$/uy`,
+    'sticky; an attempt that begins at a $ ends at the next one',
+  ],
+  [
+    'databases/drivers/scylla/catalogue.ts',
+    String.raw`/^(?:values|keys|entries|full)\((.*)\)$/s`,
+    "the server's own structure",
+  ],
+  ['databases/drivers/scylla/catalogue.ts', String.raw`/^(\w+)<(.*)>$/`, "the server's own structure"],
+  [
+    'databases/drivers/scylla/numbers.ts',
+    String.raw`/^([+-]?)(\d*)(?:\.(\d*))?(?:e([+-]?\d{1,6}))?$/i`,
+    'from the start; the parts share no character',
+  ],
+  [
+    'databases/drivers/scylla/reads.ts',
+    String.raw`/ If you want .* use ALLOW FILTERING\.?/s`,
+    "the server's own sentence",
+  ],
+  [
+    'databases/drivers/scylla/times.ts',
+    String.raw`/^P(?:(-?\d+)Y)?(?:(-?\d+)M)?(?:(-?\d+)W)?(?:(-?\d+)D)?(?:T(?:(-?\d+)H)?(?:(-?\d+)M)?(?:(-?)(\d+)(?:\.(\d{1,9}))?S)?)?$/`,
+    'from the start; each of six parts reads the digits at most once',
+  ],
+  ['databases/drivers/scylla/times.ts', '/0+$/', 'nine digits'],
+  [
+    'databases/drivers/scylla/types.ts',
+    String.raw`/^org\.apache\.cassandra\.db\.marshal\.VectorType\(org\.apache\.cassandra\.db\.marshal\.FloatType\s*,\s*(\d+)\)$/`,
+    "the server's own structure",
+  ],
+  [
+    'databases/drivers/scylla/values.ts',
+    String.raw`/^\\x(?:[0-9a-f]{2})*$/i`,
+    'from the start; every step takes two characters',
+  ],
+  [
+    'databases/drivers/supabase/call.ts',
+    String.raw`/^(select|columns|on_conflict|(.*\.)?(order|limit|offset|and|or))$/`,
+    'the name of an argument, which the catalogue has too',
+  ],
+  ['databases/drivers/supabase/errors.ts', String.raw`/^(E[A-Z]+|UND_ERR_\w+|HPE_\w+)$/`, 'a code of Node'],
+  [
+    'databases/drivers/supabase/errors.ts',
+    '/column "([^"]+)"/',
+    'what PostgREST says; an attempt ends at the next quote',
+  ],
+  [
+    'databases/drivers/supabase/errors.ts',
+    '/constraint "([^"]+)"/',
+    'what PostgREST says; an attempt ends at the next quote',
+  ],
+  [
+    'databases/drivers/supabase/exchange.ts',
+    String.raw`/\/(\d+)$/`,
+    'a header; an attempt that begins at a slash ends before the next one',
+  ],
+  [
+    'databases/drivers/supabase/openapi.ts',
+    String.raw`/(?:^|\n\n)Note:\n(.*)$/s`,
+    "PostgREST's own structure",
+  ],
+  [
+    'databases/drivers/supabase/openapi.ts',
+    String.raw`/<fk table='(.*)' column='(.*)'\/>$/`,
+    "PostgREST's own structure",
+  ],
+  [
+    'databases/shape.ts',
+    String.raw`/^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.\d+)?)?(?:Z|([+-])(\d\d)(?::?(\d\d))?)?)?$/`,
+    'from the start; the one repetition is followed by other characters',
+  ],
+  ['gateway/session.ts', String.raw`/^bearer\s+(.+)$/i`, 'a header, at most limits.header; one way to match'],
+  ['kernel/config/addresses.ts', String.raw`/^(?!-)[A-Za-z0-9-]{1,63}(\.[A-Za-z0-9-]{1,63})*$/`, 'a setting'],
+  [
+    'kernel/config/addresses.ts',
+    String.raw`/^(\*\.)?[a-z0-9-]{1,63}(\.[a-z0-9-]{1,63})*(:\d{1,5})?$/`,
+    'a setting',
+  ],
+  [
+    'kernel/config/addresses.ts',
+    String.raw`/^([\w.~!$&'()*+,;=:-]|%[2-7][\dA-F])*$/i`,
+    'the password of a URL of at most 4,096 characters; the parts share no character',
+  ],
+  ['kernel/config/addresses.ts', String.raw`/^[a-z0-9.-]+$|^\[/`, 'a setting'],
+  [
+    'kernel/config/scylla-url.ts',
+    String.raw`/^(?!-)[A-Za-z0-9-]{1,63}(\.[A-Za-z0-9-]{1,63})*$/`,
+    'a host of a URL of at most 4,096 characters; the parts share no character',
+  ],
+  [
+    'kernel/config/scylla-url.ts',
+    String.raw`/^(?:scylladb|scylla|cassandra):\/\/(?:([^:@/?#]+):([^:@/?#]+)@)?([^:@/?#]+)(?::(\d{1,5}))?\/([A-Za-z][A-Za-z0-9_]{0,47})(?:\?([^#]*))?$/`,
+    'a URL of at most 4,096 characters; each part ends at a sign that it does not contain',
+  ],
+  [
+    'kernel/http/escaped-keys.ts',
+    String.raw`/\\.[^"\\]*"\s*:/s`,
+    'an attempt that begins at a backslash ends before the next one',
+  ],
+  [
+    'databases/drivers/supabase/errors.ts',
+    '/foreign key constraint "[^"]+" on table "([^"]+)"/',
+    'what PostgREST says; an attempt ends at the next quote',
+  ],
+  ['kernel/http/client-address.ts', '/%.*$/', 'the address of a socket'],
+  [
+    'kernel/http/client-address.ts',
+    String.raw`/^(?:([\d.]+):\d{1,5}|\[([\da-f.]*:[\da-f:.]*)\](?::\d{1,5})?)$/i`,
+    'a header, at most limits.header; the parts share no character',
+  ],
+  ['kernel/http/operations.ts', '/[^A-Za-z0-9]+/', 'the address of a route'],
+  ['kernel/http/routes.ts', String.raw`/:(\w+)/g`, 'the address of a route'],
+  ['kernel/http/routes.ts', String.raw`/:\w+/g`, 'the address of a route'],
+  [
+    'kernel/redact.ts',
+    String.raw`/([?&](?:api_key|token|code|state|apikey)=)[^&\s"]+/gi`,
+    'matches whenever it begins to repeat, and goes on behind that',
+  ],
+  [
+    'kernel/redact.ts',
+    String.raw`/\$(argon2(?:id|i|d)|2[aby]|pbkdf2[a-z0-9-]*|scrypt)\$[^\s"']+/g`,
+    'an attempt that begins at a $ ends at the next one, or matches',
+  ],
+  [
+    'kernel/redact.ts',
+    String.raw`/\b(Bearer|Basic)\s+[A-Za-z0-9._~+/=-]{8,}/gi`,
+    'the parts share no character, and what comes next can begin only behind them',
+  ],
+  [
+    'kernel/redact.ts',
+    String.raw`/\b(password=)('(?:[^'\\]|\\.)*'|[^\s&"';]+)/gi`,
+    'a quoted one is closed by the quote of the next, so only the last can be open',
+  ],
+  [
+    'kernel/redact.ts',
+    String.raw`/\bsvc_[0-9a-f]{16}\.[A-Za-z0-9_-]{20,}/g`,
+    'no word boundary is inside of the repetition',
+  ],
+  [
+    'kernel/redact.ts',
+    String.raw`/\bwhsec_[A-Za-z0-9+/=_-]{8,}/g`,
+    'matches whenever eight characters follow',
+  ],
+  [
+    'kernel/redact.ts',
+    String.raw`/^([A-Z][A-Z0-9_]{2,63}|[0-9A-Z]{5}|[a-z]+(_[a-z]+)+|\d{1,3})$/`,
+    'from the start; the parts share no character',
+  ],
+]
+
+type Found = { readonly file: string; readonly literal: string }
+
+const SRC = new URL('../src/', import.meta.url)
+
+const repetitions = (): readonly Found[] =>
+  readdirSync(SRC, { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.ts') && !NOT_REACHED.test(file))
+    .flatMap((file) => found(file, readFileSync(new URL(file, SRC), 'utf8')))
+
+function found(file: string, text: string): Found[] {
+  const literals = new Set<string>()
+  codeOf(text, (literal) => literals.add(literal))
+  return [...literals].filter((literal) => !isSimple(literal)).map((literal) => ({ file, literal }))
+}
+
+/** No repetition without an end; or one, of single characters, in a pattern that begins where the text begins. */
+function isSimple(literal: string): boolean {
+  const end = literal.lastIndexOf('/')
+  const pattern = literal
+    .slice(1, end)
+    .replace(/\\[pPu]\{[^}]*\}|\\u[0-9a-f]{4}|\\x[0-9a-f]{2}|\\./gi, 'c')
+    .replace(/\[[^\]]*\]/g, 'c')
+  const repeated = [...pattern.matchAll(/(.)(?:[*+]|\{\d+,\})/g)]
+  if (repeated.length === 0) return true
+  const isAnchored = /^\^[^|]*$/.test(pattern) && !literal.slice(end).includes('m')
+  return isAnchored && repeated.length === 1 && repeated[0]?.[1] !== ')'
+}
+
+const isCleared = ({ file, literal }: Found): boolean =>
+  CLEARED.some(([cleared, pattern]) => cleared === file && pattern === literal)
+
+test('a regular expression over text of a caller has a bound, or a reason why it needs none', () => {
+  assert.deepEqual(
+    repetitions().filter((one) => !isCleared(one)),
+    [],
+  )
+})
+
+test('the rule sees what can grow, and lets pass what cannot', () => {
+  const wrong = [
+    '/a+$/',
+    '/^(a+)+$/',
+    '/^a+b+$/',
+    '/^a|b+/',
+    '/^a{2,}b*/',
+    '/^[a-z]+$/m',
+    '/\\s+/g',
+    '/^(ab)*$/',
+  ]
+  const right = ['/^a+$/', '/^[^/+*]*$/u', '/a{1,30}$/', '/["\\\\]/', '/^\\p{L}+$/u', '/\\+00$/']
+  for (const literal of wrong) assert.equal(found('a.ts', `const a = ${literal}\n`).length, 1, literal)
+  for (const literal of right) assert.deepEqual(found('a.ts', `const a = ${literal}\n`), [], literal)
+})
+
+test('every reason is still needed', () => {
+  const all = repetitions()
+  for (const [file, literal] of CLEARED)
+    assert.ok(
+      all.some((one) => one.file === file && one.literal === literal),
+      `${file} has no ${literal}`,
+    )
+})
