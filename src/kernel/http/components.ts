@@ -26,7 +26,12 @@ export function withComponents(document: Described): Described {
     if (typeof node !== 'object' || node === null) return node
     const { [NAME]: name, [REFERENCE]: reference, [PARSED]: _, ...rest } = node as Described // of a JSON document
     if (typeof reference === 'string') return { ...refTo(reference), ...rest }
-    const members = Object.fromEntries(Object.entries(rest).map(([key, value]) => [key, hoist(value)]))
+    const members = Object.fromEntries(
+      Object.entries(rest).map(([key, value]) => [
+        key,
+        hoist(key === 'properties' ? withoutDefaults(value) : value),
+      ]),
+    )
     if (typeof name !== 'string') return members
     if (schemas[name] !== undefined && !isDeepStrictEqual(schemas[name], members))
       throw new Error(`Two schemas of the API reference are named ${name}`)
@@ -36,6 +41,22 @@ export function withComponents(document: Described): Described {
   const { components, ...rest } = document
   const hoisted = hoist(rest) as Described // an object stays one
   return { ...hoisted, components: { ...(components as Described), schemas: sorted(schemas) } }
+}
+
+/**
+ * Members with their default in words. Generators take the keyword for a promise that the member is always there, and then ask for it
+ * in requests.
+ */
+function withoutDefaults(properties: unknown): unknown {
+  if (typeof properties !== 'object' || properties === null) return properties
+  return Object.fromEntries(
+    Object.entries(properties).map(([name, schema]: [string, Described]) => {
+      if (schema?.default === undefined) return [name, schema]
+      const { default: value, description, ...rest } = schema
+      const words = `Default: ${String(value)}`
+      return [name, { ...rest, description: description === undefined ? words : `${description}. ${words}` }]
+    }),
+  )
 }
 
 export type Described = Readonly<Record<string, unknown>>
