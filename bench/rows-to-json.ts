@@ -69,6 +69,7 @@ async function withWays(url: string, work: (ways: Ways) => Promise<void>): Promi
     idleTimeout: 30_000,
     applicationName: 'bench',
     maxRows: 10_000,
+    answerBytes: 33_554_432,
     // The peers of an embedded server come as its superuser.
     allowServerRights: true,
   })

@@ -44,9 +44,9 @@ export function announcing(driver: Driver, client: string, announce: Announce): 
   const { as } = driver
   return {
     ...driver,
-    insert: (plan, on) => write(plan, on, driver.insert(plan, on)),
-    update: (plan, on) => write(plan, on, driver.update(plan, on)),
-    delete: (plan, on) => write(plan, on, driver.delete(plan, on)),
+    insert: (plan, on, presence) => write(plan, on, driver.insert(plan, on, presence)),
+    update: (plan, on, presence) => write(plan, on, driver.update(plan, on, presence)),
+    delete: (plan, on, presence) => write(plan, on, driver.delete(plan, on, presence)),
     hold: (work, options) =>
       options.readOnly === true ? driver.hold(work, options) : after(driver.hold(work, options), whole),
     sql: (request) => (request.readOnly ? driver.sql(request) : after(driver.sql(request), whole)),

@@ -36,10 +36,7 @@ test('every number comes out as it went in, whatever stands around it', () => {
       const whole = first === '0' ? first : first + more
       return sign + whole + (behind === '' ? '' : `.${behind}`)
     })
-  const text = fc.oneof(
-    fc.string(),
-    fc.constantFrom('\0' + '0', '1.10', '\\', '"', '\\"1.0'),
-  )
+  const text = fc.oneof(fc.string(), fc.constantFrom('\0' + '0', '1.10', '\\', '"', '\\"1.0'))
   const member = fc.oneof(
     number,
     text.map((one) => JSON.stringify(one)),

@@ -1,19 +1,20 @@
 import { finished } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { CUSTOM_CLIENT } from '#databases/clients/custom.ts'
 import type { Client, Clients } from '#databases/clients.ts'
-import type { Driver, Persona } from '#databases/drivers/driver.ts'
+import type { Driver, Persona, Presence } from '#databases/drivers/driver.ts'
 import type { Rights, TableRight } from '#databases/rights.ts'
 import type { Sessions } from '#identity/sessions.ts'
 import { type CoherentCache, coherentCache } from '#kernel/db/cache.ts'
 import type { Access } from '#kernel/http/access.ts'
 import { HEADER } from '#kernel/http/words.ts'
 import type { Kernel } from '#kernel/kernel.ts'
+import { calledClient, clientHeader, unknownClient } from './called-client.ts'
 import { fail, REFUSED } from './errors.ts'
 import { keyEnforcement } from './keys/config.ts'
 import { type ApiKey, keyNamed } from './keys/keys.ts'
 import { presentedKey, provenKey, sameAs } from './keys/presented.ts'
 import { type FIXED_RIGHTS, grantsFixed, grantsTable, nameOfRight } from './keys/rights.ts'
+import { presenceOf } from './presence.ts'
 import { callerPersonas, isApiKey } from './session.ts'
 
 /** What a request may do: all (the admin key), what its key's rights say, or what needs no key. */
@@ -32,6 +33,8 @@ export type GatewayCaller = {
   readonly persona: Persona | undefined
   readonly grant: Grant
   readonly requestId: string
+  /** Whether they still wait for the answer: every statement that runs for them is told. */
+  readonly presence: Presence
 }
 
 declare module 'fastify' {
@@ -98,8 +101,12 @@ export function gatewayAccess(
   }
 
   /** Policies of the database hold for everybody but the admin key, and keys that are made to pass them. */
-  const dataCaller = async (request: FastifyRequest, grant: Grant): Promise<GatewayCaller> => {
-    const caller = await boundCaller(request, clients, grant)
+  const dataCaller = async (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    grant: Grant,
+  ): Promise<GatewayCaller> => {
+    const caller = await boundCaller({ request, reply, clients, grant })
     const { rowLevelSecurity } = caller.client
     if (rowLevelSecurity === undefined || passesPolicies(grant)) return caller
     const persona = await personaOf(request, rowLevelSecurity)
@@ -133,11 +140,11 @@ export function gatewayAccess(
       security: DATA_SECURITY,
       failures: REFUSED.asData,
       needsClient: true,
-      async authorize(request) {
+      async authorize(request, reply) {
         const grant = await grantOf(request)
         if (grant.kind === 'none' && (await enforcement.needsKey(clientHeader(request))))
           throw fail('api_key_required')
-        request.gateway = await dataCaller(request, grant)
+        request.gateway = await dataCaller(request, reply, grant)
       },
     },
     management: (right) => ({
@@ -145,13 +152,13 @@ export function gatewayAccess(
       security: KEY_SECURITY,
       failures: REFUSED.withClient,
       needsClient: true,
-      async authorize(request) {
+      async authorize(request, reply) {
         const grant = await grantOf(request)
         if (grant.kind !== 'key')
           throw fail('api_key_required', {
             hint: 'Management needs a client-bound key; the admin key is none',
           })
-        request.gateway = await boundCaller(request, clients, grant)
+        request.gateway = await boundCaller({ request, reply, clients, grant })
         if (!grantsFixed(grant.key.rights, right, grant.key.clientName !== null)) throw lacking([right])
         if (!right.endsWith('.read')) refuseFrozen(request.gateway.client)
       },
@@ -161,11 +168,13 @@ export function gatewayAccess(
       security: asData ? DATA_SECURITY : KEY_SECURITY,
       failures: asData ? REFUSED.asData : REFUSED.withClient,
       needsClient: true,
-      async authorize(request) {
+      async authorize(request, reply) {
         const grant = await grantOf(request)
         const isFree = asData && !(await enforcement.needsKey(clientHeader(request)))
         if (grant.kind === 'none' && !isFree) throw fail('api_key_required')
-        const caller = await (asData ? dataCaller(request, grant) : boundCaller(request, clients, grant))
+        const caller = await (asData
+          ? dataCaller(request, reply, grant)
+          : boundCaller({ request, reply, clients, grant }))
         if (!rights.some((right) => hasRight(caller, right))) throw lacking(rights.slice(0, 1))
         request.gateway = caller
       },
@@ -189,7 +198,8 @@ export function gatewayAccess(
   async function renewCaller(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const { grant } = gatewayCaller(request)
     if (hasChanged(grant)) await request.routeOptions.config.access?.authorize(request, reply)
-    else if (gatewayCaller(request).persona !== undefined) request.gateway = await dataCaller(request, grant)
+    else if (gatewayCaller(request).persona !== undefined)
+      request.gateway = await dataCaller(request, reply, grant)
     const caller = gatewayCaller(request)
     if (caller.client.source === 'config') return
     const client = await current(clients, caller.client.name)
@@ -253,41 +263,25 @@ const lacking = (rights: readonly string[]) =>
     details: { required_right: rights[0], required_rights: rights },
   })
 
-function clientHeader({ headers }: FastifyRequest): string | undefined {
-  const name = headers[HEADER.client]
-  return typeof name === 'string' && name !== '' ? name : undefined
+type Arriving = {
+  readonly request: FastifyRequest
+  readonly reply: FastifyReply
+  readonly clients: Clients
+  readonly grant: Grant
 }
-
-const unknownClient = () => fail('unknown_client', { hint: 'GET /clients lists the registered ones' })
 
 /** The rest of the order of checks: header, existence, binding. */
-async function boundCaller(request: FastifyRequest, clients: Clients, grant: Grant): Promise<GatewayCaller> {
-  const name = clientHeader(request)
-  const client = name === undefined ? undefined : await clientNamed(name, request, clients)
-  if (client === undefined && (await clients.names()).length === 0)
-    throw fail('no_client', {
-      hint: 'Add an entry under clients in gatehouse.yaml, or register one: POST /admin/clients',
-    })
-  if (name === undefined) {
-    throw fail('missing_client_header', { details: { missing_header: 'X-Service-Client' } })
-  }
-  if (client === undefined) throw unknownClient()
+async function boundCaller({ request, reply, clients, grant }: Arriving): Promise<GatewayCaller> {
+  const client = await calledClient(request, clients)
   if (grant.kind === 'key' && !isFor(grant.key, client)) throw fail('api_key_client_mismatch')
-  return { client, driver: client.driver, persona: undefined, grant, requestId: request.id }
-}
-
-const clientNamed = (name: string, request: FastifyRequest, clients: Clients) =>
-  name === CUSTOM_CLIENT ? customClient(request, clients) : clients.find(name)
-
-function customClient({ headers }: FastifyRequest, clients: Clients): Client {
-  const { [HEADER.projectUrl]: url, [HEADER.projectKey]: key } = headers
-  if (typeof url === 'string' && url !== '' && typeof key === 'string' && key !== '')
-    return clients.custom(url, key)
-  const missing = [HEADER.projectUrl, HEADER.projectKey].filter((name) => (headers[name] ?? '') === '')
-  throw fail('missing_project_header', {
-    message: `Client ${CUSTOM_CLIENT} needs ${missing.join(' and ')}`,
-    details: { missing_header: missing[0], missing_headers: missing },
-  })
+  return {
+    client,
+    driver: client.driver,
+    persona: undefined,
+    grant,
+    requestId: request.id,
+    presence: presenceOf(reply),
+  }
 }
 
 /** A key without a client opens any; but the logging client only a key that names it. */

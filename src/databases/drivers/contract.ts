@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { type Calls, calls, limits } from '#databases/drivers/calls.ts'
 import type { Driver, Held } from '#databases/drivers/driver.ts'
+import { ALWAYS_PRESENT } from '#databases/drivers/presence.ts'
 import type { Body } from '#databases/fields.ts'
 import { parseJson } from '#databases/json.ts'
 import type { Json } from '#databases/plan.ts'
@@ -500,8 +501,9 @@ export function driverContract(subject: Subject): void {
         readOnly: true,
         schema: undefined,
       }
-      const { signal } = new AbortController()
-      const answer = await subject.driver().sql({ ...request, database: undefined, maxRows: 5, signal })
+      const answer = await subject
+        .driver()
+        .sql({ ...request, database: undefined, maxRows: 5, presence: ALWAYS_PRESENT })
       assert.deepEqual(
         JSON.parse(Buffer.concat(answer.json).toString())
           .map(({ title }: { title: string }) => title)
@@ -514,8 +516,7 @@ export function driverContract(subject: Subject): void {
 
   example('a function that is not there is told', async () => {
     const read = readFetch({ table: 'nothing_to_call' }, { limits })
-    const { signal } = new AbortController()
-    const call = { read, arguments: {}, areTexts: false, readOnly: true, signal }
+    const call = { read, arguments: {}, areTexts: false, readOnly: true, presence: ALWAYS_PRESENT }
     const expected = lacks('call') ? refused : { code: 'function_not_found', status: 404 }
     await assert.rejects(subject.driver().call(call), expected)
   })

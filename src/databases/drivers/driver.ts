@@ -19,19 +19,20 @@ import type { Log } from '#kernel/log.ts'
 /**
  * What a backend can do for the gateway. A request is first planned: the rights of everything that it touches are checked, every name
  * is looked up (403, 400 and 404 come from there). Then it is run.
- * `on` runs it on a connection that is held already, in its transaction; without it the driver picks one.
+ * `on` runs it on a connection that is held already, in its transaction; without it the driver picks one, and ends what runs there
+ * when who waits for it has left (`presence`).
  * Every failure is a `Failure` of databases/failures.ts; anything else thrown is a bug.
  */
 export type Driver = {
   readonly name: string
   plan<R extends DataRequest>(request: R, rights: Rights): Promise<PlanOf<R>>
 
-  select(plan: ReadPlan, on?: Held): Promise<RowsAnswer>
-  count(plan: CountPlan, on?: Held): Promise<number>
+  select(plan: ReadPlan, on?: Held, presence?: Presence): Promise<RowsAnswer>
+  count(plan: CountPlan, on?: Held, presence?: Presence): Promise<number>
   /** Writes are committed when they answer, and their rows are here whole. */
-  insert(plan: InsertPlan, on?: Held): Promise<WriteAnswer>
-  update(plan: UpdatePlan, on?: Held): Promise<WriteAnswer>
-  delete(plan: DeletePlan, on?: Held): Promise<WriteAnswer>
+  insert(plan: InsertPlan, on?: Held, presence?: Presence): Promise<WriteAnswer>
+  update(plan: UpdatePlan, on?: Held, presence?: Presence): Promise<WriteAnswer>
+  delete(plan: DeletePlan, on?: Held, presence?: Presence): Promise<WriteAnswer>
 
   /** SQL whose text is the caller's own, on a connection that is cleaned before anybody else has it. */
   sql(request: SqlRequest): Promise<SqlAnswer>
@@ -66,6 +67,13 @@ export type Driver = {
   close(): Promise<void>
 }
 
+/** Who waits for an answer. What runs for them is cancelled when they have left; without one nothing ends it but its time. */
+export type Presence = {
+  hasLeft(): boolean
+  /** Aborts then. It is made when it is asked for, which a read by key never does. */
+  readonly signal: AbortSignal
+}
+
 /** As whom an operation runs (gateway.md 19). */
 export type Persona = {
   /** A role of the database; `none` is the client's own. */
@@ -80,12 +88,16 @@ export type RowLevelSecurity = { readonly anonymousRole: string; readonly signed
 /** A connection that one caller holds: opaque here, made and used by the same driver. */
 export type Held = object
 
-export type HoldOptions = { readonly isolation?: Isolation; readonly readOnly?: boolean }
+export type HoldOptions = {
+  readonly isolation?: Isolation
+  readonly readOnly?: boolean
+  readonly presence?: Presence | undefined
+}
 export type Isolation = 'read committed' | 'repeatable read' | 'serializable'
 
 export type KeptAnswers = {
   /** What is kept under this key and not older than `since`. Makes the place where answers are kept when there is none. */
-  find(key: string, since: Date): Promise<Kept | undefined>
+  find(key: string, since: Date, presence?: Presence): Promise<Kept | undefined>
   /** Takes the key in a transaction. Waits for another that has it; false when that one was committed. */
   claim(on: Held, key: string, as: { body: string; at: Date; since: Date }): Promise<boolean>
   store(on: Held, key: string, answer: string): Promise<void>
@@ -134,8 +146,7 @@ export type SqlRequest = {
   readonly database: string | undefined
   /** One row more is `result_too_large`, and then nothing has happened. */
   readonly maxRows: number
-  /** The caller is gone: the statement is cancelled. */
-  readonly signal: AbortSignal
+  readonly presence: Presence
 }
 
 export type CallRequest = {
@@ -147,7 +158,7 @@ export type CallRequest = {
   readonly areTexts: boolean
   /** The function may not write. */
   readonly readOnly: boolean
-  readonly signal: AbortSignal
+  readonly presence: Presence
 }
 
 export type SqlAnswer = {

@@ -17,6 +17,7 @@ const settings = {
   idleTimeout: 10_000,
   applicationName: 'test',
   maxRows: 50,
+  answerBytes: 33_554_432,
 }
 
 let database: TestDatabase

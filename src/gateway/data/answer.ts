@@ -1,6 +1,6 @@
-import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import type { WriteAnswer } from '#databases/drivers/driver.ts'
+import { LONG_BODY } from '#kernel/http/long-body.ts'
 import type { Fetched } from './data.ts'
 import type { Committed } from './transaction.ts'
 
@@ -9,8 +9,8 @@ export function sendFetched(reply: FastifyReply, fetched: Fetched): FastifyReply
   const { rows, postProcessing } = fetched
   const end = () =>
     tail({ message: `Fetched ${rows.facts().rows} rows`, ...readFacts(fetched) }, postProcessing)
-  if (Array.isArray(rows.json)) return sendWhole(reply, [HEAD, ...rows.json, end()])
-  return reply.type(JSON_TYPE).send(Readable.from(around(rows.json, end), { objectMode: false }))
+  if (!(Symbol.asyncIterator in rows.json)) return sendWhole(reply, [HEAD, ...rows.json, end()])
+  return reply.type(JSON_TYPE).sendLong(around(rows.json, end))
 }
 
 /** What stands beside the rows of a read, once they have been read. */
@@ -40,15 +40,19 @@ export function sendTransaction(
 ): FastifyReply {
   if (replayed) reply.header('idempotency-replayed', 'true')
   const message = `Transaction of ${operations} operations committed`
-  const committed = `"committed":true,"results":${results}`
-  return reply
-    .type(JSON_TYPE)
-    .send(`{"status":"success","message":"${message}","data":{${committed}},${committed}}`)
+  const committed = Buffer.from(`"committed":true,"results":${results}`)
+  const head = Buffer.from(`{"status":"success","message":"${message}","data":{`)
+  return sendWhole(reply, [head, committed, Buffer.from('},'), committed, Buffer.from('}')])
 }
 
-/** Node puts the headers and a text into one packet, the headers and bytes into two: that is a fifth of a small answer. */
-function sendWhole(reply: FastifyReply, parts: readonly Buffer[]): FastifyReply {
-  const body = Buffer.concat(parts)
+/**
+ * JSON that is here in parts. Node puts the headers and a text into one packet, the headers and bytes into two: that is a fifth of
+ * a small answer.
+ */
+export function sendWhole(reply: FastifyReply, parts: readonly Buffer[]): FastifyReply {
+  const length = parts.reduce((sum, part) => sum + part.length, 0)
+  if (length > LONG_BODY) return reply.type(JSON_TYPE).header('content-length', length).sendLong(parts)
+  const body = Buffer.concat(parts, length)
   return reply.type(JSON_TYPE).send(body.length > SMALL ? body : body.toString())
 }
 
@@ -65,11 +69,29 @@ export const tail = (facts: Record<string, unknown>, postProcessing?: string): B
   return Buffer.from(`,${JSON.stringify(facts).slice(1, -1)}${grouped}}`)
 }
 
-async function* around(
-  rows: AsyncIterable<Buffer> | readonly Buffer[],
-  end: () => Buffer,
-): AsyncGenerator<Buffer> {
-  yield HEAD
-  yield* rows
-  yield end()
+/** Not a generator: one that was never begun does not tell the rows that it has ended, and they hold a connection. */
+function around(rows: AsyncIterable<Buffer>, end: () => Buffer): AsyncIterable<Buffer> {
+  const inner = rows[Symbol.asyncIterator]()
+  let state: 'head' | 'rows' | 'over' = 'head'
+  const next = async (): Promise<IteratorResult<Buffer>> => {
+    if (state === 'over') return { done: true, value: undefined }
+    if (state === 'head') {
+      state = 'rows'
+      return { done: false, value: HEAD }
+    }
+    const found = await inner.next()
+    if (found.done !== true) return found
+    state = 'over'
+    return { done: false, value: end() }
+  }
+  return {
+    [Symbol.asyncIterator]: () => ({
+      next,
+      async return() {
+        state = 'over'
+        await inner.return?.()
+        return { done: true, value: undefined }
+      },
+    }),
+  }
 }

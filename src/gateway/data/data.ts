@@ -73,7 +73,7 @@ export async function readyFetch(
       : await planGrouped(planning, request, grouping)
   const key = cacheKey(caller, request, grouping)
   const run = async (on?: Held): Promise<Fetched> => {
-    const rows = await driver.select(plan, on)
+    const rows = await driver.select(plan, on, caller.presence)
     const grouped = grouping && (await group(rows, grouping, hidden, kernel.config.limits.answer))
     return { rows: grouped?.rows ?? rows, cacheKey: key, postProcessing: grouped?.postProcessing }
   }
@@ -95,7 +95,9 @@ export async function countRows(
   const request = readCount(body, optionsOf(kernel, false))
   const plan = await driver.plan(request, rightsOf(caller))
   const key = cacheKey(caller, request)
-  const { value, outcome } = await kept({ caller, plan, key, anew }, () => driver.count(plan))
+  const { value, outcome } = await kept({ caller, plan, key, anew }, () =>
+    driver.count(plan, undefined, caller.presence),
+  )
   return { count: value, cacheKey: key, milliseconds: Math.round(performance.now() - began), outcome }
 }
 
@@ -123,21 +125,21 @@ export async function readyInsert(
   const { driver } = caller
   const request = readInsert(body, optionsOf(kernel, false))
   const plan = await driver.plan(request, rightsOf(caller))
-  return { plan, event: 'gateway_insert', run: (on) => driver.insert(plan, on) }
+  return { plan, event: 'gateway_insert', run: (on) => driver.insert(plan, on, caller.presence) }
 }
 
 export async function readyUpdate(kernel: Kernel, caller: GatewayCaller, body: Body): Promise<ReadyWrite> {
   const { driver } = caller
   const request = readUpdate(body, optionsOf(kernel, false))
   const plan = await driver.plan(request, rightsOf(caller))
-  return { plan, event: 'gateway_update', run: (on) => driver.update(plan, on) }
+  return { plan, event: 'gateway_update', run: (on) => driver.update(plan, on, caller.presence) }
 }
 
 export async function readyDelete(kernel: Kernel, caller: GatewayCaller, body: Body): Promise<ReadyWrite> {
   const { driver } = caller
   const request = readDelete(body, optionsOf(kernel, false))
   const plan = await driver.plan(request, rightsOf(caller))
-  return { plan, event: 'gateway_delete', run: (on) => driver.delete(plan, on) }
+  return { plan, event: 'gateway_delete', run: (on) => driver.delete(plan, on, caller.presence) }
 }
 
 async function runWrite<P extends WritePlan>(

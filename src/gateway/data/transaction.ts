@@ -143,8 +143,12 @@ type Results = { readonly json: string; readonly done: readonly Done[] }
 /** `deadline` on performance.now(); all results together have at most so many bytes. */
 type Bounds = { readonly deadline: number; readonly bytes: number }
 
-const runOnce = ({ driver }: GatewayCaller, steps: readonly Step[], bounds: Bounds, options: HoldOptions) =>
-  driver.hold((on) => perform(steps, bounds, on), options)
+const runOnce = (
+  { driver, presence }: GatewayCaller,
+  steps: readonly Step[],
+  bounds: Bounds,
+  options: HoldOptions,
+) => driver.hold((on) => perform(steps, bounds, on), { ...options, presence })
 
 /** A constraint may wait for the end, and then no operation is named: what is told of it fits those who may read all of the tables. */
 async function committed<T>(
@@ -208,11 +212,11 @@ async function onceUnder(
   steps: readonly Step[],
   { body, bounds, isolation, readOnly = false }: Keyed,
 ): Promise<Results & { readonly replayed: boolean }> {
-  const { driver } = caller
+  const { driver, presence } = caller
   const at = kernel.now()
   const since = new Date(at.getTime() - KEPT_FOR)
   const replay = async () => {
-    const kept = await driver.kept.find(key, since)
+    const kept = await driver.kept.find(key, since, presence)
     if (kept !== undefined && kept.body !== body) throw fail('idempotency_key_reused')
     return kept && { json: kept.answer, done: [], replayed: true }
   }
@@ -227,7 +231,7 @@ async function onceUnder(
         await driver.kept.store(on, key, results.json)
         return results
       },
-      isolation === undefined ? {} : { isolation },
+      { presence, ...(isolation !== undefined && { isolation }) },
     )
     return { ...results, replayed: false }
   } catch (error) {

@@ -1,4 +1,5 @@
-import type { Driver, Held, WriteAnswer } from '#databases/drivers/driver.ts'
+import type { Driver, Held, Presence, WriteAnswer } from '#databases/drivers/driver.ts'
+import { callerLeft } from '#databases/drivers/presence.ts'
 import { rowTexts } from '#databases/json-rows.ts'
 import type { InsertPlan } from '#databases/plan.ts'
 import { Failure } from '#kernel/errors.ts'
@@ -18,6 +19,7 @@ export type InsertWindows = {
 
 type Waiting = {
   readonly insert: Insert
+  readonly presence: Presence
   readonly resolve: (answer: WriteAnswer | Promise<WriteAnswer>) => void
   readonly reject: (error: unknown) => void
 }
@@ -57,7 +59,7 @@ export function insertWindows(): InsertWindows {
     const window = windows.get(key) ?? emptyWindow(caller)
     windows.set(key, window)
     const { promise, resolve, reject } = Promise.withResolvers<WriteAnswer>()
-    window.waiting.push({ insert, resolve, reject })
+    window.waiting.push({ insert, presence: caller.presence, resolve, reject })
     window.rows += insert.plan.rows.length
     window.bytes += bytes
     if (window.rows >= FULL.rows || window.bytes >= FULL.bytes) end(key)
@@ -115,8 +117,10 @@ function keyOf({ client, persona }: GatewayCaller, { request, columns, output, h
   ])
 }
 
-/** Never rejects: every caller gets an answer of its own. */
-async function runTogether({ driver, waiting }: Window): Promise<void> {
+/** Never rejects: every caller gets an answer of its own. Rows of those who have left by now are not inserted. */
+async function runTogether({ driver, waiting: all }: Window): Promise<void> {
+  const waiting = all.filter(({ presence }) => !presence.hasLeft())
+  for (const { presence, reject } of all) if (presence.hasLeft()) reject(callerLeft())
   if (waiting.length > 1) {
     try {
       const answers = await driver.hold((on) => joint(driver, waiting, on), {})

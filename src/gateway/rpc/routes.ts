@@ -9,7 +9,7 @@ import { Nullable } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type GatewayAccess, gatewayCaller } from '../access.ts'
-import { leaving } from '../leaving.ts'
+import { sendWhole } from '../data/answer.ts'
 import { type AskedCall, callFunction, callOfBody, callOfQuery } from './rpc.ts'
 
 const Any = (description: string, ...examples: unknown[]) =>
@@ -78,8 +78,8 @@ export function rpcRoutes(app: App, kernel: Kernel, access: GatewayAccess): void
     failures: FAILURES_OF.call,
   }
   const call = async (request: FastifyRequest, reply: FastifyReply, asked: AskedCall) => {
-    const options = { byAddress: request.method === 'GET', signal: leaving(reply) }
-    return send(reply, await callFunction(kernel, gatewayCaller(request), asked, options))
+    const byAddress = request.method === 'GET'
+    return send(reply, await callFunction(kernel, gatewayCaller(request), asked, { byAddress }))
   }
   app.route({
     method: 'POST',
@@ -138,6 +138,5 @@ function send(reply: FastifyReply, { json, facts }: RowsAnswer): FastifyReply {
   if (!Array.isArray(json)) throw new Error('The rows of a function are here whole')
   const { total, hasMore } = facts()
   const tail = `${total === undefined ? '' : `,"count":${total}`}${hasMore ? ',"has_more":true' : ''}}`
-  const body = Buffer.concat([Buffer.from('{"data":'), ...json, Buffer.from(tail)])
-  return reply.type('application/json; charset=utf-8').send(body)
+  return sendWhole(reply, [Buffer.from('{"data":'), ...json, Buffer.from(tail)])
 }

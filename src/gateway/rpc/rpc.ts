@@ -26,9 +26,9 @@ export type AskedCall = {
 /** Calls a function of the client's database (gateway.md 7). By address: arguments are texts, and a function that writes is refused. */
 export async function callFunction(
   kernel: Kernel,
-  { client, driver, requestId }: GatewayCaller,
+  { client, driver, requestId, presence }: GatewayCaller,
   asked: AskedCall,
-  options: { readonly byAddress: boolean; readonly signal: AbortSignal },
+  options: { readonly byAddress: boolean },
 ): Promise<RowsAnswer> {
   const read = readFetch(
     {
@@ -49,7 +49,7 @@ export async function callFunction(
     arguments: asked.args ?? {},
     areTexts: options.byAddress,
     readOnly: options.byAddress || client.isLogging || client.isFrozen,
-    signal: options.signal,
+    presence,
   }
   const answer = await driver.call(call).catch(explainFrozen(client))
   const name = `${read.table.schema}.${read.table.table}`

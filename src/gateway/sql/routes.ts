@@ -6,8 +6,8 @@ import { Nullable } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type GatewayAccess, gatewayCaller } from '../access.ts'
+import { sendWhole } from '../data/answer.ts'
 import { successOf } from '../envelope.ts'
-import { leaving } from '../leaving.ts'
 import { type AskedSql, DRIVER_WORDS, type RanSql, runSql } from './sql.ts'
 
 const common = {
@@ -68,7 +68,7 @@ export function sqlRoutes(app: App, kernel: Kernel, access: GatewayAccess): void
     failures: [...FAILURES_OF.sql, 'driver_mismatch'],
   }
   const run = async (request: FastifyRequest, reply: FastifyReply, body: AskedSql) =>
-    send(reply, await runSql(kernel, gatewayCaller(request), body, leaving(reply)))
+    send(reply, await runSql(kernel, gatewayCaller(request), body))
 
   for (const url of ['/query/sql', '/gateway/sql']) {
     app.route({
@@ -104,5 +104,5 @@ function send(reply: FastifyReply, { answer, backend, milliseconds }: RanSql): F
   }
   const head = Buffer.from('{"status":"success","message":"Query executed","data":')
   const tail = Buffer.from(`,"meta":${JSON.stringify(meta)}}`)
-  return reply.type('application/json; charset=utf-8').send(Buffer.concat([head, ...answer.json, tail]))
+  return sendWhole(reply, [head, ...answer.json, tail])
 }

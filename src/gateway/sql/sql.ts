@@ -29,13 +29,8 @@ export const DRIVER_WORDS = [...Object.keys(DRIVERS), OWN]
 export type RanSql = { readonly answer: SqlAnswer; readonly backend: string; readonly milliseconds: number }
 
 /** Runs the caller's own SQL (gateway.md 6). Who may only read gets one statement in a transaction that only reads. */
-export async function runSql(
-  kernel: Kernel,
-  caller: GatewayCaller,
-  asked: AskedSql,
-  signal: AbortSignal,
-): Promise<RanSql> {
-  const { client, driver } = caller
+export async function runSql(kernel: Kernel, caller: GatewayCaller, asked: AskedSql): Promise<RanSql> {
+  const { client, driver, presence } = caller
   requirePassing(caller)
   requireDriver(asked.driver, driver.name)
   const began = performance.now()
@@ -47,7 +42,7 @@ export async function runSql(
       schema: asked.schema_name ?? undefined,
       database: asked.db_name === client.name ? undefined : (asked.db_name ?? undefined),
       maxRows: kernel.config.gateway.max_rows,
-      signal,
+      presence,
     })
     .catch(explainFrozen(client))
   tell(kernel, 'gateway_query', { client: client.name, requestId: caller.requestId, rows: answer.rows })

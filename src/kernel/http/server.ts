@@ -8,6 +8,7 @@ import type { Kernel } from '../kernel.ts'
 import { inAdvance, uuidv7 } from '../random.ts'
 import { knowClients } from './client-address.ts'
 import { edge } from './failures.ts'
+import { addLongBodies, timeToRead } from './long-body.ts'
 import type { App } from './surface.ts'
 import { HEADER } from './words.ts'
 
@@ -45,7 +46,7 @@ export function createServer(kernel: Kernel): App {
   app.addHook('onRequest', (request, reply, done) => {
     reply.headers(headers)
     reply.header(HEADER.requestId, request.id)
-    limitTime(reply, request.routeOptions.config.timeout ?? config.limits.timeout)
+    limitTime(reply, request.routeOptions.config.timeout ?? config.limits.timeout, config.limits.min_rate)
     // RFC 9112 section 3.2.
     const isLost = request.headers.host === undefined && request.raw.httpVersion === '1.1'
     done(isLost ? edge('validation_error', { message: 'The header Host is missing' }) : undefined)
@@ -60,6 +61,7 @@ export function createServer(kernel: Kernel): App {
     await access?.authorize(request, reply)
   })
   endConnectionsWhenClosing(app)
+  addLongBodies(app, kernel)
   app.addHook('onResponse', recordRequest(kernel))
   return app
 }
@@ -77,14 +79,15 @@ function endConnectionsWhenClosing(app: App): void {
 }
 
 /**
- * 504 when nothing was said in time. Fastify's own `handlerTimeout` ends with the request stream's `close`, and that is as
+ * 504 when nothing was said in time. A body that is on its way is bounded by what its reader takes (`limits.min_rate`). Fastify's own `handlerTimeout` ends with the request stream's `close`, and that is as
  * soon as a body has been read (5.12.8); besides, its AbortController costs a twentieth of a request.
  */
-function limitTime(reply: FastifyReply, timeout: number): void {
-  const timer = setTimeout(() => {
-    if (reply.sent) return
+function limitTime(reply: FastifyReply, timeout: number, rate: number): void {
+  let timer = setTimeout(() => {
+    if (reply.isPaced) return
+    if (reply.sent) timer = setTimeout(() => reply.raw.destroy(), timeToRead(rate))
     // What is on its way already cannot become another answer.
-    if (reply.raw.headersSent) reply.raw.destroy()
+    else if (reply.raw.headersSent) reply.raw.destroy()
     else reply.send(edge('timeout'))
   }, timeout)
   reply.raw.once('close', () => clearTimeout(timer))

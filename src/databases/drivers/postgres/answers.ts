@@ -1,5 +1,5 @@
 import type { Column } from '#databases/catalogue.ts'
-import type { Held, RowsAnswer, RowsFacts, WriteAnswer } from '#databases/drivers/driver.ts'
+import type { Held, Presence, RowsAnswer, RowsFacts, WriteAnswer } from '#databases/drivers/driver.ts'
 import { readsByKey } from '#databases/drivers/postgres/by-key.ts'
 import type { Job, Runner, Running } from '#databases/drivers/postgres/runner.ts'
 import { insertSql } from '#databases/insert.ts'
@@ -13,11 +13,17 @@ const highWater = 1_048_576
 const worthCounting = 10_000
 const empty = Buffer.from('[]')
 
-export async function selectRows(run: Runner, plan: ReadPlan, on?: Held): Promise<RowsAnswer> {
+export async function selectRows(
+  run: Runner,
+  plan: ReadPlan,
+  on?: Held,
+  presence?: Presence,
+): Promise<RowsAnswer> {
   const { page, count, table, stripNulls } = plan
-  if (plan.head) return headOnly(run, plan, on)
+  if (plan.head) return headOnly(run, plan, on, presence)
   // With a count the rows are waited for, because they often tell it without another statement.
   const mark = count ? Number.POSITIVE_INFINITY : highWater
+  const short = readsByKey(plan)
   const running = await run.start(
     {
       sql: selectSql(plan),
@@ -25,7 +31,10 @@ export async function selectRows(run: Runner, plan: ReadPlan, on?: Held): Promis
       stripNulls,
       limit: page.limit,
       highWater: mark,
-      short: readsByKey(plan),
+      // In a transaction the setting would hold for what comes after, and the reader is the gateway.
+      isLong: count === undefined && on === undefined && !short,
+      short,
+      presence,
     },
     on,
   )
@@ -33,12 +42,13 @@ export async function selectRows(run: Runner, plan: ReadPlan, on?: Held): Promis
   running.release()
   const { writer } = running.query
   const rows = writer?.rows ?? 0
-  const total = count && (endsWithin(plan, rows) ? page.offset + rows : await countRows(run, plan, count, on))
+  const total =
+    count && (endsWithin(plan, rows) ? page.offset + rows : await countRows(run, plan, count, on, presence))
   return whole(writer?.take() ?? [empty], { rows, hasMore: page.open && (writer?.more ?? false), total })
 }
 
-async function headOnly(run: Runner, plan: ReadPlan, on?: Held): Promise<RowsAnswer> {
-  const total = plan.count && (await countRows(run, plan, plan.count, on))
+async function headOnly(run: Runner, plan: ReadPlan, on?: Held, presence?: Presence): Promise<RowsAnswer> {
+  const total = plan.count && (await countRows(run, plan, plan.count, on, presence))
   return whole([empty], { rows: 0, hasMore: false, total })
 }
 
@@ -48,12 +58,18 @@ const endsWithin = ({ page }: ReadPlan, rows: number): boolean =>
 
 type Matching = Pick<CountPlan, 'table' | 'where'>
 
-export async function countRows(run: Runner, plan: Matching, mode: CountMode, on?: Held): Promise<number> {
+export async function countRows(
+  run: Runner,
+  plan: Matching,
+  mode: CountMode,
+  on?: Held,
+  presence?: Presence,
+): Promise<number> {
   if (mode !== 'exact') {
-    const estimate = plannedRows(await run.value(explainSql(plan), plan.table, on))
+    const estimate = plannedRows(await run.value(explainSql(plan), plan.table, on, presence))
     if (mode === 'planned' || estimate > worthCounting) return estimate
   }
-  return Number(await run.value(countSql(plan), plan.table, on))
+  return Number(await run.value(countSql(plan), plan.table, on, presence))
 }
 
 /** `[{ "Plan": { "Plan Rows": 3 } }]`. */
@@ -66,10 +82,11 @@ export async function writeRows(
   plan: WritePlan,
   limit: number,
   on?: Held,
+  presence?: Presence,
 ): Promise<WriteAnswer> {
-  const matching = plan.kind === 'insert' ? undefined : await matchingRows(run, plan, on)
+  const matching = plan.kind === 'insert' ? undefined : await matchingRows(run, plan, on, presence)
   const { writer, affected } = await run.finish(
-    { ...jobOf(plan, limit), table: plan.table, stripNulls: plan.stripNulls },
+    { ...jobOf(plan, limit), table: plan.table, stripNulls: plan.stripNulls, presence },
     on,
   )
   return {
@@ -86,9 +103,10 @@ async function matchingRows(
   run: Runner,
   plan: Exclude<WritePlan, InsertPlan>,
   on?: Held,
+  presence?: Presence,
 ): Promise<number | undefined> {
   if (!plan.count || (plan.limit === undefined && plan.offset === 0)) return undefined
-  return countRows(run, plan, plan.count, on)
+  return countRows(run, plan, plan.count, on, presence)
 }
 
 function jobOf(plan: WritePlan, limit: number): Job {
@@ -112,7 +130,7 @@ const updateJob = (plan: UpdatePlan, limit: number): Job => ({
 
 const whole = (json: readonly Buffer[], facts: RowsFacts): RowsAnswer => ({ json, facts: () => facts })
 
-/** Rows that are still coming: the connection goes back when they have been read, and is broken off when the reader leaves. */
+/** Rows that are still coming: the connection goes back when they are here, and is broken off when the reader leaves. */
 function flowing(running: Running, open: boolean): RowsAnswer {
   const { query } = running
   return {
@@ -132,11 +150,19 @@ function flowing(running: Running, open: boolean): RowsAnswer {
 function untilEnd({ query, release, explain }: Running): AsyncIterableIterator<Buffer> {
   const chunks = query.chunks()
   let ended = false
+  let freed = false
+  const free = () => {
+    if (!freed) release()
+    freed = true
+  }
+  query.whenOver = free
   const end = () => {
     if (ended) return
     ended = true
     if (!query.done) query.abandon()
-    release()
+    // What they have left lying gives its memory back.
+    query.takeRows()
+    free()
   }
   return {
     async next() {

@@ -24,11 +24,16 @@ export async function callFunction(
   persona: Persona | undefined,
 ): Promise<RowsAnswer> {
   const { table } = request.read
-  const rows = (await run.value(functionsSql(table))) as readonly FunctionRow[] // as the statement builds them
+  const rows = (await run.value(
+    functionsSql(table),
+    undefined,
+    undefined,
+    request.presence,
+  )) as readonly FunctionRow[] // as the statement builds them
   const candidates = rows.map(callable).filter((found) => found !== undefined)
   const chosen = chooseFunction(candidates, table, request.arguments)
   const plan = planOf(chosen, request)
-  return alone(request.signal, async (client) => {
+  return alone(request.presence, async (client) => {
     const job: Job = { client, chosen, plan, given: request }
     await say(client, draft(request.readOnly ? 'begin read only' : 'begin'))
     if (persona !== undefined) await become(client, persona)

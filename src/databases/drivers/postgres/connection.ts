@@ -1,9 +1,12 @@
 import { EventEmitter } from 'node:events'
 import pg from 'pg'
+import type { Presence } from '#databases/drivers/driver.ts'
+import type { Allowance } from '#databases/drivers/postgres/allowance.ts'
+import { cancel, keysOf } from '#databases/drivers/postgres/cancel.ts'
+import { frames, joiner } from '#databases/drivers/postgres/frames.ts'
 import { Pace } from '#databases/drivers/postgres/pace.ts'
 import type { RowQuery } from '#databases/drivers/postgres/query.ts'
 import { Statements } from '#databases/drivers/postgres/statements.ts'
-import { fail } from '#databases/failures.ts'
 
 /**
  * A pg client whose rows do not pass through pg: connecting, authentication, TLS and errors are pg's, but DataRow messages go to
@@ -14,12 +17,20 @@ export class RowClient extends pg.Client {
   active: ActiveQuery | undefined
   /** For the pool: when the current statement began or the connection became idle (performance.now()). */
   since = 0
+  /** Who has the connection; undefined while several share it, and where the service itself has it. */
+  presence: Presence | undefined
+  /** The socket waits for the reader of the answer since then (performance.now()). */
+  heldSince: number | undefined
+  /** The server was asked to cancel then. */
+  #stoppedAt: number | undefined
   readonly pace = new Pace()
   /** Of queries that `follow`: the one that is answered now, and those that are written already, in this order. */
   #followed: Sent | undefined
   #following: Sent[] = []
   /** What has been written and waits for the end of the turn. */
   #departure: Departure | undefined
+  /** Statements that were displaced are still under way to the server. */
+  #hasDisplaced = false
   /** Answers to come belong to nobody: after the active query it is broken off. */
   #isSpent = false
   /** Settings that the server reports by itself, by name. */
@@ -60,11 +71,16 @@ export class RowClient extends pg.Client {
    * that ended in the chunk, or the next one, must find the socket flowing.
    */
   holdBack(): void {
-    if (this.active?.isFull === true) this.connection.stream.pause()
+    if (this.active?.isFull !== true) return
+    this.connection.stream.pause()
+    this.heldSince ??= performance.now()
   }
 
   /** The rows of the active query have been taken. */
   flow(): void {
+    // The time that a reader takes is not the statement's.
+    if (this.heldSince !== undefined) this.since = performance.now()
+    this.heldSince = undefined
     this.connection.stream.resume()
   }
 
@@ -122,8 +138,15 @@ export class RowClient extends pg.Client {
     if (this.#followed === undefined || this.#following.length === 0) return false
     if (performance.now() - this.pace.begun(this.#followed.departure.at) < patience) return false
     this.#isSpent = true
+    this.#hasDisplaced = true
     this.#displaceFollowing()
     return true
+  }
+
+  /** Those who wait for what runs have left: also the one who has shared the connection with others, and is alone by now. */
+  isLeft(): boolean {
+    if (this.#followed === undefined) return this.presence?.hasLeft() === true
+    return this.#following.length === 0 && this.#followed.query.presence?.hasLeft() === true
   }
 
   #displaceFollowing(): void {
@@ -151,6 +174,39 @@ export class RowClient extends pg.Client {
     return !this.connection.stream.destroyed && this.connection.stream.writable
   }
 
+  /**
+   * What runs is to end. The server's verdict is waited for, since a write may have been quicker; then the connection ends as well,
+   * because the cancelling could meet another statement. To be called again until it has ended.
+   */
+  stop({ grace, terminate }: { readonly grace: number; readonly terminate: Terminate }): void {
+    if (this.#stoppedAt !== undefined) {
+      if (performance.now() - this.#stoppedAt > grace) this.destroy()
+      return
+    }
+    this.#stoppedAt = performance.now()
+    this.#isSpent = true
+    // A server that waits for its reader does not hear of a cancelling.
+    if (this.heldSince !== undefined) this.breakOff()
+    // The server would go on with the next one.
+    else if (this.#hasDisplaced) {
+      terminate(keysOf(this).processID)
+      this.destroy()
+    } else cancel(this)
+  }
+
+  /** The statement that was to be cancelled has been: the server has heard it, and no other one can. */
+  cancelled(): void {
+    if (this.#stoppedAt === undefined || this.#hasDisplaced) return
+    this.#stoppedAt = undefined
+    this.#isSpent = false
+  }
+
+  /** Nobody wants what still comes. */
+  breakOff(): void {
+    cancel(this)
+    this.destroy()
+  }
+
   /** Breaks the connection off at once; the server notices when it next writes. */
   destroy(): void {
     this.connection.stream.destroy()
@@ -161,11 +217,18 @@ type Sent = { readonly query: RowQuery; readonly departure: Departure }
 /** When a turn's bytes went out (performance.now()); infinite before. */
 type Departure = { at: number }
 
+/** Ends a backend by its process id, whatever it does. */
+export type Terminate = (processId: number) => void
+
 /** What the connection hands the server's answer to. */
 type ActiveQuery = Pick<RowQuery, 'row' | 'settle' | 'refuse'> & {
   parsed: boolean
   /** It holds as many rows as it may: the socket is to wait until they are taken. */
   readonly isFull: boolean
+  /** The server sets it no time: the pool ends it when it is late. */
+  readonly isLong?: boolean
+  /** Its reader is slow: the rows are read to their end into this memory, so that the connection is free. */
+  readAhead?(allowance: Allowance): void
   /** The server tells the types of the parameters. */
   describe?(types: readonly number[]): void
 }
@@ -177,95 +240,4 @@ type Attachable = {
     listener: (message: { parameterName: string; parameterValue: string }) => void,
   ): void
   on(event: 'parameterDescription', listener: (message: { dataTypeIDs: readonly number[] }) => void): void
-}
-
-/** A row above this is refused: it would be held in memory whole, and a relation can gather a table into one row. */
-const largestMessage = 67_108_864
-
-const tooLarge = () =>
-  fail('result_too_large', {
-    message: 'A row is larger than 64 MB',
-    hint: 'Ask for fewer columns, or read the relation by itself.',
-  })
-
-const codes = { parsed: 0x31, bound: 0x32, closed: 0x33, row: 0x44, ready: 0x5a } as const
-
-/** Cuts the stream into messages: rows to the active query, the rest to `pass`. What cannot be read ends the connection. */
-function frames(client: RowClient, join: Joiner, pass: (bytes: Buffer) => void): (chunk: Buffer) => void {
-  const read = (chunk: Buffer) => {
-    if (join.needed() > largestMessage) return client.active?.refuse(tooLarge())
-    const data = join.add(chunk)
-    if (data === undefined) return
-    let at = 0
-    let passed = 0
-    while (at + 5 <= data.length) {
-      const end = at + 1 + data.readUInt32BE(at + 1)
-      if (end > data.length) break
-      const code = data[at]
-      const query = client.active
-      if (
-        query !== undefined &&
-        (code === codes.row || code === codes.parsed || code === codes.bound || code === codes.closed)
-      ) {
-        if (passed < at) pass(data.subarray(passed, at))
-        passed = end
-        if (code === codes.row) query.row(data, at + 7, end, data.length - at)
-        else if (code === codes.parsed) query.parsed = true
-      }
-      at = end
-      if (code === codes.ready && query !== undefined) {
-        pass(data.subarray(passed, at))
-        passed = end
-        query.settle()
-        client.advance()
-      }
-    }
-    if (passed < at) pass(data.subarray(passed, at))
-    join.keep(data, at)
-  }
-  return (chunk) => {
-    try {
-      read(chunk)
-      client.holdBack()
-    } catch (error) {
-      client.active?.refuse(fail('connection_lost', { cause: error }))
-      client.destroy()
-    }
-  }
-}
-
-type Joiner = {
-  /** Bytes of a message whose end has not come. */
-  held(): number
-  /** Bytes of the message that is not whole yet. */
-  needed(): number
-  add(chunk: Buffer): Buffer | undefined
-  keep(data: Buffer, from: number): void
-}
-
-/** Puts chunks together until the message at their front is whole; a row of a hundred megabytes is joined once, not 1,500 times. */
-function joiner(): Joiner {
-  let parts: Buffer[] = []
-  let held = 0
-  let needed = 0
-  return {
-    held: () => held,
-    needed: () => (held === 0 ? 0 : needed),
-    add(chunk) {
-      if (held === 0) return chunk
-      parts.push(chunk)
-      held += chunk.length
-      if (held < needed) return undefined
-      const joined = Buffer.concat(parts, held)
-      parts = []
-      held = 0
-      return joined
-    },
-    keep(data, from) {
-      held = data.length - from
-      if (held === 0) return
-      parts = [data.subarray(from)]
-      needed = held < 5 ? 5 : 1 + data.readUInt32BE(from + 1)
-    },
-  }
 }

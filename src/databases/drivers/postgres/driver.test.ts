@@ -43,6 +43,7 @@ async function using<T>(
     idleTimeout: 10_000,
     applicationName: 'resilience',
     maxRows: 100,
+    answerBytes: 33_554_432,
     ...options,
   })
   try {

@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import type { Index } from '#databases/catalogue.ts'
-import { bind, draft } from '#databases/draft.ts'
-import type { Driver, Held, Persona, RowLevelSecurity } from '#databases/drivers/driver.ts'
+import { draft } from '#databases/draft.ts'
+import type { Driver, Held, Persona, Presence, RowLevelSecurity } from '#databases/drivers/driver.ts'
 import { planner } from '#databases/drivers/planner.ts'
 import { countRows, selectRows, writeRows } from '#databases/drivers/postgres/answers.ts'
 import { callFunction } from '#databases/drivers/postgres/call.ts'
@@ -36,6 +36,8 @@ export type PostgresOptions = {
   readonly readOnly?: boolean
   /** Rows that the answer of an update or delete holds at most (`gateway.max_rows`). */
   readonly maxRows: number
+  /** Bytes of an answer that is collected at most (`limits.answer`). */
+  readonly answerBytes: number
   /** The client is named in `gateway.unsafe_clients`. */
   readonly allowServerRights?: boolean
   /** Callers act as these roles. */
@@ -48,7 +50,7 @@ export type PostgresDriver = Driver & {
 
 export function postgresDriver(options: PostgresOptions): PostgresDriver {
   const vet = vetting(options)
-  const pool = poolOf({ ...options, connect: () => vet(() => connect(options)) })
+  const pool = poolOf({ ...options, terminate, connect: () => vet(() => connect(options)) })
   const own = options.rowLevelSecurity && OWN
   const run = runner(pool, own)
   // SQL and functions apart, so that long reports do not keep functions waiting.
@@ -80,13 +82,19 @@ export function postgresDriver(options: PostgresOptions): PostgresDriver {
 
   function ownPool() {
     const { sqlConnections: maxConnections } = options
-    return poolOf({ ...options, maxConnections, connect: () => vet(() => connect(options)) })
+    return poolOf({ ...options, terminate, maxConnections, connect: () => vet(() => connect(options)) })
   }
 
-  async function terminate(processId: number): Promise<void> {
-    const sql = draft('')
-    sql.text = `select pg_terminate_backend(${bind(sql, String(processId))})`
-    await run.finish({ sql })
+  /** On a connection of its own: those of the pools may all be held by what is to end. */
+  function terminate(processId: number): void {
+    const end = async () => {
+      const client = await connect(options)
+      await client
+        .query('select pg_catalog.pg_terminate_backend($1)', [processId])
+        .finally(() => client.end())
+    }
+    // It may be gone already, as may the server.
+    end().catch(() => {})
   }
 
   async function probe(): Promise<string> {
@@ -104,12 +112,13 @@ export function postgresDriver(options: PostgresOptions): PostgresDriver {
   /** What runs as the caller. */
   function operations(persona: Persona | undefined) {
     const mine = persona === undefined ? run : run.as(persona)
-    const write = <P extends WritePlan>(planned: P, on?: Held) =>
-      attempt(planned, (plan) => writeRows(mine, plan, options.maxRows, on), on !== undefined)
+    const write = <P extends WritePlan>(planned: P, on?: Held, presence?: Presence) =>
+      attempt(planned, (plan) => writeRows(mine, plan, options.maxRows, on, presence), on !== undefined)
     return {
-      select: (planned, on) => attempt(planned, (plan) => selectRows(mine, plan, on), on !== undefined),
-      count: (planned, on) =>
-        attempt(planned, (plan) => countRows(mine, plan, plan.mode, on), on !== undefined),
+      select: (planned, on, presence) =>
+        attempt(planned, (plan) => selectRows(mine, plan, on, presence), on !== undefined),
+      count: (planned, on, presence) =>
+        attempt(planned, (plan) => countRows(mine, plan, plan.mode, on, presence), on !== undefined),
       insert: write,
       update: write,
       delete: write,

@@ -25,6 +25,7 @@ const open = (url: string) =>
     idleTimeout: 10_000,
     applicationName: 'hold',
     maxRows: 100,
+    answerBytes: 33_554_432,
   })
 
 before(async () => {

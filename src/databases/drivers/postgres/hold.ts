@@ -4,6 +4,7 @@ import { failureOf } from '#databases/drivers/postgres/errors.ts'
 import { become } from '#databases/drivers/postgres/persona.ts'
 import type { Pool } from '#databases/drivers/postgres/pool.ts'
 import { codeOf, staleCodes } from '#databases/drivers/postgres/query.ts'
+import { requirePresence } from '#databases/drivers/presence.ts'
 import { fail } from '#databases/failures.ts'
 import { Failure } from '#kernel/errors.ts'
 
@@ -18,7 +19,7 @@ type Options = HoldOptions & {
  * pool gets the connection back outside of any transaction, or ends it.
  */
 export async function hold<T>(pool: Pool, work: (on: Held) => Promise<T>, options: Options): Promise<T> {
-  const client = await pool.acquire()
+  const client = await pool.acquire(options.presence)
   try {
     return await transact(client, work, options)
   } catch (error) {
@@ -32,8 +33,12 @@ export async function hold<T>(pool: Pool, work: (on: Held) => Promise<T>, option
 }
 
 async function transact<T>(client: RowClient, work: (on: Held) => Promise<T>, options: Options): Promise<T> {
+  client.presence = options.presence
   try {
     const result = await begun(client, work, options)
+    requirePresence(client.presence)
+    // From here on it is done whoever leaves, and what is told of it is true.
+    client.presence = undefined
     await commit(client, options)
     return result
   } catch (error) {
@@ -82,6 +87,7 @@ async function commit(client: RowClient, options: Options): Promise<void> {
 
 /** What cannot be rolled back for certain is broken off, and the server rolls back. */
 async function undo(client: RowClient, options: Options): Promise<void> {
+  client.presence = undefined
   if (client.active !== undefined) return client.destroy()
   if (!client.isAlive()) return
   try {

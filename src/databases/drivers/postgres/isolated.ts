@@ -1,10 +1,11 @@
-import net from 'node:net'
-import type { RowClient } from '#databases/drivers/postgres/connection.ts'
+import type { Presence } from '#databases/drivers/driver.ts'
+import { cancel, keysOf } from '#databases/drivers/postgres/cancel.ts'
+import type { RowClient, Terminate } from '#databases/drivers/postgres/connection.ts'
 import type { Pool } from '#databases/drivers/postgres/pool.ts'
 import { fail } from '#databases/failures.ts'
 
 /** Runs what the work does on a connection that nobody else has, and cleans it before the next caller has it. */
-export type Isolated = <T>(signal: AbortSignal, work: (client: RowClient) => Promise<T>) => Promise<T>
+export type Isolated = <T>(presence: Presence, work: (client: RowClient) => Promise<T>) => Promise<T>
 
 /** How long a cancelled statement has to end by itself; one that catches its cancelling is ended with its connection. */
 const grace = 1_000
@@ -13,13 +14,12 @@ const grace = 1_000
  * For statements and functions whose text is not ours: settings, roles, temporary tables, locks and prepared statements stay
  * behind on the connection otherwise. The time limit holds from outside, since a statement can lift the server's own.
  */
-export function isolated(
-  pool: Pool,
-  limit: number,
-  terminate: (processId: number) => Promise<unknown>,
-): Isolated {
-  return async (signal, work) => {
-    const client = await pool.acquire()
+export function isolated(pool: Pool, limit: number, terminate: Terminate): Isolated {
+  return async (presence, work) => {
+    const { signal } = presence
+    const client = await pool.acquire(presence)
+    // Their leaving is heard here, where what does not end can be terminated too.
+    client.presence = undefined
     let stopped: 'late' | 'left' | undefined
     let last: NodeJS.Timeout | undefined
     const stop = (why: 'late' | 'left') => {
@@ -27,8 +27,8 @@ export function isolated(
       cancel(client)
       last ??= setTimeout(() => {
         client.destroy()
-        // The backend of a broken connection goes on until it next writes. It may be gone already.
-        terminate(keysOf(client).processID).catch(() => {})
+        // The backend of a broken connection goes on until it next writes.
+        terminate(keysOf(client).processID)
       }, grace)
     }
     const leave = () => stop('left')
@@ -75,25 +75,3 @@ const isFresh = ({ reported }: RowClient): boolean =>
   reported.IntervalStyle === 'iso_8601' &&
   reported.client_encoding === 'UTF8' &&
   reported.standard_conforming_strings === 'on'
-
-/** https://www.postgresql.org/docs/18/protocol-flow.html#PROTOCOL-FLOW-CANCELING-REQUESTS: no authentication, no answer. */
-function cancel(client: RowClient): void {
-  const { processID, secretKey } = keysOf(client)
-  const message = Buffer.alloc(16)
-  message.writeInt32BE(16, 0)
-  message.writeInt32BE(80_877_102, 4)
-  message.writeInt32BE(processID, 8)
-  message.writeInt32BE(secretKey, 12)
-  const { host, port } = client
-  const socket = net.connect(
-    host.startsWith('/') ? { path: `${host}/.s.PGSQL.${port}` } : { host, port },
-    () => socket.end(message),
-  )
-  // Then the connection itself is broken off after the grace.
-  socket.on('error', () => {})
-  socket.setTimeout(5_000, () => socket.destroy())
-}
-
-/** Not in pg's types: what the server told when the connection began. */
-const keysOf = (client: RowClient) =>
-  client as unknown as { readonly processID: number; readonly secretKey: number }

@@ -1,5 +1,5 @@
 import { bind, type Draft, draft } from '#databases/draft.ts'
-import type { Held, Kept, KeptAnswers } from '#databases/drivers/driver.ts'
+import type { Held, Kept, KeptAnswers, Presence } from '#databases/drivers/driver.ts'
 import { RowClient } from '#databases/drivers/postgres/connection.ts'
 import type { Runner } from '#databases/drivers/postgres/runner.ts'
 import { fail } from '#databases/failures.ts'
@@ -20,11 +20,11 @@ type Create = (statements: readonly string[]) => Promise<void>
 
 /** `run` is the client's own role: the table is its own, whoever the transaction is of. */
 export function keptAnswers(run: Runner, create: Create): KeptAnswers {
-  async function find(key: string, since: Date): Promise<Kept | undefined> {
+  async function find(key: string, since: Date, presence?: Presence): Promise<Kept | undefined> {
     const sql = draft('')
     writeFind(sql, key, since)
     try {
-      return (await run.value(sql)) as Kept | undefined // as the statement builds it
+      return (await run.value(sql, undefined, undefined, presence)) as Kept | undefined // as the statement builds it
     } catch (error) {
       if (!(error instanceof Failure) || error.code !== 'table_not_found') throw unavailable(error)
       await make(create)

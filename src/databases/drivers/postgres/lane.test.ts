@@ -58,6 +58,7 @@ const driverWith = (more: Partial<PostgresOptions>) =>
     idleTimeout: 10_000,
     applicationName: 'lane',
     maxRows: 100,
+    answerBytes: 33_554_432,
     ...more,
   })
 

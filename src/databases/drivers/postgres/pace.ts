@@ -17,7 +17,9 @@ export class Pace {
 
   /** When the server may have begun with what was sent then: when it had arrived, and all before it was answered. */
   begun(sentAt: number): number {
-    return Math.max(this.#lastAnswer, sentAt + this.#quickest)
+    // Where nothing has been answered yet the way is not known, and a statement that never ends must not be taken for a long way.
+    const way = Number.isFinite(this.#quickest) ? this.#quickest : 0
+    return Math.max(this.#lastAnswer, sentAt + way)
   }
 
   answered(sentAt: number, now: number): void {

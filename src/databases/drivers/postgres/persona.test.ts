@@ -15,6 +15,8 @@ const database = await testDatabase()
 const limits = {
   connectTimeout: 3_000,
   statementTimeout: 5_000,
+  terminate: () => {},
+  answerBytes: 33_554_432,
   idleTimeout: 10_000,
   maxConnections: 1,
   maxWaiting: 10,

@@ -22,11 +22,26 @@ const personaSql = `select pg_catalog.set_config('role', $1, true), pg_catalog.s
 /** Of the text, so that behind a pooler no other program's statement, nor another version's, is taken for it. */
 const personaName = `p${hash('sha256', personaSql).slice(0, 24)}`
 
-export const personaStatement = ({ role, claims }: Persona, isPrepared: boolean): FirstStatement => ({
-  name: isPrepared ? personaName : '',
-  text: personaSql,
-  values: [role, claims],
-})
+/**
+ * An answer that may be streamed takes as long as its reader, and the server counts that as time of the statement: the pool keeps
+ * the time instead. The server's own limit is for the case that this process is gone.
+ */
+const longSetting = `pg_catalog.set_config('statement_timeout', '1h', true)`
+const longSql = `select ${longSetting}`
+const longPersonaSql = `${personaSql}, ${longSetting}`
+const nameOf = (text: string) => `p${hash('sha256', text).slice(0, 24)}`
+const [longName, longPersonaName] = [nameOf(longSql), nameOf(longPersonaSql)]
+
+/** What goes in front of a statement, in its transaction. */
+export function firstStatement(
+  persona: Persona | undefined,
+  { isLong, isPrepared }: { readonly isLong: boolean; readonly isPrepared: boolean },
+): FirstStatement | undefined {
+  if (persona === undefined)
+    return isLong ? { name: isPrepared ? longName : '', text: longSql, values: [] } : undefined
+  const [name, text] = isLong ? [longPersonaName, longPersonaSql] : [personaName, personaSql]
+  return { name: isPrepared ? name : '', text, values: [persona.role, persona.claims] }
+}
 
 /** The role is gone, or the client may not become it any more: nothing else was run. */
 export function personaFailure(cause: unknown): unknown {

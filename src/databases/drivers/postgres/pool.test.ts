@@ -15,9 +15,11 @@ const settings = {
 const pool = createPool({
   ...settings,
   connect: () => connect(settings),
+  terminate: () => {},
   maxConnections: 1,
   maxWaiting: 10,
   idleTimeout: 10_000,
+  answerBytes: 33_554_432,
 })
 after(async () => {
   await pool.close()

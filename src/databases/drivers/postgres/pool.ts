@@ -1,11 +1,15 @@
 import { type CircuitState, circuit } from '#databases/drivers/circuit.ts'
-import type { RowClient } from '#databases/drivers/postgres/connection.ts'
+import type { Presence } from '#databases/drivers/driver.ts'
+import { allowances } from '#databases/drivers/postgres/allowance.ts'
+import type { RowClient, Terminate } from '#databases/drivers/postgres/connection.ts'
+import { callerLeft } from '#databases/drivers/presence.ts'
 import { fail } from '#databases/failures.ts'
 import { Failure } from '#kernel/errors.ts'
 
 export type PoolOptions = {
   /** Makes one connected client, or throws a Failure. */
   readonly connect: () => Promise<RowClient>
+  readonly terminate: Terminate
   readonly maxConnections: number
   /** Callers above this fail at once instead of piling up behind a slow database. */
   readonly maxWaiting: number
@@ -14,12 +18,15 @@ export type PoolOptions = {
   /** The server ends a statement by itself then; a connection that is still silent 5 s later is broken off here. */
   readonly statementTimeout: number
   readonly idleTimeout: number
+  /** Bytes that are kept of one answer (`limits.answer`). */
+  readonly answerBytes: number
 }
 
 export type Pool = {
-  acquire(): Promise<RowClient>
+  /** For who waits for what runs there: they are in no queue, and nothing runs for them, once they have left. */
+  acquire(presence?: Presence): Promise<RowClient>
   /** A connection that is there and that nobody uses or waits for. */
-  takeIdle(): RowClient | undefined
+  takeIdle(presence?: Presence): RowClient | undefined
   /** Whether those who find no connection wait for one; else they are refused at once. */
   mayWait(): boolean
   isWaitedFor(): boolean
@@ -35,31 +42,43 @@ type Waiter = {
   readonly resolve: (client: RowClient) => void
   readonly reject: (error: unknown) => void
   readonly deadline: number
+  readonly presence: Presence | undefined
 }
 
+/** How long a connection may be silent after its statement should have ended, and a statement after it was cancelled. */
 const grace = 5_000
+const cancelGrace = 1_000
+/** How often the connections are looked at. */
+const tick = 100
+/** A reader who keeps a connection waiting for longer is a slow one. */
+const patience = 200
 
 /** Connections of one client: opened when needed, the one used last is used next, so that the others can go. */
 export function pool(options: PoolOptions): Pool {
+  const { terminate } = options
   const all = new Set<RowClient>()
   const idle: RowClient[] = []
   const waiters: Waiter[] = []
   const breaker = circuit(() => performance.now())
+  /** Connections that wait for slow readers. More than half of the pool never do: further answers are read to their end. */
+  const slow = new Set<RowClient>()
+  const half = Math.floor(options.maxConnections / 2)
+  const allowance = allowances(Math.max(1, half) * options.answerBytes, options.answerBytes)
   let opening = 0
   let closed = false
   let sweeper: NodeJS.Timeout | undefined
 
-  async function acquire(): Promise<RowClient> {
+  async function acquire(presence?: Presence): Promise<RowClient> {
     if (closed) throw fail('client_unavailable')
-    const client = takeIdle()
+    const client = takeIdle(presence)
     if (client !== undefined) return client
-    if (mayOpen()) return take(await open())
-    return wait()
+    if (mayOpen()) return take(await open(), presence)
+    return wait(presence)
   }
 
-  function takeIdle(): RowClient | undefined {
+  function takeIdle(presence?: Presence): RowClient | undefined {
     for (let client = idle.pop(); client; client = idle.pop()) {
-      if (client.isAlive()) return take(client)
+      if (client.isAlive()) return take(client, presence)
       drop(client)
     }
     return undefined
@@ -67,8 +86,9 @@ export function pool(options: PoolOptions): Pool {
 
   const mayOpen = () => all.size + opening < options.maxConnections
 
-  function take(client: RowClient): RowClient {
+  function take(client: RowClient, presence: Presence | undefined): RowClient {
     client.since = performance.now()
+    client.presence = presence
     return client
   }
 
@@ -97,12 +117,13 @@ export function pool(options: PoolOptions): Pool {
   function admit(client: RowClient): void {
     all.add(client)
     client.once('end', () => drop(client))
-    sweeper ??= setInterval(sweep, 1_000).unref()
+    sweeper ??= setInterval(watch, tick).unref()
     if (closed) client.destroy()
   }
 
   function drop(client: RowClient): void {
     if (!all.delete(client)) return
+    slow.delete(client)
     const index = idle.indexOf(client)
     if (index >= 0) idle.splice(index, 1)
     client.destroy()
@@ -110,40 +131,61 @@ export function pool(options: PoolOptions): Pool {
     if (waiters.length > 0 && mayOpen()) open().then(hand, () => {})
   }
 
-  function wait(): Promise<RowClient> {
+  function wait(presence: Presence | undefined): Promise<RowClient> {
     if (waiters.length >= options.maxWaiting) throw fail('client_busy')
     return new Promise((resolve, reject) => {
-      waiters.push({ resolve, reject, deadline: performance.now() + options.connectTimeout })
+      waiters.push({ resolve, reject, deadline: performance.now() + options.connectTimeout, presence })
     })
   }
 
   function hand(client: RowClient): void {
+    dismissLeft()
     const waiter = waiters.shift()
-    client.since = performance.now()
+    take(client, waiter?.presence)
     if (waiter) waiter.resolve(client)
     else idle.push(client)
   }
 
   function release(client: RowClient): void {
     if (!all.has(client)) return
+    slow.delete(client)
     if (closed || !client.isClean()) drop(client)
     else hand(client)
   }
 
-  /** Once a second: ends what has been idle for long, silent for too long, or waited for in vain. */
-  function sweep(): void {
+  /** Ends what has been idle for long, silent for too long, waited for in vain, or left by its caller. */
+  function watch(): void {
     const now = performance.now()
     for (const client of all) {
-      const silent = client.isBusy() && now - client.since > options.statementTimeout + grace
-      const unused = idle.includes(client) && now - client.since > options.idleTimeout
-      if (silent) client.destroy()
-      else if (unused) retire(client)
+      if (client.isBusy()) watchBusy(client, now)
+      else if (idle.includes(client) && now - client.since > options.idleTimeout) retire(client)
     }
-    while (waiters[0] && waiters[0].deadline < now) waiters.shift()?.reject(fail('client_busy'))
-    if (all.size === 0 && waiters.length === 0) stopSweeping()
+    dismissLeft()
+    // Not to the tenth of a second: under load one is free a little later.
+    while (waiters[0] && waiters[0].deadline + 500 < now) waiters.shift()?.reject(fail('client_busy'))
+    if (all.size === 0 && waiters.length === 0) stopWatching()
   }
 
-  function stopSweeping(): void {
+  function watchBusy(client: RowClient, now: number): void {
+    const late = now - client.since - options.statementTimeout
+    if (client.isLeft()) client.stop({ grace: cancelGrace, terminate })
+    else if (client.heldSince !== undefined) watchReader(client, now - client.heldSince)
+    else if (late > grace) client.destroy()
+    else if (late > 0 && client.active?.isLong) client.stop({ grace, terminate })
+  }
+
+  function watchReader(client: RowClient, held: number): void {
+    if (held < patience || slow.has(client)) return
+    if (slow.size < half) slow.add(client)
+    else client.active?.readAhead?.(allowance())
+  }
+
+  function dismissLeft(): void {
+    for (let at = waiters.length - 1; at >= 0; at--)
+      if (waiters[at]?.presence?.hasLeft()) waiters.splice(at, 1)[0]?.reject(callerLeft())
+  }
+
+  function stopWatching(): void {
     clearInterval(sweeper)
     sweeper = undefined
   }

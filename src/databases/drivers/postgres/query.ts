@@ -1,7 +1,10 @@
+import type { Presence } from '#databases/drivers/driver.ts'
+import type { Allowance } from '#databases/drivers/postgres/allowance.ts'
 import type { RowClient } from '#databases/drivers/postgres/connection.ts'
 import { type ColumnWriter, columnWriter, RowWriter } from '#databases/drivers/postgres/rows.ts'
 import type { Prepared } from '#databases/drivers/postgres/statements.ts'
 import { encodeRun } from '#databases/drivers/postgres/wire.ts'
+import { fail } from '#databases/failures.ts'
 
 export type RunOptions = {
   /** Runs first, in the same transaction and round trip: nothing of the statement happens when it fails. */
@@ -15,6 +18,10 @@ export type RunOptions = {
   readonly limit: number
   /** Settle `ready` when this many bytes wait, and pause until they are taken. Infinity: collect everything. */
   readonly highWater: number
+  /** The server sets it no time: the pool ends it when it is late. */
+  readonly isLong?: boolean
+  /** Who waits for it, where it shares the connection with others. */
+  readonly presence?: Presence | undefined
 }
 
 export type Statement = { readonly text: string; readonly values: readonly (string | null)[] }
@@ -32,6 +39,8 @@ export class RowQuery {
   parsed = false
   done = false
   failure: Error | undefined
+  /** Called when its connection is free, though rows may still wait to be taken. */
+  whenOver: (() => void) | undefined
   /** pg looks at these; empty, so that it keeps no book of statements itself. */
   readonly name = ''
   readonly text = ''
@@ -46,6 +55,7 @@ export class RowQuery {
   #isWaiting = false
   #isComplete = false
   #wake: (() => void) | undefined
+  #allowance: Allowance | undefined
 
   constructor(client: RowClient, statement: Statement, options: RunOptions) {
     this.#client = client
@@ -120,14 +130,29 @@ export class RowQuery {
     const { writer } = this
     if (writer === undefined || this.#isWaiting) return
     writer.row(data, from, end, ahead)
-    if (!this.isFull) return
+    if (this.#allowance?.hold(writer.waiting) === false) this.refuse(tooSlow())
+    if (writer.waiting < this.#options.highWater) return
     this.#ready.resolve()
     this.#notify()
   }
 
   /** As many bytes wait as may. */
   get isFull(): boolean {
-    return this.writer !== undefined && this.writer.waiting >= this.#options.highWater
+    if (this.writer === undefined || this.#allowance !== undefined) return false
+    return this.writer.waiting >= this.#options.highWater
+  }
+
+  get isLong(): boolean {
+    return this.#options.isLong === true
+  }
+
+  get presence(): Presence | undefined {
+    return this.#options.presence
+  }
+
+  readAhead(allowance: Allowance): void {
+    this.#allowance = allowance
+    this.#client.flow()
   }
 
   /** `INSERT 0 5`, `SELECT 3`: the last word is the number of rows. */
@@ -169,7 +194,7 @@ export class RowQuery {
 
   /** Nobody wants the rest of the rows: breaking the connection off ends the statement sooner than reading on. */
   abandon(): void {
-    this.#client.destroy()
+    this.#client.breakOff()
   }
 
   /** The connection is free again, or gone. */
@@ -187,10 +212,13 @@ export class RowQuery {
       this.#ready.resolve()
     }
     this.#notify()
+    // After the chunk that the end was in.
+    if (this.whenOver !== undefined) queueMicrotask(this.whenOver)
   }
 
   #fail(failure: Error): void {
     const { name, first } = this.#options
+    if (codeOf(failure) === QUERY_CANCELED) this.#client.cancelled()
     if (this.#isWaiting && first) {
       this.#client.statements.drop(first.name)
       this.parsed = this.#isKnown
@@ -211,7 +239,7 @@ export class RowQuery {
   /** Chunks as they come; the socket flows while they are taken. Ends with the rows, throws what broke them off. */
   async *chunks(): AsyncGenerator<Buffer, void> {
     while (true) {
-      const taken = this.writer?.take() ?? []
+      const taken = this.takeRows()
       yield* taken
       if (taken.length > 0) continue
       if (this.failure) throw this.failure
@@ -223,11 +251,24 @@ export class RowQuery {
     }
   }
 
+  /** The finished chunks; they are the taker's from now on. */
+  takeRows(): readonly Buffer[] {
+    const taken = this.writer?.take() ?? []
+    this.#allowance?.hold(0)
+    return taken
+  }
+
   #notify(): void {
     this.#wake?.()
     this.#wake = undefined
   }
 }
+
+const tooSlow = () =>
+  fail('result_too_large', {
+    message: 'The answer is too large for a reader as slow as this, while others are slow as well',
+    hint: 'Ask for fewer rows, or read faster.',
+  })
 
 /** A query that was behind another on its connection, which has broken off or takes too long. It only read. */
 export class Displaced extends Error {}
@@ -237,6 +278,8 @@ export class Displaced extends Error {}
  * between has given another connection).
  */
 export const staleCodes: ReadonlySet<string> = new Set(['0A000', '26000', '42P05'])
+
+const QUERY_CANCELED = '57014'
 
 export const codeOf = (error: unknown): string =>
   typeof error === 'object' && error !== null && 'code' in error && typeof error.code === 'string'

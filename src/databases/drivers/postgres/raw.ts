@@ -15,7 +15,7 @@ import { Failure } from '#kernel/errors.ts'
 export function runSql(alone: Isolated, request: SqlRequest): Promise<SqlAnswer> {
   const { readOnly, text } = request
   const statements = scriptOf(request)
-  return alone(request.signal, async (client) => {
+  return alone(request.presence, async (client) => {
     requireDatabase(client, request.database)
     const script: Script = {
       statements,

@@ -161,6 +161,7 @@ async function reasonsAgainst(url: string, allowServerRights = false): Promise<u
     sqlConnections: 1,
     maxWaiting: 1,
     maxRows: 10,
+    answerBytes: 33_554_432,
     connectTimeout: 5_000,
     statementTimeout: 5_000,
     idleTimeout: 5_000,

@@ -1,10 +1,10 @@
 import type { Column, Table } from '#databases/catalogue.ts'
 import type { Built } from '#databases/draft.ts'
-import type { Held, Persona } from '#databases/drivers/driver.ts'
+import type { Held, Persona, Presence } from '#databases/drivers/driver.ts'
 import { RowClient } from '#databases/drivers/postgres/connection.ts'
 import { type About, failureOf } from '#databases/drivers/postgres/errors.ts'
 import { type Lane, sharedLanes } from '#databases/drivers/postgres/lane.ts'
-import { personaFailure, personaStatement } from '#databases/drivers/postgres/persona.ts'
+import { firstStatement, personaFailure } from '#databases/drivers/postgres/persona.ts'
 import type { Pool } from '#databases/drivers/postgres/pool.ts'
 import {
   codeOf,
@@ -14,6 +14,7 @@ import {
   staleCodes,
 } from '#databases/drivers/postgres/query.ts'
 import { type Namer, namer } from '#databases/drivers/postgres/statements.ts'
+import { requirePresence } from '#databases/drivers/presence.ts'
 
 export type Job = {
   readonly sql: Built
@@ -22,7 +23,9 @@ export type Job = {
   readonly holds?: (column: Column, value: string) => boolean
   /** A read that is short whatever the caller says: it may share a connection. */
   readonly short?: boolean
-} & Partial<Pick<RunOptions, 'stripNulls' | 'limit' | 'highWater'>>
+  /** Who waits for it; on a held connection it is who holds it. */
+  readonly presence?: Presence | undefined
+} & Partial<Pick<RunOptions, 'stripNulls' | 'limit' | 'highWater' | 'isLong'>>
 
 /** A statement whose rows are there or flowing; `release` gives the connection back, at once or when they have been read. */
 export type Running = {
@@ -37,7 +40,7 @@ export type Runner = {
   /** All of it; the connection is free again. */
   finish(job: Job, on?: Held): Promise<RowQuery>
   /** The one value of the one row, which is JSON. */
-  value(sql: Built, table?: Table, on?: Held): Promise<unknown>
+  value(sql: Built, table?: Table, on?: Held, presence?: Presence): Promise<unknown>
   /** The same, but each statement runs as somebody; also in a transaction, where a function may have taken another role. */
   as(persona: Persona): Runner
 }
@@ -75,12 +78,14 @@ function runnerAs(persona: Persona | undefined, means: Means): Runner {
   }
 
   async function startAlone(job: Job, on?: Held): Promise<Running> {
+    requirePresence(job.presence)
     // Held connections are made by this driver only, as RowClients.
-    const client = on instanceof RowClient ? on : await pool.acquire()
+    const client = on instanceof RowClient ? on : await pool.acquire(job.presence)
     client.since = performance.now()
     const release = on === undefined ? () => pool.release(client) : () => {}
     const explain = (error: unknown) => failureOf(error, about(job))
     try {
+      requirePresence(client.presence)
       const name = nameOf(job.sql.text, job.sql.parameters, persona?.role)
       const query = await run(client, job, { name, again: on === undefined, persona })
       return { query, release, explain }
@@ -96,8 +101,8 @@ function runnerAs(persona: Persona | undefined, means: Means): Runner {
     return query
   }
 
-  async function value(sql: Built, table?: Table, on?: Held): Promise<unknown> {
-    const query = await finish({ sql, ...(table && { table }) }, on)
+  async function value(sql: Built, table?: Table, on?: Held, presence?: Presence): Promise<unknown> {
+    const query = await finish({ sql, presence, ...(table && { table }) }, on)
     const [row] = JSON.parse(Buffer.concat(query.writer?.take() ?? []).toString())
     return row === undefined ? undefined : Object.values(row)[0]
   }
@@ -120,9 +125,13 @@ type How = {
  */
 async function run(client: RowClient, job: Job, how: How): Promise<RowQuery> {
   const { name, again, persona, following } = how
+  const isLong = job.isLong === true
+  const first = firstStatement(persona, { isLong, isPrepared: name !== '' })
   const query = new RowQuery(client, job.sql, {
     name,
-    ...(persona && { first: personaStatement(persona, name !== '') }),
+    isLong,
+    ...(first && { first }),
+    ...(following && { presence: job.presence }),
     members: job.sql.members.length > 0 ? job.sql.members : undefined,
     stripNulls: job.stripNulls ?? false,
     limit: job.limit ?? Number.POSITIVE_INFINITY,

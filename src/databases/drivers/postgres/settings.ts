@@ -20,6 +20,7 @@ export function postgresFor({ config, log }: DriverMaking, settings: DriverSetti
     idleTimeout: settings.idle_timeout,
     applicationName: `gatehouse ${name}`,
     maxRows: config.gateway.max_rows,
+    answerBytes: config.limits.answer,
     allowServerRights: isTrusted,
     readOnly,
     rowLevelSecurity: settings.rowLevelSecurity,

@@ -3,6 +3,7 @@ import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { calls } from '#databases/drivers/calls.ts'
 import type { Driver, SqlRequest } from '#databases/drivers/driver.ts'
+import { ALWAYS_PRESENT } from '#databases/drivers/presence.ts'
 import { driverOn } from '#test/cassandra/driver.ts'
 import { type Keyspace, missing, testKeyspace } from '#test/cassandra/server.ts'
 import { proxyTo } from '#test/hostile/proxy.ts'
@@ -40,7 +41,7 @@ const cql = (text: string, more: Partial<SqlRequest> = {}, on = driver) =>
     schema: undefined,
     database: undefined,
     maxRows: 1_000,
-    signal: new AbortController().signal,
+    presence: ALWAYS_PRESENT,
     ...more,
   })
 const rowsOf = async (text: string, more: Partial<SqlRequest> = {}) =>

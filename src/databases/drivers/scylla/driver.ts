@@ -1,13 +1,14 @@
-import type { Driver, SqlAnswer, SqlRequest } from '#databases/drivers/driver.ts'
+import type { Driver, Presence, SqlAnswer, SqlRequest } from '#databases/drivers/driver.ts'
 import { gate } from '#databases/drivers/gate.ts'
 import { planner } from '#databases/drivers/planner.ts'
+import { requirePresence } from '#databases/drivers/presence.ts'
 import { readCatalogue, readIndexes } from '#databases/drivers/scylla/catalogue.ts'
 import { cannot } from '#databases/drivers/scylla/cql.ts'
 import { requireAllowed } from '#databases/drivers/scylla/cql-text.ts'
 import { hasMoved } from '#databases/drivers/scylla/errors.ts'
 import { runCql } from '#databases/drivers/scylla/raw.ts'
 import { countRows, requireExact, selectRows } from '#databases/drivers/scylla/reads.ts'
-import { type SessionOptions, session as sessionOf } from '#databases/drivers/scylla/session.ts'
+import { type Session, type SessionOptions, session as sessionOf } from '#databases/drivers/scylla/session.ts'
 import { deleteRows, insertRows, updateRows } from '#databases/drivers/scylla/writes.ts'
 import { structure } from '#databases/drivers/structure.ts'
 import { fail } from '#databases/failures.ts'
@@ -35,6 +36,22 @@ export function scyllaDriver(options: ScyllaOptions): Driver {
     waiting: options.maxWaiting,
     patience: options.connectTimeout,
   })
+
+  /** CQL has no cancelling: between two statements nothing more is asked for who has left. */
+  function heard(presence: Presence | undefined): Session {
+    if (presence === undefined) return session
+    return {
+      ...session,
+      async page(statement, how) {
+        requirePresence(presence)
+        return session.page(statement, how)
+      },
+      async write(statements) {
+        requirePresence(presence)
+        return session.write(statements)
+      },
+    }
+  }
 
   function requireWriting(): void {
     if (options.readOnly) throw fail('read_only')
@@ -65,22 +82,22 @@ export function scyllaDriver(options: ScyllaOptions): Driver {
         throw cannot('relations')
       return plan(request, rights)
     },
-    select: (planned) => attempt(planned, (plan) => selectRows(session, plan)),
-    count: (planned) => {
+    select: (planned, _on, presence) => attempt(planned, (plan) => selectRows(heard(presence), plan)),
+    count: (planned, _on, presence) => {
       requireExact(planned.mode)
-      return attempt(planned, (plan) => countRows(session, plan))
+      return attempt(planned, (plan) => countRows(heard(presence), plan))
     },
-    async insert(planned) {
+    async insert(planned, _on, presence) {
       requireWriting()
-      return attempt(planned, (plan) => insertRows(session, plan))
+      return attempt(planned, (plan) => insertRows(heard(presence), plan))
     },
-    async update(planned) {
+    async update(planned, _on, presence) {
       requireWriting()
-      return attempt(planned, (plan) => updateRows(session, plan, options.maxRows))
+      return attempt(planned, (plan) => updateRows(heard(presence), plan, options.maxRows))
     },
-    async delete(planned) {
+    async delete(planned, _on, presence) {
       requireWriting()
-      return attempt(planned, (plan) => deleteRows(session, plan, options.maxRows))
+      return attempt(planned, (plan) => deleteRows(heard(presence), plan, options.maxRows))
     },
     sql,
     call: () => Promise.reject(cannot('functions')),

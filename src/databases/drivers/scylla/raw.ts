@@ -1,5 +1,6 @@
 import type { types } from 'cassandra-driver'
 import type { SqlAnswer, SqlRequest } from '#databases/drivers/driver.ts'
+import { requirePresence } from '#databases/drivers/presence.ts'
 import { isInvalid, isUnprepared, messageOf } from '#databases/drivers/scylla/errors.ts'
 import { rowText, writerOf } from '#databases/drivers/scylla/rows.ts'
 import type { Binding, Session } from '#databases/drivers/scylla/session.ts'
@@ -23,7 +24,7 @@ export async function runCql(session: Session, request: SqlRequest, isWrite: boo
 
 async function pages(
   session: Session,
-  { text, maxRows, signal }: SqlRequest,
+  { text, maxRows, presence }: SqlRequest,
   bindings: readonly Binding[],
   isWrite: boolean,
 ): Promise<SqlAnswer> {
@@ -31,7 +32,7 @@ async function pages(
   let [rows, bytes] = [0, 0]
   let after: string | undefined
   do {
-    if (signal.aborted) throw fail('statement_timeout')
+    requirePresence(presence)
     const size = Math.min(largestPage, maxRows + 1 - rows)
     const page = await session.page({ text, bindings }, { size, after, isWrite })
     const columns = columnsOf(page)

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { calls, textOf } from '#databases/drivers/calls.ts'
 import type { CallRequest } from '#databases/drivers/driver.ts'
+import { ALWAYS_PRESENT } from '#databases/drivers/presence.ts'
 import { readFetch } from '#databases/requests.ts'
 import { EVERY_RIGHT } from '#databases/rights.ts'
 import { touches } from '#databases/touches.ts'
@@ -145,7 +146,7 @@ const call = async (
     arguments: given as CallRequest['arguments'],
     areTexts: false,
     readOnly: false,
-    signal: new AbortController().signal,
+    presence: ALWAYS_PRESENT,
     ...facts,
   })
   return { text: await textOf(answer), ...answer.facts() }

@@ -1,9 +1,13 @@
-import type { Driver } from '#databases/drivers/driver.ts'
+import type { Driver, Held, Presence } from '#databases/drivers/driver.ts'
 import { type Planner, planner } from '#databases/drivers/planner.ts'
 import { type Structure, structure } from '#databases/drivers/structure.ts'
 import { callFunction } from '#databases/drivers/supabase/call.ts'
 import { hasMoved } from '#databases/drivers/supabase/errors.ts'
-import { type ExchangeOptions, exchange as exchangeWith } from '#databases/drivers/supabase/exchange.ts'
+import {
+  type Exchange,
+  type ExchangeOptions,
+  exchange as exchangeWith,
+} from '#databases/drivers/supabase/exchange.ts'
 import { refuse } from '#databases/drivers/supabase/grammar.ts'
 import { type OpenApiCatalogue, readOpenApi } from '#databases/drivers/supabase/openapi.ts'
 import { countRows, fewest, type Seen, selectRows } from '#databases/drivers/supabase/read.ts'
@@ -24,26 +28,38 @@ export function supabaseDriver(options: SupabaseOptions): Driver {
   const { of, invalidate } = schemas(async (schema) => readOpenApi(schema, await exchange.describe(schema)))
   const seen: Seen = { rows: fewest }
 
-  async function write(planned: WritePlan) {
+  /** Its requests end when who waits for them leaves. */
+  const heard = (presence: Presence | undefined): Exchange =>
+    presence === undefined
+      ? exchange
+      : {
+          ...exchange,
+          run: (schema, build, subject) => exchange.run(schema, build, subject, presence.signal),
+        }
+
+  async function write(planned: WritePlan, _on?: Held, presence?: Presence) {
     if (options.readOnly) throw fail('read_only')
     const { tables, attempt } = of(planned.table.schema)
     return attempt(planned, async (plan) =>
-      writeRows({ exchange, catalogue: await tables.current(), maxRows: options.maxRows }, plan),
+      writeRows(
+        { exchange: heard(presence), catalogue: await tables.current(), maxRows: options.maxRows },
+        plan,
+      ),
     )
   }
 
   return {
     name: 'supabase',
     plan: (request, rights) => of(request.table.schema).plan(request, rights),
-    select(planned) {
+    select(planned, _on, presence) {
       const { tables, attempt } = of(planned.table.schema)
       return attempt(planned, async (plan) =>
-        selectRows({ exchange, catalogue: await tables.current(), seen }, plan),
+        selectRows({ exchange: heard(presence), catalogue: await tables.current(), seen }, plan),
       )
     },
-    count(planned) {
+    count(planned, _on, presence) {
       const { attempt } = of(planned.table.schema)
-      return attempt(planned, (plan) => countRows(exchange, plan))
+      return attempt(planned, (plan) => countRows(heard(presence), plan))
     },
     insert: write,
     update: write,

@@ -2,6 +2,7 @@ import type { PostgrestClient } from '@supabase/postgrest-js'
 import { circuit } from '#databases/drivers/circuit.ts'
 import type { DriverStats } from '#databases/drivers/driver.ts'
 import { gate } from '#databases/drivers/gate.ts'
+import { callerLeft } from '#databases/drivers/presence.ts'
 import { isJson, lossOf, refusalOf, type Subject } from '#databases/drivers/supabase/errors.ts'
 import { fail } from '#databases/failures.ts'
 import { Failure } from '#kernel/errors.ts'
@@ -66,6 +67,7 @@ export function exchange(options: ExchangeOptions): Exchange {
     if (breaker.state() === 'open') throw unavailable(breaker.wait())
     const leave = await places.enter()
     try {
+      if (request.signal?.aborted) throw callerLeft()
       if (!breaker.admits()) throw unavailable(breaker.wait())
       return await attempt(url, { ...request, timeout: options.statementTimeout, most })
     } finally {

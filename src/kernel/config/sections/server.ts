@@ -59,6 +59,10 @@ export const limits = section('Limits of a request. Each answers with its own er
     '1KiB',
     '1GiB',
   ]),
+  min_rate: size(
+    'Bytes a second that the reader of a streamed answer takes at least, ten seconds in arrears at most.',
+    ['16KiB', '1KiB', '1GiB'],
+  ),
   insert_window: duration('Longest X-Service-Insert-Window.', ['60s', '1ms', '60s']),
   header: size('Headers of a request together.', ['16KiB', '4KiB', '1MiB']),
   shutdown: duration('Time to finish running requests after SIGTERM.', ['25s', '0s', '1h']),

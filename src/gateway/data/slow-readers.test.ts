@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict'
+import { type IncomingMessage, request } from 'node:http'
+import { after, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { readerPace } from '#kernel/http/long-body.ts'
+import { testDatabase, withClient } from '#test/database.ts'
+import { testService } from '#test/harness.ts'
+
+const MIB = 1_048_576
+const database = await testDatabase()
+await withClient(database.url, async (client) => {
+  await client.query('create table note (id int primary key, text text)')
+  await client.query(`insert into note values (1, 'one')`)
+  // Two megabytes a row and half a megabyte a row; stored compressed.
+  await client.query(
+    `create view big as select n as id, repeat('x', 2000000) as text from generate_series(1, 30) n`,
+  )
+  await client.query(
+    `create view long as select n as id, repeat('x', 500000) as text from generate_series(1, 40) n`,
+  )
+})
+const SHORT = 1_000
+const t = await testService({
+  config: {
+    clients: {
+      wide: { url: database.url, max_connections: 10 },
+      brief: { url: database.url, max_connections: 2, statement_timeout: SHORT },
+      narrow: { url: database.url, max_connections: 1 },
+    },
+  },
+})
+after(async () => {
+  await t.stop()
+  await database.drop()
+})
+const key = await t.key(['*'], { client_name: null })
+const on = (client: string) => ({ ...key.headers, 'x-service-client': client })
+
+/** The answer, of which nothing is read yet. */
+const open = (client: string, view: string): Promise<IncomingMessage> =>
+  new Promise((resolve, reject) => {
+    const sent = request(
+      new URL('/gateway/fetch', t.url),
+      { method: 'POST', headers: { ...on(client), 'content-type': 'application/json' }, agent: false },
+      (answer) => resolve(answer.pause()),
+    )
+    sent.on('error', reject)
+    sent.end(JSON.stringify({ table_name: view }))
+  })
+
+async function read(answer: IncomingMessage, pause = 0): Promise<string> {
+  const chunks: Buffer[] = []
+  for await (const chunk of answer) {
+    chunks.push(chunk)
+    if (pause > 0) await sleep(pause)
+  }
+  return Buffer.concat(chunks).toString()
+}
+
+const quick = (client: string) =>
+  key.get('/data?view=note&eq_column=text&eq_value=one', { headers: on(client) })
+
+test('ten slow readers leave half of the pool to others, and get their answers whole', async () => {
+  const answers = await Promise.all(Array.from({ length: 10 }, () => open('wide', 'long')))
+  const began = performance.now()
+  const others = await Promise.all(Array.from({ length: 5 }, () => quick('wide')))
+  assert.deepEqual(
+    others.map(({ status }) => status),
+    [200, 200, 200, 200, 200],
+  )
+  assert.ok(performance.now() - began < 2_000, `${performance.now() - began} ms`)
+  for (const text of await Promise.all(answers.map((answer) => read(answer))))
+    assert.equal(JSON.parse(text).data.length, 40)
+})
+
+test('a slow reader does not hold the only connection of a pool', async () => {
+  const answer = await open('narrow', 'long')
+  assert.equal((await quick('narrow')).status, 200)
+  assert.equal(JSON.parse(await read(answer)).data.length, 40)
+})
+
+test('what slow readers have not taken is bounded: an answer above the bound is broken off, and not silently', async () => {
+  const answer = await open('narrow', 'big')
+  assert.equal((await quick('narrow')).status, 200)
+  await assert.rejects(read(answer), { code: 'ECONNRESET' })
+  assert.equal((await quick('narrow')).status, 200)
+})
+
+test('a download that takes longer than a statement may is not cut', async () => {
+  const began = performance.now()
+  const answer = await open('brief', 'big')
+  await sleep(1.5 * SHORT)
+  const text = await read(answer)
+  assert.equal(JSON.parse(text).data.length, 30)
+  assert.ok(text.length > 50 * MIB && performance.now() - began > SHORT)
+})
+
+test('a reader who takes nothing for long is cut off, and their connection is free', async () => {
+  const answer = await open('brief', 'big')
+  t.advance(600_000)
+  const closed = new Promise((resolve) => answer.once('close', resolve))
+  await assert.rejects(
+    (async () => {
+      await sleep(2_000)
+      await read(answer)
+    })(),
+    { code: 'ECONNRESET' },
+  )
+  await closed
+  assert.equal((await quick('brief')).status, 200)
+})
+
+test('who reads at the rate is never too slow, who reads at half of it is within half a minute', () => {
+  for (const [rate, isCut] of [
+    [16_384, false],
+    [20_000, false],
+    [8_192, true],
+  ] as const) {
+    let now = 0
+    const pace = readerPace(16_384, () => now)
+    let cutAt: number | undefined
+    for (let piece = 0; piece < 100 && cutAt === undefined; piece++) {
+      pace.offer()
+      now += (65_536 / rate) * 1_000
+      if (pace.isTooSlow()) cutAt = now
+      pace.take(65_536)
+    }
+    assert.equal(cutAt !== undefined, isCut, `${rate}`)
+    if (cutAt !== undefined) assert.ok(cutAt <= 30_000, `${cutAt}`)
+  }
+})
+
+test('the time in which the database works is not the reader’s', () => {
+  let now = 0
+  const pace = readerPace(16_384, () => now)
+  for (let piece = 0; piece < 10; piece++) {
+    now += 60_000
+    assert.equal(pace.isTooSlow(), false)
+    pace.offer()
+    pace.take(10)
+  }
+})
