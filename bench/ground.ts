@@ -17,6 +17,8 @@ export type Ground = {
   readonly headers: Readonly<Record<string, string>>
   /** The client's database, for peers. */
   readonly databaseUrl: string
+  /** The control database. */
+  readonly controlUrl: string
   /** As the client's role. */
   sql(text: string): Promise<void>
 }
@@ -68,7 +70,8 @@ async function onEmbedded(folder: string, work: Work): Promise<void> {
     await makeTable(sql)
     const key = (await readFile(data('default-key'), 'utf8')).trim()
     const describes = `PostgreSQL ${server.version}, embedded`
-    await work({ describes, url: program.url, headers: headersFor(key), databaseUrl, sql })
+    const controlUrl = server.url('postgres', password, 'gatehouse')
+    await work({ describes, url: program.url, headers: headersFor(key), databaseUrl, controlUrl, sql })
   } finally {
     await program.end('SIGTERM')
   }
@@ -105,7 +108,14 @@ async function onService(folder: string, controlUrl: string, databaseUrl: string
     // As `IssuedKey` says.
     const { data } = (await answer.json()) as { data: { api_key: string } }
     const describes = `PostgreSQL ${version.rows[0].server_version}`
-    await work({ describes, url: program.url, headers: headersFor(data.api_key), databaseUrl, sql })
+    await work({
+      describes,
+      url: program.url,
+      headers: headersFor(data.api_key),
+      databaseUrl,
+      controlUrl,
+      sql,
+    })
   } finally {
     await program.end('SIGTERM')
   }

@@ -10,6 +10,8 @@ export type Load = {
   readonly method?: 'GET' | 'POST'
   readonly headers?: Readonly<Record<string, string>>
   readonly targets: readonly { readonly path: string; readonly body?: string }[]
+  /** A header that is another one in each request: the prefix, then a number of nine digits that counts from here. */
+  readonly numbered?: { readonly name: string; readonly prefix: string; readonly from: number }
   readonly connections: number
 }
 
@@ -32,7 +34,7 @@ async function byWrk(load: Load, seconds: number): Promise<number> {
   try {
     const script = path.join(folder, 'load.lua')
     await writeFile(script, luaOf(load))
-    const size = ['-t', '1', '-c', `${load.connections}`, '-d', `${seconds}`]
+    const size = ['-t', '1', '-c', `${load.connections}`, '-d', `${seconds}`, '--timeout', '30']
     const { stdout, stderr } = await run('wrk', [...size, '-s', script, load.url])
     const [, rate] = /Requests\/sec: +([\d.]+)/.exec(stdout) ?? []
     // With a script that it does not understand it loads the address without one.
@@ -44,8 +46,8 @@ async function byWrk(load: Load, seconds: number): Promise<number> {
   }
 }
 
-/** Every request is written before the first is sent. */
-function luaOf({ method = 'GET', headers = {}, targets }: Load): string {
+/** Every request is written before the first is sent, unless each has a header of its own. */
+function luaOf({ method = 'GET', headers = {}, targets, numbered }: Load): string {
   const text = (value: string) => `[==[${value}]==]`
   const fields = Object.entries(headers).map(
     ([name, value]) => `wrk.headers[ ${text(name)} ] = ${text(value)}`,
@@ -61,10 +63,15 @@ function init()
   for i, target in ipairs(targets) do requests[i] = wrk.format(nil, target[1], nil, target[2]) end
 end
 function request()
-  turn = turn % #requests + 1
-  return requests[turn]
+  turn = turn + 1
+  ${numbered === undefined ? 'return requests[(turn - 1) % #requests + 1]' : numberedLua(numbered)}
 end`
 }
+
+const numberedLua = ({ name, prefix, from }: NonNullable<Load['numbered']>): string => `
+  local target = targets[(turn - 1) % #targets + 1]
+  wrk.headers['${name}'] = string.format('${prefix}%09d', ${from} + turn - 1)
+  return wrk.format(nil, target[1], nil, target[2])`
 
 async function byUndici(load: Load, seconds: number): Promise<number> {
   const program = path.join(import.meta.dirname, 'peers/load.ts')

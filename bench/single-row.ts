@@ -2,20 +2,16 @@
  * One row by its key, API key checked, against the database alone (`pgbench -M prepared`, the same query) and against a
  * route by hand (Fastify and `pg`) that checks nobody. `node bench/single-row.ts`, on TEST_DATABASE_URL if it is set.
  */
-import { execFile } from 'node:child_process'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import path from 'node:path'
-import { promisify } from 'node:util'
 import { onGround, ROWS } from './ground.ts'
-import { isThere, type Load, loader, requestsPerSecond } from './load.ts'
+import { type Load, loader, requestsPerSecond } from './load.ts'
 import { withPeer } from './peer.ts'
+import { hasPgbench, PGBENCH, transactionsPerSecond } from './pgbench.ts'
 import { interleaved, printRates, printTarget } from './rounds.ts'
 
 const CONNECTIONS = 16
 const ROUNDS = 7
 const SECONDS = 2
-const PGBENCH = 'pgbench -M prepared'
+const ROW = `\\set id random(1, ${ROWS})\nselect * from bench_rows where id = :id;\n`
 
 const ids = Array.from({ length: 1_000 }, (_, index) => 1 + ((index * 7_919) % ROWS))
 
@@ -26,10 +22,10 @@ await onGround(({ describes, url, headers, databaseUrl }) =>
     const body = (id: number) =>
       JSON.stringify({ table_name: 'bench_rows', conditions: [{ operator: 'eq', column: 'id', value: id }] })
     const query = (id: number) => `/data?view=bench_rows&eq_column=id&eq_value=${id}`
-    const hasPgbench = isThere('pgbench', '--version')
+    const size = { connections: CONNECTIONS, seconds: SECONDS }
     const rates = await interleaved(
       {
-        ...(hasPgbench && { [PGBENCH]: () => transactionsPerSecond(databaseUrl) }),
+        ...(hasPgbench && { [PGBENCH]: () => transactionsPerSecond(databaseUrl, ROW, size) }),
         'Fastify and pg by hand': load({
           url: byHand,
           targets: ids.map((id) => ({ path: `/row/${id}` })),
@@ -52,22 +48,3 @@ await onGround(({ describes, url, headers, databaseUrl }) =>
     printTarget(rates, 'POST /gateway/fetch', PGBENCH, 0.15)
   }),
 )
-
-async function transactionsPerSecond(databaseUrl: string): Promise<number> {
-  const folder = await mkdtemp(path.join(tmpdir(), 'gatehouse-pgbench-'))
-  try {
-    const script = path.join(folder, 'row.sql')
-    await writeFile(script, `\\set id random(1, ${ROWS})\nselect * from bench_rows where id = :id;\n`)
-    const size = ['-c', `${CONNECTIONS}`, '-j', '2', '-T', `${SECONDS}`]
-    const { stdout } = await promisify(execFile)('pgbench', [
-      '--no-vacuum',
-      ...['-M', 'prepared', '-f', script, ...size],
-      databaseUrl,
-    ])
-    const [, tps] = /tps = ([\d.]+) \(without/.exec(stdout) ?? []
-    if (tps === undefined) throw new Error(stdout)
-    return Number(tps)
-  } finally {
-    await rm(folder, { recursive: true, force: true })
-  }
-}

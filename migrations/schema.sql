@@ -33,14 +33,16 @@ table service."api_key"
   constraint api_key_pkey PRIMARY KEY (id)
   constraint api_key_public_id_key UNIQUE (public_id)
   CREATE INDEX api_key_by_client ON service.api_key USING btree (client_name, created_at)
-  CREATE TRIGGER api_key_changed AFTER DELETE OR UPDATE ON service.api_key FOR EACH ROW EXECUTE FUNCTION service.tell_api_key()
+  CREATE TRIGGER api_key_changed AFTER UPDATE ON service.api_key REFERENCING OLD TABLE AS gone NEW TABLE AS came FOR EACH STATEMENT EXECUTE FUNCTION service.tell_api_keys()
+  CREATE TRIGGER api_key_gone AFTER DELETE ON service.api_key REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION service.tell_api_keys()
 
 table service."api_key_config"
   client_name text not null
   enforce_api_keys boolean not null
   updated_at timestamp with time zone not null
   constraint api_key_config_pkey PRIMARY KEY (client_name)
-  CREATE TRIGGER api_key_config_changed AFTER INSERT OR DELETE OR UPDATE ON service.api_key_config FOR EACH ROW EXECUTE FUNCTION service.tell_api_key_config()
+  CREATE TRIGGER api_key_config_came_or_went AFTER INSERT OR DELETE ON service.api_key_config FOR EACH ROW EXECUTE FUNCTION service.tell_api_key_config()
+  CREATE TRIGGER api_key_config_changed AFTER UPDATE ON service.api_key_config FOR EACH ROW WHEN ((old.* IS DISTINCT FROM new.*)) EXECUTE FUNCTION service.tell_api_key_config()
 
 table service."database_client"
   id uuid not null
@@ -59,7 +61,8 @@ table service."database_client"
   constraint database_client_address CHECK (((deleted_at IS NOT NULL) OR ((sealed_url IS NULL) <> (url_env_var IS NULL))))
   constraint database_client_pkey PRIMARY KEY (id)
   CREATE UNIQUE INDEX database_client_name_key ON service.database_client USING btree (client_name) WHERE (deleted_at IS NULL)
-  CREATE TRIGGER database_client_changed AFTER INSERT OR DELETE OR UPDATE OF client_name, driver, description, sealed_url, url_env_var, is_active, is_frozen, metadata, updated_at, deleted_at ON service.database_client FOR EACH ROW EXECUTE FUNCTION service.tell_database_client()
+  CREATE TRIGGER database_client_came_or_went AFTER INSERT OR DELETE ON service.database_client FOR EACH ROW EXECUTE FUNCTION service.tell_database_client()
+  CREATE TRIGGER database_client_changed AFTER UPDATE OF client_name, driver, description, sealed_url, url_env_var, is_active, is_frozen, metadata, updated_at, deleted_at ON service.database_client FOR EACH ROW WHEN ((old.* IS DISTINCT FROM new.*)) EXECUTE FUNCTION service.tell_database_client()
 
 table service."member"
   id uuid not null
@@ -73,7 +76,8 @@ table service."member"
   constraint member_user_id_fkey FOREIGN KEY (user_id) REFERENCES service."user"(id) ON DELETE CASCADE
   CREATE INDEX member_by_age ON service.member USING btree (organization_id, created_at, id)
   CREATE INDEX member_by_user ON service.member USING btree (user_id)
-  CREATE TRIGGER member_changed AFTER DELETE OR UPDATE ON service.member FOR EACH ROW EXECUTE FUNCTION service.tell_member()
+  CREATE TRIGGER member_changed AFTER UPDATE ON service.member REFERENCING OLD TABLE AS gone NEW TABLE AS came FOR EACH STATEMENT EXECUTE FUNCTION service.tell_members()
+  CREATE TRIGGER member_gone AFTER DELETE ON service.member REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION service.tell_members()
 
 table service."migration"
   name text not null
@@ -122,7 +126,8 @@ table service."session"
   CREATE INDEX session_by_expiry ON service.session USING btree (expires_at)
   CREATE INDEX session_by_organization ON service.session USING btree (active_organization_id, user_id) WHERE (active_organization_id IS NOT NULL)
   CREATE INDEX session_by_user ON service.session USING btree (user_id, created_at, id)
-  CREATE TRIGGER session_changed AFTER DELETE OR UPDATE ON service.session FOR EACH ROW EXECUTE FUNCTION service.tell_session()
+  CREATE TRIGGER session_changed AFTER UPDATE ON service.session REFERENCING OLD TABLE AS gone NEW TABLE AS came FOR EACH STATEMENT EXECUTE FUNCTION service.tell_sessions()
+  CREATE TRIGGER session_gone AFTER DELETE ON service.session REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION service.tell_sessions()
 
 table service."user"
   id uuid not null
@@ -142,7 +147,8 @@ table service."user"
   constraint user_email_key UNIQUE (email)
   constraint user_pkey PRIMARY KEY (id)
   constraint user_username_key UNIQUE (username)
-  CREATE TRIGGER user_changed AFTER DELETE OR UPDATE ON service."user" FOR EACH ROW EXECUTE FUNCTION service.tell_user()
+  CREATE TRIGGER user_changed AFTER UPDATE ON service."user" REFERENCING OLD TABLE AS gone NEW TABLE AS came FOR EACH STATEMENT EXECUTE FUNCTION service.tell_users()
+  CREATE TRIGGER user_gone AFTER DELETE ON service."user" REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION service.tell_users()
 
 table service."verification"
   value_hash bytea not null
@@ -160,13 +166,15 @@ table service."verification"
   CREATE INDEX verification_by_session ON service.verification USING btree (session_id) WHERE (session_id IS NOT NULL)
   CREATE INDEX verification_by_user ON service.verification USING btree (user_id)
 
-CREATE OR REPLACE FUNCTION service.tell_api_key()
- RETURNS trigger
+CREATE OR REPLACE FUNCTION service.tell(tags text[])
+ RETURNS void
  LANGUAGE plpgsql
 AS $function$
 begin
-  perform pg_notify('gatehouse', 'api_key:' || old.public_id);
-  return null;
+  -- A payload has less than 8,000 bytes; a tag has at most 50.
+  perform pg_notify('gatehouse', 'tags ' || string_agg(tag, ' '))
+    from (select tag, (row_number() over () - 1) / 150 as message from (select distinct unnest(tags)) as each (tag)) as numbered
+    group by message;
 end $function$
 
 CREATE OR REPLACE FUNCTION service.tell_api_key_config()
@@ -175,6 +183,21 @@ CREATE OR REPLACE FUNCTION service.tell_api_key_config()
 AS $function$
 begin
   perform pg_notify('gatehouse', 'api_key_config');
+  return null;
+end $function$
+
+CREATE OR REPLACE FUNCTION service.tell_api_keys()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if tg_op = 'DELETE' then
+    perform service.tell(array(select 'api_key:' || public_id from gone));
+  else
+    perform service.tell(array(
+      select 'api_key:' || gone.public_id from gone left join came using (id)
+      where to_jsonb(gone) is distinct from to_jsonb(came)));
+  end if;
   return null;
 end $function$
 
@@ -187,29 +210,47 @@ begin
   return null;
 end $function$
 
-CREATE OR REPLACE FUNCTION service.tell_member()
+CREATE OR REPLACE FUNCTION service.tell_members()
  RETURNS trigger
  LANGUAGE plpgsql
 AS $function$
 begin
-  perform pg_notify('gatehouse', 'user:' || old.user_id);
+  if tg_op = 'DELETE' then
+    perform service.tell(array(select 'user:' || user_id from gone));
+  else
+    perform service.tell(array(
+      select 'user:' || gone.user_id from gone left join came using (id)
+      where to_jsonb(gone) is distinct from to_jsonb(came)));
+  end if;
   return null;
 end $function$
 
-CREATE OR REPLACE FUNCTION service.tell_session()
+CREATE OR REPLACE FUNCTION service.tell_sessions()
  RETURNS trigger
  LANGUAGE plpgsql
 AS $function$
 begin
-  perform pg_notify('gatehouse', 'session:' || old.id);
+  if tg_op = 'DELETE' then
+    perform service.tell(array(select 'session:' || id from gone));
+  else
+    perform service.tell(array(
+      select 'session:' || gone.id from gone left join came using (id)
+      where came.id is null or came.expires_at < gone.expires_at
+        or to_jsonb(gone) - '{expires_at,updated_at}'::text[] <> to_jsonb(came) - '{expires_at,updated_at}'::text[]));
+  end if;
   return null;
 end $function$
 
-CREATE OR REPLACE FUNCTION service.tell_user()
+CREATE OR REPLACE FUNCTION service.tell_users()
  RETURNS trigger
  LANGUAGE plpgsql
 AS $function$
 begin
-  perform pg_notify('gatehouse', 'user:' || old.id);
+  if tg_op = 'DELETE' then
+    perform service.tell(array(select 'user:' || id from gone));
+  else
+    perform service.tell(array(
+      select 'user:' || gone.id from gone left join came using (id) where to_jsonb(gone) is distinct from to_jsonb(came)));
+  end if;
   return null;
 end $function$

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { actOnProof } from '#identity/proof.ts'
-import { extendSession, type LiveSession, type Sessions } from '#identity/sessions.ts'
+import { endOf, extendSession, type LiveSession, type Sessions } from '#identity/sessions.ts'
 import type { User } from '#identity/users.ts'
 import type { Access } from '#kernel/http/access.ts'
 import type { Kernel } from '#kernel/kernel.ts'
@@ -40,9 +40,9 @@ export function authAccess(kernel: Kernel, sessions: Sessions): AuthAccess {
   const identify = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const presented = presentedToken(config, request)
     if (presented === undefined) return
-    const live = await sessions.find(presented.token, request.clientAddress)
-    if (live !== undefined)
-      request.caller = { ...(await rolled(kernel, live, presented, reply)), token: presented.token }
+    const found = await sessions.find(presented.token, request.clientAddress)
+    const live = found && (await rolled(kernel, sessions, { live: found, presented, reply }))
+    if (live !== undefined) request.caller = { ...live, token: presented.token }
   }
   const signedIn: Access = {
     name: 'signed in',
@@ -88,22 +88,29 @@ export function actAsCaller<T>(
   return actOnProof(kernel, proof, () => fail('UNAUTHORIZED'), work)
 }
 
+type Presented = {
+  readonly live: LiveSession
+  readonly presented: { readonly token: string; readonly by: 'bearer' | 'cookie' }
+  readonly reply: FastifyReply
+}
+
 /**
  * A remembered session that was last extended `update_age` ago is extended again and its token handed out anew, so that
- * who comes back within `expires_in` stays signed in.
+ * who comes back within `expires_in` stays signed in, for `max_age` in all. Undefined when it has ended just now.
  */
 async function rolled(
   kernel: Kernel,
-  live: LiveSession,
-  presented: { token: string; by: 'bearer' | 'cookie' },
-  reply: FastifyReply,
-): Promise<LiveSession> {
-  const { expires_in, update_age } = kernel.config.session
-  const now = kernel.now()
+  sessions: Sessions,
+  { live, presented, reply }: Presented,
+): Promise<LiveSession | undefined> {
+  const { config, db } = kernel
+  const { expires_in, update_age } = config.session
   const { session } = live
+  const now = kernel.now()
   if (!session.remembered || now.getTime() - session.updatedAt.getTime() < update_age) return live
-  const expiresAt = new Date(now.getTime() + expires_in)
-  if (!(await extendSession(kernel.db, session, expiresAt, now))) return live
-  if (presented.by === 'cookie') giveToken(kernel.config, reply, presented.token, expires_in)
-  return { ...live, session: { ...session, expiresAt, updatedAt: now } }
+  const expiresAt = endOf(config, session.createdAt, new Date(now.getTime() + expires_in))
+  if (expiresAt <= session.expiresAt) return live
+  if ((await extendSession(db, session, expiresAt, now)) && presented.by === 'cookie')
+    giveToken(config, reply, presented.token, expiresAt.getTime() - now.getTime())
+  return sessions.findAgain(presented.token)
 }

@@ -1,10 +1,9 @@
 import { actOnProof, type Proof } from '#identity/proof.ts'
-import { deleteSession, insertSession, type Session } from '#identity/sessions.ts'
+import { endOf, insertSession, type Session } from '#identity/sessions.ts'
 import { tokenHash } from '#identity/tokens.ts'
 import { isBanned, type User } from '#identity/users.ts'
 import { type Kernel, tell } from '#kernel/kernel.ts'
 import { randomToken, uuidv7 } from '#kernel/random.ts'
-import { actAsCaller, type Caller } from './access.ts'
 import { browserMark, sendVerificationMail } from './email/verification.ts'
 import { fail } from './errors.ts'
 
@@ -57,13 +56,14 @@ async function begin(kernel: Kernel, user: User, visit: Visit): Promise<Admissio
   const { expires_in, max_per_user } = kernel.config.session
   const token = randomToken(kernel.random)
   const life = visit.remember ? expires_in : Math.min(DAY, expires_in)
+  const expiresAt = endOf(kernel.config, now, new Date(now.getTime() + life))
   const session = await insertSession(
     kernel.db,
     {
       id: uuidv7(now, kernel.random),
       tokenHash: tokenHash(token),
       userId: user.id,
-      expiresAt: new Date(now.getTime() + life),
+      expiresAt,
       createdAt: now,
       remembered: visit.remember,
       ipAddress: visit.ipAddress,
@@ -72,7 +72,7 @@ async function begin(kernel: Kernel, user: User, visit: Visit): Promise<Admissio
     max_per_user,
   )
   tell(kernel, 'auth_user_signed_in', { userId: user.id, sessionId: session.id })
-  return { token, session, user, maxAge: visit.remember ? life : undefined }
+  return { token, session, user, maxAge: visit.remember ? expiresAt.getTime() - now.getTime() : undefined }
 }
 
 /** A verification mail to somebody who has just set or shown the password, and so may keep it. */
@@ -81,10 +81,4 @@ export async function mailFirstLink(kernel: Kernel, user: User, visit: Visit): P
   visit.markBrowser(mark)
   const { callbackURL } = visit
   await sendVerificationMail(kernel, user, { callbackURL, browser: browserMark(mark) })
-}
-
-/** Ends a session; when this answers, no process accepts its token. */
-export async function dismiss(kernel: Kernel, caller: Caller): Promise<void> {
-  await actAsCaller(kernel, caller, (kernel) => deleteSession(kernel.db, caller.session.id))
-  await kernel.coherence.settle()
 }

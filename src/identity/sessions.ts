@@ -1,4 +1,5 @@
-import type { Selectable } from 'kysely'
+import { type Selectable, sql } from 'kysely'
+import type { Config } from '#kernel/config/config.ts'
 import { type CoherentCache, coherentCache } from '#kernel/db/cache.ts'
 import type { Db } from '#kernel/db/connect.ts'
 import { selectList, statement } from '#kernel/db/keyed.ts'
@@ -23,6 +24,8 @@ export type LiveSession = {
  */
 export type Sessions = {
   find(token: string, address: string): Promise<LiveSession | undefined> | LiveSession | undefined
+  /** From the database, and so the next time here: after a change of which no process is told. */
+  findAgain(token: string): Promise<LiveSession | undefined>
 }
 
 /** Sessions kept in memory; about 2 KB each. */
@@ -34,6 +37,8 @@ export function liveSessions(kernel: Kernel): Sessions {
     max: CACHED,
     load: (hash) => findSessionByToken(kernel, Buffer.from(hash, 'base64url')),
     tags: ({ session, user }) => [`session:${session.id}`, `user:${user.id}`],
+    // Another process may have moved the end, of which none is told (0006_notifications.sql): so this one looks again.
+    isFresh: ({ session }) => session.expiresAt > kernel.now(),
   })
   const whenUsable = (found: LiveSession | undefined): LiveSession | undefined => {
     if (found === undefined) return undefined
@@ -51,6 +56,11 @@ export function liveSessions(kernel: Kernel): Sessions {
       const held = cache.peek(key)
       return held === undefined ? look(key, address) : whenUsable(held)
     },
+    async findAgain(token) {
+      const key = tokenHash(token).toString('base64url')
+      cache.forget(key)
+      return whenUsable(await cache.get(key))
+    },
   }
 }
 
@@ -64,17 +74,29 @@ const SESSION_BY_TOKEN = statement<Record<string, unknown>>(
    where s.token_hash = $1`,
 )
 
-async function findSessionByToken({ keyed }: Kernel, hash: Buffer): Promise<LiveSession | undefined> {
+async function findSessionByToken({ keyed, config }: Kernel, hash: Buffer): Promise<LiveSession | undefined> {
   const [row] = await keyed.query(SESSION_BY_TOKEN, [hash])
   if (row === undefined) return undefined
   const pick = (table: string, names: readonly string[]) =>
     Object.fromEntries(names.map((name) => [name, row[`${table}.${name}`]]))
   // The statement selects exactly these columns.
   return {
-    session: pick('s', SESSION_COLUMNS) as Session,
+    session: withinMaxAge(config, pick('s', SESSION_COLUMNS) as Session),
     user: pick('u', USER_COLUMNS) as User,
     organizationRole: row.organization_role as string | null,
   }
+}
+
+/** `session.max_age` holds for sessions of before it was lowered too. */
+function withinMaxAge(config: Config, session: Session): Session {
+  const expiresAt = endOf(config, session.createdAt, session.expiresAt)
+  return expiresAt < session.expiresAt ? { ...session, expiresAt } : session
+}
+
+/** The end that is asked for, or where `session.max_age` comes first, that one. */
+export function endOf({ session: { max_age } }: Config, createdAt: Date, asked: Date): Date {
+  const last = createdAt.getTime() + max_age
+  return max_age === 0 || asked.getTime() <= last ? asked : new Date(last)
 }
 
 export type NewSession = Omit<Session, 'updatedAt' | 'activeOrganizationId'> & { readonly tokenHash: Buffer }
@@ -101,7 +123,7 @@ export async function insertSession(db: Db, session: NewSession, most: number): 
     .executeTakeFirstOrThrow()
 }
 
-/** Moves the end of a session, unless another request just did. */
+/** Moves the end of a session, unless another request just did. No process is told: see `findAgain`. */
 export async function extendSession(db: Db, session: Session, expiresAt: Date, now: Date): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('session')
@@ -118,19 +140,43 @@ export async function updateSessionToken(db: Db, id: string, hash: Buffer, now: 
 }
 
 /** Sessions that may still be used, newest first. */
-export function listSessions(db: Db, userId: string, now: Date): Promise<Session[]> {
-  return db
+export async function listSessions({ db, config, now }: Kernel, userId: string): Promise<Session[]> {
+  const sessions = await db
     .selectFrom('session')
     .select(SESSION_COLUMNS)
     .where('userId', '=', userId)
-    .where('expiresAt', '>', now)
+    .where('expiresAt', '>', now())
     .orderBy('createdAt', 'desc')
     .orderBy('id', 'desc')
     .execute()
+  return sessions.map((session) => withinMaxAge(config, session)).filter(({ expiresAt }) => expiresAt > now())
 }
 
 export async function deleteSession(db: Db, id: string): Promise<void> {
   await db.deleteFrom('session').where('id', '=', id).execute()
+}
+
+/** A session as one who calls has shown it. */
+export type ProvenSession = { readonly id: string; readonly tokenHash: Buffer }
+
+/**
+ * Ends those of these sessions that live and that no other transaction is at, with their users' rows locked (proof.ts);
+ * returns their ids. Waits for no lock, hence one user never waits for another.
+ */
+export async function deleteProvenSessions(
+  { db, now }: Kernel,
+  proven: readonly ProvenSession[],
+): Promise<ReadonlySet<string>> {
+  const { rows } = await sql<{ readonly id: string }>`
+    with proven as materialized (
+      select s.id from unnest(${proven.map(({ id }) => id)}::uuid[], ${proven.map(({ tokenHash }) => tokenHash)}::bytea[]) as shown (id, token_hash)
+        join service.session s on s.id = shown.id and s.token_hash = shown.token_hash
+        join service."user" u on u.id = s.user_id
+      where s.expires_at > ${now()} and not u.banned
+      for no key update of u skip locked for update of s skip locked
+    )
+    delete from service.session using proven where session.id = proven.id returning session.id`.execute(db)
+  return new Set(rows.map(({ id }) => id))
 }
 
 /** Ends one session of this user, named by its id or its token; returns how many that were. */

@@ -5,9 +5,9 @@ import { named } from '#kernel/http/components.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { AuthAccess, Caller } from '../access.ts'
-import { dismiss } from '../admit.ts'
 import { clearToken } from '../cookies.ts'
 import { revokeOtherSessions, revokeSession, revokeSessions, sessionsOf } from './session.ts'
+import { createSignOut } from './sign-out.ts'
 
 const SessionAnswer = Type.Object({ session: CurrentSession, user: FullUser }, named('SessionAndUser'))
 const ListedSession = Type.Object(
@@ -24,6 +24,7 @@ const Revoked = Type.Object({ status: Type.Boolean(), success: Type.Boolean(), c
 
 export function sessionRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
   const config = { access: access.signedInIfRequired }
+  const signOut = createSignOut(kernel)
   const { enable_session_listing, enable_session_revocation } = kernel.config.auth.session_management
 
   const getSession = async ({ caller }: FastifyRequest, reply: FastifyReply) => {
@@ -53,7 +54,7 @@ export function sessionRoutes(app: App, kernel: Kernel, access: AuthAccess): voi
       response: { 200: Type.Object({ success: Type.Boolean() }) },
     },
     handler: async ({ caller }, reply) => {
-      if (caller !== undefined) await dismiss(kernel, caller)
+      if (caller !== undefined) await signOut(caller)
       clearToken(kernel.config, reply)
       return { success: true }
     },

@@ -10,7 +10,7 @@ export type ListedSession = Session & { readonly token: string; readonly current
 const HANDLE = 'sh_'
 
 export async function sessionsOf(kernel: Kernel, { user, session, token }: Caller): Promise<ListedSession[]> {
-  const sessions = await listSessions(kernel.db, user.id, kernel.now())
+  const sessions = await listSessions(kernel, user.id)
   return sessions.map((each) => {
     const current = each.id === session.id
     return { ...each, token: current ? token : `${HANDLE}${each.id}`, current }

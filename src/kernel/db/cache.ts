@@ -8,6 +8,8 @@ export type CoherentCache<Value> = {
   get(key: string): Promise<Value | undefined>
   /** The entry, only if it is here and may be believed: the path without a promise. */
   peek(key: string): Value | undefined
+  /** For a change of which no trigger tells. */
+  forget(key: string): void
 }
 
 export type CacheOptions<Value> = TaggedOptions<Value> & {
@@ -15,11 +17,11 @@ export type CacheOptions<Value> = TaggedOptions<Value> & {
 }
 
 export function coherentCache<Value>(options: CacheOptions<Value>): CoherentCache<Value> {
-  const { peek, get } = taggedCache(options)
-  return { peek, get: (key) => get(key, options.load) }
+  const { peek, get, forget } = taggedCache(options)
+  return { peek, forget, get: (key) => get(key, options.load) }
 }
 
-export type TaggedCache<Value> = Pick<CoherentCache<Value>, 'peek'> & {
+export type TaggedCache<Value> = Pick<CoherentCache<Value>, 'peek' | 'forget'> & {
   get<Loaded extends Value | undefined>(
     key: string,
     load: (key: string) => Promise<Loaded>,
@@ -96,6 +98,7 @@ export function taggedCache<Value>(options: TaggedOptions<Value>): TaggedCache<V
 
   return {
     peek,
+    forget: drop,
     async get(key, load) {
       const held = peek(key)
       if (held !== undefined) return held

@@ -5,7 +5,7 @@ import type { Log } from '../log.ts'
 /**
  * Keeps the caches of all processes on one database true (auth.md 2, gateway.md 17).
  *
- * Triggers NOTIFY on channel `gatehouse` what changed (`session:ID`, `user:ID`, …), delivered in commit order. A process
+ * Triggers NOTIFY on channel `gatehouse` what changed (`tags session:ID user:ID …`), delivered in commit order. A process
  * answers from a cache only while its lease runs. It renews the lease on the connection that listens, so a renewal
  * arrives after every notification committed before it. Hence whoever waits until each process has either acknowledged
  * a barrier or let one lease's length pass knows that nobody still believes what was changed.
@@ -29,6 +29,10 @@ const LEASE = 3_000
 const RENEWAL = LEASE / 3
 
 const CHANNEL = 'gatehouse'
+
+/** A trigger names all rows of a statement at once (0006_notifications.sql); what is announced may contain spaces. */
+const tagsIn = (payload: string): readonly string[] =>
+  payload.startsWith('tags ') ? payload.split(' ').slice(1) : [payload]
 
 export type CoherenceOptions = {
   readonly url: string
@@ -57,7 +61,7 @@ export async function startCoherence(options: CoherenceOptions): Promise<Coheren
       // If this is lost the asker waits one lease longer, no more.
       client.query('select pg_notify($1, $2)', [asker, `${barrier} ${id}`]).catch(() => {})
     } else {
-      for (const subscriber of subscribers) subscriber.apply(payload)
+      for (const tag of tagsIn(payload)) for (const subscriber of subscribers) subscriber.apply(tag)
     }
   }
 

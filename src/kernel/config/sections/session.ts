@@ -15,6 +15,11 @@ export const session = section('Sessions and their cookie.', {
     '0s',
     '3650d',
   ]),
+  max_age: duration('The longest life of a session, however often it is extended; 0: no such bound.', [
+    '90d',
+    '0s',
+    '3650d',
+  ]),
   fresh_age: duration('How long after its sign-in a session may do what needs a fresh one.', [
     '1d',
     '1s',

@@ -1,0 +1,76 @@
+/**
+ * Sign-outs of 8 and of 64 clients, each of a session of its own, against commits of the same server that notify nobody
+ * (`pgbench`, one row updated in each). `node bench/sign-outs.ts`, on TEST_DATABASE_URL if it is set.
+ */
+import { withClient } from '#test/database.ts'
+import { type Ground, onGround, ROWS } from './ground.ts'
+import { loader, requestsPerSecond } from './load.ts'
+import { hasPgbench, transactionsPerSecond } from './pgbench.ts'
+import { interleaved, printRates, printTarget } from './rounds.ts'
+
+const CLIENTS = [8, 64]
+const ROUNDS = Number(process.argv[2] ?? 7)
+const SECONDS = 2
+/** More than can end in that time. */
+const SESSIONS = 20_000
+
+const COMMIT = `\\set id random(1, ${ROWS})\nupdate bench_rows set active = not active where id = :id;\n`
+const PREFIX = 'bench-token'.padEnd(43 - 9, '-')
+
+const signOuts = (clients: number) => `sign-outs, ${clients} clients`
+const commits = (clients: number) => `commits, ${clients} clients`
+
+await onGround(async (ground) => {
+  await addUsers(ground)
+  const ways = CLIENTS.flatMap((connections) => [
+    ...(hasPgbench ? [[commits(connections), () => commitsPerSecond(ground, connections)] as const] : []),
+    [signOuts(connections), () => signOutsPerSecond(ground, connections)] as const,
+  ])
+  const rates = await interleaved(Object.fromEntries(ways), ROUNDS)
+  console.log(`sign-outs · ${ground.describes} · ${ROUNDS} × ${SECONDS} s by ${loader}`)
+  if (!hasPgbench) console.log("  pgbench is missing; it comes with Debian's package postgresql")
+  printRates(rates, { unit: 'a second', against: CLIENTS.map(commits) })
+  for (const clients of CLIENTS) printTarget(rates, signOuts(clients), commits(clients), 0.5)
+})
+
+function commitsPerSecond({ databaseUrl }: Ground, connections: number): Promise<number> {
+  return transactionsPerSecond(databaseUrl, COMMIT, { connections, seconds: SECONDS })
+}
+
+async function signOutsPerSecond(ground: Ground, connections: number): Promise<number> {
+  await addSessions(ground)
+  return requestsPerSecond(
+    {
+      url: ground.url,
+      method: 'POST',
+      targets: [{ path: '/api/auth/sign-out' }],
+      numbered: { name: 'authorization', prefix: `Bearer ${PREFIX}`, from: 1 },
+      connections,
+    },
+    SECONDS,
+  )
+}
+
+async function addUsers({ controlUrl }: Ground): Promise<void> {
+  await withClient(controlUrl, (db) =>
+    db.query(
+      `insert into service."user" (id, name, email, created_at, updated_at)
+       select gen_random_uuid(), 'bench', 'bench' || i || '@example.com', now(), now() from generate_series(1, $1::int) i`,
+      [SESSIONS],
+    ),
+  )
+}
+
+/** One of each user; what an earlier round has left is gone. */
+async function addSessions({ controlUrl }: Ground): Promise<void> {
+  await withClient(controlUrl, async (db) => {
+    await db.query('truncate service.session cascade')
+    await db.query(
+      `insert into service.session (id, token_hash, user_id, expires_at, created_at, updated_at, remembered)
+       select gen_random_uuid(), sha256(convert_to($1 || lpad((row_number() over ())::text, 9, '0'), 'utf8')), id,
+         now() + interval '1 day', now(), now(), true from service."user" where name = 'bench'`,
+      [PREFIX],
+    )
+    await db.query('vacuum analyze service.session')
+  })
+}

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict'
+import { mock, test } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
+import pg from 'pg'
+import { PASSWORD, testService } from '#test/harness.ts'
+
+const t = await testService({ config: { database: { max_connections: 20 } } })
+const { db } = t.service.kernel
+
+const get = (token: string) =>
+  t.anon.get('/api/auth/get-session', { headers: { authorization: `Bearer ${token}` } })
+const signOut = (token: string) =>
+  t.anon.post('/api/auth/sign-out', {}, { headers: { authorization: `Bearer ${token}` } })
+
+test('sign-outs that come at once share commits, and each session has ended when its own has answered', async () => {
+  const people = await Promise.all(Array.from({ length: 20 }, (_, index) => t.signUp(`User${index}`)))
+  // Some have several.
+  const more = await Promise.all(
+    people.slice(0, 5).map(async ({ email }) => {
+      const { body } = await t.anon.post('/api/auth/sign-in/email', { email, password: PASSWORD })
+      return body.token as string // of SignInAnswer
+    }),
+  )
+  const tokens = [...people.map(({ token }) => token), ...more]
+  const stays = await t.signUp('Stays')
+  for (const token of tokens) assert.equal((await get(token)).status, 200)
+  const query = mock.method(pg.Client.prototype, 'query')
+  await Promise.all(
+    tokens.map(async (token) => {
+      assert.equal((await signOut(token)).status, 200)
+      assert.equal((await get(token)).status, 401)
+    }),
+  )
+  const deletes = query.mock.calls.filter(({ arguments: [statement] }) =>
+    /delete from/.test((statement as { text?: string }).text ?? ''),
+  )
+  query.mock.restore()
+  assert.ok(deletes.length < tokens.length, `${deletes.length} statements`)
+  assert.equal((await get(stays.token)).status, 200)
+})
+
+test('a sign-out whose user another transaction has locked waits, and keeps no other waiting', async () => {
+  const [ada, bob] = [await t.signUp('Ada'), await t.signUp('Bob')]
+  let isDone = false
+  const waiting = await db.transaction().execute(async (locked) => {
+    await locked.selectFrom('user').select('id').where('id', '=', ada.id).forUpdate().execute()
+    const both = [signOut(ada.token), signOut(bob.token)] as const
+    both[0].then(() => {
+      isDone = true
+    })
+    assert.equal((await both[1]).status, 200)
+    assert.equal((await get(bob.token)).status, 401)
+    await turn()
+    assert.equal(isDone, false)
+    // Not awaited here: it waits for this transaction.
+    return { answer: both[0] }
+  })
+  assert.equal((await waiting.answer).status, 200)
+  assert.equal((await get(ada.token)).status, 401)
+})
+
+test('of two sign-outs of one session one ends it, and the other is a stranger', async () => {
+  const ada = await t.signUp('Ada')
+  const statuses = (await Promise.all([signOut(ada.token), signOut(ada.token)])).map(({ status }) => status)
+  assert.deepEqual(statuses.toSorted(), [200, 401])
+})

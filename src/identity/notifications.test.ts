@@ -1,0 +1,152 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { sql } from 'kysely'
+import pg from 'pg'
+import { uuidv7 } from '#kernel/random.ts'
+import { PASSWORD, testService, type User } from '#test/harness.ts'
+import { deleteExpiredSessions } from './sessions.ts'
+
+const t = await testService({ config: { session: { max_per_user: 2_000 } } })
+const { db, now, random } = t.service.kernel
+const listener = new pg.Client({ connectionString: t.controlUrl })
+await listener.connect()
+after(() => listener.end())
+await listener.query('listen gatehouse')
+const messages: string[] = []
+listener.on('notification', ({ payload = '' }) => void messages.push(payload))
+
+type Told = { readonly messages: number; readonly tags: readonly string[] }
+
+/** What processes are told of the work, in order; barriers are left out. A notification of our own marks its end. */
+async function told(work: () => Promise<unknown>): Promise<Told> {
+  messages.length = 0
+  await work()
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const onEnd = ({ payload }: pg.Notification) => payload === 'end' && resolve()
+  listener.on('notification', onEnd)
+  await sql`select pg_notify('gatehouse', 'end')`.execute(db)
+  await promise
+  listener.off('notification', onEnd)
+  const changes = messages.filter((payload) => payload !== 'end' && !payload.startsWith('barrier '))
+  const tags = changes.flatMap((payload) => payload.split(' ').slice(1))
+  return { messages: changes.length, tags: tags.toSorted() }
+}
+
+const NOTHING: Told = { messages: 0, tags: [] }
+const one = (tag: string): Told => ({ messages: 1, tags: [tag] })
+
+const ada = await t.signUp('Ada')
+const sessionOf = async ({ id }: User) =>
+  db.selectFrom('session').selectAll().where('userId', '=', id).executeTakeFirstOrThrow()
+
+/** Sessions of one user, all of which ended so many milliseconds from now. */
+async function addSessions(userId: string, count: number, endsIn: number): Promise<readonly string[]> {
+  const ids = Array.from({ length: count }, () => uuidv7(now(), random))
+  const at = now()
+  const expiresAt = new Date(at.getTime() + endsIn)
+  await db
+    .insertInto('session')
+    .values(
+      ids.map((id) => ({
+        id,
+        tokenHash: random(32),
+        userId,
+        expiresAt,
+        createdAt: at,
+        updatedAt: at,
+        remembered: true,
+      })),
+    )
+    .execute()
+  return ids.map((id) => `session:${id}`).toSorted()
+}
+
+test('nobody is told that a session or a user was added, or that a session lives longer', async () => {
+  assert.deepEqual(await told(() => t.signUp('Bob')), NOTHING)
+  const { id, expiresAt } = await sessionOf(ada)
+  const move = (by: number) =>
+    db
+      .updateTable('session')
+      .set({ expiresAt: new Date(expiresAt.getTime() + by), updatedAt: now() })
+      .where('id', '=', id)
+      .execute()
+  assert.deepEqual(await told(() => move(86_400_000)), NOTHING)
+  assert.deepEqual(await told(() => move(1_000)), one(`session:${id}`), 'an earlier end is told')
+})
+
+test('a session that is used after a day is extended without a word', async () => {
+  t.advance(86_400_000 + 1_000)
+  const before = await sessionOf(ada)
+  assert.deepEqual(
+    await told(async () => assert.equal((await ada.get('/api/auth/get-session')).status, 200)),
+    NOTHING,
+  )
+  assert.ok((await sessionOf(ada)).expiresAt > before.expiresAt)
+})
+
+test('an update that changes nothing is told to nobody, and one that does by its row', async () => {
+  const { id } = await sessionOf(ada)
+  const tables = [
+    ['service.session', id, sql`ip_address = ip_address`, sql`ip_address = '192.0.2.1'`, `session:${id}`],
+    ['service.session', id, sql`token_hash = token_hash`, sql`token_hash = 'x'`, `session:${id}`],
+    ['service.user', ada.id, sql`name = name`, sql`name = 'Ada L.'`, `user:${ada.id}`],
+    ['service.user', ada.id, sql`updated_at = updated_at`, sql`banned = true`, `user:${ada.id}`],
+  ] as const
+  for (const [table, row, same, other, tag] of tables) {
+    const set = (change: typeof same) =>
+      sql`update ${sql.table(table)} set ${change} where id = ${row}`.execute(db)
+    assert.deepEqual(await told(() => set(same)), NOTHING, tag)
+    assert.deepEqual(await told(() => set(other)), one(tag))
+  }
+  const { keyId } = await t.key(['*'])
+  const { publicId } = await db
+    .selectFrom('apiKey')
+    .select('publicId')
+    .where('id', '=', keyId)
+    .executeTakeFirstOrThrow()
+  const setKey = (name: string) =>
+    sql`update service.api_key set name = ${name} where id = ${keyId}`.execute(db)
+  assert.deepEqual(await told(() => setKey('test')), NOTHING)
+  assert.deepEqual(await told(() => setKey('other')), one(`api_key:${publicId}`))
+})
+
+test('a prune of a thousand expired sessions, and the end of a thousand, send a handful of messages that name each', async () => {
+  const eve = await t.signUp('Eve')
+  const expired = await addSessions(eve.id, 1_000, -1_000)
+  const pruned = await told(() => deleteExpiredSessions(db, now(), 1_000))
+  assert.deepEqual(pruned.tags, expired)
+  assert.ok(pruned.messages <= 7, `${pruned.messages} messages`)
+
+  const live = await addSessions(eve.id, 1_000, 60_000)
+  const own = `session:${(await db.selectFrom('session').select('id').where('userId', '=', eve.id).orderBy('createdAt').executeTakeFirstOrThrow()).id}`
+  const revoked = await told(() => eve.post('/api/auth/revoke-sessions'))
+  assert.deepEqual(revoked.tags, [...live, own].toSorted())
+  assert.ok(revoked.messages <= 8, `${revoked.messages} messages`)
+})
+
+test('a user who is deleted is told of together with each session', async () => {
+  const mallory = await t.signUp('Mallory')
+  const { id } = await sessionOf(mallory)
+  const { tags } = await told(() => mallory.post('/api/auth/delete-user', { password: PASSWORD }))
+  assert.deepEqual(tags, [`session:${id}`, `user:${mallory.id}`])
+})
+
+test('a member whose role changes, or who leaves, is told of by the user', async () => {
+  const trent = await t.signUp('Trent')
+  const organization = uuidv7(now(), random)
+  const member = uuidv7(now(), random)
+  await sql`insert into service.organization (id, name, slug, created_at, updated_at) values (${organization}, 'O', 'o', now(), now())`.execute(
+    db,
+  )
+  await sql`insert into service.member (id, organization_id, user_id, role, created_at) values (${member}, ${organization}, ${trent.id}, 'member', now())`.execute(
+    db,
+  )
+  const setRole = (role: string) =>
+    sql`update service.member set role = ${role} where id = ${member}`.execute(db)
+  assert.deepEqual(await told(() => setRole('member')), NOTHING)
+  assert.deepEqual(await told(() => setRole('admin')), one(`user:${trent.id}`))
+  assert.deepEqual(
+    await told(() => sql`delete from service.organization where id = ${organization}`.execute(db)),
+    one(`user:${trent.id}`),
+  )
+})

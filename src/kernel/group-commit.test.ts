@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
+import { createGroupCommit } from './group-commit.ts'
+
+/** Runs that end when we say so. */
+function controlled(most: number) {
+  const runs: { items: readonly number[]; end: PromiseWithResolvers<readonly string[]> }[] = []
+  const ask = createGroupCommit<number, string>(most, (items) => {
+    const end = Promise.withResolvers<readonly string[]>()
+    runs.push({ items, end })
+    return end.promise
+  })
+  const finish = async (run: number) => {
+    runs[run]?.end.resolve(runs[run].items.map((item) => `did ${item}`))
+    await turn()
+  }
+  return { runs, ask, finish, items: () => runs.map(({ items }) => items) }
+}
+
+test('one alone runs at once; those that come meanwhile share the next run, and each gets its own result', async () => {
+  const { ask, finish, items } = controlled(10)
+  const first = ask(1)
+  assert.deepEqual(items(), [[1]])
+  const others = [ask(2), ask(3), ask(4)]
+  assert.deepEqual(items(), [[1]])
+  await finish(0)
+  assert.equal(await first, 'did 1')
+  assert.deepEqual(items(), [[1], [2, 3, 4]])
+  await finish(1)
+  assert.deepEqual(await Promise.all(others), ['did 2', 'did 3', 'did 4'])
+})
+
+test('a run has no more items than it may', async () => {
+  const { ask, finish, items } = controlled(2)
+  const all = [1, 2, 3, 4].map(ask)
+  for (let run = 0; run < 3; run++) {
+    await finish(run)
+    await all[run]
+  }
+  assert.deepEqual(items(), [[1], [2, 3], [4]])
+})
+
+test('a run that fails fails for its items only, and the next one runs', async () => {
+  const { ask, runs, finish } = controlled(10)
+  const first = ask(1)
+  const second = ask(2)
+  runs[0]?.end.reject(new Error('broken'))
+  await assert.rejects(first, /broken/)
+  await finish(1)
+  assert.equal(await second, 'did 2')
+})
