@@ -37,11 +37,6 @@ const CLEARED: readonly (readonly [file: string, literal: string, reason: string
     String.raw`/\$(\d+)/`,
     'an attempt that begins at a $ ends before the next one',
   ],
-  [
-    'databases/drivers/postgres/errors.ts',
-    String.raw`/precision (\d+), scale (-?\d+)/`,
-    "the server's own sentence",
-  ],
   ['databases/drivers/postgres/errors.ts', '/^E[A-Z]+$|^ERR_(SSL|TLS)/', 'a code of Node'],
   ['databases/drivers/postgres/query.ts', String.raw`/\d+$/`, "the server's word on a command"],
   [

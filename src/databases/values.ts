@@ -1,7 +1,7 @@
 import type { Column } from '#databases/catalogue.ts'
 import { parseDecimal } from '#databases/decimal.ts'
 import { fail } from '#databases/failures.ts'
-import type { Comparison, Json } from '#databases/plan.ts'
+import type { Assignment, Comparison, Json, Row } from '#databases/plan.ts'
 
 /**
  * JSON values as the text that the database converts to the column's own type; what does not fit fails there, and its error is
@@ -100,6 +100,9 @@ export const arrayText = (items: readonly (string | null)[]): string => {
 const quoteItem = (item: string): string =>
   /["\\]/.test(item) ? `"${item.replace(/["\\]/g, '\\$&')}"` : `"${item}"`
 
-/** Whether a value of a request says this text, for errors that quote a value but name no column. */
-export const says = (value: Json | undefined, text: string): boolean =>
-  (typeof value === 'object' ? JSON.stringify(value) : String(value)).includes(text)
+/** Values that rows or assignments of a request give for a column, for errors that name none. */
+export const givenIn = (rows: readonly Row[], { name }: Column): Json[] =>
+  rows.flatMap((row) => (Object.hasOwn(row, name) ? [row[name] ?? null] : []))
+
+export const assignedTo = (set: readonly Assignment[], column: Column): Json[] =>
+  set.filter((item) => item.column === column).map(({ value }) => value)

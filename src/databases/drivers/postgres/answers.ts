@@ -1,11 +1,10 @@
-import type { Column } from '#databases/catalogue.ts'
 import type { Held, Presence, RowsAnswer, RowsFacts, WriteAnswer } from '#databases/drivers/driver.ts'
 import { readsByKey } from '#databases/drivers/postgres/by-key.ts'
 import type { Job, Runner, Running } from '#databases/drivers/postgres/runner.ts'
 import { insertSql } from '#databases/insert.ts'
 import type { CountMode, CountPlan, InsertPlan, ReadPlan, UpdatePlan, WritePlan } from '#databases/plan.ts'
 import { countSql, deleteSql, explainSql, selectSql, updateSql } from '#databases/sql.ts'
-import { says } from '#databases/values.ts'
+import { assignedTo, givenIn } from '#databases/values.ts'
 
 /** Answers above this many bytes are streamed; below it a failure in the middle still gets its own status. */
 const highWater = 1_048_576
@@ -114,18 +113,20 @@ function jobOf(plan: WritePlan, limit: number): Job {
   return plan.kind === 'update' ? updateJob(plan, limit) : { sql: deleteSql(plan), limit }
 }
 
-const insertJob = (plan: InsertPlan): Job => ({
-  sql: insertSql(plan),
-  written: [...plan.columns, ...(plan.conflict?.set ?? []).map((item) => item.column)],
-  holds: (column, text) =>
-    plan.rows.some((row) => Object.hasOwn(row, column.name) && says(row[column.name], text)),
-})
+const insertJob = (plan: InsertPlan): Job => {
+  const set = plan.conflict?.set ?? []
+  return {
+    sql: insertSql(plan),
+    written: [...new Set([...plan.columns, ...set.map(({ column }) => column)])],
+    given: (column) => [...givenIn(plan.rows, column), ...assignedTo(set, column)],
+  }
+}
 
 const updateJob = (plan: UpdatePlan, limit: number): Job => ({
   sql: updateSql(plan),
   limit,
-  written: plan.set.map((item) => item.column),
-  holds: (column: Column, text) => plan.set.some((item) => item.column === column && says(item.value, text)),
+  written: plan.set.map(({ column }) => column),
+  given: (column) => assignedTo(plan.set, column),
 })
 
 const whole = (json: readonly Buffer[], facts: RowsFacts): RowsAnswer => ({ json, facts: () => facts })

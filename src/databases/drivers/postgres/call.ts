@@ -128,6 +128,6 @@ async function say(client: RowClient, sql: Built, plan?: ReadPlan): Promise<RowQ
     await query.ready
     return query
   } catch (error) {
-    throw failureOf(error, { ...sql, table: undefined, written: [], holds: () => false })
+    throw failureOf(error, { ...sql, table: undefined, written: [], given: () => [] })
   }
 }

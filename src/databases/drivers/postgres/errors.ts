@@ -1,4 +1,5 @@
 import type { Column, Table } from '#databases/catalogue.ts'
+import { misfitting, type Written } from '#databases/drivers/postgres/misfits.ts'
 import { codeOf } from '#databases/drivers/postgres/query.ts'
 import { type DatabaseFailureCode, fail } from '#databases/failures.ts'
 import { Failure, type FailureFacts } from '#kernel/errors.ts'
@@ -80,13 +81,9 @@ export type About = {
   readonly parameters: readonly (Column | undefined)[]
   /** Where in the text the terms of which column begin, ascending. */
   readonly spots: readonly { readonly at: number; readonly column: Column }[]
-  /** Columns that are written, for misfits that PostgreSQL finds only on the way into the table. */
-  readonly written: readonly Column[]
-  /** Whether one of the values given for the column says this. */
-  readonly holds: (column: Column, value: string) => boolean
-}
+} & Written
 
-const nothing: About = { table: undefined, parameters: [], spots: [], written: [], holds: () => false }
+const nothing: About = { table: undefined, parameters: [], spots: [], written: [], given: () => [] }
 
 /** An error of the server, the network or the pool as a Failure without text of the statement, host or credentials. */
 export function failureOf(error: unknown, about: About = nothing): unknown {
@@ -199,7 +196,7 @@ function columnOf(error: ServerError, about: About): Column | undefined {
   if (parameter !== undefined) return about.parameters[Number(parameter) - 1]
   if (error.position !== undefined) return spotAt(Number(error.position) - 1, about)
   if (error.constraint !== undefined) return checkedBy(error, about)
-  if (error.code.startsWith('22')) return misfit(error, about)
+  if (error.code.startsWith('22')) return misfitting(error, about)
   return undefined
 }
 
@@ -214,26 +211,6 @@ function checkedBy(error: ServerError, about: About): Column | undefined {
   return only(
     about.written.filter((column) => column.cast.replaceAll('"', '').endsWith(error.dataType ?? '')),
   )
-}
-
-/** `value too long for type character varying(3)`, `numeric field overflow`: the column is found by its type and its values. */
-function misfit(error: ServerError, about: About): Column | undefined {
-  const value = quotedAtEnd(error.message)
-  const holding = value === undefined ? [] : about.written.filter((column) => about.holds(column, value))
-  const precision = /precision (\d+), scale (-?\d+)/.exec(error.detail ?? '')
-  const type = precision ? `numeric(${precision[1]},${precision[2]})` : undefined
-  const typed = about.written.filter(
-    (column) => column.type === type || error.message.endsWith(`type ${column.type}`),
-  )
-  return only(holding) ?? only(typed) ?? only(about.written) ?? typed[0]
-}
-
-/** `invalid input syntax for type uuid: "…"`: what the server quotes is the caller's, of any length. */
-function quotedAtEnd(message: string): string | undefined {
-  const from = message.indexOf('"')
-  return from >= 0 && from < message.length - 1 && message.endsWith('"')
-    ? message.slice(from + 1, -1)
-    : undefined
 }
 
 const only = <T>(items: readonly T[]): T | undefined => (items.length === 1 ? items[0] : undefined)

@@ -4,6 +4,7 @@ import type { Held, Persona, Presence } from '#databases/drivers/driver.ts'
 import { RowClient } from '#databases/drivers/postgres/connection.ts'
 import { type About, failureOf } from '#databases/drivers/postgres/errors.ts'
 import { type Lane, sharedLanes } from '#databases/drivers/postgres/lane.ts'
+import type { Written } from '#databases/drivers/postgres/misfits.ts'
 import { firstStatement, personaFailure } from '#databases/drivers/postgres/persona.ts'
 import type { Pool } from '#databases/drivers/postgres/pool.ts'
 import {
@@ -20,7 +21,7 @@ export type Job = {
   readonly sql: Built
   readonly table?: Table
   readonly written?: readonly Column[]
-  readonly holds?: (column: Column, value: string) => boolean
+  readonly given?: Written['given']
   /** A read that is short whatever the caller says: it may share a connection. */
   readonly short?: boolean
   /** Who waits for it; on a held connection it is who holds it. */
@@ -149,10 +150,10 @@ async function run(client: RowClient, job: Job, how: How): Promise<RowQuery> {
   }
 }
 
-const about = ({ sql, table, written = [], holds = () => false }: Job): About => ({
+const about = ({ sql, table, written = [], given = () => [] }: Job): About => ({
   table,
   parameters: sql.parameters,
   spots: sql.spots,
   written,
-  holds,
+  given,
 })

@@ -1,5 +1,6 @@
 import type { Column, Table } from '#databases/catalogue.ts'
 import { type About, failureOf } from '#databases/drivers/postgres/errors.ts'
+import type { Written } from '#databases/drivers/postgres/misfits.ts'
 import { codeOf } from '#databases/drivers/postgres/query.ts'
 import { type DatabaseFailureCode, fail } from '#databases/failures.ts'
 import { Failure } from '#kernel/errors.ts'
@@ -58,8 +59,8 @@ export type Subject = {
   readonly table: Table | undefined
   readonly compared: readonly Column[]
   readonly written: readonly Column[]
-  /** Whether one of the values given for the column says this. */
-  readonly holds: (column: Column, value: string) => boolean
+  /** Values that the request gives for the column. */
+  readonly given: Written['given']
 }
 
 type Told = { readonly code: string; readonly message: string; readonly details: string }
@@ -86,7 +87,7 @@ function stateFailure(cause: Error, told: Told, subject: Subject | undefined): F
     parameters: [],
     spots: [],
     written: [...(subject?.written ?? []), ...(subject?.compared ?? [])],
-    holds: subject?.holds ?? (() => false),
+    given: subject?.given ?? (() => []),
   }
   const failure = failureOf(Object.assign(cause, { severity: 'ERROR', ...named(told, subject) }), about)
   // It has a severity and a code, so it is taken for an error of the server.

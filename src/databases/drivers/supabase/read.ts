@@ -14,7 +14,6 @@ import type { OpenApiCatalogue } from '#databases/drivers/supabase/openapi.ts'
 import { shaped, whole } from '#databases/drivers/supabase/rows.ts'
 import { fail } from '#databases/failures.ts'
 import type { Condition, CountPlan, ReadPlan, Sort } from '#databases/plan.ts'
-import { says } from '#databases/values.ts'
 
 /** The most rows that this backend is known to give. */
 export type Seen = { rows: number }
@@ -127,10 +126,10 @@ const aboutConditions = ({ table, where }: Pick<ReadPlan, 'table' | 'where'>): S
   ...comparedBy(where),
 })
 
-export function comparedBy(where: Condition<Column> | undefined): Pick<Subject, 'compared' | 'holds'> {
+export function comparedBy(where: Condition<Column> | undefined): Pick<Subject, 'compared' | 'given'> {
   const terms = comparisons(where)
   return {
     compared: terms.map(({ column }) => column),
-    holds: (column, text) => terms.some((term) => term.column === column && says(term.value, text)),
+    given: (column) => terms.filter((term) => term.column === column).map(({ value }) => value),
   }
 }

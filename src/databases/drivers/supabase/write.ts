@@ -1,4 +1,3 @@
-import type { Column } from '#databases/catalogue.ts'
 import type { WriteAnswer } from '#databases/drivers/driver.ts'
 import type { Subject } from '#databases/drivers/supabase/errors.ts'
 import type { Answer, Exchange } from '#databases/drivers/supabase/exchange.ts'
@@ -13,8 +12,8 @@ import type { OpenApiCatalogue } from '#databases/drivers/supabase/openapi.ts'
 import { comparedBy, countOf, filtered, totalOf } from '#databases/drivers/supabase/read.ts'
 import { shaped } from '#databases/drivers/supabase/rows.ts'
 import { fail } from '#databases/failures.ts'
-import type { DeletePlan, InsertPlan, Json, UpdatePlan, WritePlan } from '#databases/plan.ts'
-import { jsonValue, says } from '#databases/values.ts'
+import type { DeletePlan, InsertPlan, UpdatePlan, WritePlan } from '#databases/plan.ts'
+import { assignedTo, givenIn, jsonValue } from '#databases/values.ts'
 import { Failure } from '#kernel/errors.ts'
 
 export type Writer = {
@@ -139,17 +138,15 @@ const aboutInsert = ({ table, columns, rows }: InsertPlan): Subject => ({
   table,
   compared: [],
   written: columns,
-  holds: ({ name }, text) => rows.some((row) => Object.hasOwn(row, name) && says(row[name], text)),
+  given: (column) => givenIn(rows, column),
 })
 
 function aboutUpdate({ table, set, where }: UpdatePlan): Subject {
-  const { compared, holds } = comparedBy(where)
-  const written: readonly { readonly column: Column; readonly value: Json }[] = set
+  const { compared, given } = comparedBy(where)
   return {
     table,
     compared,
     written: set.map(({ column }) => column),
-    holds: (column, text) =>
-      holds(column, text) || written.some((item) => item.column === column && says(item.value, text)),
+    given: (column) => [...given(column), ...assignedTo(set, column)],
   }
 }
