@@ -6,16 +6,17 @@ import type { Rights, TableRight } from '#databases/rights.ts'
 import type { Sessions } from '#identity/sessions.ts'
 import { type CoherentCache, coherentCache } from '#kernel/db/cache.ts'
 import type { Access } from '#kernel/http/access.ts'
-import { HEADER } from '#kernel/http/words.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { calledClient, clientHeader, unknownClient } from './called-client.ts'
 import { fail, REFUSED } from './errors.ts'
+import { adminKeyOf } from './keys/admin-key.ts'
 import { keyEnforcement } from './keys/config.ts'
 import { type ApiKey, keyNamed } from './keys/keys.ts'
-import { presentedKey, provenKey, sameAs } from './keys/presented.ts'
+import { presentedKey, provenKey } from './keys/presented.ts'
 import { type FIXED_RIGHTS, grantsFixed, grantsTable, nameOfRight } from './keys/rights.ts'
+import { KEY_SECURITY, type OperatorAccess, operatorAccess } from './operator-access.ts'
 import { presenceOf } from './presence.ts'
-import { callerPersonas, isApiKey } from './session.ts'
+import { callerPersonas } from './session.ts'
 
 /** What a request may do: all (the admin key), what its key's rights say, or what needs no key. */
 export type Grant =
@@ -43,13 +44,9 @@ declare module 'fastify' {
   }
 }
 
-export type GatewayAccess = {
-  /** The static admin key. */
-  readonly admin: Access
+export type GatewayAccess = OperatorAccess & {
   /** A key where the client wants one; which table rights it needs is known with the plan (`rightsOf`). */
   readonly data: Access
-  /** The admin key, or the token that `metrics.token` names. */
-  readonly metrics: Access
   /** A client-bound key with this right; the admin key alone does not do. */
   management(right: keyof typeof FIXED_RIGHTS): Access
   /**
@@ -63,7 +60,6 @@ export type GatewayAccess = {
 
 type FixedRight = keyof typeof FIXED_RIGHTS
 
-const KEY_SECURITY = [{ apiKey: [] }, { apiKeyBearer: [] }]
 /** Where sessions have roles. */
 const DATA_SECURITY = [
   ...KEY_SECURITY,
@@ -83,20 +79,14 @@ export function gatewayAccess(
     tags: ({ publicId }) => [`api_key:${publicId}`],
   })
   const enforcement = keyEnforcement(kernel)
-  const isSameAsAdminKey = sameAs(adminKey)
-  // What looks like a client-bound key is not compared, unless the operator's looks like one too.
-  const isAdminKey = isApiKey(adminKey)
-    ? isSameAsAdminKey
-    : (text: string) => !isApiKey(text) && isSameAsAdminKey(text)
-  const { token: metricsToken } = kernel.config.metrics
-  const isScraper = metricsToken === undefined ? () => false : sameAs(`Bearer ${metricsToken}`)
+  const operator = adminKeyOf(kernel, adminKey)
   const personaOf = callerPersonas(kernel, sessions)
   const grantOf = async (request: FastifyRequest): Promise<Grant> => {
     // Only the configuration gives a client row-level security.
     const hasSessions = clients.configured.get(clientHeader(request) ?? '')?.rowLevelSecurity !== undefined
-    const presented = presentedKey(request, isAdminKey, hasSessions)
+    const presented = presentedKey(request, operator.isSame, hasSessions)
     if (presented === undefined) return { kind: 'none' }
-    if (isAdminKey(presented)) return { kind: 'admin' }
+    if (await operator.proves(request, presented)) return { kind: 'admin' }
     return { kind: 'key', key: await provenKey(kernel, keys, presented) }
   }
 
@@ -114,27 +104,8 @@ export function gatewayAccess(
     return { ...caller, persona, driver: caller.driver.as(persona) }
   }
 
-  const admin: Access = {
-    name: 'admin key',
-    security: [{ adminKey: [] }, ...KEY_SECURITY],
-    failures: REFUSED.withKey,
-    async authorize(request) {
-      const special = request.headers[HEADER.adminKey]
-      if (typeof special === 'string' && isAdminKey(special)) return
-      const grant = await grantOf(request)
-      if (grant.kind === 'key') throw fail('insufficient_rights', { hint: 'This needs the static admin key' })
-      if (grant.kind === 'none') throw fail(special === undefined ? 'api_key_required' : 'invalid_api_key')
-    },
-  }
   return {
-    admin,
-    metrics: {
-      ...admin,
-      name: 'admin key or metrics token',
-      authorize(request, reply) {
-        return isScraper(request.headers.authorization ?? '') ? undefined : admin.authorize(request, reply)
-      },
-    },
+    ...operatorAccess(operator, grantOf),
     data: {
       name: 'key with the right of each table',
       security: DATA_SECURITY,

@@ -54,6 +54,7 @@ const KEY_FAILURES: readonly string[] = [
   'ambiguous_api_key',
   'api_key_validation_unavailable',
   'insufficient_rights',
+  'too_many_requests',
 ]
 const CLIENT_FAILURES: readonly string[] = [
   'missing_client_header',

@@ -43,6 +43,7 @@ export function gatewaySurface(app: App, kernel: Kernel, book: RouteBook, parts:
     }),
   })
   app.decorateRequest('gateway', undefined)
+  app.decorateRequest('isOperator', false)
   const access = gatewayAccess(kernel, parts)
   app.addHook('preHandler', access.renew)
 

@@ -254,7 +254,7 @@ test('through HTTP a registered client answers as every other, under the rights 
   await t.admin.send('PUT', '/admin/clients/wide/freeze', { body: { is_frozen: true } })
   assert.deepEqual([(await put()).status, (await put()).body.code], [403, 'client_frozen'])
   assert.equal((await writer.post('/gateway/fetch', { table_name, conditions })).body.data.length, 1)
-  const health = await t.anon.get('/health')
+  const health = await t.admin.get('/health')
   assert.match(health.text, /"client:wide","status":"online","message":"scylladb \d/)
   await t.stop()
 })

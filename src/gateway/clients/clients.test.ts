@@ -62,7 +62,7 @@ test('a client is registered, listed with its connections, used, and used by ano
     circuit: 'closed',
   })
   assert.deepEqual((await twin.admin.get('/clients')).body, { clients: ['default', 'logging', 'sales'] })
-  const health = (await twin.anon.get('/health')).body.components
+  const health = (await twin.admin.get('/health')).body.components
   assert.equal(health.find(({ name }: { name: string }) => name === 'client:sales').status, 'online')
 })
 

@@ -155,7 +155,7 @@ test('a project is registered with its key in the URL, which is sealed and never
   const read = await on(t.admin, 'sealed').post('/gateway/fetch', books)
   assert.equal(read.body.data.length, 1)
   const listed = await t.admin.get('/admin/clients')
-  const health = await t.anon.get('/health')
+  const health = await t.admin.get('/health')
   for (const { text } of [made, listed, health]) assert.ok(!text.includes(endpoint.key), text)
   const rows = await withClient(t.controlUrl, async (client) => {
     const { rows } = await client.query('select c::text as row from service.database_client c')

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
+import { statement } from '#kernel/db/keyed.ts'
 import { MigrationError, pendingMigrations } from '#kernel/db/migrate.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 
@@ -43,9 +44,40 @@ async function inTime<T>(answer: Promise<T>): Promise<T> {
   }
 }
 
-export function components(checks: readonly Component[]): Promise<readonly State[]> {
-  return Promise.all(checks.map(stateOf))
+/** Who asks while the parts are being asked gets the same answer, so that strangers do not multiply the questions. */
+export function componentStates(checks: () => readonly Component[]): () => Promise<readonly State[]> {
+  let current: Promise<readonly State[]> | undefined
+  return () => {
+    current ??= Promise.all(checks().map(stateOf)).finally(() => {
+      current = undefined
+    })
+    return current
+  }
 }
+
+/** Undefined while the control database does not answer. */
+export async function databaseFacts({
+  keyed,
+  now,
+}: Kernel): Promise<{ readonly version: string; readonly drift: number } | undefined> {
+  try {
+    const asked = now().getTime()
+    const [found] = await inTime(keyed.query(FACTS, []))
+    // The answer was made half of the way there and back after the question.
+    return (
+      found && {
+        version: found.version,
+        drift: Math.round(found.now.getTime() - (asked + now().getTime()) / 2),
+      }
+    )
+  } catch {
+    return undefined
+  }
+}
+
+const FACTS = statement<{ version: string; now: Date }>(
+  `select current_setting('server_version') as version, clock_timestamp() as now`,
+)
 
 async function stateOf({ name, check }: Component): Promise<State> {
   try {

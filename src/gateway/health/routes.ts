@@ -1,17 +1,32 @@
 import { Type } from 'typebox'
 import { open } from '#kernel/http/access.ts'
 import type { RouteBook } from '#kernel/http/routes.ts'
-import { PlainText } from '#kernel/http/schemas.ts'
+import { Nullable, PlainText } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { VERSION } from '#kernel/version.ts'
 import type { GatewayAccess } from '../access.ts'
-import { type Component, components, readiness } from './health.ts'
+import { type Component, componentStates, databaseFacts, readiness } from './health.ts'
 
 const ComponentState = Type.Object({
   name: Type.String(),
   status: Type.String(),
   message: Type.Optional(Type.String()),
+})
+const Health = Type.Object({
+  status: Type.String({ description: '`ok`, or `degraded` when a part is offline' }),
+  version: Type.Optional(Type.String()),
+  versions: Type.Optional(
+    Type.Object({ gatehouse: Type.String(), node: Type.String(), postgresql: Nullable(Type.String()) }),
+  ),
+  clock_drift_ms: Type.Optional(
+    Nullable(
+      Type.Integer({
+        description: 'By how much the clock of the control database is ahead; null while it is offline',
+      }),
+    ),
+  ),
+  components: Type.Optional(Type.Array(ComponentState)),
 })
 const Alive = Type.Object({ status: Type.Literal('ok') })
 
@@ -30,6 +45,7 @@ export function healthRoutes(
   parts: HealthParts,
 ): void {
   const config = { access: open }
+  const stateOfAll = componentStates(parts.checks)
   app.route({
     method: 'GET',
     url: '/',
@@ -83,22 +99,27 @@ export function healthRoutes(
   app.route({
     method: 'GET',
     url: '/health',
-    config,
+    config: { access: access.knowsOperator },
     schema: {
       operationId: 'getHealth',
-      summary: 'Version and the state of every part',
-      response: {
-        200: Type.Object({
-          status: Type.String(),
-          version: Type.String(),
-          components: Type.Array(ComponentState),
-        }),
-      },
+      summary:
+        'Is everything in order? Versions and the state of every part only with the admin key or metrics token',
+      response: { 200: Health },
     },
-    handler: async () => {
-      const states = await components(parts.checks())
+    handler: async ({ isOperator }) => {
+      const [states, facts] = await Promise.all([
+        stateOfAll(),
+        isOperator ? databaseFacts(kernel) : undefined,
+      ])
       const status = states.every((state) => state.status === 'online') ? 'ok' : 'degraded'
-      return { status, version: VERSION, components: [...states] }
+      if (!isOperator) return { status }
+      return {
+        status,
+        version: VERSION,
+        versions: { gatehouse: VERSION, node: process.versions.node, postgresql: facts?.version ?? null },
+        clock_drift_ms: facts?.drift ?? null,
+        components: [...states],
+      }
     },
   })
   if (!kernel.config.metrics.enabled) return

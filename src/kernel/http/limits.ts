@@ -12,7 +12,14 @@ import { type Guess, guessing, limiterTable } from './guesses.ts'
  * Rules of `rate_limits.rules` that count everything. All have one bucket for all processes: in Postgres, but for
  * `default`, which processes count for themselves and share every second.
  */
-export type RuleName = 'sign_in' | 'sign_up' | 'mail' | 'mail_recipient' | 'two_factor' | 'default'
+export type RuleName =
+  | 'sign_in'
+  | 'sign_up'
+  | 'mail'
+  | 'mail_recipient'
+  | 'two_factor'
+  | 'admin_key'
+  | 'default'
 
 /** Rules that count only what was wrong, with a growing wait. */
 export type GuessRule = 'sign_in_account'

@@ -94,8 +94,16 @@ test('the surfaces say what they are, and that they live', async () => {
     [(await t.anon.get('/ping')).text, (await t.anon.get('/api/auth/ok')).body],
     ['pong', { ok: true }],
   )
-  const health = await t.anon.get('/health')
+  const health = await t.admin.get('/health')
   assert.deepEqual([health.status, health.body.status, health.body.version], [200, 'ok', root.body.version])
+  assert.match(health.body.versions.postgresql, /^\d+/)
+  assert.ok(Math.abs(health.body.clock_drift_ms) < 5_000)
+  assert.deepEqual(
+    health.body.components
+      .map(({ name, status }: { name: string; status: string }) => `${name} ${status}`)
+      .sort(),
+    ['client:default online', 'client:logging online', 'control_database online'],
+  )
   assert.deepEqual((await t.anon.get('/health/ready')).body, { status: 'ready', problems: [] })
 })
 
