@@ -6,6 +6,8 @@ export async function whileArriving(
   url: string,
   { path, headers, body }: { path: string; headers: Readonly<Record<string, string>>; body: unknown },
   happen: () => Promise<unknown>,
+  /** Resolves when the head has been judged. */
+  judged: () => Promise<unknown> = () => sleep(100),
 ): Promise<string> {
   const { hostname, port } = new URL(url)
   const text = JSON.stringify(body)
@@ -17,9 +19,9 @@ export async function whileArriving(
     'content-length': Buffer.byteLength(text),
     connection: 'close',
   }).map(([name, value]) => `${name}: ${value}\r\n`)
-  socket.write(`POST ${path} HTTP/1.1\r\n${lines.join('')}\r\n${text.slice(0, 10)}`)
-  await sleep(100)
+  socket.write(`POST ${path} HTTP/1.1\r\n${lines.join('')}\r\n${text.slice(0, 1)}`)
+  await judged()
   await happen()
-  socket.write(text.slice(10))
+  socket.write(text.slice(1))
   return (await socket.setEncoding('utf8').toArray()).join('')
 }

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { actOnProof } from '#identity/proof.ts'
+import { actOnProof, holdsNow, type Proof } from '#identity/proof.ts'
 import { endOf, extendSession, type LiveSession, type Sessions } from '#identity/sessions.ts'
 import type { User } from '#identity/users.ts'
 import type { Access } from '#kernel/http/access.ts'
@@ -81,12 +81,21 @@ export function callerOf(request: FastifyRequest): Caller {
 /** Runs the work in a transaction in which the caller's session lives (identity/proof.ts); else they are a stranger. */
 export function actAsCaller<T>(
   kernel: Kernel,
-  { user, session: { id }, token, password }: Caller,
+  caller: Caller,
   work: (kernel: Kernel, user: User) => Promise<T>,
 ): Promise<T> {
-  const proof = { userId: user.id, session: { id, token }, password }
-  return actOnProof(kernel, proof, () => fail('UNAUTHORIZED'), work)
+  return actOnProof(kernel, proofOf(caller), () => fail('UNAUTHORIZED'), work)
 }
+
+/** Throws when the session has ended since the caller was let in: for what only the answer tells. */
+export async function expectAlive(kernel: Kernel, caller: Caller): Promise<void> {
+  if (!(await holdsNow(kernel, proofOf(caller)))) throw fail('UNAUTHORIZED')
+}
+
+export const proofOf = ({ user, session: { id }, token, password }: Caller): Proof => ({
+  ...{ userId: user.id, session: { id, token } },
+  password,
+})
 
 type Presented = {
   readonly live: LiveSession

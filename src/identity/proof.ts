@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
+import { endOf } from './sessions.ts'
 import { findTicket, redeemTicket, type Ticket, type TicketPurpose } from './tickets.ts'
 import { tokenHash } from './tokens.ts'
 import { isBanned, type User } from './users.ts'
@@ -60,31 +61,40 @@ export function actOnTicket<P extends TicketPurpose, T>(
  *
  * A ban ends a session. Without one it is left to the caller, since `admit` says BANNED_USER.
  */
-export async function stateAgain(
-  kernel: Kernel,
-  { userId, session, password }: Proof,
-): Promise<User | undefined> {
+export function stateAgain(kernel: Kernel, proof: Proof): Promise<User | undefined> {
   if (!kernel.db.isTransaction) throw new Error('a proof is stated again in the transaction that acts')
+  return findProven(kernel, proof, { locks: true })
+}
+
+/** Does the proof hold now? Nothing may be done because of it; something may be told, or refused. */
+export const holdsNow = async (kernel: Kernel, proof: Proof): Promise<boolean> =>
+  (await findProven(kernel, proof, { locks: false })) !== undefined
+
+async function findProven(
+  { db, now, config }: Kernel,
+  { userId, session, password }: Proof,
+  { locks }: { readonly locks: boolean },
+): Promise<User | undefined> {
   const bySession =
     session &&
     sql`join service.session s on s.id = ${session.id} and s.user_id = u.id and s.token_hash = ${tokenHash(session.token)}`
   const byPassword =
     password !== undefined &&
     sql`join service.account a on a.user_id = u.id and a.provider_id = 'credential' and a.password = ${password}`
-  const { rows } = await sql<User & { readonly sessionEnd: Date | null }>`
-    select u.*, ${bySession ? sql`s.expires_at` : sql`null`} as session_end
+  const locked = sql`for no key update of u ${bySession ? sql`for key share of s` : NOTHING} ${byPassword ? sql`for share of a` : NOTHING}`
+  const { rows } = await sql<User & SessionTimes>`
+    select u.* ${bySession ? sql`, s.created_at as session_begin, s.expires_at as session_end` : NOTHING}
     from service."user" u ${bySession ?? NOTHING} ${byPassword || NOTHING}
-    where u.id = ${userId}
-    for no key update of u ${bySession ? sql`for key share of s` : NOTHING} ${byPassword ? sql`for share of a` : NOTHING}`.execute(
-    kernel.db,
-  )
+    where u.id = ${userId} ${locks ? locked : NOTHING}`.execute(db)
   const [found] = rows
   if (found === undefined) return undefined
-  const { sessionEnd, ...user } = found
-  if (sessionEnd === null) return user
+  const { sessionBegin, sessionEnd, ...user } = found
+  if (sessionBegin === undefined || sessionEnd === undefined) return user
   // Judged by the clock after the wait.
-  const now = kernel.now()
-  return sessionEnd > now && !isBanned(user, now) ? user : undefined
+  const time = now()
+  return endOf(config, sessionBegin, sessionEnd) > time && !isBanned(user, time) ? user : undefined
 }
+
+type SessionTimes = { readonly sessionBegin?: Date; readonly sessionEnd?: Date }
 
 const NOTHING = sql``

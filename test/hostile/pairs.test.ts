@@ -1,15 +1,28 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { PASSWORD, testService } from '#test/harness.ts'
+import { testService } from '#test/harness.ts'
 import { rowLines } from '#test/pairs/line.ts'
-import { type Deed, EXEMPT, type Refusal, VERBS, type Verb, type VerbName } from '#test/pairs/verbs.ts'
 import {
+  actingTurn,
+  beginningOf,
+  carryOut,
+  columns,
+  expectOpens,
+  foretold,
+  names,
+  type Outcome,
+  revokingTurn,
+  type Turn,
+  verbOf,
+} from '#test/pairs/table.ts'
+import { EXEMPT, type VerbName } from '#test/pairs/verbs.ts'
+import {
+  type Beginning,
   lookAt,
   makePeople,
   type Person,
   START,
   storedForms,
-  type Who,
   type World,
 } from '#test/pairs/world.ts'
 
@@ -29,69 +42,36 @@ after(() => lines.close())
 // Nobody of the table is the last admin.
 await makePeople(kernel, [{ world: { ...START, role: 'admin' }, age: 0 }], stored)
 
-const DAY = 86_400_000
-const names = Object.keys(VERBS) as VerbName[]
-const verbOf = (name: VerbName): Verb => VERBS[name]
-const columns = names.filter((name) => verbOf(name).column !== undefined)
-
-/** Status and code of what was answered. */
-type Outcome = readonly [number, string | undefined]
-type Turn = { readonly verb: Verb; readonly me: Who }
-
-const headersOf = (person: Person, who: Who | undefined): Record<string, string> =>
-  who === undefined ? {} : { authorization: `Bearer ${person.sessions[who].token}` }
-
-async function carryOut(deed: Deed, person: Person): Promise<Outcome> {
-  if ('call' in deed) return (await deed.call(t)) === false ? [404, 'NOT_THERE'] : [200, undefined]
-  const { method, path, body, session } = deed
-  const { status, body: says } = await t.anon.send(method, path, {
-    body,
-    headers: headersOf(person, session),
-  })
-  return [status, status === 200 ? undefined : says?.code]
+type Cell = {
+  readonly name: string
+  readonly turns: readonly [Turn, Turn]
+  readonly beginning: Beginning
 }
-
-/** What the table says of a turn: the answer, and how the user is then. */
-function foretold({ verb, me }: Turn, now: World, before: World): { outcome: Outcome; world: World } {
-  const refusal: Refusal | undefined = verb.refused(now, me, before)
-  return refusal === undefined
-    ? { outcome: [200, undefined], world: now.user === 'gone' ? now : verb.leaves(now, me) }
-    : { outcome: refusal, world: now }
-}
-
-function startOf(...verbs: readonly Verb[]): World {
-  const tickets = verbs.flatMap(({ start }) => start?.tickets ?? [])
-  const all = [...new Set([...START.tickets, ...tickets])].toSorted()
-  return Object.assign({}, START, ...verbs.map(({ start }) => start), { tickets: all })
-}
-
-type Cell = { readonly name: string; readonly turns: readonly [Turn, Turn]; readonly start: World }
 type Found = { readonly cell: Cell; readonly person: Person; readonly world: World }
 
 /** A row's cells: each revoking verb, once committed just before the proof is stated again, and once right after. */
 function cellsOf(row: VerbName): readonly Cell[] {
-  const acting: Turn = { verb: verbOf(row), me: 'S' }
+  const acting = actingTurn(row)
   return columns.flatMap((column) => {
-    const revoking: Turn = { verb: verbOf(column), me: verbOf(column).column ?? 'O' }
-    const start = startOf(acting.verb, revoking.verb)
+    const revoking = revokingTurn(column)
+    const beginning = beginningOf(acting.verb, revoking.verb)
     return [
-      { name: `after ${column}`, turns: [revoking, acting], start },
-      { name: `before ${column}`, turns: [acting, revoking], start },
+      { name: `after ${column}`, turns: [revoking, acting], beginning },
+      { name: `before ${column}`, turns: [acting, revoking], beginning },
     ] satisfies Cell[]
   })
 }
-
-const ageOf = ({ turns }: Cell): number => (turns.some(({ verb }) => verb.stale === true) ? 2 * DAY : 0)
 
 /**
  * Both are let in by the user as they were at the start, then wait in line for their row, which the test holds, and go
  * on in the order of the turns. Returns what the table says of the user then.
  */
-async function play({ turns: [first, second], start }: Cell, person: Person): Promise<World> {
+async function play({ turns: [first, second], beginning }: Cell, person: Person): Promise<World> {
+  const { world: start } = beginning
   const held = await lines.hold(person.id)
   let inLine = 0
   const begin = async ({ verb, me }: Turn): Promise<{ outcome: Promise<Outcome>; waited: boolean }> => {
-    const outcome = carryOut(verb.deed(person, me), person)
+    const outcome = carryOut(t, verb.deed(person, me), person)
     const answered = outcome.then(
       () => false,
       () => false,
@@ -113,18 +93,6 @@ async function play({ turns: [first, second], start }: Cell, person: Person): Pr
   return afterTwo.world
 }
 
-async function expectOpens(person: Person, world: World, start: World): Promise<void> {
-  for (const who of ['S', 'O'] as const) {
-    const { status } = await t.anon.get('/api/auth/get-session', { headers: headersOf(person, who) })
-    const lives = world.user === 'there' && world.sessions.includes(who)
-    assert.equal(status, lives ? 200 : 401, `session ${who}`)
-  }
-  const body = { username: person.username, password: PASSWORD }
-  const { status } = await t.anon.post('/api/auth/sign-in/username', body)
-  const [expected] = VERBS['sign-in by username'].refused(world, 'S', start) ?? [200]
-  assert.equal(status, expected, 'the first password')
-}
-
 /** Runs the work for each; the failures of all are one failure. */
 async function each<T>(list: readonly T[], nameOf: (one: T) => string, work: (one: T) => Promise<void>) {
   const wrong: string[] = []
@@ -140,7 +108,7 @@ for (const row of names) {
     const cells = cellsOf(row)
     const people = await makePeople(
       kernel,
-      cells.map((cell) => ({ world: cell.start, age: ageOf(cell) })),
+      cells.map(({ beginning }) => beginning),
       stored,
     )
     const played: Found[] = []
@@ -159,7 +127,7 @@ for (const row of names) {
       ({ cell }) => cell.name,
       async ({ cell, person, world }) => {
         assert.deepEqual(seen.get(person), world.user === 'gone' ? 'gone' : world)
-        await expectOpens(person, world, cell.start)
+        await expectOpens(t, person, world, cell.beginning.world)
       },
     )
   })
@@ -178,7 +146,7 @@ test('every route of the surface is a row, or says why not', () => {
 test('every verb that takes away what another relies on is a column, or says which is like it', () => {
   for (const name of names) {
     const verb = verbOf(name)
-    const before = startOf(verb)
+    const { world: before } = beginningOf(verb)
     const after = verb.leaves(before, verb.column ?? 'O')
     const own = verb.start?.tickets ?? []
     const takes =

@@ -82,9 +82,14 @@ const firstProof = (world: World): World =>
   world.verified ? world : { ...world, verified: true, linked: false }
 
 const NO_PASSWORD: Refusal = [400, 'CREDENTIAL_ACCOUNT_NOT_FOUND']
-/** Of a caller who has shown the password as well. */
-const aliveWithPassword = (now: World, me: Who, before: World): Refusal | undefined =>
-  alive(now, me) ?? (before.password === null ? NO_PASSWORD : sameHash([401, 'UNAUTHORIZED'])(now, before))
+/** Of a caller who shows the first password as well, when it is checked against the hash of before. */
+const aliveWithPassword = (now: World, me: Who, before: World): Refusal | undefined => {
+  const ended = alive(now, me)
+  if (ended !== undefined) return ended
+  if (before.password === null) return NO_PASSWORD
+  if (before.password !== 'first' && before.password !== 'old form') return [400, 'INVALID_PASSWORD']
+  return sameHash([401, 'UNAUTHORIZED'])(now, before)
+}
 
 /** Another hash of the same password stops nobody from signing in. */
 const signsIn = (now: World, _me: Who, before: World): Refusal | undefined => {

@@ -7,7 +7,7 @@ import { findUser, type User, updateUser } from '#identity/users.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { sendMail } from '#kernel/mail/mailer.ts'
-import { actAsCaller, type Caller } from '../access.ts'
+import { actAsCaller, type Caller, proofOf } from '../access.ts'
 import { type Admission, admit, type Visit } from '../admit.ts'
 import { fail } from '../errors.ts'
 import { isFresh } from '../fresh.ts'
@@ -85,9 +85,8 @@ async function ownSession(
   caller: Caller | undefined,
 ): Promise<string | undefined> {
   if (caller?.user.id !== userId) return undefined
-  const { session, token } = caller
-  const lives = await stateAgain(kernel, { userId, session: { id: session.id, token } })
-  return lives && session.id
+  const lives = await stateAgain(kernel, proofOf(caller))
+  return lives && caller.session.id
 }
 
 /** The last click of a change: the address is the new one, and proven. Sessions stay; other links are worth nothing. */

@@ -8,7 +8,7 @@ import { findUser, isBanned, type User, updateUser } from '#identity/users.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
 import { sendMail } from '#kernel/mail/mailer.ts'
 import { randomToken, uuidv7 } from '#kernel/random.ts'
-import { actAsCaller, type Caller } from '../access.ts'
+import { actAsCaller, type Caller, expectAlive } from '../access.ts'
 import { fail } from '../errors.ts'
 import { expectFresh } from '../fresh.ts'
 import { requestMail } from '../mail-requests.ts'
@@ -104,20 +104,26 @@ export async function changePassword(
   return token
 }
 
-/** The caller who has shown the password too; throws when it is another. What is done then relies on its hash. */
+/**
+ * The caller who has shown the password too; throws when it is another. What is done then relies on its hash. A session that
+ * has ended learns nothing of the password: that is looked at in front of the check, and again before a wrong one is told.
+ */
 export async function checkPassword(
   kernel: Kernel,
   caller: Caller,
   password: string,
 ): Promise<Caller & { readonly password: string }> {
-  const stored = await findPassword(kernel.db, caller.user.id)
+  const [stored] = await Promise.all([findPassword(kernel.db, caller.user.id), expectAlive(kernel, caller)])
   if (stored === undefined) throw fail('CREDENTIAL_ACCOUNT_NOT_FOUND')
   if (!isCheckable(kernel.config, stored)) {
     await requestMail(kernel, { flow: 'renew', email: caller.user.email })
     throw fail('PASSWORD_CHANGE_REQUIRED')
   }
   const claimed = { userId: caller.user.id, name: caller.user.email, stored }
-  if (!(await guessPassword(kernel, claimed, password))) throw fail('INVALID_PASSWORD')
+  if (!(await guessPassword(kernel, claimed, password))) {
+    await expectAlive(kernel, caller)
+    throw fail('INVALID_PASSWORD')
+  }
   return { ...caller, password: stored }
 }
 
