@@ -37,16 +37,11 @@ export type StartedKernel = {
 export async function startKernel(options: KernelOptions): Promise<StartedKernel> {
   const { config, controlUrl: url, log, now = systemClock, random = secureRandom, secrets } = options
   const metrics = createMetrics()
-  const control = connect({
-    url,
-    max: config.database.max_connections,
-    statementTimeout: config.limits.timeout,
-    onError: (error) =>
-      log.warn(
-        { event: 'control_connection_lost', error },
-        'an idle connection to the control database broke',
-      ),
-  })
+  const onError = (error: Error) =>
+    log.warn({ event: 'control_connection_lost', error }, 'an idle connection to the control database broke')
+  const statementTimeout = config.limits.timeout
+  const control = connect({ url, max: config.database.max_connections, statementTimeout, onError })
+  const counters = connect({ url, max: COUNTER_CONNECTIONS, statementTimeout, onError })
   await expectSchema(control.pool)
   const id = uuidv7(now(), random)
   const coherence = await startCoherence({ url, pool: control.pool, id, log })
@@ -69,7 +64,7 @@ export async function startKernel(options: KernelOptions): Promise<StartedKernel
     secrets,
     jobs,
     events,
-    limits: rateLimits(config, control.pool),
+    limits: rateLimits(config, counters.pool),
     outbound,
     metrics,
     log,
@@ -92,6 +87,7 @@ export async function startKernel(options: KernelOptions): Promise<StartedKernel
       await outbound.close()
       await coherence.close()
       await keyed.close()
+      await counters.close()
       await control.close()
     },
   }
@@ -103,6 +99,11 @@ const KEYED_TIMEOUT = 5_000
 const FOREIGN_WAIT = 10_000
 /** Two, so that one that breaks does not stop everything. */
 const KEYED_CONNECTIONS = 2
+/**
+ * Of the rate limits, whose statements are asked inside transactions too: a transaction that waited for a second connection
+ * of its own pool could wait for others that do the same.
+ */
+const COUNTER_CONNECTIONS = 3
 
 /** Says what to do about a database that nobody has migrated, before anything stumbles over it. */
 async function expectSchema(pool: pg.Pool): Promise<void> {
