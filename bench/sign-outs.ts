@@ -17,6 +17,8 @@ const SESSIONS = 20_000
 const COMMIT = `\\set id random(1, ${ROWS})\nupdate bench_rows set active = not active where id = :id;\n`
 const PREFIX = 'bench-token'.padEnd(43 - 9, '-')
 
+let used = 0
+
 const signOuts = (clients: number) => `sign-outs, ${clients} clients`
 const commits = (clients: number) => `commits, ${clients} clients`
 
@@ -38,17 +40,25 @@ function commitsPerSecond({ databaseUrl }: Ground, connections: number): Promise
 }
 
 async function signOutsPerSecond(ground: Ground, connections: number): Promise<number> {
-  await addSessions(ground)
+  const from = nextSessions()
+  await addSessions(ground, from)
   return requestsPerSecond(
     {
       url: ground.url,
       method: 'POST',
       targets: [{ path: '/api/auth/sign-out' }],
-      numbered: { name: 'authorization', prefix: `Bearer ${PREFIX}`, from: 1 },
+      numbered: { name: 'authorization', prefix: `Bearer ${PREFIX}`, from },
       connections,
     },
     SECONDS,
   )
+}
+
+/** Tokens are new in each round: caches are not told of what is truncated. */
+function nextSessions(): number {
+  const from = used + 1
+  used += SESSIONS
+  return from
 }
 
 async function addUsers({ controlUrl }: Ground): Promise<void> {
@@ -62,14 +72,14 @@ async function addUsers({ controlUrl }: Ground): Promise<void> {
 }
 
 /** One of each user; what an earlier round has left is gone. */
-async function addSessions({ controlUrl }: Ground): Promise<void> {
+async function addSessions({ controlUrl }: Ground, from: number): Promise<void> {
   await withClient(controlUrl, async (db) => {
     await db.query('truncate service.session cascade')
     await db.query(
       `insert into service.session (id, token_hash, user_id, expires_at, created_at, updated_at, remembered)
-       select gen_random_uuid(), sha256(convert_to($1 || lpad((row_number() over ())::text, 9, '0'), 'utf8')), id,
+       select gen_random_uuid(), sha256(convert_to($1 || lpad(($2 - 1 + row_number() over ())::text, 9, '0'), 'utf8')), id,
          now() + interval '1 day', now(), now(), true from service."user" where name = 'bench'`,
-      [PREFIX],
+      [PREFIX, from],
     )
     await db.query('vacuum analyze service.session')
   })

@@ -64,6 +64,19 @@ table service."database_client"
   CREATE TRIGGER database_client_came_or_went AFTER INSERT OR DELETE ON service.database_client FOR EACH ROW EXECUTE FUNCTION service.tell_database_client()
   CREATE TRIGGER database_client_changed AFTER UPDATE OF client_name, driver, description, sealed_url, url_env_var, is_active, is_frozen, metadata, updated_at, deleted_at ON service.database_client FOR EACH ROW WHEN ((old.* IS DISTINCT FROM new.*)) EXECUTE FUNCTION service.tell_database_client()
 
+table service."hidden_sign_up"
+  id uuid not null
+  user_id uuid not null
+  is_first boolean not null
+  username text
+  password text not null
+  created_at timestamp with time zone not null
+  constraint hidden_sign_up_pkey PRIMARY KEY (id)
+  constraint hidden_sign_up_place_key UNIQUE (user_id, is_first)
+  constraint hidden_sign_up_user_id_fkey FOREIGN KEY (user_id) REFERENCES service."user"(id) ON DELETE CASCADE
+  constraint hidden_sign_up_username_key UNIQUE (username)
+  CREATE TRIGGER username_reserved BEFORE INSERT OR UPDATE OF username ON service.hidden_sign_up FOR EACH ROW WHEN ((new.username IS NOT NULL)) EXECUTE FUNCTION service.reserve_username()
+
 table service."member"
   id uuid not null
   organization_id uuid not null
@@ -149,6 +162,7 @@ table service."user"
   constraint user_username_key UNIQUE (username)
   CREATE TRIGGER user_changed AFTER UPDATE ON service."user" REFERENCING OLD TABLE AS gone NEW TABLE AS came FOR EACH STATEMENT EXECUTE FUNCTION service.tell_users()
   CREATE TRIGGER user_gone AFTER DELETE ON service."user" REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION service.tell_users()
+  CREATE TRIGGER username_reserved BEFORE INSERT OR UPDATE OF username ON service."user" FOR EACH ROW WHEN ((new.username IS NOT NULL)) EXECUTE FUNCTION service.reserve_username()
 
 table service."verification"
   value_hash bytea not null
@@ -165,6 +179,26 @@ table service."verification"
   CREATE INDEX verification_by_expiry ON service.verification USING btree (expires_at)
   CREATE INDEX verification_by_session ON service.verification USING btree (session_id) WHERE (session_id IS NOT NULL)
   CREATE INDEX verification_by_user ON service.verification USING btree (user_id)
+
+CREATE OR REPLACE FUNCTION service.reserve_username()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  is_taken boolean;
+begin
+  if tg_table_name = 'user' then
+    perform pg_advisory_xact_lock_shared(hashtextextended('gatehouse usernames', 0));
+    is_taken := exists (select from service.hidden_sign_up where username = new.username);
+  else
+    perform pg_advisory_xact_lock(hashtextextended('gatehouse usernames', 0));
+    is_taken := exists (select from service."user" where username = new.username);
+  end if;
+  if is_taken then
+    raise unique_violation using message = 'the username is taken', constraint = 'user_username_key';
+  end if;
+  return new;
+end $function$
 
 CREATE OR REPLACE FUNCTION service.tell(tags text[])
  RETURNS void

@@ -24,6 +24,16 @@ export const mails = {
       ],
       action: { label: 'Verify email', url },
     }),
+  alreadyRegistered: (user: To): Mail =>
+    composeMail({
+      to: user.email,
+      subject: 'You have an account already',
+      paragraphs: [
+        greeting(user),
+        'somebody, hopefully you, signed up with this address. It has an account already, and that stays as it was.',
+        'Sign in with the password of that account, or choose "forgot password" to set a new one. If it was not you, ignore this mail.',
+      ],
+    }),
   resetPassword: (user: To, url: string, life: number): Mail =>
     composeMail({
       to: user.email,

@@ -57,6 +57,8 @@ async function insertUsers(db: Db, users: readonly UserToAdd[]): Promise<Readonl
       select "id", "name", "email", "emailVerified", "image", "username", "displayUsername", "role", "banned",
         "banReason", "banExpires", "createdAt", "createdAt"
       from line
+      -- No join, which would change the order: of two lines with one username the first one gets it.
+      where (select true from service.hidden_sign_up h where h.username = line."username") is null
       on conflict do nothing
       returning id
     ), credential as (
@@ -74,6 +76,7 @@ async function findTaken(db: Db, users: readonly UserToAdd[]): Promise<Map<strin
     select line.id, case
       when exists (select from service."user" u where u.email = line.email) then 'email_taken'
       when exists (select from service."user" u where u.username = line.username) then 'username_taken'
+      when exists (select from service.hidden_sign_up h where h.username = line.username) then 'username_taken'
       when exists (select from service."user" u where u.id = line.id) then 'id_taken'
     end as taken
     from json_to_recordset(${JSON.stringify(keys)}::json) as line (id uuid, email text, username text)`.execute(

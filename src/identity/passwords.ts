@@ -32,8 +32,38 @@ export const guessPassword = (
   { userId, name, stored }: Claimed,
   password: string,
 ): Promise<boolean> => {
-  const account = userId === undefined ? `name:${name}` : `user:${userId}`
-  return kernel.limits.guess('sign_in_account', account, () => verifyPassword(kernel, stored, password))
+  return kernel.limits.guess('sign_in_account', bucketOf({ userId, name }), () =>
+    verifyPassword(kernel, stored, password),
+  )
+}
+
+const bucketOf = ({ userId, name }: Pick<Claimed, 'userId' | 'name'>): string =>
+  userId === undefined ? `name:${name}` : `user:${userId}`
+
+/** `hidden`: the password of a sign-up that looks as if it had made an account. */
+export type HiddenGuess = 'right' | 'hidden' | 'wrong'
+
+/**
+ * The same where addresses with an account are hidden. Only the password of a proven account is checked once. All else takes
+ * as many checks as there may be hidden sign-ups besides, and what is right but opens nothing leaves the bucket as it
+ * is: otherwise a sign-up with the address of a victim would be a way to clear the victim's.
+ */
+export async function guessHiddenPassword(
+  kernel: Kernel,
+  claimed: Claimed & { readonly isProven: boolean; readonly hidden: readonly (string | undefined)[] },
+  password: string,
+): Promise<HiddenGuess> {
+  let isHidden = false
+  let isRight = false
+  await kernel.limits.guess('sign_in_account', bucketOf(claimed), async () => {
+    isRight = await verifyPassword(kernel, claimed.stored, password)
+    if (isRight && claimed.isProven) return true
+    for (const stored of claimed.hidden)
+      isHidden = (await verifyPassword(kernel, stored, password)) || isHidden
+    return isRight || isHidden ? undefined : false
+  })
+  if (isRight) return 'right'
+  return isHidden ? 'hidden' : 'wrong'
 }
 
 /**

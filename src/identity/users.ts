@@ -109,7 +109,12 @@ export async function deleteUser(db: Db, id: string): Promise<void> {
 }
 
 export async function isUsernameTaken(db: Db, username: string): Promise<boolean> {
-  const found = await db.selectFrom('user').select('id').where('username', '=', username).executeTakeFirst()
+  const found = await db
+    .selectFrom('user')
+    .select('id')
+    .where('username', '=', username)
+    .unionAll(db.selectFrom('hiddenSignUp').select('id').where('username', '=', username))
+    .executeTakeFirst()
   return found !== undefined
 }
 

@@ -1,10 +1,12 @@
 import { emailFrom } from '#identity/emails.ts'
-import { guessPassword, isCheckable, renewPassword } from '#identity/passwords.ts'
+import { findHiddenSignUps } from '#identity/hidden-sign-ups.ts'
+import { guessHiddenPassword, guessPassword, isCheckable, renewPassword } from '#identity/passwords.ts'
 import { usernameFrom } from '#identity/usernames.ts'
 import { findUserWithPassword, type UserWithPassword } from '#identity/users.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type Admission, admit, type Visit } from '../admit.ts'
 import { fail } from '../errors.ts'
+import { refuseHidden } from '../hidden-sign-ups.ts'
 import { requestMail } from '../mail-requests.ts'
 
 export async function signInWithEmail(
@@ -49,13 +51,40 @@ async function signInOnce(kernel: Kernel, claim: Claim, visit: Visit, changed: E
   kernel.heavy.expectRoom()
   const found = await findUserWithPassword(kernel, by, value)
   const stored = found?.password ?? undefined
-  const isRight = await guessPassword(kernel, { userId: found?.id, name: value, stored }, password)
+  const { isRight, hiddenOf } = await guess(kernel, claim, found)
   if (!isRight && found !== undefined) await offerReset(kernel, found)
+  if (hiddenOf !== undefined) return refuseHidden(kernel, hiddenOf, visit)
   if (found === undefined || stored === undefined || !isRight) throw wrong(claim)
   const { id: userId } = found
   const admission = await admit(kernel, { userId, password: stored }, () => changed, visit)
   await renewPassword(kernel, { userId, stored, password })
   return admission
+}
+
+/** `hiddenOf`: the password is of a hidden sign-up with the address of this user. */
+type Guessed = { readonly isRight: boolean; readonly hiddenOf?: string }
+
+async function guess(
+  kernel: Kernel,
+  { by, value, password }: Claim,
+  found: UserWithPassword | undefined,
+): Promise<Guessed> {
+  const claimed = { userId: found?.id, name: value, stored: found?.password ?? undefined }
+  if (!kernel.config.auth.hide_registered_emails)
+    return { isRight: await guessPassword(kernel, claimed, password) }
+  const [first, second] = await findHiddenSignUps(kernel, by, value)
+  const owner = found?.id ?? first?.userId
+  const isProven = found?.emailVerified === true
+  // A username belongs to one account or one hidden sign-up; an address to an account and what is hidden beside it.
+  const outcome = await guessHiddenPassword(
+    kernel,
+    by === 'email'
+      ? { ...claimed, isProven, hidden: [first?.password, second?.password] }
+      : { ...claimed, userId: owner, stored: claimed.stored ?? first?.password, isProven, hidden: [] },
+    password,
+  )
+  if (outcome === 'wrong' || owner === undefined) return { isRight: false }
+  return outcome === 'right' && found !== undefined ? { isRight: true } : { isRight: false, hiddenOf: owner }
 }
 
 /**

@@ -4,9 +4,10 @@ import { usernameFrom } from '#identity/usernames.ts'
 import { insertUserWithPassword, type NewUser, type User } from '#identity/users.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
 import { atomically, type Kernel, tell } from '#kernel/kernel.ts'
-import { randomToken, uuidv7 } from '#kernel/random.ts'
+import { uuidv7 } from '#kernel/random.ts'
 import { type Admission, admit, mailFirstLink, type Visit } from '../admit.ts'
 import { fail } from '../errors.ts'
+import { signUpHidden } from '../hidden-sign-ups.ts'
 import { acceptablePassword } from '../policy.ts'
 import { acceptableImage, acceptableName } from '../user-fields.ts'
 
@@ -46,8 +47,8 @@ export async function signUp(kernel: Kernel, asked: SignUp, visit: Visit): Promi
     if (isConflict(error, 'user_username_key')) throw fail('USERNAME_IS_ALREADY_TAKEN')
     if (!isConflict(error, 'user_email_key')) throw error
     if (!kernel.config.auth.hide_registered_emails) throw fail('USER_ALREADY_EXISTS')
-    // Looks like success, with ids that nobody has, and with the cookie that goes with a mail.
-    if (kernel.config.auth.email.send_on_sign_up) visit.markBrowser(randomToken(kernel.random))
+    await signUpHidden(kernel, { ...user, password }, visit)
+    // Looks like success, with ids that nobody has.
     return { user: asIfAdded(user), admission: undefined }
   }
 }

@@ -53,6 +53,15 @@ export interface DatabaseClientTable {
   deletedAt: Date | null
 }
 
+export interface HiddenSignUpTable {
+  id: string
+  userId: string
+  isFirst: boolean
+  username: string | null
+  password: string
+  createdAt: Date
+}
+
 export interface MemberTable {
   id: string
   organizationId: string
@@ -134,6 +143,7 @@ export interface DB {
   apiKey: ApiKeyTable
   apiKeyConfig: ApiKeyConfigTable
   databaseClient: DatabaseClientTable
+  hiddenSignUp: HiddenSignUpTable
   member: MemberTable
   migration: MigrationTable
   organization: OrganizationTable

@@ -2,8 +2,11 @@ import type pg from 'pg'
 import { type IRateLimiterPostgresOptions, RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible'
 import { tooMany } from './failures.ts'
 
+/** Whether a guess was right; undefined when it is to count neither as a wrong one nor as a right one. */
+export type Verdict = boolean | undefined
+
 /** Runs the check of a guess, unless it has to wait. */
-export type Guess = (key: string, isRight: () => Promise<boolean>) => Promise<boolean>
+export type Guess = <V extends Verdict>(key: string, isRight: () => Promise<V>) => Promise<V>
 
 /** What every limiter in Postgres has in common: the table of 0001_identity.sql. */
 export const limiterTable = (
@@ -58,7 +61,8 @@ export function guessing(name: string, rule: { requests: number; window: number 
       await takeBack()
       throw error
     })
-    if (verdict) await clear()
+    if (verdict === undefined) await takeBack()
+    else if (verdict) await clear()
     return verdict
   }
 }

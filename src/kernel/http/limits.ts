@@ -6,7 +6,7 @@ import type { Config } from '../config/config.ts'
 import type { Db } from '../db/connect.ts'
 import { exchangedLimit } from './exchanged-limit.ts'
 import { tooMany } from './failures.ts'
-import { type Guess, guessing, limiterTable } from './guesses.ts'
+import { type Guess, guessing, limiterTable, type Verdict } from './guesses.ts'
 
 /**
  * Rules of `rate_limits.rules` that count everything. All have one bucket for all processes: in Postgres, but for
@@ -35,7 +35,7 @@ export type Limits = {
   /** The same, as a question. */
   allows(rule: RuleName, key: string): Promise<boolean>
   /** Runs the check of a password or a code, or throws 429 with Retry-After. A right one clears the bucket. */
-  guess(rule: GuessRule, key: string, isRight: () => Promise<boolean>): Promise<boolean>
+  guess<V extends Verdict>(rule: GuessRule, key: string, isRight: () => Promise<V>): Promise<V>
   close(): void
 }
 
