@@ -74,7 +74,15 @@ async function withWays(url: string, work: (ways: Ways) => Promise<void>): Promi
     allowServerRights: true,
   })
   const pool = new pg.Pool({ connectionString: url, max: CONNECTIONS })
-  const limits = { columns: 256, conditions: 100, nesting: 10, rows: 1_000, maxRows: 10_000 }
+  const limits = {
+    columns: 256,
+    conditions: 100,
+    nesting: 10,
+    relations: 10,
+    insertRows: 100_000,
+    rows: 1_000,
+    maxRows: 10_000,
+  }
   try {
     await work((rows) => ({
       ours: answersPerSecond(async () => {

@@ -16,6 +16,7 @@ const BODY = {
   too_many_columns: [400, 'Too many columns'],
   too_many_conditions: [400, 'Too many conditions'],
   too_deep: [400, 'Nested too deep'],
+  too_many_rows: [413, 'Too many rows in one insert'],
   empty_write: [400, 'There is nothing to write'],
   invalid_write: [400, 'The rows to write are not well formed'],
   unbounded_write: [400, 'A write without a condition would change every row'],

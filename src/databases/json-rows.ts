@@ -4,14 +4,15 @@
  */
 
 /** The text of each row. */
-export function rowTexts(json: string): string[] {
-  const rows: string[] = []
+export const rowTexts = (json: string): string[] => [...eachRow(json)]
+
+/** One by one: many of them take long. */
+export function* eachRow(json: string): Generator<string> {
   for (let at = past(json, 1); json.charCodeAt(at) === OPEN_BRACE; ) {
     const end = valueEnd(json, at)
-    rows.push(json.slice(at, end).trimEnd())
+    yield json.slice(at, end).trimEnd()
     at = past(json, end + 1)
   }
-  return rows
 }
 
 /** JSON text by name, in the order of the row. */

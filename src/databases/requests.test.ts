@@ -5,7 +5,15 @@ import { type Body, snakeCased } from '#databases/fields.ts'
 import { readCount, readDelete, readFetch, readInsert, readTable, readUpdate } from '#databases/requests.ts'
 import { Failure } from '#kernel/errors.ts'
 
-const limits = { columns: 256, conditions: 100, nesting: 10, rows: 1_000, maxRows: 10_000 }
+const limits = {
+  columns: 256,
+  conditions: 100,
+  nesting: 10,
+  relations: 10,
+  insertRows: 100_000,
+  rows: 1_000,
+  maxRows: 10_000,
+}
 const fetch = (body: Body) => readFetch({ table_name: 'books', ...body }, { limits })
 const eq = (column: string, value: unknown) => ({ kind: 'compare', column, operator: 'eq', value })
 

@@ -31,6 +31,10 @@ export type Limits = {
   readonly columns: number
   readonly conditions: number
   readonly nesting: number
+  /** Depth of relations in relations. */
+  readonly relations: number
+  /** Of an insert. */
+  readonly insertRows: number
   /** Rows of a fetch that names no limit. */
   readonly rows: number
   readonly maxRows: number
@@ -65,7 +69,7 @@ export function readInsert(body: Body, options: RequestOptions): InsertRequest {
   return {
     kind: 'insert',
     table,
-    rows: readRows(body.insert_body, options),
+    rows: readRows(body.insert_body, options, options.limits.insertRows),
     conflict: readConflict(body, options),
     defaultToNull: flag(body, 'default_to_null', false),
     ...readReturning(body, table, options),
@@ -196,7 +200,7 @@ function readOutput(body: Body, table: TableName, options: RequestOptions): Colu
 
 const columnOptions = (table: TableName, options: RequestOptions): ColumnOptions => ({
   columns: options.limits.columns,
-  nesting: options.limits.nesting,
+  nesting: options.limits.relations,
   rename: renaming(options),
   owner: (path) =>
     path.at(-1) === table.table && (path.length === 1 || (path.length === 2 && path[0] === table.schema)),

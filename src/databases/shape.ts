@@ -53,7 +53,7 @@ export function shaper({ groupBy, granularity, column, dedup }: Grouping): Shape
     },
     groups() {
       let running = ZERO
-      return [...gathered].sort(byLabel).map(([label, group]) => {
+      return inOrder(gathered).map(([label, group]) => {
         running = sum(running, group.sum)
         return {
           label,
@@ -75,13 +75,18 @@ function isRepeated({ seen }: Gathered, row: string): boolean {
   return false
 }
 
-/** UTF-8 sorts as code points do; UTF-16, which `<` compares, does not. */
-function byLabel(
-  [left]: readonly [string | null, unknown],
-  [right]: readonly [string | null, unknown],
-): number {
-  if (left === null || right === null) return left === right ? 0 : left === null ? 1 : -1
-  return Buffer.compare(Buffer.from(left), Buffer.from(right))
+/** By label, null last. UTF-8 sorts as code points do; UTF-16, which `<` compares, does not. */
+function inOrder<T>(gathered: ReadonlyMap<string | null, T>): (readonly [string | null, T])[] {
+  const keyed = [...gathered].map((entry) => ({
+    entry,
+    key: entry[0] === null ? undefined : Buffer.from(entry[0]),
+  }))
+  return keyed
+    .sort((left, right) => {
+      if (left.key === undefined) return 1
+      return right.key === undefined ? -1 : Buffer.compare(left.key, right.key)
+    })
+    .map(({ entry }) => entry)
 }
 
 /** Where a value stands, for failures that name it. */

@@ -14,7 +14,15 @@ import { countSql, deleteSql, selectSql, updateSql } from '#databases/sql.ts'
 import { Failure } from '#kernel/errors.ts'
 
 const options: RequestOptions = {
-  limits: { columns: 256, conditions: 100, nesting: 10, rows: 1_000, maxRows: 10_000 },
+  limits: {
+    columns: 256,
+    conditions: 100,
+    nesting: 10,
+    relations: 10,
+    insertRows: 100_000,
+    rows: 1_000,
+    maxRows: 10_000,
+  },
 }
 
 before(loadModule)

@@ -7,7 +7,17 @@ import { resolve } from '#databases/resolve.ts'
 import { EVERY_RIGHT } from '#databases/rights.ts'
 import { mentions, touches } from '#databases/touches.ts'
 
-const options = { limits: { columns: 256, conditions: 100, nesting: 10, rows: 1_000, maxRows: 10_000 } }
+const options = {
+  limits: {
+    columns: 256,
+    conditions: 100,
+    nesting: 10,
+    relations: 10,
+    insertRows: 100_000,
+    rows: 1_000,
+    maxRows: 10_000,
+  },
+}
 const column = (table: string, name: string): CatalogueRow['columns'][number] => [
   table,
   name,

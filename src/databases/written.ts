@@ -4,8 +4,10 @@ import type { InsertRequest, Json, Row } from '#databases/plan.ts'
 
 /** What a request writes: rows, new values, and what becomes of a row that is there already. */
 
-export function readRows(input: unknown, options: Naming): Row[] {
+export function readRows(input: unknown, options: Naming, maximum: number): Row[] {
   const rows = Array.isArray(input) ? input : [input]
+  if (rows.length > maximum)
+    throw fail('too_many_rows', { details: { field: 'insert_body', maximum, given: rows.length } })
   if (input === undefined || rows.length === 0)
     throw fail('empty_write', { details: { field: 'insert_body' } })
   return rows.map((row, index) => readRow(row, options, `insert_body[${index}]`))

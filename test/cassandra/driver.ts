@@ -12,6 +12,7 @@ const settings = {
   idleTimeout: 60_000,
   applicationName: 'test',
   maxRows: 50,
+  answerBytes: 33_554_432,
 }
 
 export function driverOn(url: string, more: Partial<ScyllaOptions> = {}): Driver {

@@ -24,6 +24,7 @@ const limits = {
   conditions: 2,
   columns: 2,
   nesting: 1,
+  relations: 1,
   operations: 2,
   answer: KIB,
   insert_window: 50,

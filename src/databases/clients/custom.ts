@@ -50,6 +50,7 @@ function clientOf(kernel: Kernel, root: string, key: string): Client {
     connectTimeout: DEFAULT_LIMITS.connect_timeout,
     statementTimeout: DEFAULT_LIMITS.statement_timeout,
     maxRows: kernel.config.gateway.max_rows,
+    answerBytes: kernel.config.limits.answer,
     readOnly: false,
     // It holds no connection: those of all outbound requests are the kernel's.
     close: async () => {},

@@ -4,7 +4,15 @@ import { readCount, readDelete, readFetch, readInsert, readUpdate } from '#datab
 import { EVERY_RIGHT } from '#databases/rights.ts'
 
 /** What the tests of drivers read bodies with. */
-export const limits = { columns: 256, conditions: 100, nesting: 10, rows: 5, maxRows: 50 }
+export const limits = {
+  columns: 256,
+  conditions: 100,
+  nesting: 10,
+  relations: 10,
+  insertRows: 100_000,
+  rows: 5,
+  maxRows: 50,
+}
 
 export async function textOf(answer: RowsAnswer): Promise<string> {
   const chunks: Buffer[] = []

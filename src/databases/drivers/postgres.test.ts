@@ -153,7 +153,15 @@ test('a large answer is streamed, and its connection comes back however it ends'
   await driver.run([
     `create table large as select i as id, repeat('x', 10000) as t from generate_series(1, 1000) i`,
   ])
-  const limits = { columns: 256, conditions: 100, nesting: 10, rows: 1_000, maxRows: 10_000 }
+  const limits = {
+    columns: 256,
+    conditions: 100,
+    nesting: 10,
+    relations: 10,
+    insertRows: 100_000,
+    rows: 1_000,
+    maxRows: 10_000,
+  }
   const select = async () =>
     driver.select(await driver.plan(readFetch({ table: 'large' }, { limits }), EVERY_RIGHT))
   const whole = await select()

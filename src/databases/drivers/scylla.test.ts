@@ -114,7 +114,15 @@ test('names and values of every kind stay what they are', { skip: missing }, asy
 test('ten thousand rows come page by page, all of them once, and a reader may leave', {
   skip: missing,
 }, async () => {
-  const limits = { columns: 256, conditions: 100, nesting: 10, rows: 20_000, maxRows: 20_000 }
+  const limits = {
+    columns: 256,
+    conditions: 100,
+    nesting: 10,
+    relations: 10,
+    insertRows: 100_000,
+    rows: 20_000,
+    maxRows: 20_000,
+  }
   for (let part = 0; part < 10; part++) {
     const rows = Array.from({ length: 1_000 }, (_, index) => ({
       part,

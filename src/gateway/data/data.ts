@@ -170,6 +170,8 @@ export const optionsOf = ({ config }: Kernel, stripNulls: boolean): RequestOptio
     columns: config.limits.columns,
     conditions: config.limits.conditions,
     nesting: config.limits.nesting,
+    relations: config.limits.relations,
+    insertRows: config.limits.insert_rows,
     rows: config.limits.rows,
     maxRows: config.gateway.max_rows,
   },

@@ -1,8 +1,10 @@
 import type { RowsAnswer } from '#databases/drivers/driver.ts'
+import { answerTooLarge } from '#databases/drivers/too-large.ts'
 import { type Body, snakeCased } from '#databases/fields.ts'
-import { membersOf, rowTexts } from '#databases/json-rows.ts'
+import { eachRow, membersOf } from '#databases/json-rows.ts'
 import type { PlanOf, ReadPlan, ReadRequest } from '#databases/plan.ts'
 import { type Group, type Grouping, shaper } from '#databases/shape.ts'
+import { breaks } from '#kernel/breaks.ts'
 import { fail } from '../errors.ts'
 
 /** What the body says of groups; undefined without `group_by` (gateway.md 5). */
@@ -54,28 +56,35 @@ export type Grouped = {
   readonly postProcessing: string
 }
 
-/** Reads the rows to their end, at most so many bytes, and groups them. */
+/** Reads the rows to their end, at most so many bytes, and groups them, in turns with what else the process has to do. */
 export async function group(
   answer: RowsAnswer,
   grouping: Grouping,
   hidden: ReadonlySet<string>,
   most: number,
 ): Promise<Grouped> {
-  const all = rowTexts((await collect(answer, most)).toString())
+  const json = (await collect(answer, most)).toString()
+  const pause = breaks()
   const shape = shaper(grouping)
   const members = new Map<string | null, string[]>()
-  const shown = all.map((row) => {
+  const shown: string[] = []
+  for (const row of eachRow(json)) {
     const text = without(row, hidden)
     const label = shape.add(row, text)
-    const rows = members.get(label) ?? []
-    rows.push(text)
-    members.set(label, rows)
-    return text
-  })
-  const groups = shape.groups().map((one) => groupText(one, members.get(one.label) ?? [], grouping))
-  const json =
+    const rows = members.get(label)
+    if (rows === undefined) members.set(label, [text])
+    else rows.push(text)
+    shown.push(text)
+    if (pause.isDue()) await pause.take()
+  }
+  const groups: string[] = []
+  for (const one of shape.groups()) {
+    groups.push(groupText(one, members.get(one.label) ?? [], grouping))
+    if (pause.isDue()) await pause.take()
+  }
+  const rows =
     hidden.size === 0 && Array.isArray(answer.json) ? answer.json : [Buffer.from(`[${shown.join(',')}]`)]
-  return { rows: { json, facts: answer.facts }, postProcessing: `{"grouped":[${groups.join(',')}]}` }
+  return { rows: { json: rows, facts: answer.facts }, postProcessing: `{"grouped":[${groups.join(',')}]}` }
 }
 
 function groupText(
@@ -104,11 +113,7 @@ export async function collect({ json }: RowsAnswer, most: number): Promise<Buffe
   let size = 0
   for await (const chunk of json) {
     size += chunk.length
-    if (size > most)
-      throw fail('result_too_large', {
-        hint: 'Ask for fewer rows or columns.',
-        details: { maximum_bytes: most },
-      })
+    if (size > most) throw answerTooLarge(most)
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)

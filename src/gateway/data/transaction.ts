@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import type { Held, HoldOptions, Isolation, Persona } from '#databases/drivers/driver.ts'
+import { answerTooLarge } from '#databases/drivers/too-large.ts'
 import type { Body } from '#databases/fields.ts'
 import type { Plan } from '#databases/plan.ts'
 import { toRead } from '#databases/rights.ts'
@@ -174,7 +175,7 @@ async function perform(steps: readonly Step[], { deadline, bytes }: Bounds, on: 
   for (const { operation, index, plan, event, run } of steps) {
     const { json, affected } = await about(operation, index, () => run(on))
     size += json.length
-    if (size > bytes) throw fail('result_too_large', { details: { maximum_bytes: bytes } })
+    if (size > bytes) throw answerTooLarge(bytes, 'Nothing was written. Ask for fewer rows or columns.')
     // The caller has been told by now that it took too long, and must not find it done later.
     if (performance.now() > deadline) throw fail('statement_timeout')
     parts.push(json)

@@ -1,5 +1,5 @@
 import type { Held, Presence, RowsAnswer, RowsFacts, WriteAnswer } from '#databases/drivers/driver.ts'
-import { readsByKey } from '#databases/drivers/postgres/by-key.ts'
+import { namesOneRow, readsByKey } from '#databases/drivers/postgres/by-key.ts'
 import type { Job, Runner, Running } from '#databases/drivers/postgres/runner.ts'
 import { insertSql } from '#databases/insert.ts'
 import type { CountMode, CountPlan, InsertPlan, ReadPlan, UpdatePlan, WritePlan } from '#databases/plan.ts'
@@ -12,9 +12,11 @@ const highWater = 1_048_576
 const worthCounting = 10_000
 const empty = Buffer.from('[]')
 
+/** `most`: bytes of an answer that is collected. */
 export async function selectRows(
   run: Runner,
   plan: ReadPlan,
+  most: number,
   on?: Held,
   presence?: Presence,
 ): Promise<RowsAnswer> {
@@ -30,6 +32,7 @@ export async function selectRows(
       stripNulls,
       limit: page.limit,
       highWater: mark,
+      ...(count && { most }),
       // In a transaction the setting would hold for what comes after, and the reader is the gateway.
       isLong: count === undefined && on === undefined && !short,
       short,
@@ -75,17 +78,25 @@ export async function countRows(
 const plannedRows = (explained: unknown): number =>
   (explained as readonly [{ readonly Plan: { readonly 'Plan Rows': number } }])[0].Plan['Plan Rows'] // as EXPLAIN writes it
 
-/** `limit` bounds the rows that an update or delete gives back; an insert's are bounded by its body. */
+/** What an answer may hold: `rows` of an update or delete (an insert's are bounded by its body), and `bytes`. */
+export type Most = { readonly rows: number; readonly bytes: number }
+
 export async function writeRows(
   run: Runner,
   plan: WritePlan,
-  limit: number,
+  most: Most,
   on?: Held,
   presence?: Presence,
 ): Promise<WriteAnswer> {
   const matching = plan.kind === 'insert' ? undefined : await matchingRows(run, plan, on, presence)
   const { writer, affected } = await run.finish(
-    { ...jobOf(plan, limit), table: plan.table, stripNulls: plan.stripNulls, presence },
+    {
+      ...jobOf(plan, most.rows),
+      ...boundOf(plan, most.bytes, on),
+      table: plan.table,
+      stripNulls: plan.stripNulls,
+      presence,
+    },
     on,
   )
   return {
@@ -95,6 +106,15 @@ export async function writeRows(
     truncated: writer?.more ?? false,
     total: plan.kind !== 'insert' && plan.count ? (matching ?? affected) : undefined,
   }
+}
+
+/**
+ * A write whose answer is too large is undone: it is committed when all of its rows are here, by a message of its own, which costs
+ * a round trip. A write of one row is spared that; a row is bounded by itself (frames.ts). A transaction is undone anyway.
+ */
+function boundOf(plan: WritePlan, most: number, on: Held | undefined): Pick<Job, 'most' | 'commitsLast'> {
+  const isOneRow = plan.kind === 'insert' ? plan.rows.length === 1 : namesOneRow(plan.table, plan.where)
+  return plan.head || isOneRow ? {} : { most, commitsLast: on === undefined }
 }
 
 /** Only a write with a limit changes fewer rows than match. */

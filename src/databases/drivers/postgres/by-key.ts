@@ -1,12 +1,18 @@
-import type { Column } from '#databases/catalogue.ts'
+import type { Column, Table } from '#databases/catalogue.ts'
 import type { Condition, ReadPlan } from '#databases/plan.ts'
 
 /** One row of a table by its primary key, as it is stored: nothing in it can take long but a lock, or the row's size. */
 export function readsByKey({ table, where, output, count }: ReadPlan): boolean {
-  if (!table.isPlain || count !== undefined || table.primaryKey.length === 0) return false
+  if (!table.isPlain || count !== undefined) return false
   if (!output.every((member) => member.kind === 'column' && member.cast === undefined)) return false
+  return namesOneRow(table, where)
+}
+
+/** By its primary key. */
+export function namesOneRow(table: Table, where: Condition<Column> | undefined): boolean {
   const terms = where?.kind === 'all' ? where.terms : [where]
   return (
+    table.primaryKey.length > 0 &&
     terms.length === table.primaryKey.length &&
     table.primaryKey.every((name) => terms.some((term) => equals(term, name)))
   )

@@ -21,7 +21,7 @@ export async function callFunction(
   run: Runner,
   alone: Isolated,
   request: CallRequest,
-  persona: Persona | undefined,
+  { persona, most }: { readonly persona: Persona | undefined; readonly most: number },
 ): Promise<RowsAnswer> {
   const { table } = request.read
   const rows = (await run.value(
@@ -34,7 +34,7 @@ export async function callFunction(
   const chosen = chooseFunction(candidates, table, request.arguments)
   const plan = planOf(chosen, request)
   return alone(request.presence, async (client) => {
-    const job: Job = { client, chosen, plan, given: request }
+    const job: Job = { client, chosen, plan, given: request, most }
     await say(client, draft(request.readOnly ? 'begin read only' : 'begin'))
     if (persona !== undefined) await become(client, persona)
     const answer = plan.count === undefined ? await readRows(job) : await readCounted(job)
@@ -48,6 +48,7 @@ type Job = {
   readonly chosen: CallableFunction
   readonly plan: ReadPlan
   readonly given: CallRequest
+  readonly most: number
 }
 
 function planOf(chosen: CallableFunction, { read }: CallRequest): ReadPlan {
@@ -59,7 +60,7 @@ function planOf(chosen: CallableFunction, { read }: CallRequest): ReadPlan {
 
 async function readRows(job: Job): Promise<RowsAnswer> {
   const { plan, client, chosen } = job
-  const query = await say(client, statementOf(job, plan), plan)
+  const query = await say(client, statementOf(job, plan), job)
   const rows = isSilent(chosen, plan) ? 0 : (query.writer?.rows ?? 0)
   const json = isSilent(chosen, plan) ? [empty] : (query.writer?.take() ?? [empty])
   return {
@@ -85,7 +86,7 @@ async function readCounted(job: Job): Promise<RowsAnswer> {
   const { writer } = await say(
     client,
     { ...draft(`fetch forward ${limit} in called`), members: all.members },
-    plan,
+    job,
   )
   const rows = writer?.rows ?? 0
   return {
@@ -115,13 +116,15 @@ function callText(
   return `${quoteName(schema)}.${quoteName(name)}(${texts.join(', ')}) as t${named}`
 }
 
-async function say(client: RowClient, sql: Built, plan?: ReadPlan): Promise<RowQuery> {
+async function say(client: RowClient, sql: Built, job?: Job): Promise<RowQuery> {
+  const plan = job?.plan
   const query = new RowQuery(client, sql, {
     name: '',
     members: sql.members.length > 0 ? sql.members : undefined,
     stripNulls: plan?.stripNulls ?? false,
     limit: plan?.page.limit ?? Number.POSITIVE_INFINITY,
     highWater: Number.POSITIVE_INFINITY,
+    ...(job && { most: job.most }),
   })
   client.query(query)
   try {

@@ -52,6 +52,7 @@ export function postgresDriver(options: PostgresOptions): PostgresDriver {
   const vet = vetting(options)
   const pool = poolOf({ ...options, terminate, connect: () => vet(() => connect(options)) })
   const own = options.rowLevelSecurity && OWN
+  const most = { rows: options.maxRows, bytes: options.answerBytes }
   const run = runner(pool, own)
   // SQL and functions apart, so that long reports do not keep functions waiting.
   const [ofSql, ofCalls] = [ownPool(), ownPool()]
@@ -113,16 +114,16 @@ export function postgresDriver(options: PostgresOptions): PostgresDriver {
   function operations(persona: Persona | undefined) {
     const mine = persona === undefined ? run : run.as(persona)
     const write = <P extends WritePlan>(planned: P, on?: Held, presence?: Presence) =>
-      attempt(planned, (plan) => writeRows(mine, plan, options.maxRows, on, presence), on !== undefined)
+      attempt(planned, (plan) => writeRows(mine, plan, most, on, presence), on !== undefined)
     return {
       select: (planned, on, presence) =>
-        attempt(planned, (plan) => selectRows(mine, plan, on, presence), on !== undefined),
+        attempt(planned, (plan) => selectRows(mine, plan, most.bytes, on, presence), on !== undefined),
       count: (planned, on, presence) =>
         attempt(planned, (plan) => countRows(mine, plan, plan.mode, on, presence), on !== undefined),
       insert: write,
       update: write,
       delete: write,
-      call: (request) => callFunction(mine, aloneForCalls, request, persona),
+      call: (request) => callFunction(mine, aloneForCalls, request, { persona, most: most.bytes }),
       hold: (work, how) => hold(pool, work, { ...how, timeout: options.statementTimeout + 5_000, persona }),
       kept: keptAnswers(run, apply),
     } satisfies Partial<Driver>
@@ -137,7 +138,7 @@ export function postgresDriver(options: PostgresOptions): PostgresDriver {
       return { ...driver, ...operations(persona) }
     },
     async sql(request) {
-      const answer = await runSql(alone, request)
+      const answer = await runSql(alone, request, most.bytes)
       if (!request.readOnly && structural.test(request.text)) tables.invalidate()
       return answer
     },

@@ -9,7 +9,15 @@ import { EVERY_RIGHT } from '#databases/rights.ts'
 import { Failure } from '#kernel/errors.ts'
 import { type TestDatabase, testDatabase, withClient } from '#test/database.ts'
 
-const limits = { columns: 10, conditions: 10, nesting: 3, rows: 100, maxRows: 100 }
+const limits = {
+  columns: 10,
+  conditions: 10,
+  nesting: 3,
+  relations: 3,
+  insertRows: 100_000,
+  rows: 100,
+  maxRows: 100,
+}
 let database: TestDatabase
 let driver: PostgresDriver
 

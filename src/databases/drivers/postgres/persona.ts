@@ -2,7 +2,8 @@ import { hash } from 'node:crypto'
 import type { Persona } from '#databases/drivers/driver.ts'
 import type { RowClient } from '#databases/drivers/postgres/connection.ts'
 import { failureOf } from '#databases/drivers/postgres/errors.ts'
-import { codeOf, type FirstStatement } from '#databases/drivers/postgres/query.ts'
+import { codeOf } from '#databases/drivers/postgres/query.ts'
+import type { FirstStatement } from '#databases/drivers/postgres/run-options.ts'
 import { fail } from '#databases/failures.ts'
 
 /** The client's own role, said where callers have others: a trigger may have left its choice on the session. */

@@ -2,30 +2,11 @@ import type { Presence } from '#databases/drivers/driver.ts'
 import type { Allowance } from '#databases/drivers/postgres/allowance.ts'
 import type { RowClient } from '#databases/drivers/postgres/connection.ts'
 import { type ColumnWriter, columnWriter, RowWriter } from '#databases/drivers/postgres/rows.ts'
+import type { FirstStatement, RunOptions, Statement } from '#databases/drivers/postgres/run-options.ts'
 import type { Prepared } from '#databases/drivers/postgres/statements.ts'
-import { encodeRun } from '#databases/drivers/postgres/wire.ts'
+import { encodeRun, syncMessage } from '#databases/drivers/postgres/wire.ts'
+import { answerTooLarge } from '#databases/drivers/too-large.ts'
 import { fail } from '#databases/failures.ts'
-
-export type RunOptions = {
-  /** Runs first, in the same transaction and round trip: nothing of the statement happens when it fails. */
-  readonly first?: FirstStatement
-  /** Under which name to prepare; empty: not kept. */
-  readonly name: string
-  /** Names of the members, by position; undefined: the database's own. */
-  readonly members: readonly string[] | undefined
-  readonly stripNulls: boolean
-  /** Rows above it are left out, and the writer says so. */
-  readonly limit: number
-  /** Settle `ready` when this many bytes wait, and pause until they are taken. Infinity: collect everything. */
-  readonly highWater: number
-  /** The server sets it no time: the pool ends it when it is late. */
-  readonly isLong?: boolean
-  /** Who waits for it, where it shares the connection with others. */
-  readonly presence?: Presence | undefined
-}
-
-export type Statement = { readonly text: string; readonly values: readonly (string | null)[] }
-export type FirstStatement = Statement & { readonly name: string }
 
 /**
  * One statement on one connection, in pg's `Submittable` form. States: sent → collecting → (flowing ⇄ full) → ended | failed.
@@ -54,6 +35,7 @@ export class RowQuery {
   /** The statement that goes first has not succeeded yet. */
   #isWaiting = false
   #isComplete = false
+  #isSynced = false
   #wake: (() => void) | undefined
   #allowance: Allowance | undefined
 
@@ -92,6 +74,7 @@ export class RowQuery {
         first: before,
         close: statements.takeClosing(),
         describe: !known?.types,
+        isOpen: this.#options.commitsLast === true,
         values,
       }),
     )
@@ -130,7 +113,10 @@ export class RowQuery {
     const { writer } = this
     if (writer === undefined || this.#isWaiting) return
     writer.row(data, from, end, ahead)
+    const { most, commitsLast } = this.#options
     if (this.#allowance?.hold(writer.waiting) === false) this.refuse(tooSlow())
+    if (most !== undefined && writer.waiting > most)
+      this.refuse(answerTooLarge(most, commitsLast ? NOTHING_WRITTEN : undefined))
     if (writer.waiting < this.#options.highWater) return
     this.#ready.resolve()
     this.#notify()
@@ -162,7 +148,15 @@ export class RowQuery {
       return
     }
     this.#isComplete = true
+    this.#sync()
     this.affected = Number(/\d+$/.exec(message.text)?.[0] ?? 0)
+  }
+
+  /** Once only: the answer to a second one would be taken for the next statement's. */
+  #sync(): void {
+    if (!this.#options.commitsLast || this.#isSynced) return
+    this.#isSynced = true
+    this.#client.connection.stream.write(syncMessage)
   }
 
   /** What comes from here on is of the statement itself, also that its text was accepted. */
@@ -178,6 +172,7 @@ export class RowQuery {
   handleError(error: Error): void {
     this.failure ??= error
     if (!this.#client.isAlive()) this.settle()
+    else this.#sync()
   }
 
   /** It is to be asked elsewhere, through no fault of its own; nobody reads what may still come. */
@@ -263,6 +258,8 @@ export class RowQuery {
     this.#wake = undefined
   }
 }
+
+const NOTHING_WRITTEN = 'Nothing was written. Ask for fewer columns back, or for head.'
 
 const tooSlow = () =>
   fail('result_too_large', {

@@ -12,7 +12,7 @@ import { wholeText } from '#databases/values.ts'
 import { Failure } from '#kernel/errors.ts'
 
 /** SQL that is the caller's own text, on a connection of its own. */
-export function runSql(alone: Isolated, request: SqlRequest): Promise<SqlAnswer> {
+export function runSql(alone: Isolated, request: SqlRequest, maxBytes: number): Promise<SqlAnswer> {
   const { readOnly, text } = request
   const statements = scriptOf(request)
   return alone(request.presence, async (client) => {
@@ -20,6 +20,7 @@ export function runSql(alone: Isolated, request: SqlRequest): Promise<SqlAnswer>
     const script: Script = {
       statements,
       maxRows: request.maxRows,
+      maxBytes,
       values: (types) => parameters(request.values, types),
     }
     try {

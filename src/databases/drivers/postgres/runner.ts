@@ -7,13 +7,8 @@ import { type Lane, sharedLanes } from '#databases/drivers/postgres/lane.ts'
 import type { Written } from '#databases/drivers/postgres/misfits.ts'
 import { firstStatement, personaFailure } from '#databases/drivers/postgres/persona.ts'
 import type { Pool } from '#databases/drivers/postgres/pool.ts'
-import {
-  codeOf,
-  Displaced,
-  RowQuery,
-  type RunOptions,
-  staleCodes,
-} from '#databases/drivers/postgres/query.ts'
+import { codeOf, Displaced, RowQuery, staleCodes } from '#databases/drivers/postgres/query.ts'
+import type { RunOptions } from '#databases/drivers/postgres/run-options.ts'
 import { type Namer, namer } from '#databases/drivers/postgres/statements.ts'
 import { requirePresence } from '#databases/drivers/presence.ts'
 
@@ -26,7 +21,7 @@ export type Job = {
   readonly short?: boolean
   /** Who waits for it; on a held connection it is who holds it. */
   readonly presence?: Presence | undefined
-} & Partial<Pick<RunOptions, 'stripNulls' | 'limit' | 'highWater' | 'isLong'>>
+} & Partial<Pick<RunOptions, 'stripNulls' | 'limit' | 'highWater' | 'isLong' | 'most' | 'commitsLast'>>
 
 /** A statement whose rows are there or flowing; `release` gives the connection back, at once or when they have been read. */
 export type Running = {
@@ -133,6 +128,8 @@ async function run(client: RowClient, job: Job, how: How): Promise<RowQuery> {
     isLong,
     ...(first && { first }),
     ...(following && { presence: job.presence }),
+    ...(job.most !== undefined && { most: job.most }),
+    ...(job.commitsLast && { commitsLast: true }),
     members: job.sql.members.length > 0 ? job.sql.members : undefined,
     stripNulls: job.stripNulls ?? false,
     limit: job.limit ?? Number.POSITIVE_INFINITY,

@@ -2,6 +2,7 @@ import { type ArrayWriter, arrayWriter, rewriteRow } from '#databases/drivers/po
 import type { RowClient } from '#databases/drivers/postgres/connection.ts'
 import { columnWriter, RowWriter } from '#databases/drivers/postgres/rows.ts'
 import { encodeExecute, encodeParse, syncMessage } from '#databases/drivers/postgres/wire.ts'
+import { answerTooLarge } from '#databases/drivers/too-large.ts'
 import { fail } from '#databases/failures.ts'
 
 export type Script = {
@@ -10,12 +11,11 @@ export type Script = {
   readonly values: (types: readonly number[]) => readonly (string | null)[]
   /** Any statement with more rows than this ends the script. */
   readonly maxRows: number
+  /** So does one with more bytes: its rows are kept until the answer is known to be small enough. */
+  readonly maxBytes: number
 }
 
 const jsonType = 114
-
-/** All rows of a statement are kept until the answer is known to be small enough. */
-const mostBytes = 67_108_864
 
 /**
  * Statements of a caller on one connection, one after the other in the extended protocol, in pg's `Submittable` form. `Sync`
@@ -99,9 +99,10 @@ export class ScriptRun {
       const rewritten = rewriteRow(data, from, this.#arrays)
       writer.row(rewritten, 0, rewritten.length, rewritten.length)
     }
-    const { maxRows } = this.#script
+    const { maxRows, maxBytes } = this.#script
     if (writer.more) this.refuse(tooManyRows(maxRows))
-    else if (writer.waiting > mostBytes) this.refuse(tooManyBytes())
+    else if (writer.waiting > maxBytes)
+      this.refuse(answerTooLarge(maxBytes, 'Ask for fewer rows. What the statement changed is undone.'))
   }
 
   /** `INSERT 0 5`, `UPDATE 3`, `SELECT 3`: reading changes nothing. */
@@ -158,9 +159,6 @@ const tooManyRows = (maximum: number) =>
     hint: `A statement gave more than ${maximum} rows; nothing was cut, and what it changed is undone. Add a LIMIT.`,
     details: { maximum },
   })
-
-const tooManyBytes = () =>
-  fail('result_too_large', { message: 'The result is larger than 64 MB', hint: 'Ask for fewer rows.' })
 
 const noCopy = () =>
   fail('not_supported', { message: 'COPY has no channel here', hint: 'Use PUT /gateway/insert, or SELECT.' })

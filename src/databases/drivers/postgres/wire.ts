@@ -20,6 +20,8 @@ export type Run = Step & {
   /** Statements that the connection should forget, to keep their number bounded. */
   readonly close: readonly string[]
   readonly describe: boolean
+  /** Flush in the place of Sync: the server answers, and commits nothing before `syncMessage`. */
+  readonly isOpen?: boolean
 }
 
 export function encodeRun(run: Run): Buffer {
@@ -33,7 +35,8 @@ export function encodeRun(run: Run): Buffer {
     out.at += execute.copy(out.buffer, out.at)
   }
   writeStep(out, run)
-  out.at += (run.describe ? describeTail : plainTail).copy(out.buffer, out.at)
+  if (run.describe) out.at += describePortal.copy(out.buffer, out.at)
+  out.at += (run.isOpen ? flushTail : syncTail).copy(out.buffer, out.at)
   return out.buffer.subarray(0, out.at)
 }
 
@@ -120,12 +123,11 @@ function text(out: Out, value: string): void {
   byte(out, 0)
 }
 
-const describe = [0x44, 0, 0, 0, 6, 0x50, 0] // D, the unnamed portal
+const describePortal = Buffer.from([0x44, 0, 0, 0, 6, 0x50, 0]) // D, the unnamed portal
 const execute = Buffer.from([0x45, 0, 0, 0, 9, 0, 0, 0, 0, 0]) // E, the unnamed portal, all rows
 const sync = [0x53, 0, 0, 0, 4] // S
 const flush = [0x48, 0, 0, 0, 4] // H
 const describeStatement = Buffer.from([0x44, 0, 0, 0, 6, 0x53, 0, ...flush]) // D, the unnamed statement
 const flushTail = Buffer.from([...execute, ...flush])
 export const syncMessage = Buffer.from(sync)
-const plainTail = Buffer.from([...execute, ...sync])
-const describeTail = Buffer.from([...describe, ...execute, ...sync])
+const syncTail = Buffer.from([...execute, ...sync])

@@ -22,6 +22,8 @@ export type ScyllaOptions = SessionOptions & {
   readonly readOnly?: boolean
   /** Rows that an update or delete may name at most (`gateway.max_rows`). */
   readonly maxRows: number
+  /** Bytes of an answer that is collected (`limits.answer`). */
+  readonly answerBytes: number
 }
 
 /** ScyllaDB and Apache Cassandra, by CQL. What CQL cannot do at once for all rows, or not truthfully, is refused. */
@@ -67,7 +69,7 @@ export function scyllaDriver(options: ScyllaOptions): Driver {
     const own = request.schema === undefined || request.schema === 'public' ? undefined : request.schema
     const used = own === undefined ? session : sessionOf(inKeyspace(options, own))
     try {
-      return await runCql(used, request, !isRead)
+      return await runCql(used, request, { isWrite: !isRead, mostBytes: options.answerBytes })
     } finally {
       leave()
       if (used !== session) await used.close()

@@ -4,19 +4,25 @@ import { requirePresence } from '#databases/drivers/presence.ts'
 import { isInvalid, isUnprepared, messageOf } from '#databases/drivers/scylla/errors.ts'
 import { rowText, writerOf } from '#databases/drivers/scylla/rows.ts'
 import type { Binding, Session } from '#databases/drivers/scylla/session.ts'
+import { answerTooLarge } from '#databases/drivers/too-large.ts'
 import { fail } from '#databases/failures.ts'
 import type { Json } from '#databases/plan.ts'
 import { Failure } from '#kernel/errors.ts'
 
-/** An answer of more bytes than this is too large, however few its rows are. */
-const mostBytes = 64 * 1_048_576
 const largestPage = 1_000
 
+/** An answer of more bytes is too large, however few its rows are. */
+type How = { readonly isWrite: boolean; readonly mostBytes: number }
+
 /** One statement of the caller's own text. Its pages are read until there are none, or more rows than may be. */
-export async function runCql(session: Session, request: SqlRequest, isWrite: boolean): Promise<SqlAnswer> {
+export async function runCql(
+  session: Session,
+  request: SqlRequest,
+  { isWrite, mostBytes }: How,
+): Promise<SqlAnswer> {
   try {
     const bindings = await bindingsOf(session, request)
-    return await pages(session, request, bindings, isWrite)
+    return await pages(session, request, bindings, { isWrite, mostBytes })
   } catch (error) {
     throw explained(error)
   }
@@ -26,7 +32,7 @@ async function pages(
   session: Session,
   { text, maxRows, presence }: SqlRequest,
   bindings: readonly Binding[],
-  isWrite: boolean,
+  { isWrite, mostBytes }: How,
 ): Promise<SqlAnswer> {
   const chunks: string[] = []
   let [rows, bytes] = [0, 0]
@@ -43,8 +49,8 @@ async function pages(
     }
     rows = chunks.length
     after = page.pageState ?? undefined
-    if (rows > maxRows || bytes > mostBytes)
-      throw fail('result_too_large', { hint: `At most ${maxRows} rows; ask for less.` })
+    if (bytes > mostBytes) throw answerTooLarge(mostBytes)
+    if (rows > maxRows) throw fail('result_too_large', { hint: `At most ${maxRows} rows; ask for less.` })
   } while (after !== undefined)
   return { json: [Buffer.from(`[${chunks.join()}]`)], rows, affected: 0, statements: 1 }
 }

@@ -35,7 +35,17 @@ This is a Foreign Key to \`authors.id\`.<fk table=''authors'' column=''id''/>'`,
   await run('insert into part values (1, 1, null, null), (2, null, 1, null)')
   const body = { table: 'part', columns: 'id,owner(word),up(id)', sort_by: 'id' }
   const plan = await driver.plan(
-    readFetch(body, { limits: { columns: 9, conditions: 9, nesting: 9, rows: 9, maxRows: 9 } }),
+    readFetch(body, {
+      limits: {
+        columns: 9,
+        conditions: 9,
+        nesting: 9,
+        relations: 9,
+        insertRows: 100_000,
+        rows: 9,
+        maxRows: 9,
+      },
+    }),
     EVERY_RIGHT,
   )
   assert.deepEqual(
@@ -79,7 +89,15 @@ test('an alias that PostgREST would take for the column of a condition is refuse
 test('rows that the backend keeps back are told of', async () => {
   await run('create table many as select i as id from generate_series(1, 300) i')
   const fresh = open()
-  const limits = { columns: 9, conditions: 9, nesting: 9, rows: 250, maxRows: 1_000 }
+  const limits = {
+    columns: 9,
+    conditions: 9,
+    nesting: 9,
+    relations: 9,
+    insertRows: 100_000,
+    rows: 250,
+    maxRows: 1_000,
+  }
   const read = async (body: object) => {
     const request = readFetch({ table: 'many', sort_by: 'id', ...body }, { limits })
     const answer = await fresh.select(await fresh.plan(request, EVERY_RIGHT))
@@ -140,7 +158,15 @@ const call = async (
   by = driver,
 ) => {
   const { body = {}, ...facts } = more
-  const limits = { columns: 20, conditions: 20, nesting: 5, rows: 5, maxRows: 50 }
+  const limits = {
+    columns: 20,
+    conditions: 20,
+    nesting: 5,
+    relations: 5,
+    insertRows: 100_000,
+    rows: 5,
+    maxRows: 50,
+  }
   const answer = await by.call({
     read: readFetch({ table: name, ...body }, { limits }),
     arguments: given as CallRequest['arguments'],

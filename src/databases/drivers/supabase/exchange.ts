@@ -4,6 +4,7 @@ import type { DriverStats } from '#databases/drivers/driver.ts'
 import { gate } from '#databases/drivers/gate.ts'
 import { callerLeft } from '#databases/drivers/presence.ts'
 import { isJson, lossOf, refusalOf, type Subject } from '#databases/drivers/supabase/errors.ts'
+import { answerTooLarge } from '#databases/drivers/too-large.ts'
 import { fail } from '#databases/failures.ts'
 import { Failure } from '#kernel/errors.ts'
 import type { Outbound, OutboundAnswer, OutboundRequest } from '#kernel/http/outbound.ts'
@@ -18,6 +19,8 @@ export type ExchangeOptions = {
   /** Also how long a caller waits for its turn. Milliseconds, as all of these. */
   readonly connectTimeout: number
   readonly statementTimeout: number
+  /** Bytes that an answer may have (`limits.answer`): it is here whole before it is passed on. */
+  readonly answerBytes: number
 }
 
 export type Answer = {
@@ -41,8 +44,6 @@ export type Exchange = {
   stats(): DriverStats
 }
 
-/** Bytes that an answer may have: ten thousand rows of three thousand bytes. */
-const largest = 32 * 1024 * 1024
 /** Of the OpenAPI document, which stays in memory: several thousand tables. */
 const largestDocument = 8 * 1024 * 1024
 
@@ -62,7 +63,7 @@ export function exchange(options: ExchangeOptions): Exchange {
   async function send(
     url: string,
     request: Omit<OutboundRequest, 'timeout' | 'most'>,
-    most = largest,
+    most = options.answerBytes,
   ): Promise<OutboundAnswer> {
     if (breaker.state() === 'open') throw unavailable(breaker.wait())
     const leave = await places.enter()
@@ -103,7 +104,7 @@ export function exchange(options: ExchangeOptions): Exchange {
     })
     await build(client).throwOnError()
     if (answer === undefined) throw new Error('The library has not sent the request')
-    return read(answer, subject)
+    return read(answer, options.answerBytes, subject)
   }
 
   return {
@@ -112,7 +113,7 @@ export function exchange(options: ExchangeOptions): Exchange {
       const accept = 'application/openapi+json'
       const asked = { headers: { ...headers, accept, 'accept-profile': schema } }
       const answer = await send(`${root}/`, asked, largestDocument)
-      return read(answer).value
+      return read(answer, largestDocument).value
     },
     async probe() {
       const answer = await send(`${root}/`, { method: 'HEAD', headers })
@@ -140,13 +141,13 @@ function requestOf(
   }
 }
 
-function read(answer: OutboundAnswer, subject?: Subject): Answer {
+function read(answer: OutboundAnswer, most: number, subject?: Subject): Answer {
   const { status, headers, body, isWhole } = answer
   const [, total] = /\/(\d+)$/.exec(String(headers['content-range'] ?? '')) ?? []
   // Behind the last row, when rows are counted.
   if (status === 416 && total !== undefined) return { text: '[]', value: [], total: Number(total) }
   if (status >= 400) throw refusalOf(answer, subject)
-  if (!isWhole) throw fail('result_too_large')
+  if (!isWhole) throw answerTooLarge(most)
   const text = body.toString()
   if (status >= 300 || (text !== '' && !isJson(headers))) throw strange(status)
   return { text, value: parsed(text, status), total: total === undefined ? undefined : Number(total) }

@@ -13,6 +13,7 @@ export function supabaseFor({ config }: DriverMaking, settings: DriverSettings):
     maxWaiting: settings.max_waiting,
     statementTimeout: settings.statement_timeout,
     maxRows: config.gateway.max_rows,
+    answerBytes: config.limits.answer,
     readOnly: settings.readOnly,
   })
 }

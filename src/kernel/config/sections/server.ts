@@ -52,13 +52,14 @@ export const limits = section('Limits of a request. Each answers with its own er
   timeout: duration('Time for a whole request.', ['60s', '100ms', '1h']),
   conditions: integer('Conditions of a request.', { min: 1, max: 10_000 }, { default: 100 }),
   columns: integer('Columns that a request names.', { min: 1, max: 1600 }, { default: 256 }),
-  nesting: integer('Depth of nested conditions and relations.', { min: 1, max: 100 }, { default: 10 }),
+  nesting: integer('Depth of nested conditions.', { min: 1, max: 100 }, { default: 10 }),
+  relations: integer('Depth of relations in relations.', { min: 1, max: 10 }, { default: 4 }),
+  insert_rows: integer('Rows of an insert.', { min: 1, max: 10_000_000 }, { default: 100_000 }),
   operations: integer('Operations of a transaction.', { min: 1, max: 10_000 }, { default: 100 }),
-  answer: size('Rows that are held until all are there: grouped ones, and those of a transaction.', [
-    '32MiB',
-    '1KiB',
-    '1GiB',
-  ]),
+  answer: size(
+    'Rows that are held until all are there: with a count, grouped, returned by writes, functions, SQL or a transaction.',
+    ['32MiB', '1KiB', '1GiB'],
+  ),
   min_rate: size(
     'Bytes a second that the reader of a streamed answer takes at least, ten seconds in arrears at most.',
     ['16KiB', '1KiB', '1GiB'],

@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { group } from '#gateway/data/post-processing.ts'
+import { testDatabase, withClient } from '#test/database.ts'
+import { type Answer, testService } from '#test/harness.ts'
+
+const MOST = 1_048_576
+const database = await testDatabase()
+const sql = (text: string) => withClient(database.url, async (client) => (await client.query(text)).rows)
+await sql(`
+  create table filler (id int primary key, text text, mark text);
+  insert into filler select n, repeat('x', 20000), 'old' from generate_series(1, 200) n;
+  create table made (id int primary key, text text default repeat('x', 20000));
+  create table bare (id int generated always as identity primary key);
+  create table a (id int primary key, b_id int); create table b (id int primary key, a_id int references a);
+  alter table a add foreign key (b_id) references b;
+  create function fill() returns setof filler language sql as $$ select * from filler $$;
+  create function change() returns setof filler language sql as $$ update filler set mark = 'called' returning * $$`)
+const t = await testService({
+  config: {
+    limits: { answer: MOST, insert_rows: 1_000 },
+    clients: { bounded: { url: database.url, max_connections: 2 } },
+  },
+})
+after(async () => {
+  await t.stop()
+  await database.drop()
+})
+const key = await t.key(['*'], { client_name: 'bounded' })
+const headers = { 'x-service-client': 'bounded' }
+const post = (path: string, body: object) => key.post(path, body, { headers })
+
+const filler = { table_name: 'filler' }
+const rows = (from: number, count: number) =>
+  Array.from({ length: count }, (_, index) => ({ id: from + index }))
+const all = { ...filler, set: { mark: 'new' }, allow_unbounded: true }
+
+/** What collects its answer, and is above the limit. */
+const COLLECTED: Readonly<Record<string, () => Promise<Answer>>> = {
+  'rows with their count': () => post('/gateway/fetch', { ...filler, count: 'exact' }),
+  'rows in groups': () => post('/gateway/fetch', { ...filler, group_by: 'mark' }),
+  'rows of a function': () => post('/gateway/rpc', { function: 'fill' }),
+  'rows of a function with their count': () => post('/gateway/rpc', { function: 'fill', count: 'exact' }),
+  'rows of a function that writes': () => post('/gateway/rpc', { function: 'change' }),
+  'rows of SQL': () => post('/gateway/query', { query: 'select * from filler' }),
+  'rows of SQL that writes': () =>
+    post('/gateway/query', { query: `update filler set mark = 'queried' returning *` }),
+  'rows of an insert': () => post('/gateway/insert', { table_name: 'made', insert_body: rows(1, 100) }),
+  'rows of an update': () => post('/gateway/update', all),
+  'rows of a delete': () => post('/gateway/delete', { ...filler, allow_unbounded: true }),
+  'rows of a transaction': () =>
+    post('/gateway/transaction', { operations: [{ id: 'a', kind: 'fetch', payload: filler }] }),
+  'rows of a transaction that writes': () =>
+    post('/gateway/transaction', { operations: [{ id: 'a', kind: 'update', payload: all }] }),
+}
+
+for (const [name, ask] of Object.entries(COLLECTED))
+  test(`${name} above limits.answer are 413, and nothing is done`, async () => {
+    const { status, body } = await ask()
+    assert.deepEqual([status, body.code], [413, 'result_too_large'])
+    assert.equal(body.data?.details?.maximum_bytes, MOST)
+    assert.match(body.message, /1048576 bytes/)
+    const [state] = await sql(`select (select count(*)::int from filler where mark = 'old') as old,
+      (select count(*)::int from made) as made`)
+    assert.deepEqual(state, { old: 200, made: 0 })
+    assert.equal((await post('/gateway/fetch', { ...filler, limit: 1 })).status, 200, 'the connections work')
+  })
+
+test('the same below the limit, or without rows, is done', async () => {
+  const few = await post('/gateway/fetch', { ...filler, count: 'exact', limit: 20 })
+  assert.deepEqual([few.status, few.body.count], [200, 200])
+  const made = await post('/gateway/insert', { table_name: 'made', insert_body: rows(1, 20) })
+  assert.deepEqual([made.status, made.body.affected_rows], [200, 20])
+  const silent = await post('/gateway/update', { ...all, head: true })
+  assert.deepEqual([silent.status, silent.body.affected_rows], [200, 200])
+  const back = await post('/gateway/update', { ...all, set: { mark: 'old' }, columns: ['id'] })
+  assert.deepEqual([back.status, back.body.data.length], [200, 200])
+  const twice = await post('/gateway/insert', { table_name: 'made', insert_body: rows(20, 2) })
+  assert.equal(twice.status, 409, 'a failure of a write that is committed last is told')
+  assert.deepEqual(await sql('delete from made returning 1 as gone').then((gone) => gone.length), 20)
+})
+
+test('an insert has at most limits.insert_rows rows, also of nothing', async () => {
+  const many = await post('/gateway/insert', {
+    table_name: 'bare',
+    insert_body: Array.from({ length: 1_001 }, () => ({})),
+  })
+  assert.deepEqual([many.status, many.body.code], [413, 'too_many_rows'])
+  assert.deepEqual(many.body.data.details, { field: 'insert_body', maximum: 1_000, given: 1_001 })
+  const enough = await post('/gateway/insert', {
+    table_name: 'bare',
+    insert_body: Array.from({ length: 1_000 }, () => ({})),
+  })
+  assert.deepEqual([enough.status, enough.body.affected_rows], [200, 1_000])
+})
+
+/** Relations in relations: from a to b, back to a, and so on. */
+const nested = (depth: number, table: 'a' | 'b' = 'a'): string => {
+  if (depth === 0) return 'id'
+  const [other, constraint] =
+    table === 'a' ? (['b', 'a_b_id_fkey'] as const) : (['a', 'b_a_id_fkey'] as const)
+  return `x:${other}!${constraint}(${nested(depth - 1, other)})`
+}
+
+test('relations are four deep at most', async () => {
+  const four = await post('/gateway/fetch', { table_name: 'a', columns: ['id', nested(4)] })
+  assert.equal(four.status, 200, four.text)
+  const five = await post('/gateway/fetch', { table_name: 'a', columns: ['id', nested(5)] })
+  assert.deepEqual([five.status, five.body.code], [400, 'too_deep'])
+})
+
+test('while many rows are grouped others have their turn', async () => {
+  const many = Array.from(
+    { length: 30_000 },
+    (_, id) => `{"id":${id},"text":"${'x'.repeat(50)}","n":${id}.5}`,
+  )
+  const json = [Buffer.from(`[${many.join(',')}]`)]
+  const facts = () => ({ rows: many.length, hasMore: false, total: undefined })
+  let turns = 0
+  let isOver = false
+  const turn = () => {
+    turns++
+    if (!isOver) setImmediate(turn)
+  }
+  setImmediate(turn)
+  const grouping = { groupBy: 'id', column: 'n', strategy: undefined, granularity: undefined, dedup: false }
+  const began = performance.now()
+  const { postProcessing } = await group({ json, facts }, grouping, new Set(), 33_554_432)
+  isOver = true
+  assert.ok(postProcessing.length > 1_000_000)
+  // Of each 100 ms that it took, others have had at least one turn.
+  assert.ok(turns > 5 && turns > (performance.now() - began) / 100, `${turns} turns`)
+})
