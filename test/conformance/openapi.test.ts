@@ -6,6 +6,7 @@ import {
   documentedAnswers,
   type OpenapiDocument,
   operationsOf,
+  type Schema,
   shownBodies,
 } from '#test/openapi.ts'
 
@@ -59,6 +60,19 @@ test('the two envelopes, users, sessions, keys, clients and the query language a
   for (const [, name = ''] of text.matchAll(/"#\/components\/schemas\/(\w+)"/g))
     assert.ok(schemas[name], name)
   assert.doesNotMatch(text, /"x-(component|parsed)/)
+})
+
+test('generated clients have a class for each body and each answer, and need no member that has a default', () => {
+  for (const { method, path, operation } of operations) {
+    const { requestBody, responses } = operation
+    const contents = [requestBody?.content, ...Object.values(responses).map(({ content }) => content)]
+    for (const { schema } of contents.flatMap((content = {}) => Object.values(content)))
+      if (schema.type === 'object' || schema.allOf !== undefined)
+        assert.fail(`${method} ${path} has a schema without a name: ${JSON.stringify(schema).slice(0, 300)}`)
+  }
+  for (const [name, { properties = {} }] of Object.entries(document.components.schemas))
+    for (const [member, schema] of Object.entries(properties as Record<string, Schema>))
+      assert.equal(schema.default, undefined, `${name}.${member}`)
 })
 
 test('each example of the document, sent as it stands, answers as the document says', async (context) => {

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import type { Clients } from '#databases/clients.ts'
-import { DRIVER_NAMES, type DriverName } from '#kernel/config/addresses.ts'
+import { DRIVER_NAMES } from '#kernel/config/addresses.ts'
 import { named } from '#kernel/http/components.ts'
 import { Id, Nullable, OneOf, Timestamp } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
@@ -13,14 +13,10 @@ import { listRecords, listRuntime, recordOf } from './records.ts'
 const ClientNames = Type.Object({
   clients: Type.Array(Type.String(), { examples: [['default', 'logging']] }),
 })
+/** postgresql when a new client names none. */
+const DRIVER = named('DriverName')
 const asked = {
-  driver: Type.Optional(
-    Type.Unsafe<DriverName>({
-      type: 'string',
-      enum: DRIVER_NAMES,
-      description: 'postgresql when it is absent',
-    }),
-  ),
+  driver: Type.Optional(OneOf(DRIVER_NAMES, DRIVER)),
   url: Type.Optional(
     Type.String({
       minLength: 1,
@@ -47,7 +43,7 @@ const ClientChange = Type.Object(asked)
 const ByName = Type.Object({ name: Type.String({ maxLength: 63, examples: ['reporting'] }) })
 
 /** A row of an older version may have another one. */
-const DriverWord = Type.Unsafe<string>({ type: 'string', enum: DRIVER_NAMES })
+const DriverWord = Type.Unsafe<string>({ type: 'string', enum: DRIVER_NAMES, ...DRIVER })
 
 const SeenAt = Nullable({
   ...Timestamp,
@@ -62,7 +58,7 @@ const ClientRecord = Type.Object(
     description: Nullable(Type.String()),
     url: Nullable(Type.String({ description: 'Without password and query' })),
     url_env_var: Nullable(Type.String()),
-    source: OneOf(['config', 'database']),
+    source: OneOf(['config', 'database'], named('ClientSource')),
     is_active: Type.Boolean(),
     is_frozen: Type.Boolean(),
     metadata: Type.Record(Type.String(), Type.Unknown()),
@@ -86,7 +82,7 @@ const Runtime = Type.Object(
   {
     client_name: Type.String(),
     driver: DriverWord,
-    source: OneOf(['config', 'database']),
+    source: OneOf(['config', 'database'], named('ClientSource')),
     is_active: Type.Boolean(),
     is_frozen: Type.Boolean(),
     pool: Type.Object({ total: Type.Integer(), idle: Type.Integer(), waiting: Type.Integer() }),

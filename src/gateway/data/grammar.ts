@@ -14,8 +14,9 @@ const Comparison = Type.Object(
   {
     operator: Type.Optional(
       OneOf(operators, {
-        default: 'eq',
-        description: 'is takes null, true, false or unknown; in takes a list; eq with null is `is null`',
+        ...named('Operator'),
+        description:
+          'Default: eq. is takes null, true, false or unknown; in takes a list; eq with null is `is null`',
       }),
     ),
     column: Column,
@@ -91,15 +92,22 @@ export const columnsOf = (most: number): TSchema =>
     examples: [['id', 'title']],
   })
 
-const direction = (words: readonly string[]) => Type.Optional(OneOf(words, { default: 'asc' }))
-const nulls = Type.Optional(OneOf(['first', 'last']))
+const direction = Type.Optional(
+  OneOf(['asc', 'desc', 'ascending', 'descending'], {
+    ...named('SortDirection'),
+    description: 'Default: asc',
+  }),
+)
+const nulls = Type.Optional(
+  OneOf(['first', 'last'], { ...named('NullsPlace'), description: 'Where null comes' }),
+)
 
 const SortItem = Type.Object(
-  { field: Column, direction: direction(['asc', 'desc', 'ascending', 'descending']), nulls },
+  { field: Column, direction, nulls },
   { ...named('SortBy'), examples: [{ field: 'pages', direction: 'desc' }] },
 )
 const OrderItem = Type.Object(
-  { column: Column, direction: direction(['asc', 'desc', 'ascending', 'descending']), nulls },
+  { column: Column, direction, nulls },
   { ...named('OrderBy'), examples: [{ column: 'pages', direction: 'desc' }] },
 )
 const oneOrMany = (item: TSchema, description: string): TSchema =>
@@ -111,4 +119,9 @@ export const OrderBy = oneOrMany(OrderItem, 'How the rows are sorted, in the str
 export const Row = Type.Record(Type.String(), Type.Unknown(), {
   ...named('Row'),
   description: 'Column to value',
+})
+
+export const CountMode = OneOf(['exact', 'planned', 'estimated'], {
+  ...named('CountMode'),
+  description: 'How many rows there are without limit and offset',
 })

@@ -45,17 +45,20 @@ export const RowsRead = Type.Object(
 )
 
 const results = Type.Array(
-  Type.Object({
-    id: Type.String(),
-    kind: OneOf(['insert', 'update', 'delete', 'fetch']),
-    data: rows,
-    affected_rows: Type.Optional(Type.Integer()),
-    count: Type.Optional(Type.Integer()),
-    data_truncated: Type.Optional(Type.Boolean()),
-    cache_key: Type.Optional(CacheKey),
-    has_more: Type.Optional(Type.Boolean()),
-    post_processing: Type.Optional(PostProcessing),
-  }),
+  Type.Object(
+    {
+      id: Type.String(),
+      kind: OneOf(['insert', 'update', 'delete', 'fetch'], named('OperationKind')),
+      data: rows,
+      affected_rows: Type.Optional(Type.Integer()),
+      count: Type.Optional(Type.Integer()),
+      data_truncated: Type.Optional(Type.Boolean()),
+      cache_key: Type.Optional(CacheKey),
+      has_more: Type.Optional(Type.Boolean()),
+      post_processing: Type.Optional(PostProcessing),
+    },
+    named('OperationResult'),
+  ),
 )
 const committed = { committed: Type.Literal(true), results }
 

@@ -2,7 +2,7 @@ import { type TSchema, Type } from 'typebox'
 import type { Config } from '#kernel/config/config.ts'
 import { described, named } from '#kernel/http/components.ts'
 import { OneOf, Parsed } from '#kernel/http/schemas.ts'
-import { columnsOf, conditionsOf, OrderBy, Row, SortBy } from './grammar.ts'
+import { CountMode, columnsOf, conditionsOf, OrderBy, Row, SortBy } from './grammar.ts'
 
 /**
  * What the data operations take, in full. The plan (databases/requests.ts) parses it, with failures that name the field, and takes
@@ -177,7 +177,7 @@ const requiredFilterOf = (most: number) => ({
   allow_unbounded: flag('Every row is meant when there is no condition'),
 })
 
-const countMode = oneOf('How many rows there are without limit and offset', 'exact', 'planned', 'estimated')
+const countMode = Type.Optional(CountMode)
 const head = flag('Answer without rows')
 
 const pageOf = (limit: TSchema) => ({
@@ -194,11 +194,11 @@ const pageOf = (limit: TSchema) => ({
 /** Gateway.md 5. */
 const grouping = {
   group_by: text('Group the rows by this column; the groups stand in post_processing', 'author'),
-  time_granularity: oneOf(
-    'The column of group_by is a time: group by its day, hour or minute, in UTC',
-    'day',
-    'hour',
-    'minute',
+  time_granularity: Type.Optional(
+    OneOf(['day', 'hour', 'minute'], {
+      ...named('TimeGranularity'),
+      description: 'The column of group_by is a time: group by its day, hour or minute, in UTC',
+    }),
   ),
   aggregation_column: text('Add up this column in every group, exactly', 'pages'),
   aggregation_strategy: oneOf('Also run the sum over the groups; needs aggregation_column', 'cumulative_sum'),
@@ -226,18 +226,21 @@ const transactionOf = (most: number, bodies: TSchema[]) =>
   Type.Object(
     {
       operations: Type.Array(
-        Type.Object({
-          id: Type.String({
-            minLength: 1,
-            maxLength: 128,
-            description: 'Names the result',
-            examples: ['first'],
-          }),
-          kind: OneOf(['insert', 'update', 'delete', 'fetch']),
-          payload: Parsed(Type.Unsafe({ type: 'object', anyOf: bodies }), {
-            description: 'The body of that operation',
-          }),
-        }),
+        Type.Object(
+          {
+            id: Type.String({
+              minLength: 1,
+              maxLength: 128,
+              description: 'Names the result',
+              examples: ['first'],
+            }),
+            kind: OneOf(['insert', 'update', 'delete', 'fetch'], named('OperationKind')),
+            payload: Parsed(Type.Unsafe({ type: 'object', anyOf: bodies }), {
+              description: 'The body of that operation',
+            }),
+          },
+          named('Operation'),
+        ),
         { minItems: 1, description: `In this order, all or nothing; at most ${most} of them` },
       ),
       options: Type.Optional(

@@ -1,7 +1,8 @@
 import { Type } from 'typebox'
 import { open } from '#kernel/http/access.ts'
+import { named } from '#kernel/http/components.ts'
 import type { RouteBook } from '#kernel/http/routes.ts'
-import { Nullable, PlainText } from '#kernel/http/schemas.ts'
+import { Nullable, OneOf, PlainText } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { VERSION } from '#kernel/version.ts'
@@ -28,6 +29,10 @@ const Health = Type.Object({
   ),
   components: Type.Optional(Type.Array(ComponentState)),
 })
+const Readiness = Type.Object(
+  { status: OneOf(['ready', 'unavailable']), problems: Type.Array(Type.String()) },
+  named('Readiness'),
+)
 const Alive = Type.Object({ status: Type.Literal('ok') })
 
 export type HealthParts = {
@@ -85,8 +90,8 @@ export function healthRoutes(
       operationId: 'isReady',
       summary: 'May requests be sent here? 503 with what is wrong',
       response: {
-        200: Type.Object({ status: Type.String(), problems: Type.Array(Type.String()) }),
-        503: Type.Object({ status: Type.String(), problems: Type.Array(Type.String()) }),
+        200: Readiness,
+        503: Readiness,
       },
     },
     handler: async (_request, reply) => {

@@ -1,5 +1,6 @@
 import { Type } from 'typebox'
 import type { Clients } from '#databases/clients.ts'
+import { named } from '#kernel/http/components.ts'
 import { Nullable, OneOf } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
@@ -10,6 +11,7 @@ import { describeEnforcement, setClient, setDefault, unsetClient } from './confi
 const decision = {
   enforce_api_keys: Type.Boolean(),
   source: OneOf(['runtime_client', 'configuration_client', 'runtime', 'configuration'], {
+    ...named('KeyEnforcementSource'),
     description: 'Who decided, the first one that did',
   }),
 }

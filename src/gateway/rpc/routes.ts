@@ -3,17 +3,17 @@ import { Type } from 'typebox'
 import type { RowsAnswer } from '#databases/drivers/driver.ts'
 import { FAILURES_OF } from '#databases/failures.ts'
 import type { Row } from '#databases/plan.ts'
+import type { Config } from '#kernel/config/config.ts'
 import { named } from '#kernel/http/components.ts'
 import { edge } from '#kernel/http/failures.ts'
-import { Nullable } from '#kernel/http/schemas.ts'
+import { Nullable, Parsed } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type GatewayAccess, gatewayCaller } from '../access.ts'
 import { sendWhole } from '../data/answer.ts'
+import { CountMode, columnsOf, conditionsOf, Row as RowSchema } from '../data/grammar.ts'
 import { type AskedCall, callFunction, callOfBody, callOfQuery } from './rpc.ts'
 
-const Any = (description: string, ...examples: unknown[]) =>
-  Type.Optional(Type.Unknown({ description, ...(examples.length > 0 && { examples }) }))
 const Name = Type.String({
   minLength: 1,
   maxLength: 200,
@@ -26,26 +26,36 @@ const Args = Type.Unsafe<Row>({
   examples: [{ a: 1, b: 2 }],
 })
 
+const ascending = Type.Optional(Type.Boolean({ description: 'Default: true' }))
+const Order = Type.Object({ column: Type.String({ minLength: 1 }), ascending }, named('CallOrder'))
+
 const around = {
   schema: Type.Optional(Nullable(Type.String({ minLength: 1, maxLength: 63, default: 'public' }))),
-  select: Any('Columns of the result, as in a fetch'),
-  filters: Any('Conditions on the result: {column, operator, value}'),
-  order: Any('{column, ascending}, a list of them, or name.desc'),
-  count: Any('exact: how many rows there are without limit and offset'),
+  count: Type.Optional(Parsed(Type.Union([CountMode]))),
   limit: Type.Optional(Type.Integer({ minimum: 0 })),
   offset: Type.Optional(Type.Integer({ minimum: 0 })),
   head: Type.Optional(Type.Boolean({ description: 'Answer without rows' })),
 }
 
-const RpcBody = Type.Object(
-  {
-    function: Type.Optional(Name),
-    function_name: Type.Optional(Name),
-    args: Type.Optional(Args),
-    ...around,
-  },
-  { examples: [{ function: 'add', args: { a: 1, b: 2 } }] },
-)
+const bodyOf = ({ columns, conditions }: Config['limits']) =>
+  Type.Object(
+    {
+      function: Type.Optional(Name),
+      function_name: Type.Optional(
+        Type.String({ ...Name, description: 'Alias of function', 'x-alias-of': 'function' }),
+      ),
+      args: Type.Optional(Args),
+      select: Type.Optional(Parsed(columnsOf(columns))),
+      filters: Type.Optional(Parsed(conditionsOf(conditions))),
+      order: Type.Optional(
+        Parsed(Type.Union([Type.String(), Order, Type.Array(Order)]), {
+          description: 'How the rows are sorted; as text: `name.desc,id`',
+        }),
+      ),
+      ...around,
+    },
+    { examples: [{ function: 'add', args: { a: 1, b: 2 } }] },
+  )
 const CallBody = Type.Object(
   {},
   {
@@ -55,15 +65,22 @@ const CallBody = Type.Object(
   },
 )
 const ByName = Type.Object({ name: Name })
-const { filters: _, ...inQuery } = around
-const CallQuery = Type.Object(inQuery, {
-  additionalProperties: true,
-  description: 'Other members are arguments, or filters when they look like `gt.5`',
-})
+const inQuery = (description: string) => Type.Optional(Parsed(Type.Union([Type.String()]), { description }))
+const CallQuery = Type.Object(
+  {
+    select: inQuery('Columns of the result, as in a fetch'),
+    order: inQuery('`name.desc,id`'),
+    ...around,
+  },
+  {
+    additionalProperties: true,
+    description: 'Other members are arguments, or filters when they look like `gt.5`',
+  },
+)
 
 const Called = Type.Object(
   {
-    data: Type.Array(Type.Object({}, { additionalProperties: true })),
+    data: Type.Array(RowSchema),
     count: Type.Optional(Type.Integer()),
     has_more: Type.Optional(
       Type.Boolean({ description: 'There were more rows than an answer without a limit holds' }),
@@ -88,7 +105,7 @@ export function rpcRoutes(app: App, kernel: Kernel, access: GatewayAccess): void
     schema: {
       operationId: 'callFunction',
       summary: 'Call a function',
-      body: RpcBody,
+      body: bodyOf(kernel.config.limits),
       response: { 200: Called },
     },
     handler: (request, reply) => call(request, reply, { ...request.body, function: nameOf(request.body) }),

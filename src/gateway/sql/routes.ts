@@ -7,6 +7,7 @@ import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type GatewayAccess, gatewayCaller } from '../access.ts'
 import { sendWhole } from '../data/answer.ts'
+import { Row } from '../data/grammar.ts'
 import { successOf } from '../envelope.ts'
 import { type AskedSql, DRIVER_WORDS, type RanSql, runSql } from './sql.ts'
 
@@ -50,7 +51,7 @@ const SqlBody = Type.Object({
 const QueryBody = Type.Object(common)
 
 const Ran = Type.Intersect([
-  successOf(Type.Array(Type.Object({}, { additionalProperties: true }))),
+  successOf(Type.Array(Row)),
   Type.Object({
     meta: Type.Object({
       backend: Type.String({ examples: ['postgresql'] }),

@@ -9,6 +9,8 @@ const REFERENCE = 'x-component-reference'
 /** Options of a schema that the document shares: `Type.Object({…}, named('User'))`. */
 export const named = (name: string): Readonly<Record<string, string>> => ({ [NAME]: name })
 
+export const isNamed = (schema: object): boolean => NAME in schema
+
 /** Stands for the schema of that name inside itself. */
 export const namedAs = (name: string): Readonly<Record<string, string>> => ({ [REFERENCE]: name })
 
@@ -20,7 +22,7 @@ export function described<T extends object>(schema: T, description: string, more
 
 /** The document with every named schema written once, under `components.schemas`, and referred to elsewhere. */
 export function withComponents(document: Described): Described {
-  const schemas: Record<string, unknown> = {}
+  const schemas: Record<string, Described> = {}
   const hoist = (node: unknown): unknown => {
     if (Array.isArray(node)) return node.map(hoist)
     if (typeof node !== 'object' || node === null) return node
@@ -32,15 +34,30 @@ export function withComponents(document: Described): Described {
         hoist(key === 'properties' ? withoutDefaults(value) : value),
       ]),
     )
-    if (typeof name !== 'string') return members
-    if (schemas[name] !== undefined && !isDeepStrictEqual(schemas[name], members))
-      throw new Error(`Two schemas of the API reference are named ${name}`)
-    schemas[name] = members
+    if (typeof name !== 'string') return withConst(members)
+    schemas[name] = sameAs(schemas[name], withConst(members), name)
     return refTo(name)
   }
   const { components, ...rest } = document
   const hoisted = hoist(rest) as Described // an object stays one
   return { ...hoisted, components: { ...(components as Described), schemas: sorted(schemas) } }
+}
+
+/** A parameter has its description beside the schema, so that is no difference. */
+function sameAs(known: Described | undefined, schema: Described, name: string): Described {
+  if (known === undefined) return schema
+  const { description, ...rest } = known
+  const { description: other = description, ...others } = schema
+  if (!isDeepStrictEqual(rest, others)) throw new Error(`Two schemas of the API reference are named ${name}`)
+  return other === undefined ? rest : { ...rest, description: other }
+}
+
+/** One word is a constant, which generators write as one; of an `enum` they make a class of its own. */
+function withConst(schema: Described): Described {
+  const { enum: words, ...rest } = schema
+  return schema.type === 'string' && Array.isArray(words) && words.length === 1
+    ? { ...rest, const: words[0] }
+    : schema
 }
 
 /**

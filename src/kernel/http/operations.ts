@@ -1,7 +1,7 @@
 import type { RouteOptions } from 'fastify'
 import type { FailureTable } from '../errors.ts'
 import { open } from './access.ts'
-import { named } from './components.ts'
+import { isNamed, named } from './components.ts'
 import { EDGE_FAILURES } from './failures.ts'
 import { HEADER } from './words.ts'
 
@@ -64,7 +64,8 @@ export function documentedOperation(route: RouteOptions, name: Name): object {
     ].join(' '),
     ...(name.aliasOf !== undefined && { 'x-alias-of': name.aliasOf }),
     security: access.security,
-    response: { ...successes(route), ...failureResponses(route) },
+    ...(schema?.body !== undefined && { body: namedFor(name, 'Body', schema.body as Described) }),
+    response: { ...successes(route, name), ...failureResponses(route) },
     ...(access.needsClient === true && { headers: withClient(schema?.headers as Described | undefined) }),
     ...openQuery(schema?.querystring as Described | undefined),
   }
@@ -76,17 +77,27 @@ type Described = Readonly<Record<string, object>>
 /** Where fastify-swagger looks for the description of a response, which is none of its schema. */
 const RESPONSE_DESCRIPTION = 'x-response-description'
 
-function successes({ method, schema, config }: RouteOptions): object {
+function successes({ method, schema, config }: RouteOptions, name: Name): object {
   const responses = (schema?.response ?? {}) as Described
   const isLink = method === 'GET' && (config?.redirects ?? []).length > 0
   return Object.fromEntries(
     Object.entries({ ...responses, ...(isLink && responses[302] === undefined && { 302: REDIRECT }) }).map(
       ([status, response]) => [
         status,
-        { [RESPONSE_DESCRIPTION]: status.startsWith('2') ? 'Success' : 'Failure', ...response },
+        {
+          [RESPONSE_DESCRIPTION]: status.startsWith('2') ? 'Success' : 'Failure',
+          ...(status.startsWith('2') ? namedFor(name, 'Result', response) : response),
+        },
       ],
     ),
   )
+}
+
+/** An object without a name is named for its operation, so that generated clients have a class for it that a person finds. */
+function namedFor({ id, aliasOf = id }: Name, what: 'Body' | 'Result', schema: object): object {
+  const isObject = ('type' in schema && schema.type === 'object') || 'allOf' in schema
+  const name = `${aliasOf.charAt(0).toUpperCase()}${aliasOf.slice(1)}${what}`
+  return isObject && !isNamed(schema) ? { ...schema, ...named(name) } : schema
 }
 
 /** Where a link of a mail carried a place to go. */
