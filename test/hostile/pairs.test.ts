@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { setRole } from '#identity/roles.ts'
 import { testService } from '#test/harness.ts'
 import { rowLines } from '#test/pairs/line.ts'
 import {
@@ -132,6 +133,46 @@ for (const row of names) {
     )
   })
 }
+
+test('everything at once on one user: some come too late, none meets a deadlock or a broken key', async () => {
+  const beginning = beginningOf(...names.map(verbOf).filter(({ start }) => start?.password === undefined))
+  const people = await makePeople(kernel, Array(8).fill(beginning), stored)
+  for (const [round, person] of people.entries()) {
+    // Each round begins with another verb.
+    const order = names.map((_, index) => names[(index * 5 + round * 7) % names.length] ?? 'ban')
+    const answers = order.flatMap((name) =>
+      (['S', 'O'] as const).map(async (me) => {
+        const [status, code] = await carryOut(t, verbOf(name).deed(person, me), person)
+        return status < 500 ? [] : [`${name}: ${code}`]
+      }),
+    )
+    assert.deepEqual((await Promise.all(answers)).flat(), [])
+  }
+})
+
+test('two admins who delete themselves at once leave one', async () => {
+  const admins = () => kernel.db.selectFrom('user').select('id').where('role', '=', 'admin').execute()
+  for (const { id } of await admins()) await setRole(kernel, id, 'user')
+  const world = { ...START, role: 'admin' }
+  const [ada, bob] = await makePeople(
+    kernel,
+    [
+      { world, age: 0 },
+      { world, age: 0 },
+    ],
+    stored,
+  )
+  assert.ok(ada && bob)
+  const held = await Promise.all([lines.hold(ada.id), lines.hold(bob.id)])
+  const deletes = [ada, bob].map((person) =>
+    carryOut(t, verbOf('delete-user by password').deed(person, 'S'), person),
+  )
+  await Promise.all(held.map((each) => each.waiting(1)))
+  await Promise.all(held.map((each) => each.release()))
+  const codes = (await Promise.all(deletes)).map(([status, code]) => code ?? status).toSorted()
+  assert.deepEqual(codes, [200, 'LAST_ADMIN'])
+  assert.equal((await admins()).length, 1)
+})
 
 test('every route of the surface is a row, or says why not', () => {
   const routes = t.service.book
