@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { CurrentSession, FullUser } from '#identity/wire.ts'
+import { Failure } from '#kernel/errors.ts'
 import { named } from '#kernel/http/components.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
@@ -54,8 +55,8 @@ export function sessionRoutes(app: App, kernel: Kernel, access: AuthAccess): voi
       response: { 200: Type.Object({ success: Type.Boolean() }) },
     },
     handler: async ({ caller }, reply) => {
-      if (caller !== undefined) await signOut(caller)
       clearToken(kernel.config, reply)
+      await actOrStranger(kernel, caller, signOut, undefined)
       return { success: true }
     },
   })
@@ -72,11 +73,10 @@ export function sessionRoutes(app: App, kernel: Kernel, access: AuthAccess): voi
 }
 
 function revocationRoutes(app: App, kernel: Kernel, config: { access: AuthAccess['signedIn'] }): void {
-  /** Without a caller, where that is allowed, nothing is revoked. */
   const revoked = async (caller: Caller | undefined, revoke: (caller: Caller) => Promise<number>) => ({
     status: true,
     success: true,
-    count: caller === undefined ? 0 : await revoke(caller),
+    count: await actOrStranger(kernel, caller, revoke, 0),
   })
   app.route({
     method: 'POST',
@@ -108,4 +108,23 @@ function revocationRoutes(app: App, kernel: Kernel, config: { access: AuthAccess
     schema: { summary: 'End all sessions of the user but this one', response: { 200: Revoked } },
     handler: ({ caller }) => revoked(caller, (caller) => revokeOtherSessions(kernel, caller)),
   })
+}
+
+/**
+ * Where no session is required, a stranger gets an empty answer, and so does a caller whose session has ended meanwhile.
+ */
+async function actOrStranger<T>(
+  { config }: Kernel,
+  caller: Caller | undefined,
+  act: (caller: Caller) => Promise<T>,
+  empty: T,
+): Promise<T> {
+  if (caller === undefined) return empty
+  try {
+    return await act(caller)
+  } catch (error) {
+    const isStranger = error instanceof Failure && error.code === 'UNAUTHORIZED'
+    if (config.auth.session_management.require_authentication || !isStranger) throw error
+    return empty
+  }
 }

@@ -22,6 +22,14 @@ test('without require_authentication strangers get empty answers, and nothing el
   assert.equal((await t.anon.post('/api/auth/update-user', { name: 'x' })).status, 401)
   const ada = await t.signUp('Ada')
   assert.equal((await ada.get('/api/auth/get-session')).body.user.email, ada.email)
+  // Of several at once one ends the session, and the others are strangers by then.
+  const bodies = (path: string) =>
+    Promise.all(Array.from({ length: 5 }, async () => (await ada.post(path)).body))
+  const counts = (await bodies('/api/auth/revoke-sessions')).map(({ count }) => count)
+  assert.deepEqual(counts.toSorted(), [0, 0, 0, 0, 1])
+  const bob = await t.signUp('Bob')
+  const outs = await Promise.all(Array.from({ length: 5 }, () => bob.post('/api/auth/sign-out')))
+  assert.deepEqual([...new Set(outs.map(({ status }) => status))], [200])
 })
 
 test('listing and revocation that are switched off do not exist', async () => {
