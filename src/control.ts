@@ -5,6 +5,7 @@ import { joinEmbedded } from '#kernel/db/embedded/join.ts'
 import { type EmbeddedServer, startEmbedded } from '#kernel/db/embedded.ts'
 import { migrate } from '#kernel/db/migrate.ts'
 import { type Provision, provision } from '#kernel/db/provision.ts'
+import { systemSession } from '#kernel/db/session.ts'
 import { generatedOnce } from '#kernel/installation.ts'
 import type { Random } from '#kernel/random.ts'
 import type { Secrets } from '#kernel/secrets.ts'
@@ -151,7 +152,7 @@ function adviceFor(config: Config): string | undefined {
 }
 
 async function lookAt(url: string): Promise<{ version: string; mayProvision: boolean }> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 10_000 })
+  const client = new pg.Client({ ...systemSession(url), connectionTimeoutMillis: 10_000 })
   await client.connect()
   try {
     const { rows } = await client.query<{ version: string; may: boolean }>(

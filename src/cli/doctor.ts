@@ -5,6 +5,7 @@ import { unguardedTables } from '#databases/drivers/postgres/unguarded.ts'
 import type { Config } from '#kernel/config/config.ts'
 import { mailWarnings } from '#kernel/config/warnings.ts'
 import { pendingMigrations } from '#kernel/db/migrate.ts'
+import { systemSession } from '#kernel/db/session.ts'
 import { secureRandom } from '#kernel/random.ts'
 import { type Databases, loggingOwner, openDatabases } from '../control.ts'
 import { type Context, contextOf } from './context.ts'
@@ -64,7 +65,7 @@ async function database(context: Context): Promise<Finding[]> {
 const DRIFT = 5_000
 
 async function control(databases: Databases): Promise<Finding[]> {
-  const client = new pg.Client({ connectionString: databases.controlUrl })
+  const client = new pg.Client({ ...systemSession(databases.controlUrl) })
   await client.connect()
   try {
     const pending = await pendingMigrations((text) => client.query(text))

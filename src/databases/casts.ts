@@ -12,6 +12,25 @@ export function castOf(name: string): string {
   })
 }
 
+/**
+ * As it is written: by its schema, because a type of the client's own may have the same name. Names of the grammar (`double precision`)
+ * mean the system's anyway; they have another one there.
+ */
+export function castText(cast: string): string {
+  const array = cast.endsWith('[]')
+  const plain = array ? cast.slice(0, -2) : cast
+  return `pg_catalog.${Object.hasOwn(systemNames, plain) ? systemNames[plain] : plain}${array ? '[]' : ''}`
+}
+
+const systemNames: Readonly<Record<string, string>> = {
+  smallint: 'int2',
+  integer: 'int4',
+  bigint: 'int8',
+  real: 'float4',
+  'double precision': 'float8',
+  boolean: 'bool',
+}
+
 const types = [
   'text',
   'smallint',

@@ -19,7 +19,7 @@ test('a table without a key gets an id of the service, and one with a column id 
     data_type: 'uuid',
     default_expression: 'gen_random_uuid()',
   })
-  assert.match(own, /"id" uuid default gen_random_uuid\(\),\n {2}primary key \("id"\)/)
+  assert.match(own, /"id" uuid default pg_catalog\.gen_random_uuid\(\),\n {2}primary key \("id"\)/)
   assert.equal(none, undefined)
   const [composite = ''] = await create(
     { name: 'a', data_type: 'int', primary_key: true },
@@ -46,11 +46,14 @@ test('data types are those of the list, with length, precision and arrays', asyn
 test('a default is a literal or a call of an allowed function, written anew', async () => {
   const written = (expression: string) => first({ default_expression: expression })
   assert.equal(await written("'it''s'"), `"a" text default 'it''s',`)
-  assert.equal(await written("'{}'::jsonb"), `"a" text default '{}'::jsonb,`)
+  assert.equal(await written("'{}'::jsonb"), `"a" text default '{}'::pg_catalog.jsonb,`)
   assert.equal(await written('-1.5'), '"a" text default -1.5,')
-  assert.equal(await written('NOW ( )'), '"a" text default now(),')
-  assert.equal(await written("now() at time zone 'utc'"), `"a" text default timezone('utc', now()),`)
-  assert.equal(await written('array[1, 2]::int[]'), '"a" text default array[1, 2]::integer[],')
+  assert.equal(await written('NOW ( )'), '"a" text default pg_catalog.now(),')
+  assert.equal(
+    await written("now() at time zone 'utc'"),
+    `"a" text default pg_catalog.timezone('utc', pg_catalog.now()),`,
+  )
+  assert.equal(await written('array[1, 2]::int[]'), '"a" text default array[1, 2]::pg_catalog.int4[],')
   for (const expression of [
     '', '1)', '1) --', '1; drop table things', '(select 1)', 'pg_read_file($$/etc/passwd$$)', 'now() + 1', 'true from x', '1 as a', 'current_user',
     "nextval('s')", 'random() over ()', '$1', 'a', "lo_import('/etc/passwd')", 'now(pg_sleep(10))', "'x'::regclass", '1 union select 2', '\0',

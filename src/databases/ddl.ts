@@ -168,7 +168,10 @@ function referenceText({
 }: NonNullable<NewColumn['references']>): string {
   const path = table.split('.')
   if (path.length > 2) throw badName('references.table', table)
-  const target = path.map((name) => newName(name, 'references.table')).join('.')
+  // As a table of a request: without a schema it is one of public.
+  const target = (path.length === 1 ? ['public', ...path] : path)
+    .map((name) => newName(name, 'references.table'))
+    .join('.')
   const action = onDelete.toLowerCase().replaceAll('_', ' ')
   if (!deleteActions.includes(action))
     throw fail('invalid_definition', {

@@ -1,5 +1,5 @@
 import type { A_Const, FuncCall, Node, ParseResult, TypeCast } from 'libpg-query'
-import { castOf } from '#databases/casts.ts'
+import { castOf, castText } from '#databases/casts.ts'
 import { fail } from '#databases/failures.ts'
 
 /** Functions that a default may call: they make a value and touch nothing. */
@@ -68,7 +68,7 @@ function soleExpression(result: ParseResult): Node | undefined {
 
 function expressionText(node: Node): string | undefined {
   if ('A_Const' in node) return constantText(node.A_Const)
-  if ('TypeCast' in node) return castText(node.TypeCast)
+  if ('TypeCast' in node) return typedText(node.TypeCast)
   if ('FuncCall' in node) return callText(node.FuncCall)
   if ('SQLValueFunction' in node) return valueFunctions.get(node.SQLValueFunction.op ?? '')
   if ('A_ArrayExpr' in node) {
@@ -100,7 +100,7 @@ function constantText(constant: A_Const): string | undefined {
 /** standard_conforming_strings is on in every connection, so only the quote itself needs care. */
 const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`
 
-function castText({ arg, typeName }: TypeCast): string | undefined {
+function typedText({ arg, typeName }: TypeCast): string | undefined {
   const text = arg && expressionText(arg)
   const names = (typeName?.names ?? []).flatMap((name) => ('String' in name ? [name.String.sval ?? ''] : []))
   const type =
@@ -108,7 +108,7 @@ function castText({ arg, typeName }: TypeCast): string | undefined {
   if (text === undefined || type === undefined || typeName?.setof || typeName?.pct_type) return undefined
   const array = (typeName?.arrayBounds ?? []).length > 0 ? '[]' : ''
   try {
-    return `${text}::${castOf(type === 'bpchar' ? 'text' : type)}${array}`
+    return `${text}::${castText(castOf(type === 'bpchar' ? 'text' : type))}${array}`
   } catch {
     return undefined
   }
@@ -122,7 +122,8 @@ function callText(call: FuncCall): string | undefined {
   const known = allowedDefaultFunctions.find((allowed) => allowed === name)
   const items = listText(args)
   if (known === undefined || items === undefined || Object.keys(rest).length > 0) return undefined
-  return `${known}(${items})`
+  // That one is of an extension, wherever it is.
+  return known === 'uuid_generate_v4' ? `${known}(${items})` : `pg_catalog.${known}(${items})`
 }
 
 function listText(nodes: readonly Node[]): string | undefined {

@@ -1,3 +1,4 @@
+import { castText } from '#databases/casts.ts'
 import type { Column, Table } from '#databases/catalogue.ts'
 import { type Built, bind, columnText, type Draft, draft, quoteName, tableText } from '#databases/draft.ts'
 import { fail } from '#databases/failures.ts'
@@ -8,6 +9,8 @@ import { writeWhere } from '#databases/where.ts'
 /**
  * Plans as statements of PostgreSQL: names are quoted (draft.ts), every value is a bound parameter. The same shape of plan gives the same text, so that prepared statements are used again: lists are one array parameter, names of
  * the answer's members are not in the text, only limits (checked whole numbers) are, because the planner needs to see them.
+ * Functions and types are named with their schema, so that none of the client's own stands in for them; operators between a column and a
+ * value are the client's, as its search path finds them (docs/decisions/0026-names-with-their-schema.md).
  */
 
 /** Rows of a plan; when it is open, one more than asked for, to see whether there are more. `source`: what they are read from. */
@@ -25,7 +28,7 @@ export function selectSql(
 }
 
 export function countSql(plan: Pick<CountPlan, 'table' | 'where'>): Built {
-  const sql = draft(`select count(*) as count from ${tableText(plan.table)} as t`)
+  const sql = draft(`select pg_catalog.count(*) as count from ${tableText(plan.table)} as t`)
   writeWhere(sql, plan.where)
   return sql
 }
@@ -78,7 +81,9 @@ function finishWrite(sql: Draft, plan: Chosen): Built {
  */
 function writeChoice(sql: Draft, plan: Chosen): void {
   const keys = keyOf(plan.table)
-  sql.text += ` where (${keys.map((key) => `t.${key}`).join(', ')}) in (select ${keys.map((key) => `t.${key}`).join(', ')}`
+  // The place of a row is no column of the client's.
+  const among = plan.table.primaryKey.length > 0 ? 'in' : 'operator(pg_catalog.=) any'
+  sql.text += ` where (${keys.map((key) => `t.${key}`).join(', ')}) ${among} (select ${keys.map((key) => `t.${key}`).join(', ')}`
   sql.text += ` from ${tableText(plan.table)} as t`
   writeWhere(sql, plan.where)
   writeSort(sql, 't', plan.sort)
@@ -112,12 +117,12 @@ function outputText(sql: Draft, alias: string, item: Output, stripNulls: boolean
   const { column, cast } = item
   const text = columnText(alias, column)
   const base = cast === undefined ? column.base : cast
-  const value = cast === undefined ? text : `${text}::${cast}`
+  const value = cast === undefined ? text : `${text}::${castText(cast)}`
   if (base === '_timestamptz' || base === 'timestamptz[]' || (nested && base === 'timestamptz'))
-    return `replace(to_json(${value})::text, '+00:00"', 'Z"')::json`
+    return `pg_catalog.replace(pg_catalog.to_json(${value})::pg_catalog.text, '+00:00"', 'Z"')::pg_catalog.json`
   const composed =
     cast === undefined ? column.category === 'A' || column.category === 'C' : cast.endsWith('[]')
-  return composed && !nested ? `to_json(${value})` : value
+  return composed && !nested ? `pg_catalog.to_json(${value})` : value
 }
 
 function relationText(
@@ -137,9 +142,9 @@ function relationText(
   // `r.*`, because an alias may be called r as well.
   const rows = `select ${members.join(', ')} from ${tableText(table)} as ${alias} where ${joined}`
   const row = stripNulls
-    ? `(select coalesce(json_object_agg(e.key, e.value), '{}') from json_each(row_to_json(r.*)) as e where e.value::text <> 'null')`
-    : 'row_to_json(r.*)'
-  if (many) return `(select coalesce(json_agg(${row}), '[]') from (${rows}) as r)`
+    ? `(select coalesce(pg_catalog.json_object_agg(e.key, e.value), '{}') from pg_catalog.json_each(pg_catalog.row_to_json(r.*)) as e where e.value::pg_catalog.text operator(pg_catalog.<>) 'null')`
+    : 'pg_catalog.row_to_json(r.*)'
+  if (many) return `(select coalesce(pg_catalog.json_agg(${row}), '[]') from (${rows}) as r)`
   return `(select ${row} from (${rows} limit 1) as r)`
 }
 
@@ -166,7 +171,7 @@ function writeSort(sql: Draft, alias: string, sort: readonly Sort<Column>[]): vo
 export function writtenText(sql: Draft, column: Column, value: Json): string {
   const parameter = bind(sql, writeText(value, column), column)
   return isRecord(column, value)
-    ? `jsonb_populate_record(null::${column.cast}, ${parameter}::jsonb)`
+    ? `pg_catalog.jsonb_populate_record(null::${column.cast}, ${parameter}::pg_catalog.jsonb)`
     : parameter
 }
 

@@ -1,3 +1,4 @@
+import { castText } from '#databases/casts.ts'
 import type { Column } from '#databases/catalogue.ts'
 import { bind, columnText, type Draft } from '#databases/draft.ts'
 import { fail } from '#databases/failures.ts'
@@ -41,15 +42,15 @@ const infix = {
 
 function comparisonText(sql: Draft, condition: Comparison<Column>): string {
   const { column, operator, value, columnCast, valueCast } = condition
-  const left = `${columnText('t', column)}${columnCast ? `::${columnCast}` : ''}`
-  const cast = valueCast ? `::${valueCast}` : ''
+  const left = `${columnText('t', column)}${columnCast ? `::${castText(columnCast)}` : ''}`
+  const cast = valueCast ? `::${castText(valueCast)}` : ''
   switch (operator) {
     case 'is':
       return `${left} is ${truthOf(value)}`
     case 'in':
       return membershipText(sql, condition, left, cast)
     case 'fts':
-      return `${column.base === 'tsvector' ? left : `to_tsvector(${left})`} @@ websearch_to_tsquery(${bind(sql, conditionText(value, condition), column)})`
+      return `${column.base === 'tsvector' ? left : `pg_catalog.to_tsvector(${left})`} operator(pg_catalog.@@) pg_catalog.websearch_to_tsquery(${bind(sql, conditionText(value, condition), column)})`
     case 'eq':
     case 'neq':
       if (value === null) return `${left} is ${operator === 'eq' ? '' : 'not '}null`

@@ -1,5 +1,6 @@
 import { fromKysely, type Job, type JobResult, PgBoss } from 'pg-boss'
 import type { Db } from './db/connect.ts'
+import { systemSession } from './db/session.ts'
 import type { Log } from './log.ts'
 
 /** One entry a kind of work: its data, as it stands in the queue. Nothing secret in clear. */
@@ -39,7 +40,7 @@ export type JobsOptions = { readonly url: string; readonly log: Log; readonly mi
 
 export async function startJobs({ url, log, migrate }: JobsOptions): Promise<Jobs> {
   const boss = new PgBoss({
-    connectionString: url,
+    ...systemSession(url),
     application_name: 'gatehouse jobs',
     schema: 'service_jobs',
     max: 3,

@@ -1,5 +1,6 @@
 import pg from 'pg'
 import type { Clock } from '#kernel/clock.ts'
+import { systemSession } from '#kernel/db/session.ts'
 import { fail } from '../errors.ts'
 
 /** What somebody is about to do to a client's schema. */
@@ -29,7 +30,7 @@ export function auditLog(url: string | undefined, now: Clock): AuditLog {
     return { around: async () => Promise.reject(fail('audit_unavailable')), close: async () => {} }
   }
   const pool = new pg.Pool({
-    connectionString: url,
+    ...systemSession(url),
     max: 2,
     application_name: 'gatehouse audit',
     connectionTimeoutMillis: 5_000,
@@ -99,7 +100,7 @@ async function finish(
 
 /** Makes the trail's table, if it is missing, and lets the reader read. */
 export async function prepareLogging(ownerUrl: string, reader: string | undefined): Promise<void> {
-  const client = new pg.Client({ connectionString: ownerUrl, connectionTimeoutMillis: 10_000 })
+  const client = new pg.Client({ ...systemSession(ownerUrl), connectionTimeoutMillis: 10_000 })
   await client.connect()
   try {
     await client.query(`

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import type { Log } from '../log.ts'
+import { systemSession } from './session.ts'
 
 /**
  * Keeps the caches of all processes on one database true (auth.md 2, gateway.md 17).
@@ -92,7 +93,7 @@ export async function startCoherence(options: CoherenceOptions): Promise<Coheren
 
   const listen = async (): Promise<pg.Client> => {
     const client = new pg.Client({
-      connectionString: options.url,
+      ...systemSession(options.url),
       application_name: 'gatehouse listener',
       connectionTimeoutMillis: 5_000,
       query_timeout: LEASE,

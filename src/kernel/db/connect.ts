@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { CamelCasePlugin, Kysely, PostgresDialect, type PostgresPool, type PostgresPoolClient } from 'kysely'
 import pg from 'pg'
+import { systemSession } from './session.ts'
 import type { DB } from './tables.ts'
 
 /** The control database, or a transaction on it: statements take it as their first argument. */
@@ -22,7 +23,7 @@ export type ConnectOptions = {
 
 export function connect(options: ConnectOptions): ControlDatabase {
   const pool = new pg.Pool({
-    connectionString: options.url,
+    ...systemSession(options.url),
     max: options.max,
     application_name: 'gatehouse',
     statement_timeout: options.statementTimeout,

@@ -11,6 +11,7 @@ import { logTail } from './embedded/log-file.ts'
 import { removeLeftOver } from './embedded/pid-file.ts'
 import { clashOn, waitForPrevious } from './embedded/previous.ts'
 import { makeSocketFolder, removeSocketFolder } from './embedded/socket.ts'
+import { systemSession } from './session.ts'
 
 export type EmbeddedServer = {
   /** A connection string over the server's Unix socket. */
@@ -107,7 +108,7 @@ export function urlsOf(socket: string, port: string): EmbeddedServer['url'] {
 
 /** Shows that the password is the folder's, and asks for the version. */
 async function logIn(url: string, cluster: Cluster, running: Guarded): Promise<string> {
-  const client = new pg.Client({ connectionString: url })
+  const client = new pg.Client({ ...systemSession(url) })
   try {
     await client.connect()
     const { rows } = await client.query<{ server_version: string }>('show server_version')

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import pg from 'pg'
+import { systemSession } from './session.ts'
 
 /** A short statement that reads by a unique key. Never for what a caller can make slow: others wait behind it. */
 export type Statement<Row> = { readonly name: string; readonly text: string; readonly row?: Row }
@@ -33,7 +34,7 @@ export function keyedConnections(url: string, count: number, statementTimeout: n
 
   const open = async (onEnd: () => void): Promise<pg.Client> => {
     const client = new pg.Client({
-      connectionString: url,
+      ...systemSession(url),
       pipeline: true,
       application_name: 'gatehouse keyed',
       statement_timeout: statementTimeout,

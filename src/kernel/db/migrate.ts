@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import pg from 'pg'
+import { systemSession } from './session.ts'
 
 const FOLDER = new URL('../../../migrations/', import.meta.url)
 
@@ -26,7 +27,7 @@ export function migrations(): readonly Migration[] {
  * time. Returns the names that were applied now. Refuses a database that a newer program has changed.
  */
 export async function migrate(url: string): Promise<readonly string[]> {
-  const client = new pg.Client({ connectionString: url, application_name: 'gatehouse migrate' })
+  const client = new pg.Client({ ...systemSession(url), application_name: 'gatehouse migrate' })
   await client.connect()
   try {
     await client.query('select pg_advisory_lock($1)', [LOCK])

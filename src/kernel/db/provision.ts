@@ -1,5 +1,6 @@
 import pg from 'pg'
 import { scramVerifier } from './scram.ts'
+import { systemSession } from './session.ts'
 
 export type Provision = {
   readonly roles: readonly { readonly name: string; readonly password: string }[]
@@ -13,7 +14,7 @@ export type Provision = {
  * login per role and leaves a line in the server's log.
  */
 export async function provision(url: string, wanted: Provision): Promise<void> {
-  const client = new pg.Client({ connectionString: url })
+  const client = new pg.Client({ ...systemSession(url) })
   try {
     await client.connect()
     // Until the connection ends. CREATE DATABASE runs in no transaction, so one lock holds for all of it.

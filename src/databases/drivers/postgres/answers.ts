@@ -1,7 +1,7 @@
 import type { Held, Presence, RowsAnswer, RowsFacts, WriteAnswer } from '#databases/drivers/driver.ts'
 import { namesOneRow, readsByKey } from '#databases/drivers/postgres/by-key.ts'
 import type { Job, Runner, Running } from '#databases/drivers/postgres/runner.ts'
-import { insertSql } from '#databases/insert.ts'
+import { type Defaults, insertSql } from '#databases/insert.ts'
 import type { CountMode, CountPlan, InsertPlan, ReadPlan, UpdatePlan, WritePlan } from '#databases/plan.ts'
 import { countSql, deleteSql, explainSql, selectSql, updateSql } from '#databases/sql.ts'
 import { assignedTo, givenIn } from '#databases/values.ts'
@@ -81,8 +81,10 @@ const plannedRows = (explained: unknown): number =>
 /** What an answer may hold: `rows` of an update or delete (an insert's are bounded by its body), and `bytes`. */
 export type Most = { readonly rows: number; readonly bytes: number }
 
+type Writing = { readonly run: Runner; readonly defaultsFor: (plan: WritePlan) => Promise<Defaults> }
+
 export async function writeRows(
-  run: Runner,
+  { run, defaultsFor }: Writing,
   plan: WritePlan,
   most: Most,
   on?: Held,
@@ -91,7 +93,7 @@ export async function writeRows(
   const matching = plan.kind === 'insert' ? undefined : await matchingRows(run, plan, on, presence)
   const { writer, affected } = await run.finish(
     {
-      ...jobOf(plan, most.rows),
+      ...jobOf(plan, most.rows, await defaultsFor(plan)),
       ...boundOf(plan, most.bytes, on),
       table: plan.table,
       stripNulls: plan.stripNulls,
@@ -128,15 +130,15 @@ async function matchingRows(
   return countRows(run, plan, plan.count, on, presence)
 }
 
-function jobOf(plan: WritePlan, limit: number): Job {
-  if (plan.kind === 'insert') return insertJob(plan)
+function jobOf(plan: WritePlan, limit: number, defaults: Defaults): Job {
+  if (plan.kind === 'insert') return insertJob(plan, defaults)
   return plan.kind === 'update' ? updateJob(plan, limit) : { sql: deleteSql(plan), limit }
 }
 
-const insertJob = (plan: InsertPlan): Job => {
+const insertJob = (plan: InsertPlan, defaults: Defaults): Job => {
   const set = plan.conflict?.set ?? []
   return {
-    sql: insertSql(plan),
+    sql: insertSql(plan, defaults),
     written: [...new Set([...plan.columns, ...set.map(({ column }) => column)])],
     given: (column) => [...givenIn(plan.rows, column), ...assignedTo(set, column)],
   }

@@ -24,12 +24,7 @@ export async function callFunction(
   { persona, most }: { readonly persona: Persona | undefined; readonly most: number },
 ): Promise<RowsAnswer> {
   const { table } = request.read
-  const rows = (await run.value(
-    functionsSql(table),
-    undefined,
-    undefined,
-    request.presence,
-  )) as readonly FunctionRow[] // as the statement builds them
+  const rows = (await run.own(functionsSql(table), request.presence)) as readonly FunctionRow[] // as the statement builds them
   const candidates = rows.map(callable).filter((found) => found !== undefined)
   const chosen = chooseFunction(candidates, table, request.arguments)
   const plan = planOf(chosen, request)

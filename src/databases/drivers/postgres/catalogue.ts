@@ -5,60 +5,64 @@ import {
   catalogueOf,
   type Table,
 } from '#databases/catalogue.ts'
+import { qualifiedType, withSystemOperators } from '#databases/drivers/postgres/system-names.ts'
 
-/** Everything that plans need, in one statement with one row and one JSON value. */
-export const catalogueSql = `
+/**
+ * Everything that plans need, in one statement with one row and one JSON value. Under the client's own search path, for which the server
+ * then writes types and defaults as its users know them.
+ */
+export const catalogueSql = withSystemOperators(`
 with recursive base as (
-  select oid as type, oid as root from pg_type where typtype <> 'd'
+  select oid as type, oid as root from pg_catalog.pg_type where typtype <> 'd'
   union all
-  select t.oid, base.root from pg_type t join base on t.typbasetype = base.type where t.typtype = 'd'
+  select t.oid, base.root from pg_catalog.pg_type t join base on t.typbasetype = base.type where t.typtype = 'd'
 ),
 relation as (
   select c.oid, n.nspname, c.relname, c.relkind, c.reltuples,
     c.relkind = 'r' and not c.relhasrules and not c.relhassubclass and not c.relispartition
-      and c.oid not in (select inhrelid from pg_inherits)
-      and c.oid not in (select tgrelid from pg_trigger where not tgisinternal)
-      and c.oid not in (select confrelid from pg_constraint where confdeltype in ('c', 'n', 'd') or confupdtype in ('c', 'n', 'd'))
+      and not c.oid = any (select inhrelid from pg_catalog.pg_inherits)
+      and not c.oid = any (select tgrelid from pg_catalog.pg_trigger where not tgisinternal)
+      and not c.oid = any (select confrelid from pg_catalog.pg_constraint where confdeltype = any (array['c', 'n', 'd']) or confupdtype = any (array['c', 'n', 'd']))
       as alone,
     c.relkind = 'r' and not c.relhassubclass and not c.relrowsecurity as plain
-  from pg_class c join pg_namespace n on n.oid = c.relnamespace
-  where c.relkind in ('r', 'v', 'm', 'f', 'p') and n.nspname !~ '^pg_' and n.nspname <> 'information_schema'
-    and has_schema_privilege(n.oid, 'usage')
+  from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+  where c.relkind = any (array['r', 'v', 'm', 'f', 'p']) and n.nspname !~ '^pg_' and n.nspname <> 'information_schema'
+    and pg_catalog.has_schema_privilege(n.oid, 'usage')
     -- Kept answers of all callers (kept-answers.ts): never to be reached by a plan.
-    and (n.nspname, c.relname) <> ('public', 'service_idempotency')
+    and not (n.nspname = 'public' and c.relname = 'service_idempotency')
 )
-select json_build_object(
-  'tables', (select coalesce(json_agg(json_build_array(oid::text, nspname, relname, relkind, reltuples, alone, plain)), '[]') from relation),
+select pg_catalog.json_build_object(
+  'tables', (select coalesce(pg_catalog.json_agg(pg_catalog.json_build_array(oid::pg_catalog.text, nspname, relname, relkind, reltuples, alone, plain)), '[]') from relation),
   'columns', (
-    select coalesce(json_agg(json_build_array(
-      r.oid::text, a.attname, format_type(a.atttypid, a.atttypmod), format_type(a.atttypid, -1), b.typcategory, b.typname,
+    select coalesce(pg_catalog.json_agg(pg_catalog.json_build_array(
+      r.oid::pg_catalog.text, a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod), ${qualifiedType('t')}, b.typcategory, b.typname,
       not a.attnotnull and t.typnotnull is not true, a.attgenerated <> '', a.attidentity,
       case when a.attidentity <> '' then
-        (select 'nextval(' || quote_literal(s.objid::regclass::text) || '::regclass)' from pg_depend s
-          where s.classid = 'pg_class'::regclass and s.refclassid = 'pg_class'::regclass
+        (select 'nextval(' || pg_catalog.quote_literal(s.objid::pg_catalog.regclass::pg_catalog.text) || '::regclass)' from pg_catalog.pg_depend s
+          where s.classid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid and s.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid
             and s.refobjid = a.attrelid and s.refobjsubid = a.attnum and s.deptype = 'i')
-      when a.attgenerated = '' then coalesce(pg_get_expr(d.adbin, d.adrelid), pg_get_expr(t.typdefaultbin, 0)) end
+      when a.attgenerated = '' then coalesce(pg_catalog.pg_get_expr(d.adbin, d.adrelid), pg_catalog.pg_get_expr(t.typdefaultbin, 0)) end
     ) order by a.attrelid, a.attnum), '[]')
     from relation r
-    join pg_attribute a on a.attrelid = r.oid and a.attnum > 0 and not a.attisdropped
-    join pg_type t on t.oid = a.atttypid
+    join pg_catalog.pg_attribute a on a.attrelid = r.oid and a.attnum > 0 and not a.attisdropped
+    join pg_catalog.pg_type t on t.oid = a.atttypid
     join base on base.type = t.oid
-    join pg_type b on b.oid = base.root
-    left join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
+    join pg_catalog.pg_type b on b.oid = base.root
+    left join pg_catalog.pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
   ),
   'constraints', (
-    select coalesce(json_agg(json_build_array(
-      k.conrelid::text, k.conname, k.contype, pg_get_constraintdef(k.oid),
-      (select json_agg(a.attname order by n.place) from unnest(k.conkey) with ordinality n(number, place)
-        join pg_attribute a on a.attrelid = k.conrelid and a.attnum = n.number),
-      k.confrelid::text,
-      (select json_agg(a.attname order by n.place) from unnest(k.confkey) with ordinality n(number, place)
-        join pg_attribute a on a.attrelid = k.confrelid and a.attnum = n.number)
+    select coalesce(pg_catalog.json_agg(pg_catalog.json_build_array(
+      k.conrelid::pg_catalog.text, k.conname, k.contype, pg_catalog.pg_get_constraintdef(k.oid),
+      (select pg_catalog.json_agg(a.attname order by n.place) from pg_catalog.unnest(k.conkey) with ordinality n(number, place)
+        join pg_catalog.pg_attribute a on a.attrelid = k.conrelid and a.attnum = n.number),
+      k.confrelid::pg_catalog.text,
+      (select pg_catalog.json_agg(a.attname order by n.place) from pg_catalog.unnest(k.confkey) with ordinality n(number, place)
+        join pg_catalog.pg_attribute a on a.attrelid = k.confrelid and a.attnum = n.number)
     ) order by k.conrelid, k.conname), '[]')
-    from relation r join pg_constraint k on k.conrelid = r.oid
-    where k.contype in ('p', 'u', 'f', 'c', 'x') and k.conparentid = 0
+    from relation r join pg_catalog.pg_constraint k on k.conrelid = r.oid
+    where k.contype = any (array['p', 'u', 'f', 'c', 'x']) and k.conparentid = 0
   )
-) as catalogue`
+) as catalogue`)
 
 /** What the statement gives: lists instead of objects, because a large database has tens of thousands of these. */
 export type CatalogueRow = {

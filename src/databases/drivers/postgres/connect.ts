@@ -2,6 +2,7 @@ import type pg from 'pg'
 import { RowClient } from '#databases/drivers/postgres/connection.ts'
 import { connectFailure } from '#databases/drivers/postgres/errors.ts'
 import { fail } from '#databases/failures.ts'
+import { splitOptions } from '#kernel/db/session.ts'
 import { Failure } from '#kernel/errors.ts'
 
 export type ConnectOptions = {
@@ -32,7 +33,7 @@ export async function connect(options: ConnectOptions): Promise<RowClient> {
 
 function configOf(options: ConnectOptions, settings: Readonly<Record<string, string>>): pg.ClientConfig {
   const { url } = options
-  const given = typeof url === 'string' ? splitOptions(url) : { config: url, extra: url.options }
+  const given = typeof url === 'string' ? configOfUrl(url) : { config: url, extra: url.options }
   const all = Object.entries(settings).map(([name, value]) => `-c ${name}=${value}`)
   return {
     ...given.config,
@@ -41,6 +42,11 @@ function configOf(options: ConnectOptions, settings: Readonly<Record<string, str
     application_name: options.applicationName,
     keepAlive: true,
   }
+}
+
+function configOfUrl(url: string): { readonly config: pg.ClientConfig; readonly extra: string | undefined } {
+  const { rest, options } = splitOptions(url)
+  return { config: { connectionString: rest }, extra: options }
 }
 
 /** Sent in the startup message, so that they cost no round trip; they beat what the role or the database has set. */
@@ -65,13 +71,4 @@ async function ensure(client: RowClient, settings: Readonly<Record<string, strin
   if (TimeZone === 'UTC' && IntervalStyle === 'iso_8601') return
   const statements = Object.entries(settings).map(([name, value]) => `set ${name} = '${value}'`)
   await client.query(statements.join(';'))
-}
-
-/** `options` in the connection string would replace ours in pg; it is taken out and put in front of them. */
-function splitOptions(url: string): { config: pg.ClientConfig; extra: string | undefined } {
-  const match = /[?&]options=([^&]*)/.exec(url)
-  if (!match) return { config: { connectionString: url }, extra: undefined }
-  const [found, value = ''] = match
-  const rest = url.replace(found, found.startsWith('?') ? '?' : '').replace('?&', '?')
-  return { config: { connectionString: rest }, extra: decodeURIComponent(value.replaceAll('+', ' ')) }
 }

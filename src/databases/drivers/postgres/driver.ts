@@ -6,7 +6,9 @@ import { planner } from '#databases/drivers/planner.ts'
 import { countRows, selectRows, writeRows } from '#databases/drivers/postgres/answers.ts'
 import { callFunction } from '#databases/drivers/postgres/call.ts'
 import { buildCatalogue, type CatalogueRow, catalogueSql } from '#databases/drivers/postgres/catalogue.ts'
+import { columnDefaults } from '#databases/drivers/postgres/column-defaults.ts'
 import { connect } from '#databases/drivers/postgres/connect.ts'
+import type { RowClient } from '#databases/drivers/postgres/connection.ts'
 import { failureOf } from '#databases/drivers/postgres/errors.ts'
 import { hold } from '#databases/drivers/postgres/hold.ts'
 import { indexesSql } from '#databases/drivers/postgres/indexes.ts'
@@ -60,12 +62,14 @@ export function postgresDriver(options: PostgresOptions): PostgresDriver {
   const aloneForCalls = isolated(ofCalls, options.statementTimeout, terminate)
   const tables = structure(async () => buildCatalogue((await run.value(draft(catalogueSql))) as CatalogueRow)) // as the statement builds it
   const { plan, attempt } = planner(tables, ({ cause }) => moved.has(codeOf(cause)))
+  const defaultsFor = columnDefaults(run)
 
   async function apply(statements: readonly string[]): Promise<void> {
     const client = await pool.acquire()
     try {
       await client.query('begin')
       if (own !== undefined) await become(client, own)
+      await systemFirst(client)
       for (const statement of statements) {
         client.since = performance.now()
         await client.query(statement)
@@ -114,7 +118,11 @@ export function postgresDriver(options: PostgresOptions): PostgresDriver {
   function operations(persona: Persona | undefined) {
     const mine = persona === undefined ? run : run.as(persona)
     const write = <P extends WritePlan>(planned: P, on?: Held, presence?: Presence) =>
-      attempt(planned, (plan) => writeRows(mine, plan, most, on, presence), on !== undefined)
+      attempt(
+        planned,
+        (plan) => writeRows({ run: mine, defaultsFor }, plan, most, on, presence),
+        on !== undefined,
+      )
     return {
       select: (planned, on, presence) =>
         attempt(planned, (plan) => selectRows(mine, plan, most.bytes, on, presence), on !== undefined),
@@ -131,7 +139,12 @@ export function postgresDriver(options: PostgresOptions): PostgresDriver {
 
   const driver: PostgresDriver = {
     name: 'postgresql',
-    plan,
+    async plan(request, rights) {
+      const planned = await plan(request, rights)
+      // Now: where the insert runs in a transaction, it has its one connection and must not wait for another.
+      await defaultsFor(planned)
+      return planned
+    },
     ...operations(own),
     as(persona) {
       if (options.rowLevelSecurity === undefined) throw new Error('The client has no row-level security')
@@ -152,6 +165,21 @@ export function postgresDriver(options: PostgresOptions): PostgresDriver {
   }
   return driver
 }
+
+/**
+ * For statements that make things: types of extensions are found where the client has them, those of the system before all others, which
+ * is their place in a path that does not name it. Temporary tables come last, which they do only where they are named.
+ */
+async function systemFirst(client: RowClient): Promise<void> {
+  const { rows } = await client.query<{ search_path: string }>('show search_path')
+  const names = rows[0]?.search_path.match(/"(?:[^"]|"")*"|[^,\s"]+/g) ?? []
+  const others = names.filter((name) => !SYSTEM.has(name))
+  await client.query(`select pg_catalog.set_config('search_path', $1, true)`, [
+    [...others, 'pg_temp'].join(', '),
+  ])
+}
+
+const SYSTEM: ReadonlySet<string> = new Set(['pg_catalog', 'pg_temp'])
 
 /** Words that stand in a text after which tables may look otherwise. */
 const structural = /\b(?:create|alter|drop|do|call|into)\b/i

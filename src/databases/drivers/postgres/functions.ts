@@ -1,11 +1,13 @@
 import type { Column } from '#databases/catalogue.ts'
 import { type Built, bind, draft } from '#databases/draft.ts'
+import { qualifiedType } from '#databases/drivers/postgres/system-names.ts'
 import type { Argument, CallableFunction } from '#databases/functions.ts'
 import type { TableName } from '#databases/plan.ts'
 
 /**
  * Functions of one name, in one JSON value. Not those of the system or of extensions: `set_config`, `pg_terminate_backend`,
- * `query_to_xml`, `crosstab` or `dblink` would make the right to call functions one to run SQL and to change the connection.
+ * `query_to_xml`, `crosstab` or `dblink` would make the right to call functions one to run SQL and to change the connection. It is run
+ * with a search path of the system alone (`Runner.own`).
  */
 export function functionsSql({ schema, table: name }: TableName): Built {
   const sql = draft('')
@@ -34,7 +36,7 @@ where n.nspname = ${inSchema} and p.proname = ${called} and p.prokind = 'f'
 }
 
 const typeText = (alias: string): string =>
-  `json_build_array(format_type(${alias}.oid, null), ${alias}.typcategory, coalesce(${alias}b.typname, ${alias}.typname), ${alias}.typtype)`
+  `json_build_array(${qualifiedType(alias)}, ${alias}.typcategory, coalesce(${alias}b.typname, ${alias}.typname), ${alias}.typtype)`
 
 type TypeFacts = readonly [cast: string, category: string, base: string, kind: string]
 

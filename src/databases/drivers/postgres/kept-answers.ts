@@ -2,6 +2,7 @@ import { bind, type Draft, draft } from '#databases/draft.ts'
 import type { Held, Kept, KeptAnswers, Presence } from '#databases/drivers/driver.ts'
 import { RowClient } from '#databases/drivers/postgres/connection.ts'
 import type { Runner } from '#databases/drivers/postgres/runner.ts'
+import { withSystemOperators } from '#databases/drivers/postgres/system-names.ts'
 import { fail } from '#databases/failures.ts'
 import { Failure } from '#kernel/errors.ts'
 
@@ -36,7 +37,7 @@ export function keptAnswers(run: Runner, create: Create): KeptAnswers {
     const sql = draft('insert into public.service_idempotency as s (key, body, answer, created_at) values (')
     sql.text += `${bind(sql, key)}, ${bind(sql, body)}, '', ${bind(sql, at.toISOString())}) on conflict (key) do update`
     sql.text += ` set body = excluded.body, answer = '', created_at = excluded.created_at`
-    sql.text += ` where s.created_at < ${bind(sql, since.toISOString())} returning true as claimed`
+    sql.text += ` where s.created_at operator(pg_catalog.<) ${bind(sql, since.toISOString())} returning true as claimed`
     try {
       return (await run.value(sql, undefined, on)) === true
     } catch (error) {
@@ -46,7 +47,7 @@ export function keptAnswers(run: Runner, create: Create): KeptAnswers {
 
   async function store(on: Held, key: string, answer: string): Promise<void> {
     const sql = draft('update public.service_idempotency set answer = ')
-    sql.text += `${bind(sql, answer)} where key = ${bind(sql, key)}`
+    sql.text += `${bind(sql, answer)} where key operator(pg_catalog.=) ${bind(sql, key)}`
     await run.finish({ sql }, on)
   }
 
@@ -56,11 +57,11 @@ export function keptAnswers(run: Runner, create: Create): KeptAnswers {
 /** Also deletes some that are too old; not in the transaction, where it could collide with others that do the same. */
 function writeFind(sql: Draft, key: string, since: Date): void {
   const oldest = bind(sql, since.toISOString())
-  sql.text = `with gone as (delete from public.service_idempotency where key in (
-      select key from public.service_idempotency where created_at < ${oldest}::timestamptz
+  sql.text = withSystemOperators(`with gone as (delete from public.service_idempotency where key = any (
+      select key from public.service_idempotency where created_at < ${oldest}::pg_catalog.timestamptz
       order by created_at limit 50 for update skip locked))
-    select json_build_object('body', body, 'answer', answer) as kept from public.service_idempotency
-    where key = ${bind(sql, key)} and created_at >= ${oldest}::timestamptz`
+    select pg_catalog.json_build_object('body', body, 'answer', answer) as kept from public.service_idempotency
+    where key = ${bind(sql, key)} and created_at >= ${oldest}::pg_catalog.timestamptz`)
 }
 
 async function make(create: Create): Promise<void> {

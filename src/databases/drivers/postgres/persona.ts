@@ -36,13 +36,21 @@ const [longName, longPersonaName] = [nameOf(longSql), nameOf(longPersonaSql)]
 /** What goes in front of a statement, in its transaction. */
 export function firstStatement(
   persona: Persona | undefined,
-  { isLong, isPrepared }: { readonly isLong: boolean; readonly isPrepared: boolean },
+  { isLong, isPrepared, isOwn }: Readonly<Record<'isLong' | 'isPrepared' | 'isOwn', boolean>>,
 ): FirstStatement | undefined {
+  if (isOwn) return catalogStatement(persona)
   if (persona === undefined)
     return isLong ? { name: isPrepared ? longName : '', text: longSql, values: [] } : undefined
   const [name, text] = isLong ? [longPersonaName, longPersonaSql] : [personaName, personaSql]
   return { name: isPrepared ? name : '', text, values: [persona.role, persona.claims] }
 }
+
+/** In front of a statement of our own. */
+const catalogStatement = (persona: Persona | undefined): FirstStatement => ({
+  name: '',
+  text: persona === undefined ? ONLY_CATALOG : `${ONLY_CATALOG}, ${personaSql.slice('select '.length)}`,
+  values: persona === undefined ? [] : [persona.role, persona.claims],
+})
 
 /** The role is gone, or the client may not become it any more: nothing else was run. */
 export function personaFailure(cause: unknown): unknown {

@@ -72,7 +72,7 @@ function requireDatabase(client: RowClient, asked: string | undefined): void {
 }
 
 async function searchIn(client: RowClient, schema: string): Promise<void> {
-  await client.query(`select set_config('search_path', $1, false)`, [quoteName(schema)])
+  await client.query(`select pg_catalog.set_config('search_path', $1, false)`, [quoteName(schema)])
 }
 
 /** Else the caller would hear of a success that is undone with the connection. */

@@ -19,6 +19,8 @@ export type Job = {
   readonly given?: Written['given']
   /** A read that is short whatever the caller says: it may share a connection. */
   readonly short?: boolean
+  /** A statement of ours: it runs with a search path of the system alone. */
+  readonly isOwn?: boolean
   /** Who waits for it; on a held connection it is who holds it. */
   readonly presence?: Presence | undefined
 } & Partial<Pick<RunOptions, 'stripNulls' | 'limit' | 'highWater' | 'isLong' | 'most' | 'commitsLast'>>
@@ -37,6 +39,8 @@ export type Runner = {
   finish(job: Job, on?: Held): Promise<RowQuery>
   /** The one value of the one row, which is JSON. */
   value(sql: Built, table?: Table, on?: Held, presence?: Presence): Promise<unknown>
+  /** The same, for a statement of our own: names without a schema in it are those of the system. */
+  own(sql: Built, presence?: Presence): Promise<unknown>
   /** The same, but each statement runs as somebody; also in a transaction, where a function may have taken another role. */
   as(persona: Persona): Runner
 }
@@ -98,12 +102,18 @@ function runnerAs(persona: Persona | undefined, means: Means): Runner {
   }
 
   async function value(sql: Built, table?: Table, on?: Held, presence?: Presence): Promise<unknown> {
-    const query = await finish({ sql, presence, ...(table && { table }) }, on)
-    const [row] = JSON.parse(Buffer.concat(query.writer?.take() ?? []).toString())
-    return row === undefined ? undefined : Object.values(row)[0]
+    return soleValue(await finish({ sql, presence, ...(table && { table }) }, on))
   }
 
-  return { start, finish, value, as: (other) => runnerAs(other, means) }
+  const own = async (sql: Built, presence?: Presence) =>
+    soleValue(await finish({ sql, presence, isOwn: true }))
+
+  return { start, finish, value, own, as: (other) => runnerAs(other, means) }
+}
+
+function soleValue({ writer }: RowQuery): unknown {
+  const [row] = JSON.parse(Buffer.concat(writer?.take() ?? []).toString())
+  return row === undefined ? undefined : Object.values(row)[0]
 }
 
 type How = {
@@ -122,7 +132,7 @@ type How = {
 async function run(client: RowClient, job: Job, how: How): Promise<RowQuery> {
   const { name, again, persona, following } = how
   const isLong = job.isLong === true
-  const first = firstStatement(persona, { isLong, isPrepared: name !== '' })
+  const first = firstStatement(persona, { isLong, isPrepared: name !== '', isOwn: job.isOwn === true })
   const query = new RowQuery(client, job.sql, {
     name,
     isLong,

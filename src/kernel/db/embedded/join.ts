@@ -2,6 +2,7 @@ import { readlink, realpath } from 'node:fs/promises'
 import path from 'node:path'
 import pg from 'pg'
 import { type EmbeddedServer, urlsOf } from '../embedded.ts'
+import { systemSession } from '../session.ts'
 import { readPidFile, stateOf } from './pid-file.ts'
 import { lockOf } from './previous.ts'
 
@@ -27,7 +28,7 @@ export async function joinEmbedded(dir: string, password: string): Promise<Embed
 }
 
 async function versionOf(url: string): Promise<string> {
-  const client = new pg.Client({ connectionString: url })
+  const client = new pg.Client({ ...systemSession(url) })
   await client.connect()
   try {
     const { rows } = await client.query<{ server_version: string }>('show server_version')

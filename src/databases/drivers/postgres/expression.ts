@@ -1,0 +1,60 @@
+/**
+ * An expression as PostgreSQL has written it for a search path of the system alone, with the schema in front of every name that it wrote
+ * without one. In its grammar a name is a list of parts, with a place in the text; keywords such as `integer` have two parts already.
+ * `nullif`, `case x when` and `is distinct from` find their operator by the search path, and have no spelling that names it.
+ */
+export async function systemNames(expression: string): Promise<string> {
+  const { parse } = await import('libpg-query')
+  const start = 'select '
+  const edits: Edit[] = []
+  collect(await parse(`${start}${expression}`), edits)
+  // Places are of bytes.
+  let text = Buffer.from(`${start}${expression}`)
+  for (const { at, length, becomes } of edits.sort((left, right) => right.at - left.at))
+    text = Buffer.concat([text.subarray(0, at), Buffer.from(becomes), text.subarray(at + length)])
+  return text.subarray(start.length).toString()
+}
+
+type Edit = { readonly at: number; readonly length: number; readonly becomes: string }
+
+/** Of the nodes that have names; as the parser builds them. */
+type Named = {
+  readonly kind?: string
+  readonly funcname?: Names
+  readonly names?: Names
+  readonly name?: Names
+  readonly location?: number
+}
+type Names = readonly { readonly String?: { readonly sval?: string } }[]
+
+function collect(node: unknown, edits: Edit[]): void {
+  if (typeof node !== 'object' || node === null) return
+  for (const [kind, value] of Object.entries(node)) {
+    const edit = EDITS.get(kind)?.(value)
+    if (edit !== undefined) edits.push(edit)
+    collect(value, edits)
+  }
+}
+
+const EDITS = new Map<string, (node: Named) => Edit | undefined>([
+  ['FuncCall', ({ funcname, location }) => schemaAt(funcname, location)],
+  // Where a node has a type it is not wrapped.
+  ['typeName', ({ names, location }) => schemaAt(names, location)],
+  ['A_Expr', operatorAt],
+])
+
+function operatorAt({ kind, name, location }: Named): Edit | undefined {
+  const operator = soleName(name)
+  if (operator === undefined || location === undefined || !kind?.startsWith('AEXPR_OP')) return undefined
+  return { at: location, length: operator.length, becomes: `operator(pg_catalog.${operator})` }
+}
+
+function schemaAt(names: Names | undefined, location: number | undefined): Edit | undefined {
+  if (soleName(names) === undefined || location === undefined) return undefined
+  return { at: location, length: 0, becomes: 'pg_catalog.' }
+}
+
+function soleName(names: Names = []): string | undefined {
+  const [only, ...others] = names
+  return others.length === 0 ? only?.String?.sval : undefined
+}

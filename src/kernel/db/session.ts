@@ -1,0 +1,21 @@
+/**
+ * A session of our own statements: names without a schema are those of the system, so that no function, type or operator that somebody
+ * else has made in the same database is taken for one (docs/decisions/0026-names-with-their-schema.md). Sent in the startup message, behind
+ * what the URL says; temporary tables last, since they come first where they are not named.
+ */
+export function systemSession(url: string): { readonly connectionString: string; readonly options: string } {
+  const { rest, options } = splitOptions(url)
+  return {
+    connectionString: rest,
+    options: [options, '-c search_path=pg_catalog,pg_temp'].filter(Boolean).join(' '),
+  }
+}
+
+/** `options` in a connection string would replace other ones in pg; it is taken out. */
+export function splitOptions(url: string): { readonly rest: string; readonly options: string | undefined } {
+  const match = /[?&]options=([^&]*)/.exec(url)
+  if (!match) return { rest: url, options: undefined }
+  const [found, value = ''] = match
+  const rest = url.replace(found, found.startsWith('?') ? '?' : '').replace('?&', '?')
+  return { rest, options: decodeURIComponent(value.replaceAll('+', ' ')) }
+}
