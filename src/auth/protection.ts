@@ -1,4 +1,5 @@
 import type { FastifyRequest, RouteOptions } from 'fastify'
+import { isGet } from '#kernel/http/methods.ts'
 import { crossSite, redirectTarget } from '#kernel/http/origins.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
@@ -23,7 +24,7 @@ export function protect(app: App, kernel: Kernel): void {
     const { limit } = request.routeOptions.config
     if (limit !== undefined) await kernel.limits.consume(limit, request.clientAddress)
     // Reads by a valid credential are not counted; whoever guesses credentials is.
-    else if (request.method !== 'GET' || request.caller === undefined)
+    else if (!isGet(request) || request.caller === undefined)
       await kernel.limits.consume('default', request.clientAddress)
   })
   app.addHook('preHandler', async ({ query, body, routeOptions }) => {
@@ -57,7 +58,7 @@ function judgeRedirects(kernel: Kernel, names: readonly string[], part: unknown)
 }
 
 function checkOrigin(kernel: Kernel, request: FastifyRequest): void {
-  if (request.method === 'GET' || request.method === 'HEAD') return
+  if (isGet(request)) return
   const from = crossSite(kernel, request.headers)
   if (from === undefined) return
   const byCookie = presentedToken(kernel.config, request)?.by === 'cookie'

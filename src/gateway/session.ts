@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { Persona, RowLevelSecurity } from '#databases/drivers/driver.ts'
 import type { LiveSession, Sessions } from '#identity/sessions.ts'
+import { isGet } from '#kernel/http/methods.ts'
 import { crossSite } from '#kernel/http/origins.ts'
 import { HEADER } from '#kernel/http/words.ts'
 import type { Kernel } from '#kernel/kernel.ts'
@@ -49,7 +50,7 @@ function presentedSession(kernel: Kernel, request: FastifyRequest): string | und
   if (token !== undefined) return token
   const cookie = cookies[kernel.config.session.cookie_name]
   if (cookie === undefined || cookie === '') return undefined
-  const from = request.method === 'GET' ? undefined : crossSite(kernel, headers)
+  const from = isGet(request) ? undefined : crossSite(kernel, headers)
   if (from !== undefined) throw fail(from === 'foreign' ? 'invalid_origin' : 'missing_or_null_origin')
   return cookie
 }

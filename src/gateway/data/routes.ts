@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { FAILURES_OF } from '#databases/failures.ts'
+import { isGet } from '#kernel/http/methods.ts'
 import type { App } from '#kernel/http/surface.ts'
 import { HEADER } from '#kernel/http/words.ts'
 import type { Kernel } from '#kernel/kernel.ts'
@@ -29,7 +30,7 @@ export function dataRoutes(app: App, kernel: Kernel, access: GatewayAccess): voi
   const keptCounts = keptReads<number>(kernel, { max: 10_000, weigh: () => 1 })
   app.addHook('preClose', windows.close)
   const read = async (request: FastifyRequest, reply: FastifyReply, body: object) => {
-    const event = request.method === 'GET' ? 'gateway_data' : 'gateway_fetch'
+    const event = isGet(request) ? 'gateway_data' : 'gateway_fetch'
     const stripNulls = request.headers[HEADER.stripNulls] === 'true'
     const asked = {
       event,

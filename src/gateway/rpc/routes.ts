@@ -6,6 +6,7 @@ import type { Row } from '#databases/plan.ts'
 import type { Config } from '#kernel/config/config.ts'
 import { named } from '#kernel/http/components.ts'
 import { edge } from '#kernel/http/failures.ts'
+import { isGet } from '#kernel/http/methods.ts'
 import { Nullable, Parsed } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
@@ -95,7 +96,7 @@ export function rpcRoutes(app: App, kernel: Kernel, access: GatewayAccess): void
     failures: FAILURES_OF.call,
   }
   const call = async (request: FastifyRequest, reply: FastifyReply, asked: AskedCall) => {
-    const byAddress = request.method === 'GET'
+    const byAddress = isGet(request)
     return send(reply, await callFunction(kernel, gatewayCaller(request), asked, { byAddress }))
   }
   app.route({

@@ -118,12 +118,12 @@ test('an address that is not there is 404, another method 405 with those that it
   const wrong = await t.anon.send('PUT', '/api/auth/get-session')
   assert.deepEqual(
     [wrong.status, wrong.body.code, wrong.headers.get('allow')],
-    [405, 'METHOD_NOT_ALLOWED', 'GET, POST'],
+    [405, 'METHOD_NOT_ALLOWED', 'GET, HEAD, POST'],
   )
   const other = await t.anon.send('DELETE', '/ping')
   assert.deepEqual(
     [other.status, other.body.code, other.headers.get('allow')],
-    [405, 'method_not_allowed', 'GET'],
+    [405, 'method_not_allowed', 'GET, HEAD'],
   )
   for (const path of ['/api/auth', '/api/authentic', '/api/auth//ok', '/API/AUTH/ok', '/api/auth/ok/']) {
     assert.equal((await t.anon.get(path)).status, 404, path)

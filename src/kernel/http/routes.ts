@@ -34,7 +34,8 @@ export function keepRouteBook(app: FastifyInstance): RouteBook {
     entries: () => routes.flatMap(entriesOf),
     methodsAt(url) {
       const path = url.split('?', 1)[0] ?? ''
-      return patterns.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method)
+      const methods = patterns.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method)
+      return methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
     },
   }
 }

@@ -31,7 +31,7 @@ export function createServer(kernel: Kernel): App {
     rewriteUrl: ({ url = '/' }) => decodable(url),
     // The header limit bounds the path; what a parameter may be, its schema says.
     routerOptions: { maxParamLength: config.limits.header },
-    exposeHeadRoutes: false,
+    exposeHeadRoutes: true,
     // Node would refuse a missing Host with an empty body; see the hook below.
     http: { maxHeaderSize: config.limits.header, requireHostHeader: false },
     genReqId: (raw) => sanePresented(raw) ?? newId(),

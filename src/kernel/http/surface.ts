@@ -11,6 +11,7 @@ import type {
 } from 'fastify'
 import { Failure, type FailureTable } from '../errors.ts'
 import type { Kernel } from '../kernel.ts'
+import { open } from './access.ts'
 import { readJsonBodies } from './body.ts'
 import { edge } from './failures.ts'
 import type { Feature } from './operations.ts'
@@ -64,11 +65,25 @@ export function dressSurface(app: App, kernel: Kernel, book: RouteBook, options:
     }
     return answer(request, reply, failure)
   })
-  app.setNotFoundHandler((request, reply) => {
-    const allowed = book.methodsAt(request.url)
-    if (allowed.length === 0) return answer(request, reply, edge('not_found'))
-    return answer(request, reply, edge('method_not_allowed', { headers: { allow: allowed.join(', ') } }))
-  })
+  const absence = ({ url }: FastifyRequest): Failure => {
+    const allowed = book.methodsAt(url)
+    return allowed.length === 0
+      ? edge('not_found')
+      : edge('method_not_allowed', { headers: { allow: allowed.join(', ') } })
+  }
+  app.setNotFoundHandler((request, reply) => answer(request, reply, absence(request)))
+  // Whatever the body is: a QUERY without one would else be told that it needs a content type.
+  app.addHook('preParsing', (request, _reply, _payload, done) =>
+    done(request.is404 ? absence(request) : null),
+  )
+  // The CORS plugin takes every OPTIONS on the surface without a prefix, and answers with that one's envelope.
+  if (app.prefix !== '')
+    app.route({
+      method: 'OPTIONS',
+      url: '/*',
+      config: { access: open },
+      handler: (_request, reply) => reply.callNotFound(),
+    })
 }
 
 /** Adds the routes of one feature, which is their tag in the API reference. */

@@ -1,0 +1,167 @@
+import assert from 'node:assert/strict'
+import { Agent, METHODS, request } from 'node:http'
+import { after, test } from 'node:test'
+import { withClient } from '#test/database.ts'
+import { ADMIN_KEY, testService } from '#test/harness.ts'
+import { properBody } from './attacks.ts'
+import { type Target, targetsOf } from './routes.ts'
+
+const t = await testService()
+const session = await t.signUp('Ada')
+const key = await t.key(['*'])
+await withClient(t.clientUrl, (client) =>
+  client.query(`
+    create table sample (id int primary key, text text);
+    insert into sample select n, repeat('x', 3000) from generate_series(1, 3000) as n;
+    create view same as select *, 1 as one from sample;
+    create function sample() returns int language sql as 'select 1'`),
+)
+const agent = new Agent({ keepAlive: true, maxSockets: 20 })
+after(() => agent.destroy())
+
+type Reply = {
+  readonly status: number
+  readonly headers: Readonly<Record<string, unknown>>
+  readonly text: string
+}
+type Asked = { readonly headers?: Record<string, string>; readonly body?: Buffer | null }
+
+/** Unlike fetch it sends any method. */
+function ask(method: string, path: string, { headers = {}, body = null }: Asked = {}): Promise<Reply> {
+  return new Promise((resolve, reject) => {
+    const type =
+      body === null ? {} : { 'content-type': 'application/json', 'content-length': String(body.length) }
+    const sent = request(t.url + path, { agent, method, headers: { ...type, ...headers } }, (answer) => {
+      const chunks: Buffer[] = []
+      answer.on('data', (chunk: Buffer) => chunks.push(chunk))
+      answer.on('end', () =>
+        resolve({
+          status: answer.statusCode ?? 0,
+          headers: answer.headers,
+          text: Buffer.concat(chunks).toString(),
+        }),
+      )
+      answer.on('error', reject)
+    })
+    sent.on('error', reject)
+    sent.end(body ?? undefined)
+  })
+}
+
+const targets = targetsOf(t)
+const addressOf = ({ path }: Target) => path.replace(/\{\w+\}/g, 'sample')
+const credential: Record<Target['credential'], Record<string, string>> = {
+  none: {},
+  session: { authorization: `Bearer ${session.token}` },
+  key: { apikey: key.apiKey, 'x-service-client': 'default' },
+  admin: { apikey: ADMIN_KEY },
+}
+const queryOf = ({ path }: Target): string => {
+  if (path === '/data') return '?view=sample&eq_column=id&eq_value=1'
+  return path.startsWith('/api/auth') ? '?token=AAAA' : ''
+}
+
+/** Node speaks no other: CONNECT is for proxies, OPTIONS is CORS's. */
+const methods = METHODS.filter((method) => method !== 'CONNECT')
+const byPath = Map.groupBy(targets, addressOf)
+
+test('a method that a route does not take is 405 in the envelope of its surface, with those that it takes', async () => {
+  assert.ok(methods.includes('QUERY') && methods.includes('TRACE') && byPath.size > 50)
+  for (const [path, routes] of byPath) {
+    // Another route may have a pattern that fits too.
+    const allowed = t.service.book.methodsAt(path)
+    for (const { method } of routes) assert.ok(allowed.includes(method))
+    const others = methods.filter((method) => !allowed.includes(method))
+    await Promise.all(
+      others.map(async (method) => {
+        const { status, headers, text } = await ask(method, path)
+        const name = `${method} ${path}`
+        assert.deepEqual([status, headers.allow], [405, allowed.join(', ')], name)
+        assert.equal(headers['cache-control'], 'no-store', name)
+        if (method === 'HEAD') return assert.equal(text, '')
+        const { code, ...rest } = JSON.parse(text)
+        const isAuth = routes[0]?.surface === 'auth'
+        assert.equal(code, isAuth ? 'METHOD_NOT_ALLOWED' : 'method_not_allowed', name)
+        assert.deepEqual(
+          Object.keys(rest),
+          isAuth ? ['message'] : ['status', 'message', 'error', 'request_id'],
+          name,
+        )
+      }),
+    )
+  }
+})
+
+test('a method with a body of any kind is 405 too, and an unknown address 404', async () => {
+  const bodies: readonly Asked[] = [
+    { body: Buffer.from('{') },
+    { body: Buffer.alloc(2 ** 20 + 10, 'a') },
+    { body: Buffer.from('a=b'), headers: { 'content-type': 'application/x-www-form-urlencoded' } },
+    { headers: { 'content-type': 'text/plain' } },
+  ]
+  for (const method of ['QUERY', 'PUT', 'PATCH', 'DELETE', 'SEARCH'])
+    for (const asked of bodies)
+      for (const path of ['/ping', '/api/auth/ok', '/api/auth/get-session']) {
+        assert.equal((await ask(method, path, asked)).status, 405, `${method} ${path}`)
+        assert.equal((await ask(method, `${path}/nowhere`, asked)).status, 404, `${method} ${path}/nowhere`)
+      }
+})
+
+/** Of an answer to both, what may differ: each request has an id of its own, and a stream no length. */
+const compared = ({ status, headers }: Reply): Record<string, unknown> => {
+  const { date: _, 'x-request-id': __, connection: ___, ...rest } = headers
+  const { 'content-length': length, 'transfer-encoding': encoding, 'keep-alive': ____, ...others } = rest
+  return { status, ...others, ...(encoding === undefined ? { length: length ?? '0' } : {}) }
+}
+
+test('HEAD is answered wherever GET is, as GET is, without a body', async () => {
+  const gets = targets.filter(({ method }) => method === 'GET')
+  assert.ok(gets.length > 20)
+  for (const target of gets) {
+    const path = addressOf(target) + queryOf(target)
+    for (const headers of [credential[target.credential], {}]) {
+      const [get, head] = [await ask('GET', path, { headers }), await ask('HEAD', path, { headers })]
+      assert.equal(head.text, '', path)
+      // A link of a mail acts when it is opened, so a HEAD only says that it is there.
+      const isLink = t.service.book
+        .entries()
+        .some((entry) => entry.path === target.path && entry.redirects.length > 0)
+      if (isLink && get.status !== 401) continue
+      const { length: _, ...differing } = compared(get)
+      const { length: __, ...found } = compared(head)
+      // Numbers of a running process change from one to the other.
+      const isMoving = ['/metrics', '/health'].includes(target.path)
+      assert.deepEqual(isMoving ? found : compared(head), isMoving ? differing : compared(get), path)
+    }
+  }
+})
+
+test('a HEAD of rows that are streamed sends none, and leaves the connections of the client free', async () => {
+  const headers = credential.key
+  const path = '/data?view=same&eq_column=one&eq_value=1&limit=3000'
+  const whole = await ask('GET', path, { headers })
+  assert.equal(whole.headers['transfer-encoding'], 'chunked', 'these rows are a stream')
+  const heads = await Promise.all(Array.from({ length: 30 }, () => ask('HEAD', path, { headers })))
+  for (const { status, headers, text } of heads)
+    assert.deepEqual([status, headers['content-type'], text], [200, whole.headers['content-type'], ''])
+  const again = await ask('GET', path, { headers })
+  assert.equal(again.text.length, whole.text.length)
+})
+
+test('whatever carries a session, a user or data is not stored by any cache', async () => {
+  const files = ['/docs/swagger-ui.css', '/docs/swagger-ui-bundle.js', '/docs/favicon-32x32.png']
+  for (const target of targets) {
+    const path = addressOf(target) + queryOf(target)
+    for (const headers of [credential[target.credential], {}]) {
+      const body = properBody(target)
+      const { headers: answered } = await ask(target.method, path, { headers, body })
+      const isStored = answered['cache-control'] !== 'no-store'
+      assert.equal(
+        isStored,
+        files.includes(target.path),
+        `${target.method} ${path}: ${answered['cache-control']}`,
+      )
+      assert.ok(!isStored || answered['set-cookie'] === undefined)
+    }
+  }
+})
