@@ -73,6 +73,8 @@ function readTextual(
   const { column, value } = condition
   if (name === 'not' && typeof column === 'string' && column !== '' && typeof value === 'string')
     return { kind: 'not', term: renamed(parsePredicate(column, value), options) }
+  if (name === 'not' && typeof column === 'string' && column !== '' && Array.isArray(value))
+    return { kind: 'not', term: readComparison('in', { column, value }, options) }
   if (column !== undefined && column !== null && column !== '')
     throw malformed(options, `${name} takes terms as its value, and no column.`)
   const terms = list(value).flatMap((term) =>
@@ -96,7 +98,7 @@ function readComparison(
 ): Condition<string> {
   const operator = typeof name === 'string' ? operatorOf(name) : undefined
   if (operator === undefined) throw malformed(options, 'operator is not known.', { operator: shown(name) })
-  const short = condition.eq_column !== undefined || condition.eq_value !== undefined
+  const short = isGiven(condition.eq_column) || isGiven(condition.eq_value)
   if (short && operator !== 'eq')
     throw malformed(options, 'eq_column and the operator contradict each other.')
   const column = agreed(condition, 'column', options)
@@ -122,11 +124,17 @@ function agreed(
   options: ConditionOptions,
 ): unknown {
   const [long, short] = [condition[member], condition[`eq_${member}`]]
-  if (long === undefined) return short
-  if (short !== undefined && JSON.stringify(long) !== JSON.stringify(short))
+  // Null is a value, but of the spelling that names the column.
+  const other = member === 'value' && short === null && isGiven(condition.column) ? undefined : short
+  const isLong =
+    member === 'value' ? long !== undefined && (long !== null || other === undefined) : isGiven(long)
+  if (!isLong) return other
+  if (isGiven(other) && JSON.stringify(long) !== JSON.stringify(other))
     throw malformed(options, `${member} and eq_${member} contradict each other.`)
   return long
 }
+
+const isGiven = (member: unknown): boolean => member !== undefined && member !== null
 
 function castOf(cast: unknown, options: ConditionOptions): string | undefined {
   if (cast === undefined || cast === null || cast === '') return undefined
@@ -144,7 +152,7 @@ function fitting(operator: Operator, value: unknown, column: string, options: Co
     throw malformed(options, 'is takes null, true, false or unknown.', { column })
   }
   if (operator === 'in') {
-    if (typeof json === 'string' && json.startsWith('(')) return inList(column, json)
+    if (typeof json === 'string' && /^[({]/.test(json)) return inList(column, json)
     if (Array.isArray(json)) return json
     throw malformed(options, 'in takes a list.', { column })
   }

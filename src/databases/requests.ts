@@ -247,13 +247,17 @@ function readSortItem(
       details: { field: code === 'invalid_sort' ? 'sort_by' : 'orderBy' },
     })
   if (typeof item !== 'object' || item === null || Array.isArray(item)) throw bad()
-  const { field, column = field, direction = 'asc', nulls } = item as Body
+  // An object of JSON text; what is null is as if it were absent.
+  const { field, column = field, direction = 'asc', nulls } = present(item)
   const descending = typeof direction === 'string' ? directions.get(direction.toLowerCase()) : undefined
   if (typeof column !== 'string' || column === '' || descending === undefined) throw bad()
   if (field !== undefined && field !== column) throw bad()
   if (nulls !== undefined && nulls !== 'first' && nulls !== 'last') throw bad()
   return { column: rename(column), descending, ...(nulls && { nulls }) }
 }
+
+const present = (item: object): Body =>
+  Object.fromEntries(Object.entries(item).filter(([, value]) => value !== null))
 
 const directions = new Map([
   ['asc', false],

@@ -9,7 +9,7 @@ import { atEnd, eat, peek, quote, quoted, type Scanner, scan, skipSpace, until }
  *   term       = [ "not." ] ( "and" | "or" ) "(" terms ")" | "not(" terms ")" | comparison
  *   comparison = column [ "::" type ] "." [ "not." ] operator "." value
  *   column     = quoted | anything without . , ( ) : " and space
- *   value      = quoted | "(" item { "," item } ")" for `in` | "{…}" | anything without , ( )
+ *   value      = quoted | "(" item { "," item } ")" for `in`, also in braces | "{…}" | anything without , ( )
  *
  * Unquoted `null` after eq, neq and in is the null value; everything else is text that the database converts.
  */
@@ -73,11 +73,29 @@ function readPredicate(scanner: Scanner, column: string, columnCast: string | un
   return negated ? { kind: 'not', term } : term
 }
 
+/** Nothing comes behind it, so that the list of `in` needs no parentheses: `in.A,B`. */
 export function parsePredicate(column: string, text: string): Condition<string> {
   const scanner = scan(text)
+  const negated = text.startsWith('not.in.')
+  if (negated || text.startsWith('in.')) {
+    scanner.at = negated ? 'not.in.'.length : 'in.'.length
+    if (!'({'.includes(peek(scanner) || '(')) return inTerm(column, readWhole(scanner), negated)
+    scanner.at = 0
+  }
   const term = readPredicate(scanner, column, undefined)
   if (!atEnd(scanner)) throw unexpected(scanner)
   return term
+}
+
+function readWhole(scanner: Scanner): Json {
+  const items = readItems(scanner, ',')
+  if (!atEnd(scanner)) throw unexpected(scanner)
+  return items
+}
+
+function inTerm(column: string, value: Json, negated: boolean): Condition<string> {
+  const term: Comparison<string> = { kind: 'compare', column, operator: 'in', value }
+  return negated ? { kind: 'not', term } : term
 }
 
 function readColumn(scanner: Scanner): string {
@@ -86,28 +104,36 @@ function readColumn(scanner: Scanner): string {
   return name
 }
 
+/** `(a,b)`, or `{a,b}` as other clients write it. */
 function readList(scanner: Scanner): Json {
-  if (!eat(scanner, '(')) throw unexpected(scanner)
+  const inBraces = eat(scanner, '{')
+  if (!inBraces && !eat(scanner, '(')) throw unexpected(scanner)
+  const close = inBraces ? '}' : ')'
   skipSpace(scanner)
-  const items: Json[] = []
-  if (eat(scanner, ')')) return items
-  do {
-    skipSpace(scanner)
-    items.push(readValue(scanner, true))
-    skipSpace(scanner)
-  } while (eat(scanner, ','))
-  if (!eat(scanner, ')')) throw unexpected(scanner)
+  if (eat(scanner, close)) return []
+  const items = readItems(scanner, inBraces ? ',{}' : ',()')
+  if (!eat(scanner, close)) throw unexpected(scanner)
   return items
 }
 
-function readValue(scanner: Scanner, nullable: boolean): Json {
+function readItems(scanner: Scanner, stops: string): Json[] {
+  const items: Json[] = []
+  do {
+    skipSpace(scanner)
+    items.push(readValue(scanner, true, stops))
+    skipSpace(scanner)
+  } while (eat(scanner, ','))
+  return items
+}
+
+function readValue(scanner: Scanner, nullable: boolean, stops = ',()'): Json {
   if (eat(scanner, '"')) {
     const text = quoted(scanner)
     if (text === undefined) throw unexpected(scanner)
     return text
   }
   if (peek(scanner) === '{') return readBraces(scanner)
-  const text = until(scanner, ',()')
+  const text = until(scanner, stops)
   return nullable && text === 'null' ? null : text
 }
 

@@ -1,3 +1,5 @@
+import { CUSTOM_CLIENT } from '#databases/clients/custom.ts'
+import { clientNameForm } from '#kernel/config/sections/database.ts'
 import { edge } from '#kernel/http/failures.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
@@ -25,6 +27,7 @@ export async function createKey(
   asked: NewKey,
 ): Promise<IssuedKey> {
   const clientName = asked.client_name ?? null
+  checkClients(asked)
   checkRights(asked.rights, clientName)
   const { secret, ...sealed } = newSecret(kernel.random)
   const publicId = kernel.random(8).toString('hex')
@@ -50,6 +53,7 @@ export type KeyChange = Partial<NewKey> & { readonly is_active?: boolean }
 /** When this answers, no process uses the key as it was before. */
 export async function changeKey(kernel: Kernel, id: string, change: KeyChange): Promise<ApiKey> {
   const before = await existing(kernel, id)
+  checkClients(change)
   const clientName = change.client_name === undefined ? before.clientName : change.client_name
   checkRights(change.rights ?? before.rights, clientName)
   const record = await updateKey(kernel.db, id, {
@@ -105,6 +109,19 @@ export async function existing(kernel: Kernel, id: string): Promise<ApiKey> {
   const found = await findKey(kernel.db, 'id', id)
   if (found === undefined) throw fail('api_key_not_found')
   return found
+}
+
+/** A key for a client that cannot exist would look bound and open nothing. */
+function checkClients({ client_name: bound, client_overrides: overrides = [] }: Partial<NewKey>): void {
+  const refuse = (field: string) =>
+    edge('validation_error', {
+      message: `${field} is not the name of a client`,
+      hint: 'A name is a letter, then up to 62 letters, digits, _ or -.',
+      details: { field, in: 'body' },
+    })
+  const isPossible = (name: string) => name === CUSTOM_CLIENT || clientNameForm.parse(name) !== undefined
+  if (typeof bound === 'string' && !isPossible(bound)) throw refuse('client_name')
+  if (!overrides.every((name) => name === '*' || isPossible(name))) throw refuse('client_overrides')
 }
 
 function checkRights(rights: readonly string[], clientName: string | null): void {

@@ -66,7 +66,7 @@ export function callOfBody(name: string, body: Body): AskedCall {
   const isWrapper = names.length > 0 && names.every((key) => WRAPPER.has(key))
   if (!isWrapper) return { function: name, args: body as Row } // read from JSON text
   const { args } = body
-  if (args !== undefined && (typeof args !== 'object' || args === null || Array.isArray(args)))
+  if (args !== undefined && (typeof args !== 'object' || Array.isArray(args)))
     throw edge('validation_error', {
       message: 'args must be an object',
       details: { field: 'args', in: 'body' },

@@ -9,11 +9,17 @@ import { PARSED } from './schemas.ts'
  * Validation of body, query, path and headers by TypeBox. Flags and numbers may come as text, objects as JSON text
  * (auth.md 1); they are turned into what the schema names here and nowhere else.
  */
-export const compileValidator: FastifySchemaCompiler<TSchema> = ({ schema: documented, httpPart }) => {
+export const compileValidator: FastifySchemaCompiler<TSchema> = ({
+  schema: documented,
+  httpPart,
+  method = '',
+}) => {
   const schema = validated(documented)
   const validator = Compile(schema)
+  const isChange = method === 'PATCH'
   return (data: unknown) => {
-    const value = normalise(schema, data ?? {})
+    const given = normalise(schema, data ?? {})
+    const value = httpPart === 'body' && !isChange ? withoutNulls(schema, given) : given
     if (httpPart !== 'body' && !allTextsClean(value)) return { error: edge('invalid_text') }
     if (validator.Check(value)) return { value }
     const [first] = validator.Errors(value)
@@ -37,6 +43,7 @@ type Shape = {
   readonly type?: string | readonly string[]
   readonly properties?: Readonly<Record<string, Shape>>
   readonly items?: Shape
+  readonly required?: readonly string[]
   readonly enum?: readonly unknown[]
   readonly minimum?: number
   readonly [PARSED]?: boolean
@@ -48,7 +55,7 @@ type Shape = {
  */
 function validated<T extends Shape>(schema: T): T {
   // The same keywords, or fewer.
-  if (schema[PARSED] === true) return parsed(schema) as T
+  if (schema[PARSED] === true) return { ...parsed(schema), [PARSED]: true } as T
   const { properties, items } = schema
   if (properties === undefined && items === undefined) return schema
   return {
@@ -94,6 +101,32 @@ function normalise(shape: Shape, value: unknown): unknown {
     if (inner !== undefined) record[name] = normalise(inner, record[name])
   }
   return record
+}
+
+/**
+ * Clients in other languages send null where they have nothing: in an optional member whose schema has no null, it is as if the member
+ * were absent. What a verb parses has nulls that mean something only further inside (`set`, `value`), and its schema tells of no others.
+ */
+function withoutNulls(shape: Shape, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || JSON.isRawJSON(value)) return value
+  if (Array.isArray(value)) {
+    const { items } = shape
+    return items === undefined ? value : value.map((item) => withoutNulls(items, item))
+  }
+  const members = Object.entries(value).filter(([name, member]) => member !== null || !isAbsence(shape, name))
+  const { properties = {} } = shape
+  return Object.fromEntries(
+    members.map(([name, member]) => [
+      name,
+      Object.hasOwn(properties, name) ? withoutNulls(properties[name] ?? {}, member) : member,
+    ]),
+  )
+}
+
+function isAbsence({ [PARSED]: isParsed, properties = {}, required = [] }: Shape, name: string): boolean {
+  if (isParsed === true) return true
+  const member = Object.hasOwn(properties, name) ? properties[name] : undefined
+  return member?.type !== undefined && !required.includes(name) && ![member.type].flat().includes('null')
 }
 
 /** A number that the parser of the surface kept as it was written (`10.0`): where a number is asked for, it is one. */
