@@ -101,8 +101,6 @@ export type KeptAnswers = {
   /** Takes the key in a transaction. Waits for another that has it; false when that one was committed. */
   claim(on: Held, key: string, as: { body: string; at: Date; since: Date }): Promise<boolean>
   store(on: Held, key: string, answer: string): Promise<void>
-  /** Part of a transaction that must not write, though the transaction does. */
-  onlyReading<T>(on: Held, work: () => Promise<T>): Promise<T>
 }
 
 export type Kept = { readonly body: string; readonly answer: string }

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { hash } from 'node:crypto'
 import { before, test } from 'node:test'
 import { withClient } from '#test/database.ts'
 import { type Actor, actor, testService } from '#test/harness.ts'
@@ -132,13 +133,64 @@ test('a key is kept for 24 hours', async () => {
   assert.deepEqual(old, [], 'what is too old is deleted on the way')
 })
 
-test('a read-only transaction sees one state, and can be replayed', async () => {
+test('a read-only transaction sees one state, and no record is kept of it', async () => {
   const key = newKey()
   const more = { key, options: { read_only: true, isolation_level: 'repeatable_read' } }
+  const kept = async () => (await rowsOf('select count(*)::int from service_idempotency'))[0].count
+  const before = await kept()
   const first = await run(all, [fetchAll('a', 'account'), fetchAll('b', 'account')], more)
   assert.equal(first.status, 200, first.text)
   assert.deepEqual(first.body.results[0].data, first.body.results[1].data)
-  assert.equal((await run(all, [fetchAll('a', 'account'), fetchAll('b', 'account')], more)).text, first.text)
+  await sql(`insert into account values (20, 'R', 1)`)
+  const again = await run(all, [fetchAll('a', 'account'), fetchAll('b', 'account')], more)
+  assert.equal(again.headers.get('idempotency-replayed'), null)
+  assert.equal(again.body.results[0].data.length, first.body.results[0].data.length + 1)
+  assert.equal(await kept(), before)
+})
+
+test('the ids of operations are no part of what is asked, and a replay answers with those of its own body', async () => {
+  const key = newKey()
+  const steps = (...ids: string[]) => [
+    insert(ids[0] ?? '', 'entry', { account_id: 1, amount: '31.10' }),
+    {
+      id: ids[1] ?? '',
+      kind: 'update',
+      payload: { table_name: 'entry', set: { amount: 32 }, conditions: [{ column: 'amount', value: 31.1 }] },
+    },
+    { id: ids[2] ?? '', kind: 'fetch', payload: { table_name: 'account', columns: 'id', limit: 1 } },
+  ]
+  const first = await run(all, steps('a', 'b', 'c'), { key })
+  assert.equal(first.status, 200, first.text)
+  const again = await run(all, steps('x "1"', '"kind":"y"', 'a'), { key })
+  assert.deepEqual([again.status, again.headers.get('idempotency-replayed')], [200, 'true'], again.text)
+  const ids = ['x "1"', '"kind":"y"', 'a']
+  assert.deepEqual(
+    again.body.results,
+    first.body.results.map((result: object, index: number) => ({ ...result, id: ids[index] })),
+  )
+  assert.equal((await rowsOf('select from entry where amount = 32')).length, 1)
+  const turned = await run(all, steps('a', 'b', 'c').reverse(), { key })
+  assert.deepEqual([turned.status, turned.body.code], [409, 'idempotency_key_reused'])
+})
+
+test('of an answer above the limit only digests and counts are kept, and nothing is done again', async () => {
+  await sql(`create view much as select repeat('x', 600000) as text from generate_series(1, 2)`)
+  const key = newKey()
+  const operations = [insert('a', 'entry', { account_id: 1, amount: 77 }), fetchAll('b', 'much')]
+  const first = await run(all, operations, { key })
+  assert.deepEqual([first.status, first.body.results[1].data.length], [200, 2])
+  const again = await run(all, operations, { key })
+  assert.deepEqual([again.status, again.headers.get('idempotency-replayed')], [200, 'true'], again.text)
+  const [inserted, read] = again.body.results
+  const { result_sha256: digest, ...counts } = read
+  assert.deepEqual(counts, { id: 'b', kind: 'fetch', data: [], data_omitted: true, rows: 2 })
+  const { text } = first
+  const whole = text.slice(text.indexOf('"kind":"fetch"'), text.indexOf(']},"committed"'))
+  assert.equal(digest, hash('sha256', `{${whole}`))
+  assert.deepEqual([inserted.id, inserted.rows, inserted.affected_rows, inserted.data], ['a', 1, 1, []])
+  assert.equal((await rowsOf('select from entry where amount = 77')).length, 1)
+  const [{ size }] = await rowsOf('select max(length(answer)) as size from service_idempotency')
+  assert.ok(size < 10_000, `${size}`)
 })
 
 test('the table of kept answers is reached by no data operation', async () => {

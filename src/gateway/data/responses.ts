@@ -53,6 +53,15 @@ const results = Type.Array(
       affected_rows: Type.Optional(Type.Integer()),
       count: Type.Optional(Type.Integer()),
       data_truncated: Type.Optional(Type.Boolean()),
+      data_omitted: Type.Optional(
+        Type.Boolean({
+          description: 'A replay of an answer above limits.idempotent_answer: only counts were kept',
+        }),
+      ),
+      rows: Type.Optional(Type.Integer({ description: 'Rows of the data that is omitted' })),
+      result_sha256: Type.Optional(
+        Type.String({ description: 'Of the result that is omitted, without its id' }),
+      ),
       cache_key: Type.Optional(CacheKey),
       has_more: Type.Optional(Type.Boolean()),
       post_processing: Type.Optional(PostProcessing),

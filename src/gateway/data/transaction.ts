@@ -19,6 +19,7 @@ import {
   readyUpdate,
   tellOf,
 } from './data.ts'
+import { keptText, type Result, replayedText, resultsText } from './idempotent-results.ts'
 import { collect } from './post-processing.ts'
 
 export type Operation = {
@@ -64,16 +65,29 @@ export async function runTransaction(
       ...(await about(operation, index, () => ready(kernel, caller, operation, asked))),
     })
 
-  const once = () => runOnce(caller, steps, bounds, options)
-  const under = (name: string) =>
-    onceUnder(name, kernel, caller, steps, { ...options, bounds, body: digestOf(caller, asked, steps) })
-  const results = await committed(caller, steps, () =>
-    key === undefined ? once().then((done) => ({ ...done, replayed: false })) : under(key),
-  )
+  const once = async () => answeredBy(await runOnce(caller, steps, bounds, options), steps)
+  // What only reads can be done again.
+  const under =
+    key === undefined || options.readOnly === true
+      ? once
+      : () =>
+          onceUnder(key, kernel, caller, steps, { ...options, bounds, body: digestOf(caller, asked, steps) })
+  const results = await committed(caller, steps, under)
   if (!results.replayed)
     for (const { plan, event, affected } of results.done) tellOf(kernel, caller, { plan, event }, affected)
   return { results: results.json, operations: steps.length, replayed: results.replayed }
 }
+
+type Answered = { readonly json: string; readonly done: readonly Done[]; readonly replayed: boolean }
+
+const answeredBy = ({ results, done }: Results, steps: readonly Step[]): Answered => ({
+  json: resultsText(
+    results.map(({ json }) => String(json)),
+    steps.map(({ operation }) => operation),
+  ),
+  done,
+  replayed: false,
+})
 
 function checked({ operations, options }: Transaction, maximum: number): HoldOptions {
   if (operations.length > maximum)
@@ -107,15 +121,14 @@ type Prepared = {
   readonly event: Ready<Plan, unknown>['event']
   readonly run: (on: Held) => Promise<Result>
 }
-type Result = { readonly json: Buffer; readonly affected: number }
 
 async function ready(
   kernel: Kernel,
   caller: GatewayCaller,
-  { id, kind, payload }: Operation,
+  { kind, payload }: Operation,
   { stripNulls }: Transaction,
 ): Promise<Prepared> {
-  const head = Buffer.from(`{"id":${JSON.stringify(id)},"kind":"${kind}","data":`)
+  const head = Buffer.from(`{"kind":"${kind}","data":`)
   if (kind === 'fetch') {
     const read = await readyFetch(kernel, caller, payload, stripNulls)
     return { ...read, run: async (on) => fetched(head, await read.run(on), kernel.config.limits.answer) }
@@ -125,6 +138,7 @@ async function ready(
     const answer = await write.run(on)
     return {
       json: Buffer.concat([head, ...answer.json, tail(writeFacts(answer))]),
+      rows: answer.rows,
       affected: answer.affected,
     }
   }
@@ -135,11 +149,15 @@ const READY = { insert: readyInsert, update: readyUpdate, delete: readyDelete }
 
 async function fetched(head: Buffer, answer: Fetched, most: number): Promise<Result> {
   const rows = await collect(answer.rows, most)
-  return { json: Buffer.concat([head, rows, tail(readFacts(answer), answer.postProcessing)]), affected: 0 }
+  const json = Buffer.concat([head, rows, tail(readFacts(answer), answer.postProcessing)])
+  return { json, rows: answer.rows.facts().rows, affected: 0 }
 }
 
 type Done = Pick<Prepared, 'plan' | 'event'> & { readonly affected: number }
-type Results = { readonly json: string; readonly done: readonly Done[] }
+type Results = {
+  readonly results: readonly (Result & { readonly kind: string })[]
+  readonly done: readonly Done[]
+}
 
 /** `deadline` on performance.now(); all results together have at most so many bytes. */
 type Bounds = { readonly deadline: number; readonly bytes: number }
@@ -169,19 +187,19 @@ async function committed<T>(
 
 /** The operations one after the other, on the connection that is held. */
 async function perform(steps: readonly Step[], { deadline, bytes }: Bounds, on: Held): Promise<Results> {
-  const parts: Buffer[] = []
+  const results: Results['results'][number][] = []
   const done: Done[] = []
   let size = 0
   for (const { operation, index, plan, event, run } of steps) {
-    const { json, affected } = await about(operation, index, () => run(on))
-    size += json.length
+    const result = await about(operation, index, () => run(on))
+    size += result.json.length
     if (size > bytes) throw answerTooLarge(bytes, 'Nothing was written. Ask for fewer rows or columns.')
     // The caller has been told by now that it took too long, and must not find it done later.
     if (performance.now() > deadline) throw fail('statement_timeout')
-    parts.push(json)
-    done.push({ plan, event, affected })
+    results.push({ ...result, kind: operation.kind })
+    done.push({ plan, event, affected: result.affected })
   }
-  return { json: `[${parts.map(String).join(',')}]`, done }
+  return { results, done }
 }
 
 /** A failure says which operation it is of. */
@@ -211,15 +229,16 @@ async function onceUnder(
   kernel: Kernel,
   caller: GatewayCaller,
   steps: readonly Step[],
-  { body, bounds, isolation, readOnly = false }: Keyed,
-): Promise<Results & { readonly replayed: boolean }> {
+  { body, bounds, isolation }: Keyed,
+): Promise<Answered> {
   const { driver, presence } = caller
   const at = kernel.now()
   const since = new Date(at.getTime() - KEPT_FOR)
   const replay = async () => {
     const kept = await driver.kept.find(key, since, presence)
     if (kept !== undefined && kept.body !== body) throw fail('idempotency_key_reused')
-    return kept && { json: kept.answer, done: [], replayed: true }
+    const operations = steps.map(({ operation }) => operation)
+    return kept && { json: replayedText(kept.answer, operations), done: [], replayed: true }
   }
   const known = await replay()
   if (known !== undefined) return known
@@ -227,14 +246,13 @@ async function onceUnder(
     const results = await driver.hold(
       async (on) => {
         if (!(await driver.kept.claim(on, key, { body, at, since }))) throw fail('write_conflict')
-        const work = () => perform(steps, bounds, on)
-        const results = await (readOnly ? driver.kept.onlyReading(on, work) : work())
-        await driver.kept.store(on, key, results.json)
-        return results
+        const performed = await perform(steps, bounds, on)
+        await driver.kept.store(on, key, keptText(performed.results, kernel.config.limits.idempotent_answer))
+        return performed
       },
       { presence, ...(isolation !== undefined && { isolation }) },
     )
-    return { ...results, replayed: false }
+    return answeredBy(results, steps)
   } catch (error) {
     // Somebody with the same key was first, and has committed.
     const other = error instanceof Failure && error.code === 'write_conflict' ? await replay() : undefined
@@ -272,5 +290,7 @@ function digestOf(
 ) {
   const silenced = steps.map(({ plan }) => 'head' in plan && plan.head)
   const seenAs = persona && { role: persona.role, ...JSON.parse(persona.claims), session_id: null }
-  return hash('sha256', JSON.stringify([operations, options, stripNulls, silenced, seenAs]))
+  // The ids are names for the answer, and change nothing of what is done.
+  const done = operations.map(({ kind, payload }) => [kind, payload])
+  return hash('sha256', JSON.stringify([done, options, stripNulls, silenced, seenAs]))
 }

@@ -1,6 +1,5 @@
 import { bind, type Draft, draft } from '#databases/draft.ts'
 import type { Held, Kept, KeptAnswers, Presence } from '#databases/drivers/driver.ts'
-import { RowClient } from '#databases/drivers/postgres/connection.ts'
 import type { Runner } from '#databases/drivers/postgres/runner.ts'
 import { withSystemOperators } from '#databases/drivers/postgres/system-names.ts'
 import { fail } from '#databases/failures.ts'
@@ -51,7 +50,7 @@ export function keptAnswers(run: Runner, create: Create): KeptAnswers {
     await run.finish({ sql }, on)
   }
 
-  return { find, claim, store, onlyReading }
+  return { find, claim, store }
 }
 
 /** Also deletes some that are too old; not in the transaction, where it could collide with others that do the same. */
@@ -91,13 +90,4 @@ function unavailable(error: unknown): unknown {
     hint: 'The role of this client must be able to make and use the table public.service_idempotency.',
     cause: error.cause ?? error,
   })
-}
-
-/** READ ONLY can be set inside a transaction, and only going back to a savepoint lifts it again. */
-async function onlyReading<T>(on: Held, work: () => Promise<T>): Promise<T> {
-  if (!(on instanceof RowClient)) throw new Error('Held by another driver')
-  await on.query('savepoint reading; set transaction read only')
-  const result = await work()
-  await on.query('rollback to savepoint reading')
-  return result
 }

@@ -108,7 +108,6 @@ export function scyllaDriver(options: ScyllaOptions): Driver {
       find: () => Promise.reject(cannot('idempotency keys')),
       claim: () => Promise.reject(cannot('idempotency keys')),
       store: () => Promise.reject(cannot('idempotency keys')),
-      onlyReading: () => Promise.reject(cannot('transactions')),
     },
     run: () => Promise.reject(cannot('changes of the structure by /management')),
     catalogue: tables.fresh,

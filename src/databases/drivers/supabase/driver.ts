@@ -79,7 +79,6 @@ export function supabaseDriver(options: SupabaseOptions): Driver {
       find: keepsNothing,
       claim: keepsNothing,
       store: keepsNothing,
-      onlyReading: keepsNothing,
     },
     run: async () => {
       throw refuse('changes of the structure')

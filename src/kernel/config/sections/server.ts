@@ -56,6 +56,10 @@ export const limits = section('Limits of a request. Each answers with its own er
   relations: integer('Depth of relations in relations.', { min: 1, max: 10 }, { default: 4 }),
   insert_rows: integer('Rows of an insert.', { min: 1, max: 10_000_000 }, { default: 100_000 }),
   operations: integer('Operations of a transaction.', { min: 1, max: 10_000 }, { default: 100 }),
+  idempotent_answer: size(
+    'Bytes of an answer that is kept under an idempotency key; of a longer one its digests and counts are.',
+    ['1MiB', '1KiB', '1GiB'],
+  ),
   answer: size(
     'Rows that are held until all are there: with a count, grouped, returned by writes, functions, SQL or a transaction.',
     ['32MiB', '1KiB', '1GiB'],

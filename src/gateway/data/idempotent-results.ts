@@ -1,0 +1,33 @@
+import { hash } from 'node:crypto'
+import { rowTexts } from '#databases/json-rows.ts'
+
+/** What an operation of a transaction gave: its member of the results without the id, which is the caller's name for it. */
+export type Result = { readonly json: Buffer; readonly rows: number; readonly affected: number }
+
+/** JSON of the results of these operations. */
+export const resultsText = (
+  parts: readonly string[],
+  operations: readonly { readonly id: string }[],
+): string =>
+  `[${operations.map(({ id }, index) => `{"id":${JSON.stringify(id)},${parts[index]?.slice(1)}`).join(',')}]`
+
+/** What is kept of results under an idempotency key: all of them, or, when they have more bytes than this, their digests and counts. */
+export function keptText(results: readonly (Result & { readonly kind: string })[], most: number): string {
+  const size = results.reduce((sum, { json }) => sum + json.length, 0)
+  const parts = size > most ? results.map(summaryOf) : results.map(({ json }) => String(json))
+  return `[${parts.join(',')}]`
+}
+
+const summaryOf = ({ kind, json, rows, affected }: Result & { readonly kind: string }): string =>
+  JSON.stringify({
+    kind,
+    data: [],
+    data_omitted: true,
+    rows,
+    ...(kind !== 'fetch' && { affected_rows: affected }),
+    result_sha256: hash('sha256', json),
+  })
+
+/** The kept results with the ids that the caller gives them this time. */
+export const replayedText = (kept: string, operations: readonly { readonly id: string }[]): string =>
+  resultsText(rowTexts(kept), operations)
