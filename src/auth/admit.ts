@@ -13,6 +13,8 @@ export type Visit = {
   readonly userAgent: string | undefined
   /** False: the session ends after a day and is not extended. */
   readonly remember: boolean
+  /** A page of another origin sent the browser here: it never leaves with a session. */
+  readonly isCrossSite: boolean
   /** Where the link leads in the end, should a mail have to be sent first. */
   readonly callbackURL: string | undefined
   /** Gives the browser a cookie that shows, when a link of a mail is followed, that it is the one which knew the password. */

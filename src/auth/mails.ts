@@ -11,6 +11,15 @@ const addressFor = ({ emailVerified }: To, email: string): string => (emailVerif
 const minutesOf = (life: number): string =>
   life < 7_200_000 ? `${Math.round(life / 60_000)} minutes` : `${Math.round(life / 3_600_000)} hours`
 
+/** Which sessions a change of password has ended. */
+export type EndedSessions = 'all' | 'others' | 'none'
+
+const SESSIONS: Readonly<Record<EndedSessions, string>> = {
+  all: 'Every session of the account was ended.',
+  others: 'Every other session of the account was ended.',
+  none: 'Sessions on other devices stay signed in.',
+}
+
 /** Every mail that this half sends: one entry each. */
 export const mails = {
   verifyEmail: (user: To, url: string, life: number): Mail =>
@@ -56,13 +65,13 @@ export const mails = {
       ],
       action: { label: 'Choose a new password', url },
     }),
-  passwordChanged: (user: To): Mail =>
+  passwordChanged: (user: To, ended: EndedSessions = 'all'): Mail =>
     composeMail({
       to: user.email,
       subject: 'Your password was changed',
       paragraphs: [
         greeting(user),
-        'the password of your account has just been changed, and every other session was ended.',
+        `the password of your account has just been changed. ${SESSIONS[ended]}`,
         'If it was not you, reset your password now.',
       ],
     }),

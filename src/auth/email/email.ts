@@ -35,7 +35,9 @@ export async function followEmailLink(kernel: Kernel, token: string, click: Clic
   const followed = await actOnTicket(kernel, link, invalidToken, async (kernel, user, ticket) => {
     if (ticket.expired) throw fail('TOKEN_EXPIRED')
     const changed = await follow(kernel, user, ticket, click)
-    const signsIn = kernel.config.auth.email.sign_in_after_verification && click.caller === undefined
+    // A link of a stranger's own account, followed from a page, must not sign anyone in to it.
+    const mayStart = click.caller === undefined && !click.visit.isCrossSite
+    const signsIn = kernel.config.auth.email.sign_in_after_verification && mayStart
     if (!signsIn || ticket.purpose !== 'verify-email') return { user: changed, admission: undefined }
     return { user: changed, admission: await admit(kernel, { userId: user.id }, invalidToken, click.visit) }
   })

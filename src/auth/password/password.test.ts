@@ -150,3 +150,18 @@ test('somebody without a password sets one from a fresh session, and only then',
   assert.deepEqual((await ada.post('/api/auth/set-password', { newPassword: NEW })).body, { status: true })
   assert.equal((await signIn(ada.email, NEW)).status, 200)
 })
+
+test('the notice of a change says which sessions it has ended', async () => {
+  const ada = await t.signUp('Ada')
+  const change = (by: string, to: string, revokeOtherSessions: boolean) =>
+    ada.post('/api/auth/change-password', { currentPassword: by, newPassword: to, revokeOtherSessions })
+  const says = async () => (await t.mails()).at(-1)?.replace(/=\r?\n/g, '') ?? ''
+  await says()
+  assert.equal((await change(PASSWORD, NEW, false)).status, 200)
+  assert.match(await says(), /Sessions on other devices stay signed in\./)
+  assert.equal((await change(NEW, PASSWORD, true)).status, 200)
+  assert.match(await says(), /Every other session of the account was ended\./)
+  const token = await resetToken(ada.email)
+  await t.anon.post('/api/auth/reset-password', { newPassword: NEW, token })
+  assert.match(await says(), /Every session of the account was ended\./)
+})

@@ -12,7 +12,7 @@ import { actAsCaller, type Caller, expectAlive } from '../access.ts'
 import { fail } from '../errors.ts'
 import { expectFresh } from '../fresh.ts'
 import { requestMail } from '../mail-requests.ts'
-import { mails } from '../mails.ts'
+import { type EndedSessions, mails } from '../mails.ts'
 import { acceptablePassword } from '../policy.ts'
 import { authUrl } from '../urls.ts'
 
@@ -57,7 +57,7 @@ export async function resetPassword(kernel: Kernel, token: string, newPassword: 
   await actOnTicket(kernel, link, invalidToken, async (kernel, user, { expired }) => {
     if (expired) throw invalidToken()
     if (!user.emailVerified) await deleteAccounts(kernel.db, user.id, { keepPassword: true })
-    await storePassword(kernel, user, password)
+    await storePassword(kernel, user, password, 'all')
     await deleteUserSessions(kernel.db, user.id)
     await updateUser(kernel.db, user.id, { emailVerified: true }, kernel.now())
   })
@@ -71,11 +71,16 @@ const RESET = ['reset-password'] as const
 const invalidToken = () => fail('INVALID_RESET_TOKEN')
 
 /** The new password, a notice of it, and no link that was sent before is worth anything. */
-async function storePassword(kernel: Kernel, user: User, password: string): Promise<void> {
+async function storePassword(
+  kernel: Kernel,
+  user: User,
+  password: string,
+  ended: EndedSessions,
+): Promise<void> {
   const now = kernel.now()
   await upsertPassword(kernel.db, { id: uuidv7(now, kernel.random), userId: user.id, password, now })
   await deleteTickets(kernel.db, user.id)
-  await sendMail(kernel, mails.passwordChanged(user))
+  await sendMail(kernel, mails.passwordChanged(user, ended))
 }
 
 export type ChangePassword = {
@@ -95,7 +100,7 @@ export async function changePassword(
   const password = await hashPassword(kernel, accepted)
   const token = asked.revokeOtherSessions === true ? randomToken(kernel.random) : undefined
   await actAsCaller(kernel, verified, async (kernel, user) => {
-    await storePassword(kernel, user, password)
+    await storePassword(kernel, user, password, token === undefined ? 'none' : 'others')
     if (token === undefined) return
     await deleteUserSessions(kernel.db, user.id, caller.session.id)
     await updateSessionToken(kernel.db, caller.session.id, tokenHash(token), kernel.now())
