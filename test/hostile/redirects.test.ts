@@ -5,11 +5,14 @@ import { withQuery } from '#auth/redirect.ts'
 import { ownOrigins, redirectTarget } from '#kernel/http/origins.ts'
 import { PASSWORD, testService } from '#test/harness.ts'
 import { anyTarget } from './any-target.ts'
+import { targetsOf } from './routes.ts'
 
 const t = await testService({ config: { auth: { trusted_origins: ['https://app.example.com'] } } })
 const own = new URL(t.service.kernel.publicUrl())
 
 const HOSTILE = [
+  `//${own.host}`,
+  `//${own.host}/welcome`,
   '//evil.example',
   '///evil.example',
   '////evil.example',
@@ -138,24 +141,13 @@ test('the list of places is what the surface has', () => {
 })
 
 test('a member that is named like a redirect target is judged as one', () => {
-  const { paths = {} } = t.service.app.swagger() as { paths?: Record<string, Record<string, Described>> }
-  const named = Object.entries(paths).flatMap(([path, methods]) =>
-    Object.entries(methods).flatMap(([method, { parameters = [], requestBody }]) => {
-      const members = requestBody?.content?.['application/json']?.schema?.properties ?? {}
-      return [...parameters.map(({ name }) => name), ...Object.keys(members)]
-        .filter((name) => /(callback_?url|redirect_?(to|ur[il]))$/i.test(name))
-        .map((name) => `${method.toUpperCase()} ${path} ${name}`)
-    }),
+  const named = targetsOf(t).flatMap(({ method, path, query, body }) =>
+    [...Object.keys(query), ...Object.keys(body?.properties ?? {})]
+      .filter((name) => /(callback_?url|redirect_?(to|ur[il]))$/i.test(name))
+      .map((name) => `${method} ${path} ${name}`),
   )
   assert.deepEqual(named.sort(), places.map(({ method, path, name }) => `${method} ${path} ${name}`).sort())
 })
-
-type Described = {
-  readonly parameters?: readonly { readonly name: string }[]
-  readonly requestBody?: {
-    readonly content?: Readonly<Record<string, { readonly schema?: { readonly properties?: object } }>>
-  }
-}
 
 const { kernel } = t.service
 const targets = anyTarget(['evil.example', 'app.example.com', own.host, own.hostname, 'localhost'])

@@ -40,8 +40,8 @@ export function crossSite(kernel: Kernel, headers: IncomingHttpHeaders): 'foreig
  * which a browser takes for another host.
  */
 export function redirectTarget(kernel: Kernel, target: string): string | undefined {
-  // Printable ASCII without a backslash: a URL that needs more is percent-encoded and punycoded already.
-  if (target.length > 2_048 || !/^[!-[\]-~]+$/.test(target)) return undefined
+  // Printable ASCII without a backslash: a URL that needs more is percent-encoded and punycoded already. `//host` is no path.
+  if (target.length > 2_048 || !/^(?!\/\/)[!-[\]-~]+$/.test(target)) return undefined
   const isPath = target.startsWith('/')
   const own = new URL(kernel.publicUrl()).origin
   const url = isPath || namesHostAlone(target) ? URL.parse(target, own) : null
