@@ -8,6 +8,7 @@ table service."account"
   password text
   created_at timestamp with time zone not null
   updated_at timestamp with time zone not null
+  must_change_password boolean not null default false
   constraint account_pkey PRIMARY KEY (id)
   constraint account_provider_key UNIQUE (provider_id, account_id)
   constraint account_user_id_fkey FOREIGN KEY (user_id) REFERENCES service."user"(id) ON DELETE CASCADE

@@ -220,3 +220,46 @@ export function linkIn(mail: string): string {
   assert.ok(link, `no link in:\n${text}`)
   return link.replace(/^http:\/\/localhost:\d+/, '')
 }
+
+/** The endpoint that acts, as a page of an application calls it with the token of a mailed link. */
+export const endpointOf = (link: string): string =>
+  link
+    .replace(/confirm\/(verify|change)-email/, 'verify-email')
+    .replace('confirm/delete-user', 'delete-user/callback')
+
+/** Follows a mailed link as a browser does: opens the page, fills it in and presses its button. */
+export async function confirm(
+  actor: Actor,
+  link: string,
+  filled: Readonly<Record<string, string>> = {},
+): Promise<Answer> {
+  const page = await actor.get(link, { headers: BROWSER })
+  assert.equal(page.status, 200, page.text)
+  return pressButton(actor, link, page, filled)
+}
+
+/** Sends the form of a page that is open. */
+export const pressButton = (
+  actor: Actor,
+  link: string,
+  page: Answer,
+  filled: Readonly<Record<string, string>> = {},
+): Promise<Answer> =>
+  actor.send('POST', link.split('?')[0] ?? '', {
+    raw: formIn(page.text, filled),
+    headers: { ...BROWSER, ...FORM },
+  })
+
+/** What the form of a page sends: the first one that has a field for what is filled in. */
+export function formIn(page: string, filled: Readonly<Record<string, string>> = {}): string {
+  const forms = page.match(/<form method="post">[\s\S]*?<\/form>/g) ?? []
+  const form = forms.find((form) => Object.keys(filled).every((name) => form.includes(`name="${name}"`)))
+  assert.ok(form, `no form for ${Object.keys(filled)} in:\n${page}`)
+  const hidden = [...form.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)">/g)].map(
+    ([, name = '', value = '']) => [name, value.replaceAll('&amp;', '&')] as const,
+  )
+  return new URLSearchParams({ ...Object.fromEntries(hidden), ...filled }).toString()
+}
+
+export const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
+export const BROWSER = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }

@@ -32,6 +32,7 @@ export const AUTH_FAILURES = {
 
   EMAIL_IS_THE_SAME: [400, 'That is the email already'],
   INVALID_PASSWORD: [400, 'The password is wrong'],
+  PASSWORD_REQUIRED: [400, 'Send the password of this account, or a newPassword if you do not know it'],
   CREDENTIAL_ACCOUNT_NOT_FOUND: [400, 'This account has no password'],
   PASSWORD_ALREADY_SET: [400, 'This account has a password; change it instead'],
   EMAIL_CAN_NOT_BE_UPDATED: [400, 'The email is changed through change-email'],
@@ -50,6 +51,20 @@ export const fail = failuresOf(AUTH_FAILURES)
 
 /** What the password policy refuses (policy.ts). */
 export const REFUSED_PASSWORD = ['PASSWORD_TOO_SHORT', 'PASSWORD_TOO_LONG', 'PASSWORD_COMMON']
+/** What comes of a password that is asked for in a session, or in place of one. */
+export const CHECKED_PASSWORD = [
+  'INVALID_PASSWORD',
+  'CREDENTIAL_ACCOUNT_NOT_FOUND',
+  'PASSWORD_CHANGE_REQUIRED',
+]
+/** What comes of the token of a mailed link, and of the password that may be asked for with it. */
+export const PROOF_FAILURES = [
+  'INVALID_TOKEN',
+  'TOKEN_EXPIRED',
+  'PASSWORD_REQUIRED',
+  'INVALID_PASSWORD',
+  'PASSWORD_CHANGE_REQUIRED',
+]
 /** What `admit` refuses. */
 export const REFUSED_ENTRY = ['BANNED_USER', 'EMAIL_NOT_VERIFIED']
 

@@ -11,6 +11,11 @@ export async function answerMailRequest(kernel: Kernel, sealed: string): Promise
   // What `requestMail` wrote.
   const { flow, email, callbackURL } = JSON.parse(opened) as MailRequest
   if (flow === 'verify') await mailVerification(kernel, email, callbackURL)
-  else
-    await mailReset(kernel, email, callbackURL, flow === 'reset' ? mails.resetPassword : mails.renewPassword)
+  else await mailReset(kernel, email, callbackURL, RESETS[flow])
 }
+
+const RESETS = {
+  reset: mails.resetPassword,
+  renew: mails.renewPassword,
+  change: mails.changePassword,
+} as const

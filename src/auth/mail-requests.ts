@@ -2,8 +2,11 @@ import type { Kernel } from '#kernel/kernel.ts'
 
 /** A mail that somebody asked for by naming an address, known or not; `mail-answers.ts` is the queue's side. */
 export type MailRequest = {
-  /** `renew`: the stored password is too costly to check, so its user needs another. */
-  readonly flow: 'verify' | 'reset' | 'renew'
+  /**
+   * `renew`: the stored password is too costly to check, so its user needs another. `change`: it was right, and has to be
+   * changed first.
+   */
+  readonly flow: 'verify' | 'reset' | 'renew' | 'change'
   readonly email: string
   readonly callbackURL?: string | undefined
 }

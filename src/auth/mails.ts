@@ -65,6 +65,17 @@ export const mails = {
       ],
       action: { label: 'Choose a new password', url },
     }),
+  changePassword: (user: To, url: string, life: number): Mail =>
+    composeMail({
+      to: user.email,
+      subject: 'Choose a new password',
+      paragraphs: [
+        greeting(user),
+        'somebody, hopefully you, signed in to your account with its password. It was set before this address was confirmed, perhaps by another person, so it has to be changed first.',
+        `The link works once, for ${minutesOf(life)}. If it was not you, use it all the same: the old password is known to another person.`,
+      ],
+      action: { label: 'Choose a new password', url },
+    }),
   passwordChanged: (user: To, ended: EndedSessions = 'all'): Mail =>
     composeMail({
       to: user.email,

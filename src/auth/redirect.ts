@@ -9,14 +9,25 @@ export function withQuery(target: string, query: Readonly<Record<string, string>
   return isPath ? `${url.pathname}${url.search}${url.hash}` : url.href
 }
 
+type Work<T> = () => Promise<{ readonly answer: T; readonly query?: Readonly<Record<string, string>> }>
+
 /**
- * A link of a mail ends here: with a callback the browser is sent there, a failure as `?error=CODE`; without one the
- * result is the answer.
+ * An endpoint of a link that acts: with a callback the browser is sent there, a failure as `?error=CODE`; without one the
+ * result is the answer. A HEAD only looks, so nothing is done.
  */
-export async function followLink<T>(
+export function followLink<T>(
   reply: FastifyReply,
   callbackURL: string | undefined,
-  work: () => Promise<{ readonly answer: T; readonly query?: Readonly<Record<string, string>> }>,
+  work: Work<T>,
+): Promise<T> | T {
+  return reply.request.method === 'HEAD' ? answered(reply.send()) : leadOn(reply, callbackURL, work)
+}
+
+/** The same for a link that changes nothing. */
+export async function leadOn<T>(
+  reply: FastifyReply,
+  callbackURL: string | undefined,
+  work: Work<T>,
 ): Promise<T> {
   if (callbackURL === undefined) return (await work()).answer
   try {
@@ -28,5 +39,7 @@ export async function followLink<T>(
   }
 }
 
+const redirected = <T>(reply: FastifyReply, target: string): T => answered(reply.redirect(target, 302))
+
 /** A handler that returns its reply has answered; Fastify's types know that of untyped routes only. */
-const redirected = <T>(reply: FastifyReply, target: string): T => reply.redirect(target, 302) as unknown as T
+export const answered = <T>(reply: FastifyReply): T => reply as unknown as T

@@ -4,9 +4,10 @@ import { type App, addFeature, dressSurface } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { authAccess } from './access.ts'
 import { accountRoutes } from './account/routes.ts'
+import { confirmRoutes } from './confirm/routes.ts'
 import { emailRoutes } from './email/routes.ts'
 import { AUTH_CODES } from './errors.ts'
-import { pageRoutes } from './pages.ts'
+import { pageRoutes } from './pages/routes.ts'
 import { passwordRoutes } from './password/routes.ts'
 import { profileRoutes } from './profile/routes.ts'
 import { protect } from './protection.ts'
@@ -33,7 +34,10 @@ export function authSurface(app: App, kernel: Kernel, book: RouteBook, sessions:
   addFeature(app, FEATURES.password, (app) => passwordRoutes(app, kernel, access))
   addFeature(app, FEATURES.profile, (app) => profileRoutes(app, kernel, access))
   addFeature(app, FEATURES.account, (app) => accountRoutes(app, kernel, access))
-  addFeature(app, FEATURES.pages, (app) => pageRoutes(app))
+  addFeature(app, FEATURES.pages, (app) => {
+    pageRoutes(app, kernel)
+    confirmRoutes(app, kernel, access)
+  })
 }
 
 /** Tags of the API reference, one a feature. */

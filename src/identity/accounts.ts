@@ -3,7 +3,7 @@ import type { Db } from '#kernel/db/connect.ts'
 import type { AccountTable } from '#kernel/db/tables.ts'
 
 /** A way of signing in. Provider `credential` is the password. */
-export type Account = Omit<Selectable<AccountTable>, 'password'>
+export type Account = Omit<Selectable<AccountTable>, 'password' | 'mustChangePassword'>
 
 export function listAccounts(db: Db, userId: string): Promise<Account[]> {
   return db
@@ -14,16 +14,27 @@ export function listAccounts(db: Db, userId: string): Promise<Account[]> {
     .execute()
 }
 
-/** The stored hash; undefined when the user has no password. */
-export async function findPassword(db: Db, userId: string): Promise<string | undefined> {
+export type Credential = {
+  /** The hash. */
+  readonly password: string
+  /** It signs nobody in until there is a new one. */
+  readonly mustChangePassword: boolean
+}
+
+/** Undefined when the user has no password. */
+export async function findCredential(db: Db, userId: string): Promise<Credential | undefined> {
   const found = await db
     .selectFrom('account')
-    .select('password')
+    .select(['password', 'mustChangePassword'])
     .where('userId', '=', userId)
     .where('providerId', '=', 'credential')
     .executeTakeFirst()
-  return found?.password ?? undefined
+  // The column is null for the other providers only.
+  return found?.password == null ? undefined : { ...found, password: found.password }
 }
+
+export const findPassword = async (db: Db, userId: string): Promise<string | undefined> =>
+  (await findCredential(db, userId))?.password
 
 export type NewPassword = {
   /** Of the account, if there is none yet. */
@@ -45,11 +56,13 @@ const insertCredential = (db: Db, { id, userId, password, now }: NewPassword) =>
     updatedAt: now,
   })
 
-/** Gives the user this password, whether there was one or not. */
+/** Gives the user this password, whether there was one or not; it may be used at once. */
 export async function upsertPassword(db: Db, given: NewPassword): Promise<void> {
   const { password, now: updatedAt } = given
   await insertCredential(db, given)
-    .onConflict((on) => on.columns(['providerId', 'accountId']).doUpdateSet({ password, updatedAt }))
+    .onConflict((on) =>
+      on.columns(['providerId', 'accountId']).doUpdateSet({ password, updatedAt, mustChangePassword: false }),
+    )
     .execute()
 }
 
@@ -59,6 +72,16 @@ export async function insertPassword(db: Db, given: NewPassword): Promise<boolea
     .onConflict((on) => on.columns(['providerId', 'accountId']).doNothing())
     .executeTakeFirst()
   return numInsertedOrUpdatedRows === 1n
+}
+
+/** From now on the password, right or wrong, signs nobody in until there is a new one. */
+export async function requirePasswordChange(db: Db, userId: string, now: Date): Promise<void> {
+  await db
+    .updateTable('account')
+    .set({ mustChangePassword: true, updatedAt: now })
+    .where('userId', '=', userId)
+    .where('providerId', '=', 'credential')
+    .execute()
 }
 
 /** Another hash of the same password. */

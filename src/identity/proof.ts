@@ -80,7 +80,7 @@ async function findProven(
     sql`join service.session s on s.id = ${session.id} and s.user_id = u.id and s.token_hash = ${tokenHash(session.token)}`
   const byPassword =
     password !== undefined &&
-    sql`join service.account a on a.user_id = u.id and a.provider_id = 'credential' and a.password = ${password}`
+    sql`join service.account a on a.user_id = u.id and a.provider_id = 'credential' and a.password = ${password} and not a.must_change_password`
   const locked = sql`for no key update of u ${bySession ? sql`for key share of s` : NOTHING} ${byPassword ? sql`for share of a` : NOTHING}`
   const { rows } = await sql<User & SessionTimes>`
     select u.* ${bySession ? sql`, s.created_at as session_begin, s.expires_at as session_end` : NOTHING}

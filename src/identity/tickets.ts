@@ -146,6 +146,15 @@ export async function deleteTickets(db: Db, userId: string): Promise<void> {
   await db.deleteFrom('verification').where('userId', '=', userId).execute()
 }
 
+/** Those of the user that are for one of these. */
+export async function deleteTicketsFor(
+  db: Db,
+  userId: string,
+  purposes: readonly TicketPurpose[],
+): Promise<void> {
+  await db.deleteFrom('verification').where('userId', '=', userId).where('purpose', 'in', purposes).execute()
+}
+
 /** At most `batch` tickets that ran out; returns how many. */
 export async function deleteExpiredTickets(db: Db, now: Date, batch: number): Promise<number> {
   const { numDeletedRows } = await db

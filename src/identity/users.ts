@@ -53,12 +53,17 @@ export const USER_COLUMNS = [
 
 const withPassword = (column: string) =>
   statement<UserWithPassword>(
-    `select ${selectList('u', USER_COLUMNS)}, a.password from service."user" u
+    `select ${selectList('u', USER_COLUMNS)}, a.password, a.must_change_password as "mustChangePassword" from service."user" u
      left join service.account a on a.user_id = u.id and a.provider_id = 'credential' where u.${column} = $1`,
   )
 const WITH_PASSWORD = { email: withPassword('email'), username: withPassword('username') }
 
-export type UserWithPassword = User & { readonly password: string | null }
+export type UserWithPassword = User & {
+  /** The hash. */
+  readonly password: string | null
+  /** Null without a password. */
+  readonly mustChangePassword: boolean | null
+}
 
 /** By a unique column, on a shared connection: the first thing of every sign-in. */
 export async function findUserWithPassword(

@@ -61,7 +61,10 @@ test('afterwards the service answers as before, and nothing it could not explain
 async function mayPass(target: Target): Promise<void> {
   if (target.credential === 'none') return
   const reply = await send(target, { name: 'nothing' })
-  assert.ok(reply !== undefined && ![401, 403].includes(reply.status), `${reply?.status} ${reply?.text}`)
+  assert.ok(reply !== undefined, target.path)
+  // The token of a mailed link is made up, and refused as such.
+  const isLet = ![401, 403].includes(reply.status) || reply.text.includes('"INVALID_TOKEN"')
+  assert.ok(isLet, `${reply.status} ${reply.text}`)
 }
 
 async function send(target: Target, attack: Attack): Promise<Reply | undefined> {

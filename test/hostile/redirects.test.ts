@@ -126,10 +126,18 @@ const places = t.service.book
 
 test('the list of places is what the surface has', () => {
   assert.deepEqual(places.map(({ method, path, name }) => `${method} ${path} ${name}`).sort(), [
+    'GET /api/auth/confirm/change-email callbackURL',
+    'GET /api/auth/confirm/delete-user callbackURL',
+    'GET /api/auth/confirm/reset-password callbackURL',
+    'GET /api/auth/confirm/verify-email callbackURL',
     'GET /api/auth/delete-user/callback callbackURL',
     'GET /api/auth/reset-password/{token} callbackURL',
     'GET /api/auth/verify-email callbackURL',
     'POST /api/auth/change-email callbackURL',
+    'POST /api/auth/confirm/change-email callbackURL',
+    'POST /api/auth/confirm/delete-user callbackURL',
+    'POST /api/auth/confirm/reset-password callbackURL',
+    'POST /api/auth/confirm/verify-email callbackURL',
     'POST /api/auth/delete-user callbackURL',
     'POST /api/auth/forget-password redirectTo',
     'POST /api/auth/request-password-reset redirectTo',

@@ -38,7 +38,8 @@ export function targetsOf({ service }: TestService): readonly Target[] {
   return service.book.entries().map(({ method, path, surface }) => {
     const operation = paths[path]?.[method.toLowerCase()]
     const { security = [], parameters = [], requestBody } = operation ?? {}
-    const media = requestBody?.content['application/json']
+    // What a form takes, its route takes as JSON too.
+    const [media] = Object.values(requestBody?.content ?? {})
     const query = parameters.filter((parameter) => parameter.in === 'query')
     return {
       method,

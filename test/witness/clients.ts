@@ -4,7 +4,7 @@ import { createAuthClient } from 'better-auth/client'
 import { usernameClient } from 'better-auth/client/plugins'
 import { createAuthClient as createAuthClient12 } from 'better-auth-1.2/client'
 import { usernameClient as usernameClient12 } from 'better-auth-1.2/client/plugins'
-import { PASSWORD } from '#test/harness.ts'
+import { FORM, formIn, PASSWORD } from '#test/harness.ts'
 import { cookieFetch, plainFetch } from './fetches.ts'
 
 /** What a call comes back with: clients do not throw. */
@@ -120,6 +120,8 @@ export type Visitor = {
   useSession(): Promise<HookState>
   /** Goes to a path of the service and stays there when it redirects, as who follows a link of a mail. */
   follow(path: string): Promise<Response>
+  /** Goes to the page of a link and presses its button. */
+  confirm(path: string): Promise<Response>
   /** What the client has asked for and got: `POST /api/auth/sign-in/email 200`. */
   readonly calls: readonly string[]
 }
@@ -148,7 +150,18 @@ export function newVisitor(url: string, version: Version, by: Carrier): Visitor 
     while (now().isRefetching)
     return now()
   }
-  const common = { calls, follow: (path: string) => fetch(`${url}${path}`, { redirect: 'manual' }) }
+  const follow = (path: string) => fetch(`${url}${path}`, { redirect: 'manual' })
+  const confirm = async (path: string) => {
+    const body = formIn(await (await follow(path)).text())
+    const page = new URL(path, url)
+    return fetch(`${page.origin}${page.pathname}`, {
+      method: 'POST',
+      redirect: 'manual',
+      headers: FORM,
+      body,
+    })
+  }
+  const common = { calls, follow, confirm }
   if (version === '1.7.7') {
     const client = newClient(options)
     return {

@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { linkIn, PASSWORD, testService } from '#test/harness.ts'
+import { confirm, linkIn, PASSWORD, testService } from '#test/harness.ts'
 import { done, newVisitor, refused, somebody, VERSIONS } from './clients.ts'
 
 const strict = await testService({
   config: { auth: { email_password: { require_email_verification: true } } },
+})
+/** Links that act as soon as they are opened, as those of better-auth's own server. */
+const direct = await testService({
+  config: { auth: { email_password: { require_email_verification: true }, email: { direct_links: true } } },
 })
 const open = await testService({
   config: { auth: { session_management: { require_authentication: false } } },
@@ -12,7 +16,7 @@ const open = await testService({
 
 for (const version of VERSIONS) {
   test(`better-auth ${version}: signs in once the email is verified, where that is required`, async () => {
-    const { client, follow } = newVisitor(strict.url, version, 'cookie')
+    const { client, confirm } = newVisitor(strict.url, version, 'cookie')
     const { email, password, ...ada } = somebody()
     const up = done(await client.signUp.email({ email, password, ...ada }))
     assert.equal(up.token, null)
@@ -22,27 +26,36 @@ for (const version of VERSIONS) {
     const early = await client.signIn.email({ email, password, callbackURL: '/app' })
     assert.partialDeepStrictEqual(refused(early), { status: 403, code: 'EMAIL_NOT_VERIFIED' })
     const [mail = ''] = await strict.mails()
-    const clicked = await follow(linkIn(mail))
-    assert.deepEqual([clicked.status, clicked.headers.get('location')], [302, '/app'])
+    const clicked = await confirm(linkIn(mail))
+    assert.deepEqual([clicked.status, clicked.headers.get('location')], [303, '/app'])
     const { user } = done(await client.signIn.email({ email, password }))
     assert.deepEqual([user.id, user.emailVerified], [up.user.id, true])
   })
 
-  test(`better-auth ${version}: chooses the password anew when the link was followed elsewhere`, async () => {
+  test(`better-auth ${version}: keeps the password when it is entered where the link was opened`, async () => {
     const { client } = newVisitor(strict.url, version, 'Bearer')
-    const phone = newVisitor(strict.url, version, 'cookie')
     const { email, password, ...ada } = somebody()
     done(await client.signUp.email({ email, password, ...ada }))
     const [mail = ''] = await strict.mails()
+    assert.equal((await confirm(strict.anon, linkIn(mail), { password })).status, 200)
+    done(await client.signIn.email({ email, password }))
+  })
+
+  test(`better-auth ${version}: with direct links chooses the password anew when one was followed elsewhere`, async () => {
+    const { client } = newVisitor(direct.url, version, 'Bearer')
+    const phone = newVisitor(direct.url, version, 'cookie')
+    const { email, password, ...ada } = somebody()
+    done(await client.signUp.email({ email, password, ...ada }))
+    const [mail = ''] = await direct.mails()
     assert.equal((await phone.follow(linkIn(mail))).status, 200)
     const lost = refused(await client.signIn.email({ email, password }))
-    assert.deepEqual([lost.status, lost.code], [401, 'INVALID_EMAIL_OR_PASSWORD'])
+    assert.deepEqual([lost.status, lost.code], [403, 'PASSWORD_CHANGE_REQUIRED'])
 
-    done(await client.requestPasswordReset({ email }))
-    const [reset = ''] = await strict.mails()
+    const [reset = ''] = await direct.mails()
     const token = linkIn(reset).split('/').at(-1) ?? ''
     done(await client.resetPassword({ newPassword: PASSWORD, token }))
     done(await client.signIn.email({ email, password: PASSWORD }))
+    await direct.mails()
   })
 
   test(`better-auth ${version}: sees null, and no error, of no session where none is required`, async () => {

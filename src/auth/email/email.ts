@@ -1,37 +1,50 @@
-import { deleteAccounts } from '#identity/accounts.ts'
 import { emailFrom } from '#identity/emails.ts'
-import { actOnTicket, stateAgain } from '#identity/proof.ts'
-import { deleteUserSessions } from '#identity/sessions.ts'
-import { deleteTickets, issueTicket, type Ticket } from '#identity/tickets.ts'
+import { actOnTicket } from '#identity/proof.ts'
+import { deleteTickets, deleteTicketsFor, type Ticket } from '#identity/tickets.ts'
 import { findUser, type User, updateUser } from '#identity/users.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { sendMail } from '#kernel/mail/mailer.ts'
-import { actAsCaller, type Caller, proofOf } from '../access.ts'
-import { type Admission, admit, type Visit } from '../admit.ts'
+import { actAsCaller, type Caller } from '../access.ts'
+import { type Admission, admit } from '../admit.ts'
 import { fail } from '../errors.ts'
-import { isFresh } from '../fresh.ts'
+import { mailLink } from '../mail-links.ts'
+import { openLink } from '../mail-tickets.ts'
 import { mails } from '../mails.ts'
-import { authUrl } from '../urls.ts'
-import { browserMark, sendVerificationMail } from './verification.ts'
+import { checkPassword } from '../password/password.ts'
+import { type Click, type Filled, proveEmail, type Shown, shownBy } from './first-proof.ts'
+import { sendVerificationMail } from './verification.ts'
 
-/** What the click on a link comes with. */
-export type Click = {
-  readonly caller: Caller | undefined
-  readonly browser: string | undefined
-  readonly visit: Visit
-}
-
-const LINKS = ['verify-email', 'confirm-change-email', 'change-email'] as const
+export const EMAIL_LINKS = ['verify-email', 'confirm-change-email', 'change-email'] as const
+type EmailTicket = Ticket<(typeof EMAIL_LINKS)[number]>
 
 const invalidToken = () => fail('INVALID_TOKEN')
 
 /** The user as the link left it, and a session where `auth.email.sign_in_after_verification` asks for one. */
 export type Followed = { readonly user: User; readonly admission: Admission | undefined }
 
-/** What a link to /verify-email does, by what its token is for. */
-export async function followEmailLink(kernel: Kernel, token: string, click: Click): Promise<Followed> {
-  const link = { purposes: LINKS, token }
+/** What a link does by itself, as an application calls it. */
+export const followEmailLink = (kernel: Kernel, token: string, click: Click): Promise<Followed> =>
+  redeem(kernel, token, { ...click, shown: { by: 'link' } })
+
+/** What the button of the page does: where the click alone does not show whose account it is, the password does. */
+export async function confirmEmailLink(
+  kernel: Kernel,
+  token: string,
+  click: Click,
+  filled: Filled,
+): Promise<Followed> {
+  // A guess is refused before it costs a hash.
+  const { user } = await openLink(kernel, EMAIL_LINKS, token)
+  return redeem(kernel, token, { ...click, shown: await shownBy(kernel, user, filled) })
+}
+
+async function redeem(
+  kernel: Kernel,
+  token: string,
+  click: Click & { readonly shown: Shown },
+): Promise<Followed> {
+  const link = { purposes: EMAIL_LINKS, token }
   const followed = await actOnTicket(kernel, link, invalidToken, async (kernel, user, ticket) => {
     if (ticket.expired) throw fail('TOKEN_EXPIRED')
     const changed = await follow(kernel, user, ticket, click)
@@ -48,47 +61,14 @@ export async function followEmailLink(kernel: Kernel, token: string, click: Clic
 function follow(
   kernel: Kernel,
   user: User,
-  ticket: Ticket<(typeof LINKS)[number]>,
-  click: Click,
+  { purpose, payload, address, sessionId }: EmailTicket,
+  click: Click & { readonly shown: Shown },
 ): Promise<User> {
-  const { purpose, payload, address, sessionId } = ticket
   if (purpose === 'verify-email')
     return proveEmail(kernel, user, click, 'browser' in payload ? payload.browser : undefined)
   if (purpose === 'change-email') return changeNow(kernel, user, address)
   // What this purpose carries.
-  return mailNewAddress(kernel, { user, sessionId }, payload as ChangeEmail)
-}
-
-/**
- * The first proof of an address: whatever was added before somebody proved it goes, because whoever added it may not
- * own the address. The password stays only if the click shows that it comes from who set it: a session of that user, or
- * the cookie of the browser that signed up.
- */
-async function proveEmail(
-  kernel: Kernel,
-  user: User,
-  click: Click,
-  browser: string | undefined,
-): Promise<User> {
-  if (user.emailVerified) return user
-  const own = await ownSession(kernel, user, click.caller)
-  const isSameBrowser =
-    browser !== undefined && click.browser !== undefined && browserMark(click.browser) === browser
-  await deleteUserSessions(kernel.db, user.id, own)
-  await deleteAccounts(kernel.db, user.id, { keepPassword: own !== undefined || isSameBrowser })
-  await deleteTickets(kernel.db, user.id)
-  return (await updateUser(kernel.db, user.id, { emailVerified: true }, kernel.now())) ?? user
-}
-
-/** The session of the click, when it is this user's and lives. */
-async function ownSession(
-  kernel: Kernel,
-  { id: userId }: User,
-  caller: Caller | undefined,
-): Promise<string | undefined> {
-  if (caller?.user.id !== userId) return undefined
-  const lives = await stateAgain(kernel, proofOf(caller))
-  return lives && caller.session.id
+  return mailNewAddress(kernel, { user, sessionId }, payload as NewAddress)
 }
 
 /** The last click of a change: the address is the new one, and proven. Sessions stay; other links are worth nothing. */
@@ -99,72 +79,61 @@ async function changeNow(kernel: Kernel, user: User, newEmail: string): Promise<
       (await updateUser(kernel.db, user.id, { email: newEmail, emailVerified: true }, kernel.now())) ?? user
     )
   } catch (error) {
-    // Somebody else has taken it meanwhile.
+    // Another account has taken it meanwhile.
     throw isConflict(error, 'user_email_key') ? fail('INVALID_TOKEN') : error
   }
 }
 
-export type ChangeEmail = { readonly newEmail: string; readonly callbackURL?: string | undefined }
+type NewAddress = { readonly newEmail: string; readonly callbackURL?: string | undefined }
+export type ChangeEmail = NewAddress & { readonly password?: string | undefined }
 
 /**
- * Begins a change of address: a link to the new one and a notice to the old; from a session that is not fresh first a
- * link to the old. Nothing tells whether the new address has an account.
+ * Begins a change of address, in place of one that was begun before. A proven address has to allow it first, by a link,
+ * because a session alone could be stolen; the password stands for that. Nothing tells whether the new address has an
+ * account.
  */
 export async function changeEmail(kernel: Kernel, caller: Caller, asked: ChangeEmail): Promise<void> {
   const newEmail = emailFrom(asked.newEmail)
   if (newEmail === undefined) throw fail('INVALID_EMAIL')
   if (newEmail === caller.user.email) throw fail('EMAIL_IS_THE_SAME')
-  const { session } = caller
-  await actAsCaller(kernel, caller, async (kernel, user) => {
-    const from = { user, sessionId: session.id }
-    if (isFresh(kernel, session)) await mailNewAddress(kernel, from, { ...asked, newEmail })
-    else await mailOldAddress(kernel, from, { ...asked, newEmail })
+  const { password } = asked
+  const proven = password === undefined ? caller : await checkPassword(kernel, caller, password)
+  await actAsCaller(kernel, proven, async (kernel, user) => {
+    const from = { user, sessionId: caller.session.id }
+    const to = { newEmail, callbackURL: asked.callbackURL }
+    await deleteTicketsFor(kernel.db, user.id, CHANGE)
+    if (user.emailVerified && password === undefined) await mailOldAddress(kernel, from, to)
+    else await mailNewAddress(kernel, from, to)
   })
 }
+
+const CHANGE = ['confirm-change-email', 'change-email'] as const
 
 /** Whose address changes, and the session that asked: when that ends, so do the links. */
 type Asking = { readonly user: User; readonly sessionId: string | null }
 
-async function mailOldAddress(
+const mailOldAddress = (
   kernel: Kernel,
   { user, sessionId }: Asking,
-  { newEmail, callbackURL }: ChangeEmail,
-): Promise<void> {
-  if (!(await kernel.limits.allows('mail_recipient', user.email))) return
-  const life = kernel.config.auth.email.verification_expires_in
-  const payload = callbackURL === undefined ? { newEmail } : { newEmail, callbackURL }
-  const token = await issueTicket(kernel, 'confirm-change-email', {
-    userId: user.id,
+  { newEmail, callbackURL }: NewAddress,
+): Promise<void> =>
+  mailLink(kernel, 'confirm-change-email', user, {
     sessionId,
     address: user.email,
-    life,
-    payload,
+    payload: callbackURL === undefined ? { newEmail } : { newEmail, callbackURL },
+    callbackURL,
   })
-  await sendMail(
-    kernel,
-    mails.confirmChangeEmail(user, newEmail, authUrl(kernel, '/verify-email', { token, callbackURL }), life),
-  )
-}
 
 /** To an address that has an account nothing is mailed; the old one hears of it either way. */
 async function mailNewAddress(
   kernel: Kernel,
   { user, sessionId }: Asking,
-  { newEmail, callbackURL }: ChangeEmail,
+  { newEmail, callbackURL }: NewAddress,
 ): Promise<User> {
   await sendMail(kernel, mails.emailIsChanging(user, newEmail))
   const isTaken = (await findUser(kernel.db, 'email', newEmail)) !== undefined
-  if (isTaken || !(await kernel.limits.allows('mail_recipient', newEmail))) return user
-  const life = kernel.config.auth.email.verification_expires_in
-  const token = await issueTicket(kernel, 'change-email', {
-    userId: user.id,
-    sessionId,
-    address: newEmail,
-    life,
-    payload: {},
-  })
-  const url = authUrl(kernel, '/verify-email', { token, callbackURL })
-  await sendMail(kernel, mails.changeEmail(newEmail, url, life))
+  if (isTaken) return user
+  await mailLink(kernel, 'change-email', user, { sessionId, address: newEmail, payload: {}, callbackURL })
   return user
 }
 
@@ -175,5 +144,6 @@ export async function mailVerification(
   callbackURL: string | undefined,
 ): Promise<void> {
   const user = await findUser(kernel.db, 'email', email)
-  if (user !== undefined && !user.emailVerified) await sendVerificationMail(kernel, user, { callbackURL })
+  if (user === undefined || user.emailVerified) return
+  await sendVerificationMail(kernel, user, { callbackURL })
 }

@@ -5,12 +5,11 @@ import { open } from '#kernel/http/access.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type AuthAccess, callerOf } from '../access.ts'
-import { giveToken, presentedBrowser } from '../cookies.ts'
-import { fail, REFUSED_ENTRY } from '../errors.ts'
+import { CHECKED_PASSWORD, fail, PROOF_FAILURES, REFUSED_ENTRY, REFUSED_PASSWORD } from '../errors.ts'
 import { requestMail } from '../mail-requests.ts'
 import { followLink } from '../redirect.ts'
-import { visitOf } from '../visit.ts'
-import { changeEmail, followEmailLink } from './email.ts'
+import { clickOf, handOver } from './click.ts'
+import { changeEmail, confirmEmailLink, followEmailLink } from './email.ts'
 
 const Link = Type.Object({
   token: Type.String({ maxLength: 256 }),
@@ -35,13 +34,40 @@ export function emailRoutes(app: App, kernel: Kernel, access: AuthAccess): void 
     schema: { summary: 'Follow a link from a mail', querystring: Link, response: { 200: Verified } },
     handler: (request, reply) => {
       const { token, callbackURL } = request.query
-      const visit = visitOf(kernel, request, reply)
-      const click = { caller: request.caller, browser: presentedBrowser(request), visit }
       return followLink(reply, callbackURL, async () => {
-        const { user, admission } = await followEmailLink(kernel, token, click)
-        if (admission !== undefined) giveToken(kernel.config, reply, admission.token, admission.maxAge)
-        return { answer: { status: true, user } }
+        const followed = await followEmailLink(kernel, token, clickOf(kernel, request, reply))
+        return { answer: { status: true, user: handOver(kernel, reply, followed) } }
       })
+    },
+  })
+  app.route({
+    method: 'POST',
+    url: '/verify-email',
+    config: {
+      access: access.known,
+      startsSession: true,
+      limit: 'sign_in',
+      failures: [...PROOF_FAILURES, ...REFUSED_PASSWORD, ...REFUSED_ENTRY],
+    },
+    schema: {
+      operationId: 'confirmEmail',
+      summary: 'Do what the page of a mailed link does',
+      body: Type.Object({
+        token: Type.String({ maxLength: 256 }),
+        password: Type.Optional(
+          Type.String({ maxLength: 1_024, description: 'Of the account, at the first proof of its address' }),
+        ),
+        newPassword: Type.Optional(
+          Type.String({ maxLength: 1_024, description: 'Instead of a password that is not known' }),
+        ),
+      }),
+      response: { 200: Verified },
+    },
+    handler: async (request, reply) => {
+      const { token, ...filled } = request.body
+      const click = clickOf(kernel, request, reply)
+      const followed = await confirmEmailLink(kernel, token, click, filled)
+      return { status: true, user: handOver(kernel, reply, followed) }
     },
   })
   app.route({
@@ -73,11 +99,17 @@ export function emailRoutes(app: App, kernel: Kernel, access: AuthAccess): void 
       access: access.signedIn,
       limit: 'mail',
       redirects: ['callbackURL'],
-      failures: ['INVALID_EMAIL', 'EMAIL_IS_THE_SAME'],
+      failures: ['INVALID_EMAIL', 'EMAIL_IS_THE_SAME', ...CHECKED_PASSWORD],
     },
     schema: {
       summary: 'Change the email address',
-      body: Type.Object({ newEmail: Email, callbackURL: CallbackURL }),
+      body: Type.Object({
+        newEmail: Email,
+        callbackURL: CallbackURL,
+        password: Type.Optional(
+          Type.String({ maxLength: 1_024, description: 'Stands for the link to the old address' }),
+        ),
+      }),
       response: { 200: Type.Object({ status: Type.Boolean(), message: Type.String() }) },
     },
     handler: async (request) => {

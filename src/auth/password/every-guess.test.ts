@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { mock, test } from 'node:test'
+import { issueTicket } from '#identity/tickets.ts'
 import { secureRandom } from '#kernel/random.ts'
-import { type Actor, type Answer, PASSWORD, testService, type User } from '#test/harness.ts'
+import { type Actor, type Answer, FORM, PASSWORD, testService, type User } from '#test/harness.ts'
 
 /** The limits by address would come first. */
 const MANY = { requests: 10_000 }
@@ -22,12 +23,20 @@ const CHOSEN = ['POST /api/auth/sign-up/email']
 
 type Victim = User & { readonly username: string }
 
-/** What the other required members of a body are, by name. */
-const MEMBERS: Readonly<Record<string, (victim: Victim) => unknown>> = {
+/** What the other members of a body are, by name: those that are required, and a token. */
+const MEMBERS: Readonly<Record<string, (victim: Victim, path: string) => unknown>> = {
   email: ({ email }) => email,
   username: ({ username }) => username,
   newPassword: () => 'another good password',
   newEmail: ({ email }) => `new-${email}`,
+  token: ({ id: userId, email: address }, path) =>
+    issueTicket(t.service.kernel, path.endsWith('/delete-user') ? 'delete-user' : 'verify-email', {
+      userId,
+      sessionId: null,
+      address,
+      life: 86_400_000,
+      payload: {},
+    }),
 }
 
 type Way = { readonly route: string; guess(victim: Victim, password: string): Promise<Answer> }
@@ -39,24 +48,30 @@ async function ways(): Promise<readonly Way[]> {
     schema.$ref === undefined ? schema : components.schemas[schema.$ref.split('/').at(-1) ?? '']
   return Object.entries(paths).flatMap(([path, operations]) =>
     Object.entries(operations as object).flatMap(([method, { requestBody }]) => {
-      const schema = resolve(requestBody?.content?.['application/json']?.schema ?? {})
+      const { [FORM['content-type']]: form, 'application/json': json } = requestBody?.content ?? {}
+      const schema = resolve((form ?? json)?.schema ?? {})
       const route = `${method.toUpperCase()} ${path}`
       const field = Object.keys(schema.properties ?? {}).find((name) => /^(?!new).*password/i.test(name))
       if (field === undefined || CHOSEN.includes(route)) return []
-      const others = (schema.required ?? []).filter((name: string) => name !== field) as string[] // of a schema
-      const bodyFor = (victim: Victim, password: string) =>
-        Object.fromEntries([
-          [field, password],
-          ...others.map((name) => {
-            assert.ok(MEMBERS[name], `say in MEMBERS what ${name} of ${route} is`)
-            return [name, MEMBERS[name](victim)]
-          }),
-        ])
+      const required: string[] = form === undefined ? (schema.required ?? []) : ['token']
+      const others = required.filter((name) => name !== field)
+      const bodyFor = async (victim: Victim, password: string) => {
+        const body: Record<string, string> = { [field]: password }
+        for (const name of others) {
+          assert.ok(MEMBERS[name], `say in MEMBERS what ${name} of ${route} is`)
+          body[name] = String(await MEMBERS[name](victim, path))
+        }
+        return body
+      }
       return [
         {
           route,
-          guess: (victim: Victim, password: string) =>
-            victim.send(method.toUpperCase(), path, { body: bodyFor(victim, password) }),
+          async guess(victim: Victim, password: string) {
+            const body = await bodyFor(victim, password)
+            if (form === undefined) return victim.send(method.toUpperCase(), path, { body })
+            // A page asks for the password where there is no session.
+            return t.anon.send('POST', path, { raw: new URLSearchParams(body).toString(), headers: FORM })
+          },
         },
       ]
     }),
@@ -73,7 +88,15 @@ async function victim(): Promise<Victim> {
 test('wherever a password is asked for, wrong ones count in one bucket of the account', async () => {
   const all = await ways()
   const routes = all.map(({ route }) => route)
-  for (const known of ['sign-in/email', 'sign-in/username', 'change-password', 'delete-user'])
+  for (const known of [
+    'sign-in/email',
+    'sign-in/username',
+    'change-password',
+    'delete-user',
+    'verify-email',
+    'confirm/verify-email',
+    'confirm/delete-user',
+  ])
     assert.ok(routes.includes(`POST /api/auth/${known}`), `${known} of ${routes}`)
   for (const way of all) {
     const ada = await victim()

@@ -1,8 +1,14 @@
-import { deleteAccounts, findPassword, insertPassword, upsertPassword } from '#identity/accounts.ts'
+import {
+  type Credential,
+  deleteAccounts,
+  findCredential,
+  insertPassword,
+  upsertPassword,
+} from '#identity/accounts.ts'
 import { guessPassword, hashPassword, isCheckable } from '#identity/passwords.ts'
 import { actOnTicket, stateAgain } from '#identity/proof.ts'
 import { deleteUserSessions, updateSessionToken } from '#identity/sessions.ts'
-import { deleteTickets, findTicket, issueTicket } from '#identity/tickets.ts'
+import { deleteTickets, findTicket } from '#identity/tickets.ts'
 import { tokenHash } from '#identity/tokens.ts'
 import { findUser, isBanned, type User, updateUser } from '#identity/users.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
@@ -11,13 +17,10 @@ import { randomToken, uuidv7 } from '#kernel/random.ts'
 import { actAsCaller, type Caller, expectAlive } from '../access.ts'
 import { fail } from '../errors.ts'
 import { expectFresh } from '../fresh.ts'
+import { mailLink } from '../mail-links.ts'
 import { requestMail } from '../mail-requests.ts'
 import { type EndedSessions, mails } from '../mails.ts'
 import { acceptablePassword } from '../policy.ts'
-import { authUrl } from '../urls.ts'
-
-/** Life of a reset link, milliseconds. */
-const RESET_LIFE = 3_600_000
 
 /** Worked from the queue, so that nobody learns from the time of an answer whether an address has an account. */
 export async function mailReset(
@@ -27,20 +30,18 @@ export async function mailReset(
   compose = mails.resetPassword,
 ): Promise<void> {
   const user = await findUser(kernel.db, 'email', email)
-  if (user === undefined || !(await kernel.limits.allows('mail_recipient', email))) return
+  if (user === undefined) return
   await atomically(kernel, async (kernel) => {
     const { id: userId } = user
     const still = await stateAgain(kernel, { userId })
     if (still?.email !== email || isBanned(still, kernel.now())) return
-    const token = await issueTicket(kernel, 'reset-password', {
-      userId,
+    await mailLink(kernel, 'reset-password', still, {
       sessionId: null,
       address: email,
-      life: RESET_LIFE,
       payload: {},
+      callbackURL,
+      compose,
     })
-    const url = authUrl(kernel, `/reset-password/${token}`, { callbackURL })
-    await sendMail(kernel, compose(still, url, RESET_LIFE))
   })
 }
 
@@ -118,18 +119,38 @@ export async function checkPassword(
   caller: Caller,
   password: string,
 ): Promise<Caller & { readonly password: string }> {
-  const [stored] = await Promise.all([findPassword(kernel.db, caller.user.id), expectAlive(kernel, caller)])
-  if (stored === undefined) throw fail('CREDENTIAL_ACCOUNT_NOT_FOUND')
-  if (!isCheckable(kernel.config, stored)) {
-    await requestMail(kernel, { flow: 'renew', email: caller.user.email })
-    throw fail('PASSWORD_CHANGE_REQUIRED')
-  }
-  const claimed = { userId: caller.user.id, name: caller.user.email, stored }
-  if (!(await guessPassword(kernel, claimed, password))) {
+  const [found] = await Promise.all([findCredential(kernel.db, caller.user.id), expectAlive(kernel, caller)])
+  if (found === undefined) throw fail('CREDENTIAL_ACCOUNT_NOT_FOUND')
+  try {
+    return { ...caller, password: await usableHash(kernel, caller.user, found, password) }
+  } catch (error) {
     await expectAlive(kernel, caller)
-    throw fail('INVALID_PASSWORD')
+    throw error
   }
-  return { ...caller, password: stored }
+}
+
+/** The stored hash of a user without a session who has shown the password. */
+export async function checkPasswordOf(kernel: Kernel, user: User, password: string): Promise<string> {
+  return usableHash(kernel, user, await findCredential(kernel.db, user.id), password)
+}
+
+/** A password that cannot be checked any more, or has to be changed first, proves nothing: a reset link is mailed. */
+async function usableHash(
+  kernel: Kernel,
+  { id: userId, email }: User,
+  found: Credential | undefined,
+  password: string,
+): Promise<string> {
+  const refused = async (flow: 'renew' | 'change') => {
+    await requestMail(kernel, { flow, email })
+    return fail('PASSWORD_CHANGE_REQUIRED')
+  }
+  const stored = found?.password
+  if (stored !== undefined && !isCheckable(kernel.config, stored)) throw await refused('renew')
+  const isRight = await guessPassword(kernel, { userId, name: email, stored }, password)
+  if (stored === undefined || !isRight) throw fail('INVALID_PASSWORD')
+  if (found?.mustChangePassword === true) throw await refused('change')
+  return stored
 }
 
 /** The first password of somebody who signs in another way. */

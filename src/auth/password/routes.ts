@@ -9,7 +9,9 @@ import { type AuthAccess, callerOf } from '../access.ts'
 import { giveToken } from '../cookies.ts'
 import { fail, REFUSED_PASSWORD } from '../errors.ts'
 import { requestMail } from '../mail-requests.ts'
-import { followLink } from '../redirect.ts'
+import { wantsPage } from '../pages/page.ts'
+import { answered, leadOn } from '../redirect.ts'
+import { authUrl } from '../urls.ts'
 import { changePassword, isResetTokenGood, resetPassword, setPassword } from './password.ts'
 
 const Password = Type.String({ maxLength: 1_024, examples: ['correct horse battery'] })
@@ -47,16 +49,22 @@ export function passwordRoutes(app: App, kernel: Kernel, access: AuthAccess): vo
     config: { access: open, redirects: ['callbackURL'], failures: ['INVALID_RESET_TOKEN'] },
     schema: {
       operationId: 'followResetLink',
-      summary: 'Follow a reset link: is its token good?',
+      summary: 'Follow a reset link: is its token good? A browser gets the page to choose a password',
       params: Type.Object({ token: Token }),
       querystring: Type.Object({ callbackURL: Type.Optional(Type.String()) }),
       response: { 200: Type.Object({ token: Token }) },
     },
-    handler: ({ params: { token }, query: { callbackURL } }, reply) =>
-      followLink(reply, callbackURL, async () => {
+    handler: (request, reply) => {
+      const { token } = request.params
+      const { callbackURL } = request.query
+      // A browser that the application has no page for.
+      if (callbackURL === undefined && wantsPage(request))
+        return answered(reply.redirect(authUrl(kernel, '/confirm/reset-password', { token }), 302))
+      return leadOn(reply, callbackURL, async () => {
         if (!(await isResetTokenGood(kernel, token))) throw fail('INVALID_RESET_TOKEN')
         return { answer: { token }, query: { token } }
-      }),
+      })
+    },
   })
   app.route({
     method: 'POST',

@@ -1,16 +1,16 @@
+import { actOnTicket, stateAgain } from '#identity/proof.ts'
 import { isLastAdmin } from '#identity/roles.ts'
-import { issueTicket, redeemTicket } from '#identity/tickets.ts'
+import { redeemTicket } from '#identity/tickets.ts'
 import { usernameFrom } from '#identity/usernames.ts'
 import { deleteUser, type User, type UserChange, updateUser } from '#identity/users.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
 import { type Kernel, tell } from '#kernel/kernel.ts'
-import { sendMail } from '#kernel/mail/mailer.ts'
 import { actAsCaller, type Caller } from '../access.ts'
 import { fail } from '../errors.ts'
 import { expectFresh, isFresh } from '../fresh.ts'
-import { mails } from '../mails.ts'
-import { checkPassword } from '../password/password.ts'
-import { authUrl } from '../urls.ts'
+import { mailLink } from '../mail-links.ts'
+import { openLink } from '../mail-tickets.ts'
+import { checkPassword, checkPasswordOf } from '../password/password.ts'
 import { acceptableImage, acceptableName } from '../user-fields.ts'
 
 export type ProfileChange = {
@@ -49,9 +49,6 @@ function usernameChange({ username, displayUsername }: ProfileChange, current: s
   return found
 }
 
-/** Life of the link that deletes an account, milliseconds. */
-const DELETE_LIFE = 86_400_000
-
 export type DeleteAccount = {
   readonly password?: string | undefined
   readonly token?: string | undefined
@@ -82,31 +79,44 @@ export async function deleteAccount(
   return 'deleted'
 }
 
-/** The link works in a session of the same user only: whoever finds the mail alone deletes nothing. */
+const DELETE = ['delete-user'] as const
+const invalidToken = () => fail('INVALID_RESET_TOKEN')
+
+/** The link works in a session of the same user only: the mail alone deletes nothing. */
 export async function deleteByLink(kernel: Kernel, caller: Caller, token: string): Promise<void> {
   if (!kernel.config.auth.delete_user.enabled) throw fail('DELETE_USER_DISABLED')
   await actAsCaller(kernel, caller, async (kernel, user) => {
-    const ticket = await redeemTicket(kernel, user, ['delete-user'], token)
-    if (ticket === undefined || ticket.expired) throw fail('INVALID_RESET_TOKEN')
+    const ticket = await redeemTicket(kernel, user, DELETE, token)
+    if (ticket === undefined || ticket.expired) throw invalidToken()
     await removeUser(kernel, user)
   })
   await kernel.coherence.settle()
 }
 
-async function mailDeletion(kernel: Kernel, caller: Caller, callbackURL: string | undefined): Promise<void> {
-  if (!(await kernel.limits.allows('mail_recipient', caller.user.email))) return
-  await actAsCaller(kernel, caller, async (kernel, user) => {
-    const token = await issueTicket(kernel, 'delete-user', {
-      userId: user.id,
+/** The same without a session, in another browser for instance: the password stands for it. */
+export async function deleteByLinkAndPassword(kernel: Kernel, token: string, shown: string): Promise<void> {
+  if (!kernel.config.auth.delete_user.enabled) throw fail('DELETE_USER_DISABLED')
+  const link = { purposes: DELETE, token }
+  const { user } = await openLink(kernel, DELETE, token)
+  const password = await checkPasswordOf(kernel, user, shown)
+  await actOnTicket(kernel, link, invalidToken, async (kernel, user, { expired }) => {
+    if (expired) throw invalidToken()
+    if ((await stateAgain(kernel, { userId: user.id, password })) === undefined)
+      throw fail('INVALID_PASSWORD')
+    await removeUser(kernel, user)
+  })
+  await kernel.coherence.settle()
+}
+
+const mailDeletion = (kernel: Kernel, caller: Caller, callbackURL: string | undefined): Promise<void> =>
+  actAsCaller(kernel, caller, (kernel, user) =>
+    mailLink(kernel, 'delete-user', user, {
       sessionId: caller.session.id,
       address: user.email,
-      life: DELETE_LIFE,
       payload: {},
-    })
-    const url = authUrl(kernel, '/delete-user/callback', { token, callbackURL })
-    await sendMail(kernel, mails.deleteUser(user, url, DELETE_LIFE))
-  })
-}
+      callbackURL,
+    }),
+  )
 
 async function removeUser(kernel: Kernel, user: User): Promise<void> {
   if (await isLastAdmin(kernel.db, user)) throw fail('LAST_ADMIN')

@@ -2,7 +2,7 @@ import { emailFrom } from '#identity/emails.ts'
 import { findHiddenSignUps } from '#identity/hidden-sign-ups.ts'
 import { guessHiddenPassword, guessPassword, isCheckable, renewPassword } from '#identity/passwords.ts'
 import { usernameFrom } from '#identity/usernames.ts'
-import { findUserWithPassword, type UserWithPassword } from '#identity/users.ts'
+import { findUserWithPassword, isBanned, type UserWithPassword } from '#identity/users.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type Admission, admit, type Visit } from '../admit.ts'
 import { fail } from '../errors.ts'
@@ -56,6 +56,7 @@ async function signInOnce(kernel: Kernel, claim: Claim, visit: Visit, changed: E
   if (hiddenOf !== undefined) return refuseHidden(kernel, hiddenOf, visit)
   if (found === undefined || stored === undefined || !isRight) throw wrong(claim)
   const { id: userId } = found
+  if (found.mustChangePassword === true) await refuseUntilChanged(kernel, found)
   const admission = await admit(kernel, { userId, password: stored }, () => changed, visit)
   await renewPassword(kernel, { userId, stored, password })
   return admission
@@ -94,4 +95,11 @@ async function guess(
 async function offerReset(kernel: Kernel, { password, email }: UserWithPassword): Promise<void> {
   if (password !== null && !isCheckable(kernel.config, password))
     await requestMail(kernel, { flow: 'renew', email })
+}
+
+/** Another person may have set this password: it is chosen anew through the mail of the address. */
+async function refuseUntilChanged(kernel: Kernel, user: UserWithPassword): Promise<never> {
+  if (isBanned(user, kernel.now())) throw fail('BANNED_USER')
+  await requestMail(kernel, { flow: 'change', email: user.email })
+  throw fail('PASSWORD_CHANGE_REQUIRED')
 }

@@ -17,6 +17,18 @@ export const originForm: Form<string> = {
   write: (value) => value,
 }
 
+/** A page or picture that a browser opens. */
+export const webUrlForm: Form<string> = {
+  name: 'web address',
+  allowed: 'an http or https address without user, like https://app.example.com/verify',
+  parse: (text) => {
+    const url = URL.parse(text.trim())
+    if (!url || (url.protocol !== 'https:' && url.protocol !== 'http:')) return undefined
+    return url.username === '' && url.password === '' ? url.href : undefined
+  },
+  write: (value) => value,
+}
+
 /** An address or a CIDR block, of either family. */
 export const networkForm: Form<string> = {
   name: 'network',

@@ -31,7 +31,8 @@ function readSection(schema: TObject, tree: Tree, path: string, reader: Reader):
     if (!known) reader.report(inner.place, at, unknown(reader.settings, at, names, inner.place))
     return [name, known && read(known, inner, at, reader)] as const
   })
-  for (const name of schema.required) {
+  // TypeBox leaves `required` out where every setting is optional; its types do not say so.
+  for (const name of schema.required ?? []) {
     const missing = (entries.get(name)?.kind ?? 'nothing') === 'nothing'
     const setting = schema.properties[name]
     if (missing && setting && isRequired(setting)) {

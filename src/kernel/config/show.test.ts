@@ -62,7 +62,7 @@ test('whatever sounds like a secret is one', () => {
   )
   assert.deepEqual(
     open.map(({ path }) => path.join('.')),
-    ['server.public_url'],
+    ['server.public_url', 'auth.pages.logo_url'],
   )
 })
 

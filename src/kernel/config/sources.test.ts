@@ -34,6 +34,9 @@ const texts: Record<string, fc.Arbitrary<string>> = {
   'database URL': url('postgres'),
   'SMTP URL': url('smtps'),
   'service URL': fc.tuple(word, port, word).map(([h, n, p]) => `https://${h}.example:${n}/${p}`),
+  'web address': fc.tuple(word, port, word).map(([h, n, p]) => `http://${h}.example:${n}/${p}?a=b#c`),
+  name: fc.stringMatching(/^[A-Za-z&' ]{0,20}[A-Za-z]$/),
+  colour: fc.constantFrom('#0a7', '#1D4ED8', 'rgb(1, 2, 3)', 'hsl(120 50% 50%)'),
   'true or false': fc.constantFrom('true', 'false', 'yes', 'off', '1'),
 }
 

@@ -3,7 +3,7 @@ import { readSmtpUrl } from './smtp-url.ts'
 
 /** What is allowed and costs something: the start and the doctor say it, with the way out. */
 export function warningsOf(config: Config): readonly string[] {
-  return [...mailWarnings(config), ...clientWarnings(config)]
+  return [...mailWarnings(config), ...linkWarnings(config), ...clientWarnings(config)]
 }
 
 export function mailWarnings({ production, mail }: Config): readonly string[] {
@@ -26,6 +26,13 @@ export function mailWarnings({ production, mail }: Config): readonly string[] {
         ]),
   ]
 }
+
+const linkWarnings = ({ auth: { email } }: Config): readonly string[] =>
+  email.direct_links
+    ? [
+        'auth.email.direct_links mails links that act when they are opened: a mail scanner that opens every link uses them up, and verifies addresses in place of their owners.',
+      ]
+    : []
 
 const clientWarnings = ({ gateway: { unsafe_clients: names } }: Config): readonly string[] =>
   names.length === 0

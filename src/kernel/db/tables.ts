@@ -10,6 +10,7 @@ export interface AccountTable {
   password: string | null
   createdAt: Date
   updatedAt: Date
+  mustChangePassword: Generated<boolean>
 }
 
 export interface ApiKeyTable {

@@ -20,6 +20,20 @@ export function readJsonBodies(app: FastifyInstance, parse: (text: string) => un
   })
 }
 
+/** Bytes of a form: a token, an address to go to and two passwords. */
+const FORM_LIMIT = 16_384
+
+/** Reads what the forms of our own pages send, beside JSON. Of a name that comes twice the last one counts. */
+export function readForms(app: FastifyInstance): void {
+  const options = { parseAs: 'string', bodyLimit: FORM_LIMIT } as const
+  app.addContentTypeParser<string>('application/x-www-form-urlencoded', options, (_request, body, done) => {
+    // URLSearchParams leaves no broken Unicode.
+    const fields = [...new URLSearchParams(body)]
+    const isBroken = fields.some(([name, value]) => name === '__proto__' || !isCleanText(value))
+    done(isBroken ? brokenText() : null, Object.fromEntries(fields))
+  })
+}
+
 /**
  * JSON of a request: no prototype poisoning, no NUL and no lone surrogate (Postgres could store neither), bounded depth.
  * `parse` may keep more of numbers than `JSON.parse` does.

@@ -1,3 +1,4 @@
+import { escapeHtml } from '../html.ts'
 import type { Mail } from './mailer.ts'
 
 export type Message = {
@@ -35,14 +36,3 @@ const BUTTON =
   'display: inline-block; padding: .6em 1.2em; border-radius: .4em; background: #1d4ed8; color: #fff; text-decoration: none'
 
 const paragraph = (text: string): string => `<p>${escapeHtml(text)}</p>`
-
-function escapeHtml(text: string): string {
-  const entities: Record<string, string> = {
-    '&': '&amp;',
-    '<': '&lt;',
-    '>': '&gt;',
-    '"': '&quot;',
-    "'": '&#39;',
-  }
-  return text.replace(/[&<>"']/g, (character) => entities[character] ?? character)
-}

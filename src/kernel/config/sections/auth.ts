@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { Type } from 'typebox'
-import { originForm } from '../addresses.ts'
+import { originForm, webUrlForm } from '../addresses.ts'
+import { colourForm } from '../colours.ts'
 import { textForm } from '../forms.ts'
 import { duration, flag, integer, list, section, text } from '../setting.ts'
 
@@ -15,6 +16,8 @@ const serviceUrlForm = textForm(
   /^https?:\/\/[^\s/?#@]+(\/[^\s?#]*)?$/,
   'an http or https address without query and user, like https://api.example.com/range',
 )
+
+const nameForm = textForm('name', /^\P{C}{1,60}$/u, 'one line of at most 60 characters')
 
 /** auth.md 3; Argon2id. */
 const password = section('How passwords are hashed (Argon2id).', {
@@ -59,6 +62,26 @@ const sessionManagement = section('The session endpoints.', {
   enable_session_revocation: flag('Whether the revoke-* endpoints exist.', { default: true }),
 })
 
+const pageOf = (what: string) =>
+  Type.Optional(
+    text(
+      `Page of your application that the link of a mail to ${what} leads to, with \`token\` and \`callbackURL\` in its query.`,
+      { absent: 'a page of the service' },
+      webUrlForm,
+    ),
+  )
+
+/** auth.md 4, "Links". */
+const links = section(
+  'Pages of your application for the links of mails; they call the endpoints themselves.',
+  {
+    verify: pageOf('verify an address'),
+    change: pageOf('change the address'),
+    delete: pageOf('delete the account'),
+    reset: pageOf('choose a new password'),
+  },
+)
+
 const email = section('Verification of email addresses.', {
   verification_enabled: flag('Whether verification mails can be asked for.', { default: true }),
   send_on_sign_up: flag('Whether signing up sends one.', {
@@ -69,6 +92,19 @@ const email = section('Verification of email addresses.', {
   }),
   verification_expires_in: duration('Life of the link.', ['1h', '1m', '30d']),
   sign_in_after_verification: flag('Whether following the link also signs in.', { default: false }),
+  links,
+  direct_links: flag(
+    'Whether mails link to the endpoints that act at once, instead of a page with a button: scanners that open links then use them up.',
+    { default: false },
+  ),
+})
+
+const pages = section('The pages that links of mails lead to.', {
+  name: Type.Optional(
+    text('What the pages call this service.', { absent: 'the host of server.public_url' }, nameForm),
+  ),
+  logo_url: Type.Optional(text('Picture above each page.', { absent: 'none' }, webUrlForm)),
+  accent: text('Colour of buttons.', { default: '#1d4ed8' }, colourForm),
 })
 
 const deleteUser = section('Deleting the own account.', {
@@ -92,5 +128,6 @@ export const auth = section('The authentication half.', {
   email_password: emailPassword,
   session_management: sessionManagement,
   email,
+  pages,
   delete_user: deleteUser,
 })

@@ -1,0 +1,185 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { test } from 'node:test'
+import { confirm, endpointOf, linkIn, PASSWORD, testService, type User } from '#test/harness.ts'
+
+const t = await testService()
+const { db } = t.service.kernel
+const NEW = 'another horse staple'
+
+const signIn = (email: string, password = PASSWORD) =>
+  t.anon.post('/api/auth/sign-in/email', { email, password })
+
+/** Who signed up, perhaps with an address of another person: they have a session and linked an account. */
+async function signedUp(name: string): Promise<User & { link: string; token: string; sessionToken: string }> {
+  const user = await t.signUp(name)
+  const now = new Date()
+  const linked = { id: randomUUID(), userId: user.id, providerId: 'github', accountId: randomUUID() }
+  await db
+    .insertInto('account')
+    .values({ ...linked, createdAt: now, updatedAt: now })
+    .execute()
+  await t.anon.post('/api/auth/send-verification-email', { email: user.email })
+  const link = linkIn((await t.mails()).at(-1) ?? '')
+  const token = new URL(link, t.url).searchParams.get('token') ?? ''
+  return { ...user, link, token, sessionToken: user.token }
+}
+
+/** What is left of what was there before the proof. */
+async function leftOf({ id, ...user }: User) {
+  const accounts = await db.selectFrom('account').select('providerId').where('userId', '=', id).execute()
+  const { emailVerified } = await db
+    .selectFrom('user')
+    .select('emailVerified')
+    .where('id', '=', id)
+    .executeTakeFirstOrThrow()
+  const session = (await user.get('/api/auth/get-session')).status === 200
+  return { emailVerified, accounts: accounts.map(({ providerId }) => providerId).sort(), session }
+}
+
+const ALL = { emailVerified: true, accounts: ['credential', 'github'], session: true }
+const REST_GONE = { emailVerified: true, accounts: ['credential'], session: false }
+const UNTOUCHED = { ...ALL, emailVerified: false }
+
+test('a click with a session of the user keeps everything, other sessions too', async () => {
+  const ada = await signedUp('Ada')
+  const other = await signIn(ada.email)
+  assert.equal((await confirm(ada, ada.link)).status, 200)
+  assert.deepEqual(await leftOf(ada), ALL)
+  const headers = { authorization: `Bearer ${other.body.token}` }
+  assert.equal((await t.anon.get('/api/auth/get-session', { headers })).status, 200)
+  assert.equal((await signIn(ada.email)).status, 200)
+})
+
+test('a session that ended while the page was open is none: the page asks for the password', async () => {
+  const ada = await signedUp('Ada')
+  const page = await ada.get(ada.link, { headers: { accept: 'text/html' } })
+  assert.doesNotMatch(page.text, /type="password"/)
+  await ada.post('/api/auth/sign-out')
+  const pressed = await ada.post('/api/auth/verify-email', { token: ada.token })
+  assert.deepEqual([pressed.status, pressed.body.code], [400, 'PASSWORD_REQUIRED'])
+  assert.equal((await leftOf(ada)).emailVerified, false)
+})
+
+test('in another browser the page asks for the password; the right one keeps everything', async () => {
+  const ada = await signedUp('Ada')
+  const page = await t.anon.get(ada.link, { headers: { accept: 'text/html' } })
+  assert.match(page.text, /name="password"[\s\S]*I do not know the password[\s\S]*name="newPassword"/)
+  assert.ok(page.text.includes(ada.email))
+
+  const empty = await confirm(t.anon, ada.link)
+  assert.equal(empty.status, 400)
+  const wrong = await confirm(t.anon, ada.link, { password: 'wrong password' })
+  assert.equal(wrong.status, 400)
+  assert.match(wrong.text, /The password is wrong/)
+  assert.deepEqual(await leftOf(ada), UNTOUCHED)
+
+  assert.equal((await confirm(t.anon, ada.link, { password: PASSWORD })).status, 200)
+  assert.deepEqual(await leftOf(ada), ALL)
+  assert.equal((await signIn(ada.email)).status, 200)
+})
+
+test('"I do not know it": a new password is chosen there, and the old one goes with everything else', async () => {
+  const ada = await signedUp('Ada')
+  const short = await confirm(t.anon, ada.link, { newPassword: 'short' })
+  assert.equal(short.status, 400)
+  assert.match(short.text, /at least 8 characters[\s\S]*<details open>/)
+  assert.deepEqual(await leftOf(ada), UNTOUCHED)
+
+  assert.equal((await confirm(t.anon, ada.link, { newPassword: NEW })).status, 200)
+  assert.deepEqual(await leftOf(ada), REST_GONE)
+  assert.deepEqual([(await signIn(ada.email)).status, (await signIn(ada.email, NEW)).status], [401, 200])
+  const [notice = '', ...none] = await t.mails()
+  assert.deepEqual(none, [])
+  assert.match(notice, /Subject: Your password was changed/)
+})
+
+test('the endpoint by itself: the rest goes, and the password has to be changed before it signs in', async () => {
+  const ada = await signedUp('Ada')
+  const followed = await t.anon.get(endpointOf(ada.link))
+  assert.deepEqual([followed.status, followed.body.user.emailVerified], [200, true])
+  assert.deepEqual(await leftOf(ada), REST_GONE)
+  const stored = await db.selectFrom('account').select('password').where('userId', '=', ada.id).execute()
+  assert.match(stored[0]?.password ?? '', /^\$argon2id/, 'no password is deleted')
+
+  const wrong = await signIn(ada.email, 'wrong password')
+  assert.deepEqual([wrong.status, wrong.body.code], [401, 'INVALID_EMAIL_OR_PASSWORD'])
+  assert.deepEqual(await t.mails(), [])
+  const right = await signIn(ada.email)
+  assert.deepEqual([right.status, right.body.code], [403, 'PASSWORD_CHANGE_REQUIRED'])
+  assert.equal(right.headers.get('set-cookie'), null)
+  const [mail = '', ...none] = await t.mails()
+  assert.deepEqual(none, [])
+  const token = linkIn(mail).split('/').at(-1)
+  assert.equal((await t.anon.post('/api/auth/reset-password', { token, newPassword: NEW })).status, 200)
+  assert.equal((await signIn(ada.email, NEW)).status, 200)
+})
+
+test('the session of another user keeps nothing', async () => {
+  const ada = await signedUp('Ada')
+  const bob = await t.signUp('Bob')
+  await bob.get(endpointOf(ada.link))
+  assert.deepEqual(await leftOf(ada), REST_GONE)
+  assert.equal((await bob.get('/api/auth/get-session')).status, 200)
+})
+
+test('POST /verify-email does what the page does, without a cookie', async () => {
+  const verify = (token: string, filled: object = {}) =>
+    t.anon.post('/api/auth/verify-email', { token, ...filled })
+  const ada = await signedUp('Ada')
+  const asked = await verify(ada.token)
+  assert.deepEqual([asked.status, asked.body.code], [400, 'PASSWORD_REQUIRED'])
+  const wrong = await verify(ada.token, { password: 'wrong password' })
+  assert.deepEqual([wrong.status, wrong.body.code], [400, 'INVALID_PASSWORD'])
+  const kept = await verify(ada.token, { password: PASSWORD })
+  assert.deepEqual([kept.status, kept.body.status, kept.body.user.emailVerified], [200, true, true])
+  assert.deepEqual(await leftOf(ada), ALL)
+  assert.equal((await verify(ada.token, { password: PASSWORD })).body.code, 'INVALID_TOKEN')
+
+  const bob = await signedUp('Bob')
+  assert.equal((await verify(bob.token, { newPassword: NEW })).status, 200)
+  assert.deepEqual(await leftOf(bob), REST_GONE)
+  assert.equal((await signIn(bob.email, NEW)).status, 200)
+})
+
+test('an account without a password gets one at the first proof', async () => {
+  const ada = await signedUp('Ada')
+  await db.deleteFrom('account').where('userId', '=', ada.id).execute()
+  const page = await t.anon.get(ada.link, { headers: { accept: 'text/html' } })
+  assert.doesNotMatch(page.text, /name="password"/)
+  assert.equal((await confirm(t.anon, ada.link, { newPassword: NEW })).status, 200)
+  assert.equal((await signIn(ada.email, NEW)).status, 200)
+})
+
+test('a link for a proof is no second way to reset a password', async () => {
+  const ada = await signedUp('Ada')
+  await t.anon.post('/api/auth/send-verification-email', { email: ada.email })
+  const other = linkIn((await t.mails()).at(-1) ?? '')
+  assert.equal((await confirm(ada, ada.link)).status, 200)
+  const again = await confirm(t.anon, other)
+  assert.equal(again.status, 200, 'the proof is there already')
+  const ben = await signedUp('Ben')
+  await t.anon.post('/api/auth/send-verification-email', { email: ben.email })
+  const late = new URL(linkIn((await t.mails()).at(-1) ?? ''), t.url).searchParams.get('token')
+  await confirm(ben, ben.link)
+  const reset = await t.anon.post('/api/auth/verify-email', { token: late, newPassword: NEW })
+  assert.deepEqual([reset.status, reset.body.code], [401, 'INVALID_TOKEN'])
+  assert.equal((await signIn(ben.email)).status, 200)
+})
+
+test('of many first proofs with one link one acts, and a new password and the old one never both hold', async () => {
+  const ada = await signedUp('Ada')
+  const answers = await Promise.all(
+    Array.from({ length: 12 }, (_, index) =>
+      t.anon.post('/api/auth/verify-email', {
+        token: ada.token,
+        ...(index % 2 === 0 ? { password: PASSWORD } : { newPassword: NEW }),
+      }),
+    ),
+  )
+  assert.equal(answers.filter(({ status }) => status === 200).length, 1)
+  assert.ok(answers.every(({ status }) => [200, 400, 401].includes(status)))
+  const held = await Promise.all([signIn(ada.email), signIn(ada.email, NEW)])
+  assert.deepEqual(held.map(({ status }) => status).sort(), [200, 401])
+  await t.mails()
+})

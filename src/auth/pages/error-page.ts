@@ -1,0 +1,18 @@
+import { html } from '#kernel/html.ts'
+import { AUTH_CODES } from '../errors.ts'
+import type { Page } from './page.ts'
+import { say } from './texts.ts'
+
+/** Only codes of ours are shown: the page never repeats what a link made up. */
+export function errorPage(error: string | undefined): Page {
+  const code = error?.toUpperCase() ?? ''
+  const known = Object.hasOwn(AUTH_CODES, code) ? AUTH_CODES[code] : undefined
+  return {
+    title: say('failedTitle'),
+    content: [
+      ...(known === undefined ? [] : [html`<p>${known[1]}.</p>`]),
+      html`<p>${say('failedSays')}</p>`,
+      ...(known === undefined ? [] : [html`<p><code>${code}</code></p>`]),
+    ],
+  }
+}
