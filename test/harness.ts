@@ -15,6 +15,7 @@ import { type Secrets, secretsFrom } from '#kernel/secrets.ts'
 import { startKernel } from '#kernel/start.ts'
 import { type Service, startService } from '../src/app.ts'
 import { templateDatabase, testDatabase } from './database.ts'
+import { documentedStatuses, type OpenapiDocument } from './openapi.ts'
 
 export const ADMIN_KEY = 'admin-key-of-the-tests-0123456789'
 export const PASSWORD = 'correct horse battery'
@@ -59,6 +60,7 @@ export type TestService = {
   stop(): Promise<void>
 }
 
+type Expectation = ReturnType<typeof documentedStatuses>
 type Overrides = Parameters<typeof defaultConfig>[0]
 export type Options = {
   readonly config?: Overrides
@@ -99,6 +101,8 @@ export async function testService({
   })
   const url = `http://127.0.0.1:${await service.listen()}`
 
+  // What a test is refused with, the API reference has to know. The library types its document for any version.
+  const expect = documentedStatuses(() => service.app.swagger() as unknown as OpenapiDocument)
   const read = new Set<string>()
   let stopped: Promise<void> | undefined
   const stop = () => {
@@ -114,15 +118,15 @@ export async function testService({
     loggingUrl: logging.url,
     controlUrl: control,
     log,
-    anon: actor(url),
-    admin: actor(url, { apikey: ADMIN_KEY }),
+    anon: actor(url, {}, expect),
+    admin: actor(url, { apikey: ADMIN_KEY }, expect),
     async key(rights, more = {}) {
       const asked = { name: 'test', client_name: 'default', rights, ...more }
       const { api_key, record } = await createKey(service.kernel, asked)
       const headers = { apikey: api_key, 'x-service-client': 'default' }
-      return { ...actor(url, headers), apiKey: api_key, keyId: record.id }
+      return { ...actor(url, headers, expect), apiKey: api_key, keyId: record.id }
     },
-    signUp: (name) => signUp(url, name),
+    signUp: (name) => signUp(url, name, expect),
     advance: (milliseconds) => {
       clock.ahead += milliseconds
     },
@@ -178,7 +182,12 @@ function testConfig(overrides: Overrides, dir: string): Config {
   }
 }
 
-export function actor(url: string, own: Readonly<Record<string, string>> = {}): Actor {
+/** `expect` judges the status of every answer. */
+export function actor(
+  url: string,
+  own: Readonly<Record<string, string>> = {},
+  expect: Expectation = () => {},
+): Actor {
   const send = async (method: string, path: string, ask: Ask = {}): Promise<Answer> => {
     const body = ask.raw ?? (ask.body === undefined ? undefined : JSON.stringify(ask.body))
     const type: Record<string, string> = body === undefined ? {} : { 'content-type': 'application/json' }
@@ -189,6 +198,7 @@ export function actor(url: string, own: Readonly<Record<string, string>> = {}): 
       ...(body === undefined ? {} : { body }),
     })
     const text = await response.text()
+    expect({ method, path }, response.status)
     const isJson = response.headers.get('content-type')?.includes('json') === true && text !== ''
     return {
       status: response.status,
@@ -205,12 +215,12 @@ export function actor(url: string, own: Readonly<Record<string, string>> = {}): 
   }
 }
 
-async function signUp(url: string, name: string): Promise<User> {
+async function signUp(url: string, name: string, expect: Expectation): Promise<User> {
   const email = `${name.toLowerCase()}-${secureRandom(4).toString('hex')}@example.com`
   const answer = await actor(url).post('/api/auth/sign-up/email', { name, email, password: PASSWORD })
   assert.equal(answer.status, 200, answer.text)
   const { token, user } = answer.body
-  return { ...actor(url, { authorization: `Bearer ${token}` }), email, token, id: user.id }
+  return { ...actor(url, { authorization: `Bearer ${token}` }, expect), email, token, id: user.id }
 }
 
 /** The path and query of the one link in a mail: its text part as a reader shows it. */

@@ -80,6 +80,35 @@ export function documentedAnswers(document: OpenapiDocument): (place: Place, ans
   }
 }
 
+/**
+ * Fails when a failure has a status that the document does not know for that operation. What no operation is asked for, or what never
+ * reaches one, is passed over. The document is read when the first failure comes.
+ */
+export function documentedStatuses(read: () => OpenapiDocument): (place: Place, status: number) => void {
+  let patterns: { readonly pattern: RegExp; readonly place: Place; readonly statuses: readonly string[] }[]
+  return ({ method, path }, status) => {
+    if (status < 400 || status === 405 || status === 431) return
+    patterns ??= operationsOf(read()).map(({ operation, ...place }) => ({
+      place,
+      pattern: new RegExp(`^${place.path.replace(/[.]/g, '\\.').replace(/\{\w+\}/g, '[^/]+')}$`),
+      statuses: Object.keys(operation.responses),
+    }))
+    const asked = path.split('?', 1)[0] ?? ''
+    // An address that stands in the document as it is comes before one with parameters.
+    const found = patterns
+      .filter(
+        ({ pattern, place }) => place.method === (method === 'HEAD' ? 'GET' : method) && pattern.test(asked),
+      )
+      .sort((a, b) => Number(b.place.path === asked) - Number(a.place.path === asked))[0]
+    if (found === undefined) return
+    const { statuses, place } = found
+    assert.ok(
+      statuses.includes(String(status)) || statuses.includes(`${String(status).charAt(0)}XX`),
+      `${place.method} ${place.path} answered ${status}, which its route does not declare (config.failures)`,
+    )
+  }
+}
+
 /** Bodies that the document shows for an operation; put together from examples of members where it shows none. */
 export function shownBodies(document: OpenapiDocument, { requestBody }: DocumentedOperation): unknown[] {
   const media = requestBody?.content['application/json']
