@@ -28,9 +28,9 @@ const CLEARED: readonly (readonly [file: string, literal: string, reason: string
     'at most 10,000 characters; the parts share no character',
   ],
   [
-    'databases/drivers/postgres/connect.ts',
-    '/[?&]options=([^&]*)/',
-    'a URL of the configuration, or one of at most 4,096 characters',
+    'databases/drivers/postgres/driver.ts',
+    String.raw`/"(?:[^"]|"")*"|[^,\s"]+/g`,
+    'a setting of the database; an attempt ends at the next quote',
   ],
   [
     'databases/drivers/postgres/errors.ts',

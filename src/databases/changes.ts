@@ -3,55 +3,76 @@ import type { Driver, Held } from './drivers/driver.ts'
 import type { WritePlan } from './plan.ts'
 
 /**
- * Which kept answers a write ends, as tags that all processes are told of. A table that stands alone has a tag of its own; `any` is on
- * answers from everything else; `all` on every answer of the client.
+ * Which cached answers a write ends, as tags that all processes are told of. They name the database as its server knows it, and not the
+ * client: several clients may have the same one. A table that stands alone has a tag of its own; `any` is on answers from everything
+ * else; `all` on every answer from the database. A database that cannot be named may be any: every write ends its answers, and a write
+ * to it ends every answer.
  */
-const own = (client: string, { schema, name }: Table): string => `rows:${client}:${schema}.${name}`
-const any = (client: string): string => `rows:${client}:any`
-const all = (client: string): string => `rows:${client}:all`
+const own = (database: string, { schema, name }: Table): string => `rows:${database}:${schema}.${name}`
+const any = (database: string): string => `rows:${database}:any`
+const all = (database: string): string => `rows:${database}:all`
+const UNNAMED = 'rows:unnamed'
+const EVERY = 'rows:every'
+
+/** The name of a database, undefined where its server does not tell (`Driver.identity`). */
+type Name = string | undefined
 
 /** An answer from these tables; with policies in between it may rest on others. */
 export function tagsOfAnswer(
-  client: string,
+  database: Name,
   tables: readonly Table[],
   hasPolicies: boolean,
 ): readonly string[] {
+  if (database === undefined) return [EVERY, UNNAMED]
   const tags = tables.map((table) =>
-    table.standsAlone === true && !hasPolicies ? own(client, table) : any(client),
+    table.standsAlone === true && !hasPolicies ? own(database, table) : any(database),
   )
-  return [...new Set([all(client), ...tags])]
+  return [...new Set([EVERY, all(database), ...tags])]
 }
 
-const tagsOfWrite = (client: string, table: Table): readonly string[] =>
-  table.standsAlone === true ? [own(client, table), any(client)] : [all(client)]
+export const tagsOfWrite = (database: Name, table: Table): readonly string[] =>
+  database !== undefined && table.standsAlone === true
+    ? [own(database, table), any(database), UNNAMED]
+    : tagsOfChange(database)
+
+const tagsOfChange = (database: Name): readonly string[] =>
+  database === undefined ? [EVERY] : [all(database), UNNAMED]
 
 export type Announce = (tags: readonly string[]) => Promise<void>
 
 /** The same driver; but whatever may have changed rows answers when no process gives an older answer any more. */
-export function announcing(driver: Driver, client: string, announce: Announce): Driver {
+export function announcing(driver: Driver, announce: Announce): Driver {
   /** Also after a failure: a connection that broke off may have committed. */
-  const after = async <T>(work: Promise<T>, tags: readonly string[]): Promise<T> => {
+  const after = async <T>(
+    work: () => Promise<T>,
+    tagsOf: (database: Name) => readonly string[],
+  ): Promise<T> => {
+    // Before the work: what cannot be announced is not done.
+    const tags = tagsOf(await driver.identity())
     try {
-      return await work
+      return await work()
     } finally {
       await announce(tags)
     }
   }
   /** On a held connection nothing is committed before the end of `hold`. */
-  const write = <T>(plan: WritePlan, on: Held | undefined, work: Promise<T>): Promise<T> =>
-    on === undefined ? after(work, tagsOfWrite(client, plan.table)) : work
-  const whole = [all(client)]
+  const write = <T>(plan: WritePlan, on: Held | undefined, work: () => Promise<T>): Promise<T> =>
+    on === undefined ? after(work, (database) => tagsOfWrite(database, plan.table)) : work()
   const { as } = driver
   return {
     ...driver,
-    insert: (plan, on, presence) => write(plan, on, driver.insert(plan, on, presence)),
-    update: (plan, on, presence) => write(plan, on, driver.update(plan, on, presence)),
-    delete: (plan, on, presence) => write(plan, on, driver.delete(plan, on, presence)),
+    insert: (plan, on, presence) => write(plan, on, () => driver.insert(plan, on, presence)),
+    update: (plan, on, presence) => write(plan, on, () => driver.update(plan, on, presence)),
+    delete: (plan, on, presence) => write(plan, on, () => driver.delete(plan, on, presence)),
     hold: (work, options) =>
-      options.readOnly === true ? driver.hold(work, options) : after(driver.hold(work, options), whole),
-    sql: (request) => (request.readOnly ? driver.sql(request) : after(driver.sql(request), whole)),
-    call: (request) => (request.readOnly ? driver.call(request) : after(driver.call(request), whole)),
-    run: (statements) => after(driver.run(statements), whole),
-    ...(as && { as: (persona) => announcing(as(persona), client, announce) }),
+      options.readOnly === true
+        ? driver.hold(work, options)
+        : after(() => driver.hold(work, options), tagsOfChange),
+    sql: (request) =>
+      request.readOnly ? driver.sql(request) : after(() => driver.sql(request), tagsOfChange),
+    call: (request) =>
+      request.readOnly ? driver.call(request) : after(() => driver.call(request), tagsOfChange),
+    run: (statements) => after(() => driver.run(statements), tagsOfChange),
+    ...(as && { as: (persona) => announcing(as(persona), announce) }),
   }
 }

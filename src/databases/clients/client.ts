@@ -46,5 +46,5 @@ export function announceOf({ config, coherence, log }: Kernel): Announce | undef
 
 export function driverFor(making: ClientMaking, settings: DriverSettings): Driver {
   const driver = drivers[settings.driver](making, settings)
-  return making.announce === undefined ? driver : announcing(driver, settings.name, making.announce)
+  return making.announce === undefined ? driver : announcing(driver, making.announce)
 }

@@ -61,6 +61,11 @@ export type Driver = {
    */
   as?(persona: Persona): Driver
 
+  /**
+   * Names the database as its server knows it, so that two clients of one database say the same; asked once. Undefined where the
+   * server does not tell.
+   */
+  identity(): Promise<string | undefined>
   /** The server's version (`15.18`) after a statement that shows it alive; a Failure when it is not. */
   probe(): Promise<string>
   stats(): DriverStats

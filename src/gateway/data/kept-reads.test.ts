@@ -1,14 +1,22 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
+import type { Table } from '#databases/catalogue.ts'
+import { tagsOfAnswer, tagsOfWrite } from '#databases/changes.ts'
 import { testDatabase, withClient } from '#test/database.ts'
 import { type Actor, actor, controlDatabase, testService } from '#test/harness.ts'
 import { asksAnew } from './kept-reads.ts'
 
 const database = await testDatabase()
+const elsewhere = await testDatabase()
 const controlUrl = await controlDatabase()
 const config = {
   gateway: { enforce_api_keys: false, cache: { ttl: 60_000 } },
-  clients: { app: { url: database.url } },
+  clients: {
+    app: { url: database.url },
+    // The same database under another name and by another URL; and another database.
+    twin: { url: `${database.url}${database.url.includes('?') ? '&' : '?'}application_name=twin` },
+    stranger: { url: elsewhere.url },
+  },
 }
 /** As two processes on one control database are. */
 const [t, other] = [await testService({ controlUrl, config }), await testService({ controlUrl, config })]
@@ -76,6 +84,47 @@ test('an answer is given again, the same in every byte, also groups and counts',
     [await byColumn(), await byColumn()].map(({ headers }) => headers.get('x-service-cache')),
     ['miss', 'hit'],
   )
+})
+
+test('a write through one client ends what every client of the same database gives, and no other', async () => {
+  await withClient(elsewhere.url, (client) =>
+    client.query('create table item (id int primary key, name text)'),
+  )
+  const as = (url: string, client: string) => actor(url, { 'x-service-client': client })
+  const readers = [t.url, other.url].flatMap((url) => [as(url, 'app'), as(url, 'twin'), as(url, 'stranger')])
+  const outcomesOf = () => Promise.all(readers.map(async (who) => (await read(who, 'item')).outcome))
+  for (const [round, writer] of ['app', 'twin'].entries()) {
+    await outcomesOf()
+    assert.deepEqual(new Set(await outcomesOf()), new Set(['hit']))
+    ok(await insert('item', { id: 900 + round, name: 'by another' }, as(other.url, writer)))
+    assert.deepEqual(await outcomesOf(), ['miss', 'miss', 'hit', 'miss', 'miss', 'hit'], writer)
+  }
+  ok(
+    await as(t.url, 'stranger').send('POST', '/gateway/delete', {
+      body: { table_name: 'item', allow_unbounded: true },
+    }),
+  )
+  assert.deepEqual(await outcomesOf(), ['hit', 'hit', 'miss', 'hit', 'hit', 'miss'])
+  await sql('delete from item where id >= 900')
+})
+
+test('a database that cannot be named may be any', () => {
+  const table = { schema: 'public', name: 'item', standsAlone: true } as Table
+  const meet = (answer: readonly string[], write: readonly string[]) =>
+    answer.some((tag) => write.includes(tag))
+  const [one, two, unknown] = ['1/5', '2/5', undefined]
+  for (const [answer, write, ends] of [
+    [one, one, true],
+    [one, two, false],
+    [one, unknown, true],
+    [unknown, one, true],
+    [unknown, unknown, true],
+  ] as const)
+    assert.equal(
+      meet(tagsOfAnswer(answer, [table], false), tagsOfWrite(write, table)),
+      ends,
+      `${answer} ${write}`,
+    )
 })
 
 test('a write ends what was read from its table, in every process, before it answers; other tables stay', async () => {

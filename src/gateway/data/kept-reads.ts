@@ -45,10 +45,11 @@ export function keptReads<T>(
     if (ttl === 0 || !client.isCached) return { value: await read(), outcome: undefined }
     if (anew) return { value: await read(), outcome: 'bypass' }
     let outcome: Outcome = 'hit'
-    const tags = tagsOfAnswer(client.name, tablesOf(plan), client.rowLevelSecurity !== undefined)
     const load = async (): Promise<Entry<T>> => {
       outcome = 'miss'
       const until = now() + ttl
+      const database = await caller.driver.identity()
+      const tags = tagsOfAnswer(database, tablesOf(plan), client.rowLevelSecurity !== undefined)
       return { value: await read(), tags, until }
     }
     // A client that was changed may have another database under its name.

@@ -2,6 +2,7 @@ import type pg from 'pg'
 import type { Index } from '#databases/catalogue.ts'
 import { draft } from '#databases/draft.ts'
 import type { Driver, Held, Persona, Presence, RowLevelSecurity } from '#databases/drivers/driver.ts'
+import { once } from '#databases/drivers/once.ts'
 import { planner } from '#databases/drivers/planner.ts'
 import { countRows, selectRows, writeRows } from '#databases/drivers/postgres/answers.ts'
 import { callFunction } from '#databases/drivers/postgres/call.ts'
@@ -22,6 +23,7 @@ import { runner } from '#databases/drivers/postgres/runner.ts'
 import { vetting } from '#databases/drivers/postgres/vetting.ts'
 import { structure } from '#databases/drivers/structure.ts'
 import type { WritePlan } from '#databases/plan.ts'
+import { Failure } from '#kernel/errors.ts'
 
 export type PostgresOptions = {
   /** A connection string, or what pg takes (the embedded server's socket). */
@@ -102,6 +104,15 @@ export function postgresDriver(options: PostgresOptions): PostgresDriver {
     end().catch(() => {})
   }
 
+  const identity = once(async () => {
+    try {
+      return String(await run.value(draft(identitySql)))
+    } catch (error) {
+      if (error instanceof Failure && error.code === 'permission_denied') return undefined
+      throw error
+    }
+  })
+
   async function probe(): Promise<string> {
     const client = await pool.acquire()
     try {
@@ -159,6 +170,7 @@ export function postgresDriver(options: PostgresOptions): PostgresDriver {
     catalogue: tables.fresh,
     indexes: async () => (await run.value(draft(indexesSql))) as readonly Index[], // as the statement builds it
     invalidate: tables.invalidate,
+    identity,
     probe,
     stats: pool.stats,
     close: async () => void (await Promise.all([pool.close(), ofSql.close(), ofCalls.close()])),
@@ -180,6 +192,10 @@ async function systemFirst(client: RowClient): Promise<void> {
 }
 
 const SYSTEM: ReadonlySet<string> = new Set(['pg_catalog', 'pg_temp'])
+
+/** The server, whatever its address, and the database, whatever its name. Anybody may ask, unless somebody has revoked that. */
+const identitySql = `select pg_catalog.to_json(c.system_identifier::pg_catalog.text || '/' || d.oid::pg_catalog.text) as identity
+  from pg_catalog.pg_control_system() as c, pg_catalog.pg_database as d where d.datname operator(pg_catalog.=) pg_catalog.current_database()`
 
 /** Words that stand in a text after which tables may look otherwise. */
 const structural = /\b(?:create|alter|drop|do|call|into)\b/i

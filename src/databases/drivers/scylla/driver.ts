@@ -1,5 +1,6 @@
 import type { Driver, Presence, SqlAnswer, SqlRequest } from '#databases/drivers/driver.ts'
 import { gate } from '#databases/drivers/gate.ts'
+import { once } from '#databases/drivers/once.ts'
 import { planner } from '#databases/drivers/planner.ts'
 import { requirePresence } from '#databases/drivers/presence.ts'
 import { readCatalogue, readIndexes } from '#databases/drivers/scylla/catalogue.ts'
@@ -59,6 +60,12 @@ export function scyllaDriver(options: ScyllaOptions): Driver {
     if (options.readOnly) throw fail('read_only')
   }
 
+  /** Clusters of one name are taken for one: then a write ends more answers than it must. */
+  const identity = once(async () => {
+    const { rows } = await session.page(clusterText, { size: 1 })
+    return `${rows[0]?.cluster_name}/${keyspace}`
+  })
+
   async function sql(request: SqlRequest): Promise<SqlAnswer> {
     requireDatabase(request.database, keyspace)
     const { isRead, changesStructure } = requireAllowed(
@@ -113,6 +120,7 @@ export function scyllaDriver(options: ScyllaOptions): Driver {
     catalogue: tables.fresh,
     indexes: () => readIndexes(session, keyspace),
     invalidate: tables.invalidate,
+    identity,
     async probe() {
       const { rows } = await session.page(versionText, { size: 1 })
       return String(rows[0]?.release_version ?? 'unknown')
@@ -122,6 +130,7 @@ export function scyllaDriver(options: ScyllaOptions): Driver {
   }
 }
 
+const clusterText = { text: 'select cluster_name from system.local', bindings: [] }
 const versionText = { text: 'select release_version from system.local', bindings: [] }
 
 function requireDatabase(asked: string | undefined, keyspace: string): void {

@@ -88,6 +88,8 @@ export function supabaseDriver(options: SupabaseOptions): Driver {
     },
     catalogue: () => of(usual).tables.fresh(),
     invalidate,
+    // PostgREST does not tell which database it stands before.
+    identity: async () => undefined,
     async probe() {
       await exchange.probe()
       return (await of(usual).tables.current()).version
