@@ -20,6 +20,8 @@ export type Draft = {
   readonly spots: { at: number; column: Column }[]
   members: readonly string[]
   aliases: number
+  /** Rows that a relation gathers at most into one. */
+  relationRows: number
 }
 
 export const draft = (text: string): Draft => ({
@@ -29,6 +31,7 @@ export const draft = (text: string): Draft => ({
   spots: [],
   members: [],
   aliases: 0,
+  relationRows: Number.POSITIVE_INFINITY,
 })
 
 /** The only place where an identifier is quoted. A name of the catalogue or a checked alias; NUL, which would end the text of the statement early, never gets here. */

@@ -8,9 +8,13 @@ import { arrayText, writeText } from '#databases/values.ts'
  * One statement whatever the number of rows. One row: VALUES with a parameter each. Many: one array parameter per column and
  * `unnest`, so that the text does not vary with the number of rows and 65,535 parameters are never a limit.
  */
-export function insertSql(plan: InsertPlan, defaults: Defaults = new Map()): Built {
+export function insertSql(
+  plan: InsertPlan,
+  defaults: Defaults = new Map(),
+  relationRows = Number.POSITIVE_INFINITY,
+): Built {
   const [first, ...others] = plan.rows
-  const sql = draft(`insert into ${tableText(plan.table)} as t`)
+  const sql = { ...draft(`insert into ${tableText(plan.table)} as t`), relationRows }
   if (plan.columns.length === 0) writeEmpty(sql, plan)
   else if (first !== undefined && others.length === 0) writeOne(sql, plan, first)
   else writeMany(sql, plan, defaults)

@@ -13,12 +13,16 @@ import { writeWhere } from '#databases/where.ts'
  * value are the client's, as its search path finds them (docs/decisions/0026-names-with-their-schema.md).
  */
 
-/** Rows of a plan; when it is open, one more than asked for, to see whether there are more. `source`: what they are read from. */
+/**
+ * Rows of a plan; when it is open, one more than asked for, to see whether there are more. `source`: what they are read from;
+ * `relationRows`: how many a relation gathers at most into one.
+ */
 export function selectSql(
   plan: ReadPlan,
   source: (sql: Draft) => string = () => `${tableText(plan.table)} as t`,
+  relationRows = Number.POSITIVE_INFINITY,
 ): Built {
-  const sql = draft('select ')
+  const sql = { ...draft('select '), relationRows }
   writeOutput(sql, plan.output, plan.stripNulls)
   sql.text += ` from ${source(sql)}`
   writeWhere(sql, plan.where)
@@ -40,8 +44,8 @@ export function explainSql(plan: Pick<CountPlan, 'table' | 'where'>): Built {
   return sql
 }
 
-export function updateSql(plan: UpdatePlan): Built {
-  const sql = draft(isOrdered(plan) ? 'with t as (' : '')
+export function updateSql(plan: UpdatePlan, relationRows = Number.POSITIVE_INFINITY): Built {
+  const sql = { ...draft(isOrdered(plan) ? 'with t as (' : ''), relationRows }
   sql.text += `update ${tableText(plan.table)} as t set `
   plan.set.forEach(({ column, value }, index) => {
     sql.text += `${index > 0 ? ', ' : ''}${quoteName(column.name)} = `
@@ -50,8 +54,8 @@ export function updateSql(plan: UpdatePlan): Built {
   return finishWrite(sql, plan)
 }
 
-export function deleteSql(plan: DeletePlan): Built {
-  const sql = draft(isOrdered(plan) ? 'with t as (' : '')
+export function deleteSql(plan: DeletePlan, relationRows = Number.POSITIVE_INFINITY): Built {
+  const sql = { ...draft(isOrdered(plan) ? 'with t as (' : ''), relationRows }
   sql.text += `delete from ${tableText(plan.table)} as t`
   return finishWrite(sql, plan)
 }
@@ -118,6 +122,9 @@ function outputText(sql: Draft, alias: string, item: Output, stripNulls: boolean
   const text = columnText(alias, column)
   const base = cast === undefined ? column.base : cast
   const value = cast === undefined ? text : `${text}::${castText(cast)}`
+  // A line stands for a row of a relation: text of JSON that was stored keeps none of its own.
+  if (nested && (base === 'json' || base === '_json' || base === 'json[]'))
+    return `pg_catalog.translate(pg_catalog.to_json(${value})::pg_catalog.text, e'\\n', ' ')::pg_catalog.json`
   if (base === '_timestamptz' || base === 'timestamptz[]' || (nested && base === 'timestamptz'))
     return `pg_catalog.replace(pg_catalog.to_json(${value})::pg_catalog.text, '+00:00"', 'Z"')::pg_catalog.json`
   const composed =
@@ -144,8 +151,12 @@ function relationText(
   const row = stripNulls
     ? `(select coalesce(pg_catalog.json_object_agg(e.key, e.value), '{}') from pg_catalog.json_each(pg_catalog.row_to_json(r.*)) as e where e.value::pg_catalog.text operator(pg_catalog.<>) 'null')`
     : 'pg_catalog.row_to_json(r.*)'
-  if (many) return `(select coalesce(pg_catalog.json_agg(${row}), '[]') from (${rows}) as r)`
-  return `(select ${row} from (${rows} limit 1) as r)`
+  // Each row begins a line, which nothing else in JSON without white space does: so they are counted (rows.ts).
+  const line = `pg_catalog.concat(e'\\n', ${row}::pg_catalog.text)`
+  if (!many) return `(select ${line}::pg_catalog.json from (${rows} limit 1) as r)`
+  const limit = Number.isFinite(sql.relationRows) ? ` limit ${whole(sql.relationRows)}` : ''
+  const lines = `pg_catalog.concat('[', pg_catalog.string_agg(${line}, ','), ']')::pg_catalog.json`
+  return `(select ${lines} from (${rows}${limit}) as r)`
 }
 
 function writeRange(sql: Draft, limit: number | undefined, offset: number): void {

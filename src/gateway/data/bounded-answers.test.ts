@@ -14,11 +14,18 @@ await sql(`
   create table bare (id int generated always as identity primary key);
   create table a (id int primary key, b_id int); create table b (id int primary key, a_id int references a);
   alter table a add foreign key (b_id) references b;
+  create table person (id int primary key, mark text);
+  create table letter (id int primary key, person_id int references person, stored json default E'{"a":\\n [1.10,\\n 2]}');
+  create table stamp (id int primary key, letter_id int references letter);
+  insert into person select n, 'old' from generate_series(1, 10) n;
+  insert into letter select n, 1 + n % 10 from generate_series(1, 40) n;
+  insert into stamp select n, 1 + n % 40 from generate_series(1, 150) n;
   create function fill() returns setof filler language sql as $$ select * from filler $$;
   create function change() returns setof filler language sql as $$ update filler set mark = 'called' returning * $$`)
 const t = await testService({
   config: {
     limits: { answer: MOST, insert_rows: 1_000 },
+    gateway: { max_rows: 200 },
     clients: { bounded: { url: database.url, max_connections: 2 } },
   },
 })
@@ -107,6 +114,51 @@ test('relations are four deep at most', async () => {
   assert.equal(four.status, 200, four.text)
   const five = await post('/gateway/fetch', { table_name: 'a', columns: ['id', nested(5)] })
   assert.deepEqual([five.status, five.body.code], [400, 'too_deep'])
+})
+
+const letters = { table_name: 'person', columns: ['id', 'letter(id,stamp(id))'] }
+
+test('rows and those of all their relations share one budget', async () => {
+  const fits = await post('/gateway/fetch', letters)
+  assert.equal(fits.status, 200, fits.text)
+  const people: { letter: { stamp: object[] }[] }[] = fits.body.data
+  const inside = people.flatMap(({ letter }) => letter)
+  assert.deepEqual([people.length, inside.length, inside.flatMap(({ stamp }) => stamp).length], [10, 40, 150])
+  await sql('insert into stamp values (151, 1)')
+  const tooMany = await post('/gateway/fetch', letters)
+  assert.deepEqual([tooMany.status, tooMany.body.code], [413, 'result_too_large'])
+  assert.deepEqual(tooMany.body.data.details, { maximum: 200 })
+  const written = await post('/gateway/update', { ...letters, set: { mark: 'new' }, allow_unbounded: true })
+  assert.equal(written.status, 413)
+  assert.deepEqual(await sql(`select count(*)::int as old from person where mark = 'old'`), [{ old: 10 }])
+  assert.equal((await post('/gateway/fetch', { ...letters, limit: 9 })).status, 200)
+})
+
+test('one row with more in a relation than the budget is refused', async () => {
+  await sql('insert into letter select n, 1 from generate_series(1000, 1300) n')
+  const answer = await post('/gateway/fetch', {
+    table_name: 'person',
+    columns: ['letter(id)'],
+    conditions: [{ eq_column: 'id', eq_value: 1 }],
+  })
+  assert.deepEqual([answer.status, answer.body.code], [413, 'result_too_large'])
+  await sql('delete from letter where id >= 1000')
+})
+
+test('lines of stored JSON in a relation are no rows, and its digits stay', async () => {
+  const answer = await post('/gateway/fetch', {
+    table_name: 'person',
+    columns: ['letter(stored)'],
+    conditions: [{ eq_column: 'id', eq_value: 2 }],
+  })
+  assert.equal(answer.status, 200)
+  assert.deepEqual(answer.body.data[0].letter[0], { stored: { a: [1.1, 2] } })
+  assert.match(answer.text, /1\.10/)
+  const all = await post('/gateway/fetch', {
+    table_name: 'person',
+    columns: ['a:letter(stored)', 'b:letter(stored)'],
+  })
+  assert.equal(all.status, 200, 'ten and twice forty')
 })
 
 test('while many rows are grouped others have their turn', async () => {

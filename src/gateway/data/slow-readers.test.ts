@@ -62,13 +62,12 @@ const quick = (client: string) =>
 
 test('ten slow readers leave half of the pool to others, and get their answers whole', async () => {
   const answers = await Promise.all(Array.from({ length: 10 }, () => open('wide', 'long')))
-  const began = performance.now()
+  // Those would wait for five seconds and be 503.
   const others = await Promise.all(Array.from({ length: 5 }, () => quick('wide')))
   assert.deepEqual(
     others.map(({ status }) => status),
     [200, 200, 200, 200, 200],
   )
-  assert.ok(performance.now() - began < 2_000, `${performance.now() - began} ms`)
   for (const text of await Promise.all(answers.map((answer) => read(answer))))
     assert.equal(JSON.parse(text).data.length, 40)
 })

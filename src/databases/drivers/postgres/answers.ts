@@ -2,7 +2,15 @@ import type { Held, Presence, RowsAnswer, RowsFacts, WriteAnswer } from '#databa
 import { namesOneRow, readsByKey } from '#databases/drivers/postgres/by-key.ts'
 import type { Job, Runner, Running } from '#databases/drivers/postgres/runner.ts'
 import { type Defaults, insertSql } from '#databases/insert.ts'
-import type { CountMode, CountPlan, InsertPlan, ReadPlan, UpdatePlan, WritePlan } from '#databases/plan.ts'
+import type {
+  CountMode,
+  CountPlan,
+  InsertPlan,
+  Output,
+  ReadPlan,
+  UpdatePlan,
+  WritePlan,
+} from '#databases/plan.ts'
 import { countSql, deleteSql, explainSql, selectSql, updateSql } from '#databases/sql.ts'
 import { assignedTo, givenIn } from '#databases/values.ts'
 
@@ -12,27 +20,29 @@ const highWater = 1_048_576
 const worthCounting = 10_000
 const empty = Buffer.from('[]')
 
-/** `most`: bytes of an answer that is collected. */
 export async function selectRows(
   run: Runner,
   plan: ReadPlan,
-  most: number,
+  most: Most,
   on?: Held,
   presence?: Presence,
 ): Promise<RowsAnswer> {
   const { page, count, table, stripNulls } = plan
   if (plan.head) return headOnly(run, plan, on, presence)
   // With a count the rows are waited for, because they often tell it without another statement.
-  const mark = count ? Number.POSITIVE_INFINITY : highWater
+  // With relations they are too, as far as they can be held: that they are too many is found at the end, and has a status of its own.
+  const relations = relationsOf(plan.output, most)
+  const mark = count ? Number.POSITIVE_INFINITY : relations ? most.bytes : highWater
   const short = readsByKey(plan)
   const running = await run.start(
     {
-      sql: selectSql(plan),
+      sql: selectSql(plan, undefined, most.rows + 1),
+      relations,
       table,
       stripNulls,
       limit: page.limit,
       highWater: mark,
-      ...(count && { most }),
+      ...(count && { most: most.bytes }),
       // In a transaction the setting would hold for what comes after, and the reader is the gateway.
       isLong: count === undefined && on === undefined && !short,
       short,
@@ -94,6 +104,7 @@ export async function writeRows(
   const { writer, affected } = await run.finish(
     {
       ...jobOf(plan, most.rows, await defaultsFor(plan)),
+      relations: plan.head ? undefined : relationsOf(plan.output, most),
       ...boundOf(plan, most.bytes, on),
       table: plan.table,
       stripNulls: plan.stripNulls,
@@ -116,7 +127,13 @@ export async function writeRows(
  */
 function boundOf(plan: WritePlan, most: number, on: Held | undefined): Pick<Job, 'most' | 'commitsLast'> {
   const isOneRow = plan.kind === 'insert' ? plan.rows.length === 1 : namesOneRow(plan.table, plan.where)
-  return plan.head || isOneRow ? {} : { most, commitsLast: on === undefined }
+  const isShort = isOneRow && plan.output.every(({ kind }) => kind === 'column')
+  return plan.head || isShort ? {} : { most, commitsLast: on === undefined }
+}
+
+function relationsOf(output: readonly Output[], { rows }: Most): Job['relations'] {
+  const at = new Set(output.flatMap(({ kind }, index) => (kind === 'relation' ? [index] : [])))
+  return at.size === 0 ? undefined : { at, rows }
 }
 
 /** Only a write with a limit changes fewer rows than match. */
@@ -131,21 +148,21 @@ async function matchingRows(
 }
 
 function jobOf(plan: WritePlan, limit: number, defaults: Defaults): Job {
-  if (plan.kind === 'insert') return insertJob(plan, defaults)
-  return plan.kind === 'update' ? updateJob(plan, limit) : { sql: deleteSql(plan), limit }
+  if (plan.kind === 'insert') return insertJob(plan, limit, defaults)
+  return plan.kind === 'update' ? updateJob(plan, limit) : { sql: deleteSql(plan, limit + 1), limit }
 }
 
-const insertJob = (plan: InsertPlan, defaults: Defaults): Job => {
+const insertJob = (plan: InsertPlan, limit: number, defaults: Defaults): Job => {
   const set = plan.conflict?.set ?? []
   return {
-    sql: insertSql(plan, defaults),
+    sql: insertSql(plan, defaults, limit + 1),
     written: [...new Set([...plan.columns, ...set.map(({ column }) => column)])],
     given: (column) => [...givenIn(plan.rows, column), ...assignedTo(set, column)],
   }
 }
 
 const updateJob = (plan: UpdatePlan, limit: number): Job => ({
-  sql: updateSql(plan),
+  sql: updateSql(plan, limit + 1),
   limit,
   written: plan.set.map(({ column }) => column),
   given: (column) => assignedTo(plan.set, column),

@@ -136,7 +136,7 @@ export function postgresDriver(options: PostgresOptions): PostgresDriver {
       )
     return {
       select: (planned, on, presence) =>
-        attempt(planned, (plan) => selectRows(mine, plan, most.bytes, on, presence), on !== undefined),
+        attempt(planned, (plan) => selectRows(mine, plan, most, on, presence), on !== undefined),
       count: (planned, on, presence) =>
         attempt(planned, (plan) => countRows(mine, plan, plan.mode, on, presence), on !== undefined),
       insert: write,

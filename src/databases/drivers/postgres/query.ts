@@ -5,7 +5,7 @@ import { type ColumnWriter, columnWriter, RowWriter } from '#databases/drivers/p
 import type { FirstStatement, RunOptions, Statement } from '#databases/drivers/postgres/run-options.ts'
 import type { Prepared } from '#databases/drivers/postgres/statements.ts'
 import { encodeRun, syncMessage } from '#databases/drivers/postgres/wire.ts'
-import { answerTooLarge } from '#databases/drivers/too-large.ts'
+import { answerTooLarge, tooManyRelated } from '#databases/drivers/too-large.ts'
 import { fail } from '#databases/failures.ts'
 
 /**
@@ -101,10 +101,12 @@ export class RowQuery {
   }
 
   #begin(types: readonly number[], fields?: readonly { name: string }[]): void {
-    const { members } = this.#options
+    const { members, relations } = this.#options
     const writers =
       reusable(this.#prepared?.writers, members) ??
-      types.map((type, index) => columnWriter(members?.[index] ?? fields?.[index]?.name ?? '', type))
+      types.map((type, index) =>
+        columnWriter(members?.[index] ?? fields?.[index]?.name ?? '', type, relations?.at.has(index)),
+      )
     if (this.#prepared) this.#prepared.writers = writers
     this.writer = new RowWriter(writers, this.#options)
   }
@@ -113,7 +115,9 @@ export class RowQuery {
     const { writer } = this
     if (writer === undefined || this.#isWaiting) return
     writer.row(data, from, end, ahead)
-    const { most, commitsLast } = this.#options
+    const { most, commitsLast, relations } = this.#options
+    if (relations !== undefined && writer.rows + writer.related > relations.rows)
+      this.refuse(tooManyRelated(relations.rows))
     if (this.#allowance?.hold(writer.waiting) === false) this.refuse(tooSlow())
     if (most !== undefined && writer.waiting > most)
       this.refuse(answerTooLarge(most, commitsLast ? NOTHING_WRITTEN : undefined))

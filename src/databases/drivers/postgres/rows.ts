@@ -1,3 +1,5 @@
+import { writeEscape } from '#databases/drivers/postgres/escapes.ts'
+
 /**
  * Rows become JSON here without being parsed into values: the bytes of the text protocol are copied into the answer, by column
  * type (design/stack.md "Rows to JSON"). Measured against strings (2× slower) and against json_agg in bench/rows-to-json.ts.
@@ -12,7 +14,7 @@ export type ColumnWriter = {
 }
 
 type How = (typeof how)[keyof typeof how]
-const how = { text: 0, raw: 1, bool: 2, real: 3, timestamp: 4, instant: 5, json: 6 } as const
+const how = { text: 0, raw: 1, bool: 2, real: 3, timestamp: 4, instant: 5, json: 6, relation: 7 } as const
 
 /** By type OID; everything else is text. The numbers are fixed in PostgreSQL's pg_type.dat. */
 const byOid = new Map<number, How>([
@@ -30,11 +32,12 @@ const byOid = new Map<number, How>([
   [1184, how.instant], // timestamptz
 ])
 
-export function columnWriter(name: string, oid: number): ColumnWriter {
+/** A relation is JSON in which each row begins a line. */
+export function columnWriter(name: string, oid: number, isRelation = false): ColumnWriter {
   const head = `,${JSON.stringify(name)}:`
   return {
     name,
-    how: byOid.get(oid) ?? how.text,
+    how: isRelation ? how.relation : (byOid.get(oid) ?? how.text),
     head: phrase(head),
     absent: phrase(`${head}null`),
   }
@@ -83,6 +86,8 @@ function copy(from: Place, start: number, end: number, out: Place, at: number): 
 /** Collects the array of rows in chunks. */
 export class RowWriter {
   rows = 0
+  /** Rows of relations in them. */
+  related = 0
   /** There was at least one row above the limit; it is left out. */
   more = false
   /** Bytes in finished chunks that nobody has taken yet. */
@@ -135,6 +140,7 @@ export class RowWriter {
         at = writePhrase(column.absent, out, at)
         continue
       }
+      if (column.how === how.relation) this.related += linesIn(data.bytes, read, read + length)
       at = writePhrase(column.head, out, at)
       at = writeValue(column.how, data, read, read + length, out, at)
       read += length
@@ -188,6 +194,13 @@ function worstCase(data: Buffer, from: number, end: number): number {
 
 const needsEscape = (byte: number): boolean => byte < 0x20 || byte === 0x22 || byte === 0x5c
 
+function linesIn(data: Buffer, from: number, end: number): number {
+  const bytes = data.subarray(from, end)
+  let lines = 0
+  for (let at = bytes.indexOf(0x0a); at >= 0; at = bytes.indexOf(0x0a, at + 1)) lines++
+  return lines
+}
+
 const isNull = (data: DataView, at: number, length: number, kind: How): boolean =>
   length < 0 || (kind === how.json && length === 4 && data.getInt32(at) === 0x6e756c6c)
 
@@ -195,6 +208,7 @@ function writeValue(kind: How, data: Place, from: number, end: number, out: Plac
   switch (kind) {
     case how.raw:
     case how.json:
+    case how.relation:
       return copy(data, from, end, out, at)
     case how.bool:
       return writePhrase(data.bytes[from] === 0x74 ? trueText : falseText, out, at)
@@ -269,25 +283,3 @@ function someNeedsEscape(word: number): boolean {
     ((word - 0x20202020) & ~word) | ((quote - 0x01010101) & ~quote) | ((backslash - 0x01010101) & ~backslash)
   return (found & 0x80808080) !== 0
 }
-
-function writeEscape(byte: number, out: Buffer, start: number): number {
-  let at = start
-  out[at++] = 0x5c
-  const short = shortEscapes.get(byte)
-  if (short !== undefined) {
-    out[at++] = short
-    return at
-  }
-  return at + out.write(`u00${byte.toString(16).padStart(2, '0')}`, at, 'latin1')
-}
-
-/** RFC 8259, section 7. */
-const shortEscapes = new Map([
-  [0x22, 0x22],
-  [0x5c, 0x5c],
-  [0x08, 0x62],
-  [0x0c, 0x66],
-  [0x0a, 0x6e],
-  [0x0d, 0x72],
-  [0x09, 0x74],
-])

@@ -14,6 +14,8 @@ export type RunOptions = {
   readonly highWater: number
   /** Bytes of rows that may wait to be taken, an answer that is collected: one more is `result_too_large`. */
   readonly most?: number
+  /** Which columns are relations, by position, and how many rows there may be with theirs. */
+  readonly relations?: { readonly at: ReadonlySet<number>; readonly rows: number } | undefined
   /** It is committed when its rows are here, and not when they are too many. */
   readonly commitsLast?: boolean
   /** The server sets it no time: the pool ends it when it is late. */

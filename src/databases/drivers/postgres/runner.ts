@@ -23,7 +23,9 @@ export type Job = {
   readonly isOwn?: boolean
   /** Who waits for it; on a held connection it is who holds it. */
   readonly presence?: Presence | undefined
-} & Partial<Pick<RunOptions, 'stripNulls' | 'limit' | 'highWater' | 'isLong' | 'most' | 'commitsLast'>>
+} & Partial<
+  Pick<RunOptions, 'stripNulls' | 'limit' | 'highWater' | 'isLong' | 'most' | 'commitsLast' | 'relations'>
+>
 
 /** A statement whose rows are there or flowing; `release` gives the connection back, at once or when they have been read. */
 export type Running = {
@@ -140,6 +142,7 @@ async function run(client: RowClient, job: Job, how: How): Promise<RowQuery> {
     ...(following && { presence: job.presence }),
     ...(job.most !== undefined && { most: job.most }),
     ...(job.commitsLast && { commitsLast: true }),
+    ...(job.relations && { relations: job.relations }),
     members: job.sql.members.length > 0 ? job.sql.members : undefined,
     stripNulls: job.stripNulls ?? false,
     limit: job.limit ?? Number.POSITIVE_INFINITY,

@@ -54,7 +54,10 @@ export function supabaseDriver(options: SupabaseOptions): Driver {
     select(planned, _on, presence) {
       const { tables, attempt } = of(planned.table.schema)
       return attempt(planned, async (plan) =>
-        selectRows({ exchange: heard(presence), catalogue: await tables.current(), seen }, plan),
+        selectRows(
+          { exchange: heard(presence), catalogue: await tables.current(), seen, maxRows: options.maxRows },
+          plan,
+        ),
       )
     },
     count(planned, _on, presence) {

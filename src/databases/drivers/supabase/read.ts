@@ -12,8 +12,9 @@ import {
 } from '#databases/drivers/supabase/grammar.ts'
 import type { OpenApiCatalogue } from '#databases/drivers/supabase/openapi.ts'
 import { shaped, whole } from '#databases/drivers/supabase/rows.ts'
+import { tooManyRelated } from '#databases/drivers/too-large.ts'
 import { fail } from '#databases/failures.ts'
-import type { Condition, CountPlan, ReadPlan, Sort } from '#databases/plan.ts'
+import type { Condition, CountPlan, Output, ReadPlan, Sort } from '#databases/plan.ts'
 
 /** The most rows that this backend is known to give. */
 export type Seen = { rows: number }
@@ -24,6 +25,8 @@ export type Reader = {
   readonly exchange: Exchange
   readonly catalogue: OpenApiCatalogue
   readonly seen: Seen
+  /** Rows of an answer with those of their relations (`gateway.max_rows`). */
+  readonly maxRows: number
 }
 
 export async function selectRows(reader: Reader, plan: ReadPlan): Promise<RowsAnswer> {
@@ -31,6 +34,11 @@ export async function selectRows(reader: Reader, plan: ReadPlan): Promise<RowsAn
   const asked = head ? 0 : page.limit + (page.open ? 1 : 0)
   const answer = await ask(reader, plan, { limit: asked, offset: page.offset })
   const count = countOf(answer)
+  if (
+    plan.output.some(({ kind }) => kind === 'relation') &&
+    rowsIn(answer.value, plan.output) > reader.maxRows
+  )
+    throw tooManyRelated(reader.maxRows)
   const total = plan.count === undefined ? undefined : totalOf(answer)
   const isCut = count < asked && (await hasMore(reader, plan, count, total))
   return whole(shaped(answer.text, count, page.limit, plan), {
@@ -56,6 +64,17 @@ async function hasMore(
   if (count < seen.rows) return false
   seen.rows = count
   return countOf(await ask(reader, { ...plan, count: undefined }, { limit: 1, offset: next })) > 0
+}
+
+/** Rows, and those of their relations: PostgREST gives a list, an object or null for one. */
+function rowsIn(value: unknown, output: readonly Output[]): number {
+  if (Array.isArray(value)) return value.reduce<number>((sum, row) => sum + rowsIn(row, output), 0)
+  if (typeof value !== 'object' || value === null) return 0
+  const members = value as Readonly<Record<string, unknown>>
+  return output.reduce(
+    (sum, item) => (item.kind === 'relation' ? sum + rowsIn(members[item.as], item.columns) : sum),
+    1,
+  )
 }
 
 type Part = { readonly limit: number; readonly offset: number }

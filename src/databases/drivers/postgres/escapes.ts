@@ -1,0 +1,22 @@
+/** A byte that JSON escapes in texts, as it does. Answers where the next one goes. */
+export function writeEscape(byte: number, out: Buffer, start: number): number {
+  let at = start
+  out[at++] = 0x5c
+  const short = shortEscapes.get(byte)
+  if (short !== undefined) {
+    out[at++] = short
+    return at
+  }
+  return at + out.write(`u00${byte.toString(16).padStart(2, '0')}`, at, 'latin1')
+}
+
+/** RFC 8259, section 7. */
+const shortEscapes = new Map([
+  [0x22, 0x22],
+  [0x5c, 0x5c],
+  [0x08, 0x62],
+  [0x0c, 0x66],
+  [0x0a, 0x6e],
+  [0x0d, 0x72],
+  [0x09, 0x74],
+])
