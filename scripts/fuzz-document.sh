@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Fuzzes a running service from its own OpenAPI document by schemathesis, as anybody, with the default key and with the admin key: no 5xx,
+# and no status, content type, header or body that the document does not know. FOLDER is made and holds everything.
+set -euo pipefail
+folder=$(realpath -m "$1")
+mkdir -p "$folder"
+seconds=25
+
+if ! { python3 -m venv "$folder/python" && "$folder/python/bin/pip" install -q 'schemathesis==4.32.5'; }; then
+  echo 'There is no schemathesis: the document is not fuzzed.'
+  exit 0
+fi
+
+export SERVICE_SERVER__DATA_DIR="$folder/data" SERVICE_SERVER__PORT=0 SERVICE_LOG__FORMAT=json
+node bin/gatehouse.mjs serve >"$folder/log" &
+service=$!
+trap 'kill "$service" && wait "$service" || true' EXIT
+for _ in $(seq 600); do
+  if grep -q '"event":"ready"' "$folder/log"; then break; fi
+  sleep 0.1
+done
+url=$(sed -n 's/.*"event":"ready".*"port":\([0-9]*\).*/http:\/\/127.0.0.1:\1/p' "$folder/log")
+
+fuzz() {
+  "$folder/python/bin/st" run "$url/openapi.json" --url "$url" --seed 1 --max-time "$seconds" -n 20 --continue-on-failure \
+    --suppress-health-check all --warnings off \
+    --checks not_a_server_error,status_code_conformance,content_type_conformance,response_headers_conformance,response_schema_conformance,unsupported_method "$@"
+}
+
+cd "$folder"
+fuzz
+fuzz -H "apikey: $(cat data/default-key)" -H 'X-Service-Client: default' --exclude-path-regex '^/(api/auth|admin)'
+fuzz -H "apikey: $(cat data/admin-key)" --include-path-regex '^/(admin|clients|metrics|schema/clients)'
