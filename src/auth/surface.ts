@@ -19,6 +19,7 @@ import { signUpRoutes } from './sign-up/routes.ts'
 export function authSurface(app: App, kernel: Kernel, book: RouteBook, sessions: Sessions): void {
   dressSurface(app, kernel, book, {
     name: 'auth',
+    nullIsAbsent: false,
     parse: JSON.parse,
     codes: AUTH_CODES,
     envelope: ({ message, code }) => ({ message, code: code.toUpperCase() }),

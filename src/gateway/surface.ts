@@ -29,6 +29,7 @@ export type GatewayParts = {
 export function gatewaySurface(app: App, kernel: Kernel, book: RouteBook, parts: GatewayParts): void {
   dressSurface(app, kernel, book, {
     name: 'gateway',
+    nullIsAbsent: true,
     parse: parseJson,
     codes: GATEWAY_CODES,
     envelope: ({ message, hint, code, details }, request) => ({

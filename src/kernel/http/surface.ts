@@ -16,7 +16,7 @@ import { readJsonBodies } from './body.ts'
 import { edge } from './failures.ts'
 import type { Feature } from './operations.ts'
 import type { RouteBook } from './routes.ts'
-import { compileValidator } from './validate.ts'
+import { validatorCompiler } from './validate.ts'
 
 /** What features put their routes on. */
 export type App = FastifyInstance<
@@ -33,6 +33,8 @@ export type SurfaceOptions = {
   envelope(failure: Failure, request: FastifyRequest): object
   /** Every code that the surface answers. */
   readonly codes: FailureTable
+  /** Null in an optional member of a body counts as its absence, as clients in other languages send it. */
+  readonly nullIsAbsent: boolean
   /** How JSON bodies are read. */
   readonly parse: (text: string) => unknown
 }
@@ -53,7 +55,7 @@ export function dressSurface(app: App, kernel: Kernel, book: RouteBook, options:
     route.config = { ...route.config, surface: options.name, codes: options.codes }
   })
   readJsonBodies(app, options.parse)
-  app.setValidatorCompiler(compileValidator)
+  app.setValidatorCompiler(validatorCompiler(options))
   app.setErrorHandler((error, request, reply) => {
     const failure = failureOf(error, request)
     // What the service refuses on purpose, because it is busy, says so in the metrics; a line each would make it busier.

@@ -7,19 +7,24 @@ import { PARSED } from './schemas.ts'
 
 /**
  * Validation of body, query, path and headers by TypeBox. Flags and numbers may come as text, objects as JSON text
- * (auth.md 1); they are turned into what the schema names here and nowhere else.
+ * (auth.md 1); they are turned into what the schema names here and nowhere else. `nullIsAbsent`: also in a body's optional
+ * members, but not in a PATCH, where null is a value.
  */
-export const compileValidator: FastifySchemaCompiler<TSchema> = ({
-  schema: documented,
-  httpPart,
-  method = '',
-}) => {
+export const validatorCompiler = ({
+  nullIsAbsent,
+}: {
+  readonly nullIsAbsent: boolean
+}): FastifySchemaCompiler<TSchema> => {
+  return ({ schema, httpPart, method }) =>
+    compile(schema, httpPart, nullIsAbsent && httpPart === 'body' && method !== 'PATCH')
+}
+
+function compile(documented: TSchema, httpPart: string | undefined, nullIsAbsent: boolean) {
   const schema = validated(documented)
   const validator = Compile(schema)
-  const isChange = method === 'PATCH'
   return (data: unknown) => {
     const given = normalise(schema, data ?? {})
-    const value = httpPart === 'body' && !isChange ? withoutNulls(schema, given) : given
+    const value = nullIsAbsent ? withoutNulls(schema, given) : given
     if (httpPart !== 'body' && !allTextsClean(value)) return { error: edge('invalid_text') }
     if (validator.Check(value)) return { value }
     const [first] = validator.Errors(value)
