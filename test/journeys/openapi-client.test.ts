@@ -131,7 +131,9 @@ test('who knows only the document can do everything that it describes', async (c
   await context.test('what is refused is refused as the document says', async () => {
     for (const [name, operation] of client.operations) {
       const as = name.includes('/admin/') || name.endsWith('clients') ? admin : key
-      const isLocked = operation.security.length > 0
+      // One of the ways in may ask for nothing: then a credential only shows more.
+      const isLocked =
+        operation.security.length > 0 && operation.security.every((way) => Object.keys(way).length > 0)
       if (isLocked) {
         await isRefused(name, [401], {})
         await isRefused(name, [401], { as: { apiKey: 'svc_0123456789abcdef.nobody' } })
