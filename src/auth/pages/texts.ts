@@ -68,4 +68,4 @@ export type TextName = keyof typeof TEXTS
 
 /** A sentence with its values put in. Values are text, never HTML. */
 export const say = (name: TextName, values: Readonly<Record<string, string>> = {}): string =>
-  TEXTS[name].replace(/\{(\w+)\}/g, (whole, value: string) => values[value] ?? whole)
+  TEXTS[name].replace(/\{(\w{1,40})\}/g, (whole, value: string) => values[value] ?? whole)
