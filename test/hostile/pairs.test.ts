@@ -28,7 +28,7 @@ import {
 } from '#test/pairs/world.ts'
 
 /** Cells at a time. */
-const AT_ONCE = 22
+const AT_ONCE = 24
 
 const t = await testService({
   config: {

@@ -80,6 +80,23 @@ const gone = (world: World): World => ({ ...world, user: 'gone' })
 /** What was added before the address was proven goes. */
 const firstProof = (world: World): World =>
   world.verified ? world : { ...world, verified: true, linked: false }
+const redeemed = (world: World, ticket: string): World => ({
+  ...world,
+  tickets: without(world.tickets, ticket),
+})
+/** Proven by the person who set the password: all stays. */
+const provenByOwner = (world: World): World => redeemed({ ...world, verified: true }, 'verify-email')
+/** Proven by the link alone: the password stays, and has to be changed. */
+const provenByLink = (world: World): World =>
+  world.verified
+    ? redeemed(world, 'verify-email')
+    : noTickets({ ...firstProof(world), sessions: [], mustChange: world.password !== null })
+const begun = (world: World): World => ({ ...world, sessions: plus(world.sessions, 'new') })
+/** A newer change of address replaces the older. */
+const withoutChanges = (world: World): World => ({
+  ...world,
+  tickets: world.tickets.filter((name) => !name.includes('change-email')),
+})
 
 const NO_PASSWORD: Refusal = [400, 'CREDENTIAL_ACCOUNT_NOT_FOUND']
 /** Of a caller who shows the first password as well, when it is checked against the hash of before. */
@@ -96,7 +113,8 @@ const signsIn = (now: World, _me: Who, before: World): Refusal | undefined => {
   const same =
     now.password === before.password || (before.password === 'old form' && now.password === 'first')
   if (now.user === 'gone' || now.password === null || !same) return [401, 'INVALID_EMAIL_OR_PASSWORD']
-  return now.user === 'banned' ? [403, 'BANNED_USER'] : undefined
+  if (now.user === 'banned') return [403, 'BANNED_USER']
+  return now.mustChange ? [403, 'PASSWORD_CHANGE_REQUIRED'] : undefined
 }
 const signedIn = (world: World): World => ({
   ...world,
@@ -129,7 +147,8 @@ export const VERBS = {
     }),
     // It says nothing when there is nothing to renew.
     refused: () => undefined,
-    leaves: (world) => (world.password === 'old form' ? { ...world, password: 'first' } : world),
+    leaves: (world) =>
+      world.password === 'old form' && !world.mustChange ? { ...world, password: 'first' } : world,
     revokesAs: 'change-password',
   },
   'verify-email in the own session': {
@@ -138,21 +157,42 @@ export const VERBS = {
     deed: ({ tickets }, me) => get(`/verify-email?token=${tickets['verify-email']}`, me),
     refused: open('verify-email', [401, 'INVALID_TOKEN']),
     // A session that has ended since is none: then whoever clicks is a stranger.
-    leaves: (world, me) =>
-      noTickets(
-        alive(world, me) === undefined
-          ? { ...firstProof(world), sessions: [me] }
-          : { ...firstProof(world), sessions: [], password: null },
-      ),
-    revokesAs: 'revoke-sessions',
+    leaves: (world, me) => (alive(world, me) === undefined ? provenByOwner(world) : provenByLink(world)),
   },
   'verify-email that signs in': {
     routes: routes('GET /verify-email'),
     start: { tickets: ['verify-email'] },
     deed: ({ tickets }) => get(`/verify-email?token=${tickets['verify-email']}`),
     refused: open('verify-email', [401, 'INVALID_TOKEN']),
-    leaves: (world) => noTickets({ ...firstProof(world), sessions: ['new'], password: null }),
-    revokesAs: 'revoke-sessions',
+    leaves: (world) => begun(provenByLink(world)),
+    column: 'O',
+  },
+  'verify-email by password': {
+    routes: routes('POST /verify-email', 'POST /confirm/verify-email'),
+    start: { tickets: ['verify-email'] },
+    deed: ({ tickets }) => post('/verify-email', { token: tickets['verify-email'], password: PASSWORD }),
+    refused: (now, _me, before) =>
+      before.password !== 'first' && before.password !== 'old form'
+        ? [400, 'INVALID_PASSWORD']
+        : (open('verify-email', [401, 'INVALID_TOKEN'])(now) ??
+          (now.verified ? undefined : sameHash([400, 'INVALID_PASSWORD'])(now, before))),
+    leaves: (world) => begun(provenByOwner(world)),
+  },
+  'verify-email by a new password': {
+    routes: routes('POST /verify-email', 'POST /confirm/verify-email'),
+    start: { tickets: ['verify-email'] },
+    deed: ({ tickets }) =>
+      post('/verify-email', { token: tickets['verify-email'], newPassword: PASSWORDS.chosen }),
+    refused: (now) =>
+      open('verify-email', [401, 'INVALID_TOKEN'])(now) ??
+      (now.verified ? [401, 'INVALID_TOKEN'] : undefined),
+    leaves: (world) => ({
+      ...noTickets(firstProof(world)),
+      sessions: ['new'],
+      password: 'chosen',
+      mustChange: false,
+    }),
+    revokesAs: 'reset-password',
   },
   'a verification mail': {
     routes: [],
@@ -173,12 +213,13 @@ export const VERBS = {
         : world,
   },
   'reset-password': {
-    routes: routes('POST /reset-password'),
+    routes: routes('POST /reset-password', 'POST /confirm/reset-password'),
     start: { tickets: ['reset-password'] },
     deed: ({ tickets }) =>
       post('/reset-password', { newPassword: PASSWORDS.reset, token: tickets['reset-password'] }),
     refused: open('reset-password', [400, 'INVALID_TOKEN']),
-    leaves: (world) => noTickets({ ...firstProof(world), password: 'reset', sessions: [] }),
+    leaves: (world) =>
+      noTickets({ ...firstProof(world), password: 'reset', mustChange: false, sessions: [] }),
     column: 'O',
   },
   'change-password': {
@@ -213,10 +254,25 @@ export const VERBS = {
     routes: routes('POST /change-email'),
     deed: ({ email }, me) => post('/change-email', { newEmail: newAddress(email, me) }, me),
     refused: alive,
-    leaves: (world, me) => ({ ...world, tickets: plus(world.tickets, `change-email of ${me}`) }),
+    // A proven address has to allow it first.
+    leaves: (world, me) => {
+      const ticket = world.verified ? 'confirm-change-email' : 'change-email'
+      return { ...world, tickets: plus(withoutChanges(world).tickets, `${ticket} of ${me}`) }
+    },
+  },
+  'change-email by password': {
+    routes: routes('POST /change-email'),
+    start: { verified: true },
+    deed: ({ email }, me) =>
+      post('/change-email', { newEmail: newAddress(email, me), password: PASSWORD }, me),
+    refused: aliveWithPassword,
+    leaves: (world, me) => ({
+      ...world,
+      tickets: plus(withoutChanges(world).tickets, `change-email of ${me}`),
+    }),
   },
   'change-email, confirmed by the old address': {
-    routes: routes('GET /verify-email'),
+    routes: routes('GET /verify-email', 'POST /confirm/change-email'),
     start: { tickets: ['confirm-change-email of S'] },
     deed: ({ tickets }) => get(`/verify-email?token=${tickets['confirm-change-email of S']}`),
     refused: open('confirm-change-email of S', [401, 'INVALID_TOKEN']),
@@ -226,7 +282,7 @@ export const VERBS = {
     }),
   },
   'change-email, done': {
-    routes: routes('GET /verify-email'),
+    routes: routes('GET /verify-email', 'POST /confirm/change-email'),
     start: { tickets: ['change-email of S', 'change-email of O'] },
     deed: ({ tickets }, me) => get(`/verify-email?token=${tickets[`change-email of ${me}`]}`),
     refused: (now, me) => open(`change-email of ${me}`, [401, 'INVALID_TOKEN'])(now),
@@ -277,9 +333,21 @@ export const VERBS = {
     revokesAs: 'delete-user by password',
   },
   'delete-user by link': {
-    routes: routes('GET /delete-user/callback'),
+    routes: routes('GET /delete-user/callback', 'POST /confirm/delete-user'),
     deed: ({ tickets }, me) => get(`/delete-user/callback?token=${tickets[`delete-user of ${me}`]}`, me),
     refused: (now, me) => alive(now, me) ?? open(`delete-user of ${me}`, [400, 'INVALID_TOKEN'])(now),
+    leaves: gone,
+    revokesAs: 'delete-user by password',
+  },
+  'delete-user by link and password': {
+    routes: routes('POST /confirm/delete-user'),
+    deed: ({ tickets }, me) =>
+      post('/confirm/delete-user', { token: tickets[`delete-user of ${me}`], password: PASSWORD }),
+    refused: (now, me, before) =>
+      before.password !== 'first' && before.password !== 'old form'
+        ? [400, 'INVALID_PASSWORD']
+        : (open(`delete-user of ${me}`, [400, 'INVALID_TOKEN'])(now) ??
+          sameHash([400, 'INVALID_PASSWORD'])(now, before)),
     leaves: gone,
     revokesAs: 'delete-user by password',
   },
@@ -348,6 +416,10 @@ export const EXEMPT: Readonly<Record<string, string>> = {
   'GET /api/auth/list-sessions': 'reads',
   'GET /api/auth/list-accounts': 'reads',
   'GET /api/auth/reset-password/{token}': 'reads: the token is used up by the POST',
+  'GET /api/auth/confirm/verify-email': 'reads: a page whose button is the POST',
+  'GET /api/auth/confirm/change-email': 'reads: a page whose button is the POST',
+  'GET /api/auth/confirm/delete-user': 'reads: a page whose button is the POST',
+  'GET /api/auth/confirm/reset-password': 'reads: a page whose button is the POST',
   'POST /api/auth/is-username-available': 'reads',
   'POST /api/auth/sign-up/email': 'its user is of its own transaction',
   'POST /api/auth/send-verification-email': 'leaves it to the queue, row "a verification mail"',

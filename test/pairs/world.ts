@@ -19,6 +19,8 @@ export type World = {
   readonly address: 'own' | `new of ${Who}`
   /** Which password opens the account. `old form`: the first one, stored as another configuration would. */
   readonly password: Password | null
+  /** It signs nobody in until it is changed. */
+  readonly mustChange: boolean
   /** There is a second way of signing in. */
   readonly linked: boolean
   /** `S renewed`: the session of S under another token. `new`: begun since. */
@@ -33,6 +35,7 @@ export const PASSWORDS = {
   'changed by O': 'changed by the other',
   reset: 'reset by the owner',
   set: 'set for the first time',
+  chosen: 'chosen at the first proof',
 } as const
 
 const DAY = 86_400_000
@@ -44,6 +47,7 @@ export const START: World = {
   verified: false,
   address: 'own',
   password: 'first',
+  mustChange: false,
   linked: true,
   sessions: ['O', 'S'],
   tickets: ['delete-user of O', 'delete-user of S'],
@@ -167,7 +171,8 @@ export async function lookAt(
     if (user === undefined) return 'gone'
     const own = <Row extends { userId: string }>(rows: readonly Row[]) =>
       rows.filter(({ userId }) => userId === person.id)
-    const password = own(accounts).find(({ providerId }) => providerId === 'credential')?.password ?? null
+    const credential = own(accounts).find(({ providerId }) => providerId === 'credential')
+    const password = credential?.password ?? null
     return {
       user: user.banned ? 'banned' : 'there',
       role: user.role,
@@ -175,6 +180,7 @@ export async function lookAt(
       verified: user.emailVerified,
       address: addressOf(person, user.email),
       password: password === null ? null : await passwordOf(person, password),
+      mustChange: credential?.mustChangePassword ?? false,
       linked: own(accounts).some(({ providerId }) => providerId === 'github'),
       sessions: own(sessions)
         .map((session) => sessionName(person, session))

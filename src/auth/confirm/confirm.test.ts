@@ -116,6 +116,9 @@ for (const [name, { begin, filled = {}, isDone, code }] of Object.entries(FLOWS)
         assert.equal(opened.headers.get('set-cookie'), null)
       }
     }
+    // Nor does a HEAD of the endpoint that acts.
+    const headers = { cookie }
+    assert.equal((await t.anon.send('HEAD', endpointOf(link), { headers })).status, 200)
     const after = await kernel.db
       .selectFrom('verification')
       .selectAll()
