@@ -1,0 +1,73 @@
+import { existsSync } from 'node:fs'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { after } from 'node:test'
+import { type BrowserContext, type ConsoleMessage, chromium, type Page } from 'playwright-core'
+
+const PROGRAM = process.env.CHROMIUM ?? '/usr/bin/chromium'
+
+/** For a test's option `skip`: why there is no browser, or false when there is one. */
+export const withoutBrowser: string | false = existsSync(PROGRAM)
+  ? false
+  : `there is no Chromium at ${PROGRAM}: apt-get install chromium, or name another in CHROMIUM`
+
+export type Visit = {
+  readonly page: Page
+  /** What the browser complained of: refused by a policy, failed scripts, failed requests. */
+  readonly complaints: readonly string[]
+}
+
+/** A browser with a fresh profile for each visit; closed when the file's tests are done. */
+export async function openBrowser(): Promise<{ visit(options?: VisitOptions): Promise<Visit> }> {
+  const browser = await chromium.launch({
+    executablePath: PROGRAM,
+    headless: true,
+    chromiumSandbox: false,
+    args: [
+      '--disable-gpu',
+      '--disable-quic',
+      '--no-first-run',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+    ],
+  })
+  after(() => browser.close())
+  return {
+    async visit(options = {}) {
+      const context = await browser.newContext(options)
+      after(() => context.close())
+      return watched(context)
+    },
+  }
+}
+
+type VisitOptions = Parameters<Awaited<ReturnType<typeof chromium.launch>>['newContext']>[0]
+
+async function watched(context: BrowserContext): Promise<Visit> {
+  const page = await context.newPage()
+  const complaints: string[] = []
+  page.on('console', (message: ConsoleMessage) => {
+    if (['error', 'warning'].includes(message.type())) complaints.push(message.text())
+  })
+  page.on('pageerror', (error) => void complaints.push(String(error)))
+  return { page, complaints }
+}
+
+/** An application of another origin; `visited` are the paths that it was asked for. */
+export async function otherOrigin(
+  answer: RequestListener = (_request, response) => {
+    response.setHeader('content-type', 'text/html').end('<title>App</title><h1>App</h1>')
+  },
+): Promise<{ readonly origin: string; readonly visited: readonly string[] }> {
+  const visited: string[] = []
+  const server = createServer((request, response) => {
+    if (request.url === '/favicon.ico') return void response.writeHead(204).end()
+    visited.push(`${request.url} ${request.headers.referer ?? 'without referrer'}`)
+    answer(request, response)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  after(() => server.close())
+  const { port } = server.address() as AddressInfo // a TCP server's
+  return { origin: `http://127.0.0.1:${port}`, visited }
+}
