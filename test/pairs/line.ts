@@ -10,6 +10,7 @@ export type Held = {
 
 /** The database's own queue for a row is the barrier: whoever waits for it stands inside the statement that locks it. */
 export function rowLines(url: string, most: number) {
+  // One more looks at who waits.
   const pool = new pg.Pool({ connectionString: url, max: most + 1, application_name: 'pairs' })
   const waits = new Set<{ row: string; count: number; resolve: () => void }>()
   let running = false

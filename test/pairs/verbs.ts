@@ -9,7 +9,7 @@ import { newAddress, PASSWORDS, type Person, type Who, type World } from './worl
 /** Status and code. */
 export type Refusal = readonly [number, string]
 
-/** A request, or a call in this process for what has no route. */
+/** A request, or a call in this process for what has no route of its own. */
 export type Deed =
   | {
       readonly method: 'GET' | 'POST'
@@ -22,8 +22,6 @@ export type Deed =
 
 /** One row: what acts on a user, what it relies on, and what it leaves. To add a feature, add its rows. */
 export type Verb = {
-  /** The routes that it is, `POST /api/auth/…`; none for what has no route of its own. */
-  readonly routes: readonly string[]
   /** What is different at its start; tickets are further ones. */
   readonly start?: Partial<World>
   /** Its sessions are older than `session.fresh_age`. */
@@ -48,9 +46,6 @@ const get = (path: string, session?: Who): Deed =>
   session === undefined
     ? { method: 'GET', path: `${AUTH}${path}` }
     : { method: 'GET', path: `${AUTH}${path}`, session }
-const routes = (...paths: string[]) =>
-  paths.map((path) => path.replace(/^(GET|POST) /, (_, method) => `${method} ${AUTH}`))
-
 /** Refusals, by what a verb relies on. */
 const alive = ({ user, sessions }: World, me: Who): Refusal | undefined =>
   user === 'there' && sessions.includes(me) ? undefined : [401, 'UNAUTHORIZED']
@@ -77,36 +72,53 @@ const ended = (world: World, ...who: string[]): World => ({
 })
 const other = (me: Who): Who => (me === 'S' ? 'O' : 'S')
 const gone = (world: World): World => ({ ...world, user: 'gone' })
-/** What was added before the address was proven goes. */
+/** What was added before the address was proven goes: it may be another person's. */
 const firstProof = (world: World): World =>
   world.verified ? world : { ...world, verified: true, linked: false }
+const withoutWhatOthersAdded = (world: World): World => noTickets({ ...firstProof(world), sessions: [] })
 const redeemed = (world: World, ticket: string): World => ({
   ...world,
   tickets: without(world.tickets, ticket),
 })
-/** Proven by the person who set the password: all stays. */
-const provenByOwner = (world: World): World => redeemed({ ...world, verified: true }, 'verify-email')
-/** Proven by the link alone: the password stays, and has to be changed. */
+/** The link by itself shows nothing of who set the password. */
 const provenByLink = (world: World): World =>
   world.verified
     ? redeemed(world, 'verify-email')
-    : noTickets({ ...firstProof(world), sessions: [], mustChange: world.password !== null })
+    : { ...withoutWhatOthersAdded(world), mustChange: world.password !== null }
+/** The owner's own proof. */
+const provenByOwner = (world: World): World => redeemed({ ...world, verified: true }, 'verify-email')
 const begun = (world: World): World => ({ ...world, sessions: plus(world.sessions, 'new') })
-/** A newer change of address replaces the older. */
-const withoutChanges = (world: World): World => ({
-  ...world,
-  tickets: world.tickets.filter((name) => !name.includes('change-email')),
+
+const wasReset = (world: World): World => ({
+  ...withoutWhatOthersAdded(world),
+  ...{ password: 'reset', mustChange: false },
 })
 
 const NO_PASSWORD: Refusal = [400, 'CREDENTIAL_ACCOUNT_NOT_FOUND']
+const WRONG: Refusal = [400, 'INVALID_PASSWORD']
+const TO_CHANGE: Refusal = [403, 'PASSWORD_CHANGE_REQUIRED']
+const isFirst = ({ password }: World): boolean => password === 'first' || password === 'old form'
+
 /** Of a caller who shows the first password as well, when it is checked against the hash of before. */
 const aliveWithPassword = (now: World, me: Who, before: World): Refusal | undefined => {
   const ended = alive(now, me)
   if (ended !== undefined) return ended
   if (before.password === null) return NO_PASSWORD
-  if (before.password !== 'first' && before.password !== 'old form') return [400, 'INVALID_PASSWORD']
-  return sameHash([401, 'UNAUTHORIZED'])(now, before)
+  if (!isFirst(before)) return WRONG
+  if (before.mustChange) return TO_CHANGE
+  return now.mustChange ? [401, 'UNAUTHORIZED'] : sameHash([401, 'UNAUTHORIZED'])(now, before)
 }
+
+/** Of a link and the first password, without a session. */
+const openWithPassword =
+  (ticket: string, refusal: Refusal) =>
+  (now: World, _me: Who, before: World): Refusal | undefined => {
+    const closed = open(ticket, BAD_LINK)(before) ?? open(ticket, refusal)(now)
+    if (closed !== undefined) return closed
+    if (!isFirst(before)) return WRONG
+    if (before.mustChange) return TO_CHANGE
+    return now.mustChange ? WRONG : sameHash(WRONG)(now, before)
+  }
 
 /** Another hash of the same password stops nobody from signing in. */
 const signsIn = (now: World, _me: Who, before: World): Refusal | undefined => {
@@ -114,23 +126,27 @@ const signsIn = (now: World, _me: Who, before: World): Refusal | undefined => {
     now.password === before.password || (before.password === 'old form' && now.password === 'first')
   if (now.user === 'gone' || now.password === null || !same) return [401, 'INVALID_EMAIL_OR_PASSWORD']
   if (now.user === 'banned') return [403, 'BANNED_USER']
-  return now.mustChange ? [403, 'PASSWORD_CHANGE_REQUIRED'] : undefined
+  return now.mustChange ? TO_CHANGE : undefined
 }
 const signedIn = (world: World): World => ({
   ...world,
   sessions: plus(world.sessions, 'new'),
   password: world.password === 'old form' ? 'first' : world.password,
 })
+const BAD_LINK: Refusal = [401, 'INVALID_TOKEN']
+const BAD_RESET: Refusal = [400, 'INVALID_TOKEN']
+const CHANGES = (['S', 'O'] as const).flatMap((who) => [
+  `change-email of ${who}`,
+  `confirm-change-email of ${who}`,
+])
 
 export const VERBS = {
   'sign-in by email': {
-    routes: routes('POST /sign-in/email'),
     deed: ({ email }) => post('/sign-in/email', { email, password: PASSWORD }),
     refused: signsIn,
     leaves: signedIn,
   },
   'sign-in by username': {
-    routes: routes('POST /sign-in/username'),
     deed: ({ username }) => post('/sign-in/username', { username, password: PASSWORD }),
     refused: (now, me, before) => {
       const [status, code] = signsIn(now, me, before) ?? []
@@ -139,7 +155,6 @@ export const VERBS = {
     leaves: signedIn,
   },
   'a hash is renewed': {
-    routes: [],
     start: { password: 'old form' },
     deed: ({ id, stored }) => ({
       call: ({ service }) =>
@@ -152,50 +167,46 @@ export const VERBS = {
     revokesAs: 'change-password',
   },
   'verify-email in the own session': {
-    routes: routes('GET /verify-email'),
     start: { tickets: ['verify-email'] },
     deed: ({ tickets }, me) => get(`/verify-email?token=${tickets['verify-email']}`, me),
-    refused: open('verify-email', [401, 'INVALID_TOKEN']),
-    // A session that has ended since is none: then whoever clicks is a stranger.
+    refused: open('verify-email', BAD_LINK),
+    // A session that has ended since is none: then it is the link alone.
     leaves: (world, me) => (alive(world, me) === undefined ? provenByOwner(world) : provenByLink(world)),
   },
-  'verify-email that signs in': {
-    routes: routes('GET /verify-email'),
+  'verify-email by the link alone, signing in': {
     start: { tickets: ['verify-email'] },
     deed: ({ tickets }) => get(`/verify-email?token=${tickets['verify-email']}`),
-    refused: open('verify-email', [401, 'INVALID_TOKEN']),
+    refused: open('verify-email', BAD_LINK),
     leaves: (world) => begun(provenByLink(world)),
     column: 'O',
   },
-  'verify-email by password': {
-    routes: routes('POST /verify-email', 'POST /confirm/verify-email'),
+  'verify-email by the page, with the password': {
     start: { tickets: ['verify-email'] },
     deed: ({ tickets }) => post('/verify-email', { token: tickets['verify-email'], password: PASSWORD }),
-    refused: (now, _me, before) =>
-      before.password !== 'first' && before.password !== 'old form'
-        ? [400, 'INVALID_PASSWORD']
-        : (open('verify-email', [401, 'INVALID_TOKEN'])(now) ??
-          (now.verified ? undefined : sameHash([400, 'INVALID_PASSWORD'])(now, before))),
+    refused: openWithPassword('verify-email', BAD_LINK),
     leaves: (world) => begun(provenByOwner(world)),
   },
-  'verify-email by a new password': {
-    routes: routes('POST /verify-email', 'POST /confirm/verify-email'),
+  'verify-email by the page, choosing a password': {
     start: { tickets: ['verify-email'] },
     deed: ({ tickets }) =>
       post('/verify-email', { token: tickets['verify-email'], newPassword: PASSWORDS.chosen }),
-    refused: (now) =>
-      open('verify-email', [401, 'INVALID_TOKEN'])(now) ??
-      (now.verified ? [401, 'INVALID_TOKEN'] : undefined),
+    // It is for the first proof, and no other way to reset a password.
+    refused: (now) => open('verify-email', BAD_LINK)(now) ?? (now.verified ? BAD_LINK : undefined),
     leaves: (world) => ({
-      ...noTickets(firstProof(world)),
-      sessions: ['new'],
-      password: 'chosen',
-      mustChange: false,
+      ...withoutWhatOthersAdded(world),
+      ...{ password: 'chosen', mustChange: false, sessions: ['new'] },
     }),
-    revokesAs: 'reset-password',
+    revokesAs: 'verify-email by the link alone, signing in',
+  },
+  'verify-email by the button, in the own session': {
+    start: { tickets: ['verify-email'] },
+    deed: ({ tickets }, me) => post('/confirm/verify-email', { token: tickets['verify-email'] }, me),
+    refused: (now, me) =>
+      open('verify-email', BAD_LINK)(now) ??
+      (alive(now, me) === undefined ? undefined : [400, 'PASSWORD_REQUIRED']),
+    leaves: provenByOwner,
   },
   'a verification mail': {
-    routes: [],
     deed: ({ email }) => ({ call: ({ service }) => mailVerification(service.kernel, email, undefined) }),
     refused: () => undefined,
     leaves: (world) =>
@@ -204,7 +215,6 @@ export const VERBS = {
         : world,
   },
   'a reset mail': {
-    routes: [],
     deed: ({ email }) => ({ call: ({ service }) => mailReset(service.kernel, email, undefined) }),
     refused: () => undefined,
     leaves: (world) =>
@@ -213,25 +223,31 @@ export const VERBS = {
         : world,
   },
   'reset-password': {
-    routes: routes('POST /reset-password', 'POST /confirm/reset-password'),
     start: { tickets: ['reset-password'] },
     deed: ({ tickets }) =>
       post('/reset-password', { newPassword: PASSWORDS.reset, token: tickets['reset-password'] }),
-    refused: open('reset-password', [400, 'INVALID_TOKEN']),
-    leaves: (world) =>
-      noTickets({ ...firstProof(world), password: 'reset', mustChange: false, sessions: [] }),
+    refused: open('reset-password', BAD_RESET),
+    leaves: wasReset,
     column: 'O',
   },
+  'reset-password by the button': {
+    start: { tickets: ['reset-password'] },
+    deed: ({ tickets }) =>
+      post('/confirm/reset-password', { newPassword: PASSWORDS.reset, token: tickets['reset-password'] }),
+    // The page is of no use any more, or what its button does.
+    refused: (now, _me, before) =>
+      open('reset-password', BAD_LINK)(before) ?? open('reset-password', BAD_RESET)(now),
+    leaves: wasReset,
+    revokesAs: 'reset-password',
+  },
   'change-password': {
-    routes: routes('POST /change-password'),
     deed: (_person, me) =>
       post('/change-password', { currentPassword: PASSWORD, newPassword: PASSWORDS[`changed by ${me}`] }, me),
     refused: aliveWithPassword,
-    leaves: (world, me) => noTickets({ ...world, password: `changed by ${me}` }),
+    leaves: (world, me) => noTickets({ ...world, password: `changed by ${me}`, mustChange: false }),
     column: 'O',
   },
   'change-password that revokes': {
-    routes: routes('POST /change-password'),
     deed: (_person, me) => {
       const newPassword = PASSWORDS[`changed by ${me}`]
       const body = { currentPassword: PASSWORD, newPassword, revokeOtherSessions: true }
@@ -242,7 +258,6 @@ export const VERBS = {
     column: 'O',
   },
   'set-password': {
-    routes: routes('POST /set-password'),
     start: { password: null },
     deed: (_person, me) => post('/set-password', { newPassword: PASSWORDS.set }, me),
     refused: (now, me) =>
@@ -251,52 +266,62 @@ export const VERBS = {
     revokesAs: 'change-password',
   },
   'change-email, asked for': {
-    routes: routes('POST /change-email'),
     deed: ({ email }, me) => post('/change-email', { newEmail: newAddress(email, me) }, me),
     refused: alive,
-    // A proven address has to allow it first.
+    // A newer one takes the place of the older; an address that is proven has to allow it.
     leaves: (world, me) => {
-      const ticket = world.verified ? 'confirm-change-email' : 'change-email'
-      return { ...world, tickets: plus(withoutChanges(world).tickets, `${ticket} of ${me}`) }
+      const ticket = world.verified ? `confirm-change-email of ${me}` : `change-email of ${me}`
+      return { ...world, tickets: plus(without(world.tickets, ...CHANGES), ticket) }
     },
   },
-  'change-email by password': {
-    routes: routes('POST /change-email'),
+  'change-email by password, asked for': {
     start: { verified: true },
     deed: ({ email }, me) =>
       post('/change-email', { newEmail: newAddress(email, me), password: PASSWORD }, me),
     refused: aliveWithPassword,
     leaves: (world, me) => ({
       ...world,
-      tickets: plus(withoutChanges(world).tickets, `change-email of ${me}`),
+      tickets: plus(without(world.tickets, ...CHANGES), `change-email of ${me}`),
     }),
   },
   'change-email, confirmed by the old address': {
-    routes: routes('GET /verify-email', 'POST /confirm/change-email'),
     start: { tickets: ['confirm-change-email of S'] },
     deed: ({ tickets }) => get(`/verify-email?token=${tickets['confirm-change-email of S']}`),
-    refused: open('confirm-change-email of S', [401, 'INVALID_TOKEN']),
+    refused: open('confirm-change-email of S', BAD_LINK),
     leaves: (world) => ({
       ...world,
       tickets: plus(without(world.tickets, 'confirm-change-email of S'), 'change-email of S'),
     }),
   },
+  'change-email, confirmed by the button': {
+    start: { tickets: ['confirm-change-email of S'] },
+    deed: ({ tickets }) => post('/confirm/change-email', { token: tickets['confirm-change-email of S'] }),
+    refused: open('confirm-change-email of S', BAD_LINK),
+    leaves: (world) => ({
+      ...world,
+      tickets: plus(without(world.tickets, 'confirm-change-email of S'), 'change-email of S'),
+    }),
+  },
+  'change-email, done by the button': {
+    start: { tickets: ['change-email of S', 'change-email of O'] },
+    deed: ({ tickets }, me) => post('/confirm/change-email', { token: tickets[`change-email of ${me}`] }),
+    refused: (now, me) => open(`change-email of ${me}`, BAD_LINK)(now),
+    leaves: (world, me) => noTickets({ ...world, address: `new of ${me}`, verified: true }),
+    revokesAs: 'change-email, done',
+  },
   'change-email, done': {
-    routes: routes('GET /verify-email', 'POST /confirm/change-email'),
     start: { tickets: ['change-email of S', 'change-email of O'] },
     deed: ({ tickets }, me) => get(`/verify-email?token=${tickets[`change-email of ${me}`]}`),
-    refused: (now, me) => open(`change-email of ${me}`, [401, 'INVALID_TOKEN'])(now),
+    refused: (now, me) => open(`change-email of ${me}`, BAD_LINK)(now),
     leaves: (world, me) => noTickets({ ...world, address: `new of ${me}`, verified: true }),
     column: 'O',
   },
   'update-user': {
-    routes: routes('POST /update-user'),
     deed: (_person, me) => post('/update-user', { name: `Ada of ${me}` }, me),
     refused: alive,
     leaves: (world, me) => ({ ...world, name: `Ada of ${me}` }),
   },
   'unlink-account': {
-    routes: routes('POST /unlink-account'),
     deed: (_person, me) => post('/unlink-account', { providerId: 'github' }, me),
     refused: (now, me) =>
       alive(now, me) ??
@@ -305,75 +330,70 @@ export const VERBS = {
     leaves: (world) => ({ ...world, linked: false }),
   },
   'delete-user in a fresh session': {
-    routes: routes('POST /delete-user'),
     deed: (_person, me) => post('/delete-user', {}, me),
     refused: alive,
     leaves: gone,
     revokesAs: 'delete-user by password',
   },
   'delete-user by password': {
-    routes: routes('POST /delete-user'),
     deed: (_person, me) => post('/delete-user', { password: PASSWORD }, me),
     refused: aliveWithPassword,
     leaves: gone,
     column: 'O',
   },
   'delete-user by mail, asked for': {
-    routes: routes('POST /delete-user'),
     stale: true,
     deed: (_person, me) => post('/delete-user', {}, me),
     refused: alive,
     leaves: (world, me) => ({ ...world, tickets: plus(world.tickets, `delete-user of ${me}`) }),
   },
   'delete-user by token': {
-    routes: routes('POST /delete-user'),
     deed: ({ tickets }, me) => post('/delete-user', { token: tickets[`delete-user of ${me}`] }, me),
-    refused: (now, me) => alive(now, me) ?? open(`delete-user of ${me}`, [400, 'INVALID_TOKEN'])(now),
+    refused: (now, me) => alive(now, me) ?? open(`delete-user of ${me}`, BAD_RESET)(now),
     leaves: gone,
     revokesAs: 'delete-user by password',
   },
   'delete-user by link': {
-    routes: routes('GET /delete-user/callback', 'POST /confirm/delete-user'),
     deed: ({ tickets }, me) => get(`/delete-user/callback?token=${tickets[`delete-user of ${me}`]}`, me),
-    refused: (now, me) => alive(now, me) ?? open(`delete-user of ${me}`, [400, 'INVALID_TOKEN'])(now),
+    refused: (now, me) => alive(now, me) ?? open(`delete-user of ${me}`, BAD_RESET)(now),
     leaves: gone,
     revokesAs: 'delete-user by password',
   },
-  'delete-user by link and password': {
-    routes: routes('POST /confirm/delete-user'),
+  'delete-user by the button': {
+    deed: ({ tickets }, me) => post('/confirm/delete-user', { token: tickets[`delete-user of ${me}`] }, me),
+    refused: (now, me, before) =>
+      open(`delete-user of ${me}`, BAD_LINK)(before) ??
+      alive(now, me) ??
+      open(`delete-user of ${me}`, BAD_RESET)(now),
+    leaves: gone,
+    revokesAs: 'delete-user by password',
+  },
+  'delete-user by the button, with the password': {
     deed: ({ tickets }, me) =>
       post('/confirm/delete-user', { token: tickets[`delete-user of ${me}`], password: PASSWORD }),
-    refused: (now, me, before) =>
-      before.password !== 'first' && before.password !== 'old form'
-        ? [400, 'INVALID_PASSWORD']
-        : (open(`delete-user of ${me}`, [400, 'INVALID_TOKEN'])(now) ??
-          sameHash([400, 'INVALID_PASSWORD'])(now, before)),
+    refused: (now, me, before) => openWithPassword(`delete-user of ${me}`, BAD_RESET)(now, me, before),
     leaves: gone,
     revokesAs: 'delete-user by password',
   },
   'revoke-session': {
-    routes: routes('POST /revoke-session'),
     deed: ({ sessions }, me) => post('/revoke-session', { token: `sh_${sessions[other(me)].id}` }, me),
     refused: alive,
     leaves: (world, me) => ended(world, other(me), `${other(me)} renewed`),
     column: 'O',
   },
   'revoke-sessions': {
-    routes: routes('POST /revoke-sessions'),
     deed: (_person, me) => post('/revoke-sessions', {}, me),
     refused: alive,
     leaves: (world) => noTickets({ ...world, sessions: [] }),
     column: 'O',
   },
   'revoke-other-sessions': {
-    routes: routes('POST /revoke-other-sessions'),
     deed: (_person, me) => post('/revoke-other-sessions', {}, me),
     refused: alive,
     leaves: (world, me) => ended(world, other(me), `${other(me)} renewed`, 'new'),
     column: 'O',
   },
   'sign-out': {
-    routes: routes('POST /sign-out'),
     deed: (_person, me) => post('/sign-out', {}, me),
     refused: alive,
     leaves: (world, me) => ended(world, me),
@@ -381,7 +401,6 @@ export const VERBS = {
     column: 'S',
   },
   ban: {
-    routes: [],
     deed: ({ id }) => ({
       call: ({ service }) => banUser(service.kernel, id, { reason: null, expires: null }),
     }),
@@ -390,13 +409,11 @@ export const VERBS = {
     column: 'O',
   },
   'lift a ban': {
-    routes: [],
     deed: ({ id }) => ({ call: ({ service }) => unbanUser(service.kernel, id) }),
     refused: isThere,
     leaves: (world) => ({ ...world, user: 'there' }),
   },
   'set-role': {
-    routes: [],
     start: { role: 'admin' },
     deed: ({ id }) => ({ call: ({ service }) => setRole(service.kernel, id, 'user') }),
     refused: isThere,
@@ -416,10 +433,10 @@ export const EXEMPT: Readonly<Record<string, string>> = {
   'GET /api/auth/list-sessions': 'reads',
   'GET /api/auth/list-accounts': 'reads',
   'GET /api/auth/reset-password/{token}': 'reads: the token is used up by the POST',
-  'GET /api/auth/confirm/verify-email': 'reads: a page whose button is the POST',
-  'GET /api/auth/confirm/change-email': 'reads: a page whose button is the POST',
-  'GET /api/auth/confirm/delete-user': 'reads: a page whose button is the POST',
-  'GET /api/auth/confirm/reset-password': 'reads: a page whose button is the POST',
+  'GET /api/auth/confirm/verify-email': 'reads: its button acts',
+  'GET /api/auth/confirm/change-email': 'reads: its button acts',
+  'GET /api/auth/confirm/delete-user': 'reads: its button acts',
+  'GET /api/auth/confirm/reset-password': 'reads: its button acts',
   'POST /api/auth/is-username-available': 'reads',
   'POST /api/auth/sign-up/email': 'its user is of its own transaction',
   'POST /api/auth/send-verification-email': 'leaves it to the queue, row "a verification mail"',

@@ -19,7 +19,7 @@ export type World = {
   readonly address: 'own' | `new of ${Who}`
   /** Which password opens the account. `old form`: the first one, stored as another configuration would. */
   readonly password: Password | null
-  /** It signs nobody in until it is changed. */
+  /** The password signs nobody in until there is a new one. */
   readonly mustChange: boolean
   /** There is a second way of signing in. */
   readonly linked: boolean
@@ -35,7 +35,7 @@ export const PASSWORDS = {
   'changed by O': 'changed by the other',
   reset: 'reset by the owner',
   set: 'set for the first time',
-  chosen: 'chosen at the first proof',
+  chosen: 'chosen on the page',
 } as const
 
 const DAY = 86_400_000
