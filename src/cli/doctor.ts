@@ -1,7 +1,9 @@
 import { Command } from 'commander'
 import pg from 'pg'
 import { type ConfiguredClient, configuredClients } from '#databases/clients/configured.ts'
+import type { SqlRequest } from '#databases/drivers/driver.ts'
 import { unguardedTables } from '#databases/drivers/postgres/unguarded.ts'
+import { ALWAYS_PRESENT } from '#databases/drivers/presence.ts'
 import type { Config } from '#kernel/config/config.ts'
 import { mailWarnings } from '#kernel/config/warnings.ts'
 import { pendingMigrations } from '#kernel/db/migrate.ts'
@@ -96,11 +98,10 @@ async function clients({ config, log }: Context, databases: Databases): Promise<
   const reached = await Promise.all(
     [...registry.values()].map(async ({ name, driver }): Promise<Finding> => {
       try {
-        return {
-          subject: `client ${name}`,
-          ok: true,
-          says: `${driver.name} ${await driver.probe()}`,
-        }
+        const says = `${driver.name} ${await driver.probe()}`
+        // Refused when the role for SQL reaches the client's own.
+        if (config.clients[name]?.sql_role.name !== undefined) await driver.sql(ANY_SQL)
+        return { subject: `client ${name}`, ok: true, says }
       } catch (error) {
         return {
           subject: `client ${name}`,
@@ -117,6 +118,16 @@ async function clients({ config, log }: Context, databases: Databases): Promise<
     reached.push({ subject: 'audit', ok: false, says: 'no logging client, so management answers 503' })
   }
   return reached
+}
+
+const ANY_SQL: SqlRequest = {
+  text: 'select 1',
+  values: [],
+  readOnly: true,
+  schema: undefined,
+  database: undefined,
+  maxRows: 1,
+  presence: ALWAYS_PRESENT,
 }
 
 /** Where the database is to decide about rows: what it does not decide about. A client that cannot be reached was told of before. */

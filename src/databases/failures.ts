@@ -47,6 +47,7 @@ const FIT = {
 /** The caller's own SQL and functions (sections 6, 7). */
 const OWN = {
   invalid_sql: [400, 'The database does not accept the SQL'],
+  function_not_allowed: [403, 'The right to read does not allow this function'],
   function_not_found: [404, 'There is no such function'],
   invalid_arguments: [400, 'The arguments do not fit the function'],
 } as const satisfies FailureTable

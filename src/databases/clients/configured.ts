@@ -1,4 +1,4 @@
-import type { RowLevelSecurity } from '#databases/drivers/driver.ts'
+import type { RowLevelSecurity, SqlRole } from '#databases/drivers/driver.ts'
 import type { Config } from '#kernel/config/config.ts'
 import { maskedUrl } from '#kernel/config/show.ts'
 import { type Client, type ClientMaking, DEFAULT_LIMITS, driverFor } from './client.ts'
@@ -34,7 +34,12 @@ export function configuredClients(options: ConfiguredOptions): ReadonlyMap<strin
       const rowLevelSecurity = rolesOf(settings.row_level_security)
       const client: ConfiguredClient = {
         name: settings.name,
-        driver: driverFor(options, { ...settings, readOnly: isLogging, rowLevelSecurity }),
+        driver: driverFor(options, {
+          ...settings,
+          readOnly: isLogging,
+          rowLevelSecurity,
+          sqlRole: sqlRoleOf(settings.sql_role),
+        }),
         source: 'config',
         isLogging,
         isFrozen: false,
@@ -54,6 +59,7 @@ const builtInClient = (name: string, url: string) => ({
   url,
   description: undefined,
   row_level_security: undefined,
+  sql_role: undefined,
   ...DEFAULT_LIMITS,
 })
 
@@ -63,3 +69,9 @@ const rolesOf = (settings: Settings | undefined): RowLevelSecurity | undefined =
   settings?.enabled === true
     ? { anonymousRole: settings.anonymous_role, signedInRole: settings.signed_in_role }
     : undefined
+
+/** Both are there or neither (kernel/config/rules.ts). */
+const sqlRoleOf = (settings: Config['clients'][string]['sql_role'] | undefined): SqlRole | undefined =>
+  settings?.name === undefined || settings.password === undefined
+    ? undefined
+    : { name: settings.name, password: settings.password }

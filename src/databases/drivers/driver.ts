@@ -90,6 +90,9 @@ export type Persona = {
 /** Which roles callers of a client have in its database. */
 export type RowLevelSecurity = { readonly anonymousRole: string; readonly signedInRole: string }
 
+/** The login of callers' own SQL. */
+export type SqlRole = { readonly name: string; readonly password: string }
+
 /** A connection that one caller holds: opaque here, made and used by the same driver. */
 export type Held = object
 
@@ -143,6 +146,8 @@ export type SqlRequest = {
   readonly values: readonly Json[] | undefined
   /** One statement that reads, in a transaction that only reads. */
   readonly readOnly: boolean
+  /** Functions that may do more than read are refused too: the caller has no right to more. */
+  readonly onlyReads?: boolean
   /** Where names without a schema are looked for. */
   readonly schema: string | undefined
   /** Refused when the client's database has another name. */
@@ -196,6 +201,7 @@ export type DriverSettings = {
   readonly sql_connections: number
   readonly max_waiting: number
   readonly rowLevelSecurity?: RowLevelSecurity | undefined
+  readonly sqlRole?: SqlRole | undefined
 }
 
 export type MakeDriver = (making: DriverMaking, settings: DriverSettings) => Driver

@@ -201,14 +201,12 @@ test('a right to read runs one statement that only reads', async () => {
     const answer = await sql(reader, query)
     assert.deepEqual([answer.status, answer.body.code], [403, 'read_only'], `${query}: ${answer.text}`)
   }
-  for (const query of [
-    'select 1; commit; delete from item',
-    'select 1; select 2',
-    `select set_config('transaction_read_only', 'off', true)`,
-  ]) {
+  for (const query of ['select 1; commit; delete from item', 'select 1; select 2']) {
     const answer = await sql(reader, query)
     assert.equal(answer.status, 400, `${query}: ${answer.text}`)
   }
+  const lifted = await sql(reader, `select set_config('transaction_read_only', 'off', true)`)
+  assert.deepEqual([lifted.status, lifted.body.code], [403, 'function_not_allowed'])
   assert.equal(await count('true'), 50)
 })
 

@@ -33,12 +33,14 @@ export async function runSql(kernel: Kernel, caller: GatewayCaller, asked: Asked
   const { client, driver, presence } = caller
   requirePassing(caller)
   requireDriver(asked.driver, driver.name)
+  const onlyReads = !hasRight(caller, 'gateway.query')
   const began = performance.now()
   const answer = await driver
     .sql({
       text: asked.query,
       values: asked.params ?? undefined,
-      readOnly: client.isLogging || client.isFrozen || !hasRight(caller, 'gateway.query'),
+      readOnly: client.isLogging || client.isFrozen || onlyReads,
+      onlyReads,
       schema: asked.schema_name ?? undefined,
       database: asked.db_name === client.name ? undefined : (asked.db_name ?? undefined),
       maxRows: kernel.config.gateway.max_rows,

@@ -40,7 +40,7 @@ const rules: readonly Rule[] = [
 ]
 
 const clientRules = ({ clients, gateway }: Config): Rule[] =>
-  Object.entries(clients).flatMap(([name, { driver, url, row_level_security }]) => [
+  Object.entries(clients).flatMap(([name, { driver, url, row_level_security, sql_role }]) => [
     {
       settings: [`clients.${name}.url`, `clients.${name}.driver`, `clients.${name}`],
       broken: () => clientUrlForms[driver].parse(url) === undefined,
@@ -50,6 +50,26 @@ const clientRules = ({ clients, gateway }: Config): Rule[] =>
       settings: [`clients.${name}.row_level_security.enabled`, `clients.${name}.driver`, `clients.${name}`],
       broken: () => row_level_security.enabled && driver !== 'postgresql',
       says: `needs a client of driver postgresql (clients.${name}.driver is ${driver})`,
+    },
+    {
+      settings: [`clients.${name}.sql_role.name`, `clients.${name}.driver`, `clients.${name}`],
+      broken: () => sql_role.name !== undefined && driver !== 'postgresql',
+      says: `needs a client of driver postgresql (clients.${name}.driver is ${driver})`,
+    },
+    {
+      settings: [`clients.${name}.sql_role.name`, `clients.${name}.url`, `clients.${name}`],
+      broken: () =>
+        sql_role.name !== undefined && encodeURIComponent(sql_role.name) === URL.parse(url)?.username,
+      says: `is the role of clients.${name}.url; name another one that is no member of it`,
+    },
+    {
+      settings: [
+        `clients.${name}.sql_role`,
+        `clients.${name}.sql_role.name`,
+        `clients.${name}.sql_role.password`,
+      ],
+      broken: () => (sql_role.name === undefined) !== (sql_role.password === undefined),
+      says: 'needs both name and password',
     },
     {
       settings: [`clients.${name}.driver`, 'gateway.logging_client', `clients.${name}`],

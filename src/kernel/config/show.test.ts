@@ -21,6 +21,8 @@ test('no secret is shown, whatever it is made of', () => {
             SERVICE_CLIENTS__A__URL: `postgresql://gate:${one}@db/x?application_name=a&password=${two}`,
             SERVICE_MAIL__SMTP_URL: `smtps://${one}:${two}@mail.example.com`,
             SERVICE_METRICS__TOKEN: one,
+            SERVICE_CLIENTS__A__SQL_ROLE__NAME: 'sql',
+            SERVICE_CLIENTS__A__SQL_ROLE__PASSWORD: two,
             SERVICE_CLIENTS__B__DRIVER: 'supabase',
             SERVICE_CLIENTS__B__URL: `https://:${one}@project.example/rest/${two}`,
             SERVICE_AUTH__EMAIL_PASSWORD__BREACH_CHECK_URL: `https://hashes.example/${one}/range`,

@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import type { Index } from '#databases/catalogue.ts'
 import { draft } from '#databases/draft.ts'
-import type { Driver, Held, Persona, Presence, RowLevelSecurity } from '#databases/drivers/driver.ts'
+import type { Driver, Held, Persona, Presence, RowLevelSecurity, SqlRole } from '#databases/drivers/driver.ts'
 import { once } from '#databases/drivers/once.ts'
 import { planner } from '#databases/drivers/planner.ts'
 import { countRows, selectRows, writeRows } from '#databases/drivers/postgres/answers.ts'
@@ -9,18 +9,19 @@ import { callFunction } from '#databases/drivers/postgres/call.ts'
 import { buildCatalogue, type CatalogueRow, catalogueSql } from '#databases/drivers/postgres/catalogue.ts'
 import { columnDefaults } from '#databases/drivers/postgres/column-defaults.ts'
 import { connect } from '#databases/drivers/postgres/connect.ts'
-import type { RowClient } from '#databases/drivers/postgres/connection.ts'
+import type { RowClient, Terminate } from '#databases/drivers/postgres/connection.ts'
 import { failureOf } from '#databases/drivers/postgres/errors.ts'
 import { hold } from '#databases/drivers/postgres/hold.ts'
 import { indexesSql } from '#databases/drivers/postgres/indexes.ts'
-import { isolated } from '#databases/drivers/postgres/isolated.ts'
+import { type Isolated, isolated } from '#databases/drivers/postgres/isolated.ts'
 import { keptAnswers } from '#databases/drivers/postgres/kept-answers.ts'
 import { become, OWN } from '#databases/drivers/postgres/persona.ts'
 import { pool as poolOf } from '#databases/drivers/postgres/pool.ts'
 import { codeOf } from '#databases/drivers/postgres/query.ts'
 import { runSql } from '#databases/drivers/postgres/raw.ts'
 import { runner } from '#databases/drivers/postgres/runner.ts'
-import { vetting } from '#databases/drivers/postgres/vetting.ts'
+import { loginAs, ownRolesSql } from '#databases/drivers/postgres/sql-role.ts'
+import { type Vet, vetting } from '#databases/drivers/postgres/vetting.ts'
 import { structure } from '#databases/drivers/structure.ts'
 import type { WritePlan } from '#databases/plan.ts'
 import { Failure } from '#kernel/errors.ts'
@@ -46,6 +47,8 @@ export type PostgresOptions = {
   readonly allowServerRights?: boolean
   /** Callers act as these roles. */
   readonly rowLevelSecurity?: RowLevelSecurity | undefined
+  /** Callers' own SQL logs in as this role instead of that of the URL. */
+  readonly sqlRole?: SqlRole | undefined
 }
 
 export type PostgresDriver = Driver & {
@@ -54,14 +57,13 @@ export type PostgresDriver = Driver & {
 
 export function postgresDriver(options: PostgresOptions): PostgresDriver {
   const vet = vetting(options)
+  const terminate = terminator(options)
   const pool = poolOf({ ...options, terminate, connect: () => vet(() => connect(options)) })
   const own = options.rowLevelSecurity && OWN
   const most = { rows: options.maxRows, bytes: options.answerBytes }
   const run = runner(pool, own)
   // SQL and functions apart, so that long reports do not keep functions waiting.
-  const [ofSql, ofCalls] = [ownPool(), ownPool()]
-  const alone = isolated(ofSql, options.statementTimeout, terminate)
-  const aloneForCalls = isolated(ofCalls, options.statementTimeout, terminate)
+  const [ofSql, ofCalls] = [sqlPool(), isolatedPool(options, vet)]
   const tables = structure(async () => buildCatalogue((await run.value(draft(catalogueSql))) as CatalogueRow)) // as the statement builds it
   const { plan, attempt } = planner(tables, ({ cause }) => moved.has(codeOf(cause)))
   const defaultsFor = columnDefaults(run)
@@ -87,21 +89,14 @@ export function postgresDriver(options: PostgresOptions): PostgresDriver {
     }
   }
 
-  function ownPool() {
-    const { sqlConnections: maxConnections } = options
-    return poolOf({ ...options, terminate, maxConnections, connect: () => vet(() => connect(options)) })
-  }
-
-  /** On a connection of its own: those of the pools may all be held by what is to end. */
-  function terminate(processId: number): void {
-    const end = async () => {
-      const client = await connect(options)
-      await client
-        .query('select pg_catalog.pg_terminate_backend($1)', [processId])
-        .finally(() => client.end())
-    }
-    // It may be gone already, as may the server.
-    end().catch(() => {})
+  function sqlPool(): IsolatedPool {
+    const { sqlRole, connectTimeout } = options
+    if (sqlRole === undefined) return isolatedPool(options, vet)
+    const mayNotBecome = async () => (await run.own(ownRolesSql)) as readonly string[] // as the statement builds it
+    return isolatedPool(
+      { ...options, url: loginAs(options.url, sqlRole) },
+      vetting({ connectTimeout, mayNotBecome }),
+    )
   }
 
   const identity = once(async () => {
@@ -142,7 +137,7 @@ export function postgresDriver(options: PostgresOptions): PostgresDriver {
       insert: write,
       update: write,
       delete: write,
-      call: (request) => callFunction(mine, aloneForCalls, request, { persona, most: most.bytes }),
+      call: (request) => callFunction(mine, ofCalls.alone, request, { persona, most: most.bytes }),
       hold: (work, how) => hold(pool, work, { ...how, timeout: options.statementTimeout + 5_000, persona }),
       kept: keptAnswers(run, apply),
     } satisfies Partial<Driver>
@@ -162,7 +157,8 @@ export function postgresDriver(options: PostgresOptions): PostgresDriver {
       return { ...driver, ...operations(persona) }
     },
     async sql(request) {
-      const answer = await runSql(alone, request, most.bytes)
+      const onlyReads = request.onlyReads === true && options.sqlRole === undefined
+      const answer = await runSql(ofSql.alone, { ...request, onlyReads }, most.bytes)
       if (!request.readOnly && structural.test(request.text)) tables.invalidate()
       return answer
     },
@@ -176,6 +172,30 @@ export function postgresDriver(options: PostgresOptions): PostgresDriver {
     close: async () => void (await Promise.all([pool.close(), ofSql.close(), ofCalls.close()])),
   }
   return driver
+}
+
+type IsolatedPool = { readonly alone: Isolated; readonly close: () => Promise<void> }
+
+/** Connections for texts that are not ours, with the login of these options. */
+function isolatedPool(options: PostgresOptions, vet: Vet): IsolatedPool {
+  const terminate = terminator(options)
+  const { sqlConnections: maxConnections } = options
+  const pool = poolOf({ ...options, terminate, maxConnections, connect: () => vet(() => connect(options)) })
+  return { alone: isolated(pool, options.statementTimeout, terminate), close: pool.close }
+}
+
+/** On a connection of its own, of the same login: those of the pools may all be held by what is to end. */
+function terminator(options: PostgresOptions): Terminate {
+  return (processId) => {
+    const end = async () => {
+      const client = await connect(options)
+      await client
+        .query('select pg_catalog.pg_terminate_backend($1)', [processId])
+        .finally(() => client.end())
+    }
+    // It may be gone already, as may the server.
+    end().catch(() => {})
+  }
 }
 
 /**

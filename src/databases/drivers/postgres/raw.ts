@@ -4,6 +4,7 @@ import type { SqlAnswer, SqlRequest } from '#databases/drivers/driver.ts'
 import type { RowClient } from '#databases/drivers/postgres/connection.ts'
 import { failureOf } from '#databases/drivers/postgres/errors.ts'
 import type { Isolated } from '#databases/drivers/postgres/isolated.ts'
+import { requireReading } from '#databases/drivers/postgres/read-guard.ts'
 import { type Script, ScriptRun } from '#databases/drivers/postgres/script.ts'
 import { firstWord, splitStatements } from '#databases/drivers/postgres/statement-text.ts'
 import { type DatabaseFailureCode, fail } from '#databases/failures.ts'
@@ -26,6 +27,7 @@ export function runSql(alone: Isolated, request: SqlRequest, maxBytes: number): 
     try {
       if (request.schema !== undefined) await searchIn(client, request.schema)
       if (readOnly) await client.query('begin transaction read only')
+      if (request.onlyReads) await requireReading(client, text)
       const run = await runScript(client, script)
       if (readOnly) await client.query('rollback')
       else refuseOpen(client)

@@ -24,5 +24,6 @@ export function postgresFor({ config, log }: DriverMaking, settings: DriverSetti
     allowServerRights: isTrusted,
     readOnly,
     rowLevelSecurity: settings.rowLevelSecurity,
+    sqlRole: settings.sqlRole,
   })
 }

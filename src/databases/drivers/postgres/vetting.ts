@@ -9,6 +9,7 @@ import type { RowClient } from '#databases/drivers/postgres/connection.ts'
 import { connectFailure } from '#databases/drivers/postgres/errors.ts'
 import { ONLY_CATALOG } from '#databases/drivers/postgres/persona.ts'
 import { type RoleFacts, roleSql, unsafe } from '#databases/drivers/postgres/role.ts'
+import { reachableRolesSql, unsafeSqlRole } from '#databases/drivers/postgres/sql-role.ts'
 import type { Failure } from '#kernel/errors.ts'
 
 type Options = {
@@ -16,12 +17,16 @@ type Options = {
   readonly connectTimeout: number
   readonly allowServerRights?: boolean
   readonly rowLevelSecurity?: RowLevelSecurity | undefined
+  /** Roles that this login must not be able to become. */
+  readonly mayNotBecome?: () => Promise<readonly string[]>
 }
+
+export type Vet = (open: () => Promise<RowClient>) => Promise<RowClient>
 
 const vettedFor = 60_000
 
 /** Looks at the roles behind a new connection, at most every 60 s; a refusal holds as long without connecting again. */
-export function vetting(options: Options): (open: () => Promise<RowClient>) => Promise<RowClient> {
+export function vetting(options: Options): Vet {
   let verdict: { readonly at: number; readonly refusal: Failure | undefined } | undefined
   return async (open) => {
     const valid = verdict && performance.now() - verdict.at < vettedFor ? verdict : undefined
@@ -52,15 +57,18 @@ async function inCatalog<T extends pg.QueryResultRow>(
 
 async function refusalOf(
   client: RowClient,
-  { allowServerRights = false, rowLevelSecurity, connectTimeout }: Options,
+  { allowServerRights = false, rowLevelSecurity, mayNotBecome, connectTimeout }: Options,
 ): Promise<Failure | undefined> {
   const timer = setTimeout(() => client.destroy(), connectTimeout)
   try {
     const [row] = await inCatalog<{ role: RoleFacts }>(client, roleSql)
     const refusal = row && unsafe(row.role, allowServerRights)
-    if (refusal !== undefined || rowLevelSecurity === undefined) return refusal
-    const { anonymousRole, signedInRole } = rowLevelSecurity
-    const asked = [anonymousRole, signedInRole].map((name) => client.escapeLiteral(name)).join(', ')
+    if (refusal !== undefined) return refusal
+    const literals = (names: readonly string[]) => names.map((name) => client.escapeLiteral(name)).join(', ')
+    if (mayNotBecome !== undefined)
+      return unsafeSqlRole(await inCatalog(client, reachableRolesSql(literals(await mayNotBecome()))))
+    if (rowLevelSecurity === undefined) return undefined
+    const asked = literals([rowLevelSecurity.anonymousRole, rowLevelSecurity.signedInRole])
     return unsafeCallerRoles(await inCatalog<CallerRoleFacts>(client, callerRolesSql(asked)))
   } catch (error) {
     client.destroy()

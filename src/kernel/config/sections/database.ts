@@ -40,6 +40,14 @@ const rowLevelSecurity = section(
   },
 )
 
+const sqlRole = section(
+  'The login for SQL of the callers’ own (POST /query/sql, /gateway/query), which then cannot end or cancel statements of the role in the URL (postgresql only). Neither that role nor a member of it. Without it the right gateway.query.read allows no function that may do more than read.',
+  {
+    name: Type.Optional(text('The role.', { absent: 'that of the URL' }, roleForm)),
+    password: Type.Optional(text('Its password.', { secret: 'all', absent: 'none' })),
+  },
+)
+
 const client = section('A named database connection.', {
   driver: choice('How the database is spoken to.', DRIVER_NAMES, { default: 'postgresql' }),
   url: text('The database and the role to use there.', { secret: 'password' }, clientUrlForm),
@@ -64,6 +72,7 @@ const client = section('A named database connection.', {
     }),
   ),
   row_level_security: rowLevelSecurity,
+  sql_role: sqlRole,
 })
 
 export const clients = named(

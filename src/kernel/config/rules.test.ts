@@ -1,0 +1,21 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { complaints } from './trial.ts'
+
+const withRole = (client: string, role: string) =>
+  complaints({ yaml: `clients: { a: { ${client}, sql_role: { ${role} } } }` })
+
+test('the role for SQL has a name and a password, and is not that of the client', () => {
+  const client = 'url: "postgres://app:p@db/x"'
+  assert.deepEqual(withRole(client, 'name: app_sql, password: p'), [])
+  for (const half of ['name: app_sql', 'password: p'])
+    assert.deepEqual(withRole(client, half), [
+      'gatehouse.yaml:1 clients.a.sql_role: needs both name and password',
+    ])
+  assert.deepEqual(withRole(client, 'name: app, password: p'), [
+    'gatehouse.yaml:1 clients.a.sql_role.name: is the role of clients.a.url; name another one that is no member of it',
+  ])
+  assert.deepEqual(withRole('driver: supabase, url: "https://:k@x.example"', 'name: app_sql, password: p'), [
+    'gatehouse.yaml:1 clients.a.sql_role.name: needs a client of driver postgresql (clients.a.driver is supabase)',
+  ])
+})
