@@ -62,7 +62,7 @@ const FIRST_OWN = 16_384
 /**
  * Everything that the statement can call, from its names: functions, the functions of operators and of casts; then what those and views
  * contain, by the numbers in their stored trees: views, policies, the defaults of arguments, bodies that the server has parsed, checks of domains. Views of the system and of
- * extensions are not looked into.
+ * extensions are not looked into; no operator of the system has a VOLATILE function.
  */
 const guardSql = withSystemOperators(`
 with recursive scope as (
@@ -79,7 +79,7 @@ reached(kind, object) as (
     or (a.kind = 'attribute' and p.pronargs >= 1 and p.pronargs operator(pg_catalog.-) p.pronargdefaults <= 1)
   union
   select 'function', o.oprcode::pg_catalog.oid from asked a join pg_catalog.pg_operator o on o.oprname = a.name and o.oprnamespace = a.namespace
-  where a.kind = 'operator'
+  where a.kind = 'operator' and o.oid >= ${FIRST_OWN}::pg_catalog.oid
   union
   select 'relation', c.oid from asked a join pg_catalog.pg_class c on c.relname = a.name and c.relnamespace = a.namespace
   where a.kind = 'relation'
@@ -118,7 +118,7 @@ reached(kind, object) as (
     select 'type', a.atttypid from pg_catalog.pg_type t join pg_catalog.pg_attribute a on a.attrelid = t.typrelid
     where r.kind = 'type' and t.oid = r.object and a.attnum > 0
   ) next(kind, object)
-  where next.object >= ${FIRST_OWN}::pg_catalog.oid or next.kind = 'function'
+  where (r.object >= ${FIRST_OWN}::pg_catalog.oid or r.kind = 'type') and (next.object >= ${FIRST_OWN}::pg_catalog.oid or next.kind = 'function')
 )
 select coalesce(pg_catalog.array_agg(distinct pg_catalog.concat(n.nspname, '.', p.proname)), array[]::pg_catalog.text[]) as functions
 from reached r join pg_catalog.pg_proc p on p.oid = r.object join pg_catalog.pg_namespace n on n.oid = p.pronamespace
