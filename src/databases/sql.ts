@@ -122,15 +122,19 @@ function outputText(sql: Draft, alias: string, item: Output, stripNulls: boolean
   const text = columnText(alias, column)
   const base = cast === undefined ? column.base : cast
   const value = cast === undefined ? text : `${text}::${castText(cast)}`
-  // A line stands for a row of a relation: text of JSON that was stored keeps none of its own.
-  if (nested && (base === 'json' || base === '_json' || base === 'json[]'))
-    return `pg_catalog.translate(pg_catalog.to_json(${value})::pg_catalog.text, e'\\n', ' ')::pg_catalog.json`
   if (base === '_timestamptz' || base === 'timestamptz[]' || (nested && base === 'timestamptz'))
     return `pg_catalog.replace(pg_catalog.to_json(${value})::pg_catalog.text, '+00:00"', 'Z"')::pg_catalog.json`
+  // A line stands for a row of a relation: JSON that was stored keeps none of its own.
+  if (nested && (cast === undefined ? mayHoldLines(column) : base === 'json' || base === 'json[]'))
+    return `pg_catalog.translate(pg_catalog.to_json(${value})::pg_catalog.text, e'\\n', ' ')::pg_catalog.json`
   const composed =
     cast === undefined ? column.category === 'A' || column.category === 'C' : cast.endsWith('[]')
   return composed && !nested ? `pg_catalog.to_json(${value})` : value
 }
+
+/** JSON has the lines that it was stored with, also inside of a type of the client's own, and a cast of theirs may write any. */
+const mayHoldLines = ({ base, category, cast }: Column): boolean =>
+  base === 'json' || base === '_json' || ('ACU'.includes(category) && !cast.startsWith('pg_catalog.'))
 
 function relationText(
   sql: Draft,

@@ -16,9 +16,13 @@ await sql(`
   alter table a add foreign key (b_id) references b;
   create table person (id int primary key, mark text);
   create table letter (id int primary key, person_id int references person, stored json default E'{"a":\\n [1.10,\\n 2]}');
+  create domain stored_json as json; create type stored_pair as (stored json, text text);
+  create table shelf (id int primary key, person_id int references person, domains stored_json[], pair stored_pair, pairs stored_pair[]);
   create table stamp (id int primary key, letter_id int references letter);
   insert into person select n, 'old' from generate_series(1, 10) n;
   insert into letter select n, 1 + n % 10 from generate_series(1, 40) n;
+  insert into shelf select 1, 3, array[j::stored_json], p, array[p]
+    from (select j, row(j, 't')::stored_pair p from (select ('[1.10,' || repeat(E'\\n', 300) || '2]')::json j) x) y;
   insert into stamp select n, 1 + n % 40 from generate_series(1, 150) n;
   create function fill() returns setof filler language sql as $$ select * from filler $$;
   create function change() returns setof filler language sql as $$ update filler set mark = 'called' returning * $$`)
@@ -159,6 +163,21 @@ test('lines of stored JSON in a relation are no rows, and its digits stay', asyn
     columns: ['a:letter(stored)', 'b:letter(stored)'],
   })
   assert.equal(all.status, 200, 'ten and twice forty')
+})
+
+test('nor are those of JSON inside of types of the client’s own', async () => {
+  const stored = [1.1, 2]
+  const pair = { stored, text: 't' }
+  const whole = { domains: [stored], pair, pairs: [pair] }
+  for (const [column, value] of Object.entries(whole)) {
+    const answer = await post('/gateway/fetch', {
+      table_name: 'person',
+      columns: [`shelf(${column})`],
+      conditions: [{ eq_column: 'id', eq_value: 3 }],
+    })
+    assert.equal(answer.status, 200, `${column}: ${answer.text}`)
+    assert.deepEqual(answer.body.data, [{ shelf: [{ [column]: value }] }])
+  }
 })
 
 test('while many rows are grouped others have their turn', async () => {
