@@ -37,7 +37,7 @@ const key = await t.key(['*'], { client_name: null })
 const on = (client: string) => ({ ...key.headers, 'x-service-client': client })
 
 /** The answer, of which nothing is read yet. */
-const open = (client: string, view: string): Promise<IncomingMessage> =>
+const open = (client: string, view: string, more = {}): Promise<IncomingMessage> =>
   new Promise((resolve, reject) => {
     const sent = request(
       new URL('/gateway/fetch', t.url),
@@ -45,7 +45,7 @@ const open = (client: string, view: string): Promise<IncomingMessage> =>
       (answer) => resolve(answer.pause()),
     )
     sent.on('error', reject)
-    sent.end(JSON.stringify({ table_name: view }))
+    sent.end(JSON.stringify({ table_name: view, ...more }))
   })
 
 async function read(answer: IncomingMessage, pause = 0): Promise<string> {
@@ -105,6 +105,30 @@ test('a reader who takes nothing for long is cut off, and their connection is fr
   await assert.rejects(read(answer), { code: 'ECONNRESET' })
   await closed
   assert.equal((await quick('brief')).status, 200)
+})
+
+test('answers that are here whole and wait for slow readers have a bound together, and the slowest are broken off', async () => {
+  const slow: { isCut: boolean; answer: IncomingMessage }[] = []
+  for (let reader = 0; reader < 16; reader++) {
+    const answer = await open('wide', 'long', { count: 'exact' })
+    const one = { isCut: false, answer }
+    answer.on('error', () => {
+      one.isCut = true
+    })
+    slow.push(one)
+  }
+  // Eight times the 32 MiB of `limits.answer` are 13 times 20 MB.
+  const quickOne = await read(await open('wide', 'long', { count: 'exact' }))
+  assert.equal(JSON.parse(quickOne).count, 40)
+  for (const { answer } of slow) answer.resume()
+  await Promise.all(
+    slow.map(
+      ({ answer }) =>
+        new Promise((resolve) => (answer.destroyed ? resolve(0) : answer.once('close', resolve))),
+    ),
+  )
+  const cut = slow.filter(({ isCut }) => isCut).length
+  assert.ok(cut >= 4 && cut <= 8, `${cut} of 16`)
 })
 
 test('who reads at the rate is never too slow, who reads at half of it is within half a minute', () => {

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import type { Kernel } from '../kernel.ts'
+import { heldBodies } from './held-bodies.ts'
 import type { App } from './surface.ts'
 
 declare module 'fastify' {
@@ -18,19 +19,23 @@ export type Source = Iterable<Buffer> | AsyncIterable<Buffer>
 /** Above so many bytes an answer that is here whole is sent in pieces, so that it can be seen how fast it is read. */
 export const LONG_BODY = 1_048_576
 const PIECE = 65_536
+/** How many of the longest answers that are collected may wait for their readers at the same time (`limits.answer`). */
+const LONGEST_HELD = 8
 
 export function addLongBodies(app: App, { config, now }: Kernel): void {
-  const { min_rate: rate } = config.limits
+  const { min_rate: rate, answer } = config.limits
+  const held = heldBodies(LONGEST_HELD * answer, () => now().getTime())
   app.decorateReply('isPaced', false)
   app.decorateReply('sendLong', function (this: FastifyReply, source: Source) {
     this.isPaced = true
-    return this.send(
-      bodyOf(
-        this,
-        source,
-        readerPace(rate, () => now().getTime()),
-      ),
-    )
+    const pace = readerPace(rate, () => now().getTime())
+    // One that still flows is bounded where its rows come from.
+    if (!(Symbol.asyncIterator in source)) {
+      const { raw } = this
+      const body = { parts: source, taken: pace.taken, breakOff: () => raw.destroy() }
+      if (!raw.destroyed) raw.once('close', held.hold(body))
+    }
+    return this.send(bodyOf(this, source, pace))
   })
 }
 
@@ -71,6 +76,8 @@ export type ReaderPace = {
   /** It was taken. */
   take(bytes: number): void
   isTooSlow(): boolean
+  /** Bytes since the beginning. */
+  taken(): number
 }
 
 /** So many seconds of the rate may be missing. */
@@ -82,6 +89,7 @@ const CREDIT = 1_048_576
 export function readerPace(rate: number, now: () => number): ReaderPace {
   let credit = ARREARS * rate
   let since: number | undefined
+  let taken = 0
   const due = () => (since === undefined ? 0 : ((now() - since) / 1_000) * rate)
   return {
     offer() {
@@ -90,8 +98,10 @@ export function readerPace(rate: number, now: () => number): ReaderPace {
     take(bytes) {
       credit = Math.min(ARREARS * rate + CREDIT, credit - due() + bytes)
       since = undefined
+      taken += bytes
     },
     isTooSlow: () => credit < due(),
+    taken: () => taken,
   }
 }
 
