@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { type ClientRequest, request } from 'node:http'
+import { type AddressInfo, connect, createServer } from 'node:net'
 import { after, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { testDatabase, withClient } from '#test/database.ts'
@@ -21,16 +22,52 @@ await sql(`
     from generate_series(1, 1000) n;
   create function slow_call() returns int language sql as $$ select 1 from pg_sleep(20) $$`)
 
+/** In front of the database, where a request to cancel takes half a second. */
+const slowWay = await slowCancelling(database.url)
+await sql(`
+  create table brief (id int primary key, text text);
+  insert into brief values (1, 'as it was');
+  create function naps() returns trigger language plpgsql as $$ begin perform pg_sleep(0.7); return new; end $$;
+  create trigger naps before update on brief for each row execute function naps()`)
+
 const wide = { url: database.url, max_connections: 10, sql_connections: 10 }
 const t = await testService({
-  config: { clients: { wide, same: wide }, gateway: { cache: { ttl: 0 } } },
+  config: {
+    clients: {
+      wide,
+      same: wide,
+      far: { url: slowWay.url, max_connections: 1, statement_timeout: 1_000 },
+    },
+    gateway: { cache: { ttl: 0 } },
+  },
 })
 after(async () => {
   await t.stop()
+  slowWay.close()
   await database.drop()
 })
 const key = await t.key(['*'], { client_name: 'wide' })
 const headers = { ...key.headers, 'x-service-client': 'wide', 'content-type': 'application/json' }
+
+async function slowCancelling(url: string): Promise<{ readonly url: string; close(): void }> {
+  const { hostname, port } = new URL(url)
+  const server = createServer((socket) => {
+    socket.on('error', () => socket.destroy())
+    socket.once('data', async (first: Buffer) => {
+      socket.pause()
+      if (first.readUInt32BE(4) === 80_877_102) await sleep(500)
+      const behind = connect(Number(port), hostname)
+      behind.on('error', () => socket.destroy())
+      socket.on('close', () => behind.destroy())
+      behind.write(first)
+      socket.pipe(behind).pipe(socket)
+    })
+  })
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
+  const changed = new URL(url)
+  changed.host = `127.0.0.1:${(server.address() as AddressInfo).port}` // it listens on a port
+  return { url: changed.href, close: () => void server.close() }
+}
 
 type Call = { readonly method?: string; readonly path: string; readonly body: object }
 
@@ -174,4 +211,28 @@ test('rows of a caller who has left before the end of the insert window are not 
   leaves.destroy()
   assert.equal((await stays).status, 200)
   assert.deepEqual(await sql('delete from note where id >= 200 returning id'), [{ id: 200 }])
+})
+
+test('a request to cancel that is slower than the time of the statement meets nobody else’s statement', async () => {
+  const far = { ...key.headers, 'x-service-client': 'far', 'content-type': 'application/json' }
+  const any = await t.key(['*'], { client_name: 'far' })
+  const ask = { headers: { ...far, apikey: any.apiKey } }
+  const warm = await any.post('/query/count', { table_name: 'brief' }, ask)
+  assert.equal(warm.status, 200, warm.text)
+  const sent = request(new URL('/gateway/update', t.url), {
+    method: 'POST',
+    headers: ask.headers,
+    agent: false,
+  })
+  sent.on('error', () => {})
+  sent.end(JSON.stringify({ ...write, conditions: byId(0) }))
+  await sleep(700)
+  sent.destroy()
+  // It waits for the one connection, which the time of the statement gives free; then the cancelling arrives.
+  const other = await any.post(
+    '/gateway/update',
+    { table_name: 'brief', set: { text: 'changed' }, conditions: byId(0) },
+    ask,
+  )
+  assert.equal(other.status, 200, other.text)
 })

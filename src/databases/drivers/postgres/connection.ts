@@ -23,6 +23,8 @@ export class RowClient extends pg.Client {
   heldSince: number | undefined
   /** The server was asked to cancel then. */
   #stoppedAt: number | undefined
+  /** Its request to cancel is on the way. */
+  #isCancelling = false
   readonly pace = new Pace()
   /** Of queries that `follow`: the one that is answered now, and those that are written already, in this order. */
   #followed: Sent | undefined
@@ -191,12 +193,20 @@ export class RowClient extends pg.Client {
     else if (this.#hasDisplaced) {
       terminate(keysOf(this).processID)
       this.destroy()
-    } else cancel(this)
+    } else {
+      this.#isCancelling = true
+      cancel(this, () => {
+        this.#isCancelling = false
+      })
+    }
   }
 
-  /** The statement that was to be cancelled has been: the server has heard it, and no other one can. */
+  /**
+   * The statement that was to be cancelled has been. By that request only when the server has heard it: its own time may have been over
+   * just then, and what is still on the way would meet the next statement.
+   */
   cancelled(): void {
-    if (this.#stoppedAt === undefined || this.#hasDisplaced) return
+    if (this.#stoppedAt === undefined || this.#hasDisplaced || this.#isCancelling) return
     this.#stoppedAt = undefined
     this.#isSpent = false
   }
