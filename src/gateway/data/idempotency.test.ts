@@ -236,3 +236,18 @@ test('after all that the connections of the client are in order', async () => {
   )
   assert.deepEqual(open, [])
 })
+
+test('many who come first with one key are answered all, though the table of the keys is only being made', async () => {
+  for (let round = 0; round < 3; round++) {
+    await sql('drop table if exists service_idempotency')
+    const key = newKey()
+    const row = { account_id: 1, amount: `5.${round}` }
+    const answers = await Promise.all(
+      Array.from({ length: 30 }, (_, index) => run(all, [insert(`o${index}`, 'entry', row)], { key })),
+    )
+    for (const { status, text } of answers) assert.equal(status, 200, text)
+    const made = answers.filter(({ headers }) => headers.get('idempotency-replayed') === null)
+    assert.equal(made.length, 1)
+    assert.equal((await rowsOf(`select from entry where amount = 5.${round}`)).length, 1)
+  }
+})

@@ -7,13 +7,19 @@ import { Failure } from '#kernel/errors.ts'
 
 /**
  * The catalogue leaves this table out, so that no plan reaches it. Row-level security without a policy keeps away other roles that
- * default privileges may have given it to.
+ * default privileges may have given it to. One after the other, and only who finds nothing makes it: whoever comes later would lock the
+ * table against those who use it already, and they wait for one another.
  */
 const creation = [
-  `create table if not exists public.service_idempotency
-     (key text primary key, body text not null, answer text not null, created_at timestamptz not null)`,
-  'create index if not exists service_idempotency_created_at on public.service_idempotency (created_at)',
-  'alter table public.service_idempotency enable row level security',
+  `select pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtext('public.service_idempotency'))`,
+  `do $$ begin
+     if pg_catalog.to_regclass('public.service_idempotency') is null then
+       create table public.service_idempotency
+         (key text primary key, body text not null, answer text not null, created_at timestamptz not null);
+       create index service_idempotency_created_at on public.service_idempotency (created_at);
+       alter table public.service_idempotency enable row level security;
+     end if;
+   end $$`,
 ]
 
 type Create = (statements: readonly string[]) => Promise<void>
