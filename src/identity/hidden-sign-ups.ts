@@ -5,7 +5,12 @@ import type { Kernel } from '#kernel/kernel.ts'
 import type { NewUser, User } from './users.ts'
 
 /** What was chosen at a sign-up with an address that has an account (auth.md 3, `hide_registered_emails`). */
-export type HiddenSignUp = { readonly userId: string; readonly password: string }
+export type HiddenSignUp = {
+  /** Who has the address. */
+  readonly userId: string
+  readonly email: string
+  readonly password: string
+}
 
 /** The user who has the address, with the row locked until the transaction ends. */
 export const lockUserWithEmail = (db: Db, email: string): Promise<User | undefined> =>
@@ -38,11 +43,12 @@ export async function insertHiddenSignUp(
 
 const BY = {
   email: statement<HiddenSignUp>(
-    `select h.user_id as "userId", h.password from service.hidden_sign_up h join service."user" u on u.id = h.user_id
-     where u.email = $1`,
+    `select h.user_id as "userId", u.email, h.password from service.hidden_sign_up h
+     join service."user" u on u.id = h.user_id where u.email = $1`,
   ),
   username: statement<HiddenSignUp>(
-    'select user_id as "userId", password from service.hidden_sign_up where username = $1',
+    `select h.user_id as "userId", u.email, h.password from service.hidden_sign_up h
+     join service."user" u on u.id = h.user_id where h.username = $1`,
   ),
 }
 

@@ -14,11 +14,12 @@ export function hashPassword({ config, heavy, random }: Kernel, password: string
   return heavy(() => hash(password.normalize('NFKC'), { ...argon2(config), salt: random(SALT) }))
 }
 
-/** Whose password it may be: of the user, if what the caller named is one. */
 export type Claimed = {
-  readonly userId: string | undefined
-  /** The email or username, for the bucket where there is no such user. */
-  readonly name: string
+  /**
+   * The bucket: the address of the account, or what was typed where there is none. By the address and not the user's id,
+   * so that guesses of before a sign-up count after it too, whether it made an account or a hidden sign-up.
+   */
+  readonly account: string
   /** The hash, if there is one. */
   readonly stored: string | undefined
 }
@@ -29,16 +30,10 @@ export type Claimed = {
  */
 export const guessPassword = (
   kernel: Kernel,
-  { userId, name, stored }: Claimed,
+  { account, stored }: Claimed,
   password: string,
-): Promise<boolean> => {
-  return kernel.limits.guess('sign_in_account', bucketOf({ userId, name }), () =>
-    verifyPassword(kernel, stored, password),
-  )
-}
-
-const bucketOf = ({ userId, name }: Pick<Claimed, 'userId' | 'name'>): string =>
-  userId === undefined ? `name:${name}` : `user:${userId}`
+): Promise<boolean> =>
+  kernel.limits.guess('sign_in_account', `account:${account}`, () => verifyPassword(kernel, stored, password))
 
 /** `hidden`: the password of a sign-up that looks as if it had made an account. */
 export type HiddenGuess = 'right' | 'hidden' | 'wrong'
@@ -55,7 +50,7 @@ export async function guessHiddenPassword(
 ): Promise<HiddenGuess> {
   let isHidden = false
   let isRight = false
-  await kernel.limits.guess('sign_in_account', bucketOf(claimed), async () => {
+  await kernel.limits.guess('sign_in_account', `account:${claimed.account}`, async () => {
     isRight = await verifyPassword(kernel, claimed.stored, password)
     if (isRight && claimed.isProven) return true
     for (const stored of claimed.hidden)

@@ -137,7 +137,7 @@ export async function checkPasswordOf(kernel: Kernel, user: User, password: stri
 /** A password that cannot be checked any more, or has to be changed first, proves nothing: a reset link is mailed. */
 async function usableHash(
   kernel: Kernel,
-  { id: userId, email }: User,
+  { email }: User,
   found: Credential | undefined,
   password: string,
 ): Promise<string> {
@@ -147,7 +147,7 @@ async function usableHash(
   }
   const stored = found?.password
   if (stored !== undefined && !isCheckable(kernel.config, stored)) throw await refused('renew')
-  const isRight = await guessPassword(kernel, { userId, name: email, stored }, password)
+  const isRight = await guessPassword(kernel, { account: email, stored }, password)
   if (stored === undefined || !isRight) throw fail('INVALID_PASSWORD')
   if (found?.mustChangePassword === true) throw await refused('change')
   return stored

@@ -70,7 +70,7 @@ async function guess(
   { by, value, password }: Claim,
   found: UserWithPassword | undefined,
 ): Promise<Guessed> {
-  const claimed = { userId: found?.id, name: value, stored: found?.password ?? undefined }
+  const claimed = { account: found?.email ?? value, stored: found?.password ?? undefined }
   if (!kernel.config.auth.hide_registered_emails)
     return { isRight: await guessPassword(kernel, claimed, password) }
   const [first, second] = await findHiddenSignUps(kernel, by, value)
@@ -81,7 +81,12 @@ async function guess(
     kernel,
     by === 'email'
       ? { ...claimed, isProven, hidden: [first?.password, second?.password] }
-      : { ...claimed, userId: owner, stored: claimed.stored ?? first?.password, isProven, hidden: [] },
+      : {
+          account: found?.email ?? first?.email ?? value,
+          stored: claimed.stored ?? first?.password,
+          isProven,
+          hidden: [],
+        },
     password,
   )
   if (outcome === 'wrong' || owner === undefined) return { isRight: false }

@@ -172,3 +172,30 @@ test('a hidden sign-up is no way to clear the bucket of the account that has the
   }
   assert.equal((await guess('a wrong password')).status, 429)
 })
+
+test('guesses of before a sign-up count after it, whether or not there was an account', async () => {
+  const many = { requests: 1_000, window: 60_000 }
+  const rules = { sign_in: many, sign_up: many }
+  const t = await testService({ config: { auth: HIDING, rate_limits: { enabled: true, rules } } })
+  const sent = (path: string, body: object) => t.anon.post(`/api/auth${path}`, body)
+  const outcomes = async (name: string) => {
+    const email = `${name}@example.com`
+    const guess = async (path: string, body: object) =>
+      (await sent(`/sign-in/${path}`, { ...body, password: 'wrong password' })).status
+    const statuses: number[] = []
+    for (let free = 0; free < 5; free++) statuses.push(await guess('email', { email }))
+    await sent('/sign-up/email', { name: 'Eve', email, password: P1, username: `${name}_eve` })
+    return [
+      ...statuses,
+      await guess('email', { email }),
+      await guess('username', { username: `${name}_eve` }),
+      (await sent('/sign-in/email', { email, password: P1 })).status,
+    ]
+  }
+  const owner = { name: 'Ada', email: 'guessed@example.com', password: PASSWORD, username: 'guessed_real' }
+  await sent('/sign-up/email', owner)
+  await t.service.kernel.db.updateTable('user').set({ emailVerified: true }).execute()
+  const registered = await outcomes('guessed')
+  assert.deepEqual(registered, [401, 401, 401, 401, 401, 429, 429, 429])
+  assert.deepEqual(await outcomes('nobody'), registered)
+})
