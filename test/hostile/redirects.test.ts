@@ -100,6 +100,14 @@ const HOSTILE = [
   'https://app.example.com/.//evil.example',
   'https://app.example.com//evil.example',
   `${own.origin}/x/..//evil.example`,
+  // Endpoints of the surface: what our own page leads to looks like a request of the own application.
+  '/api/auth/verify-email?token=x',
+  '/api/auth/delete-user/callback?token=x',
+  '/api/x/../auth/verify-email?token=x',
+  '/api/auth/%76erify-email?token=x',
+  '/%61pi/auth/verify-email?token=x',
+  `${own.origin}/api/auth/verify-email?token=x`,
+  `http://127.0.0.1:${own.port}/api/auth/verify-email?token=x`,
 ]
 
 const GOOD = [
@@ -114,6 +122,9 @@ const GOOD = [
   '/@evil.example',
   '/https://evil.example',
   '/%E2%98%83',
+  '/api/auth/error?error=x',
+  '/api/authors',
+  'https://app.example.com/api/auth/callback',
   `${own.origin}/x`,
   `http://127.0.0.1:${own.port}/`,
   `http://[::1]:${own.port}/`,

@@ -48,7 +48,27 @@ export function redirectTarget(kernel: Kernel, target: string): string | undefin
   if (url === null || !(isPath ? url.origin === own : ownOrigins(kernel).has(url.origin))) return undefined
   // Proxies in front of an app may decode a slash once more.
   if (/^\/(\/|\\|%2f|%5c)/i.test(url.pathname)) return undefined
+  if (!kernel.config.auth.trusted_origins.includes(url.origin) && isEndpoint(kernel, url.pathname))
+    return undefined
   return isPath ? url.href.slice(own.length) : url.href
+}
+
+/**
+ * Of this surface, but for its error page. A browser that our own page sends there comes from the own origin, so a link of a
+ * stranger's, which must not sign anyone in, would look like the own application's.
+ */
+function isEndpoint({ config: { auth } }: Kernel, pathname: string): boolean {
+  const path = decoded(pathname)
+  return path.startsWith(`${auth.base_path}/`) && path !== `${auth.base_path}/error`
+}
+
+/** As the router reads it: a percent sign that begins no character stands for itself. */
+function decoded(pathname: string): string {
+  try {
+    return decodeURIComponent(pathname)
+  } catch {
+    return pathname
+  }
 }
 
 /** Scheme, two slashes and an authority without a user. */
