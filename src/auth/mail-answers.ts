@@ -1,5 +1,5 @@
 import type { Kernel } from '#kernel/kernel.ts'
-import { mailVerification } from './email/email.ts'
+import { mailUnlessTaken, mailVerification } from './email/email.ts'
 import type { MailRequest } from './mail-requests.ts'
 import { mails } from './mails.ts'
 import { mailReset } from './password/password.ts'
@@ -9,7 +9,9 @@ export async function answerMailRequest(kernel: Kernel, sealed: string): Promise
   const opened = kernel.secrets.open('mail', sealed)
   if (opened === undefined) throw new Error('a queued mail request was sealed under another SERVICE_SECRET')
   // What `requestMail` wrote.
-  const { flow, email, callbackURL } = JSON.parse(opened) as MailRequest
+  const request = JSON.parse(opened) as MailRequest
+  if (request.flow === 'new-address') return mailUnlessTaken(kernel, request.email, request.mail)
+  const { flow, email, callbackURL } = request
   if (flow === 'verify') await mailVerification(kernel, email, callbackURL)
   else await mailReset(kernel, email, callbackURL, RESETS[flow])
 }

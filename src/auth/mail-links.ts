@@ -69,6 +69,8 @@ type More = {
   readonly callbackURL: string | undefined
   /** A mail with another occasion than the table's. */
   readonly compose?: Compose
+  /** Instead of sending it as it is. */
+  readonly deliver?: (kernel: Kernel, mail: Mail) => Promise<void>
 }
 
 /** Mails a one-time link, unless the recipient has had too many mails already. */
@@ -76,7 +78,7 @@ export async function mailLink<P extends TicketPurpose>(
   kernel: Kernel,
   purpose: P,
   user: User,
-  { callbackURL, compose, ...sent }: Sent<P> & More,
+  { callbackURL, compose, deliver = sendMail, ...sent }: Sent<P> & More,
 ): Promise<void> {
   if (!(await kernel.limits.allows('mail_recipient', sent.address))) return
   // The entry of P; the compiler does not see that what is left of `sent` is Sent<P>.
@@ -85,7 +87,7 @@ export async function mailLink<P extends TicketPurpose>(
   const life = link.life(kernel.config)
   const token = await issueTicket(kernel, purpose, { ...ticket, userId: user.id, life })
   const url = urlOf(kernel, link, token, callbackURL)
-  await sendMail(kernel, compose?.(user, url, life) ?? link.mail(user, ticket, url, life))
+  await deliver(kernel, compose?.(user, url, life) ?? link.mail(user, ticket, url, life))
 }
 
 type Places = Pick<MailLink<TicketPurpose>, 'setting' | 'page' | 'endpoint'>

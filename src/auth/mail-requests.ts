@@ -1,7 +1,10 @@
 import type { Kernel } from '#kernel/kernel.ts'
+import type { Mail } from '#kernel/mail/mailer.ts'
 
 /** A mail that somebody asked for by naming an address, known or not; `mail-answers.ts` is the queue's side. */
-export type MailRequest = {
+export type MailRequest = AskedByName | ToNewAddress
+
+type AskedByName = {
   /**
    * `renew`: the stored password is too costly to check, so its user needs another. `change`: it was right, and has to be
    * changed first.
@@ -10,6 +13,9 @@ export type MailRequest = {
   readonly email: string
   readonly callbackURL?: string | undefined
 }
+
+/** Goes out unless the address has an account by then. */
+type ToNewAddress = { readonly flow: 'new-address'; readonly email: string; readonly mail: Mail }
 
 /**
  * Leaves the request to the queue: the answer is the same for every address, and takes the same time. Sealed, because a

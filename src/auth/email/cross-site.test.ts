@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { linkIn, PASSWORD, testService } from '#test/harness.ts'
+import { BROWSER, confirm, FORM, formIn, linkIn, PASSWORD, testService } from '#test/harness.ts'
 
 const t = await testService({
   config: {
@@ -58,4 +58,22 @@ test('the own page, and a program without a browser, are signed in', async () =>
     const outcome = { status: 200, isVerified: true, hasCookie: true, hasToken: true, sessions: 1 }
     assert.deepEqual(await follow(headers), outcome, JSON.stringify(headers))
   }
+})
+
+test('the button of our page signs nobody in to an account whose address is proven already', async () => {
+  const email = 'eve@example.com'
+  await t.anon.post('/api/auth/sign-up/email', { name: 'Eve', email, password: PASSWORD })
+  await t.anon.post('/api/auth/send-verification-email', { email })
+  const [first = '', second = ''] = (await t.mails()).map(linkIn)
+  const eve = await confirm(t.anon, first, { password: PASSWORD })
+  assert.match(eve.headers.get('set-cookie') ?? '', /session-token/)
+
+  // A page of hers leads somebody else to ours, which asks for no password.
+  const page = await t.anon.get(second, { headers: { ...BROWSER, 'sec-fetch-site': 'cross-site' } })
+  const headers = { ...BROWSER, ...FORM, origin: t.url }
+  const raw = formIn(page.text)
+  const pressed = await t.anon.send('POST', '/api/auth/confirm/verify-email', { raw, headers })
+  assert.equal(pressed.status, 200)
+  assert.doesNotMatch(pressed.headers.get('set-cookie') ?? '', /session-token/)
+  assert.equal(pressed.headers.get('set-auth-token'), null)
 })

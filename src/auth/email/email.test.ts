@@ -162,3 +162,23 @@ test('a taken address looks like a free one, and its owner gets nothing', async 
   const same = await ada.post('/api/auth/change-email', { newEmail: ada.email })
   assert.deepEqual([same.status, same.body.code], [400, 'EMAIL_IS_THE_SAME'])
 })
+
+test('a taken address is as much work as a free one, so that the time of the answer tells nothing', async () => {
+  const bob = await t.signUp('Bob')
+  const { db } = t.service.kernel
+  const workFor = async (newEmail: string) => {
+    const ada = await t.signUp('Ada')
+    await t.mails()
+    assert.equal((await ada.post('/api/auth/change-email', { newEmail })).status, 200)
+    const queued = await t.service.kernel.jobs.depths()
+    const tickets = await db
+      .selectFrom('verification')
+      .select('purpose')
+      .where('userId', '=', ada.id)
+      .execute()
+    return { queued, tickets, sent: (await t.mails()).length }
+  }
+  const free = await workFor('another-free@example.com')
+  assert.equal(free.sent, 2)
+  assert.deepEqual(await workFor(bob.email), { ...free, sent: 1 })
+})

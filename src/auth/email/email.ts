@@ -4,11 +4,12 @@ import { deleteTickets, deleteTicketsFor, type Ticket } from '#identity/tickets.
 import { findUser, type User, updateUser } from '#identity/users.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { sendMail } from '#kernel/mail/mailer.ts'
+import { type Mail, sendMail } from '#kernel/mail/mailer.ts'
 import { actAsCaller, type Caller } from '../access.ts'
 import { type Admission, admit } from '../admit.ts'
 import { fail } from '../errors.ts'
 import { mailLink } from '../mail-links.ts'
+import { requestMail } from '../mail-requests.ts'
 import { openLink } from '../mail-tickets.ts'
 import { mails } from '../mails.ts'
 import { checkPassword } from '../password/password.ts'
@@ -48,8 +49,9 @@ async function redeem(
   const followed = await actOnTicket(kernel, link, invalidToken, async (kernel, user, ticket) => {
     if (ticket.expired) throw fail('TOKEN_EXPIRED')
     const changed = await follow(kernel, user, ticket, click)
-    // A link of a stranger's own account, followed from a page, must not sign anyone in to it.
-    const mayStart = click.caller === undefined && !click.visit.isCrossSite
+    // A link of a stranger's own account must not sign anyone in to it: neither from a page of theirs, nor by the button
+    // of ours, which asks nothing once the address is proven.
+    const mayStart = click.caller === undefined && !click.visit.isCrossSite && !user.emailVerified
     const signsIn = kernel.config.auth.email.sign_in_after_verification && mayStart
     if (!signsIn || ticket.purpose !== 'verify-email') return { user: changed, admission: undefined }
     return { user: changed, admission: await admit(kernel, { userId: user.id }, invalidToken, click.visit) }
@@ -124,17 +126,29 @@ const mailOldAddress = (
     callbackURL,
   })
 
-/** To an address that has an account nothing is mailed; the old one hears of it either way. */
+/**
+ * To an address that has an account nothing is mailed; the old one hears of it either way. That is left to the queue, so
+ * that the time of the answer does not tell it.
+ */
 async function mailNewAddress(
   kernel: Kernel,
   { user, sessionId }: Asking,
   { newEmail, callbackURL }: NewAddress,
 ): Promise<User> {
   await sendMail(kernel, mails.emailIsChanging(user, newEmail))
-  const isTaken = (await findUser(kernel.db, 'email', newEmail)) !== undefined
-  if (isTaken) return user
-  await mailLink(kernel, 'change-email', user, { sessionId, address: newEmail, payload: {}, callbackURL })
+  await mailLink(kernel, 'change-email', user, {
+    sessionId,
+    address: newEmail,
+    payload: {},
+    callbackURL,
+    deliver: (kernel, mail) => requestMail(kernel, { flow: 'new-address', email: newEmail, mail }),
+  })
   return user
+}
+
+/** The queue's side of it. The link that is not sent opens nothing: no one knows its token. */
+export async function mailUnlessTaken(kernel: Kernel, email: string, mail: Mail): Promise<void> {
+  if ((await findUser(kernel.db, 'email', email)) === undefined) await sendMail(kernel, mail)
 }
 
 /** Worked from the queue, so that nobody learns from the time of an answer whether an address has an account. */
