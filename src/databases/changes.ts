@@ -38,17 +38,37 @@ export const tagsOfWrite = (database: Name, table: Table): readonly string[] =>
 const tagsOfChange = (database: Name): readonly string[] =>
   database === undefined ? [EVERY] : [all(database), UNNAMED]
 
+const STRUCTURE = 'structure:'
+
+/** After it tables of the database may look otherwise, and writes to them end other answers than before. */
+const tagsOfStructure = (database: Name): readonly string[] => [
+  ...tagsOfChange(database),
+  `${STRUCTURE}${database ?? ''}`,
+]
+
+/** The database of which a tag says so, the empty text for any; undefined where it says something else. */
+export const structureIn = (tag: string): string | undefined =>
+  tag.startsWith(STRUCTURE) ? tag.slice(STRUCTURE.length) : undefined
+
+/** Whether words stand in SQL after which tables may look otherwise. */
+export const isStructural = (text: string): boolean => /\b(?:create|alter|drop|do|call|into)\b/i.test(text)
+
 export type Announce = (tags: readonly string[]) => Promise<void>
 
 /** The same driver; but whatever may have changed rows answers when no process gives an older answer any more. */
 export function announcing(driver: Driver, announce: Announce): Driver {
+  let known: Name
+  const identity = async (): Promise<Name> => {
+    known = await driver.identity()
+    return known
+  }
   /** Also after a failure: a connection that broke off may have committed. */
   const after = async <T>(
     work: () => Promise<T>,
     tagsOf: (database: Name) => readonly string[],
   ): Promise<T> => {
     // Before the work: what cannot be announced is not done.
-    const tags = tagsOf(await driver.identity())
+    const tags = tagsOf(await identity())
     try {
       return await work()
     } finally {
@@ -61,6 +81,10 @@ export function announcing(driver: Driver, announce: Announce): Driver {
   const { as } = driver
   return {
     ...driver,
+    identity,
+    structureChanged(database) {
+      if (database === '' || known === undefined || known === database) driver.invalidate()
+    },
     insert: (plan, on, presence) => write(plan, on, () => driver.insert(plan, on, presence)),
     update: (plan, on, presence) => write(plan, on, () => driver.update(plan, on, presence)),
     delete: (plan, on, presence) => write(plan, on, () => driver.delete(plan, on, presence)),
@@ -69,10 +93,12 @@ export function announcing(driver: Driver, announce: Announce): Driver {
         ? driver.hold(work, options)
         : after(() => driver.hold(work, options), tagsOfChange),
     sql: (request) =>
-      request.readOnly ? driver.sql(request) : after(() => driver.sql(request), tagsOfChange),
+      request.readOnly
+        ? driver.sql(request)
+        : after(() => driver.sql(request), isStructural(request.text) ? tagsOfStructure : tagsOfChange),
     call: (request) =>
       request.readOnly ? driver.call(request) : after(() => driver.call(request), tagsOfChange),
-    run: (statements) => after(() => driver.run(statements), tagsOfChange),
+    run: (statements) => after(() => driver.run(statements), tagsOfStructure),
     ...(as && { as: (persona) => announcing(as(persona), announce) }),
   }
 }

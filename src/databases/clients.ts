@@ -1,4 +1,5 @@
 import type { Kernel } from '#kernel/kernel.ts'
+import { structureIn } from './changes.ts'
 import { announceOf, type Client } from './clients/client.ts'
 import { type ConfiguredClient, type ConfiguredOptions, configuredClients } from './clients/configured.ts'
 import { type CustomClients, customClients } from './clients/custom.ts'
@@ -45,6 +46,16 @@ export function openClients(kernel: Kernel, options: ClientsOptions): Clients {
       .filter(([name]) => !configured.has(name))
       .flatMap(([, { client }]) => (client === undefined ? [] : [client])),
   ]
+  kernel.coherence.subscribe({
+    apply(tag) {
+      const database = structureIn(tag)
+      if (database !== undefined) for (const { driver } of held()) driver.structureChanged?.(database)
+    },
+    // Nothing of these may have been heard.
+    clear: () => {
+      for (const { driver } of held()) driver.structureChanged?.('')
+    },
+  })
   return {
     configured,
     custom: customClients(kernel),

@@ -54,6 +54,8 @@ export type Driver = {
   indexes(): Promise<readonly Index[]>
   /** Somebody changed the structure: the next plan reads the catalogue again. */
   invalidate(): void
+  /** The same, done through another client or process, to this database or, with an empty name, to any. Absent where none is told of. */
+  structureChanged?(database: string): void
 
   /**
    * This driver for one caller of a client with row-level security: data operations and functions run as that role and with those

@@ -34,6 +34,8 @@ before(() =>
     create table log (id int);
     create function note() returns trigger language plpgsql as $$ begin insert into log values (new.id); return null; end $$;
     create trigger noted after insert on watched for each row execute function note();
+    create table bare (id int primary key);
+    create function mark() returns trigger language plpgsql as $$ begin update item set name = 'marked'; return null; end $$;
     create table parent (id int primary key);
     create table child (id int primary key, parent_id int references parent on delete cascade);
     create function add_item(id int) returns void language sql as $$ insert into item values (id, 'by function') $$;
@@ -186,6 +188,25 @@ test('what rests on other tables is ended by them: views, triggers, cascades, re
   assert.equal((await read(there, 'parent', related)).outcome, 'hit')
   ok(await insert('child', { id: 2, parent_id: 2 }))
   assert.deepEqual((await read(there, 'parent', related)).rows, [{ id: 2, child: [{ id: 2 }] }])
+})
+
+test('a trigger that was made through one client counts for the writes of every client and process', async () => {
+  const twin = actor(t.url, { 'x-service-client': 'twin' })
+  for (const [place, who] of [here, twin, there].entries()) {
+    // Each knows the table as one without triggers.
+    for (const [id, each] of [here, twin, there].entries()) ok(await insert('bare', { id }, each))
+    await sql('delete from bare')
+    await warm('item')
+    ok(
+      await admin.post('/gateway/query', {
+        query: 'create trigger marks after insert on bare for each row execute function mark()',
+      }),
+    )
+    await warm('item')
+    ok(await insert('bare', { id: 9 }, who))
+    assert.deepEqual(await outcomes('item'), ['miss', 'miss'], `writer ${place}`)
+    ok(await admin.post('/gateway/query', { query: 'drop trigger marks on bare; delete from bare' }))
+  }
 })
 
 test('a read that was under way while a row was written is not kept', async () => {

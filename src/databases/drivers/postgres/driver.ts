@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import type { Index } from '#databases/catalogue.ts'
+import { isStructural } from '#databases/changes.ts'
 import { draft } from '#databases/draft.ts'
 import type { Driver, Held, Persona, Presence, RowLevelSecurity, SqlRole } from '#databases/drivers/driver.ts'
 import { once } from '#databases/drivers/once.ts'
@@ -159,7 +160,7 @@ export function postgresDriver(options: PostgresOptions): PostgresDriver {
     async sql(request) {
       const onlyReads = request.onlyReads === true && options.sqlRole === undefined
       const answer = await runSql(ofSql.alone, { ...request, onlyReads }, most.bytes)
-      if (!request.readOnly && structural.test(request.text)) tables.invalidate()
+      if (!request.readOnly && isStructural(request.text)) tables.invalidate()
       return answer
     },
     run: apply,
@@ -216,9 +217,6 @@ const SYSTEM: ReadonlySet<string> = new Set(['pg_catalog', 'pg_temp'])
 /** The server, whatever its address, and the database, whatever its name. Anybody may ask, unless somebody has revoked that. */
 const identitySql = `select pg_catalog.to_json(c.system_identifier::pg_catalog.text || '/' || d.oid::pg_catalog.text) as identity
   from pg_catalog.pg_control_system() as c, pg_catalog.pg_database as d where d.datname operator(pg_catalog.=) pg_catalog.current_database()`
-
-/** Words that stand in a text after which tables may look otherwise. */
-const structural = /\b(?:create|alter|drop|do|call|into)\b/i
 
 /** undefined_column, undefined_table: a name of the catalogue is gone. */
 const moved = new Set(['42703', '42P01'])
