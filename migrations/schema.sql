@@ -35,6 +35,7 @@ table service."api_key"
   constraint api_key_public_id_key UNIQUE (public_id)
   CREATE INDEX api_key_by_client ON service.api_key USING btree (client_name, created_at)
   CREATE TRIGGER api_key_changed AFTER UPDATE ON service.api_key REFERENCING OLD TABLE AS gone NEW TABLE AS came FOR EACH STATEMENT EXECUTE FUNCTION service.tell_api_keys()
+  CREATE TRIGGER api_key_emptied AFTER TRUNCATE ON service.api_key FOR EACH STATEMENT EXECUTE FUNCTION service.tell_all()
   CREATE TRIGGER api_key_gone AFTER DELETE ON service.api_key REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION service.tell_api_keys()
 
 table service."api_key_config"
@@ -44,6 +45,7 @@ table service."api_key_config"
   constraint api_key_config_pkey PRIMARY KEY (client_name)
   CREATE TRIGGER api_key_config_came_or_went AFTER INSERT OR DELETE ON service.api_key_config FOR EACH ROW EXECUTE FUNCTION service.tell_api_key_config()
   CREATE TRIGGER api_key_config_changed AFTER UPDATE ON service.api_key_config FOR EACH ROW WHEN ((old.* IS DISTINCT FROM new.*)) EXECUTE FUNCTION service.tell_api_key_config()
+  CREATE TRIGGER api_key_config_emptied AFTER TRUNCATE ON service.api_key_config FOR EACH STATEMENT EXECUTE FUNCTION service.tell_all()
 
 table service."database_client"
   id uuid not null
@@ -64,6 +66,7 @@ table service."database_client"
   CREATE UNIQUE INDEX database_client_name_key ON service.database_client USING btree (client_name) WHERE (deleted_at IS NULL)
   CREATE TRIGGER database_client_came_or_went AFTER INSERT OR DELETE ON service.database_client FOR EACH ROW EXECUTE FUNCTION service.tell_database_client()
   CREATE TRIGGER database_client_changed AFTER UPDATE OF client_name, driver, description, sealed_url, url_env_var, is_active, is_frozen, metadata, updated_at, deleted_at ON service.database_client FOR EACH ROW WHEN ((old.* IS DISTINCT FROM new.*)) EXECUTE FUNCTION service.tell_database_client()
+  CREATE TRIGGER database_client_emptied AFTER TRUNCATE ON service.database_client FOR EACH STATEMENT EXECUTE FUNCTION service.tell_all()
 
 table service."hidden_sign_up"
   id uuid not null
@@ -91,6 +94,7 @@ table service."member"
   CREATE INDEX member_by_age ON service.member USING btree (organization_id, created_at, id)
   CREATE INDEX member_by_user ON service.member USING btree (user_id)
   CREATE TRIGGER member_changed AFTER UPDATE ON service.member REFERENCING OLD TABLE AS gone NEW TABLE AS came FOR EACH STATEMENT EXECUTE FUNCTION service.tell_members()
+  CREATE TRIGGER member_emptied AFTER TRUNCATE ON service.member FOR EACH STATEMENT EXECUTE FUNCTION service.tell_all()
   CREATE TRIGGER member_gone AFTER DELETE ON service.member REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION service.tell_members()
 
 table service."migration"
@@ -141,6 +145,7 @@ table service."session"
   CREATE INDEX session_by_organization ON service.session USING btree (active_organization_id, user_id) WHERE (active_organization_id IS NOT NULL)
   CREATE INDEX session_by_user ON service.session USING btree (user_id, created_at, id)
   CREATE TRIGGER session_changed AFTER UPDATE ON service.session REFERENCING OLD TABLE AS gone NEW TABLE AS came FOR EACH STATEMENT EXECUTE FUNCTION service.tell_sessions()
+  CREATE TRIGGER session_emptied AFTER TRUNCATE ON service.session FOR EACH STATEMENT EXECUTE FUNCTION service.tell_all()
   CREATE TRIGGER session_gone AFTER DELETE ON service.session REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION service.tell_sessions()
 
 table service."user"
@@ -162,6 +167,7 @@ table service."user"
   constraint user_pkey PRIMARY KEY (id)
   constraint user_username_key UNIQUE (username)
   CREATE TRIGGER user_changed AFTER UPDATE ON service."user" REFERENCING OLD TABLE AS gone NEW TABLE AS came FOR EACH STATEMENT EXECUTE FUNCTION service.tell_users()
+  CREATE TRIGGER user_emptied AFTER TRUNCATE ON service."user" FOR EACH STATEMENT EXECUTE FUNCTION service.tell_all()
   CREATE TRIGGER user_gone AFTER DELETE ON service."user" REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION service.tell_users()
   CREATE TRIGGER username_reserved BEFORE INSERT OR UPDATE OF username ON service."user" FOR EACH ROW WHEN ((new.username IS NOT NULL)) EXECUTE FUNCTION service.reserve_username()
 
@@ -210,6 +216,15 @@ begin
   perform pg_notify('gatehouse', 'tags ' || string_agg(tag, ' '))
     from (select tag, (row_number() over () - 1) / 150 as message from (select distinct unnest(tags)) as each (tag)) as numbered
     group by message;
+end $function$
+
+CREATE OR REPLACE FUNCTION service.tell_all()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  perform pg_notify('gatehouse', 'all');
+  return null;
 end $function$
 
 CREATE OR REPLACE FUNCTION service.tell_api_key_config()

@@ -58,6 +58,14 @@ test('a session that is revoked in one process is refused in the other as soon a
   }
 })
 
+test('who empties the table of sessions ends them in every process', async () => {
+  const { token } = await signIn()
+  for (const { anon } of [here, there, here, there]) assert.equal((await status(anon, token)).status, 200)
+  await sql`truncate service.session cascade`.execute(db)
+  await here.service.kernel.coherence.settle()
+  for (const { anon } of [here, there]) assert.equal((await status(anon, token)).status, 401)
+})
+
 test('a session that is revoked while others use it is refused from then on, by everybody', async () => {
   for (let round = 0; round < 20; round++) {
     const { token } = await signIn()

@@ -31,6 +31,9 @@ const RENEWAL = LEASE / 3
 
 const CHANNEL = 'gatehouse'
 
+/** A table was emptied (0009_truncation.sql). */
+const EVERYTHING = 'all'
+
 /** A trigger names all rows of a statement at once (0006_notifications.sql); what is announced may contain spaces. */
 const tagsIn = (payload: string): readonly string[] =>
   payload.startsWith('tags ') ? payload.split(' ').slice(1) : [payload]
@@ -61,6 +64,8 @@ export async function startCoherence(options: CoherenceOptions): Promise<Coheren
       if (asker === ackChannel) return
       // If this is lost the asker waits one lease longer, no more.
       client.query('select pg_notify($1, $2)', [asker, `${barrier} ${id}`]).catch(() => {})
+    } else if (payload === EVERYTHING) {
+      for (const subscriber of subscribers) subscriber.clear()
     } else {
       for (const tag of tagsIn(payload)) for (const subscriber of subscribers) subscriber.apply(tag)
     }
