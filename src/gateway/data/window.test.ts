@@ -174,6 +174,21 @@ test('when the connection breaks off under the joint statement nobody is told su
   assert.equal((await sql('select from item where id between 7000 and 7002')).length, 0)
 })
 
+test('what waits in all windows together has a bound, above which the largest does not wait on', async () => {
+  // Each in a window of its own, since each gives back another name.
+  const began = performance.now()
+  const waiting = Array.from({ length: 8 }, (_, index) =>
+    insert('5000', {
+      insert_body: { id: 9_000 + index, name: 'x'.repeat(15_000_000) },
+      columns: [`as_${index}:id`],
+    }).then(({ status, text }) => ({ status, text, after: performance.now() - began })),
+  )
+  const answers = await Promise.all(waiting)
+  for (const { status, text } of answers) assert.equal(status, 200, text)
+  const early = answers.filter(({ after }) => after < 4_500).length
+  assert.ok(early >= 4 && early < 8, `${early} of 8 were early`)
+})
+
 test('a service that stops runs what waits', async () => {
   const waiting = [6_000, 6_001].map((id) => insert('60000', { insert_body: { id } }))
   await new Promise((resolve) => setTimeout(resolve, 300))

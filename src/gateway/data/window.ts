@@ -37,6 +37,8 @@ type Window = {
 
 /** A window is closed early when it holds this much, so that its statement stays one that the database takes. */
 const FULL = { rows: 10_000, bytes: 16_777_216 }
+/** The same for the bytes in all windows of the process: above it the largest is closed early. */
+const ALL_FULL = 4 * FULL.bytes
 
 /** `X-Service-Insert-Window` (gateway.md 4), milliseconds. */
 export function readWindow(header: string | undefined, longest: number): number | undefined {
@@ -50,6 +52,8 @@ export function insertWindows(): InsertWindows {
   const windows = new Map<string, Window>()
   const running = new Set<Promise<void>>()
   let closed = false
+  /** Bytes in all windows. */
+  let held = 0
 
   function insert(caller: GatewayCaller, insert: Insert, { milliseconds, bytes }: Asked) {
     if (closed) return insert.run()
@@ -62,9 +66,18 @@ export function insertWindows(): InsertWindows {
     window.waiting.push({ insert, presence: caller.presence, resolve, reject })
     window.rows += insert.plan.rows.length
     window.bytes += bytes
+    held += bytes
     if (window.rows >= FULL.rows || window.bytes >= FULL.bytes) end(key)
     else shorten(key, window, milliseconds)
+    endLargest()
     return promise
+  }
+
+  function endLargest(): void {
+    while (held > ALL_FULL) {
+      const [key] = [...windows].reduce((largest, one) => (one[1].bytes > largest[1].bytes ? one : largest))
+      end(key)
+    }
   }
 
   /** The one that waits least decides. */
@@ -80,6 +93,7 @@ export function insertWindows(): InsertWindows {
     const window = windows.get(key)
     if (window === undefined) return
     windows.delete(key)
+    held -= window.bytes
     clearTimeout(window.timer)
     const work = runTogether(window).finally(() => running.delete(work))
     running.add(work)
