@@ -23,8 +23,8 @@ function compile(documented: TSchema, httpPart: string | undefined, nullIsAbsent
   const schema = validated(documented)
   const validator = Compile(schema)
   return (data: unknown) => {
-    const given = normalise(schema, data ?? {})
-    const value = nullIsAbsent ? withoutNulls(schema, given) : given
+    const value = normalise(schema, data ?? {})
+    if (nullIsAbsent) dropAbsent(schema, value)
     if (httpPart !== 'body' && !allTextsClean(value)) return { error: edge('invalid_text') }
     if (validator.Check(value)) return { value }
     const [first] = validator.Errors(value)
@@ -110,22 +110,23 @@ function normalise(shape: Shape, value: unknown): unknown {
 
 /**
  * Clients in other languages send null where they have nothing: in an optional member whose schema has no null, it is as if the member
- * were absent. What a verb parses has nulls that mean something only further inside (`set`, `value`), and its schema tells of no others.
+ * were absent, and is deleted from the body in place. What a verb parses has nulls that mean something only further inside (`set`,
+ * `value`), and its schema tells of no others.
  */
-function withoutNulls(shape: Shape, value: unknown): unknown {
-  if (typeof value !== 'object' || value === null || JSON.isRawJSON(value)) return value
+function dropAbsent(shape: Shape, value: unknown): void {
+  if (typeof value !== 'object' || value === null || JSON.isRawJSON(value)) return
+  const { properties, items } = shape
   if (Array.isArray(value)) {
-    const { items } = shape
-    return items === undefined ? value : value.map((item) => withoutNulls(items, item))
+    if (items !== undefined) for (const item of value) dropAbsent(items, item)
+    return
   }
-  const members = Object.entries(value).filter(([name, member]) => member !== null || !isAbsence(shape, name))
-  const { properties = {} } = shape
-  return Object.fromEntries(
-    members.map(([name, member]) => [
-      name,
-      Object.hasOwn(properties, name) ? withoutNulls(properties[name] ?? {}, member) : member,
-    ]),
-  )
+  const record = value as Record<string, unknown> // no array, no null
+  for (const name of Object.keys(record)) {
+    const inner = properties !== undefined && Object.hasOwn(properties, name) ? properties[name] : undefined
+    if (record[name] !== null) {
+      if (inner !== undefined) dropAbsent(inner, record[name])
+    } else if (isAbsence(shape, name)) delete record[name]
+  }
 }
 
 function isAbsence({ [PARSED]: isParsed, properties = {}, required = [] }: Shape, name: string): boolean {
