@@ -47,6 +47,18 @@ const FOREIGN = [
   ],
 ] as const
 
+test('a stored hash that its library cannot read is a wrong password like any other', async () => {
+  for (const maimed of [
+    '$argon2id$v=19$m=256,t=2,p=2$c29tZXNhbHR$bQk8UB/VmZZF4Oo79iDXuL5/0ttZwg2f/5U52iv1cDc',
+    '$argon2id$v=19$m=256,t=2,p=2$c29tZXNhbHQ$bQk8UB/VmZZF4Oo79iDXuL5/0ttZwg2f/5U52iv1cDcAA',
+    '$argon2id$v=19$m=0256,t=2,p=2$c29tZXNhbHQ$bQk8UB/VmZZF4Oo79iDXuL5/0ttZwg2f/5U52iv1cDc',
+  ]) {
+    const ada = await brought(maimed)
+    const { status, body } = await signIn(ada, 'password')
+    assert.deepEqual([status, body.code], [401, 'INVALID_EMAIL_OR_PASSWORD'], maimed)
+  }
+})
+
 for (const [system, password, stored] of FOREIGN) {
   test(`a password hashed by ${system} signs in, and is then stored as ours`, async () => {
     const ada = await brought(stored)

@@ -149,6 +149,7 @@ test('a hash whose check would keep a processor busy is told apart without check
     `$scrypt$ln=14,r=8,p=32$${SALT}$${TAG}`,
     `$scrypt$ln=12,r=999,p=1$${SALT}$${TAG}`,
     `$scrypt$ln=99,r=999,p=999$${SALT}$${TAG}`,
+    `$scrypt$ln=1,r=999,p=999$${SALT}$${TAG}`,
   ]) {
     assert.equal(tooCostly(stored), true, stored)
   }
@@ -179,6 +180,13 @@ test('what is no hash, or a maimed one, is of no form', () => {
     `$argon2id$v=19$m=1024,t=2,p=1$c29t$${TAG}`,
     `$argon2id$v=19$m=1024,t=2,p=1$${SALT}$`,
     `$argon2id$v=19$m=1024,t=2,p=1$${SALT}$${TAG}\n`,
+    // The library refuses what is not written as RFC 4648 and the PHC format write it.
+    `$argon2id$v=19$m=1024,t=2,p=1$${SALT.slice(0, -1)}R$${TAG}`,
+    `$argon2id$v=19$m=1024,t=2,p=1$${SALT}AA$${TAG}`,
+    `$argon2id$v=19$m=1024,t=2,p=1$${SALT}$${TAG.slice(0, -1)}d`,
+    `$argon2id$v=19$m=1024,t=2,p=1$${SALT}$${TAG}AA`,
+    `$argon2id$v=19$m=01024,t=2,p=1$${SALT}$${TAG}`,
+    `$argon2id$v=19$m=1024,t=2,p=01$${SALT}$${TAG}`,
     '$2x$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW',
     '$2a$03$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW',
     '$2a$32$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW',
