@@ -10,8 +10,11 @@ export type SmtpUrl = {
   readonly isLoopback: boolean
 }
 
-/** nodemailer's own switches for TLS; `?tls=none` is the one that the start warns of. */
-const SWITCHES = ['secure', 'ignoreTLS', 'opportunisticTLS']
+/**
+ * nodemailer's own switches for TLS; `?tls=none` is the one that the start warns of. A `service` is another server with
+ * other TLS than the URL says.
+ */
+const SWITCHES = ['secure', 'ignoreTLS', 'opportunisticTLS', 'service']
 
 /**
  * `smtp://` speaks plainly until STARTTLS. Whoever is on the way can take the offer of STARTTLS out, and would read logins

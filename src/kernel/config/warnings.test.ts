@@ -31,7 +31,7 @@ test('smtp:// to another machine requires STARTTLS, unless the URL lifts that', 
 
 test("nodemailer's own switches cannot take the requirement away", () => {
   for (const query of [
-    'ignoreTLS=true', 'opportunisticTLS=true', 'secure=false', 'requireTLS=false', 'tls=maybe', 'tls=none&requireTLS=true',
+    'ignoreTLS=true', 'opportunisticTLS=true', 'secure=false', 'service=Outlook365', 'requireTLS=false', 'tls=maybe', 'tls=none&requireTLS=true',
   ]) // biome-ignore format: a list
     assert.match(
       complaints({ env: { SERVICE_MAIL__SMTP_URL: `smtp://mail.example.com/?${query}` } })[0] ?? '',
