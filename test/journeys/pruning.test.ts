@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { writeFile } from 'node:fs/promises'
+import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'node:test'
 import { sql } from 'kysely'
@@ -55,5 +55,27 @@ test('a mail leaves the outbox after mail.outbox_keep, and what else lies there 
   assert.deepEqual(
     (await readOutbox(t.config)).map(({ id }) => id),
     ['draft'],
+  )
+})
+
+test('what is named nearly as a mail of the outbox, or is no file, stays there and stops no prune', async () => {
+  const folder = outboxFolder(t.config)
+  const ada = await t.signUp('Ada')
+  await t.anon.post('/api/auth/forget-password', { email: ada.email })
+  await t.mails()
+  const foreign = [
+    '00000000-0001-7000-8000-000000000000.eml',
+    '00000000-0002-7-mine.eml',
+    '00000000-0003-7000-8000-000000000000.eml',
+  ] as const
+  await mkdir(path.join(folder, foreign[0]))
+  await writeFile(path.join(folder, foreign[1]), 'To: me')
+  await symlink(path.join(folder, 'nowhere'), path.join(folder, foreign[2]))
+  t.advance(8 * DAY)
+  await t.service.recurring.find(({ name }) => name === 'prune-outbox')?.run()
+  assert.deepEqual((await readdir(folder)).toSorted(), [...foreign, 'draft.eml'])
+  assert.deepEqual(
+    (await readOutbox(t.config)).map(({ id }) => id),
+    ['00000000-0002-7-mine', 'draft'],
   )
 })

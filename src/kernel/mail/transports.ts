@@ -49,7 +49,7 @@ export async function pruneOutbox(config: Config, now: Date): Promise<void> {
 
 /** Of a file named by a UUIDv7 (RFC 9562 section 5.7). What has another name was not put there by us, and stays. */
 const timeOf = (name: string): number =>
-  /^[0-9a-f]{8}-[0-9a-f]{4}-7/.test(name)
+  /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}\.eml$/.test(name)
     ? Number.parseInt(name.replace('-', '').slice(0, 12), 16)
     : Number.NaN
 
@@ -67,6 +67,9 @@ export async function readOutbox(config: Config): Promise<readonly { id: string;
 }
 
 async function outboxNames(config: Config): Promise<readonly string[]> {
-  const names = await readdir(outboxFolder(config)).catch(() => [])
-  return names.filter((name) => name.endsWith('.eml')).sort()
+  const entries = await readdir(outboxFolder(config), { withFileTypes: true }).catch(() => [])
+  return entries
+    .filter((entry) => entry.isFile() && entry.name.endsWith('.eml'))
+    .map(({ name }) => name)
+    .sort()
 }
