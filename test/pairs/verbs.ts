@@ -87,6 +87,8 @@ const provenByLink = (world: World): World =>
     : { ...withoutWhatOthersAdded(world), mustChange: world.password !== null }
 /** The owner's own proof. */
 const provenByOwner = (world: World): World => redeemed({ ...world, verified: true }, 'verify-email')
+/** A link of an address that is proven already signs nobody in. */
+const begunAtFirstProof = (before: World, after: World): World => (before.verified ? after : begun(after))
 const begun = (world: World): World => ({ ...world, sessions: plus(world.sessions, 'new') })
 
 const wasReset = (world: World): World => ({
@@ -177,14 +179,14 @@ export const VERBS = {
     start: { tickets: ['verify-email'] },
     deed: ({ tickets }) => get(`/verify-email?token=${tickets['verify-email']}`),
     refused: open('verify-email', BAD_LINK),
-    leaves: (world) => begun(provenByLink(world)),
+    leaves: (world) => begunAtFirstProof(world, provenByLink(world)),
     column: 'O',
   },
   'verify-email by the page, with the password': {
     start: { tickets: ['verify-email'] },
     deed: ({ tickets }) => post('/verify-email', { token: tickets['verify-email'], password: PASSWORD }),
     refused: openWithPassword('verify-email', BAD_LINK),
-    leaves: (world) => begun(provenByOwner(world)),
+    leaves: (world) => begunAtFirstProof(world, provenByOwner(world)),
   },
   'verify-email by the page, choosing a password': {
     start: { tickets: ['verify-email'] },
