@@ -252,3 +252,28 @@ test('after the secret was rotated clients work on, also when the previous one i
   assert.equal(mended.status, 200)
   assert.equal((await fetchNotes(on(lost, 'kept'))).status, 200)
 })
+
+test('what a URL says about the session does not beat what the service relies on', async () => {
+  const ours = {
+    statement_timeout: '1',
+    query_timeout: '1',
+    idle_in_transaction_session_timeout: '1',
+    client_encoding: 'LATIN1',
+    replication: 'database',
+  }
+  for (const [index, [name, value]] of Object.entries(ours).entries()) {
+    const url = new URL(sales.url)
+    url.searchParams.set(name, value)
+    const answer = await t.admin.post('/admin/clients', { client_name: `set${index}`, url: url.href })
+    assert.equal(answer.status, 201, `${name}: ${answer.text}`)
+    const read = await t.admin.post(
+      '/gateway/query',
+      {
+        query: `select 'é' as text, current_setting('statement_timeout') as statement,
+          current_setting('idle_in_transaction_session_timeout') as idle`,
+      },
+      { headers: { 'x-service-client': `set${index}` } },
+    )
+    assert.deepEqual(read.body.data, [{ text: 'é', statement: '30s', idle: '30s' }], `${name}: ${read.text}`)
+  }
+})

@@ -46,8 +46,25 @@ function configOf(options: ConnectOptions, settings: Readonly<Record<string, str
 
 function configOfUrl(url: string): { readonly config: pg.ClientConfig; readonly extra: string | undefined } {
   const { rest, options } = splitOptions(url)
-  return { config: { connectionString: rest }, extra: options }
+  return { config: { connectionString: withoutOurs(rest) }, extra: options }
 }
+
+/** What a connection string says would beat what is set here. */
+function withoutOurs(url: string): string {
+  const parsed = URL.parse(url)
+  if (parsed === null || !OURS.some((name) => parsed.searchParams.has(name))) return url
+  for (const name of OURS) parsed.searchParams.delete(name)
+  return parsed.href
+}
+
+/** The pool keeps the time of a statement, rows are read as UTF-8, and another protocol than that of queries is none of ours. */
+const OURS = [
+  'statement_timeout',
+  'idle_in_transaction_session_timeout',
+  'query_timeout',
+  'client_encoding',
+  'replication',
+]
 
 /** Sent in the startup message, so that they cost no round trip; they beat what the role or the database has set. */
 const sessionSettings = ({
