@@ -12,6 +12,7 @@ const rowsOf = async (text: string) => (await sql(text)).rows
 
 before(() =>
   sql(`
+    create view much as select repeat('x', 600000) as text from generate_series(1, 2);
     create table account (id int primary key, owner text not null, balance numeric not null check (balance >= 0));
     create table entry (id int generated always as identity primary key, account_id int references account, amount numeric);
     insert into account values (1, 'Ada', 100), (2, 'Bob', 0)`),
@@ -174,7 +175,6 @@ test('the ids of operations are no part of what is asked, and a replay answers w
 })
 
 test('of an answer above the limit only digests and counts are kept, and nothing is done again', async () => {
-  await sql(`create view much as select repeat('x', 600000) as text from generate_series(1, 2)`)
   const key = newKey()
   const operations = [insert('a', 'entry', { account_id: 1, amount: 77 }), fetchAll('b', 'much')]
   const first = await run(all, operations, { key })
