@@ -126,10 +126,10 @@ async function tests(): Promise<void> {
     assert.equal((await ada.get('/api/auth/get-session')).body.user.email, newEmail)
 
     t.advance(DAY + 1)
-    await ada.post('/api/auth/delete-user', { callbackURL: '/api/auth/ok' })
+    await ada.post('/api/auth/delete-user', { callbackURL: '/ping' })
     await open(visit, await lastLink(newEmail))
     await press(visit.page, 'Delete account')
-    await visit.page.waitForURL(`${own}/api/auth/ok`)
+    await visit.page.waitForURL(`${own}/ping`)
     assert.equal((await ada.get('/api/auth/get-session')).status, 401)
     assert.deepEqual(visit.complaints, [])
     const cookies = await visit.page.context().cookies(own)
