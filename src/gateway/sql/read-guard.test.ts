@@ -154,15 +154,18 @@ const HOSTILE: readonly ((pid: number) => string)[] = [
 ]
 
 test('a right to read ends and cancels no statement of others, and changes no session', async () => {
+  const { rows } = await observer.query(
+    `select current_setting('server_version_num')::int < 160000 as before`,
+  )
+  const isBefore16 = rows[0].before
   await withVictim(async (pid, isThere) => {
     for (const text of HOSTILE) {
       const query = text(pid)
       const answer = await sql(reader, query)
-      assert.deepEqual(
-        [answer.status, answer.body.code],
-        [403, 'function_not_allowed'],
-        `${query}: ${answer.text}`,
-      )
+      // PostgreSQL 15 does not have this family.
+      const isUnknown = query.includes('pg_input_') && isBefore16
+      const refusal = isUnknown ? [400, 'invalid_sql'] : [403, 'function_not_allowed']
+      assert.deepEqual([answer.status, answer.body.code], refusal, `${query}: ${answer.text}`)
       assert.ok(await isThere(), query)
     }
     for (const query of [
