@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Fuzzes a running service from its own OpenAPI document by schemathesis, as anybody, with the default key and with the admin key: no 5xx,
-# and no status, content type, header or body that the document does not know. FOLDER is made and holds everything.
+# and no status, content type, header or body that the document does not know. `npm run fuzz -- FOLDER`, which has the project's
+# own Node; FOLDER is made and holds everything.
 set -euo pipefail
 folder=$(realpath -m "$1")
 mkdir -p "$folder"
@@ -19,6 +20,10 @@ for _ in $(seq 600); do
   if grep -q '"event":"ready"' "$folder/log"; then break; fi
   sleep 0.1
 done
+if ! grep -q '"event":"ready"' "$folder/log"; then
+  echo 'The service did not start:' && cat "$folder/log"
+  exit 1
+fi
 url=$(sed -n 's/.*"event":"ready".*"port":\([0-9]*\).*/http:\/\/127.0.0.1:\1/p' "$folder/log")
 
 fuzz() {
