@@ -3,13 +3,14 @@ import path from 'node:path'
 import pg from 'pg'
 import { findBinaries } from './embedded/binaries.ts'
 import { EmbeddedServerError } from './embedded/error.ts'
+import { lockFolder } from './embedded/folder-lock.ts'
 import type { Guarded } from './embedded/guarded.ts'
 import { findIdentity, handOver } from './embedded/identity.ts'
 import { type Cluster, ensureData } from './embedded/initdb.ts'
 import { launch } from './embedded/launch.ts'
 import { logTail } from './embedded/log-file.ts'
 import { removeLeftOver } from './embedded/pid-file.ts'
-import { clashOn, waitForPrevious } from './embedded/previous.ts'
+import { waitForPrevious } from './embedded/previous.ts'
 import { makeSocketFolder, removeSocketFolder } from './embedded/socket.ts'
 import { systemSession } from './session.ts'
 
@@ -19,8 +20,11 @@ export type EmbeddedServer = {
   readonly superuserUrl: string
   /** As `18.4`. */
   readonly version: string
-  /** Fast shutdown: open transactions are rolled back. Resolves when the server has ended. */
-  stop(): Promise<void>
+  /**
+   * Fast shutdown: open transactions are rolled back. A server that has not ended within that many milliseconds is killed with all
+   * of its processes, which loses nothing that was committed. Resolves when it has ended.
+   */
+  stop(within?: number): Promise<void>
   /** Resolves when the server ends without having been asked to. */
   readonly died: Promise<{ code: number | null; log: string }>
 }
@@ -35,7 +39,7 @@ export type EmbeddedOptions = {
   /** Hears a short word for each step that takes time. */
   readonly report?: (step: string) => void
   /** Gives up the start; it does not stop a server that has started. */
-  readonly signal?: AbortSignal
+  readonly signal?: AbortSignal | undefined
 }
 
 /** Starts PostgreSQL on a folder of ours. It ends with this process, whatever ends this process. */
@@ -44,12 +48,20 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedS
   const folder = await openFolder(options.dir)
   const identity = await findIdentity([folder, binaries.postgres])
   const { report = () => {}, signal, settings = {}, password } = options
-  await waitForPrevious(folder, report, signal)
-  await handOver(folder, identity)
-  const isDurable = settings.fsync !== 'off'
-  const cluster = { folder, identity, binaries, password, isDurable, report, signal }
-  await ensureData(cluster)
-  return start(cluster, settings)
+  const lock = await lockFolder(folder, report, signal)
+  try {
+    await waitForPrevious(folder, report, signal)
+    await handOver(folder, identity)
+    // By its descriptor: where root has handed the folder over, the name is not root's.
+    if (process.getuid?.() === 0) await lock.chown(identity.uid, identity.gid)
+    const isDurable = settings.fsync !== 'off'
+    const cluster = { folder, identity, binaries, lock, password, isDurable, report, signal }
+    await ensureData(cluster)
+    return await start(cluster, settings)
+  } catch (error) {
+    await lock.close()
+    throw error
+  }
 }
 
 async function openFolder(dir: string): Promise<string> {
@@ -65,9 +77,6 @@ async function openFolder(dir: string): Promise<string> {
 async function start(cluster: Cluster, settings: Readonly<Record<string, string>>): Promise<EmbeddedServer> {
   const { folder, password } = cluster
   const port = settings.port ?? '5432'
-  // A first start takes long enough for another to have overtaken it, whose socket must stay.
-  const overtaken = await clashOn(folder)
-  if (overtaken) throw overtaken
   const socket = await makeSocketFolder(folder, port, cluster.identity)
   try {
     await removeLeftOver(path.join(socket, `.s.PGSQL.${port}.lock`))
@@ -75,7 +84,7 @@ async function start(cluster: Cluster, settings: Readonly<Record<string, string>
     const url = urlsOf(socket, port)
     const superuserUrl = url('postgres', password, 'postgres')
     const version = await logIn(superuserUrl, cluster, running)
-    return { url, superuserUrl, version, ...endsOf(running, folder) }
+    return { url, superuserUrl, version, ...endsOf(running, cluster) }
   } catch (error) {
     await removeSocketFolder(folder)
     throw error
@@ -114,8 +123,7 @@ async function logIn(url: string, cluster: Cluster, running: Guarded): Promise<s
     const { rows } = await client.query<{ server_version: string }>('show server_version')
     return rows[0]?.server_version ?? ''
   } catch (error) {
-    running.interrupt()
-    await running.exited
+    await running.end(STOP_MS)
     if (!(error instanceof pg.DatabaseError) || error.code !== '28P01') throw error
     throw new EmbeddedServerError(
       `The database folder ${cluster.folder} was made with another superuser password than the one that lies beside it now.`,
@@ -125,21 +133,28 @@ async function logIn(url: string, cluster: Cluster, running: Guarded): Promise<s
   }
 }
 
-function endsOf(running: Guarded, folder: string): Pick<EmbeddedServer, 'stop' | 'died'> {
+/** For a stop without a deadline: the checkpoint of a slow disk. */
+const STOP_MS = 60_000
+
+function endsOf(running: Guarded, { folder, lock }: Cluster): Pick<EmbeddedServer, 'stop' | 'died'> {
   let isAsked = false
   running.release()
+  const ended = running.exited.then(async ({ code }) => {
+    const log = isAsked ? '' : await logTail(path.join(folder, 'server.log'))
+    await removeSocketFolder(folder)
+    // Last: the next server may have the folder then. Children that outlive theirs hold it a little longer.
+    await lock.close()
+    return { code, log }
+  })
   return {
     died: new Promise((resolve) => {
-      running.exited.then(async ({ code }) => {
-        if (!isAsked) resolve({ code, log: await logTail(path.join(folder, 'server.log')) })
-      })
+      ended.then((end) => !isAsked && resolve(end))
     }),
-    async stop() {
+    async stop(within = STOP_MS) {
       isAsked = true
       running.hold()
-      running.interrupt()
-      await running.exited
-      await removeSocketFolder(folder)
+      await running.end(within)
+      await ended
     },
   }
 }

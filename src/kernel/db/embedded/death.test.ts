@@ -104,7 +104,7 @@ for (const victim of ['the parent', 'initdb and the parent']) {
     const server = await startEmbedded(optionsFor(dir))
     assert.deepEqual(await query(server.superuserUrl, 'select 1 as one'), [{ one: 1 }])
     await server.stop()
-    assert.deepEqual((await readdir(dir)).sort(), ['data', 'server.log'])
+    assert.deepEqual((await readdir(dir)).sort(), ['data', 'lock', 'server.log'])
   })
 }
 

@@ -1,14 +1,15 @@
 import { spawn } from 'node:child_process'
 import { Socket } from 'node:net'
 import { ENVIRONMENT, type Identity } from './identity.ts'
+import { killWithChildren } from './processes.ts'
 
 export type Exit = { readonly code: number | null; readonly signal: NodeJS.Signals | null }
 
 export type Guarded = {
   readonly pid: number
   readonly exited: Promise<Exit>
-  /** SIGINT: a fast shutdown to postgres, tidying up to initdb. */
-  interrupt(): void
+  /** SIGINT: a fast shutdown to postgres, tidying up to initdb. What has not ended within that many milliseconds is killed. */
+  end(within: number): Promise<void>
   /** Whether waiting for it is reason enough for this process not to end by itself; it is at first. */
   hold(): void
   release(): void
@@ -21,18 +22,22 @@ export type Guarded = {
  * a change of user, and the same on macOS. The subshell inside the subshell makes the watcher nobody's child;
  * postgres treats the death of a child that it does not know as a crash.
  */
-const WATCHED = '( { read -r word <&3 || kill -INT $$ 2>/dev/null; } & ); exec "$@" 3<&-'
+const WATCHED = '( { read -r word <&3 || kill -INT $$ 2>/dev/null; } 4<&- & ); exec "$@" 3<&-'
 
-/** Starts a command that ends when this process does, even by kill -9; its output goes to an open file. */
+/**
+ * Starts a command that ends when this process does, even by kill -9; its output goes to an open file. It and its children hold
+ * `lock`, an open file, for as long as they live.
+ */
 export function spawnGuarded(
   identity: Identity,
   command: readonly string[],
   output: number,
+  lock: number,
 ): Promise<Guarded> {
   const child = spawn('/bin/sh', ['-c', WATCHED, 'gatehouse', ...identity.wrap, ...command], {
     cwd: '/',
     env: ENVIRONMENT,
-    stdio: ['ignore', output, output, 'pipe'],
+    stdio: ['ignore', output, output, 'pipe', lock],
     // A session of its own: Ctrl-C at a terminal is for us, who then stop the server in good order.
     detached: true,
     ...identity.spawnAs,
@@ -54,7 +59,12 @@ export function spawnGuarded(
       resolve({
         pid: child.pid ?? -1,
         exited,
-        interrupt: () => void child.kill('SIGINT'),
+        async end(within) {
+          child.kill('SIGINT')
+          const late = setTimeout(() => void killWithChildren(child.pid ?? -1), within)
+          await exited
+          clearTimeout(late)
+        },
         hold: () => child.ref(),
         release: () => child.unref(),
       })

@@ -1,4 +1,4 @@
-import { mkdir, open, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { type FileHandle, mkdir, open, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { scramVerifier } from '../scram.ts'
 import type { Binaries } from './binaries.ts'
@@ -6,18 +6,22 @@ import { EmbeddedServerError } from './error.ts'
 import { spawnGuarded } from './guarded.ts'
 import { give, type Identity } from './identity.ts'
 import { logTail } from './log-file.ts'
-import { mayBeOurs } from './pid-file.ts'
 
 export type Cluster = {
   readonly folder: string
   readonly identity: Identity
   readonly binaries: Binaries
+  /** Every process of the server inherits it. */
+  readonly lock: FileHandle
   readonly password: string
   /** False for servers whose data need not outlive a power cut. */
   readonly isDurable: boolean
   readonly report: (step: string) => void
   readonly signal: AbortSignal | undefined
 }
+
+/** How long initdb may take to tidy up after itself, milliseconds. */
+const INTERRUPT_MS = 5_000
 
 /**
  * Makes `<folder>/data` where it is missing. It comes into being whole, by a rename: an initdb that was killed
@@ -32,10 +36,7 @@ export async function ensureData(cluster: Cluster): Promise<void> {
   await mkdir(work, { mode: 0o700 })
   try {
     await initdb(cluster, work)
-    await rename(path.join(work, 'data'), data).catch((error: NodeJS.ErrnoException) => {
-      // Another process starts on the folder at the same moment and was quicker; one of us gets the lock later.
-      if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error
-    })
+    await rename(path.join(work, 'data'), data)
     if (cluster.isDurable) await syncFolder(cluster.folder)
   } finally {
     await rm(work, { recursive: true, force: true })
@@ -54,10 +55,11 @@ async function initdb(cluster: Cluster, work: string): Promise<void> {
     cluster.binaries.initdb,
     ...initdbArguments(cluster, path.join(work, 'data'), passwordFile),
   ]
-  const running = await spawnGuarded(identity, command, log.fd)
-  signal?.addEventListener('abort', running.interrupt, { once: true })
+  const running = await spawnGuarded(identity, command, log.fd, cluster.lock.fd)
+  const giveUp = () => void running.end(INTERRUPT_MS)
+  signal?.addEventListener('abort', giveUp, { once: true })
   const { code } = await running.exited
-  signal?.removeEventListener('abort', running.interrupt)
+  signal?.removeEventListener('abort', giveUp)
   signal?.throwIfAborted()
   if (code !== 0) throw startFailure('initdb failed', cluster, code, await logTail(logFile))
 }
@@ -97,14 +99,10 @@ export function startFailure(
   )
 }
 
-/** Work folders of processes that are no more. One with our own number is from a life before, in a container. */
+/** Work folders of starts that came to nothing: whoever holds the lock is the only one at work here. */
 async function removeAbandoned(folder: string): Promise<void> {
-  for (const name of await readdir(folder)) {
-    const pid = Number(/^init-(\d+)$/.exec(name)?.[1])
-    if (!pid || (pid !== process.pid && mayBeOurs(pid))) continue
-    // What is left of a killed initdb may still be writing for a moment.
-    await rm(path.join(folder, name), { recursive: true, force: true, maxRetries: 20, retryDelay: 50 })
-  }
+  const abandoned = (await readdir(folder)).filter((name) => /^init-\d+$/.test(name))
+  for (const name of abandoned) await rm(path.join(folder, name), { recursive: true, force: true })
 }
 
 async function exists(file: string): Promise<boolean> {

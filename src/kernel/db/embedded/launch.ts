@@ -9,6 +9,9 @@ import { clashOn, lockOf } from './previous.ts'
 /** How often the lock file is read for `ready`; a warm start takes about 40 ms. */
 const POLL_MS = 5
 
+/** How long a server may take to end whose start was given up. */
+const GIVEN_UP_MS = 5_000
+
 /** How long children of a server that was killed may take to notice. */
 const SURVIVORS_MS = 10_000
 
@@ -37,7 +40,7 @@ async function tryLaunch(cluster: Cluster, settings: Readonly<Record<string, str
   await using log = await openLog(cluster.folder)
   const parameters = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
   const command = [cluster.binaries.postgres, '-D', path.join(cluster.folder, 'data'), ...parameters]
-  const running = await spawnGuarded(cluster.identity, command, log.fd)
+  const running = await spawnGuarded(cluster.identity, command, log.fd, cluster.lock.fd)
   if (await becomesReady(cluster, running)) return { running }
   const { code } = await running.exited
   return { code, log: await logTail(path.join(cluster.folder, 'server.log')) }
@@ -52,8 +55,7 @@ async function becomesReady({ folder, signal }: Cluster, running: Guarded): Prom
     const file = await readPidFile(lockOf(folder))
     if (file?.pid === running.pid && file.status === 'ready') return true
     if (signal?.aborted) {
-      running.interrupt()
-      await running.exited
+      await running.end(GIVEN_UP_MS)
       throw signal.reason
     }
     await sleep(POLL_MS)

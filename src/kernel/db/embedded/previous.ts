@@ -5,12 +5,15 @@ import { EmbeddedServerError } from './error.ts'
 import { type PidFile, readPidFile, stateOf } from './pid-file.ts'
 
 /** A killed process's server hears of it within milliseconds; this is for a machine that is very busy. */
-const NOTICE_MS = 2_000
+export const NOTICE_MS = 2_000
 
 /** And then it writes its buffers out: 128 MB on a slow disk. */
-const SHUTDOWN_MS = 60_000
+export const SHUTDOWN_MS = 60_000
 
-/** Returns when no server runs on the folder; a left-over lock file is removed. */
+/**
+ * Returns when no server runs on the folder; a left-over lock file is removed. Ours hold the folder's lock; this one is for servers
+ * that were started by hand.
+ */
 export async function waitForPrevious(
   folder: string,
   report: (step: string) => void,
@@ -19,8 +22,7 @@ export async function waitForPrevious(
   const lock = lockOf(folder)
   const since = performance.now()
   for (let round = 0; ; round++) {
-    const file = await readPidFile(lock)
-    const state = await stateOf(file)
+    const { file, state } = await serverOn(folder)
     if (!file || state === 'gone') return
     const patience = file.status === 'stopping' ? SHUTDOWN_MS : NOTICE_MS
     // An empty file may also be one that is being written this instant.
@@ -35,17 +37,25 @@ export async function waitForPrevious(
 
 /** The error for a server that runs on the folder, when one does. */
 export async function clashOn(folder: string): Promise<EmbeddedServerError | undefined> {
+  const { file, state } = await serverOn(folder)
+  return file && state === 'running' ? clash(folder, file) : undefined
+}
+
+type ServerOn = { readonly file: PidFile | undefined; readonly state: Awaited<ReturnType<typeof stateOf>> }
+
+/** What the server's lock file says, and whether that is true here. */
+export async function serverOn(folder: string): Promise<ServerOn> {
   const file = await readPidFile(lockOf(folder))
-  return file && (await stateOf(file)) === 'running' ? clash(folder, file) : undefined
+  return { file, state: await stateOf(file) }
 }
 
 export function lockOf(folder: string): string {
   return path.join(folder, 'data', 'postmaster.pid')
 }
 
-function clash(folder: string, { pid }: PidFile): EmbeddedServerError {
+export function clash(folder: string, { pid }: PidFile): EmbeddedServerError {
   return new EmbeddedServerError(
     `A PostgreSQL server already runs on ${folder} (process ${pid}). ` +
-      'Stop the other process that uses this folder, or give this one another folder.',
+      'Stop the other process that uses this folder, or give this one another folder (server.data_dir).',
   )
 }
