@@ -81,6 +81,15 @@ table service."hidden_sign_up"
   constraint hidden_sign_up_username_key UNIQUE (username)
   CREATE TRIGGER username_reserved BEFORE INSERT OR UPDATE OF username ON service.hidden_sign_up FOR EACH ROW WHEN ((new.username IS NOT NULL)) EXECUTE FUNCTION service.reserve_username()
 
+table service."installation"
+  singleton boolean not null default true
+  id uuid not null
+  secret_check text not null
+  control_database text not null
+  created_at timestamp with time zone not null default now()
+  constraint installation_pkey PRIMARY KEY (singleton)
+  constraint installation_singleton_check CHECK (singleton)
+
 table service."member"
   id uuid not null
   organization_id uuid not null

@@ -1,95 +1,129 @@
+import { existsSync } from 'node:fs'
 import path from 'node:path'
 import pg from 'pg'
+import { systemClock } from '#kernel/clock.ts'
 import type { Config } from '#kernel/config/config.ts'
+import {
+  adviceFor,
+  type BuiltInDatabases,
+  builtInDatabases,
+  builtInNames,
+  ensureBuiltIn,
+} from '#kernel/db/built-in.ts'
 import { joinEmbedded } from '#kernel/db/embedded/join.ts'
 import { type EmbeddedServer, startEmbedded } from '#kernel/db/embedded.ts'
-import { migrate } from '#kernel/db/migrate.ts'
-import { type Provision, provision } from '#kernel/db/provision.ts'
+import {
+  type Asking,
+  establishInstallation,
+  notEstablished,
+  recordCopy,
+  recordSecret,
+  type Seen,
+  type Standing,
+  seeInstallation,
+} from '#kernel/db/installation.ts'
+import { migrate, pendingMigrations } from '#kernel/db/migrate.ts'
+import { provision } from '#kernel/db/provision.ts'
 import { systemSession } from '#kernel/db/session.ts'
-import { generatedOnce } from '#kernel/installation.ts'
+import { generatedOnce, InstallationError } from '#kernel/installation.ts'
 import type { Random } from '#kernel/random.ts'
 import type { Secrets } from '#kernel/secrets.ts'
 
 /** The databases that the service runs on, made ready once for all of its processes. */
-export type Databases = {
+export type Databases = BuiltInDatabases & {
   readonly controlUrl: string
   /** For people: `embedded PostgreSQL 18.4 in ./data`. */
   readonly describes: string
-  /** Clients that exist without being configured, by name. */
-  readonly builtIn: Readonly<Record<string, string>>
-  /** The log and audit tables: their owner's URL, and that of a role which may only read them. */
-  readonly logging: { readonly ownerUrl: string; readonly readerUrl: string } | undefined
   /** What the operator has to do before everything works. */
   readonly advice: string | undefined
+  /** The migrations that were applied now. */
+  readonly applied: readonly string[]
   readonly died: Promise<{ readonly log: string }>
   stop(): Promise<void>
 }
 
-export type OpenOptions = {
+export type OpenOptions = Asking & {
   readonly config: Config
-  readonly secrets: Secrets
   readonly random: Random
   readonly report: (step: string) => void
   /** Uses an embedded server that another process of ours runs already, instead of failing. */
   readonly join?: boolean
+  /** `serve` and `migrate` make what is missing. Every other command uses what is there, and changes nothing by opening it. */
+  readonly makes: boolean
 }
-
-/** The role that may only read what is logged. */
-export const READER = 'gatehouse_logging_reader'
 
 /** Who writes the log and audit tables: what the operator configured, else what is built in. */
 export const loggingOwner = (config: Config, { logging }: Pick<Databases, 'logging'>): string | undefined =>
   config.clients[config.gateway.logging_client]?.url ?? logging?.ownerUrl
 
-const ROLES = { default: 'gatehouse_default', logging: 'gatehouse_logging', reader: READER }
-
 /** Starts the embedded server when no other is named, makes the databases and roles that are missing, and migrates. */
 export async function openDatabases(options: OpenOptions): Promise<Databases> {
-  const { config, report } = options
+  const { config, report, makes } = options
   const opened =
     config.database.url === undefined
       ? await openEmbedded(options)
       : await openServer(options, config.database.url)
-  if (config.database.migrate) {
+  if (!makes || !config.database.migrate) return { ...opened, applied: [] }
+  try {
     report('migrate')
-    await migrate(opened.controlUrl)
+    return { ...opened, applied: await migrate(opened.controlUrl) }
+  } catch (error) {
+    await opened.stop()
+    throw error
   }
-  return opened
 }
 
-async function openEmbedded(options: OpenOptions): Promise<Databases> {
-  const { config, random, report } = options
+type Opened = Omit<Databases, 'applied'>
+
+async function openEmbedded(options: OpenOptions): Promise<Opened> {
+  const { config, makes, random, report } = options
   const { data_dir } = config.server
   const dir = path.join(data_dir, 'postgres')
-  const password = generatedOnce(path.join(data_dir, 'postgres-password'), random)
+  const passwordFile = path.join(data_dir, 'postgres-password')
+  if (!makes && !(existsSync(passwordFile) && existsSync(path.join(dir, 'data')))) throw noFolder(data_dir)
+  const password = generatedOnce(passwordFile, random)
   const running = options.join === true ? await joinEmbedded(dir, password) : undefined
   const server = running ?? (await startEmbedded({ dir, password, report }))
   try {
-    if (running === undefined) await provisionEmbedded(server, options)
-    return embeddedDatabases(server, options)
+    return await embeddedDatabases(server, server.url('postgres', password, CONTROL), options)
   } catch (error) {
     await server.stop()
     throw error
   }
 }
 
-async function provisionEmbedded(server: EmbeddedServer, { secrets }: OpenOptions): Promise<void> {
-  const password = (role: string) => secrets.derive('database-role', role)
-  const wanted = ownDatabases(password)
-  await provision(server.superuserUrl, {
-    roles: [{ name: CONTROL, password: password(CONTROL) }, ...wanted.roles],
-    databases: [{ name: CONTROL, owner: CONTROL }, ...wanted.databases],
-  })
-}
+const noFolder = (data_dir: string) =>
+  new InstallationError(
+    `There is no database in ${path.resolve(data_dir)}: run this in the folder of the installation, name its data folder in ` +
+      'SERVICE_SERVER__DATA_DIR, or its server in DATABASE_URL. A new installation begins with gatehouse serve.',
+  )
 
-function embeddedDatabases(server: EmbeddedServer, { config, secrets }: OpenOptions): Databases {
-  const url = (role: string, database: string) =>
-    server.url(role, secrets.derive('database-role', role), database)
+async function embeddedDatabases(
+  server: EmbeddedServer,
+  superuserUrl: string,
+  options: OpenOptions,
+): Promise<Opened> {
+  const { config, makes, secrets } = options
+  const seen = await seeEmbedded(superuserUrl, options)
+  const login = (age: Standing['secret']) => ({
+    name: CONTROL,
+    password: secrets.derive('database-role', CONTROL, age),
+  })
+  const controlUrl = (age: Standing['secret']) => server.url(CONTROL, login(age).password, CONTROL)
+  if (makes && seen.standing?.secret !== 'current') {
+    const databases = [{ name: CONTROL, owner: CONTROL }]
+    await provision(server.superuserUrl, { roles: [login('current')], databases })
+  }
+  // On a server of its own there is no other installation to be told apart from.
+  const names = { ...builtInNames(CONTROL), anonymous: 'anon', signedIn: 'authenticated' }
+  const url = controlUrl(makes ? 'current' : (seen.standing?.secret ?? 'current'))
+  const standing = await settle(url, seen, options)
+  const built = await ensureBuiltIn({ ...options, names, standing, provisionUrl: server.superuserUrl })
+  if (makes) await keepSecret(url, standing, secrets)
   return {
-    controlUrl: url(CONTROL, CONTROL),
+    controlUrl: url,
     describes: `embedded PostgreSQL ${server.version.split('.')[0]} in ${config.server.data_dir}`,
-    builtIn: builtIn(config, url(ROLES.default, ROLES.default)),
-    logging: { ownerUrl: url(ROLES.logging, ROLES.logging), readerUrl: url(ROLES.reader, ROLES.logging) },
+    ...builtInDatabases(built, names, server.url),
     advice: undefined,
     died: server.died,
     stop: () => server.stop(),
@@ -99,67 +133,88 @@ function embeddedDatabases(server: EmbeddedServer, { config, secrets }: OpenOpti
 /** Name of the embedded server's control database and of its owner. */
 const CONTROL = 'gatehouse'
 
+/** As the superuser: the control role's own password may not be known yet. */
+async function seeEmbedded(url: string, options: OpenOptions): Promise<Seen> {
+  try {
+    return await withClient(url, (client) => see(client, options))
+  } catch (error) {
+    if (!(error instanceof pg.DatabaseError) || error.code !== UNKNOWN_DATABASE) throw error
+    return { database: CONTROL, standing: undefined, isCopy: false }
+  }
+}
+
+const UNKNOWN_DATABASE = '3D000'
+
+/** Whose the database is, and whether this version knows its schema. Changes nothing. */
+async function see(client: pg.Client, options: OpenOptions): Promise<Seen> {
+  const seen = await seeInstallation(client, options)
+  if (seen.standing !== undefined) await pendingMigrations((text) => client.query(text))
+  return seen
+}
+
+/**
+ * Before a secret or key is made up: refuses a control database of another installation. Of two that make a secret up at once,
+ * `establishInstallation` refuses the second.
+ */
+export async function expectOwnDatabase(url: string, asking: Asking): Promise<void> {
+  await withClient(url, (client) => seeInstallation(client, asking))
+}
+
 /** On a server of the operator's: databases beside the control database, where its role may make them. */
-async function openServer({ config, secrets, report }: OpenOptions, controlUrl: string): Promise<Databases> {
-  const password = (role: string) => secrets.derive('database-role', role)
-  const { version, mayProvision } = await lookAt(controlUrl)
-  const shared = {
+async function openServer(options: OpenOptions, controlUrl: string): Promise<Opened> {
+  const { config, makes, secrets } = options
+  const { seen, version, mayProvision } = await withClient(controlUrl, (client) => lookAt(client, options))
+  const standing = await settle(controlUrl, seen, options)
+  const names = builtInNames(seen.database)
+  const provisionUrl = mayProvision ? controlUrl : undefined
+  const built = await ensureBuiltIn({ ...options, names, standing, provisionUrl })
+  if (makes) await keepSecret(controlUrl, standing, secrets)
+  return {
     controlUrl,
     describes: `PostgreSQL ${version} at ${new URL(controlUrl).host || 'a socket'}`,
+    ...builtInDatabases(built, names, (role, password, database) =>
+      urlFor(controlUrl, role, password, database),
+    ),
+    advice: mayProvision ? undefined : adviceFor(config),
     died: new Promise<never>(() => {}),
     stop: async () => {},
   }
-  if (!mayProvision) {
-    return { ...shared, builtIn: {}, logging: undefined, advice: adviceFor(config) }
-  }
-  report('provision')
-  await provision(controlUrl, ownDatabases(password))
-  const url = (role: string, database: string) => urlFor(controlUrl, role, password(role), database)
-  return {
-    ...shared,
-    builtIn: builtIn(config, url(ROLES.default, ROLES.default)),
-    logging: { ownerUrl: url(ROLES.logging, ROLES.logging), readerUrl: url(ROLES.reader, ROLES.logging) },
-    advice: undefined,
-  }
 }
 
-function ownDatabases(password: (role: string) => string): Provision {
-  return {
-    roles: Object.values(ROLES).map((name) => ({ name, password: password(name) })),
-    databases: [
-      { name: ROLES.default, owner: ROLES.default },
-      { name: ROLES.logging, owner: ROLES.logging },
-    ],
+/** The installation of this database: found, or recorded now. A copy becomes one of its own. */
+async function settle(url: string, seen: Seen, options: OpenOptions): Promise<Standing> {
+  const { config, makes, random, secrets } = options
+  const now = { random, now: systemClock() }
+  if (seen.standing === undefined) {
+    if (!makes || !config.database.migrate) throw notEstablished(seen.database)
+    return withClient(url, (client) => establishInstallation(client, options, now))
   }
+  if (!seen.isCopy) return seen.standing
+  return withClient(url, (client) => recordCopy(client, secrets, now))
 }
 
-/** Client `default` is there only as long as nobody has configured clients of their own. */
-const builtIn = (config: Config, url: string): Record<string, string> =>
-  Object.keys(config.clients).length === 0 ? { default: url } : {}
-
-function adviceFor(config: Config): string | undefined {
-  const missing = ['default', config.gateway.logging_client].filter(
-    (name) => config.clients[name] === undefined,
-  )
-  if (missing.length === 0) return undefined
-  const entries = missing.map(
-    (name) => `  ${name}:\n    url: postgres://ROLE@HOST/DATABASE   # with its password`,
-  )
-  return (
-    'The role of database.url may not create databases and roles (CREATEDB, CREATEROLE). Give it both, or write into ' +
-    `gatehouse.yaml:\nclients:\n${entries.join('\n')}\nUntil then signing in works, and data, pipelines and management answer 503.`
-  )
+async function keepSecret(url: string, standing: Standing, secrets: Secrets): Promise<void> {
+  if (standing.secret === 'current') return
+  await withClient(url, (client) => recordSecret(client, standing.id, secrets))
 }
 
-async function lookAt(url: string): Promise<{ version: string; mayProvision: boolean }> {
+async function lookAt(client: pg.Client, options: OpenOptions) {
+  const { rows } = await client.query<{ version: string; may: boolean }>(
+    `select current_setting('server_version') as version, rolsuper or (rolcreatedb and rolcreaterole) as may
+       from pg_roles where rolname = current_user`,
+  )
+  const seen = await see(client, options)
+  return { seen, version: rows[0]?.version ?? '', mayProvision: rows[0]?.may ?? false }
+}
+
+/** A short-lived connection to the control database. */
+async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client({ ...systemSession(url), connectionTimeoutMillis: 10_000 })
+  // What is asked rejects by itself; a connection that breaks in between must not end the process.
+  client.on('error', () => {})
   await client.connect()
   try {
-    const { rows } = await client.query<{ version: string; may: boolean }>(
-      `select current_setting('server_version') as version, rolsuper or (rolcreatedb and rolcreaterole) as may
-         from pg_roles where rolname = current_user`,
-    )
-    return { version: rows[0]?.version ?? '', mayProvision: rows[0]?.may ?? false }
+    return await work(client)
   } finally {
     await client.end()
   }

@@ -10,11 +10,11 @@ import { migrate } from '#kernel/db/migrate.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { createLog } from '#kernel/log.ts'
 import { readOutbox } from '#kernel/mail/transports.ts'
-import { secureRandom } from '#kernel/random.ts'
+import { secureRandom, uuidv7 } from '#kernel/random.ts'
 import { type Secrets, secretsFrom } from '#kernel/secrets.ts'
 import { startKernel } from '#kernel/start.ts'
 import { type Service, startService } from '../src/app.ts'
-import { templateDatabase, testDatabase } from './database.ts'
+import { templateDatabase, testDatabase, withClient } from './database.ts'
 import { documentedStatuses, type OpenapiDocument } from './openapi.ts'
 
 export const ADMIN_KEY = 'admin-key-of-the-tests-0123456789'
@@ -91,7 +91,7 @@ export async function testService({
     databases: {
       controlUrl: control,
       builtIn: { default: client.url },
-      logging: { ownerUrl: logging.url, readerUrl: logging.url },
+      logging: { ownerUrl: logging.url, readerUrl: logging.url, reader: 'reader' },
     },
     secrets,
     adminKey: ADMIN_KEY,
@@ -156,12 +156,23 @@ export async function testKernel({ config: overrides = {}, controlUrl }: Options
   return kernel
 }
 
-const testSecrets = () => secretsFrom('secret-of-the-tests-0123456789-0123', secureRandom)
+/** SERVICE_SECRET of a program beside a service of the tests. */
+export const TEST_SECRET = 'secret-of-the-tests-0123456789-0123'
 
-/** A migrated control database of its own. */
+const testSecrets = () => secretsFrom(TEST_SECRET, secureRandom)
+
+/** A migrated control database of its own, of an installation with the secret of the tests. */
 export async function controlDatabase(): Promise<string> {
   const template = await templateDatabase('control', async (url) => void (await migrate(url)))
-  return (await testDatabase({ template })).url
+  const { url } = await testDatabase({ template })
+  const id = uuidv7(new Date(), secureRandom)
+  await withClient(url, (client) =>
+    client.query(
+      'insert into service.installation (id, secret_check, control_database) values ($1, $2, current_database())',
+      [id, testSecrets().derive('installation', id)],
+    ),
+  )
+  return url
 }
 
 /** Cheap password hashes, a free port, nothing that a test did not ask for. */

@@ -8,6 +8,7 @@ import type { Config } from '#kernel/config/config.ts'
 import { mailWarnings } from '#kernel/config/warnings.ts'
 import { pendingMigrations } from '#kernel/db/migrate.ts'
 import { systemSession } from '#kernel/db/session.ts'
+import { NoInstallation } from '#kernel/installation.ts'
 import { secureRandom } from '#kernel/random.ts'
 import { type Databases, loggingOwner, openDatabases } from '../control.ts'
 import { type Context, contextOf } from './context.ts'
@@ -44,14 +45,12 @@ function mail({ config }: Context): Finding[] {
 
 async function database(context: Context): Promise<Finding[]> {
   try {
-    const { config } = context
-    const quiet = { ...config, database: { ...config.database, migrate: false } }
     const databases = await openDatabases({
       ...context,
-      config: quiet,
       random: secureRandom,
       report: () => {},
       join: true,
+      makes: false,
     })
     try {
       return [...(await control(databases)), ...(await clients(context, databases))]
@@ -59,6 +58,7 @@ async function database(context: Context): Promise<Finding[]> {
       await databases.stop()
     }
   } catch (error) {
+    if (error instanceof NoInstallation) return [{ subject: 'database', ok: true, says: error.message }]
     return [{ subject: 'database', ok: false, says: error instanceof Error ? error.message : String(error) }]
   }
 }
@@ -112,13 +112,18 @@ async function clients({ config, log }: Context, databases: Databases): Promise<
     }),
   )
   await Promise.all([...registry.values()].map(({ driver }) => driver.close()))
-  reached.push(...(await policies(config, registry)))
+  reached.push(...(await policies({ ...builtIn, ...urlsOf(config) }, registry)))
   if (advice !== undefined) reached.push({ subject: 'clients', ok: false, says: advice })
   if (loggingOwner(config, databases) === undefined) {
     reached.push({ subject: 'audit', ok: false, says: 'no logging client, so management answers 503' })
   }
   return reached
 }
+
+const urlsOf = ({ clients }: Config): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(clients).flatMap(([name, { url }]) => (url === undefined ? [] : [[name, url]])),
+  )
 
 const ANY_SQL: SqlRequest = {
   text: 'select 1',
@@ -132,12 +137,12 @@ const ANY_SQL: SqlRequest = {
 
 /** Where the database is to decide about rows: what it does not decide about. A client that cannot be reached was told of before. */
 async function policies(
-  config: Config,
+  urls: Readonly<Record<string, string>>,
   registry: ReadonlyMap<string, ConfiguredClient>,
 ): Promise<readonly Finding[]> {
   const found = await Promise.all(
     [...registry.values()].map(async ({ name, rowLevelSecurity }) => {
-      const url = config.clients[name]?.url
+      const url = urls[name]
       if (rowLevelSecurity === undefined || url === undefined) return []
       const tables = await unguardedTables(url, rowLevelSecurity).catch(() => [])
       return tables.map((table) => ({

@@ -3,7 +3,7 @@ import { createKey, existing, revokeKey, rotateKey } from '#gateway/keys/keys.ts
 import { findKey, listKeys } from '#gateway/keys/store.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { printList, terminal } from './terminal.ts'
-import { withKernel } from './with-kernel.ts'
+import { withKernel, withReading } from './with-kernel.ts'
 
 type Create = { client?: string; rights: string; expires?: string; description?: string; json?: boolean }
 
@@ -35,9 +35,9 @@ export function keysCommand(): Command {
     .option('--client <client>', 'only keys bound to this client')
     .option('--json', 'as JSON')
     .action(({ client, json }: { client?: string; json?: boolean }, command: Command) =>
-      withKernel(command, async (kernel) => {
+      withReading(command, async ({ db }) => {
         const page = { limit: 10_000, offset: 0, ...(client === undefined ? {} : { clientName: client }) }
-        const rows = (await listKeys(kernel.db, page)).map((key) => ({
+        const rows = (await listKeys(db, page)).map((key) => ({
           id: key.id,
           key: `svc_${key.publicId}…`,
           name: key.name,

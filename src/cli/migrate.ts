@@ -1,33 +1,48 @@
-import { Command } from 'commander'
+import { Command, Option } from 'commander'
 import { prepareLogging } from '#gateway/management/audit.ts'
-import { migrate } from '#kernel/db/migrate.ts'
+import type { Mismatch } from '#kernel/db/installation.ts'
 import { secureRandom } from '#kernel/random.ts'
-import { loggingOwner, openDatabases, READER } from '../control.ts'
-import { contextOf } from './context.ts'
+import { loggingOwner, openDatabases } from '../control.ts'
+import { makingContext } from './context.ts'
+import { dropSealed } from './lost-secret.ts'
 import { terminal } from './terminal.ts'
+
+type Options = { asCopy?: boolean; newSecret?: boolean }
 
 export function migrateCommand(): Command {
   return new Command('migrate')
     .description('bring the control database and the log tables to the schema of this version')
-    .action(async (_options, command: Command) => {
-      const { config, secrets } = contextOf(command)
-      const withoutMigrating = { ...config, database: { ...config.database, migrate: false } }
+    .option('--as-copy', 'make a control database that was copied an installation of its own')
+    .addOption(
+      new Option(
+        '--new-secret',
+        'go on without the secret of the installation: lists and drops what it had sealed',
+      ).conflicts('asCopy'),
+    )
+    .action(async (options: Options, command: Command) => {
+      const { newSecret = false } = options
+      const context = await makingContext(command, takeOverOf(options))
+      const { config, secrets } = context
       const databases = await openDatabases({
-        config: withoutMigrating,
-        secrets,
+        ...context,
+        config: { ...config, database: { ...config.database, migrate: true } },
         random: secureRandom,
         report: () => {},
         join: true,
+        makes: true,
+        takeOver: takeOverOf(options),
       })
       try {
-        const applied = await migrate(databases.controlUrl)
-        for (const name of applied) terminal.say(`applied ${name}`)
+        for (const name of databases.applied) terminal.say(`applied ${name}`)
+        if (newSecret) for (const line of await dropSealed(databases.controlUrl, secrets)) terminal.say(line)
         const owner = loggingOwner(config, databases)
-        if (owner !== undefined)
-          await prepareLogging(owner, databases.logging === undefined ? undefined : READER)
-        terminal.say(applied.length === 0 ? 'The schema is up to date.' : 'Done.')
+        if (owner !== undefined) await prepareLogging(owner, databases.logging?.reader)
+        terminal.say(databases.applied.length === 0 ? 'The schema is up to date.' : 'Done.')
       } finally {
         await databases.stop()
       }
     })
 }
+
+const takeOverOf = ({ asCopy, newSecret }: Options): Mismatch | undefined =>
+  asCopy === true ? 'copy' : newSecret === true ? 'foreign' : undefined

@@ -5,8 +5,8 @@ import { prepareLogging } from '#gateway/management/audit.ts'
 import { warningsOf } from '#kernel/config/warnings.ts'
 import { secureRandom } from '#kernel/random.ts'
 import { VERSION } from '#kernel/version.ts'
-import { type Databases, loggingOwner, openDatabases, READER } from '../control.ts'
-import { type Context, contextOf } from './context.ts'
+import { type Databases, loggingOwner, openDatabases } from '../control.ts'
+import { type MakingContext, makingContext } from './context.ts'
 import { type DefaultKey, ensureDefaultKey } from './default-key.ts'
 import { returnMemory } from './memory.ts'
 import { terminal } from './terminal.ts'
@@ -14,7 +14,7 @@ import { runWorker, startWorkers } from './workers.ts'
 
 export function serveCommand(): Command {
   return new Command('serve').description('run the service').action(async (_options, command: Command) => {
-    const context = contextOf(command)
+    const context = await makingContext(command)
     if (cluster.isPrimary) await serve(context)
     else await runWorker(context)
   })
@@ -23,20 +23,25 @@ export function serveCommand(): Command {
 /** What answers requests: this process, or several that share the port. */
 export type Running = { readonly port: number; stop(): Promise<void> }
 
-async function serve(context: Context): Promise<void> {
+async function serve(context: MakingContext): Promise<void> {
   const began = performance.now()
   const progress = showProgress()
   const stopping = stopSignal()
   const { config } = context
   // The web server's modules load while PostgreSQL starts.
   const app = config.server.workers === 1 ? import('../app.ts') : undefined
-  const databases = await openDatabases({ ...context, random: secureRandom, report: progress.step })
+  const databases = await openDatabases({
+    ...context,
+    random: secureRandom,
+    report: progress.step,
+    makes: true,
+  })
   databases.died.then(({ log }) => {
     terminal.warn(`The embedded PostgreSQL server has ended unexpectedly.\n${log}`)
     process.exit(1)
   })
   const owner = loggingOwner(context.config, databases)
-  if (owner !== undefined) await prepareLogging(owner, databases.logging === undefined ? undefined : READER)
+  if (owner !== undefined) await prepareLogging(owner, databases.logging?.reader)
   const defaultKey = await ensureDefaultKey(context, databases)
   progress.step('listen')
   const running =
@@ -58,7 +63,7 @@ async function serve(context: Context): Promise<void> {
 
 type App = Promise<typeof import('../app.ts')>
 
-async function serveHere(context: Context, databases: Databases, app: App): Promise<Running> {
+async function serveHere(context: MakingContext, databases: Databases, app: App): Promise<Running> {
   const { startService } = await app
   const service = await startService({ ...context, databases, adminKey: context.installation.adminKey })
   await service.work()
@@ -107,7 +112,7 @@ type Facts = {
 }
 
 /** Tells where everything is, once, when requests are answered. A key is shown on a terminal only, and in no log record. */
-function announce(context: Context, databases: Databases, { port, defaultKey, seconds }: Facts): void {
+function announce(context: MakingContext, databases: Databases, { port, defaultKey, seconds }: Facts): void {
   const { config, installation, log } = context
   const url = config.server.public_url ?? `http://localhost:${port}`
   for (const advice of [databases.advice ?? [], warningsOf(config)].flat())

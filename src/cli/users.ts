@@ -12,7 +12,7 @@ import { type Kernel, tell } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
 import { printList, readInput, terminal } from './terminal.ts'
 import { importCommand } from './users-import.ts'
-import { withKernel } from './with-kernel.ts'
+import { withKernel, withReading } from './with-kernel.ts'
 
 export function usersCommand(): Command {
   const users = new Command('users').description('create, list, ban and import users')
@@ -115,7 +115,7 @@ function listCommand(): Command {
     .addOption(new Option('--limit <count>', 'at most so many').default(100).argParser(count))
     .option('--json', 'as JSON')
     .action(({ search, limit, json }: List, command: Command) =>
-      withKernel(command, async (kernel) => {
+      withReading(command, async (kernel) => {
         const now = kernel.now()
         const rows = (await searchUsers(kernel.db, { search, limit })).map((user) => ({
           id: user.id,

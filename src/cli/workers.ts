@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { AggregatorRegistry } from 'prom-client'
 import type { Log } from '#kernel/log.ts'
 import type { Databases } from '../control.ts'
-import type { Context } from './context.ts'
+import type { MakingContext } from './context.ts'
 import { returnMemory } from './memory.ts'
 import type { Running } from './serve.ts'
 
@@ -13,7 +13,7 @@ type ToWorker = { readonly databases: Handed } | { readonly metrics: string } | 
 type ToPrimary = 'hello' | { readonly listening: number } | 'metrics'
 
 /** Forks `server.workers` processes that share the port. One that dies is replaced. */
-export async function startWorkers({ config, log }: Context, databases: Databases): Promise<Running> {
+export async function startWorkers({ config, log }: MakingContext, databases: Databases): Promise<Running> {
   const { controlUrl, builtIn, logging } = databases
   const aggregator = new AggregatorRegistry()
   let stopping = false
@@ -66,7 +66,7 @@ function stopWorker(worker: Worker): Promise<void> {
 }
 
 /** The other side: a process that serves until the primary says stop, or is gone. */
-export async function runWorker(context: Context): Promise<void> {
+export async function runWorker(context: MakingContext): Promise<void> {
   // Loads while the primary makes the databases ready.
   const app = import('../app.ts')
   const send = (message: ToPrimary): void => void process.send?.(message)

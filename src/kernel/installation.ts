@@ -3,12 +3,17 @@ import path from 'node:path'
 import type { Config } from './config/config.ts'
 import { type Random, randomToken } from './random.ts'
 
-/** The environment's part of the configuration: what no file should hold. */
-export type Installation = {
-  /** Everything that is sealed or derived comes from it. */
+/** Everything that is sealed or derived comes from these. */
+export type InstallationSecret = {
   readonly secret: string
   /** What it was before, while a rotation lasts. */
   readonly previousSecret: string | undefined
+  /** For people: what to say when it is another than the control database's. */
+  readonly misfit: string
+}
+
+/** The environment's part of the configuration: what no file should hold. */
+export type Installation = InstallationSecret & {
   readonly adminKey: string
   /** Where a generated admin key lies; undefined when the environment gave it. */
   readonly adminKeyFile: string | undefined
@@ -16,30 +21,68 @@ export type Installation = {
 
 export class InstallationError extends Error {}
 
+/** The control database is empty: the first start is still to come. */
+export class NoInstallation extends InstallationError {}
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+/** The secret: from the environment, or outside production from the data folder; undefined when neither has one. Writes nothing. */
+export function readSecret(config: Config, env: Environment): InstallationSecret | undefined {
+  const { SERVICE_SECRET: given, SERVICE_SECRET_PREVIOUS: previous } = env
+  const problems = lacking(config, 'SERVICE_SECRET', given, 32)
+  if (problems.length > 0) throw new InstallationError(problems.join('\n'))
+  const file = secretFile(config)
+  const secret = given ?? (existsSync(file) ? readFileSync(file, 'utf8').trim() : undefined)
+  if (secret === undefined) return undefined
+  return {
+    secret,
+    previousSecret: previous === '' ? undefined : previous,
+    misfit: `the one in ${given === undefined ? path.resolve(file) : 'SERVICE_SECRET'} does not fit`,
+  }
+}
+
+/** The `misfit` of an installation that has none yet. */
+export const absentSecret = (config: Config): string =>
+  `there is no SERVICE_SECRET and no file ${path.resolve(secretFile(config))}`
+
+/** For commands that make nothing. */
+export const noSecret = (config: Config): InstallationError =>
+  new InstallationError(
+    `Which installation is meant is not known: ${absentSecret(config)}. Run this in the folder of the installation, or name its ` +
+      'data folder in SERVICE_SERVER__DATA_DIR. A new installation begins with gatehouse serve.',
+  )
+
 /**
  * The secret and the admin key: from the environment, or outside production generated once into the data folder, for
  * the service's user only. No default exists.
  */
-export function openInstallation(
-  config: Config,
-  env: Readonly<Record<string, string | undefined>>,
-  random: Random,
-): Installation {
-  const { SERVICE_SECRET: secret, SERVICE_SECRET_PREVIOUS: previousSecret, SERVICE_KEY_12: adminKey } = env
+export function openInstallation(config: Config, env: Environment, random: Random): Installation {
+  const { SERVICE_SECRET: secret, SERVICE_KEY_12: adminKey } = env
   const problems = [
     ...lacking(config, 'SERVICE_SECRET', secret, 32),
     ...lacking(config, 'SERVICE_KEY_12', adminKey, config.production ? 24 : 1),
   ]
   if (problems.length > 0) throw new InstallationError(problems.join('\n'))
-  // As the setting is written, since people are told: `./data/admin-key`.
-  const file = (name: string) => `${config.server.data_dir}/${name}`
+  if (secret === undefined) generatedOnce(secretFile(config), random)
+  const found = readSecret(config, env)
+  if (found === undefined) throw noSecret(config)
+  const file = adminKeyFile(config)
   return {
-    secret: secret ?? generatedOnce(file('secret'), random),
-    previousSecret: previousSecret === '' ? undefined : previousSecret,
-    adminKey: adminKey ?? generatedOnce(file('admin-key'), random),
-    adminKeyFile: adminKey === undefined ? file('admin-key') : undefined,
+    ...found,
+    adminKey: adminKey ?? generatedOnce(file, random),
+    adminKeyFile: adminKey === undefined ? file : undefined,
   }
 }
+
+/** Whether the secret or the admin key is still to be made up. */
+export const isIncomplete = (config: Config, env: Environment): boolean =>
+  readSecret(config, env) === undefined ||
+  (env.SERVICE_KEY_12 === undefined && !existsSync(adminKeyFile(config)))
+
+const adminKeyFile = ({ server }: Config): string => `${server.data_dir}/admin-key`
+
+// As the setting is written, since people are told: `./data/secret`.
+const secretFile = ({ server }: Config): string => `${server.data_dir}/secret`
 
 function lacking({ production }: Config, name: string, value: string | undefined, length: number): string[] {
   const advice = `set ${name} to at least ${length} random characters, for example: openssl rand -base64 33`

@@ -2,7 +2,7 @@ import { createCipheriv, createDecipheriv, createHmac, hash, hkdfSync } from 'no
 import { type Random, randomToken } from './random.ts'
 
 /** What a derived key is for. A key of one purpose opens nothing of another. */
-export type Purpose = 'client-url' | 'database-role' | 'embedded-superuser' | 'mail'
+export type Purpose = 'client-url' | 'database-role' | 'embedded-superuser' | 'installation' | 'mail'
 
 export type Secrets = {
   /** A text that only this service can read again, `v1.KEYID.DATA`: AES-256-GCM under a key of its own purpose. */
@@ -11,8 +11,11 @@ export type Secrets = {
   open(purpose: Purpose, sealed: string): string | undefined
   /** Whether it was sealed under this secret: then it can be opened without the previous one. */
   isCurrent(sealed: string): boolean
-  /** A password or tag that follows from the secret, the purpose and the name; 43 characters of base64url. */
-  derive(purpose: Purpose, name: string): string
+  /**
+   * A password or tag that follows from the secret, the purpose and the name; 43 characters of base64url. Without a previous
+   * secret the present one counts as that.
+   */
+  derive(purpose: Purpose, name: string, age?: 'current' | 'previous'): string
 }
 
 /**
@@ -36,7 +39,10 @@ export function secretsFrom(secret: string, random: Random, previous?: string): 
       return decrypt(ring.key(purpose), purpose, Buffer.from(data, 'base64url'))
     },
     isCurrent: (sealed) => sealed.startsWith(`v1.${current.id}.`),
-    derive: (purpose, name) => createHmac('sha256', current.key(purpose)).update(name).digest('base64url'),
+    derive(purpose, name, age = 'current') {
+      const ring = (age === 'previous' ? rings[1] : undefined) ?? current
+      return createHmac('sha256', ring.key(purpose)).update(name).digest('base64url')
+    },
   }
 }
 

@@ -106,7 +106,7 @@ const KEYED_CONNECTIONS = 2
 const COUNTER_CONNECTIONS = 3
 
 /** Says what to do about a database that nobody has migrated, before anything stumbles over it. */
-async function expectSchema(pool: pg.Pool): Promise<void> {
+export async function expectSchema(pool: pg.Pool): Promise<void> {
   const pending = await pendingMigrations((text) => pool.query(text))
   if (pending.length === 0) return
   throw new MigrationError(

@@ -5,7 +5,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { after, test } from 'node:test'
-import { PASSWORD, testService } from '#test/harness.ts'
+import { PASSWORD, TEST_SECRET, testService } from '#test/harness.ts'
 
 const t = await testService()
 const { db } = t.service.kernel
@@ -18,6 +18,7 @@ function start(...args: string[]) {
   const env = {
     PATH: process.env.PATH ?? '',
     DATABASE_URL: t.controlUrl,
+    SERVICE_SECRET: TEST_SECRET,
     SERVICE_AUTH__PASSWORD__MEMORY: '1024',
     SERVICE_AUTH__PASSWORD__ITERATIONS: '1',
   }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { Agent, request } from 'node:http'
 import { test } from 'node:test'
-import { actor, controlDatabase, PASSWORD } from '#test/harness.ts'
+import { actor, controlDatabase, PASSWORD, TEST_SECRET } from '#test/harness.ts'
 import { startProgram, temporaryHome } from './program.ts'
 
 /** A connection that is kept: the primary gave it to one worker, and there it stays. */
@@ -25,6 +25,7 @@ test('a session revoked in one worker is refused in every other as soon as the r
   const home = await temporaryHome()
   const program = await startProgram(home.folder, {
     DATABASE_URL: await controlDatabase(),
+    SERVICE_SECRET: TEST_SECRET,
     SERVICE_SERVER__WORKERS: '2',
     SERVICE_AUTH__PASSWORD__MEMORY: '1024',
     SERVICE_AUTH__PASSWORD__ITERATIONS: '1',

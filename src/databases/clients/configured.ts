@@ -23,9 +23,16 @@ export function configuredClients(options: ConfiguredOptions): ReadonlyMap<strin
   const { logging_client: loggingName } = config.gateway
   const given = [
     ...(loggingReaderUrl === undefined ? [] : [builtInClient(loggingName, loggingReaderUrl)]),
-    ...Object.entries(builtIn).map(([name, url]) => builtInClient(name, url)),
+    ...Object.entries(builtIn).map(([name, url]) => ({
+      ...builtInClient(name, url),
+      // An entry without a URL: the settings of what is built in.
+      ...config.clients[name],
+      url,
+    })),
     // Last: what the operator configured wins over what is built in.
-    ...Object.entries(config.clients).map(([name, settings]) => ({ name, ...settings })),
+    ...Object.entries(config.clients).flatMap(([name, { url, ...settings }]) =>
+      url === undefined ? [] : [{ name, ...settings, url }],
+    ),
   ]
   const chosen = new Map(given.map((settings) => [settings.name, settings]))
   return new Map(

@@ -99,4 +99,5 @@ export async function unsetClient(kernel: Kernel, name: string): Promise<void> {
 }
 
 /** For a client that goes: another one of its name must not be open because this one was. */
-export const forgetClient = ({ db }: Kernel, name: string): Promise<boolean> => deleteDecision(db, name)
+export const forgetClient = ({ db }: Pick<Kernel, 'db'>, name: string): Promise<boolean> =>
+  deleteDecision(db, name)

@@ -98,7 +98,7 @@ export async function revokeKey(kernel: Kernel, id: string): Promise<void> {
  * For a client that goes: no key may open another one of its name, which can be another's database. Its keys stay, inactive, and can
  * be bound and switched on anew.
  */
-export const retireKeys = ({ db, now }: Kernel, clientName: string): Promise<void> =>
+export const retireKeys = ({ db, now }: Pick<Kernel, 'db' | 'now'>, clientName: string): Promise<void> =>
   retireClient(db, clientName, now())
 
 /** The key whose text begins with `svc_` and this. */

@@ -3,12 +3,18 @@ import { isSetting, type Setting } from './setting.ts'
 
 export type Values = { [name: string]: unknown }
 
+/** What holds for the configuration as a whole and is no setting of its own. */
+export type ConfigFacts = {
+  readonly production: boolean
+  /** Unless `clients.default: false`. */
+  readonly builtInClient: boolean
+}
+
 /** What was given, with every default filled in: first those that stand alone, then those that depend on others. */
-export function complete(schema: TSchema, given: Values, production: boolean): Values {
+export function complete(schema: TSchema, given: Values, whole: ConfigFacts): Values {
   const plain = fill(schema, given, (setting) => setting.default)
-  const facts = { production, value: (setting: string) => valueAt(plain, setting) }
-  const whole = fill(schema, plain, (setting) => setting.derived?.from(facts))
-  return { ...asValues(whole), production }
+  const facts = { ...whole, value: (setting: string) => valueAt(plain, setting) }
+  return { ...asValues(fill(schema, plain, (setting) => setting.derived?.from(facts))), ...whole }
 }
 
 type Otherwise = (setting: Setting) => unknown

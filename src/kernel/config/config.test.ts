@@ -5,7 +5,7 @@ import { describe, test } from 'node:test'
 import Value from 'typebox/value'
 import { blockList } from './addresses.ts'
 import { defaultConfig, settings } from './config.ts'
-import { load } from './trial.ts'
+import { complaints, load } from './trial.ts'
 
 describe('without a file and without variables', () => {
   test('the defaults of the specification hold', () => {
@@ -21,7 +21,7 @@ describe('without a file and without variables', () => {
   })
 
   test('every default is a value that its own schema and its own form accept', () => {
-    const { production: _, ...config } = load({})
+    const { production: _, builtInClient: __, ...config } = load({})
     assert.deepEqual([...Value.Errors(settings, config)], [])
   })
 
@@ -152,6 +152,27 @@ describe('the environment', () => {
     const env = { NODE_ENV: 'production', SERVICE_RATE_LIMITS__ENABLED: 'false' }
     assert.equal(load({ env }).rate_limits.enabled, false)
   })
+})
+
+test('the built-in client has settings without a URL, or is switched off; no other can be', () => {
+  const { clients, builtInClient } = load({ yaml: 'clients: { default: { max_connections: 3 } }' })
+  assert.deepEqual(
+    [clients.default?.max_connections, clients.default?.url, builtInClient],
+    [3, undefined, true],
+  )
+  const off = load({
+    yaml: 'clients: { default: { max_connections: 3 } }',
+    env: { SERVICE_CLIENTS__DEFAULT: 'false' },
+  })
+  assert.deepEqual([off.clients, off.builtInClient], [load({}).clients, false])
+  assert.match(
+    complaints({ yaml: 'clients: { other: false }' })[0] ?? '',
+    /clients\.other: must be a section/,
+  )
+  assert.match(
+    complaints({ yaml: 'clients: { default: { driver: supabase } }' })[0] ?? '',
+    /clients\.default\.url: is required: .*Supabase|clients\.default\.url: is required: a URL like https/,
+  )
 })
 
 test('addresses are normalised: origins as browsers spell them, networks ready for a block list', () => {

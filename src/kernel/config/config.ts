@@ -1,12 +1,12 @@
 import type { Static } from 'typebox'
-import { complete, type Values } from './complete.ts'
+import { type ConfigFacts, complete, type Values } from './complete.ts'
 import { treeOfEnvironment } from './environment.ts'
 import { type Source, treeOfFile } from './file.ts'
 import { ConfigError, type Problem, type Report } from './problems.ts'
-import { readSettings } from './read.ts'
+import { isOff, readSettings } from './read.ts'
 import { brokenRules } from './rules.ts'
 import { auth } from './sections/auth.ts'
-import { clients, database } from './sections/database.ts'
+import { BUILT_IN_CLIENT, clients, database } from './sections/database.ts'
 import { gateway } from './sections/gateway.ts'
 import { docs, log, metrics } from './sections/log.ts'
 import { mail } from './sections/mail.ts'
@@ -15,7 +15,7 @@ import { limits, outbound, server } from './sections/server.ts'
 import { session } from './sections/session.ts'
 import { section } from './setting.ts'
 import { described, masked, type SettingDescription } from './show.ts'
-import { merge } from './tree.ts'
+import { merge, treeAt } from './tree.ts'
 
 export { ConfigError, type Problem } from './problems.ts'
 
@@ -37,7 +37,7 @@ export const settings = section('Settings', {
 })
 
 /** Durations in milliseconds, sizes in bytes. */
-export type Config = DeepReadonly<Static<typeof settings> & { production: boolean }>
+export type Config = DeepReadonly<Static<typeof settings> & ConfigFacts>
 
 type DeepReadonly<T> = T extends object ? { readonly [K in keyof T]: DeepReadonly<T[K]> } : T
 type DeepPartial<T> = T extends readonly unknown[]
@@ -58,7 +58,10 @@ export function loadConfig(source: Source): Config {
   if (problems.length > 0 && !file) throw new ConfigError(problems)
   const environment = treeOfEnvironment(settings, source.env, report)
   const tree = file ? merge(file, environment) : environment
-  const config = completed(readSettings(settings, tree, report), source.env.NODE_ENV === 'production')
+  const config = completed(readSettings(settings, tree, report), {
+    production: source.env.NODE_ENV === 'production',
+    builtInClient: !isOff(treeAt(tree, ['clients', BUILT_IN_CLIENT])),
+  })
   problems.push(...brokenRules(config, tree, problems))
   if (problems.length > 0) throw new ConfigError(problems)
   return config
@@ -66,12 +69,12 @@ export function loadConfig(source: Source): Config {
 
 /** For tests: what holds without file and environment, but for the overrides, which are taken as they are. */
 export function defaultConfig(overrides: DeepPartial<Config> = {}): Config {
-  const { production = false, ...given } = overrides
-  return completed(given, production)
+  const { production = false, builtInClient = true, ...given } = overrides
+  return completed(given, { production, builtInClient })
 }
 
 // The values were read by this schema, and `complete` leaves out only what is optional.
-const completed = (given: Values, production: boolean) => complete(settings, given, production) as Config
+const completed = (given: Values, facts: ConfigFacts) => complete(settings, given, facts) as Config
 
 /** For `gatehouse config show`: as one would write it, secrets masked. */
 export const maskedConfig = (config: Config): Values => masked(settings, config)

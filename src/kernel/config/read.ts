@@ -2,7 +2,7 @@ import { type TObject, type TRecord, type TSchema, Type } from 'typebox'
 import { mapOf, type Values } from './complete.ts'
 import { parseJson, variableOf } from './environment.ts'
 import type { Place, Report } from './problems.ts'
-import { isSetting, nameForm, type Setting } from './setting.ts'
+import { builtInName, isSetting, nameForm, type Setting } from './setting.ts'
 import { suggest } from './suggest.ts'
 import { type Tree, treeOfJson } from './tree.ts'
 
@@ -61,7 +61,8 @@ function readMap(schema: TRecord, tree: Tree, path: string, reader: Reader): Val
   const entries =
     entriesOf(tree, path, 'a section with names of your choice', reader) ?? new Map<string, Tree>()
   const form = nameForm(schema)
-  const values = [...entries].map(([name, inner]) => {
+  const present = [...entries].filter(([name, inner]) => !(name === builtInName(schema) && isOff(inner)))
+  const values = present.map(([name, inner]) => {
     const at = join(path, name)
     const isNamed = form.parse(name) !== undefined
     if (!isNamed) reader.report(inner.place, at, `a ${form.name} must be ${form.allowed}`)
@@ -69,6 +70,10 @@ function readMap(schema: TRecord, tree: Tree, path: string, reader: Reader): Val
   })
   return mapOf(values.filter(([, value]) => value !== undefined))
 }
+
+/** `false` where a section could be: what is built in under that name is not wanted. */
+export const isOff = (tree: Tree | undefined): boolean =>
+  tree?.kind === 'text' && tree.text.trim() === 'false'
 
 function entriesOf(
   tree: Tree,

@@ -1,6 +1,7 @@
 import { clientUrlForms } from './addresses.ts'
 import type { Config } from './config.ts'
 import type { Problem } from './problems.ts'
+import { BUILT_IN_CLIENT } from './sections/database.ts'
 import { type Tree, treeAt } from './tree.ts'
 
 /** What several settings must agree on. A problem is told of the first one, where it was written. */
@@ -43,7 +44,12 @@ const clientRules = ({ clients, gateway }: Config): Rule[] =>
   Object.entries(clients).flatMap(([name, { driver, url, row_level_security, sql_role }]) => [
     {
       settings: [`clients.${name}.url`, `clients.${name}.driver`, `clients.${name}`],
-      broken: () => clientUrlForms[driver].parse(url) === undefined,
+      broken: () => url === undefined && !(name === BUILT_IN_CLIENT && driver === 'postgresql'),
+      says: `is required: ${clientUrlForms[driver].allowed}`,
+    },
+    {
+      settings: [`clients.${name}.url`, `clients.${name}.driver`, `clients.${name}`],
+      broken: () => url !== undefined && clientUrlForms[driver].parse(url) === undefined,
       says: `must be ${clientUrlForms[driver].allowed} (clients.${name}.driver is ${driver})`,
     },
     {
@@ -59,7 +65,7 @@ const clientRules = ({ clients, gateway }: Config): Rule[] =>
     {
       settings: [`clients.${name}.sql_role.name`, `clients.${name}.url`, `clients.${name}`],
       broken: () =>
-        sql_role.name !== undefined && encodeURIComponent(sql_role.name) === URL.parse(url)?.username,
+        sql_role.name !== undefined && encodeURIComponent(sql_role.name) === URL.parse(url ?? '')?.username,
       says: `is the role of clients.${name}.url; name another one that is no member of it`,
     },
     {
@@ -89,4 +95,9 @@ export function brokenRules(config: Config, tree: Tree, problems: readonly Probl
     })
 }
 
-const placeOf = (tree: Tree, setting: string) => (treeAt(tree, setting.split('.')) ?? tree).place
+/** Where it is written; of one that is missing, where its section is. */
+function placeOf(tree: Tree, setting: string): Tree['place'] {
+  const path = setting.split('.')
+  const found = path.map((_, left) => treeAt(tree, path.slice(0, path.length - left)))
+  return (found.find((inner) => inner !== undefined) ?? tree).place
+}

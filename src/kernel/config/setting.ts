@@ -94,9 +94,17 @@ export const list = (description: string, item: Form<string>, otherwise: string[
 export const section = <T extends TProperties>(description: string, settings: T) =>
   Type.Object(settings, { description, additionalProperties: false })
 
-/** Entries under names that the operator chooses. */
-export const named = <T extends TSchema>(description: string, name: Form<string>, entry: T) =>
-  Type.Record(Type.String(), entry, { description, name })
+/** Entries under names that the operator chooses. `builtIn` is there without an entry, unless its entry is `false`. */
+export const named = <T extends TSchema>(
+  description: string,
+  name: Form<string>,
+  entry: T,
+  builtIn?: string,
+) => Type.Record(Type.String(), entry, { description, name, builtIn })
+
+/** The name in a map made by `named` whose entry may be `false`. */
+export const builtInName = (schema: TSchema): string | undefined =>
+  (schema as TSchema & { builtIn?: string }).builtIn // only `named` makes maps
 
 /** The form of the names in a map made by `named`. */
 export const nameForm = (schema: TSchema): Form<string> =>

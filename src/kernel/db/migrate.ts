@@ -51,8 +51,11 @@ export async function pendingMigrations(run: Run): Promise<readonly string[]> {
   return missing.map(({ name }) => name)
 }
 
-/** Nobody but this role may even connect: the gateway must never be a way to the hashes and secrets here (gateway.md 2). */
-async function prepare(client: pg.Client): Promise<void> {
+/**
+ * The schema, and the two tables that come before the first migration: the installation is recorded before anything else is made.
+ * Nobody but this role may even connect: the gateway must never be a way to the hashes and secrets here (gateway.md 2).
+ */
+export async function prepare(client: pg.Client): Promise<void> {
   await client.query(`
     create schema if not exists service;
     revoke all on schema service from public;
@@ -60,6 +63,13 @@ async function prepare(client: pg.Client): Promise<void> {
       name text primary key,
       checksum text not null,
       applied_at timestamptz not null default now()
+    );
+    create table if not exists service.installation (
+      singleton boolean primary key default true check (singleton),
+      id uuid not null,
+      secret_check text not null,
+      control_database text not null,
+      created_at timestamptz not null default now()
     );
     do $$
     begin

@@ -3,44 +3,80 @@ import { scramVerifier } from './scram.ts'
 import { systemSession } from './session.ts'
 
 export type Provision = {
-  readonly roles: readonly { readonly name: string; readonly password: string }[]
+  /** One without a password is for SET ROLE only. */
+  readonly roles: readonly { readonly name: string; readonly password?: string }[]
   /** Each opened by its owner and superusers, and nobody else. */
   readonly databases: readonly { readonly name: string; readonly owner: string }[]
+  /** Who may become what with SET ROLE, without having its rights before. */
+  readonly grants?: readonly { readonly role: string; readonly to: string }[]
+  /** The installation that they belong to; what carries another mark, or none, is refused. */
+  readonly installation?: string
+  /** Whether a role that is there gets its password again. */
+  readonly keepsPasswords?: boolean
 }
 
-/**
- * Makes the roles and databases that are missing, as a superuser or as a role with CREATEROLE and CREATEDB.
- * Passwords are set each time: an ALTER ROLE is one small write, while finding out whether one still holds takes a
- * login per role and leaves a line in the server's log.
- */
+/** Makes the roles and databases that are missing, as a superuser or as a role with CREATEROLE and CREATEDB. */
 export async function provision(url: string, wanted: Provision): Promise<void> {
   const client = new pg.Client({ ...systemSession(url) })
   try {
     await client.connect()
     // Until the connection ends. CREATE DATABASE runs in no transaction, so one lock holds for all of it.
     await client.query(`select pg_advisory_lock(hashtextextended('gatehouse provision', 0))`)
-    for (const { name, password } of wanted.roles) await ensureRole(client, name, password)
+    for (const role of wanted.roles) await ensureRole(client, role, wanted)
     await joinRoles(client, [
       ...wanted.roles.map(({ name }) => name),
       ...wanted.databases.map(({ owner }) => owner),
     ])
-    for (const { name, owner } of wanted.databases) await ensureDatabase(client, name, owner)
+    for (const { role, to } of wanted.grants ?? []) await letBecome(client, role, to)
+    for (const { name, owner } of wanted.databases) await ensureDatabase(client, { name, owner }, wanted)
   } finally {
     await client.end()
   }
 }
 
-async function ensureRole(client: pg.Client, name: string, password: string): Promise<void> {
-  const { rows } = await client.query<{ rolsuper: boolean }>(
-    'select rolsuper from pg_roles where rolname = $1',
+/** The COMMENT on everything that an installation has made. */
+const markOf = (installation: string): string => `gatehouse installation ${installation}`
+
+type Found = { readonly rolsuper: boolean; readonly mark: string | null }
+
+/** Made, marked and given its password in one transaction, so that none is left half-way. */
+async function ensureRole(
+  client: pg.Client,
+  { name, password }: Provision['roles'][number],
+  { installation, keepsPasswords = false }: Provision,
+): Promise<void> {
+  const { rows } = await client.query<Found>(
+    `select rolsuper, shobj_description(oid, 'pg_authid') as mark from pg_roles where rolname = $1`,
     [name],
   )
-  if (rows[0]?.rolsuper) throw new Error(`The database role ${name} exists already and is a superuser.`)
-  const verifier = pg.escapeLiteral(await scramVerifier(password))
+  const [found] = rows
+  if (found?.rolsuper) throw new Error(`The database role ${name} exists already and is a superuser.`)
+  if (found && installation !== undefined) requireMark('role', name, found.mark, installation)
+  if (found && (keepsPasswords || password === undefined)) return
+  const login =
+    password === undefined ? 'nologin' : `login password ${pg.escapeLiteral(await scramVerifier(password))}`
+  if (found) return void (await client.query(`alter role ${id(name)} ${login}`))
   await client.query(
-    rows[0]
-      ? `alter role ${id(name)} login password ${verifier}`
-      : `create role ${id(name)} login nosuperuser nocreatedb nocreaterole noreplication nobypassrls password ${verifier}`,
+    `begin;
+     create role ${id(name)} nosuperuser nocreatedb nocreaterole noreplication nobypassrls ${login};
+     ${installation === undefined ? '' : `comment on role ${id(name)} is ${pg.escapeLiteral(markOf(installation))};`}
+     commit`,
+  )
+}
+
+function requireMark(
+  kind: 'role' | 'database',
+  name: string,
+  mark: string | null,
+  installation: string,
+): void {
+  const own = markOf(installation)
+  if (mark === own) return
+  throw new Error(
+    mark?.startsWith(markOf('')) === true
+      ? `The ${kind} ${name} belongs to another Gatehouse (${mark}): give this one a control database of another name.`
+      : `The ${kind} ${name} exists already, and this installation has not made it: give the control database another name, ` +
+          `or, if it was restored from a backup of this installation, mark it: comment on ${kind} ${id(name)} is '${own}'`,
   )
 }
 
@@ -61,21 +97,47 @@ async function joinRoles(client: pg.Client, roles: readonly string[]): Promise<v
   }
 }
 
-async function ensureDatabase(client: pg.Client, name: string, owner: string): Promise<void> {
-  const { rows } = await client.query<{ owner: string }>(
-    'select pg_get_userbyid(datdba) as owner from pg_database where datname = $1',
+async function letBecome(client: pg.Client, role: string, to: string): Promise<void> {
+  const { rows } = await client.query<{ is_granted: boolean; is_new: boolean }>(
+    `select current_setting('server_version_num')::int >= 160000 as is_new, exists (
+       select from pg_auth_members where roleid = $1::regrole and member = $2::regrole
+     ) as is_granted`,
+    [id(role), id(to)],
+  )
+  const [found] = rows
+  if (found?.is_granted) return
+  await client.query(`grant ${id(role)} to ${id(to)} ${found?.is_new ? 'with inherit false, set true' : ''}`)
+}
+
+async function ensureDatabase(
+  client: pg.Client,
+  { name, owner }: Provision['databases'][number],
+  { installation }: Provision,
+): Promise<void> {
+  const { rows } = await client.query<{ owner: string; mark: string | null }>(
+    `select pg_get_userbyid(datdba) as owner, shobj_description(oid, 'pg_database') as mark
+       from pg_database where datname = $1`,
     [name],
   )
-  if (rows[0] && rows[0].owner !== owner) {
-    throw new Error(`The database ${name} exists already and belongs to ${rows[0].owner}, not to ${owner}.`)
+  const [found] = rows
+  if (found && found.owner !== owner) {
+    throw new Error(`The database ${name} exists already and belongs to ${found.owner}, not to ${owner}.`)
+  }
+  // Without a mark it was made just now, or a start ended between the two: its owner carries one.
+  if (found && found.mark !== null && installation !== undefined) {
+    requireMark('database', name, found.mark, installation)
   }
   // template0: nobody can be connected to it, and what an operator put into template1 is not ours.
-  if (!rows[0]) {
+  if (!found) {
     await client.query(`create database ${id(name)} owner ${id(owner)} template template0 encoding 'UTF8'`)
   }
+  const mark =
+    installation === undefined || found?.mark != null
+      ? ''
+      : `comment on database ${id(name)} is ${pg.escapeLiteral(markOf(installation))};`
   // As the owner, whose grant it is.
   await client.query(
-    `begin; set local role ${id(owner)}; revoke all on database ${id(name)} from public; commit`,
+    `begin; set local role ${id(owner)}; revoke all on database ${id(name)} from public; ${mark} commit`,
   )
 }
 

@@ -11,6 +11,13 @@ export function systemSession(url: string): { readonly connectionString: string;
   }
 }
 
+/** A session in which the server refuses every write. */
+export function readOnly(url: string): string {
+  const { rest, options } = splitOptions(url)
+  const all = encodeURIComponent([options, '-c default_transaction_read_only=on'].filter(Boolean).join(' '))
+  return `${rest}${rest.includes('?') ? '&' : '?'}options=${all}`
+}
+
 /** `options` in a connection string would replace other ones in pg; it is taken out. */
 export function splitOptions(url: string): { readonly rest: string; readonly options: string | undefined } {
   const match = /[?&]options=([^&]*)/.exec(url)

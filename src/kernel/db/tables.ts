@@ -63,6 +63,14 @@ export interface HiddenSignUpTable {
   createdAt: Date
 }
 
+export interface InstallationTable {
+  singleton: Generated<boolean>
+  id: string
+  secretCheck: string
+  controlDatabase: string
+  createdAt: Generated<Date>
+}
+
 export interface MemberTable {
   id: string
   organizationId: string
@@ -145,6 +153,7 @@ export interface DB {
   apiKeyConfig: ApiKeyConfigTable
   databaseClient: DatabaseClientTable
   hiddenSignUp: HiddenSignUpTable
+  installation: InstallationTable
   member: MemberTable
   migration: MigrationTable
   organization: OrganizationTable

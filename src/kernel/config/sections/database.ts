@@ -50,7 +50,13 @@ const sqlRole = section(
 
 const client = section('A named database connection.', {
   driver: choice('How the database is spoken to.', DRIVER_NAMES, { default: 'postgresql' }),
-  url: text('The database and the role to use there.', { secret: 'password' }, clientUrlForm),
+  url: Type.Optional(
+    text(
+      'The database and the role to use there.',
+      { secret: 'password', absent: 'required, but for the built-in client `default`' },
+      clientUrlForm,
+    ),
+  ),
   description: Type.Optional(text('For people.', { absent: 'none' })),
   max_connections: integer('Connections of one process.', connections, { default: 10 }),
   sql_connections: integer(
@@ -75,8 +81,12 @@ const client = section('A named database connection.', {
   sql_role: sqlRole,
 })
 
+/** It is there without an entry, or with one that has no URL. */
+export const BUILT_IN_CLIENT = 'default'
+
 export const clients = named(
-  'Databases that the gateway serves, by name. Without any, `default` on the embedded server.',
+  'Databases that the gateway serves, by name. `default` is built in, beside the control database, unless it has a URL here or is `false`.',
   clientNameForm,
   client,
+  BUILT_IN_CLIENT,
 )

@@ -1,0 +1,48 @@
+import { sql } from 'kysely'
+import { deleteClient, listClients } from '#databases/clients/store.ts'
+import { forgetClient } from '#gateway/keys/config.ts'
+import { retireKeys } from '#gateway/keys/keys.ts'
+import { systemClock } from '#kernel/clock.ts'
+import { connect, type Db } from '#kernel/db/connect.ts'
+import type { Secrets } from '#kernel/secrets.ts'
+
+/** Deletes what no secret of this process opens any more, and says a line for each. */
+export async function dropSealed(url: string, secrets: Secrets): Promise<readonly string[]> {
+  const control = connect({ url, max: 1, statementTimeout: 30_000, onError: () => {} })
+  try {
+    return await control.db
+      .transaction()
+      .execute(async (db) => [...(await dropClients(db, secrets)), ...(await dropMails(db, secrets))])
+  } finally {
+    await control.close()
+  }
+}
+
+/** Their URLs are sealed; their keys stay, inactive. */
+async function dropClients(db: Db, secrets: Secrets): Promise<string[]> {
+  const lost = (await listClients(db)).filter(
+    ({ sealedUrl }) => sealedUrl !== null && secrets.open('client-url', sealedUrl) === undefined,
+  )
+  for (const { clientName } of lost) {
+    await deleteClient(db, clientName, systemClock())
+    await forgetClient({ db }, clientName)
+    await retireKeys({ db, now: systemClock }, clientName)
+  }
+  return lost.map(({ clientName }) => `dropped client ${clientName}: register it again`)
+}
+
+type QueuedJob = { readonly id: string; readonly sealed: string }
+
+/** In the queue, which may not be there yet. */
+async function dropMails(db: Db, secrets: Secrets): Promise<string[]> {
+  const { rows: found } = await sql<{ there: boolean }>`
+    select to_regclass('service_jobs.job') is not null as there`.execute(db)
+  if (found[0]?.there !== true) return []
+  const { rows } = await sql<QueuedJob>`
+    select id, coalesce(data ->> 'mail', data ->> 'request') as sealed from service_jobs.job
+    where name in ('send-mail', 'answer-mail-request') and state < 'completed'`.execute(db)
+  const lost = rows.filter(({ sealed }) => secrets.open('mail', sealed) === undefined).map(({ id }) => id)
+  if (lost.length === 0) return []
+  await sql`delete from service_jobs.job where id = any(${lost}::uuid[])`.execute(db)
+  return [`dropped ${lost.length} queued ${lost.length === 1 ? 'mail' : 'mails'}`]
+}

@@ -1,0 +1,265 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import pg from 'pg'
+import { insertClient } from '#databases/clients/store.ts'
+import { defaultConfig } from '#kernel/config/config.ts'
+import { builtInNames } from '#kernel/db/built-in.ts'
+import { connect } from '#kernel/db/connect.ts'
+import { migrate } from '#kernel/db/migrate.ts'
+import { secureRandom, uuidv7 } from '#kernel/random.ts'
+import { newSecret, secretsFrom } from '#kernel/secrets.ts'
+import { dropDatabase, testDatabase, testServerUrl, withClient } from '#test/database.ts'
+import { query } from '#test/embedded.ts'
+import { dropSealed } from './cli/lost-secret.ts'
+import { type OpenOptions, openDatabases } from './control.ts'
+
+const server = testServerUrl()
+const id = pg.escapeIdentifier
+
+/** The run's server, on this database. */
+const on = (database: string): string => Object.assign(new URL(server), { pathname: `/${database}` }).href
+
+/** What a test has made beside its control databases. */
+const controls: string[] = []
+after(() =>
+  withClient(server, async (client) => {
+    for (const control of controls) {
+      const names = builtInNames(control)
+      for (const database of [names.default, names.logging]) await dropDatabase(client, database)
+      for (const role of Object.values(names)) await client.query(`drop role if exists ${id(role)}`)
+    }
+  }),
+)
+
+async function controlDatabase(): Promise<{ url: string; name: string }> {
+  const { name } = await testDatabase()
+  controls.push(name)
+  return { url: on(name), name }
+}
+
+type Installation = { readonly secret?: string; readonly previous?: string } & Partial<OpenOptions>
+
+const open = (url: string, { secret = newSecret(secureRandom), previous, ...more }: Installation = {}) =>
+  openDatabases({
+    config: defaultConfig({ database: { url } }),
+    secrets: secretsFrom(secret, secureRandom, previous),
+    misfit: 'the one of the test does not fit',
+    random: secureRandom,
+    report: () => {},
+    makes: true,
+    ...more,
+  })
+
+/** Everything that opening could have changed on the server. */
+async function state(control: string): Promise<unknown> {
+  const roles = await query(
+    server,
+    `select rolname, rolpassword, shobj_description(oid, 'pg_authid') from pg_authid
+      where rolname like '${control}%' order by rolname`,
+  )
+  const databases = await query(
+    server,
+    `select datname, shobj_description(oid, 'pg_database') from pg_database where datname like '${control}%' order by datname`,
+  )
+  const tables = await query<{ name: string }>(
+    on(control),
+    `select format('%I.%I', schemaname, tablename) as name from pg_tables where schemaname in ('public', 'service')`,
+  )
+  const rows = tables.map(
+    ({ name }) => `select '${name}' as name, xmin::text, t::text as row from ${name} as t`,
+  )
+  return {
+    roles,
+    databases,
+    tables,
+    rows: rows.length === 0 ? [] : await query(on(control), rows.join(' union all ')),
+  }
+}
+
+test('two installations on one server share neither data nor roles', async () => {
+  const [first, second] = [await controlDatabase(), await controlDatabase()]
+  const [one, two] = [await open(first.url), await open(second.url)]
+  await query(one.builtIn.default ?? '', 'create table public.mine as select 1 as one')
+  assert.deepEqual(await query(two.builtIn.default ?? '', `select to_regclass('public.mine') as found`), [
+    { found: null },
+  ])
+  const crossed = new URL(two.builtIn.default ?? '')
+  crossed.pathname = new URL(one.builtIn.default ?? '').pathname
+  await assert.rejects(query(crossed.href, 'select'), { code: '42501' })
+  assert.notEqual(one.logging?.ownerUrl, two.logging?.ownerUrl)
+  // And again, each with its own.
+  await assert.rejects(open(first.url), /belongs to an installation with another secret/)
+})
+
+test('another secret is refused before anything is written, and names what to do', async () => {
+  const { url, name } = await controlDatabase()
+  await open(url)
+  const before = await state(name)
+  for (const makes of [true, false]) {
+    await assert.rejects(open(url, { makes }), {
+      message:
+        /belongs to an installation with another secret: the one of the test does not fit\. .*SERVICE_SERVER__DATA_DIR.*SERVICE_SECRET/,
+    })
+  }
+  assert.deepEqual(await state(name), before)
+})
+
+test('of two first starts with different secrets at one moment one is the installation', async () => {
+  const { url } = await controlDatabase()
+  const starts = await Promise.allSettled([open(url), open(url)])
+  const lost = starts.filter((start) => start.status === 'rejected')
+  assert.equal(lost.length, 1)
+  assert.match(String(lost[0]?.reason), /another secret/)
+  const won = starts.find((start) => start.status === 'fulfilled')
+  assert.ok(won)
+  await query(won.value.builtIn.default ?? '', 'select')
+})
+
+test('the same installation changes nothing the second time, not even a password', async () => {
+  const { url, name } = await controlDatabase()
+  const secret = newSecret(secureRandom)
+  await open(url, { secret })
+  const before = await state(name)
+  for (const makes of [true, false]) await open(url, { secret, makes })
+  assert.deepEqual(await state(name), before)
+})
+
+test('a command that makes nothing refuses an empty control database, and leaves it empty', async () => {
+  const { url, name } = await controlDatabase()
+  await assert.rejects(
+    open(url, { makes: false }),
+    /no installation in the control database .*gatehouse serve/,
+  )
+  const config = defaultConfig({ database: { url, migrate: false } })
+  await assert.rejects(open(url, { config }), /no installation in the control database .*gatehouse migrate/)
+  assert.deepEqual(await query(url, `select to_regnamespace('service') as service`), [{ service: null }])
+  assert.deepEqual(await query(server, `select from pg_roles where rolname like '${name}%'`), [])
+})
+
+test('a rotated secret sets the passwords anew once serve or migrate comes; commands before that still get in', async () => {
+  const { url } = await controlDatabase()
+  const [secret, next] = [newSecret(secureRandom), newSecret(secureRandom)]
+  const old = await open(url, { secret })
+  const reading = await open(url, { secret: next, previous: secret, makes: false })
+  await query(reading.builtIn.default ?? '', 'select')
+  const rotated = await open(url, { secret: next, previous: secret })
+  await query(rotated.builtIn.default ?? '', 'select')
+  await query(rotated.logging?.ownerUrl ?? '', 'select')
+  await assert.rejects(query(old.builtIn.default ?? '', 'select'), { code: '28P01' })
+  await open(url, { secret: next })
+  await assert.rejects(open(url, { secret }), /another secret/)
+})
+
+test('a control database from before the first release is refused, in a sentence', async () => {
+  const { url } = await controlDatabase()
+  await query(url, 'create schema service; create table service.migration (name text, checksum text)')
+  await assert.rejects(open(url), /from before the first release of Gatehouse, which no version takes over/)
+  const without = await controlDatabase()
+  await migrate(without.url)
+  await assert.rejects(open(without.url), /from before the first release/)
+})
+
+test('a copy is refused, until migrate --as-copy makes it an installation of its own', async () => {
+  const { url, name } = await controlDatabase()
+  const secret = newSecret(secureRandom)
+  const original = await open(url, { secret })
+  const copy = (await testDatabase({ template: name })).name
+  controls.push(copy)
+  await assert.rejects(open(on(copy), { secret }), {
+    message: new RegExp(`${copy} is a copy of ${name}: .*gatehouse migrate --as-copy`),
+  })
+  await query(original.builtIn.default ?? '', 'create table public.mine ()')
+  await assert.rejects(open(on(copy), { takeOver: 'copy' }), /another secret/)
+  const taken = await open(on(copy), { secret, takeOver: 'copy' })
+  assert.deepEqual(await query(taken.builtIn.default ?? '', `select to_regclass('public.mine') as mine`), [
+    { mine: null },
+  ])
+  await open(on(copy), { secret })
+  // What is no copy stays what it is.
+  await open(url, { secret, takeOver: 'copy' })
+  await open(url, { secret })
+})
+
+test('roles and databases that another installation has made, or nobody we know, are not taken', async () => {
+  const first = await controlDatabase()
+  const names = builtInNames(first.name)
+  const secret = newSecret(secureRandom)
+  await query(server, `create role ${id(names.default)} login`)
+  await assert.rejects(open(first.url, { secret }), {
+    message: new RegExp(
+      `The role ${names.default} exists already, and this installation has not made it: .*comment on role`,
+    ),
+  })
+  await query(server, `comment on role ${id(names.default)} is 'gatehouse installation of somebody'`)
+  await assert.rejects(
+    open(first.url, { secret }),
+    /belongs to another Gatehouse \(gatehouse installation of somebody\)/,
+  )
+  assert.deepEqual(await query(server, `select from pg_database where datname = '${names.default}'`), [])
+})
+
+test('migrate --new-secret goes on without the lost secret, and drops what it had sealed', async () => {
+  const { url } = await controlDatabase()
+  const lost = secretsFrom(newSecret(secureRandom), secureRandom)
+  await open(url, { secrets: lost })
+  const control = connect({ url, max: 1, statementTimeout: 5_000, onError: () => {} })
+  const insert = (clientName: string, sealedUrl: string | null) =>
+    insertClient(control.db, {
+      id: uuidv7(new Date(), secureRandom),
+      clientName,
+      driver: 'postgresql',
+      description: null,
+      lastSeenAt: null,
+      deletedAt: null,
+      sealedUrl,
+      urlEnvVar: sealedUrl === null ? 'SHOP_URL' : null,
+      createdAt: new Date(),
+      updatedAt: new Date(),
+    })
+  try {
+    await insert('sealed', lost.seal('client-url', 'postgres://a:b@db.example.com/c'))
+    await insert('named', null)
+    const secrets = secretsFrom(newSecret(secureRandom), secureRandom)
+    await open(url, { secrets, takeOver: 'foreign' })
+    assert.deepEqual(await dropSealed(url, secrets), ['dropped client sealed: register it again'])
+    const left = await control.db
+      .selectFrom('databaseClient')
+      .select('clientName')
+      .where('deletedAt', 'is', null)
+      .execute()
+    assert.deepEqual(left, [{ clientName: 'named' }])
+    const opened = await open(url, { secrets })
+    await query(opened.builtIn.default ?? '', 'select')
+    await assert.rejects(open(url, { secrets: lost }), /another secret/)
+  } finally {
+    await control.close()
+  }
+})
+
+test('long names of control databases give names of their own that fit', () => {
+  const [one, two] = ['a', 'b'].map((end) => builtInNames(`${'ü'.repeat(30)}${end}`))
+  for (const names of [one, two]) {
+    for (const name of Object.values(names ?? {})) assert.ok(Buffer.byteLength(name) <= 63, name)
+  }
+  assert.notEqual(one?.reader, two?.reader)
+  assert.equal(builtInNames('x'.repeat(48)).reader, `${'x'.repeat(48)}_logging_reader`)
+  assert.match(builtInNames('x'.repeat(49)).default, /^x{39}_[0-9a-f]{8}_default$/)
+})
+
+test('what the operator names is not made, and other clients leave the built-in one there', async () => {
+  const { url } = await controlDatabase()
+  const secret = newSecret(secureRandom)
+  const shop = { shop: { url: 'postgres://shop@db.example.com/shop' } }
+  const given = await open(url, { secret, config: defaultConfig({ database: { url }, clients: shop }) })
+  assert.deepEqual(Object.keys(given.builtIn), ['default'])
+  const second = await controlDatabase()
+  const config = defaultConfig({ database: { url: second.url }, builtInClient: false })
+  const without = await open(second.url, { config })
+  assert.deepEqual(without.builtIn, {})
+  assert.ok(without.logging)
+  const databases = await query(
+    server,
+    `select datname from pg_database where datname like '${second.name}_%'`,
+  )
+  assert.deepEqual(databases, [{ datname: `${second.name}_logging` }])
+})

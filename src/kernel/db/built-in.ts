@@ -1,0 +1,140 @@
+import { hash } from 'node:crypto'
+import type { Config } from '../config/config.ts'
+import type { Secrets } from '../secrets.ts'
+import type { EmbeddedServer } from './embedded.ts'
+import type { Standing } from './installation.ts'
+import { type Provision, provision } from './provision.ts'
+
+/** Names of what stands beside a control database: two installations on one server share nothing. */
+export type BuiltInNames = {
+  /** The database of client `default`, and its owner. */
+  readonly default: string
+  /** The log and audit tables: the database, and its owner. */
+  readonly logging: string
+  /** May only read what is logged. */
+  readonly reader: string
+  /** Who callers of client `default` become where policies decide (gateway.md 19). */
+  readonly anonymous: string
+  readonly signedIn: string
+}
+
+export function builtInNames(controlDatabase: string): BuiltInNames {
+  const name = shortened(controlDatabase)
+  return {
+    default: `${name}_default`,
+    logging: `${name}_logging`,
+    reader: `${name}_logging_reader`,
+    anonymous: `${name}_anon`,
+    signedIn: `${name}_authenticated`,
+  }
+}
+
+/** With `_logging_reader` behind it, a name of this many bytes has the 63 that PostgreSQL keeps. */
+const LONGEST = 48
+
+function shortened(name: string): string {
+  if (Buffer.byteLength(name) <= LONGEST) return name
+  const tail = `_${hash('sha256', name).slice(0, 8)}`
+  let head = name
+  while (Buffer.byteLength(head) > LONGEST - tail.length) head = [...head].slice(0, -1).join('')
+  return head + tail
+}
+
+export type BuiltInDatabases = {
+  /** Clients that exist without being configured, by name. */
+  readonly builtIn: Readonly<Record<string, string>>
+  /** The log and audit tables: their owner's URL, and that of a role which may only read them. */
+  readonly logging:
+    | { readonly ownerUrl: string; readonly readerUrl: string; readonly reader: string }
+    | undefined
+}
+
+/** What of it is there, for whom this process may log in. */
+type BuiltIn = { readonly default: boolean; readonly logging: boolean; password(role: string): string }
+
+type Ensuring = {
+  readonly config: Config
+  readonly secrets: Secrets
+  readonly report: (step: string) => void
+  /** Makes what is missing; else it is only said what there is. */
+  readonly makes: boolean
+  readonly names: BuiltInNames
+  readonly standing: Standing
+  /** Undefined: the role of the control database may make neither databases nor roles. */
+  readonly provisionUrl: string | undefined
+}
+
+/** What is built in and wanted; made where this command makes things. */
+export async function ensureBuiltIn(options: Ensuring): Promise<BuiltIn> {
+  const { config, makes, names, provisionUrl, report, secrets, standing } = options
+  const may = provisionUrl !== undefined
+  const age = makes ? 'current' : standing.secret
+  const built: BuiltIn = {
+    default: may && wantsDefault(config),
+    logging: may && config.clients[config.gateway.logging_client]?.url === undefined,
+    password: (role) => secrets.derive('database-role', role, age),
+  }
+  if (makes && may && (built.default || built.logging)) {
+    report('provision')
+    await provision(provisionUrl, {
+      ...ownDatabases(built, names),
+      installation: standing.id,
+      keepsPasswords: standing.secret === 'current',
+    })
+  }
+  return built
+}
+
+const wantsDefault = (config: Config): boolean =>
+  config.builtInClient && config.clients.default?.url === undefined
+
+function ownDatabases(
+  built: BuiltIn,
+  names: BuiltInNames,
+): Pick<Provision, 'roles' | 'databases' | 'grants'> {
+  const login = (name: string) => ({ name, password: built.password(name) })
+  const owned = [...(built.default ? [names.default] : []), ...(built.logging ? [names.logging] : [])]
+  const callers = built.default ? [names.anonymous, names.signedIn] : []
+  return {
+    roles: [
+      ...owned.map(login),
+      ...(built.logging ? [login(names.reader)] : []),
+      ...callers.map((name) => ({ name })),
+    ],
+    databases: owned.map((name) => ({ name, owner: name })),
+    grants: callers.map((role) => ({ role, to: names.default })),
+  }
+}
+
+export function builtInDatabases(
+  built: BuiltIn,
+  names: BuiltInNames,
+  url: EmbeddedServer['url'],
+): BuiltInDatabases {
+  const at = (role: string, database: string) => url(role, built.password(role), database)
+  return {
+    builtIn: built.default ? { default: at(names.default, names.default) } : {},
+    logging: built.logging
+      ? {
+          ownerUrl: at(names.logging, names.logging),
+          readerUrl: at(names.reader, names.logging),
+          reader: names.reader,
+        }
+      : undefined,
+  }
+}
+
+export function adviceFor(config: Config): string | undefined {
+  const missing = [
+    ...(wantsDefault(config) ? ['default'] : []),
+    ...[config.gateway.logging_client].filter((name) => config.clients[name]?.url === undefined),
+  ]
+  if (missing.length === 0) return undefined
+  const entries = missing.map(
+    (name) => `  ${name}:\n    url: postgres://ROLE@HOST/DATABASE   # with its password`,
+  )
+  return (
+    'The role of database.url may not create databases and roles (CREATEDB, CREATEROLE). Give it both, or write into ' +
+    `gatehouse.yaml:\nclients:\n${entries.join('\n')}\nUntil then signing in works, and data, pipelines and management answer 503.`
+  )
+}

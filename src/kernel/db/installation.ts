@@ -1,0 +1,145 @@
+import type pg from 'pg'
+import { InstallationError, NoInstallation } from '../installation.ts'
+import { type Random, uuidv7 } from '../random.ts'
+import type { Secrets } from '../secrets.ts'
+import { prepare } from './migrate.ts'
+
+/** Which installation a control database belongs to (running.md, "One installation"). */
+export type Standing = {
+  readonly id: string
+  /** The secret whose check value the database holds: that of this process, or the one before it. */
+  readonly secret: 'current' | 'previous'
+}
+
+/** The database as it is now; `undefined`: it holds nothing of ours yet. */
+export type Seen = {
+  readonly database: string
+  readonly standing: Standing | undefined
+  /** Recorded under another name: only with `takeOver: 'copy'`. */
+  readonly isCopy: boolean
+}
+
+/** What is wrong between a control database and this process. `migrate` can answer two of them. */
+export type Mismatch = 'unreleased' | 'foreign' | 'copy'
+
+export class ForeignInstallation extends InstallationError {
+  readonly mismatch: Mismatch
+  constructor(mismatch: Mismatch, message: string) {
+    super(message)
+    this.mismatch = mismatch
+  }
+}
+
+export type Asking = {
+  readonly secrets: Secrets
+  /** For people, when it does not fit: `the secret of SERVICE_SECRET does not fit`. */
+  readonly misfit: string
+  /** A mismatch that the operator has told us to take over. */
+  readonly takeOver?: Mismatch | undefined
+}
+
+type Row = { readonly id: string; readonly secret_check: string; readonly control_database: string }
+type Facts = { readonly database: string; readonly is_used: boolean; readonly is_recorded: boolean }
+
+/** Reads whose the database is and changes nothing. Throws when it is not this installation's. */
+export async function seeInstallation(client: pg.ClientBase, asking: Asking): Promise<Seen> {
+  const { rows } = await client.query<Facts>(
+    `select current_database()::text as database, to_regnamespace('service') is not null as is_used,
+       to_regclass('service.installation') is not null as is_recorded`,
+  )
+  const [facts] = rows
+  if (facts === undefined) throw new Error('a select of one row answered none')
+  const { database } = facts
+  if (!facts.is_used) return { database, standing: undefined, isCopy: false }
+  const found = facts.is_recorded ? await recorded(client) : undefined
+  if (found === undefined) throw unreleased(database)
+  const secret = fitting(found, asking.secrets)
+  if (secret === undefined && asking.takeOver !== 'foreign') throw foreign(database, asking.misfit)
+  const isCopy = found.control_database !== database
+  if (isCopy && asking.takeOver !== 'copy') throw copy(database, found)
+  return { database, standing: { id: found.id, secret: secret ?? 'previous' }, isCopy }
+}
+
+async function recorded(client: pg.ClientBase): Promise<Row | undefined> {
+  const { rows } = await client.query<Row>(
+    'select id, secret_check, control_database from service.installation',
+  )
+  return rows[0]
+}
+
+const fitting = ({ id, secret_check }: Row, secrets: Secrets): Standing['secret'] | undefined =>
+  (['current', 'previous'] as const).find((age) => secrets.derive('installation', id, age) === secret_check)
+
+/** Makes an empty database this installation's. Of several processes that do it at once, one is the first; the others see its row. */
+export async function establishInstallation(
+  client: pg.Client,
+  asking: Asking,
+  { random, now }: { readonly random: Random; readonly now: Date },
+): Promise<Standing> {
+  await client.query('begin')
+  try {
+    await client.query(`select pg_advisory_xact_lock(hashtextextended('gatehouse installation', 0))`)
+    const seen = await seeInstallation(client, asking)
+    const standing = seen.standing ?? { id: uuidv7(now, random), secret: 'current' as const }
+    if (seen.standing === undefined) {
+      await prepare(client)
+      await client.query(
+        'insert into service.installation (id, secret_check, control_database) values ($1, $2, current_database())',
+        [standing.id, asking.secrets.derive('installation', standing.id)],
+      )
+    }
+    await client.query('commit')
+    return standing
+  } catch (error) {
+    await client.query('rollback').catch(() => {})
+    throw error
+  }
+}
+
+/** From here on only the present secret fits; the passwords of the built-in roles must follow from it already. */
+export async function recordSecret(client: pg.ClientBase, id: string, secrets: Secrets): Promise<void> {
+  await client.query('update service.installation set secret_check = $1', [
+    secrets.derive('installation', id),
+  ])
+}
+
+/** A copy becomes an installation of its own, with databases and roles of its own. */
+export async function recordCopy(
+  client: pg.ClientBase,
+  secrets: Secrets,
+  { random, now }: { readonly random: Random; readonly now: Date },
+): Promise<Standing> {
+  const id = uuidv7(now, random)
+  await client.query(
+    'update service.installation set id = $1, secret_check = $2, control_database = current_database()',
+    [id, secrets.derive('installation', id)],
+  )
+  return { id, secret: 'current' }
+}
+
+const unreleased = (database: string) =>
+  new ForeignInstallation(
+    'unreleased',
+    `The control database ${database} has a schema "service" from before the first release of Gatehouse, which no version takes over: ` +
+      'name an empty database in database.url, or drop the schemas service and service_jobs there.',
+  )
+
+const foreign = (database: string, misfit: string) =>
+  new ForeignInstallation(
+    'foreign',
+    `The control database ${database} belongs to an installation with another secret: ${misfit}. ` +
+      "Run this in that installation's folder, name its data folder in SERVICE_SERVER__DATA_DIR, or set SERVICE_SECRET to its secret.",
+  )
+
+const copy = (database: string, found: Row) =>
+  new ForeignInstallation(
+    'copy',
+    `The control database ${database} is a copy of ${found.control_database}: name that one in database.url, ` +
+      `or run gatehouse migrate --as-copy to make ${database} an installation of its own.`,
+  )
+
+/** For commands that make nothing. */
+export const notEstablished = (database: string) =>
+  new NoInstallation(
+    `There is no installation in the control database ${database} yet: run gatehouse serve, or gatehouse migrate, first.`,
+  )

@@ -1,0 +1,184 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { after, test } from 'node:test'
+import type { Command } from 'commander'
+import pg from 'pg'
+import { program } from '#cli/program.ts'
+import { builtInNames } from '#kernel/db/built-in.ts'
+import { dropDatabase, testDatabase, testServerUrl, withClient } from '#test/database.ts'
+import { query } from '#test/embedded.ts'
+import { actor, PASSWORD } from '#test/harness.ts'
+import { startProgram, temporaryHome } from './program.ts'
+
+/** Commands that open no database and use no secret. Every other one has to refuse. */
+const NEEDS_NO_INSTALLATION = new Set(['config check', 'config show', 'mail list', 'mail show'])
+
+const bin = path.resolve(import.meta.dirname, '../../bin/gatehouse.mjs')
+const control = (await testDatabase()).name
+const controlUrl = Object.assign(new URL(testServerUrl()), { pathname: `/${control}` }).href
+const names = builtInNames(control)
+
+const home = await temporaryHome()
+const service = await startProgram(home.folder, { DATABASE_URL: controlUrl })
+const elsewhere = await mkdtemp(path.join(tmpdir(), 'gatehouse-foreign-'))
+/** What every argument is that may be anything: also a file. */
+const ANYTHING = 'x'
+await writeFile(path.join(elsewhere, ANYTHING), '')
+
+after(async () => {
+  await service.end('SIGTERM')
+  await home.remove()
+  await rm(elsewhere, { recursive: true, force: true })
+  await withClient(testServerUrl(), async (client) => {
+    for (const database of [names.default, names.logging]) await dropDatabase(client, database)
+    for (const role of Object.values(names))
+      await client.query(`drop role if exists ${pg.escapeIdentifier(role)}`)
+  })
+})
+
+const anon = actor(service.url)
+const key = actor(service.url, { apikey: await home.key(), 'x-service-client': 'default' })
+
+/** Every command of the program, with arguments that it takes. */
+async function commands(): Promise<string[][]> {
+  return leavesOf(await program([])).map(([names, command]) => [...names, ...argumentsOf(command)])
+}
+
+const leavesOf = (command: Command, names: readonly string[] = []): [readonly string[], Command][] =>
+  command.commands.length === 0
+    ? [[names, command]]
+    : command.commands.flatMap((inner) => leavesOf(inner, [...names, inner.name()]))
+
+function argumentsOf({ options, registeredArguments }: Command): string[] {
+  const wanted = options.filter(({ mandatory }) => mandatory)
+  return [
+    ...registeredArguments
+      .filter(({ required }) => required)
+      .map(({ argChoices }) => argChoices?.[0] ?? ANYTHING),
+    ...wanted.flatMap(({ long, argChoices }) => [long ?? '', argChoices?.[0] ?? ANYTHING]),
+  ]
+}
+
+function run(
+  args: readonly string[],
+  env: Record<string, string>,
+): Promise<{ code: number; stderr: string }> {
+  return new Promise((resolve) => {
+    execFile(
+      process.execPath,
+      [bin, ...args],
+      {
+        cwd: elsewhere,
+        env: { PATH: process.env.PATH ?? '', DATABASE_URL: controlUrl, SERVICE_SERVER__PORT: '0', ...env },
+        timeout: 60_000,
+      },
+      (error, _stdout, stderr) => resolve({ code: error === null ? 0 : Number(error.code), stderr }),
+    ).stdin?.end()
+  })
+}
+
+/** What a command could have changed, but for what the running service itself keeps writing. */
+async function state(): Promise<unknown> {
+  const roles = await query(
+    testServerUrl(),
+    `select rolname, rolpassword, rolcanlogin from pg_authid where rolname like '${control}%' order by 1`,
+  )
+  const databases = await query(
+    testServerUrl(),
+    `select datname from pg_database where datname like '${control}%' order by 1`,
+  )
+  const tables = await query<{ name: string }>(
+    controlUrl,
+    `select format('%I.%I', schemaname, tablename) as name from pg_tables
+      where schemaname = 'service' and tablename <> 'process_lease' order by 1`,
+  )
+  const rows = tables.map(
+    ({ name }) => `select '${name}' as name, xmin::text, t::text as row from ${name} as t`,
+  )
+  const leases = await query(controlUrl, 'select id from service.process_lease')
+  return {
+    roles,
+    databases,
+    leases,
+    files: await readdir(elsewhere),
+    rows: await query(controlUrl, rows.join(' union all ')),
+  }
+}
+
+/** A connection that the service opens now, with the password that it has. */
+async function isUnharmed(): Promise<void> {
+  await query(
+    testServerUrl(),
+    `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${names.default}'`,
+  )
+  const rows = await key.post('/gateway/fetch', { table_name: 'kept', columns: ['one'] })
+  assert.equal(rows.status, 200, rows.text)
+  assert.deepEqual(rows.body.data, [{ one: 1 }])
+  assert.equal((await anon.get('/health/ready')).status, 200)
+}
+
+test('every command with a foreign secret is refused, writes nothing and leaves the service alone', {
+  timeout: 120_000,
+}, async () => {
+  const made = await key.post('/management/tables', {
+    table_name: 'kept',
+    columns: [{ name: 'one', data_type: 'integer', unique: true }],
+  })
+  assert.equal(made.status, 200, made.text)
+  await key.post('/gateway/insert', { table_name: 'kept', insert_body: { one: 1 } })
+  await anon.post('/api/auth/sign-up/email', { name: 'Ada', email: 'ada@example.com', password: PASSWORD })
+  const before = await state()
+  const all = await commands()
+  assert.ok(all.length >= 15, `${all.length} commands`)
+  const refused: string[] = []
+  const inTurn = [...all]
+  const worker = async () => {
+    for (let args = inTurn.shift(); args !== undefined; args = inTurn.shift()) {
+      const command = args.slice(0, 2).join(' ')
+      const { code, stderr } = await run(args, {
+        SERVICE_SECRET: 'another-secret-of-40-characters-012345678',
+      })
+      if (NEEDS_NO_INSTALLATION.has(command)) continue
+      assert.equal(code, 1, `${args.join(' ')}: ${stderr}`)
+      if (command !== 'doctor')
+        assert.match(stderr, /belongs to an installation with another secret/, args.join(' '))
+      refused.push(args.join(' '))
+    }
+  }
+  await Promise.all([worker(), worker()])
+  assert.ok(refused.length >= 10)
+  assert.deepEqual(await state(), before)
+  await isUnharmed()
+})
+
+test('a command from another folder, without a secret, makes none and says where it looked', async () => {
+  const before = await state()
+  const [users, serve, migrate] = await Promise.all([
+    run(['users', 'list'], {}),
+    run(['serve'], {}),
+    run(['migrate'], {}),
+  ])
+  const file = path.join(elsewhere, 'data/secret').replaceAll('.', '\\.')
+  assert.match(users.stderr, new RegExp(`no SERVICE_SECRET and no file \\S*${file}`))
+  for (const { code, stderr } of [serve, migrate]) {
+    assert.equal(code, 1)
+    assert.match(stderr, new RegExp(`another secret: there is no SERVICE_SECRET and no file \\S*${file}`))
+  }
+  assert.equal(users.code, 1)
+  assert.deepEqual(await state(), before)
+  await isUnharmed()
+})
+
+test('reading commands of the installation itself write no row and no file', async () => {
+  const env = { SERVICE_SERVER__DATA_DIR: path.join(home.folder, 'data') }
+  const files = () => readdir(path.join(home.folder, 'data'), { recursive: true })
+  const [before, filesBefore] = [await state(), await files()]
+  for (const args of [['users', 'list'], ['keys', 'list'], ['doctor']]) {
+    const { code, stderr } = await run(args, env)
+    assert.equal(code, 0, `${args.join(' ')}: ${stderr}`)
+  }
+  assert.deepEqual([await state(), await files()], [before, filesBefore])
+})
