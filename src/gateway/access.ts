@@ -244,6 +244,7 @@ type Arriving = {
 /** The rest of the order of checks: header, existence, binding. */
 async function boundCaller({ request, reply, clients, grant }: Arriving): Promise<GatewayCaller> {
   const client = await calledClient(request, clients)
+  request.bodyPayer = `client:${client.name}`
   if (grant.kind === 'key' && !isFor(grant.key, client)) throw fail('api_key_client_mismatch')
   return {
     client,

@@ -11,6 +11,9 @@ type Rule = {
   readonly says: string
 }
 
+/** A body takes about three times its length while it is worked on, and those of one caller half of the budget. */
+const BODIES_AT_LEAST = 8
+
 const rules: readonly Rule[] = [
   {
     settings: ['auth.hide_registered_emails', 'auth.email_password.require_email_verification'],
@@ -32,6 +35,11 @@ const rules: readonly Rule[] = [
     settings: ['session.cookie_name', 'session.cookie_secure'],
     broken: ({ session }) => /^__(Secure|Host)-/i.test(session.cookie_name) && !session.cookie_secure,
     says: 'browsers refuse this prefix without session.cookie_secure: true',
+  },
+  {
+    settings: ['limits.bodies', 'limits.body', 'limits.body_bulk'],
+    broken: ({ limits }) => limits.bodies < BODIES_AT_LEAST * Math.max(limits.body, limits.body_bulk),
+    says: `needs ${BODIES_AT_LEAST} times limits.body and limits.body_bulk, else one body is more than its share`,
   },
   {
     settings: ['mail.transport', 'mail.smtp_url'],

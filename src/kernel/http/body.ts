@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { FastifyInstance } from 'fastify'
-import type { Failure } from '../errors.ts'
+import { Failure } from '../errors.ts'
+import { collectBody } from './collect-body.ts'
 import { hasEscapedKey, parseEscapedKeys } from './escaped-keys.ts'
 import { edge } from './failures.ts'
 
@@ -8,73 +9,90 @@ import { edge } from './failures.ts'
 const DEPTH = 64
 
 /** Reads JSON bodies: UTF-8 only, and what `readJson` takes. An empty body is no body. */
-export function readJsonBodies(app: FastifyInstance, parse: (text: string) => unknown): void {
+export function readJsonBodies(app: FastifyInstance, parse: Parse): void {
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => {
-    // `parseAs: 'buffer'` hands over a Buffer.
-    const bytes = body as Buffer
-    if (bytes.length === 0) return done(null, undefined)
-    if (!isUtf8(bytes)) return done(edge('invalid_text', { hint: 'The body is not UTF-8' }))
-    const { json, failure = null } = readJson(bytes.toString('utf8'), parse)
-    done(failure, json)
+  app.addContentTypeParser('application/json', (request, payload, done) => {
+    collectBody(request, payload, request.routeOptions.bodyLimit, (error, bytes) => {
+      if (error !== null) return done(error)
+      if (bytes.length === 0) return done(null, undefined)
+      if (!isUtf8(bytes)) return done(edge('invalid_text', { hint: 'The body is not UTF-8' }))
+      const weigh = (values: number) => request.bodyHold?.settle(weightOf(bytes.length, values))
+      const { json, failure = null } = readJson(bytes.toString('utf8'), parse, weigh)
+      done(failure, json)
+    })
   })
 }
+
+/** Bytes of memory of a JSON body and of what it is read into: its text, that of a statement, and so many values. */
+const weightOf = (length: number, values: number): number => 2 * length + VALUE * values
+const VALUE = 48
 
 /** Bytes of a form: a token, an address to go to and two passwords. */
 const FORM_LIMIT = 16_384
 
 /** Reads what the forms of our own pages send, beside JSON. Of a name that comes twice the last one counts. */
 export function readForms(app: FastifyInstance): void {
-  const options = { parseAs: 'string', bodyLimit: FORM_LIMIT } as const
-  app.addContentTypeParser<string>('application/x-www-form-urlencoded', options, (_request, body, done) => {
-    // URLSearchParams leaves no broken Unicode.
-    const fields = [...new URLSearchParams(body)]
-    const isBroken = fields.some(([name, value]) => name === '__proto__' || !isCleanText(value))
-    done(isBroken ? brokenText() : null, Object.fromEntries(fields))
+  app.addContentTypeParser('application/x-www-form-urlencoded', (request, payload, done) => {
+    collectBody(request, payload, FORM_LIMIT, (error, bytes) => {
+      if (error !== null) return done(error)
+      // URLSearchParams leaves no broken Unicode.
+      const fields = [...new URLSearchParams(bytes.toString('utf8'))]
+      const isBroken = fields.some(([name, value]) => name === '__proto__' || !isCleanText(value))
+      done(isBroken ? brokenText() : null, Object.fromEntries(fields))
+    })
   })
 }
 
+type Parse = (text: string) => unknown
+
 /**
  * JSON of a request: no prototype poisoning, no NUL and no lone surrogate (Postgres could store neither), bounded depth.
- * `parse` may keep more of numbers than `JSON.parse` does.
+ * `parse` may keep more of numbers than `JSON.parse` does. `weigh` hears before how many values there are, and may throw a Failure.
  */
 export function readJson(
   text: string,
-  parse: (text: string) => unknown = JSON.parse,
+  parse: Parse = JSON.parse,
+  weigh: (values: number) => void = () => {},
 ): { readonly json?: unknown; readonly failure?: Failure } {
   // Looked at before parsing: a megabyte of brackets keeps JSON.parse busy for 200 ms, this for 4.
-  if (isDeep(text)) {
+  const values = valuesIn(text)
+  if (values === undefined) {
     return { failure: edge('invalid_json', { hint: `Nested deeper than ${DEPTH} levels` }) }
   }
   try {
+    weigh(values)
     const json = hasEscapedKey(text) ? parseEscapedKeys(text, parse) : parse(text)
     // Only an escape can bring a NUL or a lone surrogate into valid UTF-8.
     const isSuspect = text.includes('\\u') || text.includes('__proto__')
     return isSuspect && !isClean(json) ? { failure: brokenText() } : { json }
   } catch (error) {
+    if (error instanceof Failure) return { failure: error }
     if (!(error instanceof SyntaxError)) throw error
     return { failure: edge('invalid_json', { hint: error.message }) }
   }
 }
 
-/** Brackets outside of texts, counted. */
-function isDeep(text: string): boolean {
+/** Values that the text has at most: brackets and commas outside of texts, counted. Undefined when they are too deep. */
+function valuesIn(text: string): number | undefined {
   let depth = 0
+  let values = 1
   let isInText = false
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at)
     if (code === QUOTE) isInText = !isInText
     else if (isInText) at += code === BACKSLASH ? 1 : 0
+    else if (code === COMMA) values++
     else if (code === BRACKET || code === BRACE) {
-      if (++depth > DEPTH) return true
+      if (++depth > DEPTH) return undefined
+      values++
     } else if (code === BRACKET + 2 || code === BRACE + 2) depth--
   }
-  return false
+  return values
 }
 
 /** Their closing counterparts stand two places behind them. */
 const [BRACKET, BRACE] = [0x5b, 0x7b]
-const [QUOTE, BACKSLASH] = [0x22, 0x5c]
+const [QUOTE, COMMA, BACKSLASH] = [0x22, 0x2c, 0x5c]
 
 const brokenText = (): Failure =>
   edge('invalid_text', { hint: 'Remove \\u0000, unpaired surrogates and __proto__' })

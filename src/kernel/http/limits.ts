@@ -119,7 +119,7 @@ function bucketOf(key: string): string {
 }
 
 /** The /64 of an IPv6 address, which is what one household or server has; written out, so that spellings agree. */
-function networkOf(address: string): string {
+export function networkOf(address: string): string {
   const [head = '', tail] = address.split('::')
   const before = head.split(':').filter((part) => part !== '')
   const after = tail?.split(':').filter((part) => part !== '') ?? []

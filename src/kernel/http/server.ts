@@ -7,6 +7,7 @@ import fastify, { type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Kernel } from '../kernel.ts'
 import { inAdvance, uuidv7 } from '../random.ts'
 import { knowClients } from './client-address.ts'
+import { budgetBodies } from './collect-body.ts'
 import { edge } from './failures.ts'
 import { addLongBodies, timeToRead } from './long-body.ts'
 import type { App } from './surface.ts'
@@ -46,7 +47,12 @@ export function createServer(kernel: Kernel): App {
   app.addHook('onRequest', (request, reply, done) => {
     reply.headers(headers)
     reply.header(HEADER.requestId, request.id)
-    limitTime(reply, request.routeOptions.config.timeout ?? config.limits.timeout, config.limits.min_rate)
+    const timeout = request.routeOptions.config.timeout ?? config.limits.timeout
+    const stop = limitTime(reply, timeout, config.limits.min_rate)
+    reply.raw.once('close', () => {
+      stop()
+      request.bodyHold?.release()
+    })
     // RFC 9112 section 3.2.
     const isLost = request.headers.host === undefined && request.raw.httpVersion === '1.1'
     done(isLost ? edge('validation_error', { message: 'The header Host is missing' }) : undefined)
@@ -62,6 +68,7 @@ export function createServer(kernel: Kernel): App {
   })
   endConnectionsWhenClosing(app)
   addLongBodies(app, kernel)
+  budgetBodies(app, kernel)
   app.addHook('onResponse', recordRequest(kernel))
   return app
 }
@@ -79,10 +86,10 @@ function endConnectionsWhenClosing(app: App): void {
 }
 
 /**
- * 504 when nothing was said in time. A body that is on its way is bounded by what its reader takes (`limits.min_rate`). Fastify's own `handlerTimeout` ends with the request stream's `close`, and that is as
+ * 504 when nothing was said in time, unless what is returned is called before. A body that is on its way is bounded by what its reader takes (`limits.min_rate`). Fastify's own `handlerTimeout` ends with the request stream's `close`, and that is as
  * soon as a body has been read (5.12.8); besides, its AbortController costs a twentieth of a request.
  */
-function limitTime(reply: FastifyReply, timeout: number, rate: number): void {
+function limitTime(reply: FastifyReply, timeout: number, rate: number): () => void {
   let timer = setTimeout(() => {
     if (reply.isPaced) return
     if (reply.sent) timer = setTimeout(() => reply.raw.destroy(), timeToRead(rate))
@@ -90,7 +97,7 @@ function limitTime(reply: FastifyReply, timeout: number, rate: number): void {
     else if (reply.raw.headersSent) reply.raw.destroy()
     else reply.send(edge('timeout'))
   }, timeout)
-  reply.raw.once('close', () => clearTimeout(timer))
+  return () => clearTimeout(timer)
 }
 
 /** A percent sign that begins no character stands for itself, so that every address reaches its surface. */

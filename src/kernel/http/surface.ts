@@ -57,7 +57,7 @@ export function dressSurface(app: App, kernel: Kernel, book: RouteBook, options:
   readJsonBodies(app, options.parse)
   app.setValidatorCompiler(validatorCompiler(options))
   app.setErrorHandler((error, request, reply) => {
-    const failure = failureOf(error, request)
+    const failure = failureOf(error)
     // What the service refuses on purpose, because it is busy, says so in the metrics; a line each would make it busier.
     if (failure.status >= 500 && failure.cause !== undefined) {
       kernel.log.error(
@@ -102,15 +102,10 @@ export function addFeature(app: App, feature: Feature, addRoutes: (app: App) => 
 const UNAVAILABLE =
   /^(08...|53...|57P0[1-5]|ECONNREFUSED|ECONNRESET|ENOENT|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENOTFOUND)$/
 
-function failureOf(error: unknown, { routeOptions: { bodyLimit } }: FastifyRequest): Failure {
+function failureOf(error: unknown): Failure {
   if (error instanceof Failure) return error
   const { code = '', statusCode = 500, message = '' } = error as Partial<FastifyError> // whatever was thrown
   if (code === 'FST_ERR_VALIDATION') return edge('validation_error', { message })
-  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE')
-    return edge('payload_too_large', {
-      hint: `At most ${bodyLimit} bytes`,
-      details: { maximum_bytes: bodyLimit },
-    })
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return edge('unsupported_media_type')
   // Node's own words for a client that went away in the middle of its body; nobody hears the answer.
   if (code === 'ECONNRESET' && message === 'aborted')

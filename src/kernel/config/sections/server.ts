@@ -34,6 +34,10 @@ export const outbound = section('Requests that the service makes to addresses wh
 export const limits = section('Limits of a request. Each answers with its own error.', {
   body: size('Body of a request.', ['1MiB', '1KiB', '1GiB']),
   body_bulk: size('Body of an insert or a pipeline.', ['16MiB', '1KiB', '1GiB']),
+  bodies: size(
+    'Memory that bodies above 16 KiB take together in a process, with what they are read into; those for one client, or of one address where there is none, take half at most.',
+    ['512MiB', '64KiB', '1024GiB'],
+  ),
   rows: integer(
     'Rows of a fetch that names no limit; gateway.max_rows holds for all.',
     { min: 1, max: 1_000_000 },
