@@ -12,7 +12,7 @@ import { fail, REFUSED } from './errors.ts'
 import { adminKeyOf } from './keys/admin-key.ts'
 import { keyEnforcement } from './keys/config.ts'
 import { type ApiKey, keyNamed } from './keys/keys.ts'
-import { presentedKey, provenKey } from './keys/presented.ts'
+import { type ProvenKey, presentedKey, provenKey } from './keys/presented.ts'
 import { type FIXED_RIGHTS, grantsFixed, grantsTable, nameOfRight } from './keys/rights.ts'
 import { KEY_SECURITY, type OperatorAccess, operatorAccess } from './operator-access.ts'
 import { presenceOf } from './presence.ts'
@@ -21,7 +21,7 @@ import { callerPersonas } from './session.ts'
 /** What a request may do: all (the admin key), what its key's rights say, or what needs no key. */
 export type Grant =
   | { readonly kind: 'admin' }
-  | { readonly kind: 'key'; readonly key: ApiKey }
+  | ({ readonly kind: 'key' } & ProvenKey)
   | { readonly kind: 'none' }
 
 /** Who is calling the gateway, and on which client. */
@@ -87,7 +87,7 @@ export function gatewayAccess(
     const presented = presentedKey(request, operator.isSame, hasSessions)
     if (presented === undefined) return { kind: 'none' }
     if (await operator.proves(request, presented)) return { kind: 'admin' }
-    return { kind: 'key', key: await provenKey(kernel, keys, presented) }
+    return { kind: 'key', ...(await provenKey(kernel, keys, presented)) }
   }
 
   /** Policies of the database hold for everybody but the admin key, and keys that are made to pass them. */
@@ -163,7 +163,9 @@ export function gatewayAccess(
   }
 
   function hasChanged(grant: Grant): boolean {
-    return grant.kind === 'key' && keys.peek(grant.key.publicId) !== grant.key
+    if (grant.kind !== 'key') return false
+    const hasRunOut = grant.until !== null && grant.until <= kernel.now()
+    return hasRunOut || keys.peek(grant.key.publicId) !== grant.key
   }
 
   async function renewCaller(request: FastifyRequest, reply: FastifyReply): Promise<void> {

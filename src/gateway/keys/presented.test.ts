@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { withClient } from '#test/database.ts'
 import { ADMIN_KEY, type Answer, actor, testService } from '#test/harness.ts'
+import { whileArriving } from '#test/slow-body.ts'
 
 const t = await testService()
 const key = await t.key(['gateway.*'])
@@ -93,4 +94,27 @@ test('beside another key a Bearer token may be a session and is not compared', a
     401,
     'invalid_api_key',
   ])
+})
+
+test('a key, or the secret of before a rotation, that runs out while the body arrives is refused', async () => {
+  const soon = new Date(Date.now() + 60_000).toISOString()
+  const expiring = await t.key(['gateway.*'], { expires_at: soon })
+  const rotated = await t.key(['gateway.*'])
+  const rotation = await t.admin.post(`/admin/api-keys/${rotated.keyId}/rotate`, { grace_seconds: 60 })
+  assert.equal(rotation.status, 200, rotation.text)
+  const late = (headers: Readonly<Record<string, string>>, happen: () => Promise<unknown>) =>
+    whileArriving(
+      t.url,
+      {
+        path: '/gateway/fetch',
+        headers: { ...headers, 'x-service-client': 'default' },
+        body: { table_name: 'users' },
+      },
+      happen,
+    )
+  assert.match(await late(expiring.headers, async () => {}), / 200 OK/)
+  assert.match(await late(rotated.headers, async () => {}), / 200 OK/)
+  assert.match(await late(expiring.headers, async () => t.advance(61_000)), / 401 .*expired_api_key/s)
+  t.advance(-61_000)
+  assert.match(await late(rotated.headers, async () => t.advance(61_000)), / 401 .*invalid_api_key/s)
 })

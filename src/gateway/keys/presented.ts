@@ -31,11 +31,17 @@ export function presentedKey(
   return only
 }
 
+export type ProvenKey = {
+  readonly key: ApiKey
+  /** When the key, or the secret of before a rotation that was shown, runs out. Null: never. */
+  readonly until: Date | null
+}
+
 export async function provenKey(
   kernel: Kernel,
   keys: CoherentCache<ApiKey>,
   presented: string,
-): Promise<ApiKey> {
+): Promise<ProvenKey> {
   const text = parseKey(presented)
   const found = text === undefined ? undefined : await lookUp(keys, text.publicId)
   const isCurrent = isSecretOf(found ?? NOBODY, text?.secret ?? '')
@@ -44,8 +50,14 @@ export async function provenKey(
   }
   if (!found.isActive) throw fail('inactive_api_key')
   if (found.expiresAt !== null && found.expiresAt <= kernel.now()) throw fail('expired_api_key')
-  return found
+  return {
+    key: found,
+    until: isCurrent ? found.expiresAt : earlier(found.expiresAt, found.previousExpiresAt),
+  }
 }
+
+const earlier = (one: Date | null, other: Date | null): Date | null =>
+  one === null || (other !== null && other < one) ? other : one
 
 async function lookUp(keys: CoherentCache<ApiKey>, publicId: string): Promise<ApiKey | undefined> {
   try {
