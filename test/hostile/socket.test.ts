@@ -16,6 +16,8 @@ const post = (headers: readonly Header[], ...rest: (Buffer | string)[]) => [
   ...rest,
 ]
 const get = (path: string, headers: readonly Header[] = []) => requestBytes({ method: 'GET', path, headers })
+const typed = (type: string, path = '/api/auth/sign-in/email') =>
+  requestBytes({ method: 'POST', path, headers: [['content-type', type]], body: Buffer.from('{}') })
 const chunked: Header = ['transfer-encoding', 'chunked']
 
 const CASES: Readonly<Record<string, readonly [status: number, bytes: readonly (Buffer | string)[]]>> = {
@@ -57,6 +59,50 @@ const CASES: Readonly<Record<string, readonly [status: number, bytes: readonly (
   ],
   'Content-Length and Transfer-Encoding': [400, post([['content-length', '2'], chunked], '0\r\n\r\n')],
   'a Transfer-Encoding that nobody knows': [400, post([['transfer-encoding', 'gzip, identity']], '{}')],
+  'two Authorizations': [
+    400,
+    get('/api/auth/get-session', [
+      ['authorization', 'Bearer a'],
+      ['Authorization', 'Bearer b'],
+    ]),
+  ],
+  'the same Authorization twice': [
+    401,
+    get('/api/auth/get-session', [
+      ['authorization', 'Bearer a'],
+      ['Authorization', 'Bearer a'],
+    ]),
+  ],
+  'two Content-Types': [
+    400,
+    post(
+      [
+        ['content-type', 'text/plain'],
+        ['content-length', '2'],
+      ],
+      '{}',
+    ),
+  ],
+  'two Hosts': [400, get('/ping', [['host', 'elsewhere']])],
+  'a compressed body': [
+    415,
+    post(
+      [
+        ['content-encoding', 'gzip'],
+        ['content-length', '2'],
+      ],
+      '{}',
+    ),
+  ],
+  'a body in UTF-16': [415, typed('application/json; Charset="UTF-16"')],
+  'a form in Latin-1': [
+    415,
+    typed('application/x-www-form-urlencoded; charset=iso-8859-1', '/api/auth/confirm/verify-email'),
+  ],
+  'a body that says it is in UTF-8, with another parameter': [
+    400,
+    typed('application/json; a=b;charset="utf-8"'),
+  ],
   'a chunk size that is no number': [400, post([chunked], 'zz\r\n{}\r\n0\r\n\r\n')],
   'a chunk size beyond all measure': [400, post([chunked], 'ffffffffffffffffff\r\n{}\r\n0\r\n\r\n')],
   'chunks of two megabytes without end': [413, post([chunked], '200000\r\n', Buffer.alloc(2 * 2 ** 20, 'a'))],

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import { Failure } from '../errors.ts'
 import { collectBody } from './collect-body.ts'
@@ -12,6 +13,8 @@ const DEPTH = 64
 export function readJsonBodies(app: FastifyInstance, parse: Parse): void {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', (request, payload, done) => {
+    const refusal = encodingRefusal(request.headers)
+    if (refusal !== undefined) return done(refusal)
     collectBody(request, payload, request.routeOptions.bodyLimit, (error, bytes) => {
       if (error !== null) return done(error)
       if (bytes.length === 0) return done(null, undefined)
@@ -33,6 +36,8 @@ const FORM_LIMIT = 16_384
 /** Reads what the forms of our own pages send, beside JSON. Of a name that comes twice the last one counts. */
 export function readForms(app: FastifyInstance): void {
   app.addContentTypeParser('application/x-www-form-urlencoded', (request, payload, done) => {
+    const refusal = encodingRefusal(request.headers)
+    if (refusal !== undefined) return done(refusal)
     collectBody(request, payload, FORM_LIMIT, (error, bytes) => {
       if (error !== null) return done(error)
       // URLSearchParams leaves no broken Unicode.
@@ -42,6 +47,30 @@ export function readForms(app: FastifyInstance): void {
     })
   })
 }
+
+/** Bodies come as they are, in UTF-8 (RFC 9110 section 15.5.16). Read as something else they would mean something else. */
+function encodingRefusal({
+  'content-encoding': encoding = 'identity',
+  'content-type': type = '',
+}: IncomingHttpHeaders): Failure | undefined {
+  if (encoding.toLowerCase() !== 'identity') {
+    return edge('unsupported_media_type', {
+      message: 'Send the body without a Content-Encoding',
+      headers: { 'accept-encoding': 'identity' },
+    })
+  }
+  return charsetsOf(type).every((charset) => charset === 'utf-8' || charset === 'us-ascii')
+    ? undefined
+    : edge('unsupported_media_type', { message: 'Send the body in UTF-8' })
+}
+
+const charsetsOf = (type: string): readonly string[] =>
+  type
+    .toLowerCase()
+    .split(';')
+    .map((part) => part.trim())
+    .filter((part) => part.startsWith('charset='))
+    .map((part) => part.slice('charset='.length).replaceAll('"', ''))
 
 type Parse = (text: string) => unknown
 

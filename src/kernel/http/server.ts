@@ -9,6 +9,7 @@ import { inAdvance, uuidv7 } from '../random.ts'
 import { knowClients } from './client-address.ts'
 import { budgetBodies } from './collect-body.ts'
 import { edge } from './failures.ts'
+import { headerProblem } from './headers.ts'
 import { addLongBodies, timeToRead } from './long-body.ts'
 import type { App } from './surface.ts'
 import { HEADER } from './words.ts'
@@ -53,9 +54,7 @@ export function createServer(kernel: Kernel): App {
       stop()
       request.bodyHold?.release()
     })
-    // RFC 9112 section 3.2.
-    const isLost = request.headers.host === undefined && request.raw.httpVersion === '1.1'
-    done(isLost ? edge('validation_error', { message: 'The header Host is missing' }) : undefined)
+    done(headerProblem(request.raw))
   })
   knowClients(app, config.server.trusted_proxies)
   app.register(cookie, { hook: 'onRequest' })

@@ -1,0 +1,29 @@
+import type { IncomingMessage } from 'node:http'
+import type { Failure } from '../errors.ts'
+import { edge } from './failures.ts'
+
+/** What a request is refused for before anything believes its headers. */
+export function headerProblem({ rawHeaders, headers, httpVersion }: IncomingMessage): Failure | undefined {
+  // RFC 9112 section 3.2.
+  if (headers.host === undefined && httpVersion === '1.1')
+    return edge('validation_error', { message: 'The header Host is missing' })
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = singleName(rawHeaders[at] ?? '')
+    if (name !== undefined && rawHeaders[at + 1] !== headers[name])
+      return edge('validation_error', { message: `The header ${name} came twice with different values` })
+  }
+  return undefined
+}
+
+/**
+ * Headers of which Node takes the first and drops the rest, where a proxy in front may have judged the last. By their
+ * lengths, which differ: this runs for each header of each request.
+ */
+const SINGLE: Readonly<Record<number, string>> = Object.fromEntries(
+  ['host', 'referer', 'content-type', 'authorization'].map((name) => [name.length, name]),
+)
+
+function singleName(typed: string): string | undefined {
+  const name = SINGLE[typed.length]
+  return name !== undefined && typed.toLowerCase() === name ? name : undefined
+}
