@@ -4,9 +4,10 @@ import { IsIdnEmail } from 'typebox/format'
 
 /**
  * An address in the one form that is stored and compared: trimmed, NFC, lower case, the domain by UTS 46. Undefined when it
- * is none (RFC 5321 section 4.5.3.1: at most 64 characters before the @ and 254 in all). Refused are quoted local parts,
- * which nobody has and which confuse what reads mail, and what cannot be seen (spaces, zero-width characters, changes of
- * direction, control characters, fillers, selectors): with it two addresses look the same.
+ * is none (RFC 5321 section 4.5.3.1: at most 64 characters before the @ and 254 in all). Refused are quoted local parts and
+ * those that begin an encoded word (RFC 2047), which nobody has and which confuse what reads mail: some readers decode `=?utf-8?q?a?=`
+ * to another address. Refused too is what cannot be seen (spaces, zero-width characters, changes of direction, control
+ * characters, fillers, selectors): with it two addresses look the same.
  */
 export function emailFrom(text: string): string | undefined {
   // A bound before the work: UTS 46 makes at most 18 characters of one, and no address has more.
@@ -20,6 +21,7 @@ export function emailFrom(text: string): string | undefined {
   const isUsable =
     Math.max(email.length, `${local}@${domain.ascii}`.length) <= LONGEST &&
     local.length <= 64 &&
+    !local.includes('=?') &&
     !/["\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\u2800]/u.test(email) &&
     // What is shown holds to IDNA 2008, and what goes to the mail server to the lengths of DNS.
     IsIdnEmail(email) &&
