@@ -3,6 +3,7 @@ import { Type } from 'typebox'
 import { CurrentSession, FullUser } from '#identity/wire.ts'
 import { Failure } from '#kernel/errors.ts'
 import { named } from '#kernel/http/components.ts'
+import { Nullable } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { AuthAccess, Caller } from '../access.ts'
@@ -10,7 +11,11 @@ import { clearToken } from '../cookies.ts'
 import { revokeOtherSessions, revokeSession, revokeSessions, sessionsOf } from './session.ts'
 import { createSignOut } from './sign-out.ts'
 
-const SessionAnswer = Type.Object({ session: CurrentSession, user: FullUser }, named('SessionAndUser'))
+const SESSION_ANSWER = { session: CurrentSession, user: FullUser }
+const SessionAnswer = Type.Object(SESSION_ANSWER, named('SessionAndUser'))
+const SessionOrNull = Nullable(
+  Type.Object(SESSION_ANSWER, { ...named('SessionOrNull'), description: 'Null without a session' }),
+)
 const ListedSession = Type.Object(
   {
     ...CurrentSession.properties,
@@ -26,10 +31,11 @@ const Revoked = Type.Object({ status: Type.Boolean(), success: Type.Boolean(), c
 export function sessionRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
   const config = { access: access.signedInIfRequired }
   const signOut = createSignOut(kernel)
-  const { enable_session_listing, enable_session_revocation } = kernel.config.auth.session_management
+  const { enable_session_listing, enable_session_revocation, require_authentication } =
+    kernel.config.auth.session_management
 
   const getSession = async ({ caller }: FastifyRequest, reply: FastifyReply) => {
-    // Only with `require_authentication: false` does anybody get here without one.
+    // Only with `require_authentication: false` does anybody get here without one. Fastify would send null as an empty body.
     if (caller === undefined) return reply.serializer(JSON.stringify).send(null)
     return { session: { ...caller.session, token: caller.token }, user: caller.user }
   }
@@ -41,7 +47,7 @@ export function sessionRoutes(app: App, kernel: Kernel, access: AuthAccess): voi
       schema: {
         operationId: 'getSession',
         summary: 'The current session and its user',
-        response: { 200: SessionAnswer },
+        response: { 200: require_authentication ? SessionAnswer : SessionOrNull },
       },
       handler: getSession,
     })

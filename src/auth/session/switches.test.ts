@@ -13,6 +13,8 @@ test('without require_authentication strangers get empty answers, and nothing el
   const t = await testService({ config: { auth: { session_management: { require_authentication: false } } } })
   const session = await t.anon.get('/api/auth/get-session')
   assert.deepEqual([session.status, session.text], [200, 'null'])
+  const { body: document } = await t.anon.get('/openapi.json')
+  assert.deepEqual(document.components.schemas.SessionOrNull.type, ['object', 'null'], 'as the document says')
   assert.deepEqual((await t.anon.get('/api/auth/list-sessions')).body, [])
   assert.deepEqual((await t.anon.post('/api/auth/sign-out')).body, { success: true })
   for (const path of REVOCATION) {
