@@ -6,7 +6,7 @@ export function presenceOf({ raw }: FastifyReply): Presence {
   let signal: AbortSignal | undefined
   return {
     hasLeft: () => raw.destroyed,
-    get signal() {
+    signal() {
       signal ??= whenClosed(raw)
       return signal
     },

@@ -77,8 +77,8 @@ export type Driver = {
 /** Who waits for an answer. What runs for them is cancelled when they have left; without one nothing ends it but its time. */
 export type Presence = {
   hasLeft(): boolean
-  /** Aborts then. It is made when it is asked for, which a read by key never does. */
-  readonly signal: AbortSignal
+  /** Aborts then. A read by key never asks for it, so it is made here, and not with the request. */
+  signal(): AbortSignal
 }
 
 /** As whom an operation runs (gateway.md 19). */

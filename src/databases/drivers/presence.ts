@@ -15,7 +15,5 @@ export function requirePresence(presence: Presence | undefined): void {
 /** For work that nobody leaves: tests, and the service's own. */
 export const ALWAYS_PRESENT: Presence = {
   hasLeft: () => false,
-  get signal() {
-    return new AbortController().signal
-  },
+  signal: () => new AbortController().signal,
 }

@@ -132,8 +132,9 @@ function boundOf(plan: WritePlan, most: number, on: Held | undefined): Pick<Job,
 }
 
 function relationsOf(output: readonly Output[], { rows }: Most): Job['relations'] {
+  if (output.every(({ kind }) => kind === 'column')) return undefined
   const at = new Set(output.flatMap(({ kind }, index) => (kind === 'relation' ? [index] : [])))
-  return at.size === 0 ? undefined : { at, rows }
+  return { at, rows }
 }
 
 /** Only a write with a limit changes fewer rows than match. */

@@ -16,7 +16,7 @@ const grace = 1_000
  */
 export function isolated(pool: Pool, limit: number, terminate: Terminate): Isolated {
   return async (presence, work) => {
-    const { signal } = presence
+    const signal = presence.signal()
     const client = await pool.acquire(presence)
     // Their leaving is heard here, where what does not end can be terminated too.
     client.presence = undefined

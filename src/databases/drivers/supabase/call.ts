@@ -40,7 +40,7 @@ export async function callFunction(
       return paged(sorted(filtered(chosen, plan.where), plan.sort), part)
     },
     undefined,
-    request.presence.signal,
+    request.presence.signal(),
   )
   return answered(plan, name, answer)
 }

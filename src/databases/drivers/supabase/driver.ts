@@ -34,7 +34,7 @@ export function supabaseDriver(options: SupabaseOptions): Driver {
       ? exchange
       : {
           ...exchange,
-          run: (schema, build, subject) => exchange.run(schema, build, subject, presence.signal),
+          run: (schema, build, subject) => exchange.run(schema, build, subject, presence.signal()),
         }
 
   async function write(planned: WritePlan, _on?: Held, presence?: Presence) {
