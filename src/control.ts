@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
 import pg from 'pg'
+import { unlessAborted } from '#kernel/abort.ts'
 import { systemClock } from '#kernel/clock.ts'
 import type { Config } from '#kernel/config/config.ts'
 import {
@@ -39,13 +40,16 @@ export type Databases = BuiltInDatabases & {
   /** The migrations that were applied now. */
   readonly applied: readonly string[]
   readonly died: Promise<{ readonly log: string }>
-  stop(): Promise<void>
+  /** What has not ended within that many milliseconds is killed. */
+  stop(within?: number): Promise<void>
 }
 
 export type OpenOptions = Asking & {
   readonly config: Config
   readonly random: Random
   readonly report: (step: string) => void
+  /** Gives up the start. */
+  readonly signal?: AbortSignal | undefined
   /** Uses an embedded server that another process of ours runs already, instead of failing. */
   readonly join?: boolean
   /** `serve` and `migrate` make what is missing. Every other command uses what is there, and changes nothing by opening it. */
@@ -58,15 +62,15 @@ export const loggingOwner = (config: Config, { logging }: Pick<Databases, 'loggi
 
 /** Starts the embedded server when no other is named, makes the databases and roles that are missing, and migrates. */
 export async function openDatabases(options: OpenOptions): Promise<Databases> {
-  const { config, report, makes } = options
+  const { config, report, makes, signal } = options
   const opened =
     config.database.url === undefined
       ? await openEmbedded(options)
-      : await openServer(options, config.database.url)
+      : await unlessAborted(signal, openServer(options, config.database.url))
   if (!makes || !config.database.migrate) return { ...opened, applied: [] }
   try {
     report('migrate')
-    return { ...opened, applied: await migrate(opened.controlUrl) }
+    return { ...opened, applied: await migrate(opened.controlUrl, { report, signal }) }
   } catch (error) {
     await opened.stop()
     throw error
@@ -76,16 +80,17 @@ export async function openDatabases(options: OpenOptions): Promise<Databases> {
 type Opened = Omit<Databases, 'applied'>
 
 async function openEmbedded(options: OpenOptions): Promise<Opened> {
-  const { config, makes, random, report } = options
+  const { config, makes, random, report, signal } = options
   const { data_dir } = config.server
   const dir = path.join(data_dir, 'postgres')
   const passwordFile = path.join(data_dir, 'postgres-password')
   if (!makes && !(existsSync(passwordFile) && existsSync(path.join(dir, 'data')))) throw noFolder(data_dir)
   const password = generatedOnce(passwordFile, random)
   const running = options.join === true ? await joinEmbedded(dir, password) : undefined
-  const server = running ?? (await startEmbedded({ dir, password, report }))
+  const server = running ?? (await startEmbedded({ dir, password, report, signal }))
   try {
-    return await embeddedDatabases(server, server.url('postgres', password, CONTROL), options)
+    const superuserUrl = server.url('postgres', password, CONTROL)
+    return await unlessAborted(signal, embeddedDatabases(server, superuserUrl, options))
   } catch (error) {
     await server.stop()
     throw error
@@ -126,7 +131,7 @@ async function embeddedDatabases(
     ...builtInDatabases(built, names, server.url),
     advice: undefined,
     died: server.died,
-    stop: () => server.stop(),
+    stop: (within) => server.stop(within),
   }
 }
 

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
 import pg from 'pg'
 import { testDatabase } from '#test/database.ts'
 import { MigrationError, migrate, migrations, pendingMigrations } from './migrate.ts'
+import { QUEUE_VERSION } from './queue-version.ts'
 
 const all = migrations().map(({ name }) => name)
 
@@ -87,4 +89,59 @@ test('nobody else may connect to the control database or look into its schema', 
             has_table_privilege('public', 'service."user"', 'select') as "select"`,
   )
   assert.deepEqual(may, { connect: false, usage: false, select: false })
+})
+
+test('the migration lock that another session keeps is waited for so long, which is said, and then refused with its process', async (context) => {
+  const { url, query } = await database(context)
+  const [holder] = await query('select pg_backend_pid() as pid, pg_advisory_lock(7462001)')
+  const steps: string[] = []
+  await assert.rejects(migrate(url, { report: (step) => steps.push(step), patience: 300 }), {
+    message: new RegExp(
+      `process ${holder?.pid} of the server.*holds the migration lock.*pg_terminate_backend\\(${holder?.pid}\\)`,
+    ),
+  })
+  assert.deepEqual(steps, ['wait for the migration lock'])
+  assert.deepEqual(await query(`select to_regnamespace('service') as made`), [{ made: null }])
+
+  const giveUp = new AbortController()
+  const given = migrate(url, { report: () => giveUp.abort(new Error('enough')), signal: giveUp.signal })
+  await assert.rejects(given, /enough/)
+  await query('select pg_advisory_unlock(7462001)')
+  assert.deepEqual(await migrate(url, { report: (step) => steps.push(step) }), all)
+  assert.equal(steps.length, 1, 'nothing to wait for')
+})
+
+test('a migration that is given up while it runs is rolled back', async (context) => {
+  const { url, query } = await database(context)
+  await migrate(url)
+  await query('delete from service.migration where name = $1', [all.at(-1)])
+  await query('begin; lock service.migration in access exclusive mode')
+  const giveUp = new AbortController()
+  const given = migrate(url, { signal: giveUp.signal })
+  while (
+    (await query(`select from pg_locks where not granted and relation = 'service.migration'::regclass`))
+      .length === 0
+  )
+    await setImmediate()
+  giveUp.abort(new Error('enough'))
+  await assert.rejects(given, /enough/)
+  await query('rollback')
+  assert.equal((await query('select from service.migration')).length, all.length - 1)
+})
+
+test('a job queue of a newer version is refused before anything is made, and one of this version is not', async (context) => {
+  const { url, query, pending } = await database(context)
+  await query(
+    `create schema service_jobs; create table service_jobs.version as select ${QUEUE_VERSION + 1} as version`,
+  )
+  const refused = {
+    message: new RegExp(
+      `job queue.*schema ${QUEUE_VERSION + 1}.*works with ${QUEUE_VERSION}.*newer version.*restore a backup`,
+    ),
+  }
+  await assert.rejects(migrate(url), refused)
+  await assert.rejects(pending(), refused)
+  assert.deepEqual(await query(`select to_regnamespace('service') as made`), [{ made: null }])
+  await query(`update service_jobs.version set version = ${QUEUE_VERSION}`)
+  assert.deepEqual(await migrate(url), all)
 })

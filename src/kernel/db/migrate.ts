@@ -1,12 +1,15 @@
 import { hash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import pg from 'pg'
+import { unlessAborted } from '../abort.ts'
+import { QUEUE_VERSION, queueVersion } from './queue-version.ts'
 import { systemSession } from './session.ts'
+import { takeSessionLock, type Wait } from './session-lock.ts'
 
 const FOLDER = new URL('../../../migrations/', import.meta.url)
 
-/** Any number that nothing else locks; the same in every process that migrates. */
-const LOCK = 7_462_001
+/** The same in every process that migrates. */
+const LOCK = { name: 'migration lock', key: '7462001' }
 
 export class MigrationError extends Error {}
 
@@ -26,29 +29,47 @@ export function migrations(): readonly Migration[] {
  * Brings the control database to this program's schema, each migration in a transaction of its own, one process at a
  * time. Returns the names that were applied now. Refuses a database that a newer program has changed.
  */
-export async function migrate(url: string): Promise<readonly string[]> {
+export async function migrate(url: string, wait: Wait = {}): Promise<readonly string[]> {
   const client = new pg.Client({ ...systemSession(url), application_name: 'gatehouse migrate' })
   await client.connect()
   try {
-    await client.query('select pg_advisory_lock($1)', [LOCK])
-    await prepare(client)
-    const pending = await pendingWith((text) => client.query(text))
-    for (const migration of pending) await apply(client, migration)
-    return pending.map(({ name }) => name)
+    await takeSessionLock(client, LOCK, wait)
+    return await unlessAborted(wait.signal, bringUp(client))
   } finally {
+    // Breaks off a statement that runs; the server rolls its transaction back.
     await client.end()
   }
 }
 
-/** Runs a statement without parameters and answers its rows. */
-type Run = (text: string) => Promise<{ readonly rows: readonly unknown[] }>
+async function bringUp(client: pg.Client): Promise<readonly string[]> {
+  const run: Run = (text) => client.query(text)
+  // Before anything is made.
+  await pendingMigrations(run)
+  await prepare(client)
+  const pending = await pendingWith(run)
+  for (const migration of pending) await apply(client, migration)
+  return pending.map(({ name }) => name)
+}
 
-/** The migrations that this database lacks, without changing anything. */
+/** Runs a statement without parameters and answers its rows. */
+export type Run = (text: string) => Promise<{ readonly rows: readonly unknown[] }>
+
+/** The migrations that this database lacks, without changing anything. Refuses what a newer program has changed. */
 export async function pendingMigrations(run: Run): Promise<readonly string[]> {
   const { rows } = await run(`select to_regclass('service.migration') is not null as present`)
   const [{ present } = { present: false }] = rows as { present: boolean }[] // the statement's own column
+  await refuseNewerQueue(run)
   const missing = present ? await pendingWith(run) : migrations()
   return missing.map(({ name }) => name)
+}
+
+async function refuseNewerQueue(run: Run): Promise<void> {
+  const version = await queueVersion(run)
+  if (version === undefined || version <= QUEUE_VERSION) return
+  throw new MigrationError(
+    `The job queue of the database has schema ${version}, and this version of Gatehouse works with ${QUEUE_VERSION}: a newer version ` +
+      'has used it. Start that version, or restore a backup from before.',
+  )
 }
 
 /**
