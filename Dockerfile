@@ -39,5 +39,5 @@ EXPOSE 8080
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.SERVICE_SERVER__PORT || 8080}/health/ready`).then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
-ENTRYPOINT ["node", "/app/bin/gatehouse.mjs"]
+ENTRYPOINT ["node", "--disable-sigusr1", "/app/bin/gatehouse.mjs"]
 CMD ["serve"]

@@ -20,6 +20,7 @@ import { deliverMail } from '#kernel/mail/mailer.ts'
 import { mailTransport, pruneOutbox } from '#kernel/mail/transports.ts'
 import type { Random } from '#kernel/random.ts'
 import type { Secrets } from '#kernel/secrets.ts'
+import { type Deadline, deadlineIn, endWithin } from '#kernel/shutdown.ts'
 import { startKernel } from '#kernel/start.ts'
 import { type Databases, loggingOwner } from './control.ts'
 
@@ -47,8 +48,8 @@ export type Service = {
   listen(): Promise<number>
   /** Works the queue and the recurring table in this process. */
   work(): Promise<void>
-  /** Finishes what is running, for as long as `limits.shutdown` allows, and lets go of everything. */
-  stop(): Promise<void>
+  /** Finishes what is running and lets go of everything, within the deadline, which is `limits.shutdown` from now by default. */
+  stop(deadline?: Deadline): Promise<void>
 }
 
 /** Config → running service; the only file that knows everything. */
@@ -103,11 +104,20 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       return port
     },
     work: () => kernel.jobs.start(handlers, recurring),
-    async stop() {
+    async stop(deadline = deadlineIn(config.limits.shutdown)) {
       draining = true
-      await closeServer(app, config.limits.shutdown)
-      await close()
-      await Promise.all([clients.close(), audit.close()])
+      const ending = (what: string, milliseconds: number, end: () => Promise<unknown>) =>
+        endWithin(what, milliseconds, kernel.log, end)
+      await Promise.all([
+        ending('a request', deadline.left('connections'), () => closeServer(app, deadline.left('work'))),
+        ending('a job', deadline.left('work'), () => kernel.jobs.finish()),
+      ])
+      const left = deadline.left('connections')
+      await Promise.all([
+        ending('a connection to the control database', left, close),
+        ending('a connection to a client', left, () => clients.close()),
+        ending('a connection to the audit log', left, () => audit.close()),
+      ])
     },
   }
 }

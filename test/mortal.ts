@@ -54,7 +54,7 @@ export async function mortalServer(t: Cleanup, schema: string): Promise<MortalSe
 }
 
 /** The one that makes the others comes first, so that none comes after. */
-async function processesOf(dir: string): Promise<readonly number[]> {
+export async function processesOf(dir: string): Promise<readonly number[]> {
   const postmaster = await postmasterOf(dir)
   const { stdout } = await promisify(execFile)('ps', ['-A', '-o', 'pid=,ppid='])
   const pairs = stdout

@@ -2,31 +2,75 @@ import cluster from 'node:cluster'
 import { Command } from 'commander'
 import spinner from 'yocto-spinner'
 import { prepareLogging } from '#gateway/management/audit.ts'
+import { unlessAborted } from '#kernel/abort.ts'
 import { warningsOf } from '#kernel/config/warnings.ts'
+import type { Log } from '#kernel/log.ts'
 import { secureRandom } from '#kernel/random.ts'
+import { type Deadline, deadlineIn, endWithin } from '#kernel/shutdown.ts'
 import { VERSION } from '#kernel/version.ts'
+import type { Service } from '../app.ts'
 import { type Databases, loggingOwner, openDatabases } from '../control.ts'
 import { type MakingContext, makingContext } from './context.ts'
 import { type DefaultKey, ensureDefaultKey } from './default-key.ts'
 import { returnMemory } from './memory.ts'
 import { terminal } from './terminal.ts'
-import { runWorker, startWorkers } from './workers.ts'
+import { runWorker } from './worker.ts'
+import { startWorkers } from './workers.ts'
 
 export function serveCommand(): Command {
   return new Command('serve').description('run the service').action(async (_options, command: Command) => {
     const context = await makingContext(command)
+    logWarnings(context.log)
     if (cluster.isPrimary) await serve(context)
     else await runWorker(context)
   })
 }
 
+/** Warnings of the runtime and of libraries are records like all others; Node's own way is lines on standard error. */
+function logWarnings(log: Log): void {
+  process.removeAllListeners('warning')
+  process.on('warning', ({ name, message, stack }) => {
+    log.warn({ event: 'runtime_warning', name, stack }, message)
+  })
+}
+
 /** What answers requests: this process, or several that share the port. */
-export type Running = { readonly port: number; stop(): Promise<void> }
+export type Running = {
+  /** Known when requests are answered. */
+  readonly port: Promise<number>
+  stop(deadline: Deadline): Promise<void>
+}
+
+/** What a start has opened so far, for a stop that comes before it is through. */
+type Opened = { databases?: Databases; running?: Running }
 
 async function serve(context: MakingContext): Promise<void> {
+  const asked = stopSignal()
+  const progress = showProgress(context.log)
+  const opened: Opened = {}
+  try {
+    await start(context, opened, progress, asked.signal)
+    await asked.stop
+  } catch (error) {
+    progress.end()
+    if (!asked.signal.aborted) {
+      await shutDown(context, opened, 1)
+      throw error
+    }
+  }
+  context.log.info({ event: 'stopping', signal: await asked.stop }, 'stopping')
+  await shutDown(context, opened, 0)
+  process.exit(0)
+}
+
+/** Opens one thing after the other. A signal ends it where it is. */
+async function start(
+  context: MakingContext,
+  opened: Opened,
+  progress: Progress,
+  signal: AbortSignal,
+): Promise<void> {
   const began = performance.now()
-  const progress = showProgress()
-  const stopping = stopSignal()
   const { config } = context
   // The web server's modules load while PostgreSQL starts.
   const app = config.server.workers === 1 ? import('../app.ts') : undefined
@@ -34,58 +78,76 @@ async function serve(context: MakingContext): Promise<void> {
     ...context,
     random: secureRandom,
     report: progress.step,
+    signal,
     makes: true,
   })
+  opened.databases = databases
   databases.died.then(({ log }) => {
-    terminal.warn(`The embedded PostgreSQL server has ended unexpectedly.\n${log}`)
+    context.log.error(
+      { event: 'database_lost', log },
+      'the embedded PostgreSQL server has ended unexpectedly',
+    )
     process.exit(1)
   })
   const owner = loggingOwner(context.config, databases)
-  if (owner !== undefined) await prepareLogging(owner, databases.logging?.reader)
-  const defaultKey = await ensureDefaultKey(context, databases)
+  if (owner !== undefined) await unlessAborted(signal, prepareLogging(owner, databases.logging?.reader))
+  const defaultKey = await unlessAborted(signal, ensureDefaultKey(context, databases))
   progress.step('listen')
-  const running =
-    app === undefined ? await startWorkers(context, databases) : await serveHere(context, databases, app)
+  opened.running = app === undefined ? startWorkers(context, databases) : serveHere(context, databases, app)
+  const port = await unlessAborted(signal, opened.running.port)
   progress.end()
-  announce(context, databases, {
-    port: running.port,
-    defaultKey,
-    seconds: (performance.now() - began) / 1_000,
-  })
+  announce(context, databases, { port, defaultKey, seconds: (performance.now() - began) / 1_000 })
   await returnMemory()
-
-  const signal = await stopping
-  context.log.info({ event: 'stopping', signal }, 'stopping')
-  await running.stop()
-  await databases.stop()
-  process.exit(0)
 }
 
 type App = Promise<typeof import('../app.ts')>
 
-async function serveHere(context: MakingContext, databases: Databases, app: App): Promise<Running> {
-  const { startService } = await app
-  const service = await startService({ ...context, databases, adminKey: context.installation.adminKey })
-  await service.work()
-  const port = await service.listen()
-  return { port, stop: () => service.stop() }
+function serveHere(context: MakingContext, databases: Databases, app: App): Running {
+  let service: Service | undefined
+  const listen = async () => {
+    const { startService } = await app
+    service = await startService({ ...context, databases, adminKey: context.installation.adminKey })
+    await service.work()
+    return service.listen()
+  }
+  // One that is still starting has nothing to finish.
+  return { port: listen(), stop: async (deadline) => service?.stop(deadline) }
 }
 
+/** Ends in order, and in any case within `limits.shutdown`: what has not ended by then is killed. */
+async function shutDown(
+  { config, log }: MakingContext,
+  { databases, running }: Opened,
+  code: number,
+): Promise<void> {
+  const deadline = deadlineIn(config.limits.shutdown)
+  await endWithin('the service', deadline.left('database'), log, async () => running?.stop(deadline))
+  const left = Math.max(deadline.left('database'), LEAST_MS)
+  // Also when the system cannot kill what it is asked to.
+  setTimeout(() => process.exit(code), Math.max(deadline.left(), left + LEAST_MS)).unref()
+  await databases?.stop(left)
+}
+
+/** What PostgreSQL gets for its shutdown even where `limits.shutdown` is 0. */
+const LEAST_MS = 500
+
 /** Resolves at the first SIGTERM or SIGINT; the second ends the process at once. */
-function stopSignal(): Promise<string> {
-  return new Promise((resolve) => {
-    let asked = false
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-      process.on(signal, () => {
-        if (asked) process.exit(1)
-        asked = true
-        resolve(signal)
-      })
-    }
-  })
+function stopSignal(): { readonly stop: Promise<string>; readonly signal: AbortSignal } {
+  const stop = Promise.withResolvers<string>()
+  const aborting = new AbortController()
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(signal, () => {
+      if (aborting.signal.aborted) process.exit(1)
+      stop.resolve(signal)
+      aborting.abort(new Error(`The start was ended by ${signal}.`))
+    })
+  }
+  return { stop: stop.promise, signal: aborting.signal }
 }
 
 const STEPS: Readonly<Record<string, string>> = {
+  'wait for the previous server': 'Waiting for another server on the data folder to end …',
+  'wait for the migration lock': 'Waiting for another process that migrates …',
   initdb: 'Creating the database (once) …',
   start: 'Starting PostgreSQL …',
   provision: 'Making databases and roles …',
@@ -93,9 +155,15 @@ const STEPS: Readonly<Record<string, string>> = {
   listen: 'Opening the port …',
 }
 
-/** A spinner on a terminal, nothing elsewhere. */
-function showProgress(): { step(name: string): void; end(): void } {
-  if (!terminal.isInteractive) return { step: () => {}, end: () => {} }
+type Progress = { step(name: string): void; end(): void }
+
+/** A spinner on a terminal; elsewhere a record where the start has to wait for another process. */
+function showProgress(log: Log): Progress {
+  if (!terminal.isInteractive) {
+    const step = (name: string) =>
+      name.startsWith('wait') && log.info({ event: 'start_waits', step: name }, STEPS[name] ?? name)
+    return { step, end: () => {} }
+  }
   const spinning = spinner({ text: 'Starting …' }).start()
   return {
     step: (name) => {

@@ -33,6 +33,9 @@ export type Jobs = {
   drain(handlers: Handlers): Promise<number>
   /** Jobs that wait, by kind. */
   depths(): Promise<Record<string, number>>
+  /** Begins no further jobs; resolves when the running ones are done. Jobs can still be enqueued. */
+  finish(): Promise<void>
+  /** Fails the jobs that still run, which another process then tries again, and lets go of the queue. */
   stop(): Promise<void>
 }
 
@@ -56,6 +59,7 @@ export async function startJobs({ url, log, migrate }: JobsOptions): Promise<Job
     if (!known.has(name)) await boss.createQueue(name, options)
   }
 
+  const worked = new Set<string>()
   return {
     async enqueue(db, name, data) {
       await boss.send(name, data, { db: fromKysely(db.withoutPlugins()) })
@@ -63,13 +67,16 @@ export async function startJobs({ url, log, migrate }: JobsOptions): Promise<Job
     async start(handlers, recurring) {
       for (const name of NAMES) await workQueue(boss, name, handlers, log)
       for (const task of recurring) await schedule(boss, task, known)
+      for (const name of [...NAMES, ...recurring.map(({ name }) => name)]) worked.add(name)
     },
     drain: (handlers) => drain(boss, handlers),
     async depths() {
       const queues = await boss.getQueues(NAMES)
       return Object.fromEntries(queues.map((queue) => [queue.name, queue.queuedCount]))
     },
-    stop: () => boss.stop({ graceful: true, timeout: 20_000 }),
+    finish: async () =>
+      void (await Promise.all([...worked].map((name) => boss.offWork(name, { wait: true })))),
+    stop: () => boss.stop({ graceful: false }),
   }
 }
 

@@ -8,11 +8,15 @@ import path from 'node:path'
 const bin = path.resolve(import.meta.dirname, '../../bin/gatehouse.mjs')
 
 /** The program as people start it, in a folder of its own, on a free port. */
-export type Program = {
-  readonly url: string
+export type Program = Started & { readonly url: string }
+
+/** One that may not answer requests yet. */
+export type Started = {
   readonly child: ChildProcess
   /** Everything it has printed. */
   output(): string
+  /** What of it went to standard error. */
+  errors(): string
   /** Ends it by a signal and answers its exit code. */
   end(signal: NodeJS.Signals): Promise<number | null>
 }
@@ -31,26 +35,37 @@ export async function temporaryHome(): Promise<{
 }
 
 export async function startProgram(folder: string, env: Record<string, string> = {}): Promise<Program> {
+  const program = spawnProgram(folder, env)
+  const { child, output } = program
+  while (!output().includes('"event":"ready"')) {
+    assert.equal(child.exitCode, null, `the service ended:\n${output()}`)
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  const ready = output()
+    .split('\n')
+    .find((line) => line.includes('"event":"ready"'))
+  return { ...program, url: `http://127.0.0.1:${JSON.parse(ready ?? '').port}` }
+}
+
+export function spawnProgram(folder: string, env: Record<string, string> = {}): Started {
   const child = spawn(process.execPath, [bin, 'serve'], {
     cwd: folder,
     env: { PATH: process.env.PATH ?? '', SERVICE_SERVER__PORT: '0', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let output = ''
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.on('data', (chunk) => {
-      output += chunk
-    })
-  }
-  while (!output.includes('"event":"ready"')) {
-    assert.equal(child.exitCode, null, `the service ended:\n${output}`)
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
-  const ready = output.split('\n').find((line) => line.includes('"event":"ready"')) ?? ''
+  let errors = ''
+  child.stdout.on('data', (chunk) => {
+    output += chunk
+  })
+  child.stderr.on('data', (chunk) => {
+    output += chunk
+    errors += chunk
+  })
   return {
-    url: `http://127.0.0.1:${JSON.parse(ready).port}`,
     child,
     output: () => output,
+    errors: () => errors,
     async end(signal) {
       if (child.exitCode !== null || child.signalCode !== null) return child.exitCode
       const exited = once(child, 'exit')

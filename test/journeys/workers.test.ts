@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { Agent, request } from 'node:http'
 import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { childrenOf } from '#kernel/db/embedded/processes.ts'
 import { actor, controlDatabase, PASSWORD, TEST_SECRET } from '#test/harness.ts'
 import { startProgram, temporaryHome } from './program.ts'
 
@@ -64,6 +66,80 @@ test('a session revoked in one worker is refused in every other as soon as the r
     )
   assert.equal(Number(counted?.[1]), 240, 'the metrics are those of both workers')
 })
+
+test('a worker that does not answer is replaced, later each time, while the others serve and report; signals open no inspector', {
+  timeout: 120_000,
+}, async (t) => {
+  const home = await temporaryHome()
+  const program = await startProgram(home.folder, {
+    DATABASE_URL: await controlDatabase(),
+    SERVICE_SECRET: TEST_SECRET,
+    SERVICE_SERVER__WORKERS: '2',
+    // Warns as libraries do, once the log is there.
+    NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(
+      `setInterval(() => process.listenerCount('SIGTERM') && process.emitWarning('something is odd'), 100).unref()`,
+    )}`,
+  })
+  t.after(async () => {
+    await program.end('SIGTERM')
+    await home.remove()
+  })
+  const workers = () => childrenOf(program.child.pid ?? 0)
+  const [victim = 0, survivor = 0] = await workers()
+  for (const pid of [program.child.pid ?? 0, victim, survivor]) process.kill(pid, 'SIGUSR1')
+
+  process.kill(victim, 'SIGSTOP')
+  // One of them goes to the frozen worker, and ends with it.
+  const asked = Array.from({ length: 20 }, () =>
+    fetch(`${program.url}/ping`, { headers: { connection: 'close' } }).then(
+      ({ status }) => status,
+      () => 'ended',
+    ),
+  )
+  const headers = { apikey: await adminKey(home.folder) }
+  const since = performance.now()
+  const metrics = await actor(program.url).get('/metrics', { headers })
+  assert.equal(metrics.status, 200)
+  assert.match(metrics.text, /^gatehouse_http_requests_total\{.*\/ping/m)
+  assert.ok(performance.now() - since < 5_000)
+  assert.match(program.output(), /"event":"metrics_incomplete","missing":1/)
+
+  await within(20_000, async () => !(await workers()).includes(victim))
+  assert.match(program.output(), /"event":"worker_silent","pid":\d+/)
+  const answers = await Promise.all(asked)
+  assert.ok(answers.filter((answer) => answer === 200).length >= 19, answers.join(' '))
+
+  const replaced = (await replacement(workers, [victim, survivor])) ?? 0
+  process.kill(replaced, 'SIGKILL')
+  assert.notEqual(await replacement(workers, [victim, survivor, replaced]), undefined)
+  const delays = program.output().match(/"replaced_in_seconds":\d+/g)
+  assert.deepEqual(delays, ['"replaced_in_seconds":1', '"replaced_in_seconds":2'])
+
+  assert.doesNotMatch(program.output(), /Debugger/)
+  assert.equal(program.errors(), '')
+  assert.match(program.output(), /"event":"runtime_warning".*something is odd/)
+})
+
+/** The process that is there beside those that have been. */
+async function replacement(
+  workers: () => Promise<readonly number[]>,
+  known: readonly number[],
+): Promise<number | undefined> {
+  let found: number | undefined
+  await within(20_000, async () => {
+    found = (await workers()).find((pid) => !known.includes(pid))
+    return found !== undefined
+  })
+  return found
+}
+
+async function within(milliseconds: number, isSo: () => Promise<boolean>): Promise<void> {
+  const since = performance.now()
+  while (!(await isSo())) {
+    assert.ok(performance.now() - since < milliseconds, `not within ${milliseconds} ms`)
+    await sleep(50)
+  }
+}
 
 async function adminKey(folder: string): Promise<string> {
   return (await readFile(`${folder}/data/admin-key`, 'utf8')).trim()

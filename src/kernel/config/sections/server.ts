@@ -74,5 +74,8 @@ export const limits = section('Limits of a request. Each answers with its own er
   ),
   insert_window: duration('Longest X-Service-Insert-Window.', ['60s', '1ms', '60s']),
   header: size('Headers of a request together.', ['16KiB', '4KiB', '1MiB']),
-  shutdown: duration('Time to finish running requests after SIGTERM.', ['25s', '0s', '1h']),
+  shutdown: duration(
+    'Time from SIGTERM to the end: requests and jobs finish, PostgreSQL shuts down; the rest is killed.',
+    ['25s', '0s', '1h'],
+  ),
 })

@@ -1,0 +1,63 @@
+import { deadlineIn } from '#kernel/shutdown.ts'
+import type { Service } from '../app.ts'
+import type { MakingContext } from './context.ts'
+import { returnMemory } from './memory.ts'
+import type { Handed, ToPrimary, ToWorker } from './workers.ts'
+
+/** One of the processes that share the port: it serves until the primary says stop, or is gone. */
+export async function runWorker(context: MakingContext): Promise<void> {
+  // Loads while the primary makes the databases ready.
+  const app = import('../app.ts')
+  // Both reach every process, from a terminal or a supervisor; the primary decides what happens.
+  for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => {})
+  process.on('disconnect', () => process.exit(1))
+  const databases = Promise.withResolvers<Handed>()
+  const metrics = questions<string>()
+  let service: Service | undefined
+
+  process.on('message', async (message: ToWorker) => {
+    if (message === 'beat') send('beat')
+    else if (message === 'collect') send({ collected: await reportOf(service) })
+    else if ('databases' in message) databases.resolve(message.databases)
+    else if ('metrics' in message) metrics.answer(message.metrics)
+    else await stop(service, message.stop)
+  })
+  send('hello')
+  const { startService } = await app
+  service = await startService({
+    ...context,
+    databases: await databases.promise,
+    adminKey: context.installation.adminKey,
+    metricsOfAll: () => metrics.ask(() => send('metrics')),
+  })
+  await service.work()
+  send({ listening: await service.listen() })
+  await returnMemory()
+}
+
+// When the channel is closed, `disconnect` is about to be heard.
+const send = (message: ToPrimary): void => void process.send?.(message, () => {})
+
+async function reportOf(service: Service | undefined): Promise<object[]> {
+  return (await service?.kernel.metrics.registry.getMetricsAsJSON()) ?? []
+}
+
+async function stop(service: Service | undefined, within: number): Promise<void> {
+  await service?.stop(deadlineIn(within))
+  process.exit(0)
+}
+
+/** Questions to the primary, all of which its next answer answers. */
+function questions<Answer>() {
+  const waiting: ((answer: Answer) => void)[] = []
+  return {
+    ask: (send: () => void) =>
+      new Promise<Answer>((resolve) => {
+        waiting.push(resolve)
+        send()
+      }),
+    answer(answer: Answer) {
+      for (const resolve of waiting.splice(0)) resolve(answer)
+    },
+  }
+}
