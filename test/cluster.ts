@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
+import path from 'node:path'
 import pg from 'pg'
 import { type EmbeddedServer, startEmbedded } from '#kernel/db/embedded.ts'
 import { provision } from '#kernel/db/provision.ts'
@@ -26,6 +27,8 @@ const run: { serverUrl?: string; owner?: string; server?: EmbeddedServer; folder
  */
 export async function globalSetup(): Promise<void> {
   const env = process.env
+  // Each test file is a process; with it they compile nothing that another one has compiled.
+  env.NODE_COMPILE_CACHE ??= path.resolve('node_modules/.cache/compiled')
   const serverUrl = env.TEST_DATABASE_URL || (await startServer())
   const owner = { name: `gatehouse_test_${randomBytes(4).toString('hex')}`, password: secret() }
   await provision(serverUrl, { roles: [owner], databases: [] })
