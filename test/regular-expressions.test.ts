@@ -77,11 +77,6 @@ const CLEARED: readonly (readonly [file: string, literal: string, reason: string
   ],
   ['databases/drivers/scylla/times.ts', '/0+$/', 'nine digits'],
   [
-    'databases/drivers/scylla/types.ts',
-    String.raw`/^org\.apache\.cassandra\.db\.marshal\.VectorType\(org\.apache\.cassandra\.db\.marshal\.FloatType\s*,\s*(\d+)\)$/`,
-    "the server's own structure",
-  ],
-  [
     'databases/drivers/scylla/values.ts',
     String.raw`/^\\x(?:[0-9a-f]{2})*$/i`,
     'from the start; every step takes two characters',

@@ -12,6 +12,7 @@ const settings = {
   idleTimeout: 60_000,
   applicationName: 'test',
   maxRows: 50,
+  inProduct: 1_000,
   answerBytes: 33_554_432,
 }
 

@@ -34,6 +34,8 @@ export type Keyspace = {
   readonly name: string
   /** As the superuser, in the keyspace. */
   run(...statements: string[]): Promise<void>
+  /** Of a table of the server. */
+  rows(statement: string): Promise<readonly object[]>
   stop(): Promise<void>
 }
 
@@ -59,6 +61,7 @@ export async function testKeyspace(): Promise<Keyspace> {
     async run(...statements) {
       for (const statement of statements) await client.execute(statement)
     },
+    rows: async (statement) => (await client.execute(statement)).rows,
     async stop() {
       await client.execute(`drop keyspace ${name}`)
       await client.shutdown()

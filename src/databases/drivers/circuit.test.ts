@@ -36,3 +36,12 @@ test('one probe at a time is let through, each failure doubles the wait up to 30
   assert.equal(breaker.state(), 'closed')
   assert.ok(tryAt(clock.now) && tryAt(clock.now))
 })
+
+test('a probe that says nothing about the database leaves its place to the next one', () => {
+  const { breaker, tryAt } = atHand()
+  breaker.failed()
+  assert.ok(tryAt(1_000))
+  assert.equal(tryAt(1_000), false)
+  breaker.undecided()
+  assert.deepEqual([breaker.state(), tryAt(1_000), tryAt(1_000)], ['half_open', true, false])
+})

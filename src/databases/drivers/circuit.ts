@@ -9,6 +9,8 @@ export type Circuit = {
   admits(): boolean
   succeeded(): void
   failed(): void
+  /** The attempt says nothing about the database; if it was the probe, the next one is. */
+  undecided(): void
   state(): CircuitState
   /** How long until the next probe, in milliseconds. */
   wait(): number
@@ -44,6 +46,9 @@ export function circuit(now: () => number): Circuit {
       probing = false
       until = now() + Math.min(longest, first * 2 ** failures)
       failures++
+    },
+    undecided() {
+      probing = false
     },
     wait: () => Math.max(0, until - now()),
   }

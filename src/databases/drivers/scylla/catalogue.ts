@@ -41,12 +41,11 @@ type ViewRow = { readonly keyspace_name: string; readonly view_name: string }
  */
 export async function readCatalogue(session: Session, own: string): Promise<Catalogue> {
   const [columns, indexes, views] = await Promise.all([
-    rowsOf<ColumnRow>(
-      session,
+    session.system<ColumnRow>(
       'select keyspace_name, table_name, column_name, kind, position, clustering_order, type from system_schema.columns',
     ),
-    rowsOf<IndexRow>(session, indexText),
-    rowsOf<ViewRow>(session, 'select keyspace_name, view_name from system_schema.views'),
+    session.system<IndexRow>(indexText),
+    session.system<ViewRow>('select keyspace_name, view_name from system_schema.views'),
   ])
   const indexed = new Set(indexes.map((row) => key(row.keyspace_name, row.table_name, targetOf(row).column)))
   const seen = new Set(views.map((row) => key(row.keyspace_name, row.view_name)))
@@ -63,7 +62,7 @@ const isHidden = (keyspace: string, own: string): boolean =>
 const schemaOf = (keyspace: string, own: string): string => (keyspace === own ? 'public' : keyspace)
 
 export async function readIndexes(session: Session, own: string): Promise<Index[]> {
-  const rows = await rowsOf<IndexRow>(session, indexText)
+  const rows = await session.system<IndexRow>(indexText)
   return rows
     .filter(({ keyspace_name }) => !isHidden(keyspace_name, own))
     .map((row) => ({
@@ -86,17 +85,6 @@ function targetOf({ options }: IndexRow): { readonly target: string; readonly co
   const target = options.get('target') ?? ''
   const name = /^(?:values|keys|entries|full)\((.*)\)$/s.exec(target)?.[1] ?? target
   return { target, column: name.startsWith('"') ? name.slice(1, -1).replaceAll('""', '"') : name }
-}
-
-async function rowsOf<T>(session: Session, text: string): Promise<T[]> {
-  const rows: T[] = []
-  let after: string | undefined
-  do {
-    const page = await session.page({ text, bindings: [] }, { size: 5_000, after })
-    rows.push(...(page.rows as unknown as T[])) // as the statement names them
-    after = page.pageState ?? undefined
-  } while (after !== undefined)
-  return rows
 }
 
 function buildTable(
@@ -165,7 +153,7 @@ function baseOf(type: string): string {
   const [, outer = type, inner = ''] = /^(\w+)<(.*)>$/.exec(type) ?? []
   if (outer === 'frozen') return baseOf(inner)
   if (outer === 'list' || outer === 'set') return `_${baseOf(inner)}`
-  if (outer === 'vector') return '_float4'
+  if (outer === 'vector') return `_${baseOf(inner.slice(0, inner.lastIndexOf(',')).trim())}`
   return bases.get(outer) ?? 'jsonb'
 }
 

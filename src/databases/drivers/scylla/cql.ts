@@ -36,7 +36,7 @@ export function selectText(plan: ReadPlan): Statement {
 
 export function countText(plan: Pick<CountPlan, 'table' | 'where'>): Statement {
   const table = tableOf(plan)
-  const sql: Draft = { text: `select count(*) as c0 from ${qualified(table)}`, bindings: [] }
+  const sql: Draft = { text: `select count(*) from ${qualified(table)}`, bindings: [] }
   writeWhere(sql, table, plan.where)
   return sql
 }
@@ -64,6 +64,23 @@ export function comparisonsOf(where: Condition<Column> | undefined): Comparison<
   if (where.kind === 'not') throw cannot('not')
   if (where.kind === 'any' && where.terms.length > 1) throw cannot('or')
   return where.terms.flatMap(comparisonsOf)
+}
+
+/**
+ * Every combination of values of `in` lists is a look-up of its own, whose answers the node that is asked holds at once: three thousand
+ * by three thousand end every node that is asked.
+ */
+export function requireFewLookUps(where: Condition<Column> | undefined, most: number): void {
+  const lists = comparisonsOf(where).flatMap(({ operator, value }) =>
+    operator === 'in' && Array.isArray(value) ? [value.length] : [],
+  )
+  const product = lists.reduce((found, length) => found * length, 1)
+  if (product <= most) return
+  throw fail('too_complex', {
+    message: `The lists of in make ${product} combinations, and ${most} are possible`,
+    hint: 'Ask for less at once; limits.in_product is the bound.',
+    details: { combinations: product, most },
+  })
 }
 
 const symbols = new Map([

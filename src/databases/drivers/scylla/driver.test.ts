@@ -3,9 +3,11 @@ import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { calls } from '#databases/drivers/calls.ts'
 import type { Driver, SqlRequest } from '#databases/drivers/driver.ts'
-import { ALWAYS_PRESENT } from '#databases/drivers/presence.ts'
 import { driverOn } from '#test/cassandra/driver.ts'
+import { testKeys } from '#test/cassandra/keys.ts'
+import { cqlOn, testOwnText } from '#test/cassandra/own-text.ts'
 import { type Keyspace, missing, testKeyspace } from '#test/cassandra/server.ts'
+import { testSilence } from '#test/cassandra/silence.ts'
 import { proxyTo } from '#test/hostile/proxy.ts'
 
 const skip = missing
@@ -33,19 +35,14 @@ const unsupported = { code: 'unsupported_by_driver', status: 400 }
 const day = '2026-01-31'
 const onDay = { column: 'day', value: day }
 
-const cql = (text: string, more: Partial<SqlRequest> = {}, on = driver) =>
-  on.sql({
-    text,
-    values: undefined,
-    readOnly: false,
-    schema: undefined,
-    database: undefined,
-    maxRows: 1_000,
-    presence: ALWAYS_PRESENT,
-    ...more,
-  })
+const cql = (text: string, more: Partial<SqlRequest> = {}, on = driver) => cqlOn(() => on)(text, more)
 const rowsOf = async (text: string, more: Partial<SqlRequest> = {}) =>
   JSON.parse(Buffer.concat((await cql(text, more)).json).toString())
+
+const place = { driver: () => driver, keyspace: () => keyspace, skip }
+testKeys(place)
+testOwnText(place)
+testSilence(place)
 
 test('of fifty inserts of one key one wins, and its row is the one that is there', { skip }, async () => {
   const ages = Array.from({ length: 50 }, (_, age) => age)

@@ -4,7 +4,7 @@ import { once } from '#databases/drivers/once.ts'
 import { planner } from '#databases/drivers/planner.ts'
 import { requirePresence } from '#databases/drivers/presence.ts'
 import { readCatalogue, readIndexes } from '#databases/drivers/scylla/catalogue.ts'
-import { cannot } from '#databases/drivers/scylla/cql.ts'
+import { cannot, requireFewLookUps } from '#databases/drivers/scylla/cql.ts'
 import { requireAllowed } from '#databases/drivers/scylla/cql-text.ts'
 import { hasMoved } from '#databases/drivers/scylla/errors.ts'
 import { runCql } from '#databases/drivers/scylla/raw.ts'
@@ -23,6 +23,8 @@ export type ScyllaOptions = SessionOptions & {
   readonly readOnly?: boolean
   /** Rows that an update or delete may name at most (`gateway.max_rows`). */
   readonly maxRows: number
+  /** Combinations of the values of `in` lists (`limits.in_product`). */
+  readonly inProduct: number
   /** Bytes of an answer that is collected (`limits.answer`). */
   readonly answerBytes: number
 }
@@ -62,8 +64,8 @@ export function scyllaDriver(options: ScyllaOptions): Driver {
 
   /** Clusters of one name are taken for one: then a write ends more answers than it must. */
   const identity = once(async () => {
-    const { rows } = await session.page(clusterText, { size: 1 })
-    return `${rows[0]?.cluster_name}/${keyspace}`
+    const [row] = await session.system<{ cluster_name: string }>('select cluster_name from system.local')
+    return `${row?.cluster_name}/${keyspace}`
   })
 
   async function sql(request: SqlRequest): Promise<SqlAnswer> {
@@ -72,14 +74,16 @@ export function scyllaDriver(options: ScyllaOptions): Driver {
       request.text,
       request.readOnly || (options.readOnly ?? false),
     )
+    const asked = keyspaceOf(request.schema) ?? keyspace
     const leave = await reports.enter()
-    const own = request.schema === undefined || request.schema === 'public' ? undefined : request.schema
-    const used = own === undefined ? session : sessionOf(inKeyspace(options, own))
     try {
-      return await runCql(used, request, { isWrite: !isRead, mostBytes: options.answerBytes })
+      return await runCql(session, request, {
+        keyspace: asked,
+        isWrite: !isRead,
+        mostBytes: options.answerBytes,
+      })
     } finally {
       leave()
-      if (used !== session) await used.close()
       if (changesStructure) tables.invalidate()
     }
   }
@@ -91,9 +95,13 @@ export function scyllaDriver(options: ScyllaOptions): Driver {
         throw cannot('relations')
       return plan(request, rights)
     },
-    select: (planned, _on, presence) => attempt(planned, (plan) => selectRows(heard(presence), plan)),
-    count: (planned, _on, presence) => {
+    async select(planned, _on, presence) {
+      requireFewLookUps(planned.where, options.inProduct)
+      return attempt(planned, (plan) => selectRows(heard(presence), plan))
+    },
+    async count(planned, _on, presence) {
       requireExact(planned.mode)
+      requireFewLookUps(planned.where, options.inProduct)
       return attempt(planned, (plan) => countRows(heard(presence), plan))
     },
     async insert(planned, _on, presence) {
@@ -102,10 +110,12 @@ export function scyllaDriver(options: ScyllaOptions): Driver {
     },
     async update(planned, _on, presence) {
       requireWriting()
+      requireFewLookUps(planned.where, options.inProduct)
       return attempt(planned, (plan) => updateRows(heard(presence), plan, options.maxRows))
     },
     async delete(planned, _on, presence) {
       requireWriting()
+      requireFewLookUps(planned.where, options.inProduct)
       return attempt(planned, (plan) => deleteRows(heard(presence), plan, options.maxRows))
     },
     sql,
@@ -122,16 +132,15 @@ export function scyllaDriver(options: ScyllaOptions): Driver {
     invalidate: tables.invalidate,
     identity,
     async probe() {
-      const { rows } = await session.page(versionText, { size: 1 })
-      return String(rows[0]?.release_version ?? 'unknown')
+      const [row] = await session.system<{ release_version: string }>(
+        'select release_version from system.local',
+      )
+      return row?.release_version ?? 'unknown'
     },
     stats: session.stats,
     close: session.close,
   }
 }
-
-const clusterText = { text: 'select cluster_name from system.local', bindings: [] }
-const versionText = { text: 'select release_version from system.local', bindings: [] }
 
 function requireDatabase(asked: string | undefined, keyspace: string): void {
   if (asked === undefined || asked === keyspace) return
@@ -142,11 +151,12 @@ function requireDatabase(asked: string | undefined, keyspace: string): void {
   })
 }
 
-/** A connection belongs to one keyspace; another one gets a connection of its own, for this statement only. */
-function inKeyspace(options: ScyllaOptions, keyspace: string): SessionOptions {
-  if (!/^[A-Za-z][A-Za-z0-9_]{0,47}$/.test(keyspace))
+/** Where names without a keyspace are looked for. Undefined: in the client's own. */
+function keyspaceOf(schema: string | undefined): string | undefined {
+  if (schema === undefined || schema === 'public') return undefined
+  if (!/^[A-Za-z][A-Za-z0-9_]{0,47}$/.test(schema))
     throw fail('invalid_identifier', { details: { field: 'schema_name' } })
-  if (isSystem(keyspace))
+  if (isSystem(schema))
     throw fail('permission_denied', { message: 'The keyspaces of the server are not for its clients' })
-  return { ...options, address: { ...options.address, keyspace } }
+  return schema
 }

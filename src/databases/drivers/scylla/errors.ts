@@ -1,4 +1,4 @@
-import { errors } from 'cassandra-driver'
+import { errors, types } from 'cassandra-driver'
 import { type DatabaseFailureCode, fail } from '#databases/failures.ts'
 import { Failure } from '#kernel/errors.ts'
 
@@ -29,6 +29,8 @@ const responses = new Map<number, DatabaseFailureCode>([
   [0x2500, 'database_error'], // not prepared, twice in a row
 ])
 
+const badCredentials = 0x0100
+const unavailable = 0x1000
 const unauthorized = 0x2100
 const invalid = 0x2200
 const unprepared = 0x2500
@@ -53,7 +55,8 @@ export function failureOf(thrown: unknown, isWrite: boolean): unknown {
   const error = reasonOf(thrown)
   const code = codeOf(error)
   if (code === undefined) return error
-  const hint = told.has(code) ? messageOf(error) : isWrite && doubtful.has(code) ? doubt : undefined
+  const isDoubtful = isWrite && (doubtful.has(code) || isLateUnavailable(error))
+  const hint = told.has(code) ? messageOf(error) : isDoubtful ? doubt : undefined
   return fail(code, {
     cause: error,
     ...(hint !== undefined && { hint }),
@@ -61,8 +64,30 @@ export function failureOf(thrown: unknown, isWrite: boolean): unknown {
   })
 }
 
+/** A conditional write is decided at a serial level, and too few nodes may be found after that; and replicas that failed may have it. */
+const isLateUnavailable = (error: unknown): boolean =>
+  error instanceof errors.ResponseError &&
+  (areReplicasSick(error) || (error.code === unavailable && !isSerial(error)))
+
+const isSerial = (error: errors.ResponseError): boolean =>
+  'consistencies' in error &&
+  (error.consistencies === types.consistencies.serial ||
+    error.consistencies === types.consistencies.localSerial)
+
 const soon = { 'retry-after': '1' }
 const doubt = 'It is not known whether the write was done.'
+
+/**
+ * The server keeps roles and rights in its own tables. When too few nodes answer for these, it calls that a refusal, of the
+ * credentials or of the statement; its sentence tells the reason.
+ */
+const isUnsure = ({ code, message }: errors.ResponseError): boolean =>
+  (code === badCredentials || code === unauthorized) &&
+  /unable to perform auth|cannot achieve consistency|timed out|could not verify/i.test(message)
+
+/** Replicas that failed, not over what was asked of them. Cassandra names the reasons; ScyllaDB has none of these. */
+const areReplicasSick = ({ code, message }: errors.ResponseError): boolean =>
+  (code === 0x1300 || code === 0x1500) && /TIMEOUT|NODE_DOWN|INDEX_NOT_AVAILABLE|INDEX_BUILD/.test(message)
 
 /** The server has a limit for what is written at once, and no code for it. */
 const isTooLarge = ({ code, message }: errors.ResponseError): boolean =>
@@ -86,7 +111,10 @@ export function connectFailureOf(error: unknown): unknown {
   const reason = reasonOf(error)
   if (reason instanceof errors.OperationTimedOutError)
     return fail('client_unavailable', { cause: error, headers: soon })
-  const isRejected = reason instanceof errors.ResponseError && [unauthorized, invalid].includes(reason.code)
+  const isRejected =
+    reason instanceof errors.ResponseError &&
+    !isUnsure(reason) &&
+    [unauthorized, invalid].includes(reason.code)
   return isRejected ? fail('client_refused', { cause: error }) : failureOf(error, false)
 }
 
@@ -94,21 +122,36 @@ export const messageOf = (error: unknown): string => (error instanceof Error ? e
 
 /** Undefined: neither the server's nor the network's, so a bug. */
 function codeOf(error: unknown): DatabaseFailureCode | undefined {
-  if (error instanceof errors.ResponseError)
-    return isTooLarge(error) ? 'too_complex' : (responses.get(error.code) ?? 'database_error')
+  if (error instanceof errors.ResponseError) return codeOfAnswer(error)
   if (error instanceof errors.OperationTimedOutError) return 'statement_timeout'
-  if (error instanceof errors.AuthenticationError) return 'client_refused'
+  if (error instanceof errors.AuthenticationError) return codeOfRefusal(error)
   if (error instanceof errors.NoHostAvailableError) return 'client_unavailable'
   if (error instanceof errors.BusyConnectionError) return 'client_busy'
+  if (isSocketError(error)) return 'connection_lost'
   if (error instanceof errors.DriverError) return 'database_error'
-  return isSocketError(error) ? 'connection_lost' : undefined
+  return undefined
+}
+
+function codeOfAnswer(error: errors.ResponseError): DatabaseFailureCode {
+  if (isUnsure(error) || areReplicasSick(error)) return 'client_unavailable'
+  return isTooLarge(error) ? 'too_complex' : (responses.get(error.code) ?? 'database_error')
+}
+
+/** The library keeps the server's answer beside its own error, which its types leave out. */
+function codeOfRefusal(error: errors.AuthenticationError): DatabaseFailureCode {
+  const { additionalInfo } = error as { readonly additionalInfo?: unknown }
+  return additionalInfo instanceof errors.ResponseError && isUnsure(additionalInfo)
+    ? 'client_unavailable'
+    : 'client_refused'
 }
 
 /**
- * When every node has failed the library says so, and no more. What one of them answered is the reason, the network is not; a
+ * A connection that liveness.ts has ended tells why inside. When every node has failed the library says so, and no more. What one of them answered is the reason, the network is not; a
  * statement that was prepared before the structure changed fails in this way as well.
  */
 function reasonOf(error: unknown): unknown {
+  if (isSocketError(error) && error.innerError instanceof errors.OperationTimedOutError)
+    return error.innerError
   if (!(error instanceof errors.NoHostAvailableError)) return error
   const reasons: readonly unknown[] = Object.values(error.innerErrors ?? {})
   return reasons.find(isAnswer) ?? error
@@ -123,6 +166,12 @@ const isAnswer = (error: unknown): boolean =>
 /** No node answers at all. */
 export const isDown = (error: unknown): boolean => reasonOf(error) instanceof errors.NoHostAvailableError
 
+/** Nodes do not answer, or too few of them, which may be only for this statement. */
+export function isSick(error: unknown): boolean {
+  const code = codeOf(reasonOf(error))
+  return code === 'statement_timeout' || code === 'client_unavailable' || code === 'connection_lost'
+}
+
 /** As the library marks them. */
-const isSocketError = (error: unknown): boolean =>
+const isSocketError = (error: unknown): error is Error & { readonly innerError?: unknown } =>
   error instanceof Error && 'isSocketError' in error && error.isSocketError === true

@@ -1,21 +1,23 @@
-import type { types } from 'cassandra-driver'
 import type { ScyllaTable } from '#databases/drivers/scylla/catalogue.ts'
+import type { Cells, Page } from '#databases/drivers/scylla/cells.ts'
 import { type Given, keyedText } from '#databases/drivers/scylla/cql.ts'
+import { orderOf } from '#databases/drivers/scylla/order.ts'
 import { writers } from '#databases/drivers/scylla/reads.ts'
-import { rowText, writerOf } from '#databases/drivers/scylla/rows.ts'
+import { rowText } from '#databases/drivers/scylla/rows.ts'
 import type { Session } from '#databases/drivers/scylla/session.ts'
 import { type CqlType, elementOf, membersOf } from '#databases/drivers/scylla/types.ts'
 import { bound } from '#databases/drivers/scylla/values.ts'
-import type { Json, Output } from '#databases/plan.ts'
+import type { Output } from '#databases/plan.ts'
 
-/** A row of a request with what tells it from others: its key, and that of its partition, as the server would write them. */
+/** A row of a request with what tells it from others: its key, and that of its partition, as the server compares them. */
 export type Keyed = { readonly row: Given; readonly key: string; readonly partition: string }
 
 export async function keyed(session: Session, table: ScyllaTable, rows: readonly Given[]): Promise<Keyed[]> {
   const { primaryKey, partitionKey } = table
   const types = await keyTypes(session, table)
   return rows.map((row) => {
-    const parts = primaryKey.map((name, index) => partText(row.get(name) ?? null, types[index], name))
+    const values = primaryKey.map((name, index) => bound(row.get(name) ?? null, typeAt(types, index), name))
+    const parts = partsOf(table, types, values)
     return { row, key: parts.join(), partition: parts.slice(0, partitionKey.length).join() }
   })
 }
@@ -28,10 +30,23 @@ async function keyTypes(session: Session, table: ScyllaTable): Promise<readonly 
   return last ? [...types, ...membersOf(elementOf(last))] : types
 }
 
-function partText(value: Json, type: CqlType | undefined, column: string): string {
-  if (type === undefined) throw new Error(`The server has no type for column ${column}`)
-  return writerOf(type)(bound(value, type, column))
+function typeAt(types: readonly CqlType[], index: number): CqlType {
+  const type = types[index]
+  if (type === undefined) throw new Error('The server has no type for a column of the key')
+  return type
 }
+
+/** The server tells partitions apart by bytes, so that 1.5 and 1.50 name two; inside of one it compares values. */
+const partsOf = (
+  { partitionKey }: ScyllaTable,
+  types: readonly CqlType[],
+  values: readonly (Buffer | null)[],
+): string[] =>
+  values.map((value, index) =>
+    index < partitionKey.length
+      ? (value?.toString('hex') ?? '')
+      : JSON.stringify(orderOf(value, typeAt(types, index))),
+  )
 
 export type Found = { readonly key: string; readonly text: string }
 type Shape = { readonly output: readonly Output[]; readonly stripNulls: boolean }
@@ -79,19 +94,21 @@ async function findInPartition(
   let after: string | undefined
   do {
     const page = await session.page(statement, { size: 1_000, after, isSerial })
-    const columns = writers(page, output)
-    const key = keyWriter(page, table)
+    const columns = writers(page, output, table.primaryKey.length)
+    const key = keyReader(page, table)
     for (const row of page.rows) found.push({ key: key(row), text: rowText(row, columns, stripNulls) })
-    after = page.pageState ?? undefined
+    after = page.after
   } while (after !== undefined)
   return found
 }
 
-function keyWriter(page: types.ResultSet, table: ScyllaTable): (row: types.Row) => string {
-  const writes = table.primaryKey.map((_, index) => {
-    const type = page.columns.find(({ name }) => name === `k${index}`)?.type
-    if (type === undefined) throw new Error('The server left out a column of the key')
-    return writerOf(type)
-  })
-  return (row) => writes.map((write, index) => write(row[`k${index}`])).join()
+/** The key of a row as above: its columns come first in the statement. */
+function keyReader({ columns }: Page, table: ScyllaTable): (row: Cells) => string {
+  const types = columns.map(({ type }) => type)
+  return (row) =>
+    partsOf(
+      table,
+      types,
+      table.primaryKey.map((_, index) => row[index] ?? null),
+    ).join()
 }

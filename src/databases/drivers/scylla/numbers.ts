@@ -1,5 +1,3 @@
-import { types } from 'cassandra-driver'
-
 /** Numbers of any length on their way in: more digits are a mistake, and cost time in proportion to their square. */
 const longest = 10_000
 /** Zeros that are written out; a number that needs more has an exponent. */
@@ -19,26 +17,41 @@ export function boundedOf(text: string, bits: number): bigint | undefined {
   return number !== undefined && BigInt.asIntN(bits, number) === number ? number : undefined
 }
 
-export function varintOf(text: string): types.Integer | undefined {
+export function varintOf(text: string): Buffer | undefined {
   const number = integerOf(text)
-  return number === undefined ? undefined : types.Integer.fromBuffer(bytesOf(number))
+  return number === undefined ? undefined : bytesOf(number)
 }
 
 /** With the scale that it is written with: `1.50` stays `1.50`. */
-export function decimalOf(text: string): types.BigDecimal | undefined {
+export function decimalOf(text: string): Buffer | undefined {
   const [given, sign = '', before = '', after = '', exponent = '0'] = fraction.exec(text.trim()) ?? []
   if (given === undefined || before + after === '' || given.length > longest) return undefined
   const scale = after.length - Number(exponent)
   if (Math.abs(scale) > longest) return undefined
   const head = Buffer.alloc(4)
   head.writeInt32BE(scale)
-  return types.BigDecimal.fromBuffer(
-    Buffer.concat([head, bytesOf(BigInt(`${before}${after}`), sign === '-')]),
-  )
+  return Buffer.concat([head, bytesOf(BigInt(`${before}${after}`), sign === '-')])
+}
+
+export function realOf(text: string): Buffer | undefined {
+  const number = numberOf(text)
+  if (number === undefined) return undefined
+  const bytes = Buffer.alloc(8)
+  bytes.writeDoubleBE(number)
+  return bytes
+}
+
+export function singleOf(text: string): Buffer | undefined {
+  const number = numberOf(text)
+  if (number === undefined || (Number.isFinite(number) && !Number.isFinite(Math.fround(number))))
+    return undefined
+  const bytes = Buffer.alloc(4)
+  bytes.writeFloatBE(number)
+  return bytes
 }
 
 /** `NaN` and the infinities by their names. */
-export function realOf(text: string): number | undefined {
+function numberOf(text: string): number | undefined {
   const digits = text.trim()
   const named = names.get(digits.toLowerCase())
   if (named !== undefined) return named
@@ -54,21 +67,45 @@ const names = new Map([
   ['-infinity', Number.NEGATIVE_INFINITY],
 ])
 
-export function singleOf(text: string): number | undefined {
-  const number = realOf(text)
-  if (number === undefined) return undefined
-  return Number.isFinite(number) && !Number.isFinite(Math.fround(number)) ? undefined : number
+export const varintText = (bytes: Buffer): string => String(bigintOf(bytes))
+
+export function decimalText(bytes: Buffer): string {
+  const { digits, isNegative, scale } = decimalParts(bytes)
+  return `${isNegative ? '-' : ''}${placed(digits, scale)}`
 }
 
-/** The library would divide by ten for each digit; a thousand of them would take a millisecond. */
-export const varintText = (number: types.Integer): string => String(bigintOf(types.Integer.toBuffer(number)))
+type Order = readonly (number | string)[]
 
-export function decimalText(number: types.BigDecimal): string {
-  const bytes = types.BigDecimal.toBuffer(number)
-  const scale = bytes.readInt32BE()
+/** Compares as the numbers do, whatever their scales are: sign, place of the first digit, digits. */
+export function decimalOrder(bytes: Buffer): Order {
+  const { digits, isNegative, scale } = decimalParts(bytes)
+  return orderOfDigits(digits, isNegative, scale)
+}
+
+export function varintOrder(bytes: Buffer): Order {
+  const number = bigintOf(bytes)
+  return orderOfDigits(String(number < 0n ? -number : number), number < 0n, 0)
+}
+
+function orderOfDigits(digits: string, isNegative: boolean, scale: number): Order {
+  if (digits === '0') return [0]
+  const short = withoutEndingZeros(digits)
+  const place = digits.length - scale
+  if (!isNegative) return [1, place, short]
+  // The more there is, the less it is: digits turned, and the end after all of them.
+  return [-1, -place, `${short.replace(/\d/g, (digit) => String(9 - Number(digit)))}:`]
+}
+
+function withoutEndingZeros(digits: string): string {
+  let end = digits.length
+  while (digits[end - 1] === '0') end--
+  return digits.slice(0, end)
+}
+
+function decimalParts(bytes: Buffer) {
   const unscaled = bigintOf(bytes.subarray(4))
-  const digits = String(unscaled < 0n ? -unscaled : unscaled)
-  return `${unscaled < 0n ? '-' : ''}${placed(digits, scale)}`
+  const isNegative = unscaled < 0n
+  return { digits: String(isNegative ? -unscaled : unscaled), isNegative, scale: bytes.readInt32BE() }
 }
 
 function placed(digits: string, scale: number): string {

@@ -1,77 +1,84 @@
-import type { types } from 'cassandra-driver'
 import type { SqlAnswer, SqlRequest } from '#databases/drivers/driver.ts'
 import { requirePresence } from '#databases/drivers/presence.ts'
+import type { CellColumn } from '#databases/drivers/scylla/cells.ts'
 import { isInvalid, isUnprepared, messageOf } from '#databases/drivers/scylla/errors.ts'
-import { rowText, writerOf } from '#databases/drivers/scylla/rows.ts'
-import type { Binding, Session } from '#databases/drivers/scylla/session.ts'
+import type { Own } from '#databases/drivers/scylla/own.ts'
+import { columnWriter, rowText } from '#databases/drivers/scylla/rows.ts'
+import type { Session } from '#databases/drivers/scylla/session.ts'
+import { bound } from '#databases/drivers/scylla/values.ts'
 import { answerTooLarge } from '#databases/drivers/too-large.ts'
 import { fail } from '#databases/failures.ts'
-import type { Json } from '#databases/plan.ts'
 import { Failure } from '#kernel/errors.ts'
 
 const largestPage = 1_000
 
 /** An answer of more bytes is too large, however few its rows are. */
-type How = { readonly isWrite: boolean; readonly mostBytes: number }
+type How = { readonly keyspace: string; readonly isWrite: boolean; readonly mostBytes: number }
 
 /** One statement of the caller's own text. Its pages are read until there are none, or more rows than may be. */
 export async function runCql(
   session: Session,
   request: SqlRequest,
-  { isWrite, mostBytes }: How,
+  { keyspace, isWrite, mostBytes }: How,
 ): Promise<SqlAnswer> {
   try {
-    const bindings = await bindingsOf(session, request)
-    return await pages(session, request, bindings, { isWrite, mostBytes })
+    return await session.own(keyspace, isWrite, async (own) => {
+      const values = await valuesOf(own, request)
+      return pages(own, request, values, mostBytes)
+    })
   } catch (error) {
     throw explained(error)
   }
 }
 
 async function pages(
-  session: Session,
+  own: Own,
   { text, maxRows, presence }: SqlRequest,
-  bindings: readonly Binding[],
-  { isWrite, mostBytes }: How,
+  values: readonly unknown[],
+  mostBytes: number,
 ): Promise<SqlAnswer> {
   const chunks: string[] = []
   let [rows, bytes] = [0, 0]
   let after: string | undefined
   do {
     requirePresence(presence)
-    const size = Math.min(largestPage, maxRows + 1 - rows)
-    const page = await session.page({ text, bindings }, { size, after, isWrite })
-    const columns = columnsOf(page)
-    for (const row of page.rows ?? []) {
+    const page = await own.page(text, { values, size: Math.min(largestPage, maxRows + 1 - rows), after })
+    requireDistinct(page.columns)
+    const columns = page.columns.map((column, index) => columnWriter(column, index, column.name))
+    for (const row of page.rows) {
       const chunk = rowText(row, columns, false)
       bytes += chunk.length
       chunks.push(chunk)
     }
     rows = chunks.length
-    after = page.pageState ?? undefined
+    after = page.after
     if (bytes > mostBytes) throw answerTooLarge(mostBytes)
     if (rows > maxRows) throw fail('result_too_large', { hint: `At most ${maxRows} rows; ask for less.` })
   } while (after !== undefined)
   return { json: [Buffer.from(`[${chunks.join()}]`)], rows, affected: 0, statements: 1 }
 }
 
-const columnsOf = ({ columns }: types.ResultSet) =>
-  (columns ?? []).map(({ name, type }) => ({
-    key: name,
-    head: `${JSON.stringify(name)}:`,
-    write: writerOf(type),
-  }))
+/** An object has one member of a name. The statement has only read: writes answer with no such columns. */
+function requireDistinct(columns: readonly CellColumn[]): void {
+  const names = columns.map(({ name }) => name)
+  const twin = names.find((name, index) => names.indexOf(name) < index)
+  if (twin === undefined) return
+  throw fail('invalid_sql', {
+    message: `Two columns of the answer are called ${twin}`,
+    hint: 'Give one of them another name with AS.',
+  })
+}
 
-/** Values of the parameters, told by the columns that they belong to. */
-async function bindingsOf(session: Session, { text, values }: SqlRequest): Promise<Binding[]> {
+/** Bytes of the parameters, told by the columns that they belong to. */
+async function valuesOf(own: Own, { text, values }: SqlRequest): Promise<(Buffer | null)[]> {
   if (values === undefined) return []
-  const parameters = await session.parameters(text)
+  const parameters = await own.parameters(text)
   if (values.length !== parameters.length)
     throw fail('invalid_sql', {
       message: `The statement has ${parameters.length} parameters, params has ${values.length}`,
       details: { field: 'params' },
     })
-  return values.map((value: Json, index) => ({ value, column: parameters[index]?.name ?? '' }))
+  return parameters.map(({ type, name }, index) => bound(values[index] ?? null, type, name))
 }
 
 /** A failure of the caller's own text: the server's sentence helps them, and says nothing that they did not write. */

@@ -1,8 +1,8 @@
-import type { types } from 'cassandra-driver'
 import type { RowsAnswer, RowsFacts } from '#databases/drivers/driver.ts'
+import type { Page } from '#databases/drivers/scylla/cells.ts'
 import { cannot, columnOf, countText, selectText } from '#databases/drivers/scylla/cql.ts'
 import { isInvalid, messageOf } from '#databases/drivers/scylla/errors.ts'
-import { rowText, writerOf } from '#databases/drivers/scylla/rows.ts'
+import { type ColumnWriter, columnWriter, rowText } from '#databases/drivers/scylla/rows.ts'
 import type { Session, Statement } from '#databases/drivers/scylla/session.ts'
 import type { CountMode, CountPlan, Output, ReadPlan } from '#databases/plan.ts'
 import { Failure } from '#kernel/errors.ts'
@@ -71,28 +71,25 @@ async function* chunksOf(
     state.rows += wanted.length
     bytes += chunk.length
     size = Math.min(largestPage, Math.max(1, Math.floor((highWater * state.rows) / bytes)))
-    after = page.pageState ?? undefined
+    after = page.after
     if (chunk.length > 0) yield chunk
   } while (after !== undefined && !state.more)
   state.ended = true
   yield Buffer.from(']')
 }
 
-/** Columns of the answer by their places in the statement. */
-export function writers(page: types.ResultSet, output: readonly Output[]) {
-  const types = new Map(page.columns.map(({ name, type }) => [name, type]))
-  return output.map((item, index) => {
-    const key = `c${index}`
-    const column = columnOf(item)
-    const type = types.get(key)
-    if (type === undefined) throw new Error(`The server left out column ${column.name}`)
-    return { key, head: `${JSON.stringify(item.as)}:`, write: writerOf(type) }
+/** Columns of the answer, which follow `before` others in the statement. */
+export const writers = ({ columns }: Page, output: readonly Output[], before = 0): ColumnWriter[] =>
+  output.map((item, index) => {
+    const column = columns[before + index]
+    if (column === undefined) throw new Error(`The server left out column ${columnOf(item).name}`)
+    return columnWriter(column, before + index, item.as)
   })
-}
 
 export async function countRows(session: Session, plan: Pick<CountPlan, 'table' | 'where'>): Promise<number> {
-  const { rows } = await read(session, countText(plan), 1, undefined)
-  return Number(rows[0]?.c0 ?? 0)
+  // The server counts page by page, of this size.
+  const { rows } = await read(session, countText(plan), largestPage, undefined)
+  return Number(rows[0]?.[0]?.readBigInt64BE() ?? 0)
 }
 
 export function requireExact(mode: CountMode): void {

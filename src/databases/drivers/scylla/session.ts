@@ -2,19 +2,24 @@ import { Client, policies, types } from 'cassandra-driver'
 import { circuit } from '#databases/drivers/circuit.ts'
 import type { DriverStats } from '#databases/drivers/driver.ts'
 import { gate } from '#databases/drivers/gate.ts'
-import { connectFailureOf, failureOf, isDown } from '#databases/drivers/scylla/errors.ts'
-import { type Parameter, parametersOf } from '#databases/drivers/scylla/prepared.ts'
+import { type Page, pageOf, wasApplied } from '#databases/drivers/scylla/cells.ts'
+import { connectFailureOf, failureOf, isDown, isSick } from '#databases/drivers/scylla/errors.ts'
+import { isAnyConnected, type Parameter, parametersOf } from '#databases/drivers/scylla/library.ts'
+import { watchNodes } from '#databases/drivers/scylla/liveness.ts'
+import { type Own, ownOn } from '#databases/drivers/scylla/own.ts'
+import { retryPolicy } from '#databases/drivers/scylla/retries.ts'
 import { bound } from '#databases/drivers/scylla/values.ts'
 import { fail } from '#databases/failures.ts'
 import type { Json } from '#databases/plan.ts'
 import type { ScyllaUrl } from '#kernel/config/scylla-url.ts'
+import { Failure } from '#kernel/errors.ts'
 
 export type SessionOptions = {
   readonly address: ScyllaUrl
   /** Statements of this number times `perConnection` run at once, over one connection to each node. */
   readonly maxConnections: number
   readonly maxWaiting: number
-  /** Milliseconds, as all of these. */
+  /** Milliseconds, as all of these. Also how long a node may be silent. */
   readonly connectTimeout: number
   readonly statementTimeout: number
   readonly idleTimeout: number
@@ -31,57 +36,96 @@ export type PageOptions = {
   readonly after?: string | undefined
   /** Sees every conditional write that was begun (Paxos). */
   readonly isSerial?: boolean
-  /** Of the caller's own text, which may write. */
-  readonly isWrite?: boolean
 }
 
 export type Session = {
-  page(statement: Statement, options: PageOptions): Promise<types.ResultSet>
+  page(statement: Statement, options: PageOptions): Promise<Page>
   /** Several writes as one; false when a condition of theirs did not hold, and then nothing was written. */
   write(statements: readonly Statement[]): Promise<boolean>
   /** Types of the parameters. */
   parameters(text: string): Promise<readonly Parameter[]>
+  /** Statements of the caller's own text, which are not prepared, in this keyspace. */
+  own<T>(keyspace: string, isWrite: boolean, work: (own: Own) => Promise<T>): Promise<T>
+  /** All rows of a table of the server, by the names of its columns. */
+  system<T>(text: string): Promise<T[]>
   stats(): DriverStats
   close(): Promise<void>
 }
 
+type Work<T> = (client: Client) => Promise<T>
+
 /** CQL runs many statements on one connection at once; the server queues above some hundred. */
 const perConnection = 16
+/** So many time-outs with nothing done in between, and the circuit opens. */
+const mostLate = 5
+/** The protocol counts the statements of a batch with two bytes. */
+const largestBatch = 65_535
 
 /** Connections to the nodes of one cluster: made when needed, let go of when nobody needs them or no node answers. */
 export function session(options: SessionOptions): Session {
+  const { connectTimeout, statementTimeout, idleTimeout } = options
   const breaker = circuit(() => performance.now())
   const places = gate({
     places: options.maxConnections * perConnection,
     waiting: options.maxWaiting,
-    patience: options.connectTimeout,
+    patience: connectTimeout,
   })
   let opened: Promise<Client> | undefined
-  let current: Client | undefined
+  let current: { readonly client: Client; readonly watch: { stop(): void } } | undefined
   let idle: NodeJS.Timeout | undefined
   let closed = false
+  let late = 0
 
-  async function use<T>(isWrite: boolean, work: (client: Client) => Promise<T>): Promise<T> {
+  async function use<T>(isWrite: boolean, work: Work<T>, isProof = true): Promise<T> {
     if (closed) throw fail('client_unavailable')
+    if (breaker.state() === 'open') throw unavailable(breaker.wait())
     const leave = await places.enter()
     clearTimeout(idle)
-    let client: Client | undefined
     try {
-      client = await connected()
-      return await work(client)
-    } catch (error) {
-      if (client !== undefined && client === current && isDown(error)) lose()
-      throw failureOf(error, isWrite)
+      if (!breaker.admits()) throw unavailable(breaker.wait())
+      return await judged(isWrite, work, isProof)
     } finally {
       leave()
-      if (places.stats().inside === 0 && !closed) idle = setTimeout(retire, options.idleTimeout).unref()
+      if (places.stats().inside === 0 && !closed) idle = setTimeout(retire, idleTimeout).unref()
     }
   }
 
+  /** What was let in ends with a verdict about the cluster. `isProof`: that it succeeds says that statements do. */
+  async function judged<T>(isWrite: boolean, work: Work<T>, isProof: boolean): Promise<T> {
+    const client = await connected().catch((error: unknown) => {
+      breaker.undecided()
+      throw error
+    })
+    try {
+      const result = await work(client)
+      if (isProof) settled()
+      else breaker.undecided()
+      return result
+    } catch (error) {
+      judge(client, error)
+      throw failureOf(error, isWrite)
+    }
+  }
+
+  function judge(client: Client, error: unknown): void {
+    // Of a cluster that has been let go of already, or of a value that does not fit.
+    if (client !== current?.client || error instanceof Failure) breaker.undecided()
+    else if (isDown(error) || !isAnyConnected(client)) {
+      breaker.failed()
+      retire()
+    } else if (!isSick(error)) settled()
+    else if (++late >= mostLate || breaker.state() !== 'closed') breaker.failed()
+  }
+
+  function settled(): void {
+    late = 0
+    breaker.succeeded()
+  }
+
+  /** Nobody waits for longer than one node may take, however many of them there are to try. */
   function connected(): Promise<Client> {
-    if (opened === undefined && !breaker.admits()) throw unavailable(breaker.wait())
     opened ??= open()
-    return opened
+    return within(opened, connectTimeout)
   }
 
   async function open(): Promise<Client> {
@@ -94,53 +138,55 @@ export function session(options: SessionOptions): Session {
       end(client)
       throw connectFailureOf(error)
     }
-    breaker.succeeded()
-    current = client
+    current = { client, watch: watchNodes(client, connectTimeout) }
     if (closed) retire()
     return client
   }
 
   /** The library would look for the nodes in its own time; a new client looks when the circuit lets it. */
-  function lose(): void {
-    breaker.failed()
-    retire()
-  }
-
   function retire(): void {
     if (current === undefined) return
-    end(current)
+    current.watch.stop()
+    end(current.client)
     opened = undefined
     current = undefined
   }
 
-  async function run(client: Client, { text, bindings }: Statement, how: object): Promise<types.ResultSet> {
-    return client.execute(text, await values(client, text, bindings), { prepare: true, ...how })
+  async function run(client: Client, { text, bindings }: Statement, how: object): Promise<Page> {
+    const given = await values(client, text, bindings)
+    return pageOf(await client.execute(text, given, { prepare: true, readTimeout: statementTimeout, ...how }))
   }
 
   return {
-    page: (statement, { size, after, isSerial = false, isWrite = false }) =>
-      use(isWrite, (client) =>
+    page: (statement, { size, after, isSerial = false }) =>
+      use(false, (client) =>
         run(client, statement, {
           fetchSize: size,
-          isIdempotent: !isWrite,
+          isIdempotent: true,
           ...(after !== undefined && { pageState: after }),
           ...(isSerial && { consistency: types.consistencies.serial }),
         }),
       ),
-    write: (statements) =>
-      use(true, async (client) => {
-        const [first, ...others] = statements
-        if (first === undefined) return true
-        if (others.length === 0) return (await run(client, first, {})).wasApplied()
+    async write(statements) {
+      const [first, ...others] = statements
+      if (first === undefined) return true
+      requireOneBatch(statements)
+      return use(true, async (client) => {
+        if (others.length === 0) return wasApplied(await run(client, first, {}))
         const queries: { query: string; params: unknown[] }[] = []
         for (const { text, bindings } of statements)
           queries.push({ query: text, params: await values(client, text, bindings) })
-        return (await client.batch(queries, { prepare: true, logged: true })).wasApplied()
-      }),
-    parameters: (text) => use(false, (client) => parametersOf(client, text)),
+        const how = { prepare: true, logged: true, readTimeout: statementTimeout }
+        return wasApplied(pageOf(await client.batch(queries, how)))
+      })
+    },
+    parameters: (text) => use(false, (client) => parametersOf(client, text), false),
+    own: (keyspace, isWrite, work) =>
+      use(isWrite, (client) => ownOn(client, { keyspace, statementTimeout, isWrite }, work)),
+    system: (text) => use(false, (client) => systemRows(client, text)),
     stats() {
       const { inside, waiting } = places.stats()
-      const state = current?.getState()
+      const state = current?.client.getState()
       const total = state
         ? state.getConnectedHosts().reduce((sum, host) => sum + state.getOpenConnections(host), 0)
         : 0
@@ -150,6 +196,7 @@ export function session(options: SessionOptions): Session {
       closed = true
       clearTimeout(idle)
       const client = await opened?.catch(() => undefined)
+      current?.watch.stop()
       await client?.shutdown()
     },
   }
@@ -161,19 +208,45 @@ const end = (client: Client): void => void client.shutdown().catch(() => {})
 const unavailable = (wait: number) =>
   fail('client_unavailable', { headers: { 'retry-after': String(Math.max(1, Math.ceil(wait / 1_000))) } })
 
+async function within<T>(work: Promise<T>, milliseconds: number): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(unavailable(1_000)), milliseconds)
+  })
+  return Promise.race([work, late]).finally(() => clearTimeout(timer))
+}
+
+function requireOneBatch(statements: readonly Statement[]): void {
+  if (statements.length <= largestBatch) return
+  throw fail('too_complex', {
+    message: `A write may have ${largestBatch} rows at once`,
+    hint: `These are ${statements.length}; write them in several calls.`,
+  })
+}
+
+async function systemRows<T>(client: Client, text: string): Promise<T[]> {
+  const rows: T[] = []
+  let pageState: string | undefined
+  do {
+    const page = await client.execute(text, [], { fetchSize: 5_000, ...(pageState && { pageState }) })
+    rows.push(...(page.rows as unknown as T[])) // as the statement names them
+    pageState = page.pageState ?? undefined
+  } while (pageState !== undefined)
+  return rows
+}
+
 async function values(client: Client, text: string, bindings: readonly Binding[]): Promise<unknown[]> {
   const parameters = await parametersOf(client, text)
   return bindings.map(({ value, column }, index) => {
     const parameter = parameters[index]
-    if (parameter === undefined)
-      throw fail('invalid_sql', { message: 'There are more values than parameters' })
+    if (parameter === undefined) throw new Error('There are more values than parameters')
     return value === undefined ? types.unset : bound(value, parameter.type, column)
   })
 }
 
-function clientOf({ address, connectTimeout, statementTimeout, applicationName }: SessionOptions): Client {
+function clientOf({ address, connectTimeout, applicationName }: SessionOptions): Client {
   const { hosts, port, user, password, keyspace, dc, tls } = address
-  const { loadBalancing } = policies
+  const { loadBalancing, reconnection } = policies
   return new Client({
     contactPoints: [...hosts],
     keyspace,
@@ -182,21 +255,29 @@ function clientOf({ address, connectTimeout, statementTimeout, applicationName }
     ...(user !== undefined && { credentials: { username: user, password } }),
     ...(tls && { sslOptions: { rejectUnauthorized: true } }),
     protocolOptions: { port },
-    socketOptions: { connectTimeout, readTimeout: statementTimeout },
-    // `max_connections` bounds statements, so more connections than one to each node would carry no more.
-    pooling: { coreConnectionsPerHost: { [types.distance.local]: 1, [types.distance.remote]: 1 } },
+    // Of what the library asks by itself, when it connects and prepares; statements have their own time.
+    socketOptions: { connectTimeout, readTimeout: connectTimeout },
+    pooling: {
+      // `max_connections` bounds statements, so more connections than one to each node would carry no more.
+      coreConnectionsPerHost: { [types.distance.local]: 1, [types.distance.remote]: 1 },
+      // The first statement does not wait for a node that does not answer.
+      warmup: false,
+    },
     policies: {
       loadBalancing: new loadBalancing.TokenAwarePolicy(
         dc === undefined
           ? new loadBalancing.RoundRobinPolicy()
           : new loadBalancing.DCAwareRoundRobinPolicy(dc),
       ),
+      reconnection: new reconnection.ExponentialReconnectionPolicy(1_000, 30_000, false),
+      retry: retryPolicy(),
       // Times of writes by the server's clock: with ours, a write could lose silently against one from before it.
       timestampGeneration: null as never, // the library takes null, its types do not
     },
     // Who has written reads what was written, also from another node.
     queryOptions: { consistency: types.consistencies.localQuorum },
-    encoding: { map: Map, useBigIntAsLong: true, copyBuffer: false },
+    // For tables of the server; cells of others are bytes (cells.ts).
+    encoding: { map: Map, copyBuffer: false },
     monitorReporting: { enabled: false },
   })
 }

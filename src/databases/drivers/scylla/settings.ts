@@ -21,6 +21,7 @@ export function scyllaFor({ config }: DriverMaking, settings: DriverSettings): D
     idleTimeout: settings.idle_timeout,
     applicationName: `gatehouse ${settings.name}`,
     maxRows: config.gateway.max_rows,
+    inProduct: config.limits.in_product,
     answerBytes: config.limits.answer,
     readOnly: settings.readOnly,
   })

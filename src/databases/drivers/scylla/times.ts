@@ -1,5 +1,4 @@
 import { types } from 'cassandra-driver'
-import { fail } from '#databases/failures.ts'
 
 /** Dates, times and durations between JSON and CQL, as the PostgreSQL driver writes them: ISO 8601, UTC, no zeros at the end. */
 
@@ -8,19 +7,33 @@ const clock = /^(\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?$/
 const moment =
   /^(-?\d{4,6}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?) ?(Z|[+-]\d\d(?::?\d\d)?)?)?$/i
 
-export function dateOf(text: string): types.LocalDate | undefined {
+export function dateOf(text: string): Buffer | undefined {
   const [given, year, month, date] = day.exec(text.trim()) ?? []
   if (given === undefined || utc(Number(year), Number(month), Number(date)) === undefined) return undefined
-  return new types.LocalDate(Number(year), Number(month), Number(date))
+  return new types.LocalDate(Number(year), Number(month), Number(date)).toBuffer()
 }
 
-export function timeOf(text: string): types.LocalTime | undefined {
+export function timeOf(text: string): Buffer | undefined {
   const parts = clockOf(text.trim())
-  return parts && types.LocalTime.fromString(`${parts.text}.${parts.fraction}`)
+  return parts && types.LocalTime.fromString(`${parts.text}.${parts.fraction}`).toBuffer()
 }
 
-/** Without a zone it is UTC. CQL keeps milliseconds: what is finer does not fit, since it would be lost. */
-export function instantOf(text: string): Date | undefined {
+export const dateText = (bytes: Buffer): string => types.LocalDate.fromBuffer(bytes).toString()
+export const clockText = (bytes: Buffer): string => types.LocalTime.fromBuffer(bytes).toString()
+
+/**
+ * Without a zone it is UTC. CQL keeps milliseconds: what is finer does not fit, since it would be lost. Years that JavaScript has no
+ * dates for are milliseconds since 1970, as they are written below.
+ */
+export function instantOf(text: string): Buffer | undefined {
+  const milliseconds = /^-?\d{16,19}$/.test(text) ? BigInt(text) : millisecondsOf(text)
+  if (milliseconds === undefined || BigInt.asIntN(64, milliseconds) !== milliseconds) return undefined
+  const bytes = Buffer.alloc(8)
+  bytes.writeBigInt64BE(milliseconds)
+  return bytes
+}
+
+function millisecondsOf(text: string): bigint | undefined {
   const [given, date = '', time = '00:00', zone = 'Z'] = moment.exec(text.trim()) ?? []
   const [, year, month, dayOfMonth] = day.exec(date) ?? []
   const midnight = utc(Number(year), Number(month), Number(dayOfMonth))
@@ -28,8 +41,8 @@ export function instantOf(text: string): Date | undefined {
   const offset = offsetOf(zone)
   if (given === undefined || midnight === undefined || !parts || offset === undefined) return undefined
   if (/[1-9]/.test(parts.fraction.slice(3))) return undefined
-  const instant = new Date(midnight + parts.milliseconds - offset)
-  return Number.isNaN(instant.getTime()) ? undefined : instant
+  const milliseconds = midnight + parts.milliseconds - offset
+  return Math.abs(milliseconds) <= furthest ? BigInt(milliseconds) : undefined
 }
 
 function clockOf(text: string) {
@@ -57,17 +70,20 @@ function utc(year: number, month: number, date: number): number | undefined {
   return isSame ? instant.getTime() : undefined
 }
 
-export function instantText(instant: Date): string {
-  if (Number.isNaN(instant.getTime()))
-    throw fail('not_supported', { message: 'A timestamp is outside of the years that can be written' })
-  return instant.toISOString().replace(/\.?0{1,3}Z$/, 'Z')
+/** Milliseconds before and after 1970 that JavaScript has dates for. */
+const furthest = 8_640_000_000_000_000
+
+export function instantText(bytes: Buffer): string {
+  const milliseconds = bytes.readBigInt64BE()
+  if (milliseconds > furthest || milliseconds < -furthest) return String(milliseconds)
+  return new Date(Number(milliseconds)).toISOString().replace(/\.?0{1,3}Z$/, 'Z')
 }
 
 const span =
   /^P(?:(-?\d+)Y)?(?:(-?\d+)M)?(?:(-?\d+)W)?(?:(-?\d+)D)?(?:T(?:(-?\d+)H)?(?:(-?\d+)M)?(?:(-?)(\d+)(?:\.(\d{1,9}))?S)?)?$/
 
 /** Months, days and nanoseconds, all with the same sign: CQL has no others. */
-export function durationOf(text: string): types.Duration | undefined {
+export function durationOf(text: string): Buffer | undefined {
   const [given, years, months, weeks, days, hours, minutes, sign = '', seconds, fraction = ''] =
     span.exec(text.trim()) ?? []
   if (given === undefined || /[PT]$/.test(given) || given.length > 100) return undefined
@@ -80,14 +96,15 @@ export function durationOf(text: string): types.Duration | undefined {
   ] as const
   const fits = parts.every((part, index) => BigInt.asIntN(index < 2 ? 32 : 64, part) === part)
   if (!fits || (parts.some((part) => part < 0n) && parts.some((part) => part > 0n))) return undefined
-  return new types.Duration(Number(parts[0]), Number(parts[1]), types.Long.fromString(String(parts[2])))
+  const nanoseconds = types.Long.fromString(String(parts[2]))
+  return new types.Duration(Number(parts[0]), Number(parts[1]), nanoseconds).toBuffer()
 }
 
 /** Public in the library, and missing in its types. */
 type Parts = { readonly months: number; readonly days: number; readonly nanoseconds: types.Long }
 
-export function durationText(duration: types.Duration): string {
-  const { months, days, nanoseconds } = duration as unknown as Parts
+export function durationText(bytes: Buffer): string {
+  const { months, days, nanoseconds } = types.Duration.fromBuffer(bytes) as unknown as Parts
   const nanos = BigInt(nanoseconds.toString())
   const date = [`${Math.trunc(months / 12)}Y`, `${months % 12}M`, `${days}D`]
   const [hours, rest] = [nanos / 3_600_000_000_000n, nanos % 3_600_000_000_000n]

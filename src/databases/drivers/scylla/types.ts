@@ -5,10 +5,8 @@ export type CqlType = { readonly code: number; readonly info?: unknown }
 
 export const { dataTypes } = types
 
-/** Classes of the server's, for types that its protocol has no number for. */
-const DURATION = 'org.apache.cassandra.db.marshal.DurationType'
-const VECTOR =
-  /^org\.apache\.cassandra\.db\.marshal\.VectorType\(org\.apache\.cassandra\.db\.marshal\.FloatType\s*,\s*(\d+)\)$/
+/** The protocol has no number for vectors. Its own numbers have two bytes. */
+const VECTOR = 0x10000
 
 /** Of a list or a set. */
 export const elementOf = (type: CqlType): CqlType => type.info as CqlType // as the protocol has it
@@ -25,11 +23,105 @@ export type Field = { readonly name: string; readonly type: CqlType }
 export const fieldsOf = (type: CqlType): readonly Field[] =>
   (type.info as { readonly fields: readonly Field[] }).fields // as the protocol has it
 
-export const isDuration = ({ code, info }: CqlType): boolean =>
-  code === dataTypes.duration || (code === dataTypes.custom && info === DURATION)
+export type Vector = { readonly element: CqlType; readonly dimensions: number }
 
-/** Of a vector of floats. */
-export function dimensionsOf({ code, info }: CqlType): number | undefined {
-  const found = code === dataTypes.custom && typeof info === 'string' ? VECTOR.exec(info) : undefined
-  return found ? Number(found[1]) : undefined
+export const vectorOf = ({ code, info }: CqlType): Vector | undefined =>
+  code === VECTOR ? (info as Vector) : undefined // as it is made here
+
+/** Bytes of every value of the type; undefined where they differ. A vector writes a length in front of the others. */
+export function fixedSize(type: CqlType): number | undefined {
+  const vector = vectorOf(type)
+  if (vector === undefined) return sizes.get(type.code)
+  const size = fixedSize(vector.element)
+  return size === undefined ? undefined : size * vector.dimensions
 }
+
+/** Those for which the server says so; it has others of one size that it writes with a length all the same. */
+const sizes = new Map<number, number>([
+  [dataTypes.boolean, 1],
+  [dataTypes.float, 4],
+  [dataTypes.int, 4],
+  [dataTypes.double, 8],
+  [dataTypes.bigint, 8],
+  [dataTypes.timestamp, 8],
+  [dataTypes.uuid, 16],
+  [dataTypes.timeuuid, 16],
+])
+
+/**
+ * A type that the protocol has no number for comes as the server's own class: `…VectorType(…FloatType , 3)`. Undefined: one that
+ * is not known here.
+ */
+export function typeOfClass(text: string): CqlType | undefined {
+  const bracket = `${text}(`.indexOf('(')
+  const name = text.slice(0, bracket).trim().replace('org.apache.cassandra.db.marshal.', '')
+  const inner = text.slice(bracket + 1, text.lastIndexOf(')'))
+  const simple = classes.get(name)
+  if (simple !== undefined) return { code: simple }
+  if (inner === '') return undefined
+  const parts = partsOf(inner)
+  if (name === 'FrozenType' || name === 'ReversedType') return typeOfClass(inner)
+  if (name === 'VectorType') return vectorType(parts)
+  if (name === 'UserType') return recordType(parts)
+  const types = parts.map(typeOfClass)
+  if (!types.every((type) => type !== undefined)) return undefined
+  if (name === 'ListType') return { code: dataTypes.list, info: types[0] }
+  if (name === 'SetType') return { code: dataTypes.set, info: types[0] }
+  if (name === 'MapType') return { code: dataTypes.map, info: types }
+  return name === 'TupleType' ? { code: dataTypes.tuple, info: types } : undefined
+}
+
+function vectorType([of = '', dimensions = '']: readonly string[]): CqlType | undefined {
+  const element = typeOfClass(of)
+  return element && { code: VECTOR, info: { element, dimensions: Number(dimensions) } satisfies Vector }
+}
+
+/** Keyspace, name, and fields as `name:type`; names are written in hex. */
+function recordType([, , ...given]: readonly string[]): CqlType | undefined {
+  const fields = given.map((field) => {
+    const at = field.indexOf(':')
+    const name = Buffer.from(field.slice(0, at).trim(), 'hex').toString()
+    return { name, type: typeOfClass(field.slice(at + 1)) }
+  })
+  return fields.every(({ type }) => type !== undefined)
+    ? { code: dataTypes.udt, info: { fields } }
+    : undefined
+}
+
+/** Split at the commas that are in no brackets. */
+function partsOf(text: string): string[] {
+  const parts: string[] = []
+  let [from, depth] = [0, 0]
+  for (let at = 0; at <= text.length; at++) {
+    const character = text.charAt(at)
+    if (character === '(') depth++
+    if (character === ')') depth--
+    if (at < text.length && (character !== ',' || depth > 0)) continue
+    parts.push(text.slice(from, at).trim())
+    from = at + 1
+  }
+  return parts
+}
+
+const classes = new Map<string, number>([
+  ['UTF8Type', dataTypes.varchar],
+  ['AsciiType', dataTypes.ascii],
+  ['UUIDType', dataTypes.uuid],
+  ['TimeUUIDType', dataTypes.timeuuid],
+  ['Int32Type', dataTypes.int],
+  ['BytesType', dataTypes.blob],
+  ['FloatType', dataTypes.float],
+  ['DoubleType', dataTypes.double],
+  ['BooleanType', dataTypes.boolean],
+  ['InetAddressType', dataTypes.inet],
+  ['SimpleDateType', dataTypes.date],
+  ['TimeType', dataTypes.time],
+  ['ShortType', dataTypes.smallint],
+  ['ByteType', dataTypes.tinyint],
+  ['TimestampType', dataTypes.timestamp],
+  ['LongType', dataTypes.bigint],
+  ['DecimalType', dataTypes.decimal],
+  ['IntegerType', dataTypes.varint],
+  ['CounterColumnType', dataTypes.counter],
+  ['DurationType', dataTypes.duration],
+])

@@ -2,19 +2,19 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { rowText, writerOf } from '#databases/drivers/scylla/rows.ts'
-import { type CqlType, dataTypes } from '#databases/drivers/scylla/types.ts'
+import { type CqlType, dataTypes, typeOfClass } from '#databases/drivers/scylla/types.ts'
 import { bound } from '#databases/drivers/scylla/values.ts'
 import { parseJson } from '#databases/json.ts'
 import type { Json } from '#databases/plan.ts'
 
 type Name = keyof typeof dataTypes & string
 const typeOf = (name: Name): CqlType => ({ code: dataTypes[name] as number })
-const duration: CqlType = { code: 0, info: 'org.apache.cassandra.db.marshal.DurationType' }
+const duration: CqlType = { code: dataTypes.duration }
 
 /** What is bound, and then read back by the library as the same, as JSON. */
 const told = (value: Json, type: CqlType) => {
   const read = bound(value, type, 'c')
-  return rowText({ c: read }, [{ key: 'c', head: '', write: writerOf(type) }], false).slice(1, -1)
+  return rowText([read], [{ at: 0, head: '', write: writerOf(type) }], false).slice(1, -1)
 }
 const refused = (value: Json, type: CqlType) =>
   assert.throws(
@@ -172,4 +172,48 @@ test('collections, records and tuples hold what their types hold, and no nulls w
   for (const value of [{ a: 'x' }, { 1: null }, [[1, 'x']]]) refused(value, map)
   for (const value of [[1], [1, 'a', 2], ['x', 'a'], {}]) refused(value, tuple)
   for (const value of [{ b: 1 }, { a: 'x' }, [1], { constructor: 1 }]) refused(value, record)
+})
+
+test('sets and maps go out sorted, each value once, and a map with a key twice does not fit', () => {
+  const set = (of: CqlType): CqlType => ({ code: dataTypes.set, info: of })
+  const map: CqlType = { code: dataTypes.map, info: [typeOf('decimal'), typeOf('int')] }
+  assert.equal(told(['b', 'a', 'b', 'é', ''], set(typeOf('text'))), '["","a","b","é"]')
+  assert.equal(told([10, 9, -1], set(typeOf('int'))), '[-1,9,10]')
+  assert.equal(
+    told(['1.50', '-1.53', '1.5', '-1.5', '0.0', '12'], set(typeOf('decimal'))),
+    '[-1.53,-1.5,0.0,1.50,12]',
+  )
+  assert.equal(told([['b', 'a'], ['a']], set(set(typeOf('text')))), '[["a"],["a","b"]]')
+  assert.equal(told({ '12': 1, '1.5': 2 }, map), '{"1.5":2,"12":1}')
+  refused({ '1.5': 1, '1.50': 2 }, map)
+})
+
+test('types that come as names of classes are those that the names say', () => {
+  const of = (text: string) => typeOfClass(`org.apache.cassandra.db.marshal.${text}`)
+  const at = 'org.apache.cassandra.db.marshal'
+  const vector = of(`VectorType(${at}.FrozenType(${at}.ListType(${at}.UTF8Type)) , 2)`)
+  assert.ok(vector)
+  assert.equal(told([['a'], []], vector), '[["a"],[]]')
+  const record = of(
+    `UserType(k,74,61:${at}.Int32Type,5f5f70726f746f5f5f:${at}.VectorType(${at}.FloatType , 1))`,
+  )
+  assert.ok(record)
+  assert.equal(told(JSON.parse('{"a":1,"__proto__":[0.5]}'), record), '{"a":1,"__proto__":[0.5]}')
+  assert.equal(of('LineStringType'), undefined)
+  const wide = of(`VectorType(${at}.UTF8Type , 1)`)
+  assert.ok(wide)
+  for (const length of [0, 1, 127, 128, 16_383, 16_384, 300_000])
+    assert.equal(told(['x'.repeat(length)], wide), JSON.stringify(['x'.repeat(length)]))
+})
+
+test('addresses of every form are those bytes', () => {
+  for (const [given, written] of [
+    ['64:ff9b::192.0.2.1', '64:ff9b::c000:201'],
+    ['64:ff9b::', '64:ff9b::'],
+    ['::', '::'],
+    ['::ffff:1.2.3.4', '::ffff:102:304'],
+    ['1:2:3:4:5:6:1.2.3.4', '1:2:3:4:5:6:102:304'],
+    ['10.0.0.1', '10.0.0.1'],
+  ] as const)
+    assert.equal(told(given, typeOf('inet')), JSON.stringify(written), given)
 })

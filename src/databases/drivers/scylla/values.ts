@@ -1,51 +1,54 @@
-import { isIP } from 'node:net'
-import { types } from 'cassandra-driver'
+import { inetOf } from '#databases/drivers/scylla/inet.ts'
 import { boundedOf, decimalOf, realOf, singleOf, varintOf } from '#databases/drivers/scylla/numbers.ts'
+import { compareOrders, type Order, orderOf } from '#databases/drivers/scylla/order.ts'
 import { dateOf, durationOf, instantOf, timeOf } from '#databases/drivers/scylla/times.ts'
 import {
   type CqlType,
   dataTypes,
-  dimensionsOf,
   elementOf,
   entryOf,
   fieldsOf,
-  isDuration,
+  fixedSize,
   membersOf,
+  type Vector,
+  vectorOf,
 } from '#databases/drivers/scylla/types.ts'
 import { fail } from '#databases/failures.ts'
 import type { Json, Row } from '#databases/plan.ts'
 import { wholeText } from '#databases/values.ts'
 
 /**
- * A JSON value as the library binds it, by the type that the server gave the parameter. The library takes much that is not a
- * value of the type (`parseInt`, a double for 64 bits); so what does not fit is found here, and nothing is rounded.
+ * A JSON value as the bytes of the protocol, by the type that the server gave the parameter. The library takes much that is not a
+ * value of the type (`parseInt`, a double for 64 bits) and has no bytes for what is empty inside of another; bytes it takes as they
+ * are. So what does not fit is found here, and nothing is rounded. Native protocol, version 4, section 6.
  */
-export function bound(value: Json, type: CqlType, column: string): unknown {
+export function bound(value: Json, type: CqlType, column: string): Buffer | null {
   const converted = convert(value, type)
   if (converted !== undefined) return converted
   throw fail('invalid_value', { message: `A value does not fit column ${column}`, details: { column } })
 }
 
 /** Undefined when it does not fit. */
-function convert(value: Json, type: CqlType): unknown {
+function convert(value: Json, type: CqlType): Buffer | null | undefined {
   if (value === null) return null
-  const dimensions = dimensionsOf(type)
-  if (dimensions !== undefined) return vectorOf(value, dimensions)
+  const vector = vectorOf(type)
+  if (vector !== undefined) return vectorBytes(value, vector)
   switch (type.code) {
     case dataTypes.list:
+      return listBytes(elementsOf(value, elementOf(type)))
     case dataTypes.set:
-      return elementsOf(value, elementOf(type))
+      return listBytes(setOf(value, elementOf(type)))
     case dataTypes.map:
-      return entriesOf(value, ...entryOf(type))
+      return mapBytes(value, ...entryOf(type))
     case dataTypes.tuple:
-      return tupleOf(value, membersOf(type))
+      return tupleBytes(value, membersOf(type))
     case dataTypes.udt:
-      return recordOf(value, type)
+      return recordBytes(value, type)
   }
   const given = textOf(value)
   if (given === undefined) return undefined
   const text = JSON.isRawJSON(value) && wholes.has(type.code) ? wholeText(given) : given
-  return isDuration(type) ? durationOf(text) : scalars.get(type.code)?.(text)
+  return scalars.get(type.code)?.(text)
 }
 
 const textOf = (value: Exclude<Json, null>): string | undefined => {
@@ -64,12 +67,18 @@ const wholes: ReadonlySet<number> = new Set([
   dataTypes.varint,
 ])
 
-const small = (bits: number) => (text: string) => {
-  const number = boundedOf(text, bits)
-  return number === undefined ? undefined : Number(number)
+/** Of so many bytes. */
+const whole = (size: number) => (text: string) => {
+  const number = boundedOf(text, size * 8)
+  if (number === undefined) return undefined
+  return Buffer.from(
+    BigInt.asUintN(size * 8, number)
+      .toString(16)
+      .padStart(size * 2, '0'),
+    'hex',
+  )
 }
-const large = (text: string) => boundedOf(text, 64)
-const verbatim = (text: string) => text
+const verbatim = (text: string) => Buffer.from(text)
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 // The words that PostgreSQL takes.
 const truths = new Map([
@@ -77,78 +86,123 @@ const truths = new Map([
   ...['false', 'f', 'no', 'n', 'off', '0'].map((word) => [word, false] as const),
 ])
 
-const scalars = new Map<number, (text: string) => unknown>([
+const scalars = new Map<number, (text: string) => Buffer | undefined>([
   [dataTypes.text, verbatim],
   [dataTypes.varchar, verbatim],
-  [dataTypes.ascii, (text) => (/^[\0-\x7f]*$/.test(text) ? text : undefined)],
-  [dataTypes.tinyint, small(8)],
-  [dataTypes.smallint, small(16)],
-  [dataTypes.int, small(32)],
-  [dataTypes.bigint, large],
-  [dataTypes.counter, large],
+  [dataTypes.ascii, (text) => (/^[\0-\x7f]*$/.test(text) ? Buffer.from(text) : undefined)],
+  [dataTypes.tinyint, whole(1)],
+  [dataTypes.smallint, whole(2)],
+  [dataTypes.int, whole(4)],
+  [dataTypes.bigint, whole(8)],
+  [dataTypes.counter, whole(8)],
   [dataTypes.varint, varintOf],
   [dataTypes.decimal, decimalOf],
   [dataTypes.float, singleOf],
   [dataTypes.double, realOf],
-  [dataTypes.boolean, (text) => truths.get(text.trim().toLowerCase())],
-  [dataTypes.uuid, (text) => (uuid.test(text) ? types.Uuid.fromString(text) : undefined)],
+  [dataTypes.boolean, truthOf],
+  [dataTypes.uuid, (text) => (uuid.test(text) ? hex(text.replaceAll('-', '')) : undefined)],
   [
     dataTypes.timeuuid,
-    (text) => (uuid.test(text) && text[14] === '1' ? types.TimeUuid.fromString(text) : undefined),
+    (text) => (uuid.test(text) && text[14] === '1' ? hex(text.replaceAll('-', '')) : undefined),
   ],
-  [
-    dataTypes.inet,
-    (text) => (isIP(text) && !text.includes('%') ? types.InetAddress.fromString(text) : undefined),
-  ],
-  [
-    dataTypes.blob,
-    (text) => (/^\\x(?:[0-9a-f]{2})*$/i.test(text) ? Buffer.from(text.slice(2), 'hex') : undefined),
-  ],
+  [dataTypes.inet, inetOf],
+  [dataTypes.blob, (text) => (/^\\x(?:[0-9a-f]{2})*$/i.test(text) ? hex(text.slice(2)) : undefined)],
   [dataTypes.date, dateOf],
   [dataTypes.time, timeOf],
   [dataTypes.timestamp, instantOf],
+  [dataTypes.duration, durationOf],
 ])
 
+function truthOf(text: string): Buffer | undefined {
+  const truth = truths.get(text.trim().toLowerCase())
+  return truth === undefined ? undefined : Buffer.from([truth ? 1 : 0])
+}
+
+/** Where a value is one of several: its length in front of it, and -1 for none. */
+function sized(bytes: Buffer | null): Buffer {
+  const length = int(bytes === null ? -1 : bytes.length)
+  return bytes === null ? length : Buffer.concat([length, bytes])
+}
+
+function int(number: number): Buffer {
+  const bytes = Buffer.alloc(4)
+  bytes.writeInt32BE(number)
+  return bytes
+}
+
 /** CQL has no null inside of a collection. */
-function elementsOf(value: Json, type: CqlType): unknown[] | undefined {
+function elementsOf(value: Json, type: CqlType): Buffer[] | undefined {
   if (!Array.isArray(value)) return undefined
   const elements = value.map((item) => convert(item, type))
-  return elements.some((element) => element === undefined || element === null) ? undefined : elements
+  return elements.every(isThere) ? elements : undefined
 }
 
-function vectorOf(value: Json, dimensions: number): types.Vector | undefined {
-  const elements = elementsOf(value, { code: dataTypes.float })
-  return elements?.length === dimensions ? new types.Vector(elements) : undefined
+const isThere = (bytes: Buffer | null | undefined): bytes is Buffer => bytes !== undefined && bytes !== null
+
+const listBytes = (elements: readonly Buffer[] | undefined): Buffer | undefined =>
+  elements && Buffer.concat([int(elements.length), ...elements.map(sized)])
+
+/** The server sorts most sets and maps that it is given, but none inside of the tuples that name several rows. */
+function setOf(value: Json, type: CqlType): Buffer[] | undefined {
+  const elements = elementsOf(value, type)?.map((bytes) => ({ bytes, order: orderOf(bytes, type) }))
+  return elements
+    ?.sort((one, other) => compareOrders(one.order, other.order))
+    .filter(({ order }, index) => index === 0 || !isSame(order, elements[index - 1]?.order))
+    .map(({ bytes }) => bytes)
 }
 
-function entriesOf(value: Json, keyType: CqlType, valueType: CqlType): Map<unknown, unknown> | undefined {
+const isSame = (one: Order, other: Order | undefined): boolean =>
+  other !== undefined && compareOrders(one, other) === 0
+
+function vectorBytes(value: Json, { element, dimensions }: Vector): Buffer | undefined {
+  const elements = elementsOf(value, element)
+  if (elements?.length !== dimensions) return undefined
+  if (fixedSize(element) !== undefined) return Buffer.concat(elements)
+  return Buffer.concat(elements.flatMap((bytes) => [lengthOf(bytes.length), bytes]))
+}
+
+/** A number of the server's own form: as many ones in front as there are further bytes. */
+function lengthOf(number: number): Buffer {
+  let more = 0
+  while (number >= 2 ** (7 * (more + 1)) && more < 4) more++
+  const bytes = Buffer.alloc(more + 1)
+  bytes.writeUIntBE(number, 0, more + 1)
+  bytes[0] = (bytes[0] ?? 0) | (0xff00 >> more)
+  return bytes
+}
+
+function mapBytes(value: Json, keyType: CqlType, valueType: CqlType): Buffer | undefined {
   if (!isObject(value)) return undefined
-  const entries = Object.entries(value).map(
-    ([key, item]) => [convert(key, keyType), convert(item, valueType)] as const,
-  )
-  const isWhole = entries.every((entry) => entry.every((part) => part !== undefined && part !== null))
-  return isWhole ? new Map(entries) : undefined
+  const keys = Object.keys(value).map((key) => convert(key, keyType))
+  const items = Object.values(value).map((item) => convert(item, valueType))
+  if (!keys.every(isThere) || !items.every(isThere)) return undefined
+  const entries = keys
+    .map((key, index) => ({ key, item: items[index] ?? null, order: orderOf(key, keyType) }))
+    .sort((one, other) => compareOrders(one.order, other.order))
+  // `{"1": …, "01": …}`: the server would keep one of them.
+  if (entries.some(({ order }, index) => index > 0 && isSame(order, entries[index - 1]?.order)))
+    return undefined
+  return Buffer.concat([int(keys.length), ...entries.flatMap(({ key, item }) => [sized(key), sized(item)])])
 }
 
-function tupleOf(value: Json, members: readonly CqlType[]): types.Tuple | undefined {
+function tupleBytes(value: Json, members: readonly CqlType[]): Buffer | undefined {
   if (!Array.isArray(value) || value.length !== members.length) return undefined
-  const elements = members.map((member, index) => convert(value[index], member))
-  return elements.includes(undefined) ? undefined : types.Tuple.fromArray(elements)
+  return together(members.map((member, index) => convert(value[index], member)))
 }
 
-/** A missing field is null; the library looks fields up by their names, so nothing is inherited. */
-function recordOf(value: Json, type: CqlType): object | undefined {
+/** A missing field is null. */
+function recordBytes(value: Json, type: CqlType): Buffer | undefined {
   if (!isObject(value)) return undefined
   const given = new Map(Object.entries(value))
   const fields = fieldsOf(type)
   if ([...given.keys()].some((name) => !fields.some((field) => field.name === name))) return undefined
-  const record: Record<string, unknown> = Object.create(null)
-  for (const { name, type: of } of fields) {
-    record[name] = convert(given.get(name) ?? null, of)
-    if (record[name] === undefined) return undefined
-  }
-  return record
+  return together(fields.map(({ name, type: of }) => convert(given.get(name) ?? null, of)))
 }
+
+const together = (parts: readonly (Buffer | null | undefined)[]): Buffer | undefined =>
+  parts.every((part) => part !== undefined) ? Buffer.concat(parts.map(sized)) : undefined
+
+const hex = (digits: string): Buffer => Buffer.from(digits, 'hex')
 
 const isObject = (value: Json): value is Row =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && !JSON.isRawJSON(value)

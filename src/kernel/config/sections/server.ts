@@ -58,6 +58,11 @@ export const limits = section('Limits of a request. Each answers with its own er
   columns: integer('Columns that a request names.', { min: 1, max: 1600 }, { default: 256 }),
   nesting: integer('Depth of nested conditions.', { min: 1, max: 100 }, { default: 10 }),
   relations: integer('Depth of relations in relations.', { min: 1, max: 10 }, { default: 4 }),
+  in_product: integer(
+    'Combinations of the values of all in lists of a request to ScyllaDB or Cassandra, where each is a look-up of its own.',
+    { min: 1, max: 1_000_000 },
+    { default: 1000 },
+  ),
   insert_rows: integer('Rows of an insert.', { min: 1, max: 10_000_000 }, { default: 100_000 }),
   operations: integer('Operations of a transaction.', { min: 1, max: 10_000 }, { default: 100 }),
   idempotent_answer: size(

@@ -1,0 +1,125 @@
+import { createRequire } from 'node:module'
+import type { Socket } from 'node:net'
+import type { Client, QueryOptions } from 'cassandra-driver'
+import { type CellColumn, type Cells, type Page, pageOf } from '#databases/drivers/scylla/cells.ts'
+import type { CqlType } from '#databases/drivers/scylla/types.ts'
+
+/** Parts of the library that its types leave out. Its version is exact, and every test of the driver passes here. */
+export type Parameter = { readonly name: string; readonly type: CqlType }
+
+type Response = {
+  readonly meta?: { readonly columns: readonly { readonly cell?: CellColumn }[]; readonly pageState?: Buffer }
+  readonly rows?: readonly Cells[]
+  readonly schemaChange?: object
+}
+
+/** One TCP connection to a node. */
+export type Connection = {
+  readonly netClient: Socket
+  getInFlight(): number
+  openAsync(): Promise<void>
+  closeAsync(): Promise<void>
+  changeKeyspace(keyspace: string): Promise<void>
+  prepareOnceAsync(
+    text: string,
+    keyspace: string,
+  ): Promise<{ readonly meta: { readonly columns: readonly Parameter[] } }>
+  send(request: object, options: object | null): Promise<Response>
+  /** Every statement that waits fails with the error. */
+  clearAndInvokePending(error: Error): void
+}
+
+export type Host = {
+  readonly address: string
+  readonly pool: { readonly connections: readonly Connection[]; readonly protocolVersion: number }
+  isUp(): boolean
+  getInFlight(): number
+  removeFromPool(connection: Connection): void
+}
+
+type Internals = {
+  readonly options: { readonly policies: { readonly loadBalancing: object } }
+  handleSchemaAgreementAndRefresh(connection: Connection, change: object): Promise<unknown>
+}
+
+const load = createRequire(import.meta.url)
+const { getPrepared } = load('cassandra-driver/lib/prepare-handler.js') as {
+  getPrepared(
+    client: Client,
+    loadBalancing: object,
+    text: string,
+    keyspace: string | undefined,
+  ): Promise<{ readonly meta: { readonly columns: readonly Parameter[] } }>
+}
+const LibraryConnection = load('cassandra-driver/lib/connection.js') as new (
+  address: string,
+  protocolVersion: number,
+  options: object,
+) => Connection
+const { QueryRequest, options: OPTIONS } = load('cassandra-driver/lib/requests.js') as {
+  readonly QueryRequest: new (text: string, values: readonly unknown[], options: object) => object
+  /** Asks a node what it can do. It answers at once, whatever else it does. */
+  readonly options: object
+}
+const { DefaultExecutionOptions } = load('cassandra-driver/lib/execution-options.js') as {
+  readonly DefaultExecutionOptions: { create(options: QueryOptions, client: Client): object }
+}
+
+const internals = (client: Client): Internals => client as unknown as Internals
+
+export const hostsOf = (client: Client): readonly Host[] =>
+  client.hosts.values() as unknown as readonly Host[]
+
+export const isAnyConnected = (client: Client): boolean =>
+  hostsOf(client).some(({ pool }) => pool.connections.length > 0)
+
+/** The parameters of a text, with the types that the server gives them. It is asked once for each; running uses the same answer. */
+export async function parametersOf(client: Client, text: string): Promise<readonly Parameter[]> {
+  const { loadBalancing } = internals(client).options.policies
+  const { meta } = await getPrepared(client, loadBalancing, text, client.keyspace)
+  return meta.columns
+}
+
+/** The same for a text that is not to be remembered. */
+export async function parametersOnce(
+  connection: Connection,
+  text: string,
+  keyspace: string,
+): Promise<readonly Parameter[]> {
+  await connection.changeKeyspace(keyspace)
+  return (await connection.prepareOnceAsync(text, keyspace)).meta.columns
+}
+
+/** The least busy node that has a connection. */
+export function nearestHost(client: Client): Host | undefined {
+  const hosts = hostsOf(client).filter((host) => host.isUp() && host.pool.connections.length > 0)
+  return hosts.toSorted((one, other) => one.getInFlight() - other.getInFlight())[0]
+}
+
+/** A connection of its own to the node. */
+export async function connectTo(client: Client, host: Host): Promise<Connection> {
+  const connection = new LibraryConnection(host.address, host.pool.protocolVersion, internals(client).options)
+  try {
+    await connection.openAsync()
+    return connection
+  } catch (error) {
+    await connection.closeAsync()
+    throw error
+  }
+}
+
+/** Runs a text on this connection, unprepared. What changes the structure has reached every node when it answers. */
+export async function runOn(
+  connection: Connection,
+  client: Client,
+  text: string,
+  { values, ...options }: QueryOptions & { readonly values: readonly unknown[] },
+): Promise<Page> {
+  const how = DefaultExecutionOptions.create(options, client)
+  const { meta, rows, schemaChange } = await connection.send(new QueryRequest(text, values, how), how)
+  if (schemaChange !== undefined)
+    await internals(client).handleSchemaAgreementAndRefresh(connection, schemaChange)
+  return pageOf({ columns: meta?.columns, rows, pageState: meta?.pageState?.toString('hex') })
+}
+
+export const ask = (connection: Connection): Promise<unknown> => connection.send(OPTIONS, null)

@@ -1,0 +1,44 @@
+import { type Client, errors } from 'cassandra-driver'
+import { ask, type Connection, type Host, hostsOf } from '#databases/drivers/scylla/library.ts'
+
+type Silence = { readonly bytes: number; readonly since: number; asked: boolean }
+
+/**
+ * Ends connections to nodes that do not answer any more. A node that is frozen, or cut off, keeps its connections open; the library
+ * looks only at idle ones, every half minute, and statements would wait for their whole time. Where statements wait and nothing has
+ * come for half of `patience` milliseconds, the node is asked for a sign of life; after all of it the connection ends, and what
+ * waits on it fails. The library then takes the other nodes, and looks for this one again by itself.
+ */
+export function watchNodes(client: Client, patience: number): { stop(): void } {
+  const silences = new WeakMap<Connection, Silence>()
+
+  function look(host: Host, connection: Connection): void {
+    const bytes = connection.netClient.bytesRead
+    const now = performance.now()
+    const known = silences.get(connection)
+    if (known === undefined || known.bytes !== bytes || connection.getInFlight() === 0) {
+      silences.set(connection, { bytes, since: now, asked: false })
+      return
+    }
+    if (!known.asked && now - known.since >= patience / 2) {
+      // From now on the other half, in case that it was this process that did not listen.
+      silences.set(connection, { bytes, since: now - patience / 2, asked: true })
+      ask(connection).catch(() => {})
+    } else if (known.asked && now - known.since >= patience) end(host, connection, patience)
+  }
+
+  const timer = setInterval(
+    () => {
+      for (const host of hostsOf(client))
+        for (const connection of host.pool.connections) look(host, connection)
+    },
+    Math.min(1_000, patience / 10),
+  ).unref()
+  return { stop: () => clearInterval(timer) }
+}
+
+function end(host: Host, connection: Connection, patience: number): void {
+  const error = new errors.OperationTimedOutError(`The host did not answer for ${patience} ms`, host.address)
+  connection.clearAndInvokePending(error)
+  host.removeFromPool(connection)
+}

@@ -1,0 +1,76 @@
+import type { Client } from 'cassandra-driver'
+import { type Page, pageOf } from '#databases/drivers/scylla/cells.ts'
+import {
+  type Connection,
+  connectTo,
+  nearestHost,
+  type Parameter,
+  parametersOnce,
+  runOn,
+} from '#databases/drivers/scylla/library.ts'
+import { fail } from '#databases/failures.ts'
+
+type OwnPage = {
+  readonly values: readonly unknown[]
+  readonly size: number
+  readonly after: string | undefined
+}
+
+/**
+ * Statements of the caller's own text. They run unprepared: each text may be another one, and the room that the server and the
+ * library have for prepared statements is for those of plans. Only values need the types of their parameters, which come no other way.
+ */
+export type Own = {
+  parameters(text: string): Promise<readonly Parameter[]>
+  page(text: string, how: OwnPage): Promise<Page>
+}
+
+type OwnOptions = { readonly keyspace: string; readonly statementTimeout: number; readonly isWrite: boolean }
+
+/** A connection is in one keyspace for all that use it: another one gets a connection of its own, for as long as the work takes. */
+export async function ownOn<T>(
+  client: Client,
+  { keyspace, statementTimeout, isWrite }: OwnOptions,
+  work: (own: Own) => Promise<T>,
+): Promise<T> {
+  const optionsOf = ({ size, after }: OwnPage) => ({
+    prepare: false,
+    fetchSize: size,
+    isIdempotent: !isWrite,
+    readTimeout: statementTimeout,
+    ...(after !== undefined && { pageState: after }),
+  })
+  if (keyspace === client.keyspace)
+    return work({
+      parameters: (text) => parametersOnce(connectionOf(client), text, keyspace),
+      page: async (text, how) => pageOf(await client.execute(text, [...how.values], optionsOf(how))),
+    })
+  return onConnection(client, keyspace, (connection) =>
+    work({
+      parameters: (text) => parametersOnce(connection, text, keyspace),
+      page: (text, how) => runOn(connection, client, text, { values: how.values, ...optionsOf(how) }),
+    }),
+  )
+}
+
+async function onConnection<T>(
+  client: Client,
+  keyspace: string,
+  work: (connection: Connection) => Promise<T>,
+): Promise<T> {
+  const host = nearestHost(client)
+  if (host === undefined) throw fail('client_unavailable')
+  const connection = await connectTo(client, host)
+  try {
+    await connection.changeKeyspace(keyspace)
+    return await work(connection)
+  } finally {
+    await connection.closeAsync()
+  }
+}
+
+function connectionOf(client: Client): Connection {
+  const connection = nearestHost(client)?.pool.connections[0]
+  if (connection === undefined) throw fail('client_unavailable')
+  return connection
+}
