@@ -21,6 +21,8 @@ export type Table = {
   readonly standsAlone?: boolean
   /** To read a row of it is that and no more: no view, no children, no policy. Absent: not known. */
   readonly isPlain?: boolean
+  /** Other tables inherit from it: its keys are not unique among the rows that it shows. Absent: none does. */
+  readonly hasChildren?: boolean
 }
 
 export type Column = {

@@ -81,12 +81,12 @@ function finishWrite(sql: Draft, plan: Chosen): Built {
 
 /**
  * Limit and offset of a write: the rows are chosen and locked first. By primary key, because a row that another transaction has
- * just moved is found again by its key but not by its place; without one by place.
+ * just moved is found again by its key but not by its place; where rows of children may have the same key, or there is none, by place.
  */
 function writeChoice(sql: Draft, plan: Chosen): void {
   const keys = keyOf(plan.table)
   // The place of a row is no column of the client's.
-  const among = plan.table.primaryKey.length > 0 ? 'in' : 'operator(pg_catalog.=) any'
+  const among = hasOwnKey(plan.table) ? 'in' : 'operator(pg_catalog.=) any'
   sql.text += ` where (${keys.map((key) => `t.${key}`).join(', ')}) ${among} (select ${keys.map((key) => `t.${key}`).join(', ')}`
   sql.text += ` from ${tableText(plan.table)} as t`
   writeWhere(sql, plan.where)
@@ -95,8 +95,10 @@ function writeChoice(sql: Draft, plan: Chosen): void {
   sql.text += ' for update)'
 }
 
+const hasOwnKey = (table: Table): boolean => table.primaryKey.length > 0 && table.hasChildren !== true
+
 function keyOf(table: Table): string[] {
-  if (table.primaryKey.length > 0) return table.primaryKey.map(quoteName)
+  if (hasOwnKey(table)) return table.primaryKey.map(quoteName)
   if (table.kind === 'table' || table.kind === 'partitioned table') return ['tableoid', 'ctid']
   throw fail('not_supported', { hint: 'limit and offset of a write need a table, or a primary key.' })
 }
@@ -150,8 +152,10 @@ function relationText(
   const joined = on
     .map((pair) => `${columnText(alias, pair.inner)} = ${columnText(outer, pair.outer)}`)
     .join(' and ')
+  // A foreign key refers to rows of the table itself, and rows of its children may have the same key.
+  const only = !many && table.hasChildren ? 'only ' : ''
   // `r.*`, because an alias may be called r as well.
-  const rows = `select ${members.join(', ')} from ${tableText(table)} as ${alias} where ${joined}`
+  const rows = `select ${members.join(', ')} from ${only}${tableText(table)} as ${alias} where ${joined}`
   const row = stripNulls
     ? `(select coalesce(pg_catalog.json_object_agg(e.key, e.value), '{}') from pg_catalog.json_each(pg_catalog.row_to_json(r.*)) as e where e.value::pg_catalog.text operator(pg_catalog.<>) 'null')`
     : 'pg_catalog.row_to_json(r.*)'

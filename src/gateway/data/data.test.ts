@@ -15,7 +15,11 @@ before(async () => {
     create table secret (id int primary key, word text);
     insert into author values (1, 'Ada'), (2, 'Bob');
     insert into book values (1, 'One', 10, 12345678901234567890.0123456789, 1), (2, 'Two', null, null, 1), (3, 'Three', 30, 3, 2);
-    insert into secret values (1, 'hush')`)
+    insert into secret values (1, 'hush');
+    create table thing (id int primary key, label text);
+    create table child () inherits (thing);
+    insert into thing values (1, 'keep'), (2, 'keep');
+    insert into child values (1, 'drop'), (1, 'keep'), (2, 'drop'), (2, 'keep')`)
   await client.end()
 })
 
@@ -234,4 +238,24 @@ test('the logging client is read by the admin key or a key of its own, and writt
   }
   const unbound = actor(t.url, { apikey: anyClient.apiKey, 'x-service-client': 'logging' })
   assert.equal((await fetchRows(unbound, { table_name: 'database_audit_log' })).status, 403)
+})
+
+test('a limited write on a table with children changes only rows that its conditions name', async () => {
+  const labels = async () =>
+    (
+      await fetchRows(all, { table_name: 'thing', columns: 'id,label', sort_by: ['label', 'id'] })
+    ).body.data.map(({ id, label }: { id: number; label: string }) => `${id} ${label}`)
+  const conditions = [{ column: 'label', value: 'drop' }]
+  const updated = await all.post('/gateway/update', {
+    table_name: 'thing',
+    set: { label: 'gone' },
+    conditions,
+    limit: 1,
+    sort_by: { field: 'id' },
+  })
+  assert.deepEqual([updated.status, updated.body.affected_rows], [200, 1], updated.text)
+  assert.deepEqual(await labels(), ['2 drop', '1 gone', '1 keep', '1 keep', '2 keep', '2 keep'])
+  const deleted = await all.post('/gateway/delete', { table_name: 'thing', conditions, limit: 5 })
+  assert.deepEqual([deleted.status, deleted.body.affected_rows], [200, 1], deleted.text)
+  assert.deepEqual(await labels(), ['1 gone', '1 keep', '1 keep', '2 keep', '2 keep'])
 })

@@ -8,11 +8,12 @@ export function readsByKey({ table, where, output, count }: ReadPlan): boolean {
   return namesOneRow(table, where)
 }
 
-/** By its primary key. */
+/** By its primary key, which rows of children may have as well. */
 export function namesOneRow(table: Table, where: Condition<Column> | undefined): boolean {
   const terms = where?.kind === 'all' ? where.terms : [where]
   return (
     table.primaryKey.length > 0 &&
+    table.hasChildren !== true &&
     terms.length === table.primaryKey.length &&
     table.primaryKey.every((name) => terms.some((term) => equals(term, name)))
   )

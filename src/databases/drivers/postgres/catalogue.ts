@@ -24,7 +24,8 @@ relation as (
       and not c.oid = any (select tgrelid from pg_catalog.pg_trigger where not tgisinternal)
       and not c.oid = any (select confrelid from pg_catalog.pg_constraint where confdeltype = any (array['c', 'n', 'd']) or confupdtype = any (array['c', 'n', 'd']))
       as alone,
-    c.relkind = 'r' and not c.relhassubclass and not c.relrowsecurity as plain
+    c.relkind = 'r' and not c.relhassubclass and not c.relrowsecurity as plain,
+    c.relkind = any (array['r', 'f']) and c.relhassubclass as parent
   from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
   where c.relkind = any (array['r', 'v', 'm', 'f', 'p']) and n.nspname !~ '^pg_' and n.nspname <> 'information_schema'
     and pg_catalog.has_schema_privilege(n.oid, 'usage')
@@ -32,7 +33,7 @@ relation as (
     and not (n.nspname = 'public' and c.relname = 'service_idempotency')
 )
 select pg_catalog.json_build_object(
-  'tables', (select coalesce(pg_catalog.json_agg(pg_catalog.json_build_array(oid::pg_catalog.text, nspname, relname, relkind, reltuples, alone, plain)), '[]') from relation),
+  'tables', (select coalesce(pg_catalog.json_agg(pg_catalog.json_build_array(oid::pg_catalog.text, nspname, relname, relkind, reltuples, alone, plain, parent)), '[]') from relation),
   'columns', (
     select coalesce(pg_catalog.json_agg(pg_catalog.json_build_array(
       r.oid::pg_catalog.text, a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod), ${qualifiedType('t')}, b.typcategory, b.typname,
@@ -74,6 +75,7 @@ export type CatalogueRow = {
     estimate: number,
     alone: boolean,
     plain: boolean,
+    parent: boolean,
   ])[]
   readonly columns: readonly (readonly [
     table: string,
@@ -102,20 +104,23 @@ export function buildCatalogue(row: CatalogueRow): Catalogue {
   const names = new Map(row.tables.map(([oid, schema, table]) => [oid, { schema, table }]))
   const columns = Map.groupBy(row.columns, ([table]) => table)
   const constraints = Map.groupBy(row.constraints, ([table]) => table)
-  const tables = row.tables.map(([oid, schema, name, kind, estimate, standsAlone, isPlain]): Table => {
-    const own = (constraints.get(oid) ?? []).map((item) => constraintOf(item, names.get(item[5])))
-    return {
-      schema,
-      name,
-      kind: kinds[kind] ?? 'table',
-      estimatedRows: Math.max(0, estimate),
-      columns: new Map((columns.get(oid) ?? []).map((item) => [item[1], columnOf(item)])),
-      primaryKey: own.find((constraint) => constraint.kind === 'primary key')?.columns ?? [],
-      constraints: own,
-      standsAlone,
-      isPlain,
-    }
-  })
+  const tables = row.tables.map(
+    ([oid, schema, name, kind, estimate, standsAlone, isPlain, hasChildren]): Table => {
+      const own = (constraints.get(oid) ?? []).map((item) => constraintOf(item, names.get(item[5])))
+      return {
+        schema,
+        name,
+        kind: kinds[kind] ?? 'table',
+        estimatedRows: Math.max(0, estimate),
+        columns: new Map((columns.get(oid) ?? []).map((item) => [item[1], columnOf(item)])),
+        primaryKey: own.find((constraint) => constraint.kind === 'primary key')?.columns ?? [],
+        constraints: own,
+        standsAlone,
+        isPlain,
+        hasChildren,
+      }
+    },
+  )
   return catalogueOf(tables)
 }
 
