@@ -124,7 +124,7 @@ function readPath(scanner: Scanner, first: string): string[] {
 }
 
 function readName(scanner: Scanner): string {
-  const name = eat(scanner, '"') ? quoted(scanner) : until(scanner, '.,():!"* \t\n')
+  const name = eat(scanner, '"') ? quoted(scanner) : until(scanner, '.,():!* \t\n')
   if (!name) throw unexpected(scanner)
   return name
 }

@@ -1,7 +1,8 @@
 import type { Column } from '#databases/catalogue.ts'
 import { type Built, bind, type Draft, draft, quoteName, tableText } from '#databases/draft.ts'
 import type { InsertPlan, Json, Row } from '#databases/plan.ts'
-import { isRecord, writeReturning, writtenText } from '#databases/sql.ts'
+import { builtText } from '#databases/records.ts'
+import { writeReturning, writtenText } from '#databases/sql.ts'
 import { arrayText, writeText } from '#databases/values.ts'
 
 /**
@@ -99,16 +100,13 @@ function source(
   }
 }
 
-/** `unnest` flattens arrays of arrays, and there are no arrays of records given as JSON: these travel as text. */
+/** `unnest` flattens arrays of arrays, and records may be given as JSON: these travel as text. */
 const elementOf = (column: Column): string =>
   column.category === 'A' || column.category === 'C' ? 'pg_catalog.text' : column.cast
 
 function expressionOf(column: Column, name: string, values: readonly Json[]): string {
-  if (column.category === 'A') return `${name}::${column.cast}`
-  if (column.category !== 'C') return name
-  return values.some((value) => isRecord(column, value))
-    ? `pg_catalog.jsonb_populate_record(null::${column.cast}, ${name}::pg_catalog.jsonb)`
-    : `${name}::${column.cast}`
+  const isText = column.category === 'A' || column.category === 'C'
+  return builtText(column, values, name) ?? (isText ? `${name}::${column.cast}` : name)
 }
 
 function writeConflict(sql: Draft, plan: InsertPlan): void {

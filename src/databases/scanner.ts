@@ -22,15 +22,18 @@ export function until(scanner: Scanner, stops: string): string {
   return scanner.text.slice(start, scanner.at)
 }
 
-/** `"…"` with `\"` and `\\` as PostgREST has it; undefined when the closing quote is missing. The opening quote is eaten. */
+/** `"…"` with `\"` and `\\` as PostgREST has it, and `""` as SQL has it; undefined when the closing quote is missing. The opening quote is eaten. */
 export function quoted(scanner: Scanner): string | undefined {
   let text = ''
   while (!atEnd(scanner)) {
     text += until(scanner, '"\\')
-    if (eat(scanner, '"')) return text
-    scanner.at++
-    text += peek(scanner)
-    scanner.at++
+    if (peek(scanner) === '"' && !scanner.text.startsWith('""', scanner.at)) {
+      scanner.at++
+      return text
+    }
+    // Of two signs the second one is meant.
+    text += scanner.text.charAt(scanner.at + 1)
+    scanner.at += 2
   }
   return undefined
 }

@@ -3,6 +3,7 @@ import type { Column, Table } from '#databases/catalogue.ts'
 import { type Built, bind, columnText, type Draft, draft, quoteName, tableText } from '#databases/draft.ts'
 import { fail } from '#databases/failures.ts'
 import type { CountPlan, DeletePlan, Json, Output, ReadPlan, Sort, UpdatePlan } from '#databases/plan.ts'
+import { builtText } from '#databases/records.ts'
 import { writeText } from '#databases/values.ts'
 import { writeWhere } from '#databases/where.ts'
 
@@ -189,11 +190,5 @@ function writeSort(sql: Draft, alias: string, sort: readonly Sort<Column>[]): vo
 /** The expression for a value on its way into a column. */
 export function writtenText(sql: Draft, column: Column, value: Json): string {
   const parameter = bind(sql, writeText(value, column), column)
-  return isRecord(column, value)
-    ? `pg_catalog.jsonb_populate_record(null::${column.cast}, ${parameter}::pg_catalog.jsonb)`
-    : parameter
+  return builtText(column, [value], parameter) ?? parameter
 }
-
-/** A composite type given as an object. */
-export const isRecord = (column: Column, value: Json): boolean =>
-  column.category === 'C' && typeof value === 'object' && value !== null

@@ -8,7 +8,7 @@ import { atEnd, eat, peek, quote, quoted, type Scanner, scan, skipSpace, until }
  *   terms      = term { "," term }
  *   term       = [ "not." ] ( "and" | "or" ) "(" terms ")" | "not(" terms ")" | comparison
  *   comparison = column [ "::" type ] "." [ "not." ] operator "." value
- *   column     = quoted | anything without . , ( ) : " and space
+ *   column     = quoted | anything without . , ( ) : and space
  *   value      = quoted | "(" item { "," item } ")" for `in`, also in braces | "{…}" | anything without , ( )
  *
  * Unquoted `null` after eq, neq and in is the null value; everything else is text that the database converts.
@@ -99,7 +99,7 @@ function inTerm(column: string, value: Json, negated: boolean): Condition<string
 }
 
 function readColumn(scanner: Scanner): string {
-  const name = eat(scanner, '"') ? quoted(scanner) : until(scanner, '.,():" ')
+  const name = eat(scanner, '"') ? quoted(scanner) : until(scanner, '.,(): ')
   if (!name) throw unexpected(scanner)
   return name
 }

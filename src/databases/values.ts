@@ -2,6 +2,7 @@ import type { Column } from '#databases/catalogue.ts'
 import { parseDecimal } from '#databases/decimal.ts'
 import { fail } from '#databases/failures.ts'
 import type { Assignment, Comparison, Json, Row } from '#databases/plan.ts'
+import { isRecords } from '#databases/records.ts'
 
 /**
  * JSON values as the text that the database converts to the column's own type; what does not fit fails there, and its error is
@@ -36,7 +37,8 @@ export function conditionText(
 function valueText(value: Exclude<Json, null>, column: Column): string {
   if (typeof value !== 'object') return plain(value)
   if (JSON.isRawJSON(value)) return numberText(value, column.base)
-  if (column.category === 'A' && Array.isArray(value)) return arrayLiteral(value, column.base.slice(1))
+  if (column.category === 'A' && Array.isArray(value) && !isRecords(column, value))
+    return arrayLiteral(value, column.base.slice(1))
   if (column.category === 'S') throw misfit(column, Array.isArray(value) ? 'an array' : 'an object')
   return plain(value)
 }

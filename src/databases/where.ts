@@ -3,6 +3,7 @@ import type { Column } from '#databases/catalogue.ts'
 import { bind, columnText, type Draft } from '#databases/draft.ts'
 import { fail } from '#databases/failures.ts'
 import type { Comparison, Condition, Json } from '#databases/plan.ts'
+import { builtText, isRecord, isRecords } from '#databases/records.ts'
 import { arrayText, conditionText } from '#databases/values.ts'
 
 export function writeWhere(sql: Draft, where: Condition<Column> | undefined): void {
@@ -56,8 +57,15 @@ function comparisonText(sql: Draft, condition: Comparison<Column>): string {
       if (value === null) return `${left} is ${operator === 'eq' ? '' : 'not '}null`
       break
   }
-  return `${left} ${infix[operator]} ${bind(sql, conditionText(value, condition), column)}${cast}`
+  const parameter = bind(sql, conditionText(value, condition), column)
+  if (columnCast !== undefined || valueCast !== undefined)
+    return `${left} ${infix[operator]} ${parameter}${cast}`
+  return `${left} ${infix[operator]} ${builtText(column, [value], parameter) ?? typed(column, parameter)}`
 }
+
+/** A record is compared with records of any type: what a text means must be said. */
+const typed = ({ category, cast }: Column, text: string): string =>
+  category === 'C' ? `${text}::${cast}` : text
 
 /** The only words that stand in a text because of a value: four, written down here. */
 function truthOf(value: Json): string {
@@ -70,9 +78,36 @@ const truths = ['null', 'true', 'false', 'unknown'] as const
 
 /** One array parameter whatever the length; a null in the list is found by `is null`, as in eq. */
 function membershipText(sql: Draft, condition: Comparison<Column>, left: string, cast: string): string {
+  const { column, columnCast, valueCast } = condition
   // The grammar gives `in` a list only (conditions.ts).
   const items = condition.value as readonly Json[]
-  const given = items.filter((item) => item !== null).map((item) => conditionText(item, condition))
-  const text = `${left} = any(${bind(sql, arrayText(given), condition.column)}${cast && `${cast}[]`})`
+  const given = items.filter((item) => item !== null)
+  const list = (some: readonly Json[]) =>
+    bind(sql, arrayText(some.map((item) => conditionText(item, condition))), column)
+  const isComposed = column.category === 'A' || column.category === 'C'
+  const text =
+    isComposed && columnCast === undefined && valueCast === undefined
+      ? composedMembership(column, left, given, list)
+      : `${left} = any(${list(given)}${cast && `${cast}[]`})`
   return given.length === items.length ? text : `(${text} or ${left} is null)`
 }
+
+/** An array of arrays is one of more dimensions, and there is none of records of any type: the values travel as texts. */
+function composedMembership(
+  column: Column,
+  left: string,
+  given: readonly Json[],
+  list: (some: readonly Json[]) => string,
+): string {
+  const among = (some: readonly Json[]) => {
+    const texts = `pg_catalog.unnest(${list(some)}::pg_catalog.text[]) as u(v)`
+    return `${left} = any (select ${builtText(column, some, 'u.v') ?? `u.v::${column.cast}`} from ${texts})`
+  }
+  const [built, written] = partition(given, (item) => isRecord(column, item) || isRecords(column, item))
+  return built.length > 0 && written.length > 0 ? `(${among(built)} or ${among(written)})` : among(given)
+}
+
+const partition = <T>(items: readonly T[], isFirst: (item: T) => boolean): readonly [T[], T[]] => [
+  items.filter(isFirst),
+  items.filter((item) => !isFirst(item)),
+]

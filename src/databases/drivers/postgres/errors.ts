@@ -196,9 +196,20 @@ function columnOf(error: ServerError, about: About): Column | undefined {
   if (parameter !== undefined) return about.parameters[Number(parameter) - 1]
   if (error.position !== undefined) return spotAt(Number(error.position) - 1, about)
   if (error.constraint !== undefined) return checkedBy(error, about)
-  if (error.code.startsWith('22')) return misfitting(error, about)
+  if (error.code.startsWith('22')) return misfitting(error, about) ?? composedBy(error, about)
   return undefined
 }
+
+/** A record or an array that is built from its JSON says nothing of the parameter that it came in. */
+function composedBy({ code }: ServerError, { parameters }: About): Column | undefined {
+  if (!UNREADABLE.has(code)) return undefined
+  return only([
+    ...new Set(parameters.filter((column) => column?.category === 'C' || column?.category === 'A')),
+  ])
+}
+
+/** invalid_text_representation, invalid_datetime_format, numeric_value_out_of_range. */
+const UNREADABLE: ReadonlySet<string> = new Set(['22P02', '22007', '22003'])
 
 const spotAt = (position: number, about: About): Column | undefined =>
   about.spots.findLast((spot) => spot.at <= position)?.column

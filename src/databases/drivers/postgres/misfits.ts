@@ -1,6 +1,7 @@
 import type { Column } from '#databases/catalogue.ts'
 import { parseDecimal } from '#databases/decimal.ts'
 import type { Json } from '#databases/plan.ts'
+import { isRecords } from '#databases/records.ts'
 
 /** What was written where, for failures that PostgreSQL finds on the way into the table and tells without a column. */
 export type Written = {
@@ -67,7 +68,9 @@ const takesAnyText = ({ category, type }: Column): boolean => category === 'S' &
 /** A composite type is written as a record, and what does not fit is one of its members. */
 const isComposed = (column: Column, given: Written['given']): boolean =>
   given(column).some((value) =>
-    column.category === 'C' ? value !== null : isRecord(value) && !column.base.startsWith('json'),
+    column.category === 'C'
+      ? value !== null
+      : isRecords(column, value) || (isRecord(value) && !column.base.startsWith('json')),
   )
 
 const isRecord = (value: Json): boolean =>
