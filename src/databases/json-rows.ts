@@ -8,24 +8,32 @@ export const rowTexts = (json: string): string[] => [...eachRow(json)]
 
 /** One by one: many of them take long. */
 export function* eachRow(json: string): Generator<string> {
-  for (let at = past(json, 1); json.charCodeAt(at) === OPEN_BRACE; ) {
+  let at = past(json, 1)
+  while (json.charCodeAt(at) === OPEN_BRACE) {
     const end = valueEnd(json, at)
     yield json.slice(at, end).trimEnd()
     at = past(json, end + 1)
   }
+  // Behind the last row, past the closing bracket, or at that of an empty list.
+  if (json.charCodeAt(0) !== OPEN_BRACKET || (at < json.length && json.charCodeAt(at) !== CLOSE_BRACKET))
+    throw new NotRows()
 }
 
+/** JSON that is no array of objects. */
+export class NotRows extends Error {}
+
 /** JSON text by name, in the order of the row. */
-export function membersOf(row: string): Map<string, string> {
-  const members = new Map<string, string>()
+export const membersOf = (row: string): Map<string, string> => new Map(eachMember(row))
+
+/** One by one. */
+export function* eachMember(row: string): Generator<readonly [name: string, json: string]> {
   for (let at = past(row, 1); row.charCodeAt(at) === QUOTE; ) {
     const name = textEnd(row, at)
     const colon = past(row, name)
     const end = valueEnd(row, colon + 1)
-    members.set(JSON.parse(row.slice(at, name)), row.slice(colon + 1, end).trim())
+    yield [JSON.parse(row.slice(at, name)), row.slice(colon + 1, end).trim()]
     at = past(row, end + 1)
   }
-  return members
 }
 
 /** Where the value that begins here ends: at the comma or bracket behind it. */

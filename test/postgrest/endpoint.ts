@@ -73,7 +73,7 @@ export async function postgrestEndpoint(databaseUrl: string, schemas = ['public'
       request.headers[method === 'GET' || method === 'HEAD' ? 'accept-profile' : 'content-profile']
     const name = String(profile ?? schemas[0])
     if (!schemas.includes(name)) throw new Refused(406, 'PGRST106', `Invalid schema: ${name}`)
-    const schema = await readSchema(pool, name)
+    const schema = { ...(await readSchema(pool, name)), maxRows: endpoint.maxRows }
     const [first = '', second] = segments
     if (first === '') return { status: 200, body: JSON.stringify(openApiOf(schema)) }
     const asking = {

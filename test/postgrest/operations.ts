@@ -39,10 +39,22 @@ export async function read({ pool, schema, params, prefer, maxRows }: Asking, ta
 type Source = Pick<Asking, 'pool' | 'schema' | 'params' | 'prefer' | 'maxRows'> & {
   readonly table: string
   readonly from: string
+  /** Stands in front: what is called is called once. */
+  readonly first?: string
   readonly where: string
 }
 
-async function rowsOf({ pool, schema, params, prefer, maxRows, table, from, where }: Source): Promise<Reply> {
+async function rowsOf({
+  pool,
+  schema,
+  params,
+  prefer,
+  maxRows,
+  table,
+  from,
+  first = '',
+  where,
+}: Source): Promise<Reply> {
   const items = parseSelect(params.get('select') ?? '*')
   const order = orderSql(parseOrderOf(params), 't0')
   const offset = Number(params.get('offset') ?? 0)
@@ -52,14 +64,13 @@ async function rowsOf({ pool, schema, params, prefer, maxRows, table, from, wher
   )
   const range = `${Number.isFinite(limit) ? `limit ${limit}` : ''} offset ${offset}`
   const rows = selectSql(schema, table, items, from, `${where} ${order} ${range}`)
+  const isCounted = /count=(exact|planned|estimated)/.test(prefer)
+  const counted = isCounted ? `(select count(*)::int from ${from} as t0 ${where})` : 'null::int'
   const { rows: found } = await pool.query(
-    `select coalesce(json_agg(r), '[]')::text as body, count(*)::int as n from (${rows}) r`,
+    `${first} select coalesce(json_agg(r), '[]')::text as body, count(*)::int as n, ${counted} as total from (${rows}) r`,
   )
   const { body, n } = found[0]
-  const isCounted = /count=(exact|planned|estimated)/.test(prefer)
-  const total = isCounted
-    ? (await pool.query(`select count(*)::int as n from ${from} as t0 ${where}`)).rows[0].n
-    : undefined
+  const total: number | undefined = found[0].total ?? undefined
   if (total !== undefined && offset > total)
     throw new Refused(416, 'PGRST103', 'Requested range not satisfiable', { 'content-range': `*/${total}` })
   const span = n === 0 ? '*' : `${offset}-${offset + n - 1}`
@@ -206,7 +217,6 @@ async function rowsOfCall(
   }
   const own = new Set(found.names)
   const where = whereSql(params, 't0', own)
-  const source = `(select f.* from ${called} as f)`
   // A transaction of its own is already there: one client answers for the pool.
   const pool = client as unknown as pg.Pool
   const reply = await rowsOf({
@@ -216,7 +226,8 @@ async function rowsOfCall(
     prefer,
     maxRows,
     table: found.target,
-    from: source,
+    from: 'called',
+    first: `with called as materialized (select f.* from ${called} as f)`,
     where,
   })
   return found.returns === 'row' ? { ...reply, body: (reply.body ?? '').slice(1, -1) } : reply

@@ -45,7 +45,15 @@ function itemSql(schema: Schema, origin: string, item: Item, alias: string, dept
   }
   const { target, hint, items } = item
   const { from, on, many } = relationOf(schema, origin, target, hint, alias, `t${depth + 1}`)
-  const rows = selectSql(schema, from.table, items, from.sql, on === '' ? '' : `where ${on}`, depth + 1)
+  const limit = many && schema.maxRows !== undefined ? ` limit ${schema.maxRows}` : ''
+  const rows = selectSql(
+    schema,
+    from.table,
+    items,
+    from.sql,
+    `${on === '' ? '' : `where ${on}`}${limit}`,
+    depth + 1,
+  )
   const value = many
     ? `(select coalesce(json_agg(r), '[]') from (${rows}) r)`
     : `(select row_to_json(r.*) from (${rows} limit 1) r)`

@@ -6,6 +6,8 @@ export type Schema = {
   readonly tables: ReadonlyMap<string, readonly ColumnRow[]>
   readonly keys: readonly KeyRow[]
   readonly functions: readonly FunctionRow[]
+  /** db-max-rows, which holds for rows of relations too. */
+  readonly maxRows?: number | undefined
 }
 
 export type ColumnRow = {

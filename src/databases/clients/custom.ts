@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { type Gate, gate } from '#databases/drivers/gate.ts'
 import { supabaseDriver } from '#databases/drivers/supabase/driver.ts'
 import { fail } from '#databases/failures.ts'
 import { hostFits } from '#kernel/config/addresses.ts'
@@ -18,12 +19,18 @@ const mostProjects = 20
 
 export function customClients(kernel: Kernel): CustomClients {
   const known = new Map<string, Client>()
+  // Keys are the caller's choice: all of them together get what one client gets.
+  const shared = gate({
+    places: DEFAULT_LIMITS.max_connections,
+    waiting: DEFAULT_LIMITS.max_waiting,
+    patience: DEFAULT_LIMITS.connect_timeout,
+  })
   return (address, key) => {
     const root = rootOf(kernel.config, address)
     if (!/^[\x21-\x7e]+$/.test(key)) throw refused('The key has signs that no key has')
     // Only whoever has the key finds what was read with it.
     const name = hash('sha256', `${root}\n${key}`)
-    const client = known.get(name) ?? clientOf(kernel, root, key)
+    const client = known.get(name) ?? clientOf(kernel, shared, { root, key })
     known.delete(name)
     known.set(name, client)
     const [oldest] = known.size > mostProjects ? known.keys() : []
@@ -32,10 +39,12 @@ export function customClients(kernel: Kernel): CustomClients {
   }
 }
 
-function clientOf(kernel: Kernel, root: string, key: string): Client {
+type Project = { readonly root: string; readonly key: string }
+
+function clientOf(kernel: Kernel, shared: Gate, project: Project): Client {
   const driver = supabaseDriver({
-    root,
-    key,
+    ...project,
+    shared,
     async send(url, request) {
       try {
         return await kernel.outbound.send(url, request)
@@ -45,7 +54,8 @@ function clientOf(kernel: Kernel, root: string, key: string): Client {
         throw error
       }
     },
-    maxConnections: DEFAULT_LIMITS.max_connections,
+    // One project does not take all places.
+    maxConnections: Math.ceil(DEFAULT_LIMITS.max_connections / 2),
     maxWaiting: DEFAULT_LIMITS.max_waiting,
     connectTimeout: DEFAULT_LIMITS.connect_timeout,
     statementTimeout: DEFAULT_LIMITS.statement_timeout,

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, beforeEach, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { hostFits, hostPatternForm } from '#kernel/config/addresses.ts'
 import { testDatabase, withClient } from '#test/database.ts'
 import { type Actor, type Answer, actor, testService } from '#test/harness.ts'
@@ -225,7 +226,8 @@ test('no answer is kept, and its structure is read once', async () => {
   await own.post('/gateway/fetch', notes)
   const before = endpoint.asked.length
   for (let round = 0; round < 3; round++) {
-    const { headers } = await own.post('/gateway/fetch', notes)
+    // Of a full page it is not asked whether the backend has kept rows back.
+    const { headers } = await own.post('/gateway/fetch', { ...notes, limit: 1 })
     assert.equal(headers.get('x-service-cache'), null)
   }
   const asked = endpoint.asked.slice(before)
@@ -250,4 +252,32 @@ test('whether it needs an API key is decided like for any other client', async (
   assert.match(told.text, /custom_supabase/)
   assert.equal((await decide(true)).status, 200)
   assert.deepEqual(refusal(await on(t.anon).post('/gateway/fetch', notes)), [401, 'api_key_required'])
+})
+
+test('all keys together have the places of one client, and one of them has half of these', async () => {
+  const held: (() => void)[] = []
+  endpoint.intercept = (request, response) => {
+    // Whatever the key, the structure is told.
+    Object.assign(request.headers, { apikey: endpoint.key, authorization: `Bearer ${endpoint.key}` })
+    if (request.url?.endsWith('/v1/')) return false
+    held.push(() => response.writeHead(200, { 'content-type': 'application/json' }).end('[]'))
+    return true
+  }
+  /** How many requests arrive for so many keys while none is answered. */
+  const arriving = async (keys: number, expected: number) => {
+    const calls = Array.from({ length: 24 }, (_, index) =>
+      on(key, { 'x-supabase-key': `key-${keys}-${index % keys}` }).post('/gateway/fetch', notes),
+    )
+    for (let round = 0; held.length < expected && round < 200; round++) await sleep(10)
+    await sleep(100)
+    const arrived = held.length
+    const answering = setInterval(() => {
+      for (const answer of held.splice(0)) answer()
+    }, 5)
+    for (const answer of await Promise.all(calls)) assert.equal(answer.status, 200, answer.text)
+    clearInterval(answering)
+    return arrived
+  }
+  assert.equal(await arriving(1, 5), 5)
+  assert.equal(await arriving(8, 10), 10)
 })

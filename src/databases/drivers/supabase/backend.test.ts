@@ -5,25 +5,15 @@ import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { calls } from '#databases/drivers/calls.ts'
 import type { Driver } from '#databases/drivers/driver.ts'
-import { supabaseFor } from '#databases/drivers/supabase/settings.ts'
-import { defaultConfig } from '#kernel/config/config.ts'
-import { Failure } from '#kernel/errors.ts'
-import { createLog } from '#kernel/log.ts'
+import type { Failure } from '#kernel/errors.ts'
+import { DOCUMENT as document, BACKEND_KEY as key, openOn, silent, urlOf } from '#test/postgrest/backend.ts'
 
 /** A backend that can be down, slow or no PostgREST at all. */
 let server: Server
 let url: string
 let listener: RequestListener
 const sockets = new Set<Socket>()
-const key = 'sb_secret_0123456789'
 
-const document = {
-  info: { version: '13.0.5' },
-  definitions: {
-    books: { required: ['id'], properties: { id: { format: 'bigint' }, title: { format: 'text' } } },
-  },
-  paths: { '/books': { get: {}, post: {} } },
-}
 const json = { 'content-type': 'application/json' }
 /** The structure as it should be, and then whatever is wrong. */
 const behind =
@@ -41,48 +31,16 @@ before(async () => {
     socket.on('close', () => sockets.delete(socket))
   })
   await listen(0)
-  url = `http://:${key}@127.0.0.1:${(server.address() as AddressInfo).port}`
+  url = urlOf((server.address() as AddressInfo).port)
 })
 after(() => {
   server.closeAllConnections()
   server.close()
 })
 
-const opened: Driver[] = []
-after(() => Promise.all(opened.map((driver) => driver.close())))
-function open(more: object = {}): Driver {
-  const driver = supabaseFor(
-    { config: defaultConfig(), log: createLog({ level: 'silent', format: 'json' }) },
-    {
-      name: 'shop',
-      driver: 'supabase',
-      url,
-      readOnly: false,
-      max_connections: 4,
-      sql_connections: 4,
-      max_waiting: 1_000,
-      connect_timeout: 1_000,
-      statement_timeout: 400,
-      idle_timeout: 5_000,
-      ...more,
-    },
-  )
-  opened.push(driver)
-  return driver
-}
+const open = (more: object = {}): Driver => openOn(url, more)
 const read = (driver: Driver) => calls(() => driver).fetch({ table: 'books' })
 const write = (driver: Driver) => calls(() => driver).insert('books', { title: 'x' })
-
-/** Neither the key nor the address is in what a caller or the log may see. */
-function silent(error: unknown): void {
-  assert.ok(error instanceof Failure, String(error))
-  const seen = JSON.stringify([error.message, error.hint, error.details, error.headers])
-  assert.doesNotMatch(seen, /sb_secret|127\.0\.0\.1|Bearer/)
-  assert.doesNotMatch(
-    String(error.cause instanceof Error ? error.cause.stack : error.cause),
-    /sb_secret|Bearer/,
-  )
-}
 
 test('whatever a backend answers that is no answer of PostgREST is a failure of the backend', async () => {
   const told = (status: number, body: string, headers: Record<string, string> = json) =>
@@ -95,6 +53,15 @@ test('whatever a backend answers that is no answer of PostgREST is a failure of 
     [told(200, '[{"id":1'), [502, 'database_error']],
     [told(200, '{"id":1}'), [502, 'database_error']],
     [told(200, ''), [502, 'database_error']],
+    [told(200, '[1,2]'), [502, 'database_error']],
+    [told(200, '[{"id":1},null]'), [502, 'database_error']],
+    [told(200, '[[]]'), [502, 'database_error']],
+    [told(200, 'null'), [502, 'database_error']],
+    [
+      told(200, '[{"id":1}]', { ...json, 'content-range': '0-0/99999999999999999999' }),
+      [502, 'database_error'],
+    ],
+    [told(200, '[{"id":1}]', { ...json, 'content-range': 'rows' }), [502, 'database_error']],
     [told(302, '', { location: 'http://127.0.0.1:1/' }), [502, 'database_error']],
     [told(500, 'oops'), [502, 'database_error']],
     [told(502, '<html>bad gateway</html>', { 'content-type': 'text/html' }), [502, 'database_error']],

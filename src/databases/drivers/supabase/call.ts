@@ -33,8 +33,8 @@ export async function callFunction(
     schema,
     (client) => {
       // In a transaction that only reads when it is asked for by GET.
-      const { count } = plan
-      const rows = client.rpc(pathOf(name), given, { get: request.readOnly, ...(count && { count }) })
+      // Its rows are counted always: that the backend has given fewer (db-max-rows) cannot be asked by a second call.
+      const rows = client.rpc(pathOf(name), given, { get: request.readOnly, count: plan.count ?? 'exact' })
       const part = { limit: plan.head ? 0 : asked, offset: plan.page.offset }
       const chosen = all ? rows : rows.select(selectList(catalogue, plan.table, plan.output))
       return paged(sorted(filtered(chosen, plan.where), plan.sort), part)
@@ -46,24 +46,29 @@ export async function callFunction(
 }
 
 /** Rows of a table, one row as an object, or values: each a row with one member that is called like the function. */
-function answered(plan: ReadPlan, name: string, { text, value, total }: Answer): RowsAnswer {
-  const { limit, open } = plan.page
-  const facts = { hasMore: false, total: plan.count === undefined ? undefined : total }
-  if (value === undefined || value === null || plan.head)
-    return whole(Buffer.from('[]'), { rows: 0, ...facts })
-  const isRows = Array.isArray(value) && value.every(isObject)
-  if (isRows)
-    return whole(shaped(text, value.length, limit, plan), {
-      ...facts,
-      rows: Math.min(value.length, limit),
-      hasMore: open && value.length > limit,
-    })
-  const row = isObject(value) ? text : `{${JSON.stringify(name)}:${text}}`
-  return whole(Buffer.from(`[${row}]`), { rows: 1, ...facts })
+async function answered(plan: ReadPlan, name: string, answer: Answer): Promise<RowsAnswer> {
+  const { limit, offset, open } = plan.page
+  const { body, is, total: all } = answer
+  const total = plan.count === undefined ? undefined : all
+  if (is.kind === 'nothing' || is.kind === 'null' || plan.head)
+    return whole(Buffer.from('[]'), { rows: 0, hasMore: false, total })
+  if (is.kind !== 'rows') return whole(oneRow(name, body, is.kind), { rows: 1, hasMore: false, total })
+  const { json } = await shaped(answer, is.count, { rows: limit }, plan)
+  const isCut =
+    plan.count !== 'planned' && plan.count !== 'estimated' && all !== undefined && offset + is.count < all
+  return whole(json, {
+    rows: Math.min(is.count, limit),
+    hasMore: (open && is.count > limit) || (is.count < limit && isCut),
+    total,
+  })
 }
 
-const isObject = (value: unknown): boolean =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
+const oneRow = (name: string, body: Buffer, kind: string): Buffer =>
+  Buffer.concat(
+    kind === 'object'
+      ? [Buffer.from('['), body, Buffer.from(']')]
+      : [Buffer.from(`[{${JSON.stringify(name)}:`), body, Buffer.from('}]')],
+  )
 
 /** Parameters of the address that are not arguments: an argument must not be taken for one of them. */
 const reserved = /^(select|columns|on_conflict|(.*\.)?(order|limit|offset|and|or))$/

@@ -118,7 +118,34 @@ test('rows that the backend keeps back are told of', async () => {
   const before = endpoint.asked.length
   assert.deepEqual(await read({ limit: 500, offset: 10 }), [290, false])
   assert.equal(endpoint.asked.length, before + 1, 'a smaller answer than one before is whole')
+  fresh.invalidate()
+  endpoint.maxRows = 7
+  assert.deepEqual(await read({ limit: 500 }), [7, true], 'it gives fewer than it did')
   await fresh.close()
+})
+
+test('rows that a small backend keeps back are told of, also of functions and of relations', async () => {
+  await run(
+    'create table shelf (id int primary key)',
+    'create table jar (id int primary key, shelf_id int references shelf)',
+    'insert into shelf values (1), (2)',
+    'insert into jar select i, 1 from generate_series(1, 5) i',
+    'create function jars() returns setof jar language sql stable as $$ select * from jar $$',
+  )
+  endpoint.maxRows = 3
+  const small = open()
+  const own = calls(() => small)
+  const facts = ({ rows, hasMore }: { rows: unknown[]; hasMore: boolean }) => [rows.length, hasMore]
+  assert.deepEqual(facts(await own.fetch({ table: 'shelf' })), [2, false])
+  assert.deepEqual(facts(await own.fetch({ table: 'jar', limit: 4 })), [3, true])
+  assert.deepEqual(facts(await own.fetch({ table: 'jar', limit: 4, offset: 2 })), [3, false])
+  const related = await own.fetch({ table: 'shelf', columns: 'id,jar(id)', limit: 1 })
+  assert.deepEqual([related.rows[0].jar.length, related.hasMore], [3, true])
+  const called = await call('jars', {}, { body: { limit: 4 } }, small)
+  assert.deepEqual([called.rows, called.hasMore, called.total], [3, true, undefined])
+  endpoint.maxRows = undefined
+  assert.equal((await call('jars', {}, { body: { limit: 5 } }, small)).hasMore, false)
+  await small.close()
 })
 
 test('an update_body that says what is inserted is done, another is refused', async () => {

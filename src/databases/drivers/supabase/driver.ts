@@ -10,7 +10,7 @@ import {
 } from '#databases/drivers/supabase/exchange.ts'
 import { refuse } from '#databases/drivers/supabase/grammar.ts'
 import { type OpenApiCatalogue, readOpenApi } from '#databases/drivers/supabase/openapi.ts'
-import { countRows, fewest, type Seen, selectRows } from '#databases/drivers/supabase/read.ts'
+import { countRows, nothingSeen, type Seen, selectRows } from '#databases/drivers/supabase/read.ts'
 import { writeRows } from '#databases/drivers/supabase/write.ts'
 import { fail } from '#databases/failures.ts'
 import type { WritePlan } from '#databases/plan.ts'
@@ -26,7 +26,6 @@ export type SupabaseOptions = ExchangeOptions & {
 export function supabaseDriver(options: SupabaseOptions): Driver {
   const exchange = exchangeWith(options)
   const { of, invalidate } = schemas(async (schema) => readOpenApi(schema, await exchange.describe(schema)))
-  const seen: Seen = { rows: fewest }
 
   /** Its requests end when who waits for them leaves. */
   const heard = (presence: Presence | undefined): Exchange =>
@@ -52,7 +51,7 @@ export function supabaseDriver(options: SupabaseOptions): Driver {
     name: 'supabase',
     plan: (request, rights) => of(request.table.schema).plan(request, rights),
     select(planned, _on, presence) {
-      const { tables, attempt } = of(planned.table.schema)
+      const { tables, attempt, seen } = of(planned.table.schema)
       return attempt(planned, async (plan) =>
         selectRows(
           { exchange: heard(presence), catalogue: await tables.current(), seen, maxRows: options.maxRows },
@@ -108,14 +107,14 @@ const keepsNothing = async () => {
 
 const usual = 'public'
 
-type Schema = Planner & { readonly tables: Structure<OpenApiCatalogue> }
+type Schema = Planner & { readonly tables: Structure<OpenApiCatalogue>; readonly seen: Seen }
 
 /** PostgREST describes one schema at a time, and no request reaches more than one. */
 function schemas(read: (schema: string) => Promise<OpenApiCatalogue>) {
   const known = new Map<string, Schema>()
   const open = (schema: string): Schema => {
     const tables = structure(() => read(schema))
-    const opened = { tables, ...planner(tables, hasMoved) }
+    const opened = { tables, seen: nothingSeen(), ...planner(tables, hasMoved) }
     // Names come from requests: those that are exposed are few, and the others must not pile up.
     const [oldest] = known.size >= mostSchemas ? known.keys() : []
     if (oldest !== undefined) known.delete(oldest)
@@ -123,7 +122,7 @@ function schemas(read: (schema: string) => Promise<OpenApiCatalogue>) {
     return opened
   }
   return {
-    of: (schema: string): Schema => known.get(schema) ?? open(schema),
+    of: (schema: string): Schema => known.get(schema) ?? open(carried(schema)),
     invalidate: () => {
       for (const { tables } of known.values()) tables.invalidate()
     },
@@ -131,3 +130,9 @@ function schemas(read: (schema: string) => Promise<OpenApiCatalogue>) {
 }
 
 const mostSchemas = 100
+
+/** The name travels in a header, which has ASCII only and loses the space around it: another schema must not be meant by it. */
+function carried(schema: string): string {
+  if (/^[\x20-\x7e]{1,63}$/.test(schema) && schema.trim() === schema) return schema
+  throw refuse('a schema name that a header cannot carry')
+}

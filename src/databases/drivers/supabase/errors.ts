@@ -2,6 +2,7 @@ import type { Column, Table } from '#databases/catalogue.ts'
 import { type About, failureOf } from '#databases/drivers/postgres/errors.ts'
 import type { Written } from '#databases/drivers/postgres/misfits.ts'
 import { codeOf } from '#databases/drivers/postgres/query.ts'
+import type { Mask } from '#databases/drivers/supabase/masking.ts'
 import { type DatabaseFailureCode, fail } from '#databases/failures.ts'
 import { Failure } from '#kernel/errors.ts'
 import type { OutboundAnswer } from '#kernel/http/outbound.ts'
@@ -66,10 +67,12 @@ export type Subject = {
 type Told = { readonly code: string; readonly message: string; readonly details: string }
 
 /** What the backend has refused, as a Failure without its address and its key. */
-export function refusalOf(answer: OutboundAnswer, subject?: Subject): Failure {
-  const told = toldBy(answer)
+export function refusalOf(answer: OutboundAnswer, mask: Mask, subject?: Subject): Failure {
+  const told = toldBy(answer, mask)
   if (told === undefined || told.code === '')
     return fail(statuses[answer.status] ?? 'database_error', {
+      // What stands before PostgREST may have lost its answer.
+      ...(answer.status >= 500 && answer.status !== 503 && { hint: DOUBT }),
       cause: new Error(`The backend answered ${answer.status}`),
     })
   const cause = serverError(told)
@@ -122,11 +125,11 @@ function suspect(code: string, subject: Subject | undefined): string | undefined
 const serverError = ({ code, message, details }: Told): Error =>
   Object.assign(new Error(message), { code, detail: details })
 
-function toldBy({ headers, body }: OutboundAnswer): Told | undefined {
+function toldBy({ headers, body }: OutboundAnswer, mask: Mask): Told | undefined {
   if (!isJson(headers) || body.length > 65_536) return undefined
   try {
     const { code, message, details } = JSON.parse(body.toString()) ?? {}
-    return { code: textOf(code), message: textOf(message), details: textOf(details) }
+    return { code: textOf(code), message: mask(textOf(message)), details: mask(textOf(details)) }
   } catch {
     // It says JSON and is none: only its status counts.
     return undefined
@@ -145,18 +148,18 @@ const moved = new Set(['42703', '42P01', 'PGRST200', 'PGRST204', 'PGRST205'])
 /** Whatever went wrong before there was an answer. */
 export function lossOf(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof Failure) return error
-  if (error.name === 'TimeoutError') return fail('statement_timeout', { hint: doubt, cause: error })
+  if (error.name === 'TimeoutError') return fail('statement_timeout', { hint: DOUBT, cause: error })
   const code = codeOf(error)
-  if (
-    /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|UND_ERR_CONNECT_TIMEOUT)$/.test(
-      code,
-    )
-  )
-    return fail('client_unavailable', { cause: error })
-  if (/^(E[A-Z]+|UND_ERR_\w+|HPE_\w+)$/.test(code) || error.name === 'AbortError')
-    return fail('connection_lost', { hint: doubt, cause: error })
-  // The rest that has a code is TLS: certificates by their own names, ERR_TLS_….
-  return code === '' ? error : fail('client_refused', { cause: error })
+  if (NEVER_SENT.test(code)) return fail('client_unavailable', { cause: error })
+  if (TLS.test(code)) return fail('client_refused', { cause: error })
+  // Also what is no HTTP, which the library calls by names without a code.
+  return fail('connection_lost', { hint: DOUBT, cause: error })
 }
 
-const doubt = 'What was to be read can be asked for again; whether a write was done is not known.'
+const NEVER_SENT =
+  /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|UND_ERR_CONNECT_TIMEOUT)$/
+/** Certificates have names of their own. https://nodejs.org/api/tls.html#x509-certificate-error-codes */
+const TLS =
+  /^(ERR_TLS_|ERR_SSL_|ERR_OSSL_|CERT_|CRL_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|INVALID_|HOSTNAME_MISMATCH|ERROR_IN_|PATH_LENGTH_)/
+
+export const DOUBT = 'What was to be read can be asked for again; whether a write was done is not known.'

@@ -1,9 +1,11 @@
 import type { PostgrestClient } from '@supabase/postgrest-js'
 import { circuit } from '#databases/drivers/circuit.ts'
 import type { DriverStats } from '#databases/drivers/driver.ts'
-import { gate } from '#databases/drivers/gate.ts'
+import { type Gate, gate } from '#databases/drivers/gate.ts'
 import { callerLeft } from '#databases/drivers/presence.ts'
-import { isJson, lossOf, refusalOf, type Subject } from '#databases/drivers/supabase/errors.ts'
+import { DOUBT, isJson, lossOf, refusalOf, type Subject } from '#databases/drivers/supabase/errors.ts'
+import { type JsonKind, jsonKind } from '#databases/drivers/supabase/json-kind.ts'
+import { type Mask, masking } from '#databases/drivers/supabase/masking.ts'
 import { answerTooLarge } from '#databases/drivers/too-large.ts'
 import { fail } from '#databases/failures.ts'
 import { Failure } from '#kernel/errors.ts'
@@ -14,6 +16,8 @@ export type ExchangeOptions = {
   readonly root: string
   readonly key: string | undefined
   readonly send: Outbound['send']
+  /** Places that it has in common with other endpoints, beside its own. */
+  readonly shared?: Gate
   readonly maxConnections: number
   readonly maxWaiting: number
   /** Also how long a caller waits for its turn. Milliseconds, as all of these. */
@@ -24,10 +28,9 @@ export type ExchangeOptions = {
 }
 
 export type Answer = {
-  /** As it came. */
-  readonly text: string
-  /** The same, read: to be looked at only, since long numbers in it are rounded. Undefined when there is no text. */
-  readonly value: unknown
+  /** JSON as it came, or nothing. */
+  readonly body: Buffer
+  readonly is: JsonKind | { readonly kind: 'nothing' }
   /** How many rows match, where that was asked for. */
   readonly total: number | undefined
 }
@@ -37,8 +40,8 @@ export type Build = (client: PostgrestClient) => { throwOnError(): PromiseLike<u
 
 export type Exchange = {
   run(schema: string, build: Build, subject?: Subject, signal?: AbortSignal): Promise<Answer>
-  /** The OpenAPI document of a schema. */
-  describe(schema: string): Promise<unknown>
+  /** JSON of the OpenAPI document of a schema. */
+  describe(schema: string): Promise<string>
   /** Throws when there is no PostgREST. */
   probe(): Promise<void>
   stats(): DriverStats
@@ -54,6 +57,20 @@ export function exchange(options: ExchangeOptions): Exchange {
     waiting: options.maxWaiting,
     patience: options.connectTimeout,
   })
+  const enter = async () => {
+    const leave = await places.enter()
+    try {
+      const leaveShared = await options.shared?.enter()
+      return () => {
+        leaveShared?.()
+        leave()
+      }
+    } catch (error) {
+      leave()
+      throw error
+    }
+  }
+  const mask = masking(key)
   const breaker = circuit(() => performance.now())
   const headers: Record<string, string> = {
     accept: 'application/json',
@@ -66,7 +83,7 @@ export function exchange(options: ExchangeOptions): Exchange {
     most = options.answerBytes,
   ): Promise<OutboundAnswer> {
     if (breaker.state() === 'open') throw unavailable(breaker.wait())
-    const leave = await places.enter()
+    const leave = await enter()
     try {
       if (request.signal?.aborted) throw callerLeft()
       if (!breaker.admits()) throw unavailable(breaker.wait())
@@ -104,7 +121,7 @@ export function exchange(options: ExchangeOptions): Exchange {
     })
     await build(client).throwOnError()
     if (answer === undefined) throw new Error('The library has not sent the request')
-    return read(answer, options.answerBytes, subject)
+    return read(answer, options.answerBytes, mask, subject)
   }
 
   return {
@@ -113,11 +130,11 @@ export function exchange(options: ExchangeOptions): Exchange {
       const accept = 'application/openapi+json'
       const asked = { headers: { ...headers, accept, 'accept-profile': schema } }
       const answer = await send(`${root}/`, asked, largestDocument)
-      return read(answer, largestDocument).value
+      return (await read(answer, largestDocument, mask)).body.toString()
     },
     async probe() {
       const answer = await send(`${root}/`, { method: 'HEAD', headers })
-      if (answer.status >= 400) throw refusalOf(answer)
+      if (answer.status >= 400) throw refusalOf(answer, mask)
       if (answer.status >= 300 || !isJson(answer.headers))
         throw fail('client_refused', { hint: 'This is not PostgREST.' })
     },
@@ -141,30 +158,32 @@ function requestOf(
   }
 }
 
-function read(answer: OutboundAnswer, most: number, subject?: Subject): Answer {
+async function read(answer: OutboundAnswer, most: number, mask: Mask, subject?: Subject): Promise<Answer> {
   const { status, headers, body, isWhole } = answer
-  const [, total] = /\/(\d+)$/.exec(String(headers['content-range'] ?? '')) ?? []
+  const total = totalIn(headers['content-range'], status)
   // Behind the last row, when rows are counted.
-  if (status === 416 && total !== undefined) return { text: '[]', value: [], total: Number(total) }
-  if (status >= 400) throw refusalOf(answer, subject)
+  if (status === 416 && total !== undefined)
+    return { body: Buffer.from('[]'), is: { kind: 'rows', count: 0 }, total }
+  if (status >= 400) throw refusalOf(answer, mask, subject)
   if (!isWhole) throw answerTooLarge(most)
-  const text = body.toString()
-  if (status >= 300 || (text !== '' && !isJson(headers))) throw strange(status)
-  return { text, value: parsed(text, status), total: total === undefined ? undefined : Number(total) }
+  if (status >= 300 || (body.length > 0 && !isJson(headers)))
+    throw strange(`${status}, and not as PostgREST does`)
+  const is = body.length === 0 ? ({ kind: 'nothing' } as const) : await jsonKind(body)
+  if (is === undefined) throw strange(`${status} with what is no JSON`)
+  return { body, is, total }
 }
 
-/** Also the proof that what goes out to callers is JSON. */
-function parsed(text: string, status: number): unknown {
-  try {
-    return text === '' ? undefined : JSON.parse(text)
-  } catch {
-    throw strange(status)
-  }
+/** `0-9/100`, and an asterisk for either side that is not known. https://docs.postgrest.org/en/v13/references/api/pagination_count.html */
+function totalIn(range: string | string[] | undefined, status: number): number | undefined {
+  if (range === undefined) return undefined
+  const [given, total] = /^(?:\*|\d{1,15}-\d{1,15})\/(\*|\d{1,15})$/.exec(String(range)) ?? []
+  if (given === undefined) throw strange(`${status} with a content-range that is none`)
+  return total === '*' || total === undefined ? undefined : Number(total)
 }
 
-/** A redirect, a page for people: not PostgREST, or something before it. */
-const strange = (status: number) =>
-  fail('database_error', { cause: new Error(`The backend answered ${status}, and not as PostgREST does`) })
+/** A redirect, a page for people, rows that are none: not PostgREST, or something before it. */
+export const strange = (what: string) =>
+  fail('database_error', { hint: DOUBT, cause: new Error(`The backend answered ${what}`) })
 
 const unavailable = (wait: number) =>
   fail('client_unavailable', { headers: { 'retry-after': String(Math.max(1, Math.ceil(wait / 1_000))) } })

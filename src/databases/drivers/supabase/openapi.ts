@@ -1,5 +1,7 @@
 import { type Catalogue, type Column, catalogueOf, type Table } from '#databases/catalogue.ts'
 import { fail } from '#databases/failures.ts'
+import { eachMember, membersOf } from '#databases/json-rows.ts'
+import { breaks } from '#kernel/breaks.ts'
 
 /** What PostgREST's OpenAPI document tells of one schema. It knows no uniqueness, no checks, and keys only by column. */
 export type OpenApiCatalogue = Catalogue & {
@@ -8,22 +10,39 @@ export type OpenApiCatalogue = Catalogue & {
   readonly version: string
 }
 
-/** https://docs.postgrest.org/en/v13/references/api/openapi.html. Nothing of it is believed to be there. */
-export function readOpenApi(schema: string, document: unknown): OpenApiCatalogue {
-  const { definitions, paths, info } = fields(document)
-  if (!isObject(definitions) || !isObject(paths))
+/** https://docs.postgrest.org/en/v13/references/api/openapi.html. Nothing of it is believed to be there. Large ones are read in turns. */
+export async function readOpenApi(schema: string, json: string): Promise<OpenApiCatalogue> {
+  const document = membersOf(json.trim())
+  const definitions = await partsOf(document.get('definitions'))
+  const paths = await partsOf(document.get('paths'))
+  if (definitions === undefined || paths === undefined)
     throw fail('client_refused', {
       hint: 'What answers at this URL is not PostgREST, or its OpenAPI document is off.',
     })
-  const tables = Object.entries(definitions).map(([name, definition]) =>
-    tableOf(schema, name, fields(definition), fields(paths[`/${name}`])),
-  )
-  const { version } = fields(info)
+  const pause = breaks()
+  const tables: Table[] = []
+  for (const [name, definition] of definitions) {
+    tables.push(tableOf(schema, name, fields(definition), fields(paths.get(`/${name}`))))
+    if (pause.isDue()) await pause.take()
+  }
+  const { version } = fields(JSON.parse(document.get('info') ?? 'null'))
   return {
     ...catalogueOf(tables),
     functions: functionsOf(paths),
     version: typeof version === 'string' ? (version.split(' ')[0] ?? '') : 'unknown',
   }
+}
+
+/** The members of an object, each parsed by itself; undefined when it is none. */
+async function partsOf(json: string | undefined): Promise<ReadonlyMap<string, unknown> | undefined> {
+  if (!json?.startsWith('{')) return undefined
+  const pause = breaks()
+  const parts = new Map<string, unknown>()
+  for (const [name, part] of eachMember(json)) {
+    parts.set(name, JSON.parse(part))
+    if (pause.isDue()) await pause.take()
+  }
+  return parts
 }
 
 type Fields = Readonly<Record<string, unknown>>
@@ -118,10 +137,10 @@ function categoryOf(type: string): string {
   return /^(text|character( varying)?|name|citext)$/.test(type) ? 'S' : 'U'
 }
 
-function functionsOf(paths: Fields): OpenApiCatalogue['functions'] {
-  const named = Object.keys(paths).filter((path) => path.startsWith('/rpc/'))
+function functionsOf(paths: ReadonlyMap<string, unknown>): OpenApiCatalogue['functions'] {
+  const named = [...paths].filter(([path]) => path.startsWith('/rpc/'))
   return new Map(
-    named.map((path) => [path.slice('/rpc/'.length), argumentsOf(fields(fields(paths[path]).post))]),
+    named.map(([path, facts]) => [path.slice('/rpc/'.length), argumentsOf(fields(fields(facts).post))]),
   )
 }
 

@@ -1,8 +1,9 @@
 import type { Column } from '#databases/catalogue.ts'
 import { comparisons } from '#databases/conditions.ts'
 import type { RowsAnswer } from '#databases/drivers/driver.ts'
+import { namesOneRow } from '#databases/drivers/postgres/by-key.ts'
 import type { Subject } from '#databases/drivers/supabase/errors.ts'
-import type { Answer, Exchange } from '#databases/drivers/supabase/exchange.ts'
+import { type Answer, type Exchange, strange } from '#databases/drivers/supabase/exchange.ts'
 import {
   conditionTerm,
   pathOf,
@@ -12,14 +13,17 @@ import {
 } from '#databases/drivers/supabase/grammar.ts'
 import type { OpenApiCatalogue } from '#databases/drivers/supabase/openapi.ts'
 import { shaped, whole } from '#databases/drivers/supabase/rows.ts'
-import { tooManyRelated } from '#databases/drivers/too-large.ts'
-import { fail } from '#databases/failures.ts'
-import type { Condition, CountPlan, Output, ReadPlan, Sort } from '#databases/plan.ts'
+import type { Condition, CountPlan, ReadPlan, Sort } from '#databases/plan.ts'
 
-/** The most rows that this backend is known to give. */
-export type Seen = { rows: number }
-/** No backend is set to give fewer. */
-export const fewest = 100
+/** What is known of how many rows the backend gives at most (db-max-rows), for as long as its structure. */
+export type Seen = {
+  catalogue: OpenApiCatalogue | undefined
+  /** It has given as many. */
+  rows: number
+  /** It gives no more. */
+  most: number
+}
+export const nothingSeen = (): Seen => ({ catalogue: undefined, rows: 0, most: Number.POSITIVE_INFINITY })
 
 export type Reader = {
   readonly exchange: Exchange
@@ -34,23 +38,30 @@ export async function selectRows(reader: Reader, plan: ReadPlan): Promise<RowsAn
   const asked = head ? 0 : page.limit + (page.open ? 1 : 0)
   const answer = await ask(reader, plan, { limit: asked, offset: page.offset })
   const count = countOf(answer)
-  if (
-    plan.output.some(({ kind }) => kind === 'relation') &&
-    rowsIn(answer.value, plan.output) > reader.maxRows
-  )
-    throw tooManyRelated(reader.maxRows)
+  if (count > asked) throw strange('with more rows than were asked for')
+  const { json, longest } = await shaped(answer, count, { rows: page.limit, related: reader.maxRows }, plan)
   const total = plan.count === undefined ? undefined : totalOf(answer)
+  if (plan.count === 'exact' && count > 0 && page.offset + count > Number(total))
+    throw strange('with more rows than it counts')
+  learn(reader, count, count === asked)
   const isCut = count < asked && (await hasMore(reader, plan, count, total))
-  return whole(shaped(answer.text, count, page.limit, plan), {
+  return whole(json, {
     rows: Math.min(count, page.limit),
-    hasMore: isCut || (page.open && count > page.limit),
+    // A list of a relation that is as long as any answer may be has perhaps been cut as well.
+    hasMore: isCut || (page.open && count > page.limit) || longest >= reader.seen.most,
     total,
   })
 }
 
+function learn({ seen, catalogue }: Reader, count: number, isAll: boolean): void {
+  if (seen.catalogue !== catalogue) Object.assign(seen, nothingSeen(), { catalogue })
+  if (count > seen.most) seen.most = Number.POSITIVE_INFINITY
+  if (isAll) seen.rows = Math.max(seen.rows, count)
+}
+
 /**
  * PostgREST may be told to give no more than so many rows (db-max-rows), and does not say when it did. An answer that is smaller
- * than one seen before was not cut; behind any other it is looked for one row more.
+ * than one seen before was not cut, nor is one that can have one row only; behind any other it is looked for one row more.
  */
 async function hasMore(
   reader: Reader,
@@ -61,20 +72,11 @@ async function hasMore(
   const { seen } = reader
   const next = plan.page.offset + count
   if (plan.count === 'exact' && total !== undefined) return next < total
-  if (count < seen.rows) return false
+  if (count === 0 || count < seen.rows || namesOneRow(plan.table, plan.where)) return false
   seen.rows = count
-  return countOf(await ask(reader, { ...plan, count: undefined }, { limit: 1, offset: next })) > 0
-}
-
-/** Rows, and those of their relations: PostgREST gives a list, an object or null for one. */
-function rowsIn(value: unknown, output: readonly Output[]): number {
-  if (Array.isArray(value)) return value.reduce<number>((sum, row) => sum + rowsIn(row, output), 0)
-  if (typeof value !== 'object' || value === null) return 0
-  const members = value as Readonly<Record<string, unknown>>
-  return output.reduce(
-    (sum, item) => (item.kind === 'relation' ? sum + rowsIn(members[item.as], item.columns) : sum),
-    1,
-  )
+  const isCut = countOf(await ask(reader, { ...plan, count: undefined }, { limit: 1, offset: next })) > 0
+  if (isCut) seen.most = count
+  return isCut
 }
 
 type Part = { readonly limit: number; readonly offset: number }
@@ -126,18 +128,15 @@ export async function countRows(exchange: Exchange, plan: CountPlan): Promise<nu
   return totalOf(answer)
 }
 
-export function countOf({ value }: Answer): number {
-  if (!Array.isArray(value)) throw unexpected('rows')
-  return value.length
+export function countOf({ is }: Answer): number {
+  if (is.kind !== 'rows') throw strange('without rows')
+  return is.count
 }
 
 export function totalOf({ total }: Answer): number {
-  if (total === undefined) throw unexpected('a count')
+  if (total === undefined) throw strange('without a count')
   return total
 }
-
-const unexpected = (what: string) =>
-  fail('database_error', { cause: new Error(`The backend has answered without ${what}`) })
 
 const aboutConditions = ({ table, where }: Pick<ReadPlan, 'table' | 'where'>): Subject => ({
   table,

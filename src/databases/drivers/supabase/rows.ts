@@ -1,41 +1,102 @@
 import type { RowsAnswer, RowsFacts } from '#databases/drivers/driver.ts'
-import { membersOf, rowTexts } from '#databases/json-rows.ts'
+import { type Answer, strange } from '#databases/drivers/supabase/exchange.ts'
+import { tooManyRelated } from '#databases/drivers/too-large.ts'
+import { fail } from '#databases/failures.ts'
+import { eachRow, membersOf, NotRows } from '#databases/json-rows.ts'
 import type { Output } from '#databases/plan.ts'
+import { breaks } from '#kernel/breaks.ts'
 
 /** How rows leave, beside what PostgREST does itself. */
 export type Shape = { readonly output: readonly Output[]; readonly stripNulls: boolean }
 
+type Most = {
+  readonly rows: number
+  /** Rows with those of their relations (`gateway.max_rows`). */
+  readonly related?: number
+}
+
+export type Shaped = {
+  readonly json: Buffer
+  /** The most rows that a relation has given for one row. */
+  readonly longest: number
+}
+
+/** One row that is written anew holds up the process as long as it takes. */
+const LARGEST_ROW = 4_194_304
+
 /**
- * The text of at most `most` rows. It is passed on as it came, unless members have to be left out, or a relation of which there can
+ * The text of at most so many rows. It is passed on as it came, unless members have to be left out, or a relation of which there can
  * be many came as one: PostgREST gives an object where the key is unique.
  */
-export function shaped(text: string, count: number, most: number, shape: Shape): Buffer {
+export async function shaped(
+  { body }: Pick<Answer, 'body'>,
+  count: number,
+  most: Most,
+  shape: Shape,
+): Promise<Shaped> {
   const isRewritten = shape.stripNulls || shape.output.some((item) => item.kind === 'relation')
-  if (!isRewritten && count <= most) return Buffer.from(text)
-  const rows = rowTexts(text).slice(0, most)
-  return Buffer.from(`[${(isRewritten ? rows.map((row) => rowText(row, shape)) : rows).join(',')}]`)
-}
-
-function rowText(row: string, { output, stripNulls }: Shape): string {
-  const relations = new Map(output.filter((item) => item.kind === 'relation').map((item) => [item.as, item]))
-  const members: string[] = []
-  for (const [name, value] of membersOf(row)) {
-    const relation = relations.get(name)
-    const text = relation === undefined ? value : relationText(value, relation, stripNulls)
-    if (!(stripNulls && text === 'null')) members.push(`${JSON.stringify(name)}:${text}`)
+  if (!isRewritten && count <= most.rows) return { json: body, longest: 0 }
+  const writer = rowWriter(isRewritten ? shape : undefined, most.related)
+  const pause = breaks()
+  const rows: string[] = []
+  try {
+    for (const row of eachRow(body.toString().trim())) {
+      if (rows.length < most.rows) rows.push(writer.write(row))
+      if (pause.isDue()) await pause.take()
+    }
+  } catch (error) {
+    throw error instanceof NotRows ? strange('with what are no rows of a relation') : error
   }
-  return `{${members.join(',')}}`
+  return { json: Buffer.from(`[${rows.join(',')}]`), longest: writer.longest() }
 }
 
-function relationText(
-  value: string,
-  { relation, columns }: Extract<Output, { kind: 'relation' }>,
-  stripNulls: boolean,
-): string {
-  const shape = { output: columns, stripNulls }
-  if (!relation.many) return value === 'null' ? value : rowText(value, shape)
-  const rows = value === 'null' ? [] : value.startsWith('{') ? [value] : rowTexts(value)
-  return `[${rows.map((row) => rowText(row, shape)).join(',')}]`
+/** Without a shape rows stay as they are. */
+function rowWriter(shape: Shape | undefined, budget = Number.POSITIVE_INFINITY) {
+  let written = 0
+  let longest = 0
+
+  function rowText(row: string, { output, stripNulls }: Shape): string {
+    if (++written > budget) throw tooManyRelated(budget)
+    const relations = new Map(
+      output.filter((item) => item.kind === 'relation').map((item) => [item.as, item]),
+    )
+    const members: string[] = []
+    for (const [name, value] of membersOf(row)) {
+      const relation = relations.get(name)
+      const text = relation === undefined ? value : relationText(value, relation, stripNulls)
+      if (!(stripNulls && text === 'null')) members.push(`${JSON.stringify(name)}:${text}`)
+    }
+    return `{${members.join(',')}}`
+  }
+
+  function relationText(
+    value: string,
+    { relation, columns }: Extract<Output, { kind: 'relation' }>,
+    stripNulls: boolean,
+  ): string {
+    const shape = { output: columns, stripNulls }
+    const isOne = value.startsWith('{')
+    if (!relation.many && value !== 'null' && !isOne) throw new NotRows()
+    if (!relation.many) return isOne ? rowText(value, shape) : value
+    const rows = value === 'null' ? [] : isOne ? [value] : [...eachRow(value)]
+    longest = Math.max(longest, rows.length)
+    return `[${rows.map((row) => rowText(row, shape)).join(',')}]`
+  }
+
+  return {
+    write(row: string): string {
+      if (shape === undefined) return row
+      if (row.length > LARGEST_ROW) throw tooLargeRow()
+      return rowText(row, shape)
+    },
+    longest: () => longest,
+  }
 }
+
+const tooLargeRow = () =>
+  fail('result_too_large', {
+    message: 'A row is larger than 4 MiB',
+    hint: 'Ask for fewer columns, or read the relation by itself.',
+  })
 
 export const whole = (json: Buffer, facts: RowsFacts): RowsAnswer => ({ json: [json], facts: () => facts })

@@ -1,6 +1,6 @@
 import type { WriteAnswer } from '#databases/drivers/driver.ts'
 import type { Subject } from '#databases/drivers/supabase/errors.ts'
-import type { Answer, Exchange } from '#databases/drivers/supabase/exchange.ts'
+import { type Answer, type Exchange, strange } from '#databases/drivers/supabase/exchange.ts'
 import {
   pathOf,
   quoteName,
@@ -27,26 +27,30 @@ export type Writer = {
 const counted = { count: 'exact' } as const
 
 export async function writeRows(writer: Writer, plan: WritePlan): Promise<WriteAnswer> {
-  const answer = await sent(writer, plan)
-  const affected = totalOf(answer)
-  const total = plan.kind !== 'insert' && plan.count ? affected : undefined
-  if (plan.head) return { json: [Buffer.from('[]')], rows: 0, affected, truncated: false, total }
-  const count = countOf(answer)
-  const most = plan.kind === 'insert' ? count : writer.maxRows
-  const json = [shaped(answer.text, count, most, plan)]
-  return { json, rows: Math.min(count, most), affected, truncated: count > most, total }
-}
-
-async function sent(writer: Writer, plan: WritePlan): Promise<Answer> {
   try {
-    if (plan.kind === 'insert') return await insert(writer, plan)
-    return await (plan.kind === 'update' ? update(writer, plan) : remove(writer, plan))
+    return await answered(writer, plan, await sent(writer, plan))
   } catch (error) {
     if (!(error instanceof Failure) || error.code !== 'result_too_large') throw error
     throw fail('result_too_large', {
       hint: 'The rows were written. Ask for fewer columns back, or for head.',
     })
   }
+}
+
+async function answered(writer: Writer, plan: WritePlan, answer: Answer): Promise<WriteAnswer> {
+  const affected = totalOf(answer)
+  const total = plan.kind !== 'insert' && plan.count ? affected : undefined
+  if (plan.head) return { json: [Buffer.from('[]')], rows: 0, affected, truncated: false, total }
+  const count = countOf(answer)
+  if (count !== affected) throw strange(`with ${count} rows, and counts ${affected}`)
+  const most = plan.kind === 'insert' ? count : writer.maxRows
+  const { json } = await shaped(answer, count, { rows: most }, plan)
+  return { json: [json], rows: Math.min(count, most), affected, truncated: count > most, total }
+}
+
+function sent(writer: Writer, plan: WritePlan): Promise<Answer> {
+  if (plan.kind === 'insert') return insert(writer, plan)
+  return plan.kind === 'update' ? update(writer, plan) : remove(writer, plan)
 }
 
 /** The rows as one text of JSON: of an array the library would collect the columns row by row, in quadratic time. */

@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict'
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
+import { test } from 'node:test'
+import { calls } from '#databases/drivers/calls.ts'
+import type { Failure } from '#kernel/errors.ts'
+import { BACKEND_KEY, DOCUMENT, openOn, silent, urlOf } from '#test/postgrest/backend.ts'
+
+/** Backends whose bytes are written by hand. */
+
+test('an answer to a write that says two things at once leaves open whether it was done', async () => {
+  for (const range of ['*/99999999999999999999', '*/7', '*/*', '0-0/1, 0-0/2', 'x'])
+    for (const body of ['[{"id":1,"title":"x"}]', '[1]', '{"id":1}', '[{"id":1,"title":"x"}'])
+      await assert.rejects(
+        writeTo(`201 Created\r\ncontent-range: ${range}`, body),
+        inDoubt,
+        `${range} ${body}`,
+      )
+})
+
+test('bytes behind an answer, and a port that speaks no HTTP, leave open whether a write was done', async () => {
+  const [row, ok] = ['[{"id":1,"title":"x"}]', '201 Created\r\ncontent-range: */1']
+  assert.deepEqual((await writeTo(ok, row)).affected, 1)
+  for (const surplus of ['x', '\r\n\r\n', 'HTTP/1.1 200 OK\r\n', '[]'])
+    await writeTo(ok, row, surplus).then(
+      // What came before them was an answer.
+      ({ affected }) => assert.equal(affected, 1),
+      (error) => assert.ok(inDoubt(error), surplus),
+    )
+  for (const greeting of [
+    'SSH-2.0-OpenSSH_9.6\r\n',
+    '220 mail ready\r\n',
+    '\0\0\0',
+    'HTTP/1.1 abc\r\n\r\n',
+    '\n',
+  ])
+    await assert.rejects(
+      writeBehind((socket) => socket.end(greeting)),
+      inDoubt,
+      greeting,
+    )
+})
+
+const inDoubt = (error: Failure): boolean => {
+  silent(error)
+  assert.equal(error.status, 502, `${error.cause}`)
+  return /whether a write was done/.test(error.hint ?? '')
+}
+
+const writeTo = (head: string, body: string, surplus = '') =>
+  writeBehind((socket) => socket.write(httpText(head, body) + surplus))
+
+async function writeBehind(answer: (socket: Socket) => void) {
+  const { url, server } = await listening(answer)
+  try {
+    return await calls(() => openOn(url)).insert('books', { title: 'x' })
+  } finally {
+    server.close()
+  }
+}
+
+/** The structure is told as it should be; what follows is up to the test. */
+async function listening(answer: (socket: Socket) => void): Promise<{ url: string; server: Server }> {
+  const server = createServer((socket) => {
+    socket.on('error', () => {})
+    socket.on('data', (chunk) => {
+      if (/^GET \S*\/ /.test(chunk.toString())) socket.write(httpText('200 OK', JSON.stringify(DOCUMENT)))
+      else answer(socket)
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return { url: urlOf((server.address() as AddressInfo).port), server } // a TCP server's
+}
+
+const httpText = (head: string, body: string): string =>
+  `HTTP/1.1 ${head}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`
+
+test('a key that a backend repeats is left out of what is told', async () => {
+  const refusals = [
+    `no such key ${BACKEND_KEY}`,
+    `key=${encodeURIComponent(BACKEND_KEY)}&x`,
+    `"${BACKEND_KEY}"`,
+  ]
+  for (const message of refusals)
+    for (const code of ['P0001', 'PGRST202', '22P02', 'PGRST999']) {
+      const body = JSON.stringify({ code, message, details: message, hint: message })
+      await assert.rejects(writeTo('400 Bad Request', body), (error: Failure) => {
+        silent(error)
+        return true
+      })
+    }
+})
+
+test('a schema whose name a header cannot carry is refused, and nothing is asked', async () => {
+  // Nothing listens there.
+  const driver = openOn(urlOf(1))
+  for (const schema of [
+    'a\nb',
+    'a\r\nx-injected: 1',
+    'schéma',
+    '模式',
+    ' public',
+    'public ',
+    '\u007f',
+    'a\tb',
+    '\u0001',
+  ])
+    await assert.rejects(
+      calls(() => driver).fetch({ table_name: 'books', schema_name: schema }),
+      { code: 'unsupported_by_driver', status: 400 },
+      JSON.stringify(schema),
+    )
+})
