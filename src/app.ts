@@ -26,7 +26,8 @@ import { type Databases, loggingOwner } from './control.ts'
 
 export type ServiceOptions = {
   readonly config: Config
-  readonly databases: Pick<Databases, 'controlUrl' | 'builtIn' | 'logging'>
+  readonly databases: Pick<Databases, 'controlUrl' | 'builtIn' | 'logging'> &
+    Partial<Pick<Databases, 'callerRoles'>>
   readonly secrets: Secrets
   readonly adminKey: string
   /** A variable of the environment, for clients whose URL is in one. */
@@ -59,6 +60,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const { kernel, close, setPort } = await startKernel({ ...options, controlUrl: databases.controlUrl })
   const clients = openClients(kernel, {
     builtIn: databases.builtIn,
+    callerRoles: databases.callerRoles,
     loggingReaderUrl: databases.logging?.readerUrl,
     environment: options.environment ?? (() => undefined),
   })

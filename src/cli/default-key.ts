@@ -11,7 +11,7 @@ import type { Context } from './context.ts'
 export type DefaultKey = { readonly file: string; readonly issued: string | undefined }
 
 /**
- * The key of the built-in client `default`, with all of its rights: issued at the first start into a file that only the
+ * The key of the built-in client `default`, with all of its rights, also that which no wildcard gives: issued at the first start into a file that only the
  * service's user can read. Undefined when there is no such client.
  */
 export async function ensureDefaultKey(
@@ -27,7 +27,11 @@ export async function ensureDefaultKey(
   try {
     const issued = await control.db.transaction().execute(async (db) => {
       const kernel = { db, random: secureRandom, now: systemClock }
-      const asked = { name: 'default', client_name: 'default', rights: ['*'] }
+      const asked = {
+        name: 'default',
+        client_name: 'default',
+        rights: ['*', 'gateway.bypass_row_level_security'],
+      }
       const { api_key } = await createKey(kernel, asked)
       // The key counts only once its file is there: a key that nobody can read is of no use.
       await writeFile(file, `${api_key}\n`, { mode: 0o600, flag: 'wx' })

@@ -93,8 +93,14 @@ async function control(databases: Databases): Promise<Finding[]> {
 }
 
 async function clients({ config, log }: Context, databases: Databases): Promise<Finding[]> {
-  const { builtIn, logging, advice } = databases
-  const registry = configuredClients({ config, builtIn, loggingReaderUrl: logging?.readerUrl, log })
+  const { builtIn, callerRoles, logging, advice } = databases
+  const registry = configuredClients({
+    config,
+    builtIn,
+    callerRoles,
+    loggingReaderUrl: logging?.readerUrl,
+    log,
+  })
   const reached = await Promise.all(
     [...registry.values()].map(async ({ name, driver }): Promise<Finding> => {
       try {

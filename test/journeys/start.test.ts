@@ -9,7 +9,9 @@ test('what was answered is there again after a stop, and after kill -9 in the mi
   const home = await temporaryHome()
   const programs: Program[] = []
   const start = async () => {
-    const program = await startProgram(home.folder)
+    // With one switch: the two roles that it needs are there from the first start.
+    const env = { SERVICE_CLIENTS__DEFAULT__ROW_LEVEL_SECURITY__ENABLED: 'true' }
+    const program = await startProgram(home.folder, env)
     programs.push(program)
     return program
   }

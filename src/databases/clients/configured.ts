@@ -6,6 +6,8 @@ import { type Client, type ClientMaking, DEFAULT_LIMITS, driverFor } from './cli
 export type ConfiguredOptions = ClientMaking & {
   /** Clients that exist without being configured: name → URL. */
   readonly builtIn: Readonly<Record<string, string>>
+  /** The roles that were made for callers of the built-in client. */
+  readonly callerRoles?: RowLevelSecurity | undefined
   /** The built-in logging client, for a role that may only read. */
   readonly loggingReaderUrl: string | undefined
 }
@@ -19,7 +21,7 @@ export type ConfiguredClient = Client & {
 
 /** What the configuration names, and what is built in where it names nothing. By name. */
 export function configuredClients(options: ConfiguredOptions): ReadonlyMap<string, ConfiguredClient> {
-  const { config, builtIn, loggingReaderUrl } = options
+  const { config, builtIn, callerRoles, loggingReaderUrl } = options
   const { logging_client: loggingName } = config.gateway
   const given = [
     ...(loggingReaderUrl === undefined ? [] : [builtInClient(loggingName, loggingReaderUrl)]),
@@ -38,7 +40,8 @@ export function configuredClients(options: ConfiguredOptions): ReadonlyMap<strin
   return new Map(
     [...chosen.values()].map((settings) => {
       const isLogging = settings.name === loggingName
-      const rowLevelSecurity = rolesOf(settings.row_level_security)
+      const isBuiltIn = settings.url === builtIn[settings.name]
+      const rowLevelSecurity = rolesOf(settings.row_level_security, isBuiltIn ? callerRoles : undefined)
       const client: ConfiguredClient = {
         name: settings.name,
         driver: driverFor(options, {
@@ -72,10 +75,18 @@ const builtInClient = (name: string, url: string) => ({
 
 type Settings = Config['clients'][string]['row_level_security']
 
-const rolesOf = (settings: Settings | undefined): RowLevelSecurity | undefined =>
-  settings?.enabled === true
-    ? { anonymousRole: settings.anonymous_role, signedInRole: settings.signed_in_role }
-    : undefined
+const USUAL: RowLevelSecurity = { anonymousRole: 'anon', signedInRole: 'authenticated' }
+
+function rolesOf(
+  settings: Settings | undefined,
+  made: RowLevelSecurity = USUAL,
+): RowLevelSecurity | undefined {
+  if (settings?.enabled !== true) return undefined
+  return {
+    anonymousRole: settings.anonymous_role ?? made.anonymousRole,
+    signedInRole: settings.signed_in_role ?? made.signedInRole,
+  }
+}
 
 /** Both are there or neither (kernel/config/rules.ts). */
 const sqlRoleOf = (settings: Config['clients'][string]['sql_role'] | undefined): SqlRole | undefined =>

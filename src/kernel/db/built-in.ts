@@ -43,6 +43,8 @@ function shortened(name: string): string {
 export type BuiltInDatabases = {
   /** Clients that exist without being configured, by name. */
   readonly builtIn: Readonly<Record<string, string>>
+  /** Who callers of client `default` become where policies decide (gateway.md 19); undefined without that client. */
+  readonly callerRoles: { readonly anonymousRole: string; readonly signedInRole: string } | undefined
   /** The log and audit tables: their owner's URL, and that of a role which may only read them. */
   readonly logging:
     | { readonly ownerUrl: string; readonly readerUrl: string; readonly reader: string }
@@ -114,6 +116,7 @@ export function builtInDatabases(
   const at = (role: string, database: string) => url(role, built.password(role), database)
   return {
     builtIn: built.default ? { default: at(names.default, names.default) } : {},
+    callerRoles: built.default ? { anonymousRole: names.anonymous, signedInRole: names.signedIn } : undefined,
     logging: built.logging
       ? {
           ownerUrl: at(names.logging, names.logging),

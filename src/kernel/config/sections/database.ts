@@ -29,14 +29,21 @@ export const clientNameForm = textForm(
 /** `none` is how SQL names the role that one had. */
 const roleForm = textForm('role', /^(?!none$)[^\0]{1,63}$/, 'the name of a database role')
 
+const callerRole = (name: string) =>
+  `\`${name}\`; of the built-in client on a server, the one that was made: {control database}_${name}`
+
 const rowLevelSecurity = section(
   'Policies of the database decide about each row, by the session of the caller (postgresql only).',
   {
     enabled: flag('Whether data operations run as one of these roles, with the claims of the session.', {
       default: false,
     }),
-    anonymous_role: text('Role of callers without a session.', { default: 'anon' }, roleForm),
-    signed_in_role: text('Role of callers with a session.', { default: 'authenticated' }, roleForm),
+    anonymous_role: Type.Optional(
+      text('Role of callers without a session.', { absent: callerRole('anon') }, roleForm),
+    ),
+    signed_in_role: Type.Optional(
+      text('Role of callers with a session.', { absent: callerRole('authenticated') }, roleForm),
+    ),
   },
 )
 
