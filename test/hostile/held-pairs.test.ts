@@ -155,6 +155,8 @@ const HASHES: Partial<Record<VerbName, number>> = {
   'reset-password by the button': 1,
   'reset-password': 1,
   'change-email by password, asked for': 1,
+  'change-email, done by the page, with the password': 1,
+  'change-email, done by the page, choosing a password': 1,
   'change-password': 2,
   'change-password that revokes': 2,
   'set-password': 1,

@@ -91,6 +91,10 @@ const provenByOwner = (world: World): World => redeemed({ ...world, verified: tr
 const begunAtFirstProof = (before: World, after: World): World => (before.verified ? after : begun(after))
 const begun = (world: World): World => ({ ...world, sessions: plus(world.sessions, 'new') })
 
+/** The account has an address of which nothing shows that it is of the person who set the password. */
+const taken = (world: World, me: Who): World =>
+  noTickets({ ...world, address: `new of ${me}`, verified: true, linked: false, sessions: [] })
+
 const wasReset = (world: World): World => ({
   ...withoutWhatOthersAdded(world),
   ...{ password: 'reset', mustChange: false },
@@ -304,19 +308,42 @@ export const VERBS = {
       tickets: plus(without(world.tickets, 'confirm-change-email of S'), 'change-email of S'),
     }),
   },
-  'change-email, done by the button': {
+  'change-email, done by the button, in the own session': {
     start: { tickets: ['change-email of S', 'change-email of O'] },
-    deed: ({ tickets }, me) => post('/confirm/change-email', { token: tickets[`change-email of ${me}`] }),
+    deed: ({ tickets }, me) => post('/confirm/change-email', { token: tickets[`change-email of ${me}`] }, me),
     refused: (now, me) => open(`change-email of ${me}`, BAD_LINK)(now),
     leaves: (world, me) => noTickets({ ...world, address: `new of ${me}`, verified: true }),
     revokesAs: 'change-email, done',
   },
+  'change-email, done by the page, with the password': {
+    start: { tickets: ['change-email of S', 'change-email of O'] },
+    deed: ({ tickets }, me) =>
+      post('/verify-email', { token: tickets[`change-email of ${me}`], password: PASSWORD }),
+    refused: (now, me, before) => openWithPassword(`change-email of ${me}`, BAD_LINK)(now, me, before),
+    leaves: (world, me) => noTickets({ ...world, address: `new of ${me}`, verified: true }),
+    revokesAs: 'change-email, done',
+  },
+  'change-email, done by the page, choosing a password': {
+    start: { tickets: ['change-email of S', 'change-email of O'] },
+    deed: ({ tickets }, me) =>
+      post('/verify-email', { token: tickets[`change-email of ${me}`], newPassword: PASSWORDS.chosen }),
+    refused: (now, me) => open(`change-email of ${me}`, BAD_LINK)(now),
+    leaves: (world, me) => ({ ...taken(world, me), password: 'chosen', mustChange: false }),
+    revokesAs: 'verify-email by the link alone, signing in',
+  },
   'change-email, done': {
     start: { tickets: ['change-email of S', 'change-email of O'] },
-    deed: ({ tickets }, me) => get(`/verify-email?token=${tickets[`change-email of ${me}`]}`),
+    deed: ({ tickets }, me) => get(`/verify-email?token=${tickets[`change-email of ${me}`]}`, me),
     refused: (now, me) => open(`change-email of ${me}`, BAD_LINK)(now),
     leaves: (world, me) => noTickets({ ...world, address: `new of ${me}`, verified: true }),
     column: 'O',
+  },
+  'change-email, done by the link alone': {
+    start: { tickets: ['change-email of S', 'change-email of O'] },
+    deed: ({ tickets }, me) => get(`/verify-email?token=${tickets[`change-email of ${me}`]}`),
+    refused: (now, me) => open(`change-email of ${me}`, BAD_LINK)(now),
+    leaves: (world, me) => ({ ...taken(world, me), mustChange: world.password !== null }),
+    revokesAs: 'verify-email by the link alone, signing in',
   },
   'update-user': {
     deed: (_person, me) => post('/update-user', { name: `Ada of ${me}` }, me),

@@ -136,7 +136,8 @@ for (const version of VERSIONS) {
       assert.equal(done(await client.getSession())?.user.email, email)
       // The old address is proven by now, so it has to allow the change first.
       assert.equal((await confirm(await linkTo(email))).headers.get('location'), '/settings')
-      const clicked = await confirm(await linkTo(newEmail))
+      // A browser that knows no session of the account is asked for the password.
+      const clicked = await confirm(await linkTo(newEmail), by === 'Bearer' ? { password: PASSWORD } : {})
       assert.deepEqual([clicked.status, clicked.headers.get('location')], [303, '/settings'])
       assert.equal(done(await client.getSession())?.user.email, newEmail)
       assert.equal(refused(await client.changeEmail({ newEmail })).code, 'EMAIL_IS_THE_SAME')

@@ -120,8 +120,8 @@ export type Visitor = {
   useSession(): Promise<HookState>
   /** Goes to a path of the service and stays there when it redirects, as who follows a link of a mail. */
   follow(path: string): Promise<Response>
-  /** Goes to the page of a link and presses its button. */
-  confirm(path: string): Promise<Response>
+  /** Goes to the page of a link, fills it in and presses its button. */
+  confirm(path: string, filled?: Readonly<Record<string, string>>): Promise<Response>
   /** What the client has asked for and got: `POST /api/auth/sign-in/email 200`. */
   readonly calls: readonly string[]
 }
@@ -151,8 +151,8 @@ export function newVisitor(url: string, version: Version, by: Carrier): Visitor 
     return now()
   }
   const follow = (path: string) => fetch(`${url}${path}`, { redirect: 'manual' })
-  const confirm = async (path: string) => {
-    const body = formIn(await (await follow(path)).text())
+  const confirm = async (path: string, filled: Readonly<Record<string, string>> = {}) => {
+    const body = formIn(await (await follow(path)).text(), filled)
     const page = new URL(path, url)
     return fetch(`${page.origin}${page.pathname}`, {
       method: 'POST',

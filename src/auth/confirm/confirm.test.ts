@@ -66,6 +66,7 @@ const FLOWS: Readonly<Record<string, Flow>> = {
       await user.post('/api/auth/change-email', { newEmail: `new-${user.email}`, callbackURL })
       return lastLink(`new-${user.email}`)
     },
+    filled: { password: PASSWORD },
     isDone: async ({ id, email }) => (await userRow(id))?.email === `new-${email}`,
     code: 'INVALID_TOKEN',
   },

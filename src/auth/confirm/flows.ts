@@ -60,7 +60,8 @@ export const CONFIRM_FLOWS: Readonly<Record<string, ConfirmFlow>> = {
     fields: ['password', 'newPassword'],
     purposes: ['verify-email'],
     askAgain: 'askAgainVerify',
-    view: viewOfProof,
+    view: (kernel, link, click) =>
+      link.user.emailVerified ? PLAIN_PROOF : viewOfProof(kernel, link, click, PROOF_TEXTS),
     async press(kernel, _link, { token, click, filled }) {
       const followed = await confirmEmailLink(kernel, token, click, filled)
       return { title: 'verifyDone', says: 'verifyDoneSays', followed }
@@ -68,14 +69,18 @@ export const CONFIRM_FLOWS: Readonly<Record<string, ConfirmFlow>> = {
   },
   'change-email': {
     operation: { id: 'ChangeEmail', summary: 'Change an address' },
-    failures: ['INVALID_TOKEN', 'TOKEN_EXPIRED'],
-    fields: [],
+    failures: [...PROOF_FAILURES, ...REFUSED_PASSWORD],
+    fields: ['password', 'newPassword'],
     purposes: EMAIL_LINKS.filter((purpose) => purpose !== 'verify-email'),
     askAgain: 'askAgainChange',
-    view: async (_kernel, { ticket }) => CHANGE_VIEWS[stepOf(ticket)],
-    async press(kernel, { ticket }, { token, click }) {
-      await confirmEmailLink(kernel, token, click, {})
-      return CHANGES_DONE[stepOf(ticket)]
+    view: (kernel, link, click) =>
+      isLastStep(link.ticket)
+        ? viewOfProof(kernel, link, click, CHANGE_TEXTS)
+        : Promise.resolve(CHANGE_ALLOWED),
+    async press(kernel, { ticket }, { token, click, filled }) {
+      // Who allows the change proves nothing but that the mail came.
+      await confirmEmailLink(kernel, token, click, isLastStep(ticket) ? filled : {})
+      return isLastStep(ticket) ? CHANGE_DONE : CHANGE_BEGUN
     },
   },
   'delete-user': {
@@ -117,40 +122,74 @@ export const CONFIRM_FLOWS: Readonly<Record<string, ConfirmFlow>> = {
   },
 }
 
-/** Only a click that may come from another person than the one who signed up is asked for the password. */
-async function viewOfProof(kernel: Kernel, link: OpenLink<TicketPurpose>, click: Click): Promise<View> {
-  const { user, ticket } = link
-  const title = 'verifyTitle'
-  if (user.emailVerified || isOwnClick(user, ticket, click))
-    return { title, says: ['verifySays'], forms: [{ fields: [], button: 'verifyButton' }] }
-  const choose = { fields: ['newPassword'], button: 'chooseButton' } as const
+type ProofTexts = {
+  readonly title: TextName
+  readonly says: TextName
+  readonly button: TextName
+  readonly proveSays: TextName
+  readonly chooseSays: TextName
+  readonly chooseFirstSays: TextName
+  readonly chooseButton: TextName
+}
+
+const PROOF_TEXTS: ProofTexts = {
+  title: 'verifyTitle',
+  says: 'verifySays',
+  button: 'verifyButton',
+  proveSays: 'proveSays',
+  chooseSays: 'chooseSays',
+  chooseFirstSays: 'chooseFirstSays',
+  chooseButton: 'chooseButton',
+}
+
+const CHANGE_TEXTS: ProofTexts = {
+  title: 'changeTitle',
+  says: 'changeNewSays',
+  button: 'changeNewButton',
+  proveSays: 'changeProveSays',
+  chooseSays: 'changeChooseSays',
+  chooseFirstSays: 'changeChooseFirstSays',
+  chooseButton: 'changeChooseButton',
+}
+
+const plain = ({ title, says, button }: ProofTexts): View => ({
+  title,
+  says: [says],
+  forms: [{ fields: [], button }],
+})
+const PLAIN_PROOF = Promise.resolve(plain(PROOF_TEXTS))
+
+/** Only a click that may come from another person than the one who set the password is asked for it. */
+async function viewOfProof(
+  kernel: Kernel,
+  { user, ticket }: OpenLink<TicketPurpose>,
+  click: Click,
+  texts: ProofTexts,
+): Promise<View> {
+  if (isOwnClick(user, ticket, click)) return plain(texts)
+  const { title, button, chooseButton, proveSays, chooseSays, chooseFirstSays } = texts
+  const choose = { fields: ['newPassword'], button: chooseButton } as const
   if ((await findPassword(kernel.db, user.id)) === undefined)
-    return { title, says: ['chooseFirstSays'], forms: [choose] }
+    return { title, says: [chooseFirstSays], forms: [choose] }
   return {
     title,
-    says: ['proveSays'],
+    says: [proveSays],
     forms: [
-      { fields: ['password'], button: 'proveButton' },
-      { ...choose, says: 'chooseSays', folded: 'chooseInstead' },
+      { fields: ['password'], button },
+      { ...choose, says: chooseSays, folded: 'chooseInstead' },
     ],
   }
 }
 
-const stepOf = ({ purpose }: Ticket<TicketPurpose>) => (purpose === 'change-email' ? 'new' : 'old')
+const isLastStep = ({ purpose }: Ticket<TicketPurpose>): boolean => purpose === 'change-email'
 
-const CHANGE_VIEWS: Readonly<Record<'old' | 'new', View>> = {
-  old: {
-    title: 'changeTitle',
-    says: ['changeOldSays', 'changeOldNext'],
-    forms: [{ fields: [], button: 'changeOldButton' }],
-  },
-  new: { title: 'changeTitle', says: ['changeNewSays'], forms: [{ fields: [], button: 'changeNewButton' }] },
+const CHANGE_ALLOWED: View = {
+  title: 'changeTitle',
+  says: ['changeOldSays', 'changeOldNext'],
+  forms: [{ fields: [], button: 'changeOldButton' }],
 }
-
-const CHANGES_DONE: Readonly<Record<'old' | 'new', Done>> = {
-  old: { title: 'changeOldDone', says: 'changeOldDoneSays' },
-  new: { title: 'changeNewDone', says: 'changeNewDoneSays' },
-}
+const CHANGE_BEGUN: Done = { title: 'changeOldDone', says: 'changeOldDoneSays' }
+const CHANGE_DONE: Done = { title: 'changeNewDone', says: 'changeNewDoneSays' }
 
 async function viewOfDeletion(
   kernel: Kernel,

@@ -81,7 +81,7 @@ test('a new address is taken over when its link is followed; the old one hears o
   assert.ok(mails.some((mail) => mail.includes(`To: ${ada.email}`) && !mail.includes('http')))
 
   assert.equal((await ada.get('/api/auth/get-session')).body.user.email, ada.email)
-  assert.equal((await confirm(t.anon, linkIn(toNew))).status, 200)
+  assert.equal((await confirm(ada, linkIn(toNew))).status, 200)
   const { user } = (await ada.get('/api/auth/get-session')).body
   assert.deepEqual([user.email, user.emailVerified], [newEmail, true])
   const signIn = (email: string) => t.anon.post('/api/auth/sign-in/email', { email, password: PASSWORD })
@@ -117,7 +117,7 @@ test('a proven address has to allow the change first; only the click from the ne
     'a notice',
   )
   assert.equal((await ada.get('/api/auth/get-session')).body.user.email, ada.email)
-  await confirm(t.anon, linkIn(toNew))
+  await confirm(ada, linkIn(toNew))
   assert.equal((await ada.get('/api/auth/get-session')).body.user.email, newEmail)
 })
 
@@ -131,7 +131,7 @@ test('the password stands for the link to a proven address; a wrong one sends no
   const mails = await t.mails()
   const toNew = mails.find((mail) => mail.includes(`To: ${newEmail}`)) ?? ''
   assert.equal(mails.length, 2)
-  assert.equal((await confirm(t.anon, linkIn(toNew))).status, 200)
+  assert.equal((await confirm(ada, linkIn(toNew))).status, 200)
   assert.equal((await ada.get('/api/auth/get-session')).body.user.email, newEmail)
 })
 

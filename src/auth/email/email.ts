@@ -1,7 +1,7 @@
 import { emailFrom } from '#identity/emails.ts'
 import { actOnTicket } from '#identity/proof.ts'
 import { deleteTickets, deleteTicketsFor, type Ticket } from '#identity/tickets.ts'
-import { findUser, type User, updateUser } from '#identity/users.ts'
+import { findUser, type User } from '#identity/users.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type Mail, sendMail } from '#kernel/mail/mailer.ts'
@@ -13,7 +13,7 @@ import { requestMail } from '../mail-requests.ts'
 import { openLink } from '../mail-tickets.ts'
 import { mails } from '../mails.ts'
 import { checkPassword } from '../password/password.ts'
-import { type Click, type Filled, proveEmail, type Shown, shownBy } from './first-proof.ts'
+import { type Click, type Filled, proveEmail, proveNewEmail, type Shown, shownBy } from './first-proof.ts'
 import { sendVerificationMail } from './verification.ts'
 
 export const EMAIL_LINKS = ['verify-email', 'confirm-change-email', 'change-email'] as const
@@ -68,18 +68,22 @@ function follow(
 ): Promise<User> {
   if (purpose === 'verify-email')
     return proveEmail(kernel, user, click, 'browser' in payload ? payload.browser : undefined)
-  if (purpose === 'change-email') return changeNow(kernel, user, address)
+  if (purpose === 'change-email') return changeNow(kernel, user, click, address)
   // What this purpose carries.
   return mailNewAddress(kernel, { user, sessionId }, payload as NewAddress)
 }
 
-/** The last click of a change: the address is the new one, and proven. Sessions stay; other links are worth nothing. */
-async function changeNow(kernel: Kernel, user: User, newEmail: string): Promise<User> {
-  await deleteTickets(kernel.db, user.id)
+/** The last click of a change: the address is the new one, and proven for the first time. Other links are worth nothing. */
+async function changeNow(
+  kernel: Kernel,
+  user: User,
+  click: Click & { readonly shown: Shown },
+  newEmail: string,
+): Promise<User> {
   try {
-    return (
-      (await updateUser(kernel.db, user.id, { email: newEmail, emailVerified: true }, kernel.now())) ?? user
-    )
+    const changed = await proveNewEmail(kernel, user, click, newEmail)
+    await deleteTickets(kernel.db, user.id)
+    return changed
   } catch (error) {
     // Another account has taken it meanwhile.
     throw isConflict(error, 'user_email_key') ? fail('INVALID_TOKEN') : error

@@ -25,6 +25,16 @@ async function signedUp(name: string): Promise<User & { link: string; token: str
   return { ...user, link, token, sessionToken: user.token }
 }
 
+/** The same for the last link of a change to another address, perhaps that of another person. */
+async function changing(name: string): ReturnType<typeof signedUp> {
+  const user = await signedUp(name)
+  const email = `new-${user.email}`
+  await user.post('/api/auth/change-email', { newEmail: email })
+  const mail = (await t.mails()).find((mail) => mail.includes(`To: ${email}`)) ?? ''
+  const token = new URL(linkIn(mail), t.url).searchParams.get('token') ?? ''
+  return { ...user, email, link: linkIn(mail), token }
+}
+
 /** What is left of what was there before the proof. */
 async function leftOf({ id, ...user }: User) {
   const accounts = await db.selectFrom('account').select('providerId').where('userId', '=', id).execute()
@@ -182,4 +192,55 @@ test('of many first proofs with one link one acts, and a new password and the ol
   const held = await Promise.all([signIn(ada.email), signIn(ada.email, NEW)])
   assert.deepEqual(held.map(({ status }) => status).sort(), [200, 401])
   await t.mails()
+})
+
+const emailOf = async ({ id }: User) =>
+  (await db.selectFrom('user').select('email').where('id', '=', id).executeTakeFirstOrThrow()).email
+
+test('the last click of a change proves the new address for the first time: a stranger is asked for the password', async () => {
+  const ada = await changing('Ada')
+  const page = await t.anon.get(ada.link, { headers: { accept: 'text/html' } })
+  assert.match(page.text, /name="password"[\s\S]*I do not know the password[\s\S]*name="newPassword"/)
+  assert.ok(page.text.includes(ada.email))
+  const empty = await t.anon.post('/api/auth/verify-email', { token: ada.token })
+  assert.deepEqual([empty.status, empty.body.code], [400, 'PASSWORD_REQUIRED'])
+  const wrong = await confirm(t.anon, ada.link, { password: 'wrong password' })
+  assert.deepEqual([wrong.status, /The password is wrong/.test(wrong.text)], [400, true])
+  assert.notEqual(await emailOf(ada), ada.email)
+  assert.deepEqual(await leftOf(ada), UNTOUCHED)
+
+  assert.equal((await confirm(t.anon, ada.link, { password: PASSWORD })).status, 200)
+  assert.deepEqual([await emailOf(ada), await leftOf(ada)], [ada.email, ALL])
+})
+
+test('"I do not know it" at the new address: a new password is chosen, and nothing of the other person is left', async () => {
+  const eve = await changing('Eve')
+  assert.equal((await confirm(t.anon, eve.link, { newPassword: NEW })).status, 200)
+  assert.deepEqual([await emailOf(eve), await leftOf(eve)], [eve.email, REST_GONE])
+  assert.deepEqual([(await signIn(eve.email)).status, (await signIn(eve.email, NEW)).status], [401, 200])
+  const [notice = '', ...none] = await t.mails()
+  assert.deepEqual(none, [])
+  assert.match(notice, new RegExp(`To: ${eve.email}[\\s\\S]*Subject: Your password was changed`))
+})
+
+test('the endpoint by itself at the new address: the rest goes, and the password has to be changed', async () => {
+  const eve = await changing('Eve')
+  assert.equal((await t.anon.get(endpointOf(eve.link))).status, 200)
+  assert.deepEqual([await emailOf(eve), await leftOf(eve)], [eve.email, REST_GONE])
+  const right = await signIn(eve.email)
+  assert.deepEqual([right.status, right.body.code], [403, 'PASSWORD_CHANGE_REQUIRED'])
+  assert.match((await t.mails()).at(-1) ?? '', new RegExp(`To: ${eve.email}`))
+})
+
+test('that goes for an account whose old address was proven, too; with its own session everything stays', async () => {
+  const prove = async ({ id }: User) => {
+    await db.updateTable('user').set({ emailVerified: true }).where('id', '=', id).execute()
+    await t.service.kernel.coherence.settle()
+  }
+  const [ada, eve] = [await changing('Ada'), await changing('Eve')]
+  await Promise.all([prove(ada), prove(eve)])
+  await t.anon.get(endpointOf(eve.link))
+  assert.deepEqual(await leftOf(eve), REST_GONE)
+  await ada.get(endpointOf(ada.link))
+  assert.deepEqual([await emailOf(ada), await leftOf(ada)], [ada.email, ALL])
 })

@@ -45,33 +45,54 @@ export async function shownBy(kernel: Kernel, user: User, filled: Filled): Promi
   return { by: 'password', stored: await checkPasswordOf(kernel, user, password) }
 }
 
-/**
- * The first proof of an address (decision 15). Before it, another person may have opened the account with this address.
- * So everything stays only when the click comes from the person who set the password; else what was added before goes. A
- * password is never deleted: it is replaced by one that is chosen here, or has to be changed before it signs in again.
- */
+/** The first proof of the address that the account has had from the beginning. */
 export async function proveEmail(
   kernel: Kernel,
   user: User,
-  { browser, ...click }: Omit<Click, 'visit'> & { readonly shown: Shown },
+  click: OpenClick,
   mark: string | undefined,
 ): Promise<User> {
-  const { shown } = click
   if (user.emailVerified) {
     // This link is for the first proof, and not a second way to reset a password.
-    if (shown.by === 'new password') throw fail('INVALID_TOKEN')
+    if (click.shown.by === 'new password') throw fail('INVALID_TOKEN')
     return user
   }
+  return prove(kernel, user, { ...click, mark, email: user.email })
+}
+
+/** The same of an address that takes the place of another: the account may be that of a stranger who has named it. */
+export const proveNewEmail = (kernel: Kernel, user: User, click: OpenClick, email: string): Promise<User> =>
+  prove(kernel, user, { ...click, mark: undefined, email })
+
+type OpenClick = Omit<Click, 'visit'> & { readonly shown: Shown }
+
+/**
+ * The first proof of an address (decision 15). Before it, another person may have opened the account with this address, or given
+ * it to their own. So everything stays only when the click comes from the person who set the password; else what was added
+ * before goes. A password is never deleted: it is replaced by one that is chosen here, or has to be changed before it signs in again.
+ */
+async function prove(
+  kernel: Kernel,
+  user: User,
+  {
+    browser,
+    mark,
+    email,
+    ...click
+  }: OpenClick & { readonly mark: string | undefined; readonly email: string },
+): Promise<User> {
+  const { shown } = click
   const isMarked = browser !== undefined && browserMark(browser) === mark
   const isOwner = shown.by !== 'new password' && (isMarked || (await hasShown(kernel, user, click)))
+  if (!isOwner && shown.by === 'page') throw fail('PASSWORD_REQUIRED')
+  if (!isOwner && shown.by === 'password') throw fail('INVALID_PASSWORD')
+  const proven = (await updateUser(kernel.db, user.id, { email, emailVerified: true }, kernel.now())) ?? user
   if (!isOwner) {
-    if (shown.by === 'page') throw fail('PASSWORD_REQUIRED')
-    if (shown.by === 'password') throw fail('INVALID_PASSWORD')
-    await removeWhatOthersAdded(kernel, user)
-    if (shown.by === 'new password') await choosePassword(kernel, user, shown.hash)
+    await removeWhatOthersAdded(kernel, proven)
+    if (shown.by === 'new password') await choosePassword(kernel, proven, shown.hash)
     else await requirePasswordChange(kernel.db, user.id, kernel.now())
   }
-  return (await updateUser(kernel.db, user.id, { emailVerified: true }, kernel.now())) ?? user
+  return proven
 }
 
 /** As far as it can be told before anything is locked: a session of this user, or the browser that signed up. */

@@ -13,7 +13,6 @@ export const TEXTS = {
 
   proveSays:
     'There is an account with the address {email}. Enter its password and the account stays as it is.',
-  proveButton: 'Confirm address',
   chooseInstead: 'I do not know the password',
   chooseSays:
     'Then another person may have opened the account with your address. Choose a new password: the old one stops working, and every session and every other way to sign in is removed.',
@@ -28,6 +27,13 @@ export const TEXTS = {
   changeOldDoneSays: 'A link is on its way to {newEmail}. The address changes when you confirm it there.',
   changeNewSays: 'The button changes the address of your account to {newEmail}.',
   changeNewButton: 'Change address',
+  changeProveSays:
+    'An account is to take the address {newEmail}. Enter its password and the account stays as it is.',
+  changeChooseSays:
+    'Then another person may have given your address to an account. Choose a new password and the account is yours: the old one stops working, and every session and every other way to sign in is removed.',
+  changeChooseFirstSays:
+    'The button changes the address of your account to {newEmail}. Choose a password for your account.',
+  changeChooseButton: 'Set password and change address',
   changeNewDone: 'Address changed',
   changeNewDoneSays: 'The address of your account is now {newEmail}. You can close this page.',
 
