@@ -5,8 +5,8 @@
  */
 
 import { startProgram, temporaryHome } from '#test/journeys/program.ts'
-import { ms, quantile, type Sample, type Send, sender } from './measure.ts'
-import { inTurns } from './rounds.ts'
+import { compared, halves, printTimes, timed } from './compare-times.ts'
+import { sender } from './measure.ts'
 
 const ROUNDS = Number(process.argv[2] ?? 400)
 /** Users that are asked for in turn, so that no row is warmer than it would be. */
@@ -33,48 +33,32 @@ try {
   }
 
   let turn = 0
-  const guess = (path: string, body: (index: number) => object): Send =>
-    sender(`${auth}${path}`, {
+  const guess = (path: string, body: (index: number) => object) => ({
+    send: sender(`${auth}${path}`, {
       method: 'POST',
       headers: json,
       body: () => JSON.stringify({ ...body(turn++ % KNOWN), password: 'wrong horse battery' }),
       connections: 1,
-    })
-  const kinds: Readonly<Record<string, Send>> = {
-    'email, wrong password': guess('/sign-in/email', (index) => ({ email: `known${index}@example.com` })),
-    'email, unknown': guess('/sign-in/email', (index) => ({ email: `other${index}@example.com` })),
-    'username, wrong password': guess('/sign-in/username', (index) => ({ username: `known${index}` })),
-    'username, unknown': guess('/sign-in/username', (index) => ({ username: `other${index}` })),
-  }
-  const samples = new Map(Object.keys(kinds).map((name): [string, Sample[]] => [name, []]))
-  for (let round = -20; round < ROUNDS; round++) {
-    for (const [name, send] of inTurns(Object.entries(kinds), round)) {
-      const sample = await send()
-      if (sample.status !== 401) throw new Error(`${name}: answered ${sample.status}`)
-      // The first rounds warm everything up.
-      if (round >= 0) samples.get(name)?.push(sample)
-    }
-  }
-
-  for (const [name, taken] of samples) {
-    const [low, middle, high] = [0.25, 0.5, 0.75].map((share) => ms(quantile(taken, share)))
-    console.log(`${name.padEnd(26)} median ${middle}, quartiles ${low} to ${high} (${taken.length})`)
-  }
+    }),
+    status: 401,
+  })
+  const samples = await timed(
+    {
+      'email, wrong password': guess('/sign-in/email', (index) => ({ email: `known${index}@example.com` })),
+      'email, unknown': guess('/sign-in/email', (index) => ({ email: `other${index}@example.com` })),
+      'username, wrong password': guess('/sign-in/username', (index) => ({ username: `known${index}` })),
+      'username, unknown': guess('/sign-in/username', (index) => ({ username: `other${index}` })),
+    },
+    ROUNDS,
+  )
+  printTimes(samples)
   for (const by of ['email', 'username']) {
     const wrong = samples.get(`${by}, wrong password`) ?? []
     const unknown = samples.get(`${by}, unknown`) ?? []
-    const halves = [0, 1].map((half) => wrong.filter((_, index) => index % 2 === half))
-    const [even = [], odd = []] = halves
-    console.log(`${by}: unknown / wrong ${ratio(unknown, wrong)}; wrong against itself ${ratio(even, odd)}`)
+    console.log(`${by}: unknown / wrong ${compared(unknown, wrong)}`)
+    console.log(`${by}: wrong against itself ${compared(...halves(wrong))}`)
   }
 } finally {
   await program.end('SIGTERM')
   await home.remove()
-}
-
-/** Of the medians, and how often one of the first takes longer than one of the second: 50 % cannot be told apart. */
-function ratio(first: readonly Sample[], second: readonly Sample[]): string {
-  const share = first.flatMap((a) => second.map((b) => (a.took > b.took ? 1 : a.took === b.took ? 0.5 : 0)))
-  const slower = share.reduce((sum: number, one) => sum + one, 0) / share.length
-  return `${(quantile(first, 0.5) / quantile(second, 0.5)).toFixed(3)}, slower in ${(slower * 100).toFixed(1)} %`
 }

@@ -71,14 +71,13 @@ table service."database_client"
 table service."hidden_sign_up"
   id uuid not null
   user_id uuid not null
-  is_first boolean not null
   username text
   password text not null
   created_at timestamp with time zone not null
   constraint hidden_sign_up_pkey PRIMARY KEY (id)
-  constraint hidden_sign_up_place_key UNIQUE (user_id, is_first)
   constraint hidden_sign_up_user_id_fkey FOREIGN KEY (user_id) REFERENCES service."user"(id) ON DELETE CASCADE
   constraint hidden_sign_up_username_key UNIQUE (username)
+  CREATE INDEX hidden_sign_up_password ON service.hidden_sign_up USING btree (user_id, password)
   CREATE TRIGGER username_reserved BEFORE INSERT OR UPDATE OF username ON service.hidden_sign_up FOR EACH ROW WHEN ((new.username IS NOT NULL)) EXECUTE FUNCTION service.reserve_username()
 
 table service."installation"

@@ -4,8 +4,9 @@ import { tokenHash } from '#identity/tokens.ts'
 import { isBanned, type User } from '#identity/users.ts'
 import { type Kernel, tell } from '#kernel/kernel.ts'
 import { randomToken, uuidv7 } from '#kernel/random.ts'
-import { browserMark, sendVerificationMail } from './email/verification.ts'
+import { browserMark } from './email/verification.ts'
 import { fail } from './errors.ts'
+import { requestMail } from './mail-requests.ts'
 
 /** From where somebody comes in, and for how long. */
 export type Visit = {
@@ -49,7 +50,7 @@ export async function admit(
     return isUnverified ? { unverified: user } : begin(kernel, user, visit)
   })
   if ('token' in outcome) return outcome
-  await mailFirstLink(kernel, outcome.unverified, visit)
+  await requestFirstLink(kernel, outcome.unverified, visit)
   throw fail('EMAIL_NOT_VERIFIED')
 }
 
@@ -77,10 +78,24 @@ async function begin(kernel: Kernel, user: User, visit: Visit): Promise<Admissio
   return { token, session, user, maxAge: visit.remember ? expiresAt.getTime() - now.getTime() : undefined }
 }
 
-/** A verification mail to somebody who has just set or shown the password, and so may keep it. */
-export async function mailFirstLink(kernel: Kernel, user: User, visit: Visit): Promise<void> {
+/**
+ * Asks the queue for a verification mail to a user who has just set or shown the password, and so may keep it. The queue finds out
+ * whether the address is this user's: a hidden sign-up asks likewise, with an id that nobody has.
+ */
+export async function requestFirstLink(
+  kernel: Kernel,
+  { id: userId, email }: Pick<User, 'id' | 'email'>,
+  { callbackURL, markBrowser }: Visit,
+  { isSignUp = false } = {},
+): Promise<void> {
   const mark = randomToken(kernel.random)
-  visit.markBrowser(mark)
-  const { callbackURL } = visit
-  await sendVerificationMail(kernel, user, { callbackURL, browser: browserMark(mark) })
+  if (!isSignUp || kernel.config.auth.email.send_on_sign_up) markBrowser(mark)
+  await requestMail(kernel, {
+    flow: 'first-link',
+    email,
+    userId,
+    browser: browserMark(mark),
+    callbackURL,
+    isSignUp,
+  })
 }

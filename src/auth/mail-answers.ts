@@ -1,5 +1,5 @@
 import type { Kernel } from '#kernel/kernel.ts'
-import { mailUnlessTaken, mailVerification } from './email/email.ts'
+import { mailFirstLink, mailUnlessTaken, mailVerification } from './email/email.ts'
 import type { MailRequest } from './mail-requests.ts'
 import { mails } from './mails.ts'
 import { mailReset } from './password/password.ts'
@@ -11,6 +11,7 @@ export async function answerMailRequest(kernel: Kernel, sealed: string): Promise
   // What `requestMail` wrote.
   const request = JSON.parse(opened) as MailRequest
   if (request.flow === 'new-address') return mailUnlessTaken(kernel, request.email, request.mail)
+  if (request.flow === 'first-link') return mailFirstLink(kernel, request)
   const { flow, email, callbackURL } = request
   if (flow === 'verify') await mailVerification(kernel, email, callbackURL)
   else await mailReset(kernel, email, callbackURL, RESETS[flow])

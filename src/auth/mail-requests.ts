@@ -2,7 +2,7 @@ import type { Kernel } from '#kernel/kernel.ts'
 import type { Mail } from '#kernel/mail/mailer.ts'
 
 /** A mail that somebody asked for by naming an address, known or not; `mail-answers.ts` is the queue's side. */
-export type MailRequest = AskedByName | ToNewAddress
+export type MailRequest = AskedByName | ToNewAddress | FirstLink
 
 type AskedByName = {
   /**
@@ -12,6 +12,19 @@ type AskedByName = {
   readonly flow: 'verify' | 'reset' | 'renew' | 'change'
   readonly email: string
   readonly callbackURL?: string | undefined
+}
+
+/** To an address that is not proven a link, to another one a notice that it has an account. */
+export type FirstLink = {
+  readonly flow: 'first-link'
+  readonly email: string
+  /** Who was added by this sign-up or has shown the password; of a hidden sign-up an id that nobody has. */
+  readonly userId: string
+  /** What the link keeps of the cookie of this user's browser. */
+  readonly browser: string
+  readonly callbackURL: string | undefined
+  /** Then no link goes out without `auth.email.send_on_sign_up`. */
+  readonly isSignUp: boolean
 }
 
 /** Goes out unless the address has an account by then. */

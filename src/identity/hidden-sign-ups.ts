@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import type { Db } from '#kernel/db/connect.ts'
 import { statement } from '#kernel/db/keyed.ts'
 import type { Kernel } from '#kernel/kernel.ts'
@@ -17,44 +16,37 @@ export const lockUserWithEmail = (db: Db, email: string): Promise<User | undefin
   db.selectFrom('user').selectAll().where('email', '=', email).forNoKeyUpdate().executeTakeFirst()
 
 /**
- * Keeps a sign-up beside the account that has its address, whose row is locked. Throws a unique violation for a username
- * that is taken (`user_username_key`, `hidden_sign_up_username_key`).
+ * Keeps a sign-up beside the account that has its address. Throws a unique violation for a username that is taken
+ * (`user_username_key`, `hidden_sign_up_username_key`).
  *
- * Two are kept, so that of any number of sign-ups the same passwords open the same door whether or not there was an
- * account at first: the first one, which an account that was not there before would be, and the last.
+ * All are kept: the account of a new address is the first of its sign-ups, and stays whatever is signed up later.
  */
 export async function insertHiddenSignUp(
   db: Db,
-  owner: User,
+  { id: userId }: User,
   { id, username, createdAt, password }: NewUser & { readonly password: string },
 ): Promise<void> {
-  await sql`
-    insert into service.hidden_sign_up (id, user_id, is_first, username, password, created_at)
-    select ${id}, ${owner.id},
-      not exists (select from service.hidden_sign_up where user_id = ${owner.id} and is_first)
-        and (${owner.emailVerified} or not exists (
-          select from service.account where user_id = ${owner.id} and provider_id = 'credential')),
-      ${username}, ${password}, ${createdAt}
-    on conflict (user_id, is_first) do update
-      set id = excluded.id, username = excluded.username, password = excluded.password, created_at = excluded.created_at`.execute(
-    db,
-  )
+  await db.insertInto('hiddenSignUp').values({ id, userId, username, password, createdAt }).execute()
 }
 
-const BY = {
-  email: statement<HiddenSignUp>(
-    `select h.user_id as "userId", u.email, h.password from service.hidden_sign_up h
-     join service."user" u on u.id = h.user_id where u.email = $1`,
-  ),
-  username: statement<HiddenSignUp>(
-    `select h.user_id as "userId", u.email, h.password from service.hidden_sign_up h
-     join service."user" u on u.id = h.user_id where h.username = $1`,
-  ),
-}
+const OF = `select h.user_id as "userId", u.email, h.password from service.hidden_sign_up h join service."user" u on u.id = h.user_id`
+const BY_USERNAME = statement<HiddenSignUp>(`${OF} where h.username = $1`)
+const BY_PASSWORD = statement<HiddenSignUp>(`${OF} where u.email = $1 and h.password = $2 limit 1`)
 
-/** At most two. */
-export const findHiddenSignUps = (
+export async function findHiddenUsername(
   { keyed }: Kernel,
-  by: keyof typeof BY,
-  value: string,
-): Promise<readonly HiddenSignUp[]> => keyed.query(BY[by], [value])
+  username: string,
+): Promise<HiddenSignUp | undefined> {
+  const [found] = await keyed.query(BY_USERNAME, [username])
+  return found
+}
+
+/** One with this address and the hash of `hashForAddress`. */
+export async function findHiddenPassword(
+  { keyed }: Kernel,
+  email: string,
+  hash: string,
+): Promise<HiddenSignUp | undefined> {
+  const [found] = await keyed.query(BY_PASSWORD, [email, hash])
+  return found
+}

@@ -14,6 +14,19 @@ export function hashPassword({ config, heavy, random }: Kernel, password: string
   return heavy(() => hash(password.normalize('NFKC'), { ...argon2(config), salt: random(SALT) }))
 }
 
+/**
+ * The same with a salt that follows from the address, so that one hash of a typed password can be compared with those of any
+ * number of sign-ups with that address. Of two addresses, and of two services, the salts differ like random ones.
+ */
+export function hashForAddress(
+  { config, heavy, secrets }: Kernel,
+  email: string,
+  password: string,
+): Promise<string> {
+  const salt = Buffer.from(secrets.derive('sign-up', email), 'base64url').subarray(0, SALT)
+  return heavy(() => hash(password.normalize('NFKC'), { ...argon2(config), salt }))
+}
+
 export type Claimed = {
   /**
    * The bucket: the address of the account, or what was typed where there is none. By the address and not the user's id,
@@ -39,26 +52,24 @@ export const guessPassword = (
 export type HiddenGuess = 'right' | 'hidden' | 'wrong'
 
 /**
- * The same where addresses with an account are hidden. Only the password of a proven account is checked once. All else takes
- * as many checks as there may be hidden sign-ups besides, and what is right but opens nothing leaves the bucket as it
- * is: otherwise a sign-up with the address of a victim would be a way to clear the victim's.
+ * The same where addresses with an account are hidden. Only the right password of a proven account is checked once. All else is
+ * looked for among hidden sign-ups, too. What is right but opens nothing leaves the bucket as it is: otherwise a sign-up
+ * with the address of a victim would be a way to clear the victim's.
  */
 export async function guessHiddenPassword(
   kernel: Kernel,
-  claimed: Claimed & { readonly isProven: boolean; readonly hidden: readonly (string | undefined)[] },
+  claimed: Claimed & { readonly isProven: boolean; readonly isHidden: () => Promise<boolean> },
   password: string,
 ): Promise<HiddenGuess> {
-  let isHidden = false
-  let isRight = false
+  let outcome: HiddenGuess = 'wrong'
   await kernel.limits.guess('sign_in_account', `account:${claimed.account}`, async () => {
-    isRight = await verifyPassword(kernel, claimed.stored, password)
+    const isRight = await verifyPassword(kernel, claimed.stored, password)
+    if (isRight) outcome = 'right'
     if (isRight && claimed.isProven) return true
-    for (const stored of claimed.hidden)
-      isHidden = (await verifyPassword(kernel, stored, password)) || isHidden
-    return isRight || isHidden ? undefined : false
+    if ((await claimed.isHidden()) && !isRight) outcome = 'hidden'
+    return outcome === 'wrong' ? false : undefined
   })
-  if (isRight) return 'right'
-  return isHidden ? 'hidden' : 'wrong'
+  return outcome
 }
 
 /**

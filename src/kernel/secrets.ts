@@ -2,7 +2,13 @@ import { createCipheriv, createDecipheriv, createHmac, hash, hkdfSync } from 'no
 import { type Random, randomToken } from './random.ts'
 
 /** What a derived key is for. A key of one purpose opens nothing of another. */
-export type Purpose = 'client-url' | 'database-role' | 'embedded-superuser' | 'installation' | 'mail'
+export type Purpose =
+  | 'client-url'
+  | 'database-role'
+  | 'embedded-superuser'
+  | 'installation'
+  | 'mail'
+  | 'sign-up'
 
 export type Secrets = {
   /** A text that only this service can read again, `v1.KEYID.DATA`: AES-256-GCM under a key of its own purpose. */

@@ -1,15 +1,15 @@
 import { emailFrom } from '#identity/emails.ts'
-import { actOnTicket } from '#identity/proof.ts'
+import { actOnTicket, stateAgain } from '#identity/proof.ts'
 import { deleteTickets, deleteTicketsFor, type Ticket } from '#identity/tickets.ts'
 import { findUser, type User } from '#identity/users.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
-import type { Kernel } from '#kernel/kernel.ts'
+import { atomically, type Kernel } from '#kernel/kernel.ts'
 import { type Mail, sendMail } from '#kernel/mail/mailer.ts'
 import { actAsCaller, type Caller } from '../access.ts'
 import { type Admission, admit } from '../admit.ts'
 import { fail } from '../errors.ts'
 import { mailLink } from '../mail-links.ts'
-import { requestMail } from '../mail-requests.ts'
+import { type FirstLink, requestMail } from '../mail-requests.ts'
 import { openLink } from '../mail-tickets.ts'
 import { mails } from '../mails.ts'
 import { checkPassword } from '../password/password.ts'
@@ -164,4 +164,23 @@ export async function mailVerification(
   const user = await findUser(kernel.db, 'email', email)
   if (user === undefined || user.emailVerified) return
   await sendVerificationMail(kernel, user, { callbackURL })
+}
+
+/** The queue's side of `requestFirstLink`. Only the browser of the user whom the address belongs to is marked in the link. */
+export async function mailFirstLink(kernel: Kernel, request: FirstLink): Promise<void> {
+  const { email, userId, browser, callbackURL, isSignUp } = request
+  const user = await findUser(kernel.db, 'email', email)
+  if (user === undefined) return
+  // Who has proven the address since needs no mail.
+  if (user.emailVerified) return user.id === userId ? undefined : mailAlreadyRegistered(kernel, user)
+  if (!isSignUp || kernel.config.auth.email.send_on_sign_up)
+    await sendVerificationMail(kernel, user, { callbackURL, ...(user.id === userId && { browser }) })
+}
+
+async function mailAlreadyRegistered(kernel: Kernel, { id: userId, email }: User): Promise<void> {
+  if (!(await kernel.limits.allows('mail_recipient', email))) return
+  await atomically(kernel, async (kernel) => {
+    const still = await stateAgain(kernel, { userId })
+    if (still?.email === email) await sendMail(kernel, mails.alreadyRegistered(still))
+  })
 }

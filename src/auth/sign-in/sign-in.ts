@@ -1,6 +1,12 @@
 import { emailFrom } from '#identity/emails.ts'
-import { findHiddenSignUps } from '#identity/hidden-sign-ups.ts'
-import { guessHiddenPassword, guessPassword, isCheckable, renewPassword } from '#identity/passwords.ts'
+import { findHiddenPassword, findHiddenUsername } from '#identity/hidden-sign-ups.ts'
+import {
+  guessHiddenPassword,
+  guessPassword,
+  hashForAddress,
+  isCheckable,
+  renewPassword,
+} from '#identity/passwords.ts'
 import { usernameFrom } from '#identity/usernames.ts'
 import { findUserWithPassword, isBanned, type UserWithPassword } from '#identity/users.ts'
 import type { Kernel } from '#kernel/kernel.ts'
@@ -65,32 +71,45 @@ async function signInOnce(kernel: Kernel, claim: Claim, visit: Visit, changed: E
 /** `hiddenOf`: the password is of a hidden sign-up with the address of this user. */
 type Guessed = { readonly isRight: boolean; readonly hiddenOf?: string }
 
-async function guess(
+async function guess(kernel: Kernel, claim: Claim, found: UserWithPassword | undefined): Promise<Guessed> {
+  if (kernel.config.auth.hide_registered_emails)
+    return claim.by === 'email' ? guessByEmail(kernel, claim, found) : guessByUsername(kernel, claim, found)
+  const claimed = { account: found?.email ?? claim.value, stored: found?.password ?? undefined }
+  return { isRight: await guessPassword(kernel, claimed, claim.password) }
+}
+
+/** An address belongs to an account and what is hidden beside it: two hashes, whatever there is. */
+async function guessByEmail(
   kernel: Kernel,
-  { by, value, password }: Claim,
+  { value: email, password }: Claim,
   found: UserWithPassword | undefined,
 ): Promise<Guessed> {
-  const claimed = { account: found?.email ?? value, stored: found?.password ?? undefined }
-  if (!kernel.config.auth.hide_registered_emails)
-    return { isRight: await guessPassword(kernel, claimed, password) }
-  const [first, second] = await findHiddenSignUps(kernel, by, value)
-  const owner = found?.id ?? first?.userId
+  const isHidden = async () => {
+    const hash = await hashForAddress(kernel, email, password)
+    return (await findHiddenPassword(kernel, email, hash)) !== undefined
+  }
+  const claimed = { account: email, stored: found?.password ?? undefined, isHidden }
   const isProven = found?.emailVerified === true
-  // A username belongs to one account or one hidden sign-up; an address to an account and what is hidden beside it.
-  const outcome = await guessHiddenPassword(
-    kernel,
-    by === 'email'
-      ? { ...claimed, isProven, hidden: [first?.password, second?.password] }
-      : {
-          account: found?.email ?? first?.email ?? value,
-          stored: claimed.stored ?? first?.password,
-          isProven,
-          hidden: [],
-        },
-    password,
-  )
-  if (outcome === 'wrong' || owner === undefined) return { isRight: false }
-  return outcome === 'right' && found !== undefined ? { isRight: true } : { isRight: false, hiddenOf: owner }
+  const outcome = await guessHiddenPassword(kernel, { ...claimed, isProven }, password)
+  if (outcome === 'hidden' && found !== undefined) return { isRight: false, hiddenOf: found.id }
+  return { isRight: outcome === 'right' }
+}
+
+/** A username belongs to one account or to one hidden sign-up. */
+async function guessByUsername(
+  kernel: Kernel,
+  { value: username, password }: Claim,
+  found: UserWithPassword | undefined,
+): Promise<Guessed> {
+  const hidden = await findHiddenUsername(kernel, username)
+  const claimed = {
+    account: found?.email ?? hidden?.email ?? username,
+    stored: (found ?? hidden)?.password ?? undefined,
+    isHidden: async () => false,
+  }
+  const isProven = found?.emailVerified === true
+  const isRight = (await guessHiddenPassword(kernel, { ...claimed, isProven }, password)) === 'right'
+  return isRight && hidden !== undefined ? { isRight: false, hiddenOf: hidden.userId } : { isRight }
 }
 
 /**

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { Readable } from 'node:stream'
 import { mock, test } from 'node:test'
+import pg from 'pg'
 import { importUsers } from '#identity/import/import.ts'
 import { linesOf } from '#identity/import/lines.ts'
 import type { Heavy } from '#kernel/heavy.ts'
@@ -22,6 +23,7 @@ const counted: Heavy = Object.assign(
 )
 mock.property(kernel as { heavy: Heavy }, 'heavy', counted)
 
+const MANY = Array.from({ length: 5 }, (_, index) => `password number ${index}`)
 const [P1, P2, P3] = ['the first password', 'the second password', 'the third password']
 const signUp = (email: string, password: string, username?: string) =>
   t.anon.post('/api/auth/sign-up/email', { name: 'Eve', email, password, username })
@@ -74,6 +76,9 @@ async function probe(email: string, mark: string) {
     () => available(u3),
     () => byUsername(u2, P2),
     () => byUsername(u3, P3),
+    // And many times.
+    ...MANY.map((password) => () => signUp(email, password)),
+    ...[P1, P2, P3, ...MANY].map((password) => () => byEmail(email, password)),
   ]
   const all: Awaited<ReturnType<typeof seen>>[] = []
   for (const step of steps) all.push(await seen(step))
@@ -82,8 +87,11 @@ async function probe(email: string, mark: string) {
 
 test('whatever is tried, an address with an account looks like one that has just been signed up', async () => {
   const taken = await probe(await register('ada'), 'taken')
+  assert.equal((await signUp('sue@example.com', PASSWORD, 'sue_real')).status, 200)
+  const unproven = await probe('sue@example.com', 'unproven')
   const free = await probe('nobody@example.com', 'free')
   assert.deepEqual(taken, free)
+  assert.deepEqual(unproven, free)
   const codes = free.map(({ code }) => code)
   assert.deepEqual(codes.slice(1, 6), [
     false,
@@ -92,6 +100,33 @@ test('whatever is tried, an address with an account looks like one that has just
     'EMAIL_NOT_VERIFIED',
     'INVALID_EMAIL_OR_PASSWORD',
   ])
+  assert.ok(
+    codes.slice(-8).every((code) => code === 'EMAIL_NOT_VERIFIED'),
+    'every password that was chosen',
+  )
+})
+
+test('a sign-up takes as many statements whether or not the address has an account', async () => {
+  const proven = await register('ina')
+  await signUp('ivo@example.com', PASSWORD)
+  await t.mails()
+  const sent = mock.method(pg.Client.prototype, 'query')
+  const statements = async (email: string, username?: string) => {
+    sent.mock.resetCalls()
+    assert.equal((await signUp(email, P1, username)).status, 200)
+    // What a process says by itself, every second.
+    return sent.mock.calls.filter(({ arguments: [text] }) => !/process_lease/.test(JSON.stringify(text)))
+      .length
+  }
+  const free = await statements('iris@example.com')
+  assert.ok(free >= 5, 'a transaction, the account and the mail')
+  assert.deepEqual([await statements(proven), await statements('ivo@example.com')], [free, free])
+  assert.deepEqual(
+    [await statements(proven, 'ina_two'), await statements('ivo@example.com', 'ivo_two')],
+    [free, free],
+  )
+  sent.mock.restore()
+  await t.mails()
 })
 
 test('the account stays as it was, its owner signs in, and hears of what was tried', async () => {

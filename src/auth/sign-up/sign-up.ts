@@ -1,11 +1,11 @@
 import { emailFrom } from '#identity/emails.ts'
-import { hashPassword } from '#identity/passwords.ts'
+import { hashForAddress, hashPassword } from '#identity/passwords.ts'
 import { usernameFrom } from '#identity/usernames.ts'
 import { insertUserWithPassword, type NewUser, type User } from '#identity/users.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
 import { atomically, type Kernel, tell } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
-import { type Admission, admit, mailFirstLink, type Visit } from '../admit.ts'
+import { type Admission, admit, requestFirstLink, type Visit } from '../admit.ts'
 import { fail } from '../errors.ts'
 import { signUpHidden } from '../hidden-sign-ups.ts'
 import { acceptablePassword } from '../policy.ts'
@@ -25,31 +25,38 @@ export type SignedUp = { readonly user: Omit<User, 'role'>; readonly admission: 
 
 /** The unique constraints decide who gets an email or a username, not a look before. */
 export async function signUp(kernel: Kernel, asked: SignUp, visit: Visit): Promise<SignedUp> {
-  const { enable_signup, require_email_verification } = kernel.config.auth.email_password
-  if (!enable_signup) throw fail('SIGN_UP_DISABLED')
+  const { email_password, hide_registered_emails } = kernel.config.auth
+  if (!email_password.enable_signup) throw fail('SIGN_UP_DISABLED')
   kernel.heavy.expectRoom()
   const user = newUser(kernel, asked)
-  const password = await hashPassword(kernel, await acceptablePassword(kernel, asked.password))
+  const password = await acceptablePassword(kernel, asked.password)
+  if (!hide_registered_emails)
+    return addUser(kernel, { ...user, password: await hashPassword(kernel, password) }, visit)
+  await signUpHidden(kernel, { ...user, password: await hashForAddress(kernel, user.email, password) }, visit)
+  // Looks like success either way.
+  return { user: asIfAdded(user), admission: undefined }
+}
+
+async function addUser(
+  kernel: Kernel,
+  { password, ...user }: NewUser & { readonly password: string },
+  visit: Visit,
+): Promise<SignedUp> {
+  const { email, email_password } = kernel.config.auth
   try {
     return await atomically(kernel, async (kernel) => {
-      const added = await insertUserWithPassword(kernel.db, user, {
-        id: uuidv7(kernel.now(), kernel.random),
-        password,
-      })
+      const id = uuidv7(kernel.now(), kernel.random)
+      const added = await insertUserWithPassword(kernel.db, user, { id, password })
       tell(kernel, 'auth_user_created', { userId: added.id })
-      if (kernel.config.auth.email.send_on_sign_up) await mailFirstLink(kernel, added, visit)
-      if (require_email_verification) return { user: added, admission: undefined }
+      if (email.send_on_sign_up) await requestFirstLink(kernel, added, visit, { isSignUp: true })
+      if (email_password.require_email_verification) return { user: added, admission: undefined }
       const proof = { userId: added.id }
       const admission = await admit(kernel, proof, () => new Error('who was just added is not there'), visit)
       return { user: added, admission }
     })
   } catch (error) {
     if (isConflict(error, 'user_username_key')) throw fail('USERNAME_IS_ALREADY_TAKEN')
-    if (!isConflict(error, 'user_email_key')) throw error
-    if (!kernel.config.auth.hide_registered_emails) throw fail('USER_ALREADY_EXISTS')
-    await signUpHidden(kernel, { ...user, password }, visit)
-    // Looks like success, with ids that nobody has.
-    return { user: asIfAdded(user), admission: undefined }
+    throw isConflict(error, 'user_email_key') ? fail('USER_ALREADY_EXISTS') : error
   }
 }
 

@@ -57,7 +57,6 @@ export interface DatabaseClientTable {
 export interface HiddenSignUpTable {
   id: string
   userId: string
-  isFirst: boolean
   username: string | null
   password: string
   createdAt: Date
