@@ -34,18 +34,18 @@ table service."api_key"
   constraint api_key_pkey PRIMARY KEY (id)
   constraint api_key_public_id_key UNIQUE (public_id)
   CREATE INDEX api_key_by_client ON service.api_key USING btree (client_name, created_at)
-  CREATE TRIGGER api_key_changed AFTER UPDATE ON service.api_key REFERENCING OLD TABLE AS gone NEW TABLE AS came FOR EACH STATEMENT EXECUTE FUNCTION service.tell_api_keys()
-  CREATE TRIGGER api_key_emptied AFTER TRUNCATE ON service.api_key FOR EACH STATEMENT EXECUTE FUNCTION service.tell_all()
-  CREATE TRIGGER api_key_gone AFTER DELETE ON service.api_key REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION service.tell_api_keys()
+  CREATE TRIGGER api_key_changed AFTER UPDATE ON service.api_key REFERENCING OLD TABLE AS gone NEW TABLE AS came FOR EACH STATEMENT EXECUTE FUNCTION service.tell_rows('api_key', 'public_id')
+  CREATE TRIGGER api_key_emptied AFTER TRUNCATE ON service.api_key FOR EACH STATEMENT EXECUTE FUNCTION service.tell_word('all')
+  CREATE TRIGGER api_key_gone AFTER DELETE ON service.api_key REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION service.tell_rows('api_key', 'public_id')
 
 table service."api_key_config"
   client_name text not null
   enforce_api_keys boolean not null
   updated_at timestamp with time zone not null
   constraint api_key_config_pkey PRIMARY KEY (client_name)
-  CREATE TRIGGER api_key_config_came_or_went AFTER INSERT OR DELETE ON service.api_key_config FOR EACH ROW EXECUTE FUNCTION service.tell_api_key_config()
-  CREATE TRIGGER api_key_config_changed AFTER UPDATE ON service.api_key_config FOR EACH ROW WHEN ((old.* IS DISTINCT FROM new.*)) EXECUTE FUNCTION service.tell_api_key_config()
-  CREATE TRIGGER api_key_config_emptied AFTER TRUNCATE ON service.api_key_config FOR EACH STATEMENT EXECUTE FUNCTION service.tell_all()
+  CREATE TRIGGER api_key_config_came_or_went AFTER INSERT OR DELETE ON service.api_key_config FOR EACH ROW EXECUTE FUNCTION service.tell_word('api_key_config')
+  CREATE TRIGGER api_key_config_changed AFTER UPDATE ON service.api_key_config FOR EACH ROW WHEN ((old.* IS DISTINCT FROM new.*)) EXECUTE FUNCTION service.tell_word('api_key_config')
+  CREATE TRIGGER api_key_config_emptied AFTER TRUNCATE ON service.api_key_config FOR EACH STATEMENT EXECUTE FUNCTION service.tell_word('all')
 
 table service."database_client"
   id uuid not null
@@ -64,9 +64,9 @@ table service."database_client"
   constraint database_client_address CHECK (((deleted_at IS NOT NULL) OR ((sealed_url IS NULL) <> (url_env_var IS NULL))))
   constraint database_client_pkey PRIMARY KEY (id)
   CREATE UNIQUE INDEX database_client_name_key ON service.database_client USING btree (client_name) WHERE (deleted_at IS NULL)
-  CREATE TRIGGER database_client_came_or_went AFTER INSERT OR DELETE ON service.database_client FOR EACH ROW EXECUTE FUNCTION service.tell_database_client()
-  CREATE TRIGGER database_client_changed AFTER UPDATE OF client_name, driver, description, sealed_url, url_env_var, is_active, is_frozen, metadata, updated_at, deleted_at ON service.database_client FOR EACH ROW WHEN ((old.* IS DISTINCT FROM new.*)) EXECUTE FUNCTION service.tell_database_client()
-  CREATE TRIGGER database_client_emptied AFTER TRUNCATE ON service.database_client FOR EACH STATEMENT EXECUTE FUNCTION service.tell_all()
+  CREATE TRIGGER database_client_came_or_went AFTER INSERT OR DELETE ON service.database_client FOR EACH ROW EXECUTE FUNCTION service.tell_word('database_client')
+  CREATE TRIGGER database_client_changed AFTER UPDATE OF client_name, driver, description, sealed_url, url_env_var, is_active, is_frozen, metadata, updated_at, deleted_at ON service.database_client FOR EACH ROW WHEN ((old.* IS DISTINCT FROM new.*)) EXECUTE FUNCTION service.tell_word('database_client')
+  CREATE TRIGGER database_client_emptied AFTER TRUNCATE ON service.database_client FOR EACH STATEMENT EXECUTE FUNCTION service.tell_word('all')
 
 table service."hidden_sign_up"
   id uuid not null
@@ -101,9 +101,9 @@ table service."member"
   constraint member_user_id_fkey FOREIGN KEY (user_id) REFERENCES service."user"(id) ON DELETE CASCADE
   CREATE INDEX member_by_age ON service.member USING btree (organization_id, created_at, id)
   CREATE INDEX member_by_user ON service.member USING btree (user_id)
-  CREATE TRIGGER member_changed AFTER UPDATE ON service.member REFERENCING OLD TABLE AS gone NEW TABLE AS came FOR EACH STATEMENT EXECUTE FUNCTION service.tell_members()
-  CREATE TRIGGER member_emptied AFTER TRUNCATE ON service.member FOR EACH STATEMENT EXECUTE FUNCTION service.tell_all()
-  CREATE TRIGGER member_gone AFTER DELETE ON service.member REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION service.tell_members()
+  CREATE TRIGGER member_changed AFTER UPDATE ON service.member REFERENCING OLD TABLE AS gone NEW TABLE AS came FOR EACH STATEMENT EXECUTE FUNCTION service.tell_rows('user', 'user_id')
+  CREATE TRIGGER member_emptied AFTER TRUNCATE ON service.member FOR EACH STATEMENT EXECUTE FUNCTION service.tell_word('all')
+  CREATE TRIGGER member_gone AFTER DELETE ON service.member REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION service.tell_rows('user', 'user_id')
 
 table service."migration"
   name text not null
@@ -153,7 +153,7 @@ table service."session"
   CREATE INDEX session_by_organization ON service.session USING btree (active_organization_id, user_id) WHERE (active_organization_id IS NOT NULL)
   CREATE INDEX session_by_user ON service.session USING btree (user_id, created_at, id)
   CREATE TRIGGER session_changed AFTER UPDATE ON service.session REFERENCING OLD TABLE AS gone NEW TABLE AS came FOR EACH STATEMENT EXECUTE FUNCTION service.tell_sessions()
-  CREATE TRIGGER session_emptied AFTER TRUNCATE ON service.session FOR EACH STATEMENT EXECUTE FUNCTION service.tell_all()
+  CREATE TRIGGER session_emptied AFTER TRUNCATE ON service.session FOR EACH STATEMENT EXECUTE FUNCTION service.tell_word('all')
   CREATE TRIGGER session_gone AFTER DELETE ON service.session REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION service.tell_sessions()
 
 table service."user"
@@ -174,9 +174,9 @@ table service."user"
   constraint user_email_key UNIQUE (email)
   constraint user_pkey PRIMARY KEY (id)
   constraint user_username_key UNIQUE (username)
-  CREATE TRIGGER user_changed AFTER UPDATE ON service."user" REFERENCING OLD TABLE AS gone NEW TABLE AS came FOR EACH STATEMENT EXECUTE FUNCTION service.tell_users()
-  CREATE TRIGGER user_emptied AFTER TRUNCATE ON service."user" FOR EACH STATEMENT EXECUTE FUNCTION service.tell_all()
-  CREATE TRIGGER user_gone AFTER DELETE ON service."user" REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION service.tell_users()
+  CREATE TRIGGER user_changed AFTER UPDATE ON service."user" REFERENCING OLD TABLE AS gone NEW TABLE AS came FOR EACH STATEMENT EXECUTE FUNCTION service.tell_rows('user', 'id')
+  CREATE TRIGGER user_emptied AFTER TRUNCATE ON service."user" FOR EACH STATEMENT EXECUTE FUNCTION service.tell_word('all')
+  CREATE TRIGGER user_gone AFTER DELETE ON service."user" REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION service.tell_rows('user', 'id')
   CREATE TRIGGER username_reserved BEFORE INSERT OR UPDATE OF username ON service."user" FOR EACH ROW WHEN ((new.username IS NOT NULL)) EXECUTE FUNCTION service.reserve_username()
 
 table service."verification"
@@ -198,6 +198,7 @@ table service."verification"
 CREATE OR REPLACE FUNCTION service.reserve_username()
  RETURNS trigger
  LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
 declare
   is_taken boolean;
@@ -218,6 +219,7 @@ end $function$
 CREATE OR REPLACE FUNCTION service.tell(tags text[])
  RETURNS void
  LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
 begin
   -- A payload has less than 8,000 bytes; a tag has at most 50.
@@ -226,58 +228,17 @@ begin
     group by message;
 end $function$
 
-CREATE OR REPLACE FUNCTION service.tell_all()
+CREATE OR REPLACE FUNCTION service.tell_rows()
  RETURNS trigger
  LANGUAGE plpgsql
-AS $function$
-begin
-  perform pg_notify('gatehouse', 'all');
-  return null;
-end $function$
-
-CREATE OR REPLACE FUNCTION service.tell_api_key_config()
- RETURNS trigger
- LANGUAGE plpgsql
-AS $function$
-begin
-  perform pg_notify('gatehouse', 'api_key_config');
-  return null;
-end $function$
-
-CREATE OR REPLACE FUNCTION service.tell_api_keys()
- RETURNS trigger
- LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
 begin
   if tg_op = 'DELETE' then
-    perform service.tell(array(select 'api_key:' || public_id from gone));
+    perform service.tell(array(select tg_argv[0] || ':' || (to_jsonb(gone) ->> tg_argv[1]) from gone));
   else
     perform service.tell(array(
-      select 'api_key:' || gone.public_id from gone left join came using (id)
-      where to_jsonb(gone) is distinct from to_jsonb(came)));
-  end if;
-  return null;
-end $function$
-
-CREATE OR REPLACE FUNCTION service.tell_database_client()
- RETURNS trigger
- LANGUAGE plpgsql
-AS $function$
-begin
-  perform pg_notify('gatehouse', 'database_client');
-  return null;
-end $function$
-
-CREATE OR REPLACE FUNCTION service.tell_members()
- RETURNS trigger
- LANGUAGE plpgsql
-AS $function$
-begin
-  if tg_op = 'DELETE' then
-    perform service.tell(array(select 'user:' || user_id from gone));
-  else
-    perform service.tell(array(
-      select 'user:' || gone.user_id from gone left join came using (id)
+      select tg_argv[0] || ':' || (to_jsonb(gone) ->> tg_argv[1]) from gone left join came using (id)
       where to_jsonb(gone) is distinct from to_jsonb(came)));
   end if;
   return null;
@@ -286,6 +247,7 @@ end $function$
 CREATE OR REPLACE FUNCTION service.tell_sessions()
  RETURNS trigger
  LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
 begin
   if tg_op = 'DELETE' then
@@ -299,16 +261,12 @@ begin
   return null;
 end $function$
 
-CREATE OR REPLACE FUNCTION service.tell_users()
+CREATE OR REPLACE FUNCTION service.tell_word()
  RETURNS trigger
  LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
 begin
-  if tg_op = 'DELETE' then
-    perform service.tell(array(select 'user:' || id from gone));
-  else
-    perform service.tell(array(
-      select 'user:' || gone.id from gone left join came using (id) where to_jsonb(gone) is distinct from to_jsonb(came)));
-  end if;
+  perform pg_notify('gatehouse', tg_argv[0]);
   return null;
 end $function$

@@ -150,3 +150,20 @@ test('a member whose role changes, or who leaves, is told of by the user', async
     one(`user:${trent.id}`),
   )
 })
+
+test('every process is told whatever the search_path of who changes a row, and whatever is there', async () => {
+  const [tag = ''] = await addSessions(ada.id, 1, 86_400_000)
+  await sql`create schema elsewhere`.execute(db)
+  await sql`create function elsewhere.pg_notify(text, text) returns void language sql as 'select'`.execute(db)
+  const byHand = new pg.Client({ connectionString: t.controlUrl })
+  await byHand.connect()
+  await byHand.query('set search_path = elsewhere, pg_catalog')
+  const remove = () => byHand.query('delete from service.session where id = $1', [tag.split(':')[1]])
+  assert.deepEqual(await told(remove), one(tag))
+  await byHand.end()
+
+  const { rows } = await sql<{ readonly name: string }>`
+    select proname as name from pg_proc where pronamespace = 'service'::regnamespace
+      and not coalesce(array_to_string(proconfig, ',') like 'search_path=%', false)`.execute(db)
+  assert.deepEqual(rows, [], 'functions that look names up wherever the session does')
+})
