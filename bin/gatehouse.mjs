@@ -1,17 +1,39 @@
 #!/usr/bin/env node
-// The program's door: checks the runtime before anything that needs it is loaded.
+// The program's door: finds a Node that is new enough before anything that needs it is loaded.
+import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import module from 'node:module'
+import { fileURLToPath } from 'node:url'
 
 // Node opens its inspector, and with it everything, to whoever may send this signal.
 process.on('SIGUSR1', () => {})
 
-if (Number.parseInt(process.versions.node, 10) < 24) {
+const isOld = Number.parseInt(process.versions.node, 10) < 24
+const own = fileURLToPath(new URL('../node_modules/.bin/node', import.meta.url))
+
+if (!isOld) {
+  module.enableCompileCache?.()
+  const { main } = await import('../src/main.ts')
+  await main(process.argv)
+} else if (existsSync(own)) {
+  runOn(own)
+} else {
   console.error(
-    `Gatehouse needs Node 24 or newer and this is ${process.versions.node}. The project brings its own: start it with ` +
-      '`npm start`, or `npx gatehouse COMMAND` from its folder.',
+    `Gatehouse needs Node 24 or newer and this is ${process.versions.node}. The project brings its own: \`npm ci\` in ` +
+      `${fileURLToPath(new URL('..', import.meta.url))} installs it.`,
   )
   process.exit(1)
 }
-module.enableCompileCache?.()
-const { main } = await import('../src/main.ts')
-await main(process.argv)
+
+/** `npx` and links from elsewhere start the machine's Node. The one that npm installed here does the work then. */
+function runOn(node) {
+  const child = spawn(node, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], { stdio: 'inherit' })
+  process.on('SIGTERM', () => child.kill('SIGTERM'))
+  // Ctrl-C at a terminal reaches both.
+  process.on('SIGINT', () => {})
+  child.on('exit', (code, signal) => {
+    if (signal === null) process.exit(code)
+    process.removeAllListeners()
+    process.kill(process.pid, signal)
+  })
+}
