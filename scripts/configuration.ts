@@ -11,8 +11,8 @@ const introduction = `# Configuration
 
 Nothing needs to be configured to start. Settings come from the file \`gatehouse.yaml\` in the working folder, from
 \`--config FILE\` or from the file that \`SERVICE_CONFIG\` names, and over it from the environment. Whatever is unknown or
-wrong stops the start, with file, line, setting and what is allowed. \`gatehouse config check\` looks without starting,
-\`gatehouse config show\` prints what holds, without secrets.
+wrong stops the start, with file, line, setting and what is allowed. \`gatehouse config check\` finds
+everything that the start would refuse, with \`--offline\` in what was written only. \`gatehouse config show\` prints what holds, without secrets.
 
 \`\`\`yaml
 session:

@@ -10,6 +10,7 @@ import { type Clock, systemClock } from '#kernel/clock.ts'
 import type { Config } from '#kernel/config/config.ts'
 import { deleteExpiredLimits } from '#kernel/http/limits.ts'
 import { describeRoutes, documentRoutes, REFERENCE } from '#kernel/http/openapi.ts'
+import { unlistenable } from '#kernel/http/port.ts'
 import { keepRouteBook, type RouteBook } from '#kernel/http/routes.ts'
 import { createServer } from '#kernel/http/server.ts'
 import { type App, addFeature } from '#kernel/http/surface.ts'
@@ -100,7 +101,10 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     handlers,
     recurring,
     async listen() {
-      await app.listen({ host: config.server.host, port: config.server.port })
+      const { host, port: asked } = config.server
+      await app.listen({ host, port: asked }).catch((cause) => {
+        throw new Error(unlistenable({ host, port: asked }, cause), { cause })
+      })
       const { port } = app.server.address() as AddressInfo // a TCP server's
       setPort(port)
       return port

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
 import pg from 'pg'
+import { prepareLogging } from '#gateway/management/audit.ts'
 import { unlessAborted } from '#kernel/abort.ts'
 import { systemClock } from '#kernel/clock.ts'
 import type { Config } from '#kernel/config/config.ts'
@@ -26,6 +27,7 @@ import {
 import { migrate, pendingMigrations } from '#kernel/db/migrate.ts'
 import { provision } from '#kernel/db/provision.ts'
 import { systemSession } from '#kernel/db/session.ts'
+import { namedBy } from '#kernel/db/unusable.ts'
 import { generatedOnce, InstallationError } from '#kernel/installation.ts'
 import type { Random } from '#kernel/random.ts'
 import type { Secrets } from '#kernel/secrets.ts'
@@ -66,16 +68,38 @@ export async function openDatabases(options: OpenOptions): Promise<Databases> {
   const opened =
     config.database.url === undefined
       ? await openEmbedded(options)
-      : await unlessAborted(signal, openServer(options, config.database.url))
+      : await unlessAborted(
+          signal,
+          onControl(config.database.url, (url) => openServer(options, url)),
+        )
   if (!makes || !config.database.migrate) return { ...opened, applied: [] }
   try {
     report('migrate')
-    return { ...opened, applied: await migrate(opened.controlUrl, { report, signal }) }
+    const migrating = (url: string) => migrate(url, { report, signal })
+    const { controlUrl } = opened
+    const isEmbedded = config.database.url === undefined
+    return {
+      ...opened,
+      applied: await (isEmbedded ? migrating(controlUrl) : onControl(controlUrl, migrating)),
+    }
   } catch (error) {
     await opened.stop()
     throw error
   }
 }
+
+/** What the server of `database.url` refuses is told by that name. */
+const onControl = <T>(url: string, work: (url: string) => Promise<T>): Promise<T> =>
+  namedBy('database.url (DATABASE_URL)', url, () => work(url))
+
+/** Makes the log and audit tables, where there is a database for them. */
+export async function openLogging(config: Config, databases: Pick<Databases, 'logging'>): Promise<void> {
+  const owner = loggingOwner(config, databases)
+  const reader = databases.logging?.reader
+  if (owner !== undefined) await namedBy(loggingSetting(config), owner, () => prepareLogging(owner, reader))
+}
+
+export const loggingSetting = ({ gateway }: Config): string => `clients.${gateway.logging_client}.url`
 
 type Opened = Omit<Databases, 'applied'>
 
@@ -151,18 +175,18 @@ async function seeEmbedded(url: string, options: OpenOptions): Promise<Seen> {
 const UNKNOWN_DATABASE = '3D000'
 
 /** Whose the database is, and whether this version knows its schema. Changes nothing. */
-async function see(client: pg.Client, options: OpenOptions): Promise<Seen> {
-  const seen = await seeInstallation(client, options)
+async function see(client: pg.Client, asking: Asking): Promise<Seen> {
+  const seen = await seeInstallation(client, asking)
   if (seen.standing !== undefined) await pendingMigrations((text) => client.query(text))
   return seen
 }
 
 /**
- * Before a secret or key is made up: refuses a control database of another installation. Of two that make a secret up at once,
- * `establishInstallation` refuses the second.
+ * Before a secret or key is made up: refuses a control database of another installation, or of a newer version. Of two that make a
+ * secret up at once, `establishInstallation` refuses the second.
  */
 export async function expectOwnDatabase(url: string, asking: Asking): Promise<void> {
-  await withClient(url, (client) => seeInstallation(client, asking))
+  await onControl(url, () => withClient(url, (client) => see(client, asking)))
 }
 
 /** On a server of the operator's: databases beside the control database, where its role may make them. */

@@ -2,16 +2,21 @@ import { Command } from 'commander'
 import { stringify } from 'yaml'
 import { maskedConfig } from '#kernel/config/config.ts'
 import { configOf } from './context.ts'
+import { startProblems } from './start-checks.ts'
 import { terminal } from './terminal.ts'
 
 export function configCommand(): Command {
   const config = new Command('config').description('look at the configuration')
   config
     .command('check')
-    .description('say whether the configuration is right, and everything that is wrong with it')
-    .action((_options, command: Command) => {
-      configOf(command)
-      terminal.say('The configuration is right.')
+    .description('everything that serve would refuse: settings, secrets, data folder, port and databases')
+    .option('--offline', 'only what was written: no port and no database is looked at')
+    .action(async ({ offline = false }: { offline?: boolean }, command: Command) => {
+      const config = configOf(command)
+      const problems = await startProblems(config, { offline })
+      for (const problem of problems) terminal.warn(problem)
+      if (problems.length > 0) process.exitCode = 1
+      else terminal.say('The configuration is right.')
     })
   config
     .command('show')

@@ -1,14 +1,17 @@
 import type { Command } from 'commander'
 import { type Config, loadConfig } from '#kernel/config/config.ts'
-import type { Mismatch } from '#kernel/db/installation.ts'
+import { folderProblem } from '#kernel/data-folder.ts'
+import type { Asking, Mismatch } from '#kernel/db/installation.ts'
 import {
   absentSecret,
   type Installation,
+  InstallationError,
   type InstallationSecret,
   isIncomplete,
   noSecret,
   openInstallation,
   readSecret,
+  secretProblems,
 } from '#kernel/installation.ts'
 import { createLog, type Log } from '#kernel/log.ts'
 import { secureRandom } from '#kernel/random.ts'
@@ -20,10 +23,30 @@ import { terminal } from './terminal.ts'
 // biome-ignore lint/style/noProcessEnv: this is that place
 const environment = (): Record<string, string | undefined> => process.env
 
-/** The configuration that `--config`, the environment and the working folder name. */
+/** Options that are settings. */
+const OPTIONS = {
+  port: { option: '--port', setting: 'server.port' },
+  dataDir: { option: '--data-dir', setting: 'server.data_dir' },
+} as const
+
+/** The configuration that `--config`, the environment, the working folder and the command's options name. */
 export function configOf(command: Command): Config {
-  const { config: file } = command.optsWithGlobals<{ config?: string }>()
-  return loadConfig({ ...(file === undefined ? {} : { file }), env: environment(), cwd: process.cwd() })
+  const given = command.optsWithGlobals<{ config?: string; port?: string; dataDir?: string }>()
+  const options = (['port', 'dataDir'] as const).flatMap((name) => {
+    const text = given[name]
+    return text === undefined ? [] : [{ ...OPTIONS[name], text }]
+  })
+  return loadConfig({ file: given.config, env: environment(), cwd: process.cwd(), options })
+}
+
+/** Why the environment and the data folder do not do; a sentence each. */
+export function placeProblems(config: Config): readonly string[] {
+  const { database, mail, server } = config
+  const { SERVICE_SECRET: secret, SERVICE_KEY_12: adminKey } = environment()
+  // Without them it runs on a disk that is only read.
+  const keepsFiles = database.url === undefined || mail.transport === 'outbox' || !secret || !adminKey
+  const folder = keepsFiles ? folderProblem(server.data_dir) : undefined
+  return [...secretProblems(config, environment()), ...(folder === undefined ? [] : [folder])]
 }
 
 /** Configuration, secrets and log: what every command begins with that does something. */
@@ -51,14 +74,18 @@ export function contextOf(command: Command): Context {
 /** Makes up the secret and the admin key that are missing, unless the control database is another installation's. */
 export async function makingContext(command: Command, takeOver?: Mismatch): Promise<MakingContext> {
   const config = configOf(command)
-  if (config.database.url !== undefined && isIncomplete(config, environment())) {
-    const found = readSecret(config, environment())
-    // One that is not there fits nothing.
-    const asking = found ? secretsOf(found) : secretsOf({ ...NO_SECRET, misfit: absentSecret(config) })
-    await expectOwnDatabase(config.database.url, { ...asking, takeOver })
-  }
+  const problems = placeProblems(config)
+  if (problems.length > 0) throw new InstallationError(problems.join('\n'))
+  if (config.database.url !== undefined && isIncomplete(config, environment()))
+    await expectOwnDatabase(config.database.url, { ...askingOf(config), takeOver })
   const installation = openInstallation(config, environment(), secureRandom)
   return { ...surroundings(config), ...secretsOf(installation), installation }
+}
+
+/** With the secret that there is. One that is not there fits nothing. */
+export function askingOf(config: Config): Asking {
+  const found = readSecret(config, environment())
+  return found ? secretsOf(found) : secretsOf({ ...NO_SECRET, misfit: absentSecret(config) })
 }
 
 const NO_SECRET = { secret: newSecret(secureRandom), previousSecret: undefined }

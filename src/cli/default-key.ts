@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { createKey } from '#gateway/keys/keys.ts'
 import { systemClock } from '#kernel/clock.ts'
+import { unwritable } from '#kernel/data-folder.ts'
 import { connect } from '#kernel/db/connect.ts'
 import { secureRandom } from '#kernel/random.ts'
 import type { Databases } from '../control.ts'
@@ -22,7 +23,11 @@ export async function ensureDefaultKey(
   const { data_dir } = config.server
   const file = `${data_dir}/default-key`
   if (existsSync(file)) return { file, issued: undefined }
-  await mkdir(data_dir, { recursive: true, mode: 0o700 })
+  try {
+    await mkdir(data_dir, { recursive: true, mode: 0o700 })
+  } catch (cause) {
+    throw new Error(unwritable(data_dir, cause), { cause })
+  }
   const control = connect({ url: controlUrl, max: 1, statementTimeout: 30_000, onError: () => {} })
   try {
     const issued = await control.db.transaction().execute(async (db) => {

@@ -1,8 +1,7 @@
 import { Command, Option } from 'commander'
-import { prepareLogging } from '#gateway/management/audit.ts'
 import type { Mismatch } from '#kernel/db/installation.ts'
 import { secureRandom } from '#kernel/random.ts'
-import { loggingOwner, openDatabases } from '../control.ts'
+import { openDatabases, openLogging } from '../control.ts'
 import { makingContext } from './context.ts'
 import { dropSealed } from './lost-secret.ts'
 import { terminal } from './terminal.ts'
@@ -35,8 +34,7 @@ export function migrateCommand(): Command {
       try {
         for (const name of databases.applied) terminal.say(`applied ${name}`)
         if (newSecret) for (const line of await dropSealed(databases.controlUrl, secrets)) terminal.say(line)
-        const owner = loggingOwner(config, databases)
-        if (owner !== undefined) await prepareLogging(owner, databases.logging?.reader)
+        await openLogging(config, databases)
         terminal.say(databases.applied.length === 0 ? 'The schema is up to date.' : 'Done.')
       } finally {
         await databases.stop()

@@ -19,6 +19,7 @@ export async function program(argv: readonly string[]): Promise<Command> {
     .description('Authentication and data gateway: one process on one Postgres')
     .version(VERSION)
     .option('--config <file>', 'configuration file (default: gatehouse.yaml, if there is one)')
+    .option('--data-dir <folder>', 'setting server.data_dir (default: ./data)')
     .configureHelp({ showGlobalOptions: true })
   const named = argv.filter((word) => Object.hasOwn(COMMANDS, word))
   for (const name of named.length > 0 ? new Set(named) : Object.keys(COMMANDS)) {

@@ -1,7 +1,6 @@
 import cluster from 'node:cluster'
 import { Command } from 'commander'
 import spinner from 'yocto-spinner'
-import { prepareLogging } from '#gateway/management/audit.ts'
 import { unlessAborted } from '#kernel/abort.ts'
 import { warningsOf } from '#kernel/config/warnings.ts'
 import type { Log } from '#kernel/log.ts'
@@ -9,21 +8,27 @@ import { secureRandom } from '#kernel/random.ts'
 import { type Deadline, deadlineIn, endWithin } from '#kernel/shutdown.ts'
 import { VERSION } from '#kernel/version.ts'
 import type { Service } from '../app.ts'
-import { type Databases, loggingOwner, openDatabases } from '../control.ts'
-import { type MakingContext, makingContext } from './context.ts'
+import { type Databases, openDatabases, openLogging } from '../control.ts'
+import { configOf, type MakingContext, makingContext } from './context.ts'
 import { type DefaultKey, ensureDefaultKey } from './default-key.ts'
 import { returnMemory } from './memory.ts'
+import { expectStartable } from './start-checks.ts'
 import { terminal } from './terminal.ts'
 import { runWorker } from './worker.ts'
 import { startWorkers } from './workers.ts'
 
 export function serveCommand(): Command {
-  return new Command('serve').description('run the service').action(async (_options, command: Command) => {
-    const context = await makingContext(command)
-    logWarnings(context.log)
-    if (cluster.isPrimary) await serve(context)
-    else await runWorker(context)
-  })
+  return new Command('serve')
+    .description('run the service')
+    .option('--port <port>', 'setting server.port (default: 8080; 0 picks a free one)')
+    .action(async (_options, command: Command) => {
+      // Before anything is made, also secrets.
+      if (cluster.isPrimary) await expectStartable(configOf(command))
+      const context = await makingContext(command)
+      logWarnings(context.log)
+      if (cluster.isPrimary) await serve(context)
+      else await runWorker(context)
+    })
 }
 
 /** Warnings of the runtime and of libraries are records like all others; Node's own way is lines on standard error. */
@@ -89,8 +94,7 @@ async function start(
     )
     process.exit(1)
   })
-  const owner = loggingOwner(context.config, databases)
-  if (owner !== undefined) await unlessAborted(signal, prepareLogging(owner, databases.logging?.reader))
+  await unlessAborted(signal, openLogging(config, databases))
   const defaultKey = await unlessAborted(signal, ensureDefaultKey(context, databases))
   progress.step('listen')
   opened.running = app === undefined ? startWorkers(context, databases) : serveHere(context, databases, app)

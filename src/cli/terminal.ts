@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import path from 'node:path'
 
 /** The process's own ends; everything that the commands read and write goes through here. */
 export const terminal = {
@@ -55,13 +56,17 @@ const textOf = (value: unknown): string =>
 
 /** Says what went wrong in a sentence and ends with 1; the stack is for bugs. */
 export async function fatal(error: unknown): Promise<never> {
-  const isExpected =
-    error instanceof Error && error.constructor !== TypeError && error.constructor !== ReferenceError
-  const text = isExpected
-    ? error.message
-    : error instanceof Error
-      ? (error.stack ?? error.message)
-      : String(error)
+  const isBug = error instanceof TypeError || error instanceof ReferenceError
+  const text = isBug ? (error.stack ?? error.message) : sentenceOf(error)
   if (!process.stderr.write(`${text}\n`)) await once(process.stderr, 'drain')
   process.exit(1)
+}
+
+/** Files are told by their whole path. What failed at several addresses of a name failed for the first one's reason. */
+export function sentenceOf(error: unknown): string {
+  if (error instanceof AggregateError && error.message === '') return sentenceOf(error.errors[0])
+  if (!(error instanceof Error)) return String(error)
+  const { path: file, code, syscall } = error as NodeJS.ErrnoException // a file error has all three
+  if (file === undefined || code === undefined || syscall === undefined) return error.message
+  return `${path.resolve(file)} cannot be used (${syscall}: ${code}).`
 }

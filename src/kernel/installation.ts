@@ -58,10 +58,7 @@ export const noSecret = (config: Config): InstallationError =>
  */
 export function openInstallation(config: Config, env: Environment, random: Random): Installation {
   const { SERVICE_SECRET: secret, SERVICE_KEY_12: adminKey } = env
-  const problems = [
-    ...lacking(config, 'SERVICE_SECRET', secret, 32),
-    ...lacking(config, 'SERVICE_KEY_12', adminKey, config.production ? 24 : 1),
-  ]
+  const problems = secretProblems(config, env)
   if (problems.length > 0) throw new InstallationError(problems.join('\n'))
   if (secret === undefined) generatedOnce(secretFile(config), random)
   const found = readSecret(config, env)
@@ -83,6 +80,12 @@ const adminKeyFile = ({ server }: Config): string => `${server.data_dir}/admin-k
 
 // As the setting is written, since people are told: `./data/secret`.
 const secretFile = ({ server }: Config): string => `${server.data_dir}/secret`
+
+/** What is missing in the environment, or too short; a sentence each. */
+export const secretProblems = (config: Config, env: Environment): readonly string[] => [
+  ...lacking(config, 'SERVICE_SECRET', env.SERVICE_SECRET, 32),
+  ...lacking(config, 'SERVICE_KEY_12', env.SERVICE_KEY_12, config.production ? 24 : 1),
+]
 
 function lacking({ production }: Config, name: string, value: string | undefined, length: number): string[] {
   const advice = `set ${name} to at least ${length} random characters, for example: openssl rand -base64 33`

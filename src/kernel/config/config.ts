@@ -1,7 +1,7 @@
 import type { Static } from 'typebox'
 import { type ConfigFacts, complete, type Values } from './complete.ts'
 import { treeOfEnvironment } from './environment.ts'
-import { type Source, treeOfFile } from './file.ts'
+import { type GivenOption, type Source, treeOfFile } from './file.ts'
 import { ConfigError, type Problem, type Report } from './problems.ts'
 import { isOff, readSettings } from './read.ts'
 import { brokenRules } from './rules.ts'
@@ -15,7 +15,7 @@ import { limits, outbound, server } from './sections/server.ts'
 import { session } from './sections/session.ts'
 import { section } from './setting.ts'
 import { described, masked, type SettingDescription } from './show.ts'
-import { merge, treeAt } from './tree.ts'
+import { merge, nest, type Tree, treeAt } from './tree.ts'
 
 export { ConfigError, type Problem } from './problems.ts'
 
@@ -48,7 +48,7 @@ type DeepPartial<T> = T extends readonly unknown[]
 
 /**
  * The file `gatehouse.yaml` in `cwd`, if there is one, or the one named by `file` or SERVICE_CONFIG; over it the
- * environment. Throws a ConfigError with everything that is wrong.
+ * environment, and over that the options of the command line. Throws a ConfigError with everything that is wrong.
  */
 export function loadConfig(source: Source): Config {
   const problems: Problem[] = []
@@ -57,7 +57,8 @@ export function loadConfig(source: Source): Config {
   // Without a readable file every other complaint would be a guess.
   if (problems.length > 0 && !file) throw new ConfigError(problems)
   const environment = treeOfEnvironment(settings, source.env, report)
-  const tree = file ? merge(file, environment) : environment
+  const given = (source.options ?? []).map(treeOfOption)
+  const tree = [...(file ? [file] : []), environment, ...given].reduce(merge)
   const config = completed(readSettings(settings, tree, report), {
     production: source.env.NODE_ENV === 'production',
     builtInClient: !isOff(treeAt(tree, ['clients', BUILT_IN_CLIENT])),
@@ -65,6 +66,11 @@ export function loadConfig(source: Source): Config {
   problems.push(...brokenRules(config, tree, problems))
   if (problems.length > 0) throw new ConfigError(problems)
   return config
+}
+
+function treeOfOption({ option, setting, text }: GivenOption): Tree {
+  const place = { source: option }
+  return nest(setting.split('.'), { kind: 'text', text, place })
 }
 
 /** For tests: what holds without file and environment, but for the overrides, which are taken as they are. */

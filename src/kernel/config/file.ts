@@ -7,8 +7,17 @@ import { treeOfYaml } from './yaml.ts'
 
 const defaultFile = 'gatehouse.yaml'
 
-/** `file` is what `--config` named. */
-export type Source = { readonly file?: string | undefined; readonly env: Environment; readonly cwd: string }
+export type Source = {
+  /** What `--config` named. */
+  readonly file?: string | undefined
+  readonly env: Environment
+  readonly cwd: string
+  /** Options of the command line that are settings; they beat the environment. */
+  readonly options?: readonly GivenOption[]
+}
+
+/** `--port 9000`: the option, the dotted name of its setting, and what was written. */
+export type GivenOption = { readonly option: string; readonly setting: string; readonly text: string }
 
 /** The tree of the configuration file; `undefined` when there is none, or, with a report, when it cannot be read. */
 export function treeOfFile({ file, env, cwd }: Source, report: Report): Tree | undefined {

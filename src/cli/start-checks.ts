@@ -1,0 +1,58 @@
+import pg from 'pg'
+import type { Config } from '#kernel/config/config.ts'
+import { systemSession } from '#kernel/db/session.ts'
+import { namedBy } from '#kernel/db/unusable.ts'
+import { answersAsGatehouse, portProblem } from '#kernel/http/port.ts'
+import { expectOwnDatabase, loggingSetting } from '../control.ts'
+import { askingOf, placeProblems } from './context.ts'
+import { sentenceOf } from './terminal.ts'
+
+/** Throws everything that the environment, the data folder and the port are refused for; nothing has been made by then. */
+export async function expectStartable(config: Config): Promise<void> {
+  const problems = [...placeProblems(config), ...(await portProblems(config))]
+  if (problems.length > 0) throw new Error(problems.join('\n'))
+}
+
+/** Everything that a start would be refused for, without making anything. */
+export async function startProblems(
+  config: Config,
+  { offline }: { readonly offline: boolean },
+): Promise<readonly string[]> {
+  const places = placeProblems(config)
+  if (offline) return places
+  // A service that runs has its port already.
+  const port = (await answersAsGatehouse(config.server)) ? [] : await portProblems(config)
+  const looks = [places.length > 0 ? undefined : lookAtControl(config), lookAtLogging(config)]
+  const databases = (await Promise.all(looks)).filter((problem) => problem !== undefined)
+  return [...places, ...port, ...databases]
+}
+
+async function portProblems({ server }: Config): Promise<readonly string[]> {
+  const problem = await portProblem(server)
+  return problem === undefined ? [] : [problem]
+}
+
+/** Whose it is, and of which version; the embedded server is left alone. */
+async function lookAtControl(config: Config): Promise<string | undefined> {
+  const { url } = config.database
+  return url === undefined ? undefined : problemOf(() => expectOwnDatabase(url, askingOf(config)))
+}
+
+async function lookAtLogging(config: Config): Promise<string | undefined> {
+  const url = config.clients[config.gateway.logging_client]?.url
+  if (url === undefined) return undefined
+  const client = new pg.Client({ ...systemSession(url), connectionTimeoutMillis: 10_000 })
+  client.on('error', () => {})
+  const problem = await problemOf(() => namedBy(loggingSetting(config), url, () => client.connect()))
+  await client.end().catch(() => {})
+  return problem
+}
+
+async function problemOf(look: () => Promise<unknown>): Promise<string | undefined> {
+  try {
+    await look()
+    return undefined
+  } catch (error) {
+    return sentenceOf(error)
+  }
+}

@@ -1,0 +1,30 @@
+import { accessSync, constants, statSync } from 'node:fs'
+import path from 'node:path'
+
+/** Why files cannot be kept in the folder, or it cannot be made; undefined when they can. Nothing is made to find out. */
+export function folderProblem(dir: string): string | undefined {
+  try {
+    expectWritable(path.resolve(dir))
+    return undefined
+  } catch (error) {
+    return unwritable(dir, error)
+  }
+}
+
+/** What a file error in the folder says to the operator. */
+export function unwritable(dir: string, error: unknown): string {
+  const { code = String(error) } = error as NodeJS.ErrnoException // thrown by node:fs
+  const user = process.getuid === undefined ? 'the user of the service' : `user id ${process.getuid()}`
+  return (
+    `server.data_dir: ${user} cannot write to ${path.resolve(dir)} (${code}). Give the folder to that user, or name another with ` +
+    'SERVICE_SERVER__DATA_DIR or --data-dir.'
+  )
+}
+
+/** The folder itself, or what it would be made in. */
+function expectWritable(dir: string): void {
+  const found = statSync(dir, { throwIfNoEntry: false })
+  if (found?.isDirectory() === false) throw Object.assign(new Error(`${dir} is a file`), { code: 'ENOTDIR' })
+  if (found === undefined) expectWritable(path.dirname(dir))
+  else accessSync(dir, constants.W_OK | constants.X_OK)
+}

@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import pg from 'pg'
+import { testDatabase } from '#test/database.ts'
+import { explained, namedBy, UnusableDatabase } from './unusable.ts'
+
+const SETTING = 'database.url'
+
+/** What is said of a login to that address. */
+async function refusal(url: string): Promise<string> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 })
+  try {
+    await namedBy(SETTING, url, () => client.connect())
+  } catch (error) {
+    assert.ok(error instanceof UnusableDatabase, String(error))
+    return error.message
+  } finally {
+    await client.end()
+  }
+  return 'nothing'
+}
+
+test('what a server refuses names the setting and what to do, and never the password', async () => {
+  const { url, name } = await testDatabase()
+  const changed = (change: (url: URL) => void): string => {
+    const other = new URL(url)
+    change(other)
+    return other.href
+  }
+  const closed = 'postgres://ada:hidden@localhost:1/shop'
+  assert.equal(
+    await refusal(closed),
+    'database.url: nothing listens at localhost:1: start the server, or check host and port',
+  )
+  const absent = await refusal(changed((url) => (url.pathname = `/${name}_absent`)))
+  assert.match(absent, new RegExp(`^database.url: there is no database ${name}_absent: make it with "create`))
+  const wrong = await refusal(changed((url) => (url.password = 'hidden')))
+  assert.match(wrong, /^database.url: the server refuses the password of role \w+: check it/)
+  const without = await refusal(changed((url) => (url.password = '')))
+  assert.match(without, /^database.url: the server asks for a password of role \w+, and the URL has none$/)
+})
+
+test('what comes without a server has a sentence too, and what is none of it stays as it is', () => {
+  const url = 'postgres://ada:hidden@db.example.com:6000/shop'
+  const says = (code: string, message: string) => {
+    const error = explained(SETTING, url, Object.assign(new Error(message), { code }))
+    return error instanceof Error ? error.message : ''
+  }
+  for (const [code, message, expected] of [
+    ['ENOTFOUND', 'getaddrinfo ENOTFOUND', /: the host db.example.com is not found/],
+    ['ETIMEDOUT', 'connect ETIMEDOUT', /: db.example.com:6000 does not answer as PostgreSQL does/],
+    ['', 'timeout expired', /: db.example.com:6000 does not answer/],
+    ['ECONNRESET', 'read ECONNRESET', /breaks the connection off: is it a PostgreSQL server/],
+    ['28000', 'no pg_hba.conf entry for host', /: the server refuses role ada: no pg_hba.conf entry/],
+    ['53300', 'too many clients already', /database.max_connections/],
+    ['25006', 'cannot execute', /only reads \(a standby\)/],
+    ['DEPTH_ZERO_SELF_SIGNED_CERT', 'self-signed certificate', /NODE_EXTRA_CA_CERTS/],
+    ['', 'The server does not support SSL connections', /sslmode/],
+  ] as const) {
+    assert.match(says(code, message), expected)
+    assert.doesNotMatch(says(code, message), /hidden/)
+  }
+  const bug = new TypeError('not a function')
+  assert.equal(explained(SETTING, url, bug), bug)
+})
