@@ -1,7 +1,11 @@
 import { Command } from 'commander'
-import { createKey, existing, revokeKey, rotateKey } from '#gateway/keys/keys.ts'
-import { findKey, listKeys } from '#gateway/keys/store.ts'
+import { CUSTOM_CLIENT } from '#databases/clients/custom.ts'
+import { listClients } from '#databases/clients/store.ts'
+import { createKey, revokeKey, rotateKey } from '#gateway/keys/keys.ts'
+import { FIXED_RIGHTS, isRight } from '#gateway/keys/rights.ts'
+import { findKey, findKeysNamed, listKeys } from '#gateway/keys/store.ts'
 import type { Kernel } from '#kernel/kernel.ts'
+import type { Databases } from '../control.ts'
 import { printList, terminal } from './terminal.ts'
 import { withKernel, withReading } from './with-kernel.ts'
 
@@ -17,12 +21,16 @@ export function keysCommand(): Command {
     .option('--expires <date>', 'ISO 8601; never, if absent')
     .option('--description <text>')
     .option('--json', 'as JSON')
+    .addHelpText('after', `\nRights:\n${RIGHTS}`)
     .action((name: string, options: Create, command: Command) =>
-      withKernel(command, async (kernel) => {
+      withKernel(command, async (kernel, databases) => {
+        await expectClient(kernel, databases, options.client)
+        const rights = options.rights.split(',').map((right) => right.trim())
+        expectRights(rights, options.client)
         const { api_key, record } = await createKey(kernel, {
           name,
           client_name: options.client ?? null,
-          rights: options.rights.split(',').map((right) => right.trim()),
+          rights,
           expires_at: options.expires ?? null,
           description: options.description ?? null,
         })
@@ -51,7 +59,7 @@ export function keysCommand(): Command {
     )
   keys
     .command('revoke <key>')
-    .description('end a key, by its id or its public part')
+    .description('end a key, by its id, its public part or its name')
     .action((key: string, _options, command: Command) =>
       withKernel(command, async (kernel) => {
         await revokeKey(kernel, await idOf(kernel, key))
@@ -71,9 +79,50 @@ export function keysCommand(): Command {
   return keys
 }
 
-/** A key is named by its id, or by the part that stands in the open: `svc_0123456789abcdef`. */
-async function idOf(kernel: Kernel, key: string): Promise<string> {
-  const [, publicId] = /^(?:svc_)?([0-9a-f]{16})\b/.exec(key) ?? []
-  const found = publicId === undefined ? undefined : await findKey(kernel.db, 'publicId', publicId)
-  return found?.id ?? (await existing(kernel, key)).id
+/** What `--rights` takes. */
+const RIGHTS = [
+  ...Object.entries(FIXED_RIGHTS).map(([right, says]) => `  ${right.padEnd(36)} ${says}`),
+  `  ${'TABLE.read|write|delete'.padEnd(36)} One table; SCHEMA.TABLE.… outside public`,
+  `  ${'TABLE.*, *.read, gateway.*, *'.padEnd(36)} Several at once`,
+].join('\n')
+
+/** A key for a client that is not there would open nothing, and nothing would say so. */
+async function expectClient(
+  kernel: Kernel,
+  { builtIn, logging }: Databases,
+  client: string | undefined,
+): Promise<void> {
+  if (client === undefined) return
+  const { clients, gateway } = kernel.config
+  const registered = (await listClients(kernel.db)).map(({ clientName }) => clientName)
+  const own = logging === undefined ? [] : [gateway.logging_client]
+  const names = new Set([...Object.keys(clients), ...Object.keys(builtIn), ...own, ...registered])
+  if (names.has(client) || client === CUSTOM_CLIENT) return
+  const there = names.size === 0 ? 'There is none yet.' : `There are: ${[...names].sort().join(', ')}.`
+  throw new Error(`There is no client ${client}. ${there}`)
+}
+
+function expectRights(rights: readonly string[], client: string | undefined): void {
+  const wrong = rights.filter((right) => !isRight(right))
+  if (wrong.length > 0) throw new Error(`No right: ${wrong.join(', ')}. There are:\n${RIGHTS}`)
+  const bound = rights.filter((right) => right.startsWith('management.'))
+  if (bound.length > 0 && client === undefined)
+    throw new Error(`${bound.join(', ')}: rights of management need a key for one client, --client NAME.`)
+}
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+
+/** A key is named by its id, by the part that stands in the open (`svc_0123456789abcdef`), or by a name that no other has. */
+async function idOf({ db }: Kernel, key: string): Promise<string> {
+  const [, publicId] = /^(?:svc_)?([0-9a-f]{16})(?:[.…]|$)/.exec(key) ?? []
+  const found = publicId !== undefined ? await findKey(db, 'publicId', publicId) : undefined
+  const byId = UUID.test(key) ? await findKey(db, 'id', key.toLowerCase()) : undefined
+  const [one, ...others] = (found ?? byId) ? [] : await findKeysNamed(db, key)
+  if (others.length > 0) {
+    const ids = [one, ...others].map((named) => named?.id).join(', ')
+    throw new Error(`Several keys are named ${key}: say which one by its id, ${ids}.`)
+  }
+  const id = (found ?? byId ?? one)?.id
+  if (id === undefined) throw new Error(`There is no key ${key}. See gatehouse keys list.`)
+  return id
 }

@@ -1,25 +1,41 @@
 import { Argument, Command, InvalidArgumentError, Option } from 'commander'
+import { setPasswordByOperator } from '#auth/password/password.ts'
 import { acceptablePassword } from '#auth/policy.ts'
+import { deleteByOperator } from '#auth/profile/profile.ts'
 import { addUsers } from '#identity/add-users.ts'
 import { banUser, unbanUser } from '#identity/bans.ts'
 import { emailFrom } from '#identity/emails.ts'
 import { NAME_RULE, nameFrom } from '#identity/names.ts'
 import { hashPassword } from '#identity/passwords.ts'
 import { ROLES, type Role, setRole } from '#identity/roles.ts'
-import { usernameFrom } from '#identity/usernames.ts'
-import { findUser, findUserWithPassword, isBanned, searchUsers, type User } from '#identity/users.ts'
+import { isBanned, searchUsers } from '#identity/users.ts'
 import { type Kernel, tell } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
+import { existing, madeUp, WHO } from './named-user.ts'
 import { printList, readInput, terminal } from './terminal.ts'
 import { importCommand } from './users-import.ts'
 import { withKernel, withReading } from './with-kernel.ts'
 
 export function usersCommand(): Command {
-  const users = new Command('users').description('create, list, ban and import users')
+  const users = new Command('users').description(
+    'create, list, ban, delete and import users, and set passwords',
+  )
   users.addCommand(createCommand())
   users.addCommand(listCommand())
   users.addCommand(banCommand())
   users.addCommand(importCommand())
+  users.addCommand(resetPasswordCommand())
+  users
+    .command('delete')
+    .argument('<user>', WHO)
+    .description('delete a user with everything that belongs to the account')
+    .action((name: string, _options, command: Command) =>
+      withKernel(command, async (kernel) => {
+        const user = await existing(kernel, name)
+        await deleteByOperator(kernel, user.id)
+        terminal.say(`${user.email} is deleted, id ${user.id}`)
+      }),
+    )
   users
     .command('unban')
     .argument('<user>', WHO)
@@ -46,8 +62,6 @@ export function usersCommand(): Command {
   return users
 }
 
-const WHO = 'id, email or username'
-
 type Create = { email: string; name: string; role: Role; password?: string; passwordStdin?: boolean }
 
 function createCommand(): Command {
@@ -63,7 +77,7 @@ function createCommand(): Command {
       ).conflicts('passwordStdin'),
     )
     .option('--password-stdin', 'read the password from standard input')
-    .addHelpText('after', '\nWithout a password one is made up and shown, this once.')
+    .addHelpText('after', MADE_UP)
     .action((options: Create, command: Command) => withKernel(command, (kernel) => create(kernel, options)))
 }
 
@@ -100,11 +114,25 @@ async function create(kernel: Kernel, { role, ...options }: Create): Promise<voi
   if (given === undefined) terminal.say(`password: ${password}  (shown this once)`)
 }
 
-/** 20 characters, 120 bits; longer where the policy wants it. */
-function madeUp({ config, random }: Kernel): string {
-  const characters = Math.max(20, config.auth.email_password.password_min_length)
-  return random(Math.ceil((characters * 3) / 4)).toString('base64url')
+function resetPasswordCommand(): Command {
+  return new Command('reset-password')
+    .description('give a user a new password, and end every session and every link that was mailed')
+    .argument('<user>', WHO)
+    .option('--password-stdin', 'read the password from standard input')
+    .addHelpText('after', MADE_UP)
+    .action((name: string, { passwordStdin }: { passwordStdin?: boolean }, command: Command) =>
+      withKernel(command, async (kernel) => {
+        const user = await existing(kernel, name)
+        const given = passwordStdin === true ? await readInput() : undefined
+        const password = given ?? madeUp(kernel)
+        await setPasswordByOperator(kernel, user.id, password)
+        terminal.say(`${user.email} has a new password and is signed out everywhere`)
+        if (given === undefined) terminal.say(`password: ${password}  (shown this once)`)
+      }),
+    )
 }
+
+const MADE_UP = '\nWithout a password one is made up and shown, this once.'
 
 type List = { search?: string; limit: number; json?: boolean }
 
@@ -155,17 +183,4 @@ function banCommand(): Command {
         terminal.say(`${user.email} is banned${until === null ? '' : ` until ${until.toISOString()}`}`)
       }),
     )
-}
-
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
-
-async function existing(kernel: Kernel, name: string): Promise<User> {
-  const email = emailFrom(name)
-  const found = UUID.test(name)
-    ? await findUser(kernel.db, 'id', name)
-    : email !== undefined
-      ? await findUser(kernel.db, 'email', email)
-      : await findUserWithPassword(kernel, 'username', usernameFrom(name)?.username ?? name)
-  if (found === undefined) throw new Error(`There is no user ${name}.`)
-  return found
 }

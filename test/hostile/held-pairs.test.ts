@@ -162,6 +162,7 @@ const HASHES: Partial<Record<VerbName, number>> = {
   'set-password': 1,
   'delete-user by password': 1,
   'delete-user by the button, with the password': 1,
+  'a password by the operator': 1,
 }
 
 for (const [row, count] of Object.entries(HASHES) as [VerbName, number][]) {

@@ -109,6 +109,28 @@ test('ban, unban, set-role and list work on a running service', async () => {
   assert.equal((await signIn(bob.email, PASSWORD)).status, 200)
 })
 
+test('a password is replaced and an account deleted on a running service, but not the last admin', async () => {
+  const carol = await t.signUp('Carol')
+  const { code, stdout } = await run(['reset-password', carol.email])
+  assert.equal(code, 0)
+  const [, password = ''] = /^password: (\S{20}) /m.exec(stdout) ?? []
+  assert.equal((await carol.get('/api/auth/get-session')).status, 401)
+  assert.equal((await signIn(carol.email, PASSWORD)).status, 401)
+  assert.equal((await signIn(carol.email, password)).status, 200)
+  const given = await run(['reset-password', carol.id, '--password-stdin'], `${PASSWORD}\n`)
+  assert.deepEqual([given.code, given.stdout.includes('password:')], [0, false])
+  assert.equal((await signIn(carol.email, PASSWORD)).status, 200)
+  assert.equal((await run(['reset-password', carol.id, '--password-stdin'], 'short\n')).code, 1)
+
+  assert.equal((await run(['delete', carol.email])).stdout, `${carol.email} is deleted, id ${carol.id}\n`)
+  assert.equal((await signIn(carol.email, PASSWORD)).status, 401)
+  assert.equal((await run(['delete', carol.email])).code, 1)
+  const admins = await db.selectFrom('user').select('email').where('role', '=', 'admin').execute()
+  const outcomes = []
+  for (const { email } of admins) outcomes.push(await run(['delete', email]))
+  assert.match(outcomes.at(-1)?.stderr ?? '', /^The last admin cannot go\n$/)
+})
+
 test('import adds the users of a file, names bad lines on standard error and ends with 1', async () => {
   const file = path.join(folder, 'users.jsonl')
   await writeFile(file, `${line(1)}${line(2)}{"email":"nobody","name":"N"}\n${line(2)}`)

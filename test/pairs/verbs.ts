@@ -1,5 +1,6 @@
 import { mailVerification } from '#auth/email/email.ts'
-import { mailReset } from '#auth/password/password.ts'
+import { mailReset, setPasswordByOperator } from '#auth/password/password.ts'
+import { deleteByOperator } from '#auth/profile/profile.ts'
 import { banUser, unbanUser } from '#identity/bans.ts'
 import { renewPassword } from '#identity/passwords.ts'
 import { setRole } from '#identity/roles.ts'
@@ -436,6 +437,18 @@ export const VERBS = {
     refused: isThere,
     leaves: (world) => noTickets({ ...world, user: 'banned', sessions: [] }),
     column: 'O',
+  },
+  'a password by the operator': {
+    deed: ({ id }) => ({ call: ({ service }) => setPasswordByOperator(service.kernel, id, PASSWORDS.set) }),
+    refused: isThere,
+    leaves: (world) => noTickets({ ...world, password: 'set', mustChange: false, sessions: [] }),
+    revokesAs: 'reset-password',
+  },
+  'a deletion by the operator': {
+    deed: ({ id }) => ({ call: ({ service }) => deleteByOperator(service.kernel, id) }),
+    refused: isThere,
+    leaves: gone,
+    revokesAs: 'delete-user by password',
   },
   'lift a ban': {
     deed: ({ id }) => ({ call: ({ service }) => unbanUser(service.kernel, id) }),

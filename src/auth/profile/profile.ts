@@ -4,7 +4,7 @@ import { redeemTicket } from '#identity/tickets.ts'
 import { usernameFrom } from '#identity/usernames.ts'
 import { deleteUser, type User, type UserChange, updateUser } from '#identity/users.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
-import { type Kernel, tell } from '#kernel/kernel.ts'
+import { atomically, type Kernel, tell } from '#kernel/kernel.ts'
 import { actAsCaller, type Caller } from '../access.ts'
 import { fail } from '../errors.ts'
 import { expectFresh, isFresh } from '../fresh.ts'
@@ -117,6 +117,17 @@ const mailDeletion = (kernel: Kernel, caller: Caller, callbackURL: string | unde
       callbackURL,
     }),
   )
+
+/** By an operator, who proves nothing here. False when there is no such user. */
+export async function deleteByOperator(kernel: Kernel, userId: string): Promise<boolean> {
+  const isThere = await atomically(kernel, async (kernel) => {
+    const user = await stateAgain(kernel, { userId })
+    if (user !== undefined) await removeUser(kernel, user)
+    return user !== undefined
+  })
+  await kernel.coherence.settle()
+  return isThere
+}
 
 async function removeUser(kernel: Kernel, user: User): Promise<void> {
   if (await isLastAdmin(kernel.db, user)) throw fail('LAST_ADMIN')

@@ -12,6 +12,11 @@ export function findKey(db: Db, by: 'id' | 'publicId', value: string): Promise<A
   return db.selectFrom('apiKey').selectAll().where(by, '=', value).executeTakeFirst()
 }
 
+/** Names are for people: several keys may have one. */
+export function findKeysNamed(db: Db, name: string): Promise<ApiKey[]> {
+  return db.selectFrom('apiKey').selectAll().where('name', '=', name).orderBy('createdAt').limit(20).execute()
+}
+
 export function listKeys(
   db: Db,
   page: { readonly clientName?: string; readonly limit: number; readonly offset: number },

@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir } from 'node:fs/promises'
+import path from 'node:path'
+import { test } from 'node:test'
+import { newFolder } from '#test/embedded.ts'
+import { actor, TEST_SECRET, testService } from '#test/harness.ts'
+
+const t = await testService()
+const bin = path.resolve(import.meta.dirname, '../../bin/gatehouse.mjs')
+
+test('keys are made for clients and rights that exist, and end by id, public id or name', async (context) => {
+  const folder = await newFolder(context)
+  await mkdir(folder)
+  const keys = async (...args: string[]) => {
+    const env = {
+      PATH: process.env.PATH ?? '',
+      DATABASE_URL: t.controlUrl,
+      SERVICE_SECRET: TEST_SECRET,
+      SERVICE_CLIENTS__SHOP__URL: 'postgres://shop@localhost:1/shop',
+    }
+    const child = spawn(process.execPath, [bin, 'keys', ...args], { cwd: folder, env })
+    const printed = { stdout: '', stderr: '' }
+    for (const name of ['stdout', 'stderr'] as const)
+      child[name].on('data', (chunk) => {
+        printed[name] += chunk
+      })
+    const [code] = await once(child, 'close')
+    return { code, ...printed }
+  }
+  const create = (name: string, rights: string, client = 'shop') =>
+    keys('create', name, '--rights', rights, '--client', client, '--json')
+  await t.admin.post('/admin/clients', {
+    client_name: 'registered',
+    url: 'postgres://shop@localhost:1/shop',
+  })
+
+  const [noClient, noRight, unbound] = await Promise.all([
+    create('a', 'users.read', 'shopp'),
+    create('a', 'users.read,user,managment.read'),
+    keys('create', 'a', '--rights', 'management.read'),
+  ])
+  assert.deepEqual([noClient.code, noRight.code, unbound.code], [1, 1, 1])
+  assert.match(noClient.stderr, /^There is no client shopp\. There are: .*registered.*shop\.$/m)
+  assert.match(noRight.stderr, /^No right: user\. There are:\n {2}gateway\.read .*Read every table/)
+  assert.match(unbound.stderr, /^management\.read: rights of management need a key for one client/)
+  assert.deepEqual((await t.admin.get('/admin/api-keys')).body.data.api_keys, [])
+
+  const reporting = JSON.parse((await create('reporting', 'users.read', 'registered')).stdout)
+  const [first, second] = [await t.key(['*'], { name: 'twin' }), await t.key(['*'], { name: 'twin' })]
+  const status = async (apikey: string) =>
+    (await actor(t.url, { apikey }).post('/gateway/fetch', { table_name: 'users' })).status
+  assert.equal(await status(reporting.api_key), 400, 'the key is one, and only the client is missing')
+
+  assert.deepEqual(await keys('revoke', 'reporting'), { code: 0, stdout: 'revoked\n', stderr: '' })
+  assert.equal(await status(reporting.api_key), 401)
+  const ambiguous = await keys('revoke', 'twin')
+  assert.equal(ambiguous.code, 1)
+  assert.match(
+    ambiguous.stderr,
+    new RegExp(
+      `^Several keys are named twin: .*${first.keyId}, ${second.keyId}|${second.keyId}, ${first.keyId}`,
+    ),
+  )
+  const [byPublicId, byId, absent] = await Promise.all([
+    keys('revoke', first.apiKey.slice(0, 20)),
+    keys('revoke', second.keyId),
+    keys('revoke', 'nothing'),
+  ])
+  assert.deepEqual([byPublicId.code, byId.code, absent.code], [0, 0, 1])
+  assert.equal(absent.stderr, 'There is no key nothing. See gatehouse keys list.\n')
+  assert.deepEqual([await status(first.apiKey), await status(second.apiKey)], [401, 401])
+})
