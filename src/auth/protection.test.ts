@@ -48,6 +48,16 @@ test('a preflight is answered for trusted origins only', async () => {
   const foreign = await preflight('https://evil.example')
   assert.equal(foreign.status, 405)
   assert.equal(foreign.headers.get('access-control-allow-origin'), null)
+  assert.match(foreign.body.message, /auth\.trusted_origins/)
+  const gateway = await t.anon.send('OPTIONS', '/gateway/fetch', {
+    headers: { origin: 'https://evil.example', 'access-control-request-method': 'POST' },
+  })
+  assert.equal(gateway.status, 405)
+  assert.match(gateway.body.error, /auth\.trusted_origins/)
+  const plain = await t.anon.send('OPTIONS', '/gateway/fetch', {
+    headers: { origin: 'https://evil.example' },
+  })
+  assert.doesNotMatch(plain.text, /trusted_origins/)
 })
 
 const signOut = (by: Actor, headers: Record<string, string>) => by.post('/api/auth/sign-out', {}, { headers })

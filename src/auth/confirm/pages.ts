@@ -1,9 +1,9 @@
 import type { TicketPurpose } from '#identity/tickets.ts'
 import type { Failure } from '#kernel/errors.ts'
 import { type Html, html } from '#kernel/html.ts'
+import type { Page } from '#kernel/http/page.ts'
 import { REFUSED_PASSWORD } from '../errors.ts'
 import type { OpenLink } from '../mail-tickets.ts'
-import type { Page } from '../pages/page.ts'
 import { say, type TextName } from '../pages/texts.ts'
 import type { ConfirmFlow, Done, Field, Form, View } from './flows.ts'
 

@@ -1,6 +1,6 @@
 import { html } from '#kernel/html.ts'
+import type { Page } from '#kernel/http/page.ts'
 import { AUTH_CODES } from '../errors.ts'
-import type { Page } from './page.ts'
 import { say } from './texts.ts'
 
 /** Only codes of ours are shown: the page never repeats what a link made up. */

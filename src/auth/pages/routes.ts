@@ -1,10 +1,10 @@
 import { Type } from 'typebox'
 import { open } from '#kernel/http/access.ts'
+import { sendPage } from '#kernel/http/page.ts'
 import { HtmlPage } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { errorPage } from './error-page.ts'
-import { sendPage } from './page.ts'
 
 /** Liveness, and the page that browsers are sent to when something failed. */
 export function pageRoutes(app: App, kernel: Kernel): void {

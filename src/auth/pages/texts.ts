@@ -3,8 +3,6 @@
  * is `auth.pages.name`.
  */
 export const TEXTS = {
-  language: 'en',
-
   verifyTitle: 'Confirm your email address',
   verifySays: 'The button confirms that {email} is your address.',
   verifyButton: 'Confirm address',

@@ -1,13 +1,15 @@
 import { Type } from 'typebox'
 import { open } from '#kernel/http/access.ts'
 import { named } from '#kernel/http/components.ts'
+import { sendPage, wantsPage } from '#kernel/http/page.ts'
 import type { RouteBook } from '#kernel/http/routes.ts'
-import { Nullable, OneOf, PlainText } from '#kernel/http/schemas.ts'
+import { HtmlPage, Nullable, OneOf, PlainText } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { VERSION } from '#kernel/version.ts'
 import type { GatewayAccess } from '../access.ts'
 import { type Component, componentStates, databaseFacts, readiness } from './health.ts'
+import { startPage } from './start-page.ts'
 
 const ComponentState = Type.Object({
   name: Type.String(),
@@ -33,6 +35,10 @@ const Readiness = Type.Object(
   { status: OneOf(['ready', 'unavailable']), problems: Type.Array(Type.String()) },
   named('Readiness'),
 )
+const Description = Type.Object(
+  { name: Type.String(), version: Type.String(), routes: Type.Array(Type.String()) },
+  named('DescribeServiceResult'),
+)
 const Alive = Type.Object({ status: Type.Literal('ok') })
 
 export type HealthParts = {
@@ -57,16 +63,17 @@ export function healthRoutes(
     config,
     schema: {
       operationId: 'describeService',
-      summary: 'What this is, and what it serves',
+      summary: 'What this is, and what it serves; a browser gets a page',
       response: {
-        200: Type.Object({ name: Type.String(), version: Type.String(), routes: Type.Array(Type.String()) }),
+        200: { content: { 'application/json': { schema: Description }, ...HtmlPage.content } },
       },
     },
-    handler: async () => ({
-      name: 'Gatehouse',
-      version: VERSION,
-      routes: book.entries().map(({ method, path }) => `${method} ${path}`),
-    }),
+    handler: async (request, reply) => {
+      reply.header('vary', 'Accept')
+      if (wantsPage(request)) return sendPage(kernel, reply, startPage(kernel.config))
+      const routes = book.entries().map(({ method, path }) => `${method} ${path}`)
+      return reply.send({ name: 'Gatehouse', version: VERSION, routes })
+    },
   })
   app.route({
     method: 'GET',

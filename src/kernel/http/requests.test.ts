@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { defaultConfig } from '#kernel/config/config.ts'
 import { withClient } from '#test/database.ts'
-import { testService } from '#test/harness.ts'
+import { BROWSER, testService } from '#test/harness.ts'
 
 const t = await testService()
 
@@ -105,6 +105,20 @@ test('the surfaces say what they are, and that they live', async () => {
     ['client:default online', 'client:logging online', 'control_database online'],
   )
   assert.deepEqual((await t.anon.get('/health/ready')).body, { status: 'ready', problems: [] })
+})
+
+test('a browser that opens the address gets a page, and a program that asks for JSON does not', async () => {
+  const page = await t.anon.get('/', { headers: BROWSER })
+  assert.equal(page.status, 200)
+  assert.match(page.headers.get('content-type') ?? '', /^text\/html/)
+  assert.match(page.headers.get('content-security-policy') ?? '', /^default-src 'none'/)
+  assert.equal(page.headers.get('vary')?.includes('Accept'), true)
+  assert.match(page.text, /<h1>The service is running<\/h1>/)
+  for (const [, href = ''] of page.text.matchAll(/href="([^"]+)"/g))
+    assert.equal((await t.anon.get(href)).status, 200, href)
+  const json = await t.anon.get('/', { headers: { accept: 'application/json' } })
+  assert.equal(json.body.name, 'Gatehouse')
+  assert.equal((await t.anon.send('HEAD', '/', { headers: BROWSER })).status, 200)
 })
 
 test('an address that is not there is 404, another method 405 with those that it takes, in each envelope', async () => {

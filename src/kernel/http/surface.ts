@@ -67,11 +67,12 @@ export function dressSurface(app: App, kernel: Kernel, book: RouteBook, options:
     }
     return answer(request, reply, failure)
   })
-  const absence = ({ url }: FastifyRequest): Failure => {
-    const allowed = book.methodsAt(url)
+  const absence = (request: FastifyRequest): Failure => {
+    const allowed = book.methodsAt(request.url)
+    const why = isPreflight(request) ? FOREIGN_ORIGIN : {}
     return allowed.length === 0
-      ? edge('not_found')
-      : edge('method_not_allowed', { headers: { allow: allowed.join(', ') } })
+      ? edge('not_found', why)
+      : edge('method_not_allowed', { ...why, headers: { allow: allowed.join(', ') } })
   }
   app.setNotFoundHandler((request, reply) => answer(request, reply, absence(request)))
   // Whatever the body is: a QUERY without one would else be told that it needs a content type.
@@ -86,6 +87,18 @@ export function dressSurface(app: App, kernel: Kernel, book: RouteBook, options:
       config: { access: open },
       handler: (_request, reply) => reply.callNotFound(),
     })
+}
+
+/** Of a page whose origin is not trusted; the CORS plugin has answered the others. */
+const isPreflight = ({ method, headers }: FastifyRequest): boolean =>
+  method === 'OPTIONS' &&
+  headers.origin !== undefined &&
+  headers['access-control-request-method'] !== undefined
+
+const FOREIGN_ORIGIN = {
+  message:
+    'Pages of this origin may not call the service: its operator has not listed it in auth.trusted_origins',
+  hint: 'Add the origin to auth.trusted_origins (SERVICE_AUTH__TRUSTED_ORIGINS)',
 }
 
 /** Adds the routes of one feature, which is their tag in the API reference. */

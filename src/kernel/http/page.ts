@@ -1,10 +1,9 @@
 import { hash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { luminance } from '#kernel/config/colours.ts'
-import type { Config } from '#kernel/config/config.ts'
-import { type Html, html } from '#kernel/html.ts'
-import type { Kernel } from '#kernel/kernel.ts'
-import { say } from './texts.ts'
+import { luminance } from '../config/colours.ts'
+import type { Config } from '../config/config.ts'
+import { type Html, html } from '../html.ts'
+import type { Kernel } from '../kernel.ts'
 
 /** What a page shows; it works without script. */
 export type Page = {
@@ -54,7 +53,7 @@ function written(kernel: Kernel, { title, content }: Page, style: string): strin
   const service = pages.name ?? new URL(kernel.publicUrl()).hostname
   const logo = pages.logo_url === undefined ? undefined : html`<img src="${pages.logo_url}" alt="">`
   return html`<!doctype html>
-<html lang="${say('language')}">
+<html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
