@@ -6,6 +6,7 @@ import { defaultConfig } from '#kernel/config/config.ts'
 import { builtInNames } from '#kernel/db/built-in.ts'
 import { connect } from '#kernel/db/connect.ts'
 import { migrate } from '#kernel/db/migrate.ts'
+import { QUEUE_VERSION } from '#kernel/db/queue-version.ts'
 import { secureRandom, uuidv7 } from '#kernel/random.ts'
 import { newSecret, secretsFrom } from '#kernel/secrets.ts'
 import { dropDatabase, testDatabase, testServerUrl, withClient } from '#test/database.ts'
@@ -113,6 +114,28 @@ test('of two first starts with different secrets at one moment one is the instal
   const won = starts.find((start) => start.status === 'fulfilled')
   assert.ok(won)
   await query(won.value.builtIn.default ?? '', 'select')
+})
+
+test('a database that a newer version has used is refused before anything is made or changed', async () => {
+  const [empty, used] = [await controlDatabase(), await controlDatabase()]
+  const [secret, next] = [newSecret(secureRandom), newSecret(secureRandom)]
+  await open(used.url, { secret })
+  for (const { url, name } of [empty, used]) {
+    await query(
+      url,
+      `create schema service_jobs; create table service_jobs.version as select ${QUEUE_VERSION + 1} as version`,
+    )
+    const before = await state(name)
+    await assert.rejects(open(url, { secret: next, previous: secret }), /job queue.*newer version/)
+    assert.deepEqual(await state(name), before)
+  }
+  await query(
+    used.url,
+    `drop schema service_jobs cascade; insert into service.migration values ('9999_later.sql', 'x')`,
+  )
+  const before = await state(used.name)
+  await assert.rejects(open(used.url, { secret: next, previous: secret }), /9999_later\.sql.*newer version/)
+  assert.deepEqual(await state(used.name), before)
 })
 
 test('the same installation changes nothing the second time, not even a password', async () => {

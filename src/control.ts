@@ -177,7 +177,7 @@ const UNKNOWN_DATABASE = '3D000'
 /** Whose the database is, and whether this version knows its schema. Changes nothing. */
 async function see(client: pg.Client, asking: Asking): Promise<Seen> {
   const seen = await seeInstallation(client, asking)
-  if (seen.standing !== undefined) await pendingMigrations((text) => client.query(text))
+  await pendingMigrations((text) => client.query(text))
   return seen
 }
 

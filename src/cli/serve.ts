@@ -25,17 +25,21 @@ export function serveCommand(): Command {
       // Before anything is made, also secrets.
       if (cluster.isPrimary) await expectStartable(configOf(command))
       const context = await makingContext(command)
-      logWarnings(context.log)
+      logRuntime(context.log)
       if (cluster.isPrimary) await serve(context)
       else await runWorker(context)
     })
 }
 
-/** Warnings of the runtime and of libraries are records like all others; Node's own way is lines on standard error. */
-function logWarnings(log: Log): void {
+/** What the runtime has to say is a record like all others; Node's own way is lines on standard error. */
+function logRuntime(log: Log): void {
   process.removeAllListeners('warning')
   process.on('warning', ({ name, message, stack }) => {
     log.warn({ event: 'runtime_warning', name, stack }, message)
+  })
+  process.on('uncaughtException', (error) => {
+    log.error({ event: 'crashed', error }, 'a bug has ended this process')
+    process.exit(1)
   })
 }
 

@@ -75,9 +75,15 @@ test('a worker that does not answer is replaced, later each time, while the othe
     DATABASE_URL: await controlDatabase(),
     SERVICE_SECRET: TEST_SECRET,
     SERVICE_SERVER__WORKERS: '2',
-    // Warns as libraries do, once the log is there.
+    // Warns as libraries do, once the log is there, and has a bug.
     NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(
-      `setInterval(() => process.listenerCount('SIGTERM') && process.emitWarning('something is odd'), 100).unref()`,
+      `const look = setInterval(() => {
+         if (process.listenerCount('SIGTERM') === 0) return
+         clearInterval(look)
+         process.emitWarning('something is odd')
+       }, 100)
+       look.unref()
+       process.on('SIGUSR2', () => { throw new Error('something is wrong') })`,
     )}`,
   })
   t.after(async () => {
@@ -116,6 +122,8 @@ test('a worker that does not answer is replaced, later each time, while the othe
   assert.deepEqual(delays, ['"replaced_in_seconds":1', '"replaced_in_seconds":2'])
 
   assert.doesNotMatch(program.output(), /Debugger/)
+  process.kill(survivor, 'SIGUSR2')
+  await within(5_000, async () => /"event":"crashed".*something is wrong/.test(program.output()))
   assert.equal(program.errors(), '')
   assert.match(program.output(), /"event":"runtime_warning".*something is odd/)
 })

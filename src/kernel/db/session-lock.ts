@@ -54,7 +54,7 @@ async function heldTooLong(client: pg.Client, { name, key }: Lock, patience: num
   const pid = rows[0]?.pid
   const holder = pid === undefined ? 'another session' : `another session (process ${pid} of the server)`
   return new LockedError(
-    `Gave up after ${Math.round(patience / 1_000)} s: ${holder} holds the ${name} of the control database. ` +
+    `Gave up after ${Math.round(patience / 1_000)} s: ${holder} holds the ${name}. ` +
       `Wait until it is done and start again; if it hangs, end it with: select pg_terminate_backend(${pid ?? 'PID'})`,
   )
 }
