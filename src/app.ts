@@ -128,11 +128,11 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   }
 }
 
-const checksOf = ({ keyed }: Kernel, clients: Clients) => [
+const checksOf = ({ controlPaths }: Kernel, clients: Clients) => [
   {
     name: 'control_database',
     check: async () => {
-      await keyed.query({ name: 'ping', text: 'select 1' }, [])
+      await Promise.all(controlPaths.map(({ ask }) => ask()))
       return 'answers'
     },
   },

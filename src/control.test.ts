@@ -4,7 +4,7 @@ import pg from 'pg'
 import { insertClient } from '#databases/clients/store.ts'
 import { defaultConfig } from '#kernel/config/config.ts'
 import { builtInNames } from '#kernel/db/built-in.ts'
-import { connect } from '#kernel/db/connect.ts'
+import { connectOnce } from '#kernel/db/connect.ts'
 import { migrate } from '#kernel/db/migrate.ts'
 import { QUEUE_VERSION } from '#kernel/db/queue-version.ts'
 import { secureRandom, uuidv7 } from '#kernel/random.ts'
@@ -225,7 +225,7 @@ test('migrate --new-secret goes on without the lost secret, and drops what it ha
   const { url } = await controlDatabase()
   const lost = secretsFrom(newSecret(secureRandom), secureRandom)
   await open(url, { secrets: lost })
-  const control = connect({ url, max: 1, statementTimeout: 5_000, onError: () => {} })
+  const control = connectOnce(url)
   const insert = (clientName: string, sealedUrl: string | null) =>
     insertClient(control.db, {
       id: uuidv7(new Date(), secureRandom),

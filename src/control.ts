@@ -14,6 +14,7 @@ import {
 } from '#kernel/db/built-in.ts'
 import { joinEmbedded } from '#kernel/db/embedded/join.ts'
 import { type EmbeddedServer, startEmbedded } from '#kernel/db/embedded.ts'
+import { onConnection } from '#kernel/db/guarded-client.ts'
 import {
   type Asking,
   establishInstallation,
@@ -26,7 +27,6 @@ import {
 } from '#kernel/db/installation.ts'
 import { migrate, pendingMigrations } from '#kernel/db/migrate.ts'
 import { provision } from '#kernel/db/provision.ts'
-import { systemSession } from '#kernel/db/session.ts'
 import { namedBy } from '#kernel/db/unusable.ts'
 import { generatedOnce, InstallationError } from '#kernel/installation.ts'
 import type { Random } from '#kernel/random.ts'
@@ -237,17 +237,8 @@ async function lookAt(client: pg.Client, options: OpenOptions) {
 }
 
 /** A short-lived connection to the control database. */
-async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = new pg.Client({ ...systemSession(url), connectionTimeoutMillis: 10_000 })
-  // What is asked rejects by itself; a connection that breaks in between must not end the process.
-  client.on('error', () => {})
-  await client.connect()
-  try {
-    return await work(client)
-  } finally {
-    await client.end()
-  }
-}
+const withClient = <T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> =>
+  onConnection({ url, name: 'start' }, work)
 
 function urlFor(controlUrl: string, role: string, password: string, database: string): string {
   const url = new URL(controlUrl)

@@ -50,6 +50,7 @@ const TIME = ['kernel/clock.ts', 'cli/doctor.ts'] // the doctor compares this ma
 const RANDOMNESS = ['kernel/random.ts', 'kernel/db/scram.ts'] // a salt that nobody needs to foresee, even in tests
 const ENVIRONMENT = ['cli/context.ts']
 const NETWORK = ['kernel/http/outbound.ts']
+const CONNECTIONS = ['kernel/db/guarded-client.ts', 'kernel/db/guarded-pool.ts']
 const CLIENT_ADDRESS = 'kernel/http/client-address.ts'
 
 /** Past 300 lines, and why they are one thing all the same. */
@@ -207,6 +208,25 @@ const RULES: readonly Rule[] = [
       { file: 'kernel/http/a.ts', text: 'const address = request.socket.remoteAddress\n' },
     ],
     right: [{ file: 'auth/a.ts', text: 'await kernel.limits.consume(rule, request.clientAddress)\n' }],
+  },
+  {
+    says: 'every connection to Postgres has a listener and a deadline for all of its life',
+    complaints: (source) =>
+      isTest(source)
+        ? []
+        : uses(
+            source.text,
+            CONNECTIONS.includes(source.file),
+            /\bnew pg\.\w+|\bextends pg\.(?:Client|Pool)\b/g,
+          ),
+    wrong: [
+      { file: 'cli/a.ts', text: 'const client = new pg.Client({ connectionString: url })\n' },
+      { file: 'kernel/db/a.ts', text: 'const pool = new pg.Pool(config)\n' },
+      { file: 'databases/a.ts', text: 'class A extends pg.Client {}\n' },
+    ],
+    right: [
+      { file: 'cli/a.ts', text: 'await onConnection({ url, name }, (client: pg.Client) => work(client))\n' },
+    ],
   },
   {
     says: 'a file is rarely over three hundred lines',

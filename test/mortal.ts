@@ -11,12 +11,17 @@ export type MortalServer = {
   readonly url: string
   /** `kill -9` of every process of it. */
   kill(): Promise<void>
-  /** After `kill`: on the same folder and port. */
+  /** As `pg_ctl stop -m fast` and `-m immediate` do it. */
+  stop(mode: keyof typeof STOPS): Promise<void>
+  /** After `kill` or `stop`: on the same folder and port. */
   start(): Promise<void>
   /** Stops every process of it in its tracks, so that its port takes connections and says nothing. */
   freeze(): Promise<void>
   thaw(): Promise<void>
 }
+
+/** https://www.postgresql.org/docs/18/server-shutdown.html */
+const STOPS = { fast: 'SIGINT', immediate: 'SIGQUIT' } as const
 
 const APP = { name: 'app', password: 'app' }
 
@@ -40,6 +45,10 @@ export async function mortalServer(t: Cleanup, schema: string): Promise<MortalSe
     url,
     async kill() {
       for (const pid of await processesOf(dir)) process.kill(pid, 'SIGKILL')
+      await server.died
+    },
+    async stop(mode) {
+      process.kill(await postmasterOf(dir), STOPS[mode])
       await server.died
     },
     async start() {

@@ -3,7 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { createKey } from '#gateway/keys/keys.ts'
 import { systemClock } from '#kernel/clock.ts'
 import { unwritable } from '#kernel/data-folder.ts'
-import { connect } from '#kernel/db/connect.ts'
+import { connectOnce } from '#kernel/db/connect.ts'
 import { secureRandom } from '#kernel/random.ts'
 import type { Databases } from '../control.ts'
 import type { Context } from './context.ts'
@@ -28,7 +28,7 @@ export async function ensureDefaultKey(
   } catch (cause) {
     throw new Error(unwritable(data_dir, cause), { cause })
   }
-  const control = connect({ url: controlUrl, max: 1, statementTimeout: 30_000, onError: () => {} })
+  const control = connectOnce(controlUrl)
   try {
     const issued = await control.db.transaction().execute(async (db) => {
       const kernel = { db, random: secureRandom, now: systemClock }

@@ -1,13 +1,12 @@
 import { Command } from 'commander'
-import pg from 'pg'
 import { type ConfiguredClient, configuredClients } from '#databases/clients/configured.ts'
 import type { SqlRequest } from '#databases/drivers/driver.ts'
 import { unguardedTables } from '#databases/drivers/postgres/unguarded.ts'
 import { ALWAYS_PRESENT } from '#databases/drivers/presence.ts'
 import type { Config } from '#kernel/config/config.ts'
 import { mailWarnings } from '#kernel/config/warnings.ts'
+import { onConnection } from '#kernel/db/guarded-client.ts'
 import { pendingMigrations } from '#kernel/db/migrate.ts'
-import { systemSession } from '#kernel/db/session.ts'
 import { NoInstallation } from '#kernel/installation.ts'
 import { secureRandom } from '#kernel/random.ts'
 import { type Databases, loggingOwner, openDatabases } from '../control.ts'
@@ -67,9 +66,7 @@ async function database(context: Context): Promise<Finding[]> {
 const DRIFT = 5_000
 
 async function control(databases: Databases): Promise<Finding[]> {
-  const client = new pg.Client({ ...systemSession(databases.controlUrl) })
-  await client.connect()
-  try {
+  return onConnection({ url: databases.controlUrl, name: 'doctor' }, async (client) => {
     const pending = await pendingMigrations((text) => client.query(text))
     const asked = Date.now()
     const { rows } = await client.query<{ now: Date }>('select clock_timestamp() as now')
@@ -87,9 +84,7 @@ async function control(databases: Databases): Promise<Finding[]> {
             says: `differs from the database by ${Math.round(drift / 1_000)} s: use NTP on both`,
           },
     ]
-  } finally {
-    await client.end()
-  }
+  })
 }
 
 async function clients({ config, log }: Context, databases: Databases): Promise<Finding[]> {

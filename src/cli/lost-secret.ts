@@ -3,12 +3,12 @@ import { deleteClient, listClients } from '#databases/clients/store.ts'
 import { forgetClient } from '#gateway/keys/config.ts'
 import { retireKeys } from '#gateway/keys/keys.ts'
 import { systemClock } from '#kernel/clock.ts'
-import { connect, type Db } from '#kernel/db/connect.ts'
+import { connectOnce, type Db } from '#kernel/db/connect.ts'
 import type { Secrets } from '#kernel/secrets.ts'
 
 /** Deletes what no secret of this process opens any more, and says a line for each. */
 export async function dropSealed(url: string, secrets: Secrets): Promise<readonly string[]> {
-  const control = connect({ url, max: 1, statementTimeout: 30_000, onError: () => {} })
+  const control = connectOnce(url)
   try {
     return await control.db
       .transaction()

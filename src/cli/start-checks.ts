@@ -1,6 +1,5 @@
-import pg from 'pg'
 import type { Config } from '#kernel/config/config.ts'
-import { systemSession } from '#kernel/db/session.ts'
+import { onConnection } from '#kernel/db/guarded-client.ts'
 import { namedBy } from '#kernel/db/unusable.ts'
 import { answersAsGatehouse, portProblem } from '#kernel/http/port.ts'
 import { expectOwnDatabase, loggingSetting } from '../control.ts'
@@ -41,11 +40,9 @@ async function lookAtControl(config: Config): Promise<string | undefined> {
 async function lookAtLogging(config: Config): Promise<string | undefined> {
   const url = config.clients[config.gateway.logging_client]?.url
   if (url === undefined) return undefined
-  const client = new pg.Client({ ...systemSession(url), connectionTimeoutMillis: 10_000 })
-  client.on('error', () => {})
-  const problem = await problemOf(() => namedBy(loggingSetting(config), url, () => client.connect()))
-  await client.end().catch(() => {})
-  return problem
+  return problemOf(() =>
+    namedBy(loggingSetting(config), url, () => onConnection({ url, name: 'start' }, async () => {})),
+  )
 }
 
 async function problemOf(look: () => Promise<unknown>): Promise<string | undefined> {

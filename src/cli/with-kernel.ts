@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { systemClock } from '#kernel/clock.ts'
-import { connect } from '#kernel/db/connect.ts'
+import { connectOnce } from '#kernel/db/connect.ts'
 import { readOnly } from '#kernel/db/session.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { createLog } from '#kernel/log.ts'
@@ -35,12 +35,7 @@ export function withReading<T>(
   work: (kernel: Reading, databases: Databases) => Promise<T>,
 ): Promise<T> {
   return withDatabases(command, async (_context, databases) => {
-    const control = connect({
-      url: readOnly(databases.controlUrl),
-      max: 1,
-      statementTimeout: 30_000,
-      onError: () => {},
-    })
+    const control = connectOnce(readOnly(databases.controlUrl))
     try {
       await expectSchema(control.pool)
       return await work({ db: control.db, now: systemClock }, databases)

@@ -1,6 +1,6 @@
 import { fromKysely, type Job, type JobResult, PgBoss } from 'pg-boss'
 import type { Db } from './db/connect.ts'
-import { systemSession } from './db/session.ts'
+import type { JobsDatabase } from './db/jobs-database.ts'
 import type { Log } from './log.ts'
 
 /** One entry a kind of work: its data, as it stands in the queue. Nothing secret in clear. */
@@ -39,14 +39,12 @@ export type Jobs = {
   stop(): Promise<void>
 }
 
-export type JobsOptions = { readonly url: string; readonly log: Log; readonly migrate: boolean }
+export type JobsOptions = { readonly database: JobsDatabase; readonly log: Log; readonly migrate: boolean }
 
-export async function startJobs({ url, log, migrate }: JobsOptions): Promise<Jobs> {
+export async function startJobs({ database, log, migrate }: JobsOptions): Promise<Jobs> {
   const boss = new PgBoss({
-    ...systemSession(url),
-    application_name: 'gatehouse jobs',
+    db: database,
     schema: 'service_jobs',
-    max: 3,
     migrate,
     createSchema: migrate,
     useListenNotify: true,

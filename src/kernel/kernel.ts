@@ -13,6 +13,9 @@ import type { Metrics } from './metrics.ts'
 import type { Random } from './random.ts'
 import type { Secrets } from './secrets.ts'
 
+/** One way to the control database; `ask` throws when nothing answers. */
+export type ControlPath = { readonly name: string; ask(): Promise<void> }
+
 /** Everything a verb may need, handed to it as its first argument. */
 export type Kernel = {
   readonly config: Config
@@ -24,6 +27,8 @@ export type Kernel = {
   /** The same for password hashes of other systems, which may cost a hundred times as much as ours: one at a time. */
   readonly foreignHashes: Heavy
   readonly coherence: Coherence
+  /** For those who ask whether the control database can be reached. */
+  readonly controlPaths: readonly ControlPath[]
   readonly now: Clock
   readonly random: Random
   readonly secrets: Secrets

@@ -2,16 +2,19 @@ import type pg from 'pg'
 import type { Clock } from './clock.ts'
 import { systemClock } from './clock.ts'
 import type { Config } from './config/config.ts'
-import { startCoherence } from './db/coherence.ts'
+import { createAlarm } from './db/alarm.ts'
+import { type Coherence, startCoherence } from './db/coherence.ts'
 import { connect } from './db/connect.ts'
-import { keyedConnections } from './db/keyed.ts'
+import { createPool } from './db/guarded-pool.ts'
+import { jobsDatabase } from './db/jobs-database.ts'
+import { type Keyed, keyedConnections } from './db/keyed.ts'
 import { MigrationError, pendingMigrations } from './db/migrate.ts'
 import { createEvents } from './events.ts'
 import { boundedWork } from './heavy.ts'
 import { rateLimits } from './http/limits.ts'
 import { outboundRequests } from './http/outbound.ts'
 import { startJobs } from './jobs.ts'
-import type { Kernel } from './kernel.ts'
+import type { ControlPath, Kernel } from './kernel.ts'
 import type { Log } from './log.ts'
 import { createMetrics } from './metrics.ts'
 import { type Random, secureRandom, uuidv7 } from './random.ts'
@@ -38,15 +41,31 @@ export async function startKernel(options: KernelOptions): Promise<StartedKernel
   const { config, controlUrl: url, log, now = systemClock, random = secureRandom, secrets } = options
   const metrics = createMetrics()
   const onError = (error: Error) =>
-    log.warn({ event: 'control_connection_lost', error }, 'an idle connection to the control database broke')
-  const statementTimeout = config.limits.timeout
-  const control = connect({ url, max: config.database.max_connections, statementTimeout, onError })
-  const counters = connect({ url, max: COUNTER_CONNECTIONS, statementTimeout, onError })
+    log.warn({ event: 'control_connection_lost', error }, 'a connection to the control database broke')
+  const { max_connections: max, max_waiting: maxWaiting } = config.database
+  const statementTimeout = Math.min(config.limits.timeout, STATEMENT_TIMEOUT)
+  const alarm = createAlarm()
+  const shared = { url, maxWaiting, statementTimeout, onError, alarm }
+  const control = connect({ ...shared, name: '', max })
+  const counters = createPool({ ...shared, name: 'limits', max: COUNTER_CONNECTIONS })
+  const queue = createPool({ ...shared, name: 'jobs', max: JOB_CONNECTIONS, statementTimeout: JOB_TIMEOUT })
   await expectSchema(control.pool)
   const id = uuidv7(now(), random)
   const coherence = await startCoherence({ url, pool: control.pool, id, log })
-  const keyed = keyedConnections(url, KEYED_CONNECTIONS, KEYED_TIMEOUT)
-  const jobs = await startJobs({ url, log, migrate: config.database.migrate })
+  const keyed = keyedConnections({
+    url,
+    count: KEYED_CONNECTIONS,
+    statementTimeout: Math.min(config.limits.timeout, KEYED_TIMEOUT),
+    maxWaiting,
+    alarm,
+  })
+  // It asks every second, so it is the first to know.
+  coherence.subscribe({ apply: () => {}, clear: alarm.raise })
+  const jobs = await startJobs({
+    database: jobsDatabase(queue, coherence),
+    log,
+    migrate: config.database.migrate,
+  })
   const outbound = outboundRequests(config)
   const events = createEvents()
   events.subscribe((name) => metrics.event(name))
@@ -59,12 +78,13 @@ export async function startKernel(options: KernelOptions): Promise<StartedKernel
     heavy: boundedWork(config.auth.password.concurrency, config.auth.password.queue, onFullQueue),
     foreignHashes: boundedWork(1, FOREIGN_WAIT, onFullQueue),
     coherence,
+    controlPaths: controlPaths({ control: control.pool, keyed, coherence, counters }, config),
     now,
     random,
     secrets,
     jobs,
     events,
-    limits: rateLimits(config, counters.pool),
+    limits: rateLimits(config, counters),
     outbound,
     metrics,
     log,
@@ -84,15 +104,21 @@ export async function startKernel(options: KernelOptions): Promise<StartedKernel
     async close() {
       kernel.limits.close()
       await jobs.stop()
+      await queue.end()
       await outbound.close()
       await coherence.close()
       await keyed.close()
-      await counters.close()
+      await counters.end()
       await control.close()
     },
   }
 }
 
+/** Of the control database, milliseconds: nothing that a request asks of it takes a tenth of that. */
+const STATEMENT_TIMEOUT = 10_000
+/** Of the job queue, whose maintenance goes over all jobs; milliseconds. */
+const JOB_TIMEOUT = 15_000
+const JOB_CONNECTIONS = 3
 /** A keyed statement that takes longer than this meets a database in trouble, milliseconds. */
 const KEYED_TIMEOUT = 5_000
 /** What may wait in front of a hash of another system, milliseconds of work. */
@@ -104,6 +130,42 @@ const KEYED_CONNECTIONS = 2
  * of its own pool could wait for others that do the same.
  */
 const COUNTER_CONNECTIONS = 3
+
+type Paths = {
+  readonly control: pg.Pool
+  readonly keyed: Keyed
+  readonly coherence: Coherence
+  readonly counters: pg.Pool
+}
+
+/** Every way that requests take to the control database. One of them may be dead while the others answer. */
+function controlPaths(
+  { control, keyed, coherence, counters }: Paths,
+  config: Config,
+): readonly ControlPath[] {
+  const limits = config.rate_limits.enabled
+    ? [{ name: 'rate limits', ask: oneAtATime(() => answers(counters)) }]
+    : []
+  return [
+    { name: 'transactions', ask: oneAtATime(() => answers(control)) },
+    { name: 'look-ups', ask: oneAtATime(keyed.ask) },
+    { name: 'notifications', ask: oneAtATime(coherence.ask) },
+    ...limits,
+  ]
+}
+
+const answers = async (pool: pg.Pool): Promise<void> => void (await pool.query('select 1'))
+
+/** Whoever asks while a question is unanswered waits for the same answer: questions to a silent database would take all connections. */
+function oneAtATime(ask: () => Promise<void>): () => Promise<void> {
+  let asked: Promise<void> | undefined
+  return () => {
+    asked ??= ask().finally(() => {
+      asked = undefined
+    })
+    return asked
+  }
+}
 
 /** Says what to do about a database that nobody has migrated, before anything stumbles over it. */
 export async function expectSchema(pool: pg.Pool): Promise<void> {

@@ -19,12 +19,21 @@ export async function readiness(
   { isDraining }: { isDraining(): boolean },
 ): Promise<readonly string[]> {
   if (isDraining()) return ['The service is shutting down']
+  const silent = await silentPaths(kernel)
+  if (silent.length === kernel.controlPaths.length) return ['The control database cannot be reached']
+  if (silent.length > 0) return [`The control database cannot be reached for ${silent.join(', ')}`]
   try {
     const pending = await inTime(pendingMigrations((text) => sql.raw(text).execute(kernel.db)))
     return pending.map((name) => `Migration ${name} has not been applied: run gatehouse migrate`)
   } catch (error) {
     return [error instanceof MigrationError ? error.message : 'The control database cannot be reached']
   }
+}
+
+/** One way to the control database may be dead while the others answer: requests take all of them. */
+async function silentPaths({ controlPaths }: Kernel): Promise<readonly string[]> {
+  const answers = await Promise.allSettled(controlPaths.map(({ ask }) => inTime(ask())))
+  return controlPaths.flatMap(({ name }, index) => (answers[index]?.status === 'fulfilled' ? [] : [name]))
 }
 
 /** How long a part may take to answer before it counts as offline, milliseconds. */

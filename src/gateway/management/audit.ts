@@ -1,6 +1,8 @@
 import pg from 'pg'
 import type { Clock } from '#kernel/clock.ts'
-import { systemSession } from '#kernel/db/session.ts'
+import { createAlarm } from '#kernel/db/alarm.ts'
+import { onConnection } from '#kernel/db/guarded-client.ts'
+import { createPool } from '#kernel/db/guarded-pool.ts'
 import { fail } from '../errors.ts'
 
 /** What somebody is about to do to a client's schema. */
@@ -29,15 +31,16 @@ export function auditLog(url: string | undefined, now: Clock): AuditLog {
   if (url === undefined) {
     return { around: async () => Promise.reject(fail('audit_unavailable')), close: async () => {} }
   }
-  const pool = new pg.Pool({
-    ...systemSession(url),
+  const pool = createPool({
+    url,
+    name: 'audit',
     max: 2,
-    application_name: 'gatehouse audit',
-    connectionTimeoutMillis: 5_000,
-    idleTimeoutMillis: 30_000,
+    maxWaiting: 1_000,
+    statementTimeout: 10_000,
+    // An idle connection that breaks is replaced by the next use, which fails by itself when it cannot be.
+    onError: () => {},
+    alarm: createAlarm(),
   })
-  // An idle connection that breaks is replaced by the next use, which fails by itself when it cannot be.
-  pool.on('error', () => {})
   return {
     async around(act, work) {
       const began = performance.now()
@@ -100,9 +103,7 @@ async function finish(
 
 /** Makes the trail's table, if it is missing, and lets the reader read. */
 export async function prepareLogging(ownerUrl: string, reader: string | undefined): Promise<void> {
-  const client = new pg.Client({ ...systemSession(ownerUrl), connectionTimeoutMillis: 10_000 })
-  await client.connect()
-  try {
+  await onConnection({ url: ownerUrl, name: 'audit' }, async (client) => {
     await client.query(`
       select pg_advisory_lock(hashtextextended('gatehouse logging', 0));
       create table if not exists public.database_audit_log (
@@ -125,9 +126,7 @@ export async function prepareLogging(ownerUrl: string, reader: string | undefine
       create index if not exists database_audit_log_by_object
         on public.database_audit_log (service_client, schema_name, object_name, id);`)
     if (reader !== undefined) await letRead(client, reader)
-  } finally {
-    await client.end()
-  }
+  })
 }
 
 async function letRead(client: pg.Client, reader: string): Promise<void> {

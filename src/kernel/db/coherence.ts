@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import pg from 'pg'
+import type pg from 'pg'
 import type { Log } from '../log.ts'
+import { GuardedClient } from './guarded-client.ts'
 import { systemSession } from './session.ts'
 
 /**
@@ -18,6 +19,13 @@ export type Coherence = {
   subscribe(subscriber: Subscriber): void
   /** Tells every process what has changed where no trigger of ours sees it, and resolves like `settle`. */
   announce(tags: readonly string[]): Promise<void>
+  /**
+   * Hears a channel of somebody else's on the connection that listens. `back` is called whenever it has come back, since what was
+   * said meanwhile is lost. Returns what ends it.
+   */
+  hear(channel: string, receive: (payload: string) => void, back: () => void): Promise<() => Promise<void>>
+  /** One question on the connection that listens; throws while there is none. */
+  ask(): Promise<void>
   /** Resolves when no process can still answer from what was committed over before this call. */
   settle(): Promise<void>
   close(): Promise<void>
@@ -38,6 +46,8 @@ const EVERYTHING = 'all'
 const tagsIn = (payload: string): readonly string[] =>
   payload.startsWith('tags ') ? payload.split(' ').slice(1) : [payload]
 
+const listenTo = (client: pg.Client, channel: string): string => `listen ${client.escapeIdentifier(channel)}`
+
 export type CoherenceOptions = {
   readonly url: string
   readonly pool: pg.Pool
@@ -50,13 +60,16 @@ export async function startCoherence(options: CoherenceOptions): Promise<Coheren
   const ackChannel = `gatehouse_ack_${id.replaceAll('-', '')}`
   const subscribers: Subscriber[] = []
   const waiting = new Map<string, (process: string) => void>()
+  const heard = new Map<string, { receive(payload: string): void; back(): void }>()
   const closing = new AbortController()
   let listener: pg.Client | undefined
   let trustedUntil = 0
   let barriers = 0
 
   const receive = (client: pg.Client, channel: string, payload: string): void => {
-    if (channel === ackChannel) {
+    const other = heard.get(channel)
+    if (other !== undefined) other.receive(payload)
+    else if (channel === ackChannel) {
       const [barrier = '', process = ''] = payload.split(' ')
       waiting.get(barrier)?.(process)
     } else if (payload.startsWith('barrier ')) {
@@ -97,12 +110,11 @@ export async function startCoherence(options: CoherenceOptions): Promise<Coheren
   }
 
   const listen = async (): Promise<pg.Client> => {
-    const client = new pg.Client({
+    const client = new GuardedClient({
       ...systemSession(options.url),
       application_name: 'gatehouse listener',
       connectionTimeoutMillis: 5_000,
-      query_timeout: LEASE,
-      keepAlive: true,
+      deadline: LEASE,
     })
     client.on('notification', ({ channel, payload }) => receive(client, channel, payload ?? ''))
     client.on('error', (error) => lose(client, error))
@@ -111,8 +123,10 @@ export async function startCoherence(options: CoherenceOptions): Promise<Coheren
       await client.connect()
       await client.query(`listen ${CHANNEL}`)
       await client.query(`listen ${ackChannel}`)
+      for (const channel of heard.keys()) await client.query(listenTo(client, channel))
       listener = client
       await renew(client)
+      for (const { back } of heard.values()) back()
       return client
     } catch (error) {
       drop(client, error)
@@ -195,6 +209,18 @@ export async function startCoherence(options: CoherenceOptions): Promise<Coheren
     isTrusted: () => performance.now() < trustedUntil,
     subscribe: (subscriber) => void subscribers.push(subscriber),
     announce,
+    async hear(channel, receive, back) {
+      heard.set(channel, { receive, back })
+      const client = listener
+      // One that comes later listens to it by itself.
+      await client?.query(listenTo(client, channel)).catch((error: unknown) => drop(client, error))
+      back()
+      return async () => void heard.delete(channel)
+    },
+    async ask() {
+      if (listener === undefined) throw new Error('there is no listener')
+      await listener.query('select 1')
+    },
     settle,
     async close() {
       closing.abort()

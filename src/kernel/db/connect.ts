@@ -1,7 +1,8 @@
 import { hash } from 'node:crypto'
 import { CamelCasePlugin, Kysely, PostgresDialect, type PostgresPool, type PostgresPoolClient } from 'kysely'
-import pg from 'pg'
-import { systemSession } from './session.ts'
+import type pg from 'pg'
+import { createAlarm } from './alarm.ts'
+import { createPool, type PoolOptions } from './guarded-pool.ts'
 import type { DB } from './tables.ts'
 
 /** The control database, or a transaction on it: statements take it as their first argument. */
@@ -13,29 +14,24 @@ export type ControlDatabase = {
   close(): Promise<void>
 }
 
-export type ConnectOptions = {
-  readonly url: string
-  readonly max: number
-  readonly statementTimeout: number
-  /** An idle connection that breaks is replaced; somebody should know. */
-  readonly onError: (error: Error) => void
-}
-
-export function connect(options: ConnectOptions): ControlDatabase {
-  const pool = new pg.Pool({
-    ...systemSession(options.url),
-    max: options.max,
-    application_name: 'gatehouse',
-    statement_timeout: options.statementTimeout,
-    connectionTimeoutMillis: 5_000,
-    idleTimeoutMillis: 60_000,
-    keepAlive: true,
-  })
-  pool.on('error', options.onError)
+export function connect(options: PoolOptions): ControlDatabase {
+  const pool = createPool(options)
   const dialect = new PostgresDialect({ pool: preparing(pool) })
   const db = new Kysely<DB>({ dialect, plugins: [new CamelCasePlugin()] })
   return { db: db.withSchema('service'), pool, close: () => pool.end() }
 }
+
+/** One connection, for what a command has to do. */
+export const connectOnce = (url: string): ControlDatabase =>
+  connect({
+    url,
+    name: 'command',
+    max: 1,
+    maxWaiting: 100,
+    statementTimeout: 30_000,
+    onError: () => {},
+    alarm: createAlarm(),
+  })
 
 /** Texts beyond this many are not named: a query built from request data must not fill the server's memory. */
 const NAMED_STATEMENTS = 500

@@ -12,7 +12,7 @@ import { logTail } from './embedded/log-file.ts'
 import { removeLeftOver } from './embedded/pid-file.ts'
 import { waitForPrevious } from './embedded/previous.ts'
 import { makeSocketFolder, removeSocketFolder } from './embedded/socket.ts'
-import { systemSession } from './session.ts'
+import { onConnection } from './guarded-client.ts'
 
 export type EmbeddedServer = {
   /** A connection string over the server's Unix socket. */
@@ -117,19 +117,17 @@ export function urlsOf(socket: string, port: string): EmbeddedServer['url'] {
 
 /** Shows that the password is the folder's, and asks for the version. */
 async function logIn(url: string, cluster: Cluster, running: Guarded): Promise<string> {
-  const client = new pg.Client({ ...systemSession(url) })
   try {
-    await client.connect()
-    const { rows } = await client.query<{ server_version: string }>('show server_version')
-    return rows[0]?.server_version ?? ''
+    return await onConnection({ url, name: 'start' }, async (client) => {
+      const { rows } = await client.query<{ server_version: string }>('show server_version')
+      return rows[0]?.server_version ?? ''
+    })
   } catch (error) {
     await running.end(STOP_MS)
     if (!(error instanceof pg.DatabaseError) || error.code !== '28P01') throw error
     throw new EmbeddedServerError(
       `The database folder ${cluster.folder} was made with another superuser password than the one that lies beside it now.`,
     )
-  } finally {
-    await client.end()
   }
 }
 

@@ -3,12 +3,16 @@ import { after, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { testDatabase } from '#test/database.ts'
+import { createAlarm } from './alarm.ts'
 import { keyedConnections, statement } from './keyed.ts'
 
 const { url } = await testDatabase()
 const other = new pg.Client({ connectionString: url })
 await other.connect()
 after(() => other.end())
+
+const keyedOn = (address: string, count: number, statementTimeout: number) =>
+  keyedConnections({ url: address, count, statementTimeout, maxWaiting: 1_000, alarm: createAlarm() })
 
 const DOUBLE = statement<{ value: number }>('select $1::int * 2 as value')
 const BROKEN = statement<{ value: number }>('select 1 / $1::int as value')
@@ -25,7 +29,7 @@ const terminate = () =>
   )
 
 test('many statements at once share few connections, and each gets its own answer', async () => {
-  const keyed = keyedConnections(url, 2, 5_000)
+  const keyed = keyedOn(url, 2, 5_000)
   const answers = await Promise.all(Array.from({ length: 500 }, (_, index) => keyed.query(DOUBLE, [index])))
   assert.deepEqual(
     answers.map(([row]) => row?.value),
@@ -36,7 +40,7 @@ test('many statements at once share few connections, and each gets its own answe
 })
 
 test('a statement that fails takes no other with it', async () => {
-  const keyed = keyedConnections(url, 1, 5_000)
+  const keyed = keyedOn(url, 1, 5_000)
   const asked = Array.from({ length: 60 }, (_, index) =>
     keyed.query(index % 3 === 0 ? BROKEN : DOUBLE, [index % 3 === 0 ? 0 : index]),
   )
@@ -49,7 +53,7 @@ test('a statement that fails takes no other with it', async () => {
 })
 
 test('connections that the server ends are replaced, and no more are open than before', async () => {
-  const keyed = keyedConnections(url, 2, 5_000)
+  const keyed = keyedOn(url, 2, 5_000)
   for (let round = 0; round < 5; round++) {
     await keyed.query(DOUBLE, [1])
     await keyed.query(DOUBLE, [2])
@@ -71,14 +75,14 @@ test('connections that the server ends are replaced, and no more are open than b
 })
 
 test('a database that cannot be had is an error at once, and used again when it is back', async () => {
-  const nowhere = keyedConnections('postgres://nobody@127.0.0.1:1/none', 2, 5_000)
+  const nowhere = keyedOn('postgres://nobody@127.0.0.1:1/none', 2, 5_000)
   for (let round = 0; round < 3; round++)
     await assert.rejects(nowhere.query(DOUBLE, [1]), { code: 'ECONNREFUSED' })
   await nowhere.close()
 })
 
 test('a statement that takes too long is ended by the database', async () => {
-  const keyed = keyedConnections(url, 1, 100)
+  const keyed = keyedOn(url, 1, 100)
   await assert.rejects(keyed.query(statement<{ pg_sleep: string }>('select pg_sleep(5)'), []), {
     code: '57014',
   })

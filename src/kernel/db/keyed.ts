@@ -1,5 +1,8 @@
 import { hash } from 'node:crypto'
-import pg from 'pg'
+import type pg from 'pg'
+import type { Alarm } from './alarm.ts'
+import { GuardedClient } from './guarded-client.ts'
+import { GRACE, tooManyWait } from './guarded-pool.ts'
 import { systemSession } from './session.ts'
 
 /** A short statement that reads by a unique key. Never for what a caller can make slow: others wait behind it. */
@@ -11,7 +14,20 @@ export type Keyed = {
     statement: Statement<Row>,
     values: readonly unknown[],
   ): Promise<readonly Row[]>
+  /** One question on each connection. */
+  ask(): Promise<void>
   close(): Promise<void>
+}
+
+export type KeyedOptions = {
+  readonly url: string
+  /** How many connections share the work. */
+  readonly count: number
+  /** Milliseconds. */
+  readonly statementTimeout: number
+  /** Statements that may be under way or wait for a connection; past it 503 at once. */
+  readonly maxWaiting: number
+  readonly alarm: Alarm
 }
 
 export function statement<Row>(text: string): Statement<Row> {
@@ -27,31 +43,40 @@ export const selectList = (table: string, names: readonly string[], prefix = '')
     )
     .join(', ')
 
-export function keyedConnections(url: string, count: number, statementTimeout: number): Keyed {
-  const slots: (Promise<pg.Client> | undefined)[] = Array.from({ length: count }, () => undefined)
+export function keyedConnections({ url, count, statementTimeout, maxWaiting, alarm }: KeyedOptions): Keyed {
+  const slots: (Promise<GuardedClient> | undefined)[] = Array.from({ length: count }, () => undefined)
   let turn = 0
+  let asked = 0
   let closed = false
 
-  const open = async (onEnd: () => void): Promise<pg.Client> => {
-    const client = new pg.Client({
+  alarm.heed(() => {
+    for (const slot of slots)
+      slot?.then(
+        (client) => client.isBusy() || client.abandon(),
+        () => {},
+      )
+  })
+
+  const open = async (onEnd: () => void): Promise<GuardedClient> => {
+    const client = new GuardedClient({
       ...systemSession(url),
       pipeline: true,
       application_name: 'gatehouse keyed',
       statement_timeout: statementTimeout,
+      // Of the first in line, whose answer all others wait for.
+      deadline: statementTimeout + GRACE / 2,
       connectionTimeoutMillis: 5_000,
-      keepAlive: true,
     })
     // The queries in flight reject by themselves; the next one opens a new connection.
     client.on('error', onEnd)
     client.on('end', onEnd)
+    client.once('silent', alarm.raise)
     await client.connect()
     return client
   }
 
-  const take = (): Promise<pg.Client> => {
+  const take = (slot: number): Promise<GuardedClient> => {
     if (closed) throw new Error('the connections are closed')
-    turn = (turn + 1) % count
-    const slot = turn
     const held = slots[slot]
     if (held !== undefined) return held
     // A connection says twice that it ends, and between the two its place may have been taken already.
@@ -66,9 +91,22 @@ export function keyedConnections(url: string, count: number, statementTimeout: n
 
   return {
     async query<Row extends pg.QueryResultRow>({ name, text }: Statement<Row>, values: readonly unknown[]) {
-      const client = await take()
-      const result = await client.query<Row>({ name, text, values: [...values] })
-      return result.rows
+      if (asked >= maxWaiting) throw tooManyWait()
+      asked++
+      try {
+        turn = (turn + 1) % count
+        const client = await take(turn)
+        const result = await client.query<Row>({ name, text, values: [...values] })
+        return result.rows
+      } finally {
+        asked--
+      }
+    },
+    async ask() {
+      const answers = slots.map(async (_, slot) =>
+        (await take(slot)).query({ name: 'ask', text: 'select 1' }),
+      )
+      await Promise.all(answers)
     },
     async close() {
       closed = true

@@ -1,15 +1,18 @@
 import { hash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
-import pg from 'pg'
+import type pg from 'pg'
 import { unlessAborted } from '../abort.ts'
+import { onConnection } from './guarded-client.ts'
 import { QUEUE_VERSION, queueVersion } from './queue-version.ts'
-import { systemSession } from './session.ts'
 import { takeSessionLock, type Wait } from './session-lock.ts'
 
 const FOLDER = new URL('../../../migrations/', import.meta.url)
 
 /** The same in every process that migrates. */
 const LOCK = { name: 'migration lock', key: '7462001' }
+
+/** What one migration may take, milliseconds: on a large table an index takes minutes. */
+const LONGEST = 3_600_000
 
 export class MigrationError extends Error {}
 
@@ -30,15 +33,11 @@ export function migrations(): readonly Migration[] {
  * time. Returns the names that were applied now. Refuses a database that a newer program has changed.
  */
 export async function migrate(url: string, wait: Wait = {}): Promise<readonly string[]> {
-  const client = new pg.Client({ ...systemSession(url), application_name: 'gatehouse migrate' })
-  await client.connect()
-  try {
+  // Its end breaks off a statement that runs; the server rolls its transaction back.
+  return onConnection({ url, name: 'migrate', deadline: LONGEST }, async (client) => {
     await takeSessionLock(client, LOCK, wait)
     return await unlessAborted(wait.signal, bringUp(client))
-  } finally {
-    // Breaks off a statement that runs; the server rolls its transaction back.
-    await client.end()
-  }
+  })
 }
 
 async function bringUp(client: pg.Client): Promise<readonly string[]> {
@@ -134,7 +133,8 @@ async function apply(client: pg.Client, migration: Migration): Promise<void> {
     ])
     await client.query('commit')
   } catch (cause) {
-    await client.query('rollback')
+    // It may be the connection that is lost; then the server rolls back.
+    await client.query('rollback').catch(() => {})
     throw new MigrationError(
       `Migration ${migration.name} failed: ${cause instanceof Error ? cause.message : cause}`,
       { cause },

@@ -1,6 +1,6 @@
 import pg from 'pg'
+import { onConnection } from './guarded-client.ts'
 import { scramVerifier } from './scram.ts'
-import { systemSession } from './session.ts'
 
 export type Provision = {
   /** One without a password is for SET ROLE only. */
@@ -17,9 +17,7 @@ export type Provision = {
 
 /** Makes the roles and databases that are missing, as a superuser or as a role with CREATEROLE and CREATEDB. */
 export async function provision(url: string, wanted: Provision): Promise<void> {
-  const client = new pg.Client({ ...systemSession(url) })
-  try {
-    await client.connect()
+  await onConnection({ url, name: 'provision', deadline: PATIENCE }, async (client) => {
     // Until the connection ends. CREATE DATABASE runs in no transaction, so one lock holds for all of it.
     await client.query(`select pg_advisory_lock(hashtextextended('gatehouse provision', 0))`)
     for (const role of wanted.roles) await ensureRole(client, role, wanted)
@@ -29,10 +27,11 @@ export async function provision(url: string, wanted: Provision): Promise<void> {
     ])
     for (const { role, to } of wanted.grants ?? []) await letBecome(client, role, to)
     for (const { name, owner } of wanted.databases) await ensureDatabase(client, { name, owner }, wanted)
-  } finally {
-    await client.end()
-  }
+  })
 }
+
+/** Milliseconds for one step: others may hold the lock for a while, and a database is made of files. */
+const PATIENCE = 120_000
 
 /** The COMMENT on everything that an installation has made. */
 const markOf = (installation: string): string => `gatehouse installation ${installation}`

@@ -111,9 +111,12 @@ export function addFeature(app: App, feature: Feature, addRoutes: (app: App) => 
   })
 }
 
-/** Postgres and socket errors that mean "not now" rather than "never": 08 connection, 53 resources, 57P shutdown. */
+/**
+ * Postgres and socket errors that mean "not now" rather than "never": 08 connection, 25006 a primary that has become a standby, 25P03 a
+ * transaction that waited for too long, 53 resources, 55P03 a lock, 57014 too slow, 57P shutdown, 58 the disk.
+ */
 const UNAVAILABLE =
-  /^(08...|53...|57P0[1-5]|ECONNREFUSED|ECONNRESET|ENOENT|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENOTFOUND)$/
+  /^(08...|25006|25P03|53...|55P03|57014|57P0[1-5]|58030|ECONNREFUSED|ECONNRESET|ECONNABORTED|ENOENT|EPIPE|ETIMEDOUT|EHOSTUNREACH|EHOSTDOWN|ENETUNREACH|ENETDOWN|ENOTFOUND|EAI_AGAIN|ERR_STREAM_DESTROYED)$/
 
 function failureOf(error: unknown): Failure {
   if (error instanceof Failure) return error

@@ -21,7 +21,7 @@ export async function connect(options: ConnectOptions): Promise<RowClient> {
   try {
     client = new RowClient(configOf(options, settings))
     await client.connect()
-    await ensure(client, settings)
+    await ensure(client, settings, options.connectTimeout)
     return client
   } catch (error) {
     client?.destroy()
@@ -40,7 +40,6 @@ function configOf(options: ConnectOptions, settings: Readonly<Record<string, str
     options: [given.extra, ...all].filter(Boolean).join(' '),
     connectionTimeoutMillis: options.connectTimeout,
     application_name: options.applicationName,
-    keepAlive: true,
   }
 }
 
@@ -83,9 +82,23 @@ const sessionSettings = ({
 })
 
 /** A pooler in between may drop startup options. The server reports its time zone, so that is seen without asking. */
-async function ensure(client: RowClient, settings: Readonly<Record<string, string>>): Promise<void> {
+async function ensure(
+  client: RowClient,
+  settings: Readonly<Record<string, string>>,
+  patience: number,
+): Promise<void> {
   const { TimeZone, IntervalStyle } = client.reported
   if (TimeZone === 'UTC' && IntervalStyle === 'iso_8601') return
   const statements = Object.entries(settings).map(([name, value]) => `set ${name} = '${value}'`)
-  await client.query(statements.join(';'))
+  await within(patience, client, () => client.query(statements.join(';')))
+}
+
+/** For a connection that is in no pool yet, or in none at all: what is not answered in time ends with it. Milliseconds. */
+export async function within<T>(time: number, client: RowClient, work: () => Promise<T>): Promise<T> {
+  const timer = setTimeout(() => client.destroy(), time)
+  try {
+    return await work()
+  } finally {
+    clearTimeout(timer)
+  }
 }

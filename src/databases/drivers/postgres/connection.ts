@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events'
-import pg from 'pg'
+import type pg from 'pg'
 import type { Presence } from '#databases/drivers/driver.ts'
 import type { Allowance } from '#databases/drivers/postgres/allowance.ts'
 import { cancel, keysOf } from '#databases/drivers/postgres/cancel.ts'
@@ -7,12 +7,13 @@ import { frames, joiner } from '#databases/drivers/postgres/frames.ts'
 import { Pace } from '#databases/drivers/postgres/pace.ts'
 import type { RowQuery } from '#databases/drivers/postgres/query.ts'
 import { Statements } from '#databases/drivers/postgres/statements.ts'
+import { GuardedClient } from '#kernel/db/guarded-client.ts'
 
 /**
  * A pg client whose rows do not pass through pg: connecting, authentication, TLS and errors are pg's, but DataRow messages go to
  * the active query as bytes, and the messages that only say "done" are dropped before they are parsed.
  */
-export class RowClient extends pg.Client {
+export class RowClient extends GuardedClient {
   readonly statements = new Statements()
   active: ActiveQuery | undefined
   /** For the pool: when the current statement began or the connection became idle (performance.now()). */
@@ -42,9 +43,6 @@ export class RowClient extends pg.Client {
 
   constructor(config: pg.ClientConfig) {
     super(config)
-    // The server's last word, or the socket's: pg takes no more queries, and the pool must see that before the socket has closed.
-    // Whatever runs hears of it by itself.
-    this.on('error', () => this.destroy())
     this.on('end', () => {
       this.active?.settle()
       this.#displaceFollowing()
@@ -156,7 +154,7 @@ export class RowClient extends pg.Client {
   }
 
   /** A statement runs, on the planned path or one of pg's own. */
-  isBusy(): boolean {
+  override isBusy(): boolean {
     // Not in pg's types.
     const { readyForQuery } = this as unknown as { readonly readyForQuery: boolean }
     return this.active !== undefined || !readyForQuery
@@ -215,11 +213,6 @@ export class RowClient extends pg.Client {
   breakOff(): void {
     cancel(this)
     this.destroy()
-  }
-
-  /** Breaks the connection off at once; the server notices when it next writes. */
-  destroy(): void {
-    this.connection.stream.destroy()
   }
 }
 

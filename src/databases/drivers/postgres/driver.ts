@@ -9,7 +9,7 @@ import { countRows, selectRows, writeRows } from '#databases/drivers/postgres/an
 import { callFunction } from '#databases/drivers/postgres/call.ts'
 import { buildCatalogue, type CatalogueRow, catalogueSql } from '#databases/drivers/postgres/catalogue.ts'
 import { columnDefaults } from '#databases/drivers/postgres/column-defaults.ts'
-import { connect } from '#databases/drivers/postgres/connect.ts'
+import { connect, within } from '#databases/drivers/postgres/connect.ts'
 import type { RowClient, Terminate } from '#databases/drivers/postgres/connection.ts'
 import { failureOf } from '#databases/drivers/postgres/errors.ts'
 import { hold } from '#databases/drivers/postgres/hold.ts'
@@ -190,9 +190,10 @@ function terminator(options: PostgresOptions): Terminate {
   return (processId) => {
     const end = async () => {
       const client = await connect(options)
-      await client
-        .query('select pg_catalog.pg_terminate_backend($1)', [processId])
-        .finally(() => client.end())
+      const text = 'select pg_catalog.pg_terminate_backend($1)'
+      await within(options.connectTimeout, client, () => client.query(text, [processId])).finally(() =>
+        client.end(),
+      )
     }
     // It may be gone already, as may the server.
     end().catch(() => {})

@@ -1,6 +1,6 @@
-import pg from 'pg'
 import type { RowLevelSecurity } from '#databases/drivers/driver.ts'
 import { withSystemOperators } from '#databases/drivers/postgres/system-names.ts'
+import { connected, GuardedClient } from '#kernel/db/guarded-client.ts'
 
 /** Something that callers of a client with row-level security reach and that no policy guards, or that makes policies err. */
 export type Unguarded = { readonly name: string; readonly why: string }
@@ -13,13 +13,10 @@ export async function unguardedTables(
   url: string,
   { anonymousRole, signedInRole }: RowLevelSecurity,
 ): Promise<readonly Unguarded[]> {
-  const client = new pg.Client({ connectionString: url, statement_timeout: 10_000 })
-  await client.connect()
-  try {
+  const client = new GuardedClient({ connectionString: url, statement_timeout: 10_000, deadline: 12_000 })
+  return connected(client, async () => {
     return (await client.query<Unguarded>(unguardedSql, [[anonymousRole, signedInRole]])).rows
-  } finally {
-    await client.end()
-  }
+  })
 }
 
 const unguardedSql = withSystemOperators(`

@@ -17,6 +17,11 @@ export const database = section('The control database: users, sessions, keys and
     default: true,
   }),
   max_connections: integer('Connections of one process.', connections, { default: 10 }),
+  max_waiting: integer(
+    'Requests in one process that may wait for a connection, and as many look-ups that may be under way; past it the answer is 503.',
+    { min: 1, max: 100_000 },
+    { default: 1000 },
+  ),
 })
 
 /** gateway.md 2. `custom_supabase` takes its address from the request and cannot be configured. */

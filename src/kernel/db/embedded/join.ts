@@ -1,8 +1,7 @@
 import { readlink, realpath } from 'node:fs/promises'
 import path from 'node:path'
-import pg from 'pg'
 import { type EmbeddedServer, urlsOf } from '../embedded.ts'
-import { systemSession } from '../session.ts'
+import { onConnection } from '../guarded-client.ts'
 import { readPidFile, stateOf } from './pid-file.ts'
 import { lockOf } from './previous.ts'
 
@@ -28,12 +27,8 @@ export async function joinEmbedded(dir: string, password: string): Promise<Embed
 }
 
 async function versionOf(url: string): Promise<string> {
-  const client = new pg.Client({ ...systemSession(url) })
-  await client.connect()
-  try {
+  return onConnection({ url, name: 'start' }, async (client) => {
     const { rows } = await client.query<{ server_version: string }>('show server_version')
     return rows[0]?.server_version ?? ''
-  } finally {
-    await client.end()
-  }
+  })
 }

@@ -1,0 +1,156 @@
+/**
+ * What callers feel while what the service stands on fails: a mixed load on two workers, whose database is reached through a proxy, and
+ * a fault every 20 s. Ends with code 1 when a promise is broken. `node bench/chaos.ts [SECONDS] [FAULT …]`: 600 seconds, all faults in turn.
+ */
+import { execFile } from 'node:child_process'
+import { once } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { FAULTS, type Fault } from './chaos/faults.ts'
+import { type Ground, makeGround } from './chaos/ground.ts'
+import { KINDS, type Load, startLoad } from './chaos/load.ts'
+import {
+  flat,
+  honest,
+  type Memory,
+  nobodyGone,
+  noMailLost,
+  nothingLost,
+  type Past,
+  recovered,
+  recoveries,
+  type Verdict,
+} from './chaos/promises.ts'
+
+const EVERY = 20_000
+/** The load runs by itself for so long before the first fault, milliseconds. */
+const WARM_UP = 5_000
+/** `limits.shutdown`, and a little. */
+const SHUTDOWN = 30_000
+
+const [seconds = '600', ...named] = process.argv.slice(2)
+const faults = FAULTS.filter(({ name }) => named.length === 0 || named.includes(name))
+if (faults.length === 0) throw new Error(`Faults are: ${FAULTS.map(({ name }) => name).join(', ')}`)
+
+const ground = await makeGround()
+try {
+  const verdicts = await run(ground, Number(seconds) * 1_000)
+  for (const { says, isKept } of verdicts) console.log(`${isKept ? 'kept  ' : 'BROKEN'}  ${says}`)
+  if (!verdicts.every(({ isKept }) => isKept)) {
+    process.exitCode = 1
+    console.log(await ground.service.log().then(worstOf))
+  }
+} finally {
+  await ground.close()
+}
+
+async function run(ground: Ground, time: number): Promise<readonly Verdict[]> {
+  const load = await startLoad(ground)
+  const memory: { at: number; megabytes: number }[] = []
+  const look = setInterval(
+    async () => memory.push({ at: performance.now(), megabytes: await megabytesOf(ground) }),
+    5_000,
+  )
+  await sleep(WARM_UP)
+  const past = await hurt(ground, performance.now() + time)
+  clearInterval(look)
+  await load.stop()
+  print(past, load, memory)
+  return [
+    await nothingLost(ground, load.written),
+    await noMailLost(ground, load.written),
+    await nobodyGone(ground, past),
+    recovered(past, load.samples),
+    honest(load.samples),
+    flat(memory),
+    await ends(ground),
+  ]
+}
+
+/** One fault every 20 s, in turn. */
+async function hurt(ground: Ground, until: number): Promise<readonly Past[]> {
+  const possible = faults.filter(({ name, unlessPossible }) => {
+    const why = unlessPossible?.(ground)
+    if (why !== undefined) console.log(`without ${name}: ${why}`)
+    return why === undefined
+  })
+  const past: Past[] = []
+  for (let turn = 0; performance.now() < until; turn++) {
+    const began = performance.now()
+    const { name, run, workers = 0 } = possible[turn % possible.length] as Fault // there is one
+    await run(ground)
+    past.push({ name, began, ended: performance.now(), workers })
+    await sleep(Math.max(EVERY / 2, began + EVERY - performance.now()))
+  }
+  return past
+}
+
+async function ends({ service: { child } }: Ground): Promise<Verdict> {
+  if (child.exitCode !== null || child.signalCode !== null)
+    return { says: 'the service ends on SIGTERM: it was gone', isKept: false }
+  const began = performance.now()
+  const exited = once(child, 'exit')
+  child.kill('SIGTERM')
+  await Promise.race([exited, sleep(SHUTDOWN, undefined, { ref: false })])
+  const took = ((performance.now() - began) / 1_000).toFixed(1)
+  return {
+    says: `the service ends on SIGTERM: code ${child.exitCode} after ${took} s`,
+    isKept: child.exitCode === 0,
+  }
+}
+
+/** Resident memory of the service's processes. */
+async function megabytesOf({ service }: Ground): Promise<number> {
+  const pids = [service.child.pid, ...(await service.workers())].join(',')
+  const { stdout } = await promisify(execFile)('ps', ['-o', 'rss=', '-p', pids]).catch(() => ({ stdout: '' }))
+  return (
+    stdout
+      .trim()
+      .split('\n')
+      .reduce((sum, line) => sum + Number(line), 0) / 1024
+  )
+}
+
+function print(past: readonly Past[], { samples }: Load, memory: Memory): void {
+  const head = ['', ...KINDS]
+  const next = [...recoveries(past, samples)].map(([name, kinds]) => [
+    `${name} (${past.filter((fault) => fault.name === name).length})`,
+    ...KINDS.map((kind) => ((kinds.get(kind) ?? 0) / 1_000).toFixed(2)),
+  ])
+  console.log('seconds from the end of a fault to the next 200, the longest of each kind:')
+  printTable([head, ...next])
+  const statuses = [...new Set(samples.map(({ status }) => status))].sort((left, right) => left - right)
+  const counted = statuses.map((status) => [
+    NAMES[status] ?? `${status}`,
+    ...KINDS.map(
+      (kind) => `${samples.filter((sample) => sample.kind === kind && sample.status === status).length}`,
+    ),
+  ])
+  console.log('answers:')
+  const slowest = KINDS.map((kind) =>
+    Math.max(0, ...samples.filter((sample) => sample.kind === kind).map(({ began, ended }) => ended - began)),
+  )
+  printTable([head, ...counted, ['longest, s', ...slowest.map((took) => (took / 1_000).toFixed(1))]])
+  console.log(`memory, MB: ${memory.map(({ megabytes }) => megabytes.toFixed(0)).join(' ')}`)
+}
+
+const NAMES: Readonly<Record<number, string>> = { 0: 'broken off', [-1]: 'never' }
+
+function printTable(rows: readonly (readonly string[])[]): void {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
+  for (const row of rows) {
+    const cells = row.map((cell, column) =>
+      column === 0 ? cell.padEnd(widths[0] ?? 0) : cell.padStart(widths[column] ?? 0),
+    )
+    console.log(`  ${cells.join('   ')}`)
+  }
+}
+
+/** The last records of the log that are worse than a request that failed. */
+function worstOf(log: string): string {
+  const lines = log.split('\n')
+  return lines
+    .filter((line) => !line.startsWith('{') || /"level":"?(error|fatal|50|60)/.test(line))
+    .slice(-30)
+    .join('\n')
+}

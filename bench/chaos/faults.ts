@@ -1,0 +1,134 @@
+import { open, rm, statfs } from 'node:fs/promises'
+import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { withClient } from '#test/database.ts'
+import type { Ground } from './ground.ts'
+
+export type Fault = {
+  readonly name: string
+  /** Where the machine does not allow it, why. */
+  readonly unlessPossible?: (ground: Ground) => string | undefined
+  /** Begins, lasts and is over when this resolves: from then on the service has what it needs. */
+  run(ground: Ground): Promise<void>
+  /** Workers that it may cost. */
+  readonly workers?: number
+}
+
+/** How long what lasts does last, milliseconds. */
+const WHILE = 6_000
+
+export const FAULTS: readonly Fault[] = [
+  { name: 'kill connections', run: killConnections },
+  { name: 'restart -m fast', run: ({ database }) => restart(database, 'SIGINT') },
+  { name: 'restart -m immediate', run: ({ database }) => restart(database, 'SIGQUIT') },
+  { name: 'freeze the database', run: freezeDatabase },
+  { name: 'drop packets', run: dropPackets },
+  { name: 'forget connections', run: async ({ proxy }) => proxy.forget() },
+  { name: 'reset connections', run: resetConnections },
+  { name: 'slow network', run: slowNetwork },
+  { name: 'freeze a worker', workers: 1, run: freezeWorker },
+  { name: 'kill a worker', workers: 1, run: killWorker },
+  { name: 'hang the mail server', run: hangMail },
+  {
+    name: 'fill the disk',
+    unlessPossible: ({ disk }) => (disk === undefined ? 'only root can mount a small disk' : undefined),
+    run: fillDisk,
+  },
+]
+
+async function killConnections({ database }: Ground): Promise<void> {
+  for (let turn = 0; turn < 10; turn++) {
+    await withClient(database.url('postgres'), (db) =>
+      db.query(
+        `select pg_terminate_backend(pid) from pg_stat_activity
+          where backend_type = 'client backend' and pid <> pg_backend_pid() and random() < 0.3`,
+      ),
+    )
+    await sleep(200)
+  }
+}
+
+async function restart(database: Ground['database'], signal: 'SIGINT' | 'SIGQUIT'): Promise<void> {
+  await database.stop(signal)
+  await sleep(1_000)
+  await database.start()
+}
+
+async function freezeDatabase({ database }: Ground): Promise<void> {
+  const thaw = await database.freeze()
+  await sleep(WHILE)
+  thaw()
+}
+
+async function dropPackets({ proxy }: Ground): Promise<void> {
+  proxy.freeze()
+  await sleep(WHILE)
+  await proxy.mend()
+}
+
+async function resetConnections({ proxy }: Ground): Promise<void> {
+  for (let turn = 0; turn < 5; turn++) {
+    proxy.reset()
+    await sleep(300)
+  }
+}
+
+async function slowNetwork({ proxy }: Ground): Promise<void> {
+  proxy.slow(200)
+  await sleep(WHILE)
+  await proxy.mend()
+}
+
+/** For longer than the primary waits for it; it is over when another has its place, or when it goes on. */
+async function freezeWorker({ service }: Ground): Promise<void> {
+  const pid = await oneOf(service)
+  process.kill(pid, 'SIGSTOP')
+  const until = performance.now() + 15_000
+  while (performance.now() < until && isThere(pid)) await sleep(100)
+  if (isThere(pid)) process.kill(pid, 'SIGCONT')
+}
+
+async function killWorker({ service }: Ground): Promise<void> {
+  process.kill(await oneOf(service), 'SIGKILL')
+}
+
+async function oneOf(service: Ground['service']): Promise<number> {
+  const workers = await service.workers()
+  const pid = workers[Math.floor(Math.random() * workers.length)]
+  if (pid === undefined) throw new Error('there is no worker')
+  return pid
+}
+
+function isThere(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
+async function hangMail({ mail }: Ground): Promise<void> {
+  const goOn = mail.hang()
+  await sleep(WHILE)
+  goOn()
+}
+
+/** PostgreSQL may end of it (it cannot write its log of changes); then whoever runs it starts it again. */
+async function fillDisk({ disk = '', database }: Ground): Promise<void> {
+  const file = path.join(disk, 'ballast')
+  const { bavail, bsize } = await statfs(disk)
+  const handle = await open(file, 'w')
+  try {
+    const block = Buffer.alloc(1024 * 1024)
+    for (let left = bavail * bsize; left > 0; left -= block.length) await handle.write(block)
+  } catch {
+    // Full.
+  } finally {
+    await handle.close()
+  }
+  await sleep(WHILE)
+  await rm(file)
+  // It restarts by itself, or has given up.
+  await sleep(1_000)
+  if (database.hasDied()) await database.start()
+}

@@ -1,0 +1,101 @@
+import pg from 'pg'
+import { edge } from '../http/failures.ts'
+import type { Alarm } from './alarm.ts'
+import { Abandoned, GuardedClient } from './guarded-client.ts'
+import { systemSession } from './session.ts'
+
+export type PoolOptions = {
+  readonly url: string
+  /** In pg_stat_activity, behind `gatehouse`. */
+  readonly name: string
+  readonly max: number
+  /** Callers who may wait for a connection; past it 503 at once. */
+  readonly maxWaiting: number
+  /** Milliseconds. The server ends a statement by itself then; one that is still unanswered after GRACE ends here, with its connection. */
+  readonly statementTimeout: number
+  /** An idle connection broke, or was silent for too long: it is replaced, and the operator should know. */
+  readonly onError: (error: Error) => void
+  /** Of all connections to the same database. */
+  readonly alarm: Alarm
+}
+
+/** How long after its own time a statement may be unanswered, milliseconds. */
+export const GRACE = 2_000
+
+/** A pool whose connections cannot end the process, whose statements all end, and for which a bounded number waits. */
+export function createPool(options: PoolOptions): pg.Pool {
+  const { url, name, max, maxWaiting, statementTimeout, onError } = options
+  const config = {
+    ...systemSession(url),
+    // pg-pool hands its options to the constructor, which its types do not say.
+    Client: GuardedClient as unknown as new () => GuardedClient,
+    max,
+    application_name: name === '' ? 'gatehouse' : `gatehouse ${name}`,
+    statement_timeout: statementTimeout,
+    deadline: statementTimeout + GRACE,
+    connectionTimeoutMillis: 5_000,
+    idleTimeoutMillis: 60_000,
+  }
+  const pool = new pg.Pool(config)
+  // Those that were abandoned went with one that was told already.
+  pool.on('error', (error) => error instanceof Abandoned || onError(error))
+  endTogether(pool, options)
+  boundWaiting(pool, maxWaiting)
+  return pool
+}
+
+function endTogether(pool: pg.Pool, { alarm, onError }: PoolOptions): void {
+  const clients = new Set<GuardedClient>()
+  const raise = (why: string) => {
+    onError(new Error(why))
+    alarm.raise()
+  }
+  alarm.heed(() => {
+    for (const client of clients) if (!client.isBusy()) client.abandon()
+  })
+  pool.on('connect', (client) => {
+    // The pool makes no others.
+    const guarded = client as pg.PoolClient & GuardedClient
+    clients.add(guarded)
+    guarded.once('end', () => clients.delete(guarded))
+    guarded.once('silent', () => raise('A statement was not answered in time'))
+    const connection = guarded.connection as unknown as Told
+    connection.on('errorMessage', ({ code }) => {
+      if (code !== READ_ONLY) return
+      guarded.destroy()
+      raise('The database takes no writes')
+    })
+  })
+}
+
+/** read_only_sql_transaction: after a failover the old primary still answers. */
+const READ_ONLY = '25006'
+
+/** Not in pg's types. */
+type Told = {
+  on(event: 'errorMessage', listener: (message: { readonly code: string | undefined }) => void): void
+}
+
+/** `pool.query` asks for a connection in the same way. */
+function boundWaiting(pool: pg.Pool, maxWaiting: number): void {
+  const connect = pool.connect.bind(pool) as Connect
+  const bounded: Connect = (done) => {
+    if (pool.waitingCount < maxWaiting) return connect(done)
+    if (done === undefined) return Promise.reject(tooManyWait())
+    done(tooManyWait(), undefined, () => {})
+    return undefined
+  }
+  // Both forms of it.
+  pool.connect = bounded as pg.Pool['connect']
+}
+
+type Connect = (
+  done?: (error: Error | undefined, client: pg.PoolClient | undefined, release: () => void) => void,
+) => Promise<pg.PoolClient> | undefined
+
+/** For whoever would wait where as many wait already as may. */
+export const tooManyWait = () =>
+  edge('service_unavailable', {
+    message: 'Too many requests wait for the database; try again in a moment',
+    headers: { 'retry-after': '1', 'x-retry-after': '1' },
+  })

@@ -1,0 +1,153 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { auditLog, prepareLogging } from '#gateway/management/audit.ts'
+import { systemClock } from '#kernel/clock.ts'
+import { migrate } from '#kernel/db/migrate.ts'
+import { testDatabase, withClient } from '#test/database.ts'
+import { eventually } from '#test/embedded.ts'
+import { controlDatabase, PASSWORD, testService } from '#test/harness.ts'
+import { type DatabaseProxy, type Passage, proxyTo } from './proxy.ts'
+
+/** Ends a connection of this name at the answer that many answers from here. */
+type Plan = { readonly name: string; left: number; isOver: boolean }
+
+let plan: Plan | undefined
+const onAnswer = (passage: Passage): void => {
+  if (plan === undefined || plan.isOver || passage.name !== plan.name || --plan.left > 0) return
+  plan.isOver = true
+  passage.end()
+}
+
+/** The work with a connection ending after its first answer, then after its second, and so on, and what follows; how many there were. */
+async function atEachStep(name: string, work: () => Promise<void>, next = async () => {}): Promise<number> {
+  for (let step = 1; ; step++) {
+    const mine = { name, left: step, isOver: false }
+    plan = mine
+    await work()
+    plan = undefined
+    await next()
+    if (!mine.isOver) return step - 1
+    assert.ok(step < 100, 'there is no end of answers')
+  }
+}
+
+async function mortalWay(databaseUrl: string): Promise<DatabaseProxy> {
+  const proxy = await proxyTo(databaseUrl, { onAnswer })
+  after(() => proxy.close())
+  return proxy
+}
+
+const many = { requests: 100_000 }
+const rules = { sign_up: many, sign_in: many, mail: many, mail_recipient: many, default: many }
+const { url: controlUrl } = await mortalWay(await controlDatabase())
+const t = await testService({ controlUrl, config: { rate_limits: { enabled: true, rules } } })
+
+let people = 0
+const newEmail = () => `ada-${++people}@example.com`
+const signUp = (email = newEmail()) =>
+  t.anon.post('/api/auth/sign-up/email', { name: 'Ada', email, password: PASSWORD })
+const signIn = (email: string) => t.anon.post('/api/auth/sign-in/email', { email, password: PASSWORD })
+
+for (const [name, least] of [
+  ['gatehouse', 4],
+  ['gatehouse keyed', 1],
+  ['gatehouse limits', 2],
+] as const)
+  test(`a connection of "${name}" that ends at any step of a transaction costs one request, and nothing else`, async () => {
+    const work = async () => {
+      const email = newEmail()
+      const first = await signUp(email)
+      const second = await signIn(email)
+      const refused = [first, second].filter(({ status }) => status === 503)
+      for (const { body, headers } of refused)
+        assert.deepEqual([body.code, headers.get('retry-after')], ['SERVICE_UNAVAILABLE', '1'])
+      assert.ok(refused.length <= 1 || first.status === 503, `${first.text} ${second.text}`)
+      // Who was refused when it was signed up has no account, or has one: COMMIT may have been what was not heard.
+      if (first.status === 200 && second.status !== 503) assert.equal(second.status, 200, second.text)
+    }
+    const next = async () => assert.equal((await signUp()).status, 200)
+    const steps = await atEachStep(name, work, next)
+    assert.ok(steps >= least, `${steps} steps`)
+  })
+
+test('a listener that is lost, and lost again while it comes back, is there again, and everybody is served meanwhile', async () => {
+  const { coherence } = t.service.kernel
+  for (const left of [1, 2]) {
+    const mine = { name: 'gatehouse listener', left, isOver: false }
+    plan = mine
+    await eventually(() => mine.isOver)
+    assert.equal((await signUp()).status, 200)
+  }
+  plan = undefined
+  await eventually(() => coherence.isTrusted())
+})
+
+test('no mail is lost with a connection of the job queue', async () => {
+  const mailed = new Set<string>()
+  const emails: string[] = []
+  const steps = await atEachStep('gatehouse jobs', async () => {
+    const email = newEmail()
+    assert.equal((await signUp(email)).status, 200)
+    const { status } = await t.anon.post('/api/auth/request-password-reset', { email })
+    // The first to use a queue asks for its settings by the queue's own connections.
+    if (status === 200) emails.push(email)
+    else assert.equal(status, 503)
+    // What it had taken it gives back to the queue, or keeps until it is taken from it.
+    const mails = await t.mails().catch(() => [])
+    for (const mail of mails) for (const to of emails) if (mail.includes(to)) mailed.add(to)
+  })
+  assert.ok(steps >= 2, `${steps} steps`)
+  const rows = await withClient(t.controlUrl, async (client) => {
+    return (await client.query(`select state from service_jobs.job where state <> 'completed'`)).rows
+  })
+  assert.ok(
+    mailed.size + rows.length >= emails.length,
+    `${mailed.size} and ${rows.length} of ${emails.length}`,
+  )
+})
+
+test('a trail that loses its connection refuses the work before it is begun, or keeps its result', async () => {
+  const database = await testDatabase()
+  await prepareLogging(database.url, undefined)
+  const { url } = await mortalWay(database.url)
+  const audit = auditLog(url, systemClock)
+  const act = {
+    requestId: 'r',
+    actorKeyId: 'k',
+    client: 'default',
+    operation: 'create',
+    schema: 'public',
+    object: 'a',
+    statement: '',
+    objectType: 'table',
+  } as const
+  const work = async () => {
+    let begun = false
+    const change = async () => {
+      begun = true
+      return 'done'
+    }
+    await audit.around(act, change).then(
+      (result) => assert.equal(result, 'done'),
+      (error) => assert.deepEqual([error.code, begun], ['audit_unavailable', false]),
+    )
+  }
+  // The one that has ended may just have been given back when the next caller takes it.
+  const next = () => eventually(() => audit.around(act, async () => true).catch(() => false))
+  assert.equal(await atEachStep('gatehouse audit', work, next), 2)
+  await audit.close()
+})
+
+test('a migration that loses its connection at any step is an error, and the next run goes on from there', async () => {
+  const database = await testDatabase()
+  const { url } = await mortalWay(database.url)
+  let failures = 0
+  const steps = await atEachStep('gatehouse migrate', async () => {
+    await migrate(url).catch((error: unknown) => {
+      assert.ok(error instanceof Error)
+      failures++
+    })
+  })
+  assert.ok(failures >= 4, `${failures} failures in ${steps} steps`)
+  assert.deepEqual(await migrate(database.url), [])
+})

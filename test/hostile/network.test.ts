@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Answer, controlDatabase, PASSWORD, testService } from '#test/harness.ts'
+import { proxyTo } from './proxy.ts'
+
+/** Milliseconds of a request; the deadlines of statements follow from it. Readiness asks for two seconds. */
+const TIMEOUT = 2_500
+/** What a connection that says nothing may cost: its statement's time, and what the server has to end it by itself. */
+const DEADLINE = TIMEOUT + 2_000
+const WAITING = 20
+
+const proxy = await proxyTo(await controlDatabase())
+after(() => proxy.close())
+const t = await testService({
+  controlUrl: proxy.url,
+  config: {
+    limits: { timeout: TIMEOUT },
+    database: { max_connections: 4, max_waiting: WAITING },
+    auth: { password: { queue: 1_000 } },
+  },
+})
+const ada = await t.signUp('Ada')
+
+const signIn = () => t.anon.post('/api/auth/sign-in/email', { email: ada.email, password: PASSWORD })
+const ready = () => t.anon.get('/health/ready')
+
+async function timeUntil(isSo: () => Promise<boolean>): Promise<number> {
+  const began = performance.now()
+  while (!(await isSo())) {
+    assert.ok(performance.now() - began < 20_000, 'it does not come back')
+    await sleep(20)
+  }
+  return performance.now() - began
+}
+
+const isServed = async () => (await signIn()).status === 200 && (await ready()).status === 200
+const many = <T>(count: number, act: () => Promise<T>) => Promise.all(Array.from({ length: count }, act))
+const statuses = (answers: readonly Answer[]) => new Set(answers.map(({ status }) => status))
+
+test('connections that the network has forgotten cost one deadline, not a quarter of an hour', async () => {
+  // So that each connection of each kind is there.
+  await many(10, signIn)
+  proxy.forget()
+  const took = await timeUntil(isServed)
+  assert.ok(took < DEADLINE + 3_000, `${took} ms`)
+})
+
+test('one dead way to the control database among living ones is not ready, and is again by itself', async () => {
+  await timeUntil(isServed)
+  // Each is asked by itself, and none of them is back before the last one is dead.
+  for (const [name, says] of [
+    ['gatehouse keyed', 'look-ups'],
+    ['gatehouse', 'transactions, look-ups'],
+  ] as const) {
+    proxy.forget(name)
+    const { status, body } = await ready()
+    assert.deepEqual([status, body.problems], [503, [`The control database cannot be reached for ${says}`]])
+  }
+  await timeUntil(isServed)
+  proxy.forget('gatehouse listener')
+  assert.deepEqual((await ready()).body.problems, [
+    'The control database cannot be reached for notifications',
+  ])
+  assert.ok((await timeUntil(isServed)) < DEADLINE)
+})
+
+test('of those who wait for a silent database only so many wait; the others are told at once to come back', async () => {
+  await timeUntil(isServed)
+  proxy.freeze()
+  try {
+    const began = performance.now()
+    const answers = await many(200, async () => ({ ...(await signIn()), at: performance.now() - began }))
+    const refused = answers.filter(({ body }) => /too many requests wait/i.test(body.message))
+    assert.deepEqual([...statuses(answers).difference(new Set([503, 504]))], [])
+    assert.equal(answers.length - refused.length, WAITING)
+    for (const { at, status, headers } of refused) {
+      assert.deepEqual([status, headers.get('retry-after')], [503, '1'])
+      assert.ok(at < TIMEOUT - 500, `${at} ms`)
+    }
+  } finally {
+    await proxy.mend()
+  }
+  await timeUntil(isServed)
+})
+
+test('resets in the middle of everything are 503 and nothing worse, and a slow way is only slow', async () => {
+  await timeUntil(isServed)
+  const load = many(60, async () => {
+    await sleep(Math.random() * 300)
+    return signIn()
+  })
+  for (let turn = 0; turn < 6; turn++) {
+    await sleep(50)
+    proxy.reset()
+  }
+  assert.deepEqual([...statuses(await load).difference(new Set([200, 503]))], [])
+  await timeUntil(isServed)
+  proxy.slow(40)
+  assert.deepEqual([...statuses(await many(4, signIn))], [200])
+  await proxy.mend()
+})
