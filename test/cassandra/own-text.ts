@@ -51,6 +51,35 @@ export function testOwnText({ driver, keyspace, skip }: Place): void {
     assert.match(await textOf('select * from notes'), /"late":null/)
   })
 
+  test("lists of in are bounded in a caller's own text as well, in whatever form they come", {
+    skip,
+  }, async () => {
+    await keyspace().run('create table cells (part int, x int, y int, primary key (part, x, y))')
+    const upTo = (length: number) => Array.from({ length }, (_, index) => index)
+    const listed = (length: number) => `in (${upTo(length).join()})`
+    const refusal = { code: 'too_complex', status: 400, details: { combinations: 1_025, most: 1_000 } }
+    const from = 'select * from cells where part = 1 and'
+    assert.equal(await textOf(`${from} x ${listed(25)} and y ${listed(40)}`), '[]')
+    assert.equal(await textOf(`${from} x in ? and y in ?`, { values: [upTo(25), upTo(40)] }), '[]')
+    for (const [text, values] of [
+      [`${from} x ${listed(25)} and y ${listed(41)}`],
+      [`delete from cells where part = 1 and x ${listed(25)} and y IN/**/(${upTo(41).join()})`],
+      [`${from} x in ? and y in ?`, [upTo(25), upTo(41)]],
+      [`${from} x ${listed(25)} and y in ?`, [upTo(41)]],
+    ] as const)
+      await assert.rejects(cql(text, { values }), refusal, text.slice(0, 80))
+    const each = upTo(50).map((x) => `delete from cells where part = 1 and x = ${x} and y ${listed(40)};`)
+    await cql(`begin batch ${each.join(' ')} apply batch`)
+    assert.equal(
+      await textOf(
+        `${from} (x, y) in (${upTo(900)
+          .map((x) => `(${x}, 1)`)
+          .join()})`,
+      ),
+      '[]',
+    )
+  })
+
   test('schema_name takes one connection to one node, which ends with the statement', { skip }, async () => {
     const other = `other_${randomBytes(4).toString('hex')}`
     await keyspace().run(

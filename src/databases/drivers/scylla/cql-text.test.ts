@@ -75,3 +75,20 @@ test('the keyspaces of the server are named by nobody', () => {
   ])
     assert.equal(verdict(text), 'fine', text)
 })
+
+test('lists of in are counted in time that grows with the text, in all its forms', () => {
+  const lookUps = (text: string) => requireAllowed(text, false).lookUps
+  assert.equal(lookUps('select a from t where a in (1, 2, 3) and b IN (4, 5)'), 6)
+  assert.equal(lookUps('select a from t where (a, b) in ((1, 2), (3, 4), (?, ?))'), 3)
+  assert.equal(lookUps(`select a from t where a in ('x, (y', /* , */ [1, 2], f(3, 4))`), 3)
+  assert.equal(lookUps('select a, b, f(a, b) from t where "in" = (1) and a = {1, 2}'), 1)
+  const two = 'delete from t where a in (1, 2)'
+  assert.equal(lookUps(`begin batch ${two}; ${two} and b in (1, 2) apply batch`), 4)
+  const took = (text: string) => {
+    const began = performance.now()
+    lookUps(text)
+    return performance.now() - began
+  }
+  for (const part of ['in (', 'word ', 'in (1,2) '])
+    assert.ok(took(`select ${part.repeat(20_000)}`) < 2_000, part)
+})

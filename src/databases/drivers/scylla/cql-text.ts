@@ -86,7 +86,7 @@ const structures = new Set(
 export function requireAllowed(
   text: string,
   readOnly: boolean,
-): { readonly isRead: boolean; readonly changesStructure: boolean } {
+): { readonly isRead: boolean; readonly changesStructure: boolean; readonly lookUps: number } {
   const tokens = tokensOf(text)
   const [first, second] = tokens
   if (first === undefined) throw fail('invalid_sql', { hint: 'The text contains no statement.' })
@@ -104,7 +104,7 @@ export function requireAllowed(
     })
   if (namesSystem(tokens))
     throw fail('permission_denied', { message: 'The keyspaces of the server are not for its clients' })
-  return { isRead: word === 'select', changesStructure }
+  return { isRead: word === 'select', changesStructure, lookUps: lookUpsOf(tokens) }
 }
 
 /** `system.local`, `drop keyspace system`, `alter keyspace if exists system`. */
@@ -119,3 +119,25 @@ function namesSystem(tokens: readonly Token[]): boolean {
       (tokens[index + 1]?.text === '.' || (isAboutKeyspace && index <= words)),
   )
 }
+
+/** Combinations of the values of `in (…)` lists: of the statement of a batch that has most. Those of `in ?` are in its parameters. */
+function lookUpsOf(tokens: readonly Token[]): number {
+  let [most, product] = [1, 1]
+  const open: { readonly isList: boolean; commas: number }[] = []
+  for (const [index, { kind, text }] of tokens.entries()) {
+    if (kind === 'word' && beginnings.has(text)) product = 1
+    if (kind !== 'other') continue
+    if ('([{'.includes(text)) open.push({ isList: isIn(tokens[index - 1]), commas: 0 })
+    const inner = open.at(-1)
+    if (inner === undefined) continue
+    if (text === ',') inner.commas++
+    if (!')]}'.includes(text)) continue
+    open.pop()
+    if (inner.isList) product *= inner.commas + 1
+    most = Math.max(most, product)
+  }
+  return most
+}
+
+const isIn = (token: Token | undefined): boolean => token?.kind === 'word' && token.text === 'in'
+const beginnings: ReadonlySet<string> = new Set(['insert', 'update', 'delete'])

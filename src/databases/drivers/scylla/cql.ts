@@ -74,12 +74,18 @@ export function requireFewLookUps(where: Condition<Column> | undefined, most: nu
   const lists = comparisonsOf(where).flatMap(({ operator, value }) =>
     operator === 'in' && Array.isArray(value) ? [value.length] : [],
   )
-  const product = lists.reduce((found, length) => found * length, 1)
-  if (product <= most) return
+  requireFewCombinations(productOf(lists), most)
+}
+
+export const productOf = (lengths: readonly number[]): number =>
+  lengths.reduce((product, length) => product * length, 1)
+
+export function requireFewCombinations(combinations: number, most: number): void {
+  if (combinations <= most) return
   throw fail('too_complex', {
-    message: `The lists of in make ${product} combinations, and ${most} are possible`,
+    message: `The lists of in make ${combinations} combinations, and ${most} are possible`,
     hint: 'Ask for less at once; limits.in_product is the bound.',
-    details: { combinations: product, most },
+    details: { combinations, most },
   })
 }
 

@@ -70,7 +70,7 @@ export function scyllaDriver(options: ScyllaOptions): Driver {
 
   async function sql(request: SqlRequest): Promise<SqlAnswer> {
     requireDatabase(request.database, keyspace)
-    const { isRead, changesStructure } = requireAllowed(
+    const { isRead, changesStructure, lookUps } = requireAllowed(
       request.text,
       request.readOnly || (options.readOnly ?? false),
     )
@@ -81,6 +81,8 @@ export function scyllaDriver(options: ScyllaOptions): Driver {
         keyspace: asked,
         isWrite: !isRead,
         mostBytes: options.answerBytes,
+        lookUps,
+        mostLookUps: options.inProduct,
       })
     } finally {
       leave()

@@ -166,11 +166,14 @@ const isAnswer = (error: unknown): boolean =>
 /** No node answers at all. */
 export const isDown = (error: unknown): boolean => reasonOf(error) instanceof errors.NoHostAvailableError
 
-/** Nodes do not answer, or too few of them, which may be only for this statement. */
+/** Statements are not done, or too few nodes are there, which may be only for this one. */
 export function isSick(error: unknown): boolean {
   const code = codeOf(reasonOf(error))
-  return code === 'statement_timeout' || code === 'client_unavailable' || code === 'connection_lost'
+  return code === 'statement_timeout' || code === 'client_unavailable'
 }
+
+/** Another matter: all statements of the connection fail at once, and the next ones take other nodes. */
+export const isBrokenOff = (error: unknown): boolean => isSocketError(error)
 
 /** As the library marks them. */
 const isSocketError = (error: unknown): error is Error & { readonly innerError?: unknown } =>

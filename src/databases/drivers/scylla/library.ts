@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 import type { Socket } from 'node:net'
-import type { Client, QueryOptions } from 'cassandra-driver'
+import type { Client, policies, QueryOptions } from 'cassandra-driver'
 import { type CellColumn, type Cells, type Page, pageOf } from '#databases/drivers/scylla/cells.ts'
 import type { CqlType } from '#databases/drivers/scylla/types.ts'
 
@@ -72,6 +72,22 @@ export const hostsOf = (client: Client): readonly Host[] =>
 
 export const isAnyConnected = (client: Client): boolean =>
   hostsOf(client).some(({ pool }) => pool.connections.length > 0)
+
+/**
+ * The policy without the nodes that are not connected yet, or not any more: the library would prepare a statement there, and
+ * fail with an error that says nothing.
+ */
+export function amongConnected<P extends policies.loadBalancing.LoadBalancingPolicy>(policy: P): P {
+  const plan = policy.newQueryPlan.bind(policy)
+  policy.newQueryPlan = (keyspace, options, callback) =>
+    plan(keyspace, options, (error, hosts) => callback(error, hosts && connectedOf(hosts)))
+  return policy
+}
+
+function* connectedOf<T>(hosts: Iterator<T>): Generator<T> {
+  for (let next = hosts.next(); !next.done; next = hosts.next())
+    if ((next.value as unknown as Host).pool.connections.length > 0) yield next.value
+}
 
 /** The parameters of a text, with the types that the server gives them. It is asked once for each; running uses the same answer. */
 export async function parametersOf(client: Client, text: string): Promise<readonly Parameter[]> {

@@ -1,6 +1,13 @@
 import { type Client, errors } from 'cassandra-driver'
 import { ask, type Connection, type Host, hostsOf } from '#databases/drivers/scylla/library.ts'
 
+export type Watch = {
+  /** A connection beside those of the library. */
+  add(host: Host, connection: Connection): void
+  remove(connection: Connection): void
+  stop(): void
+}
+
 type Silence = { readonly bytes: number; readonly since: number; asked: boolean }
 
 /**
@@ -9,8 +16,9 @@ type Silence = { readonly bytes: number; readonly since: number; asked: boolean 
  * come for half of `patience` milliseconds, the node is asked for a sign of life; after all of it the connection ends, and what
  * waits on it fails. The library then takes the other nodes, and looks for this one again by itself.
  */
-export function watchNodes(client: Client, patience: number): { stop(): void } {
+export function watchNodes(client: Client, patience: number): Watch {
   const silences = new WeakMap<Connection, Silence>()
+  const single = new Map<Connection, Host>()
 
   function look(host: Host, connection: Connection): void {
     const bytes = connection.netClient.bytesRead
@@ -31,14 +39,20 @@ export function watchNodes(client: Client, patience: number): { stop(): void } {
     () => {
       for (const host of hostsOf(client))
         for (const connection of host.pool.connections) look(host, connection)
+      for (const [connection, host] of single) look(host, connection)
     },
     Math.min(1_000, patience / 10),
   ).unref()
-  return { stop: () => clearInterval(timer) }
+  return {
+    add: (host, connection) => void single.set(connection, host),
+    remove: (connection) => void single.delete(connection),
+    stop: () => clearInterval(timer),
+  }
 }
 
 function end(host: Host, connection: Connection, patience: number): void {
   const error = new errors.OperationTimedOutError(`The host did not answer for ${patience} ms`, host.address)
   connection.clearAndInvokePending(error)
   host.removeFromPool(connection)
+  connection.closeAsync().catch(() => {})
 }

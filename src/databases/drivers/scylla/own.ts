@@ -8,6 +8,7 @@ import {
   parametersOnce,
   runOn,
 } from '#databases/drivers/scylla/library.ts'
+import type { Watch } from '#databases/drivers/scylla/liveness.ts'
 import { fail } from '#databases/failures.ts'
 
 type OwnPage = {
@@ -25,12 +26,17 @@ export type Own = {
   page(text: string, how: OwnPage): Promise<Page>
 }
 
-type OwnOptions = { readonly keyspace: string; readonly statementTimeout: number; readonly isWrite: boolean }
+type OwnOptions = {
+  readonly keyspace: string
+  readonly statementTimeout: number
+  readonly isWrite: boolean
+  readonly watch: Watch
+}
 
 /** A connection is in one keyspace for all that use it: another one gets a connection of its own, for as long as the work takes. */
 export async function ownOn<T>(
   client: Client,
-  { keyspace, statementTimeout, isWrite }: OwnOptions,
+  { keyspace, statementTimeout, isWrite, watch }: OwnOptions,
   work: (own: Own) => Promise<T>,
 ): Promise<T> {
   const optionsOf = ({ size, after }: OwnPage) => ({
@@ -45,7 +51,7 @@ export async function ownOn<T>(
       parameters: (text) => parametersOnce(connectionOf(client), text, keyspace),
       page: async (text, how) => pageOf(await client.execute(text, [...how.values], optionsOf(how))),
     })
-  return onConnection(client, keyspace, (connection) =>
+  return onConnection(client, { keyspace, watch }, (connection) =>
     work({
       parameters: (text) => parametersOnce(connection, text, keyspace),
       page: (text, how) => runOn(connection, client, text, { values: how.values, ...optionsOf(how) }),
@@ -55,16 +61,18 @@ export async function ownOn<T>(
 
 async function onConnection<T>(
   client: Client,
-  keyspace: string,
+  { keyspace, watch }: Pick<OwnOptions, 'keyspace' | 'watch'>,
   work: (connection: Connection) => Promise<T>,
 ): Promise<T> {
   const host = nearestHost(client)
   if (host === undefined) throw fail('client_unavailable')
   const connection = await connectTo(client, host)
+  watch.add(host, connection)
   try {
     await connection.changeKeyspace(keyspace)
     return await work(connection)
   } finally {
+    watch.remove(connection)
     await connection.closeAsync()
   }
 }

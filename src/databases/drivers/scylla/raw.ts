@@ -1,6 +1,7 @@
 import type { SqlAnswer, SqlRequest } from '#databases/drivers/driver.ts'
 import { requirePresence } from '#databases/drivers/presence.ts'
 import type { CellColumn } from '#databases/drivers/scylla/cells.ts'
+import { productOf, requireFewCombinations } from '#databases/drivers/scylla/cql.ts'
 import { isInvalid, isUnprepared, messageOf } from '#databases/drivers/scylla/errors.ts'
 import type { Own } from '#databases/drivers/scylla/own.ts'
 import { columnWriter, rowText } from '#databases/drivers/scylla/rows.ts'
@@ -13,18 +14,22 @@ import { Failure } from '#kernel/errors.ts'
 const largestPage = 1_000
 
 /** An answer of more bytes is too large, however few its rows are. */
-type How = { readonly keyspace: string; readonly isWrite: boolean; readonly mostBytes: number }
+type How = {
+  readonly keyspace: string
+  readonly isWrite: boolean
+  readonly mostBytes: number
+  /** Combinations of the lists that stand in the text, and how many are possible with those of the parameters. */
+  readonly lookUps: number
+  readonly mostLookUps: number
+}
 
 /** One statement of the caller's own text. Its pages are read until there are none, or more rows than may be. */
-export async function runCql(
-  session: Session,
-  request: SqlRequest,
-  { keyspace, isWrite, mostBytes }: How,
-): Promise<SqlAnswer> {
+export async function runCql(session: Session, request: SqlRequest, how: How): Promise<SqlAnswer> {
   try {
-    return await session.own(keyspace, isWrite, async (own) => {
-      const values = await valuesOf(own, request)
-      return pages(own, request, values, mostBytes)
+    requireFewCombinations(how.lookUps, how.mostLookUps)
+    return await session.own(how.keyspace, how.isWrite, async (own) => {
+      const values = await valuesOf(own, request, how)
+      return pages(own, request, values, how.mostBytes)
     })
   } catch (error) {
     throw explained(error)
@@ -70,7 +75,11 @@ function requireDistinct(columns: readonly CellColumn[]): void {
 }
 
 /** Bytes of the parameters, told by the columns that they belong to. */
-async function valuesOf(own: Own, { text, values }: SqlRequest): Promise<(Buffer | null)[]> {
+async function valuesOf(
+  own: Own,
+  { text, values }: SqlRequest,
+  { lookUps, mostLookUps }: How,
+): Promise<(Buffer | null)[]> {
   if (values === undefined) return []
   const parameters = await own.parameters(text)
   if (values.length !== parameters.length)
@@ -78,6 +87,10 @@ async function valuesOf(own: Own, { text, values }: SqlRequest): Promise<(Buffer
       message: `The statement has ${parameters.length} parameters, params has ${values.length}`,
       details: { field: 'params' },
     })
+  // The server calls the parameter of `a in ?` so.
+  const lists = values.filter((_, index) => parameters[index]?.name.startsWith('in('))
+  const lengths = lists.map((list) => (Array.isArray(list) ? list.length : 1))
+  requireFewCombinations(productOf([lookUps, ...lengths]), mostLookUps)
   return parameters.map(({ type, name }, index) => bound(values[index] ?? null, type, name))
 }
 

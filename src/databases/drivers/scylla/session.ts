@@ -3,9 +3,14 @@ import { circuit } from '#databases/drivers/circuit.ts'
 import type { DriverStats } from '#databases/drivers/driver.ts'
 import { gate } from '#databases/drivers/gate.ts'
 import { type Page, pageOf, wasApplied } from '#databases/drivers/scylla/cells.ts'
-import { connectFailureOf, failureOf, isDown, isSick } from '#databases/drivers/scylla/errors.ts'
-import { isAnyConnected, type Parameter, parametersOf } from '#databases/drivers/scylla/library.ts'
-import { watchNodes } from '#databases/drivers/scylla/liveness.ts'
+import { connectFailureOf, failureOf, isBrokenOff, isDown, isSick } from '#databases/drivers/scylla/errors.ts'
+import {
+  amongConnected,
+  isAnyConnected,
+  type Parameter,
+  parametersOf,
+} from '#databases/drivers/scylla/library.ts'
+import { type Watch, watchNodes } from '#databases/drivers/scylla/liveness.ts'
 import { type Own, ownOn } from '#databases/drivers/scylla/own.ts'
 import { retryPolicy } from '#databases/drivers/scylla/retries.ts'
 import { bound } from '#databases/drivers/scylla/values.ts'
@@ -52,7 +57,8 @@ export type Session = {
   close(): Promise<void>
 }
 
-type Work<T> = (client: Client) => Promise<T>
+type Opened = { readonly client: Client; readonly watch: Watch }
+type Work<T> = (client: Client, watch: Watch) => Promise<T>
 
 /** CQL runs many statements on one connection at once; the server queues above some hundred. */
 const perConnection = 16
@@ -70,8 +76,8 @@ export function session(options: SessionOptions): Session {
     waiting: options.maxWaiting,
     patience: connectTimeout,
   })
-  let opened: Promise<Client> | undefined
-  let current: { readonly client: Client; readonly watch: { stop(): void } } | undefined
+  let opened: Promise<Opened> | undefined
+  let current: Opened | undefined
   let idle: NodeJS.Timeout | undefined
   let closed = false
   let late = 0
@@ -92,17 +98,17 @@ export function session(options: SessionOptions): Session {
 
   /** What was let in ends with a verdict about the cluster. `isProof`: that it succeeds says that statements do. */
   async function judged<T>(isWrite: boolean, work: Work<T>, isProof: boolean): Promise<T> {
-    const client = await connected().catch((error: unknown) => {
+    const cluster = await connected().catch((error: unknown) => {
       breaker.undecided()
       throw error
     })
     try {
-      const result = await work(client)
+      const result = await work(cluster.client, cluster.watch)
       if (isProof) settled()
       else breaker.undecided()
       return result
     } catch (error) {
-      judge(client, error)
+      judge(cluster.client, error)
       throw failureOf(error, isWrite)
     }
   }
@@ -113,7 +119,8 @@ export function session(options: SessionOptions): Session {
     else if (isDown(error) || !isAnyConnected(client)) {
       breaker.failed()
       retire()
-    } else if (!isSick(error)) settled()
+    } else if (isBrokenOff(error)) breaker.undecided()
+    else if (!isSick(error)) settled()
     else if (++late >= mostLate || breaker.state() !== 'closed') breaker.failed()
   }
 
@@ -123,12 +130,13 @@ export function session(options: SessionOptions): Session {
   }
 
   /** Nobody waits for longer than one node may take, however many of them there are to try. */
-  function connected(): Promise<Client> {
+  async function connected(): Promise<Opened> {
+    if (current !== undefined) return current
     opened ??= open()
     return within(opened, connectTimeout)
   }
 
-  async function open(): Promise<Client> {
+  async function open(): Promise<Opened> {
     const client = clientOf(options)
     try {
       await client.connect()
@@ -138,9 +146,10 @@ export function session(options: SessionOptions): Session {
       end(client)
       throw connectFailureOf(error)
     }
-    current = { client, watch: watchNodes(client, connectTimeout) }
+    const cluster = { client, watch: watchNodes(client, connectTimeout) }
+    current = cluster
     if (closed) retire()
-    return client
+    return cluster
   }
 
   /** The library would look for the nodes in its own time; a new client looks when the circuit lets it. */
@@ -182,7 +191,7 @@ export function session(options: SessionOptions): Session {
     },
     parameters: (text) => use(false, (client) => parametersOf(client, text), false),
     own: (keyspace, isWrite, work) =>
-      use(isWrite, (client) => ownOn(client, { keyspace, statementTimeout, isWrite }, work)),
+      use(isWrite, (client, watch) => ownOn(client, { keyspace, statementTimeout, isWrite, watch }, work)),
     system: (text) => use(false, (client) => systemRows(client, text)),
     stats() {
       const { inside, waiting } = places.stats()
@@ -195,9 +204,9 @@ export function session(options: SessionOptions): Session {
     async close() {
       closed = true
       clearTimeout(idle)
-      const client = await opened?.catch(() => undefined)
-      current?.watch.stop()
-      await client?.shutdown()
+      const cluster = await opened?.catch(() => undefined)
+      cluster?.watch.stop()
+      await cluster?.client.shutdown()
     },
   }
 }
@@ -264,10 +273,12 @@ function clientOf({ address, connectTimeout, applicationName }: SessionOptions):
       warmup: false,
     },
     policies: {
-      loadBalancing: new loadBalancing.TokenAwarePolicy(
-        dc === undefined
-          ? new loadBalancing.RoundRobinPolicy()
-          : new loadBalancing.DCAwareRoundRobinPolicy(dc),
+      loadBalancing: amongConnected(
+        new loadBalancing.TokenAwarePolicy(
+          dc === undefined
+            ? new loadBalancing.RoundRobinPolicy()
+            : new loadBalancing.DCAwareRoundRobinPolicy(dc),
+        ),
       ),
       reconnection: new reconnection.ExponentialReconnectionPolicy(1_000, 30_000, false),
       retry: retryPolicy(),
