@@ -1,15 +1,12 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { readFile, rm, writeFile } from 'node:fs/promises'
-import { connect } from 'node:net'
-import path from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { rm } from 'node:fs/promises'
 import { Client, policies } from 'cassandra-driver'
 import { freePort } from '#test/cluster.ts'
 import { temporaryFolder } from '#test/temporary.ts'
 import { LIBRARIES } from './libraries.ts'
+import { startNode } from './node.ts'
 
 const theirs = process.env.TEST_CASSANDRA_URL
 
@@ -77,126 +74,26 @@ export async function testKeyspace(): Promise<Keyspace> {
 async function startCassandra(): Promise<Cassandra> {
   const folder = await temporaryFolder()
   const port = await freePort()
-  await writeFile(path.join(folder, 'cassandra.yaml'), settings(folder, port, await freePort()))
-  await writeFile(path.join(folder, 'logback.xml'), LOGGING)
-  const java = [
-    'java',
-    ...flags(folder),
-    '-cp',
-    `${LIBRARIES}/*`,
-    'org.apache.cassandra.service.CassandraDaemon',
-  ]
-  const [command = '', ...args] =
-    process.platform === 'linux' ? ['setpriv', '--pdeathsig', 'KILL', ...java] : java
-  const server = spawn(command, args, { cwd: folder, stdio: 'ignore' })
-  const kill = () => void server.kill('SIGKILL')
-  process.once('exit', kill)
+  const node = await startNode({
+    folder,
+    address: '127.0.0.1',
+    port,
+    storagePort: await freePort(),
+    settings: {
+      authenticator: 'PasswordAuthenticator',
+      authorizer: 'CassandraAuthorizer',
+    },
+    // Nothing here outlives the run, so nothing needs to reach the disk.
+    flags: ['-Dcassandra.unsafesystem=true'],
+    // Every new server has this role; it is made just after the port is open.
+    readyAt: 'Created default superuser role',
+  }).catch(async (error: unknown) => {
+    await rm(folder, { recursive: true, force: true })
+    throw error
+  })
   const stop = async () => {
-    process.off('exit', kill)
-    if (server.exitCode === null && server.signalCode === null) {
-      kill()
-      await once(server, 'exit')
-    }
+    await node.kill()
     await rm(folder, { recursive: true, force: true })
   }
-  try {
-    await ready(server, folder, port)
-  } catch (error) {
-    await stop()
-    throw error
-  }
-  // Every new server has this role.
   return { url: new URL(`scylladb://cassandra:cassandra@127.0.0.1:${port}`), stop }
 }
-
-async function ready(server: ChildProcess, folder: string, port: number): Promise<void> {
-  const log = path.join(folder, 'log')
-  for (const until = performance.now() + 120_000; performance.now() < until; await sleep(100)) {
-    if (server.exitCode !== null) break
-    const said = await readFile(log, 'utf8').catch(() => '')
-    // The role is made just after the port is open.
-    if (said.includes('Created default superuser role') && (await answers(port))) return
-  }
-  throw new Error(
-    `Cassandra has not started:\n${(await readFile(log, 'utf8').catch(() => '')).slice(-2_000)}`,
-  )
-}
-
-async function answers(port: number): Promise<boolean> {
-  const socket = connect(port, '127.0.0.1')
-  const answer = await once(socket, 'connect').then(
-    () => true,
-    () => false,
-  )
-  socket.destroy()
-  return answer
-}
-
-const settings = (folder: string, port: number, storagePort: number) => `
-cluster_name: test
-num_tokens: 1
-partitioner: org.apache.cassandra.dht.Murmur3Partitioner
-endpoint_snitch: SimpleSnitch
-seed_provider:
-  - { class_name: org.apache.cassandra.locator.SimpleSeedProvider, parameters: [{ seeds: "127.0.0.1:${storagePort}" }] }
-listen_address: 127.0.0.1
-storage_port: ${storagePort}
-rpc_address: 127.0.0.1
-native_transport_port: ${port}
-authenticator: PasswordAuthenticator
-authorizer: CassandraAuthorizer
-commitlog_sync: periodic
-commitlog_sync_period: 10000ms
-auto_snapshot: false
-data_file_directories: [${folder}/data]
-commitlog_directory: ${folder}/commitlog
-saved_caches_directory: ${folder}/caches
-hints_directory: ${folder}/hints
-cdc_raw_directory: ${folder}/cdc
-`
-
-const LOGGING = `<configuration>
-  <appender name="file" class="ch.qos.logback.core.FileAppender">
-    <file>log</file><encoder><pattern>%-5level %msg%n%ex{3}</pattern></encoder>
-  </appender>
-  <root level="INFO"><appender-ref ref="file"/></root>
-</configuration>
-`
-
-/** Internals of Java that Cassandra reaches into; its own conf/jvm17-server.options has the same list. */
-const OPENED = [
-  ...['java.io', 'java.lang', 'java.lang.module', 'java.nio', 'java.util', 'java.util.concurrent'],
-  ...['java.util.concurrent.atomic', 'sun.nio.ch', 'jdk.internal.loader', 'jdk.internal.math'],
-  ...[
-    'jdk.internal.misc',
-    'jdk.internal.module',
-    'jdk.internal.ref',
-    'jdk.internal.reflect',
-    'jdk.internal.util.jar',
-  ],
-]
-
-const flags = (folder: string) => [
-  '-Djdk.attach.allowAttachSelf=true',
-  '-Djava.security.manager=allow',
-  '--add-exports=java.rmi/sun.rmi.registry=ALL-UNNAMED',
-  '--add-exports=java.rmi/sun.rmi.server=ALL-UNNAMED',
-  '--add-exports=java.management.rmi/com.sun.jmx.remote.internal.rmi=ALL-UNNAMED',
-  '--add-exports=jdk.unsupported/sun.misc=ALL-UNNAMED',
-  '--add-opens=jdk.management/com.sun.management.internal=ALL-UNNAMED',
-  ...OPENED.map((name) => `--add-opens=java.base/${name}=ALL-UNNAMED`),
-  '-Xms512m',
-  '-Xmx512m',
-  '-XX:+UseSerialGC',
-  // It lives for a minute: code that is compiled fast beats code that runs fast.
-  '-XX:TieredStopAtLevel=1',
-  '-Dcassandra-foreground=yes',
-  `-Dcassandra.config=file://${folder}/cassandra.yaml`,
-  `-Dcassandra.storagedir=${folder}`,
-  `-Dlogback.configurationFile=${folder}/logback.xml`,
-  '-Dcassandra.skip_wait_for_gossip_to_settle=0',
-  '-Dcassandra.ring_delay_ms=0',
-  '-Dcassandra.superuser_setup_delay_ms=0',
-  // Nothing here outlives the run, so nothing needs to reach the disk.
-  '-Dcassandra.unsafesystem=true',
-]

@@ -1,0 +1,226 @@
+/**
+ * What callers of a Cassandra ring feel when nodes of it die and freeze, and whether a write that was acknowledged is ever lost. Three
+ * nodes on the loopback (127.0.0.1 to 127.0.0.3, 1.1 GB each), every row on all of them, reads and writes at LOCAL_QUORUM. In turn: one node is
+ * killed with -9 and comes back, one is frozen (SIGSTOP) and goes on, then both at once, when no quorum is left. Needs
+ * `npm run cassandra`. `node bench/cassandra-ring.ts`, seven minutes; a number makes the phases so many times as long.
+ */
+
+import { randomBytes } from 'node:crypto'
+import { mkdir, rm } from 'node:fs/promises'
+import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Client } from 'cassandra-driver'
+import { HEADER } from '#kernel/http/words.ts'
+import { type CassandraNode, startNode } from '#test/cassandra/node.ts'
+import { freePort } from '#test/cluster.ts'
+import { startProgram, temporaryHome } from '#test/journeys/program.ts'
+import { temporaryFolder } from '#test/temporary.ts'
+import { atRate, ms, quantile, type Sample, type Send } from './measure.ts'
+
+const LENGTH = Number(process.argv[2] ?? 1)
+/** Of each kind of request, a second. The machine has three servers to run beside. */
+const RATE = 15
+const PARTS = 50
+const ADDRESSES = ['127.0.0.1', '127.0.0.2', '127.0.0.3'] as const
+/** A third of the ring each. */
+const TOKENS = ['-9223372036854775808', '-3074457345618258603', '3074457345618258602'] as const
+/** Above this a caller waits, for a statement that takes some milliseconds. */
+const WAITED = 1_000
+
+/** In the place of a status, when the service itself broke off. */
+const NO_ANSWER = 0
+
+type Kind = 'insert' | 'upsert' | 'fetch' | 'other client'
+type Stamped = Sample & { readonly kind: Kind }
+/** A row that the service has said to have written. */
+type Row = { readonly part: number; readonly id: number; readonly body: string }
+
+const acknowledged: Row[] = []
+const doubtful = { count: 0 }
+
+const home = await temporaryHome()
+const folder = await temporaryFolder()
+const nodes: (CassandraNode | undefined)[] = []
+const [port, storagePort] = [await freePort(), await freePort()]
+const adminKey = randomBytes(16).toString('hex')
+try {
+  await ringStarts()
+  const program = await startProgram(home.folder, {
+    SERVICE_KEY_12: adminKey,
+    SERVICE_CLIENTS__RING__DRIVER: 'scylladb',
+    SERVICE_CLIENTS__RING__URL: `scylladb://${ADDRESSES.join()}:${port}/ring`,
+  })
+  try {
+    await run(program.url)
+  } finally {
+    const failures = program
+      .output()
+      .split('\n')
+      .filter((line) => line.includes('"level":"error"'))
+    if (failures.length > 0) console.log(`errors of the service: ${failures.length}, first:\n${failures[0]}`)
+    await program.end('SIGTERM')
+  }
+} finally {
+  for (const node of nodes) await node?.kill()
+  await rm(folder, { recursive: true, force: true })
+  await home.remove()
+}
+
+async function run(url: string): Promise<void> {
+  const sends = sendersTo(url)
+  const phase = (name: string, seconds: number) => measured(name, seconds * LENGTH, sends)
+  await phase('warming up', 10)
+  await phase('all nodes', 15)
+
+  await nodes[1]?.kill()
+  await phase('one killed', 30)
+  await start(1)
+  await phase('back', 15)
+
+  nodes[2]?.process.kill('SIGSTOP')
+  await phase('one frozen', 40)
+  nodes[2]?.process.kill('SIGCONT')
+  await phase('goes on', 15)
+
+  await nodes[1]?.kill()
+  nodes[2]?.process.kill('SIGSTOP')
+  await phase('one killed, one frozen', 40)
+  nodes[2]?.process.kill('SIGCONT')
+  const going = performance.now()
+  while ((await sends.insert()).status !== 200) await sleep(50)
+  console.log(`first 200 after the frozen one goes on: ${ms(performance.now() - going)}`)
+  await start(1)
+  await phase('all back', 15)
+
+  const lost = await missing(url)
+  console.log(
+    `acknowledged writes: ${acknowledged.length}, of unknown outcome: ${doubtful.count}, lost: ${lost.length}`,
+  )
+  if (lost.length > 0) {
+    console.log(lost.slice(0, 10))
+    process.exitCode = 1
+  }
+}
+
+async function ringStarts(): Promise<void> {
+  for (const index of [0, 1, 2]) await start(index)
+  const client = new Client({
+    contactPoints: [...ADDRESSES],
+    localDataCenter: 'datacenter1',
+    protocolOptions: { port },
+  })
+  for (const text of [
+    `create keyspace ring with replication = { 'class': 'SimpleStrategy', 'replication_factor': 3 }`,
+    'create table ring.notes (part int, id int, body text, primary key (part, id))',
+  ])
+    await client.execute(text)
+  await client.shutdown()
+}
+
+async function start(index: number): Promise<void> {
+  const [address = '', token = ''] = [ADDRESSES[index], TOKENS[index]]
+  const own = path.join(folder, address)
+  await mkdir(own, { recursive: true })
+  const began = performance.now()
+  nodes[index] = await startNode({
+    folder: own,
+    address,
+    port,
+    storagePort,
+    seed: ADDRESSES[0],
+    settings: {
+      initial_token: `"${token}"`,
+      auto_bootstrap: 'false',
+      concurrent_writes: 8,
+      concurrent_reads: 8,
+    },
+    flags: [],
+    readyAt: 'Starting listening for CQL clients',
+  })
+  console.log(`${address} takes statements after ${((performance.now() - began) / 1_000).toFixed(0)} s`)
+}
+
+function sendersTo(url: string): Readonly<Record<Kind, Send>> {
+  let next = 0
+  const write =
+    (more: (body: string) => object): Send =>
+    async () => {
+      const id = next++
+      const row = { part: id % PARTS, id, body: randomBytes(50).toString('hex') }
+      const body = { table_name: 'notes', insert_body: row, ...more(row.body) }
+      const sample = await post(url, 'PUT', '/gateway/insert', body)
+      if (sample.status === 200) acknowledged.push(row)
+      else if (sample.status === 502 || sample.status === 504) doubtful.count++
+      return sample
+    }
+  return {
+    insert: write(() => ({})),
+    upsert: write((body) => ({ on_conflict: ['part', 'id'], update_body: { body } })),
+    fetch: () => post(url, 'POST', '/gateway/fetch', readOf(acknowledged.at(-1) ?? { part: 0, id: 0 })),
+    'other client': () => post(url, 'POST', '/gateway/query', { query: 'select 1' }, 'default'),
+  }
+}
+
+function readOf({ part, id }: Pick<Row, 'part' | 'id'>): object {
+  const conditions = Object.entries({ part, id }).map(([column, value]) => ({ column, value }))
+  return { table_name: 'notes', conditions }
+}
+
+async function post(
+  url: string,
+  method: string,
+  route: string,
+  body: object,
+  client = 'ring',
+): Promise<Sample> {
+  const began = performance.now()
+  const status = await fetch(`${url}${route}`, {
+    method,
+    headers: { apikey: adminKey, [HEADER.client]: client, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  }).then(
+    async (answer) => {
+      await answer.arrayBuffer()
+      return answer.status
+    },
+    () => NO_ANSWER,
+  )
+  return { took: performance.now() - began, status, headers: {} }
+}
+
+async function measured(name: string, seconds: number, sends: Readonly<Record<Kind, Send>>): Promise<void> {
+  const kinds = Object.keys(sends) as Kind[] // as the type says
+  const samples = await Promise.all(
+    kinds.map(async (kind) =>
+      (await atRate(sends[kind], RATE, seconds)).map((sample): Stamped => ({ ...sample, kind })),
+    ),
+  )
+  console.log(`\n${name}, ${seconds} s`)
+  for (const [index, kind] of kinds.entries())
+    console.log(`  ${kind.padEnd(13)} ${summaryOf(samples[index] ?? [])}`)
+}
+
+function summaryOf(samples: readonly Stamped[]): string {
+  const statuses = Map.groupBy(samples, ({ status }) => status)
+  const counts = [...statuses]
+    .sort(([one], [other]) => one - other)
+    .map(([status, of]) => `${status}: ${of.length}`)
+  const waited = samples.filter(({ took }) => took > WAITED).length
+  const longest = Math.max(...samples.map(({ took }) => took))
+  return `${counts.join(', ')}; p50 ${ms(quantile(samples, 0.5))}, p99 ${ms(quantile(samples, 0.99))}, longest ${ms(longest)}, ${waited} above a second`
+}
+
+/** Every row that was acknowledged, read back as any caller would. */
+async function missing(url: string): Promise<Row[]> {
+  const lost: Row[] = []
+  for (const row of acknowledged) {
+    const answer = await fetch(`${url}/gateway/fetch`, {
+      method: 'POST',
+      headers: { apikey: adminKey, [HEADER.client]: 'ring', 'content-type': 'application/json' },
+      body: JSON.stringify(readOf(row)),
+    })
+    const { data } = (await answer.json()) as { readonly data?: readonly Row[] }
+    if (data?.[0]?.body !== row.body) lost.push(row)
+  }
+  return lost
+}
