@@ -18,12 +18,13 @@ const SETTINGS = {
 }
 
 /** Module state, because node:test hands nothing from the setup to the teardown. */
-const run: { serverUrl?: string; owner?: string; server?: EmbeddedServer; folder?: string } = {}
+const run: { serverUrl?: string; roles?: readonly string[]; server?: EmbeddedServer; folder?: string } = {}
 
 /**
  * The run's server, for `node --test --test-global-setup=test/cluster.ts`: the one that TEST_DATABASE_URL names (as a
  * superuser, or a role with CREATEDB and CREATEROLE), else an embedded one that lives as long as the run. Test
- * processes find it in TEST_SERVER_URL; TEST_OWNER_URL is the role that owns the test databases.
+ * processes find it in TEST_SERVER_URL; TEST_OWNER_URL is the role that owns the test databases, and TEST_CONTROL_URL that of control
+ * databases, which no client may be.
  */
 export async function globalSetup(): Promise<void> {
   const env = process.env
@@ -31,20 +32,22 @@ export async function globalSetup(): Promise<void> {
   env.NODE_COMPILE_CACHE ??= path.resolve('node_modules/.cache/compiled')
   const serverUrl = env.TEST_DATABASE_URL || (await startServer())
   const owner = { name: `gatehouse_test_${randomBytes(4).toString('hex')}`, password: secret() }
-  await provision(serverUrl, { roles: [owner], databases: [] })
-  await inheritRights(serverUrl, owner.name)
-  Object.assign(run, { serverUrl, owner: owner.name })
+  const control = { name: `${owner.name}_control`, password: secret() }
+  await provision(serverUrl, { roles: [owner, control], databases: [] })
+  for (const { name } of [owner, control]) await inheritRights(serverUrl, name)
+  Object.assign(run, { serverUrl, roles: [owner.name, control.name] })
   env.TEST_SERVER_URL = serverUrl
-  env.TEST_OWNER_URL = Object.assign(new URL(serverUrl), {
-    username: owner.name,
-    password: owner.password,
-  }).href
+  env.TEST_OWNER_URL = loginUrl(serverUrl, owner)
+  env.TEST_CONTROL_URL = loginUrl(serverUrl, control)
 }
+
+const loginUrl = (url: string, { name, password }: { name: string; password: string }): string =>
+  Object.assign(new URL(url), { username: name, password }).href
 
 /** Runs after failed tests as well; what a killed run leaves, the next one removes. */
 export async function globalTeardown(): Promise<void> {
   if (run.server) await run.server.stop()
-  else if (run.serverUrl && run.owner) await dropAll(run.serverUrl, run.owner)
+  else if (run.serverUrl && run.roles) await dropAll(run.serverUrl, run.roles)
   if (run.folder) await rm(run.folder, { recursive: true, force: true })
 }
 
@@ -80,14 +83,14 @@ async function inheritRights(serverUrl: string, owner: string): Promise<void> {
 }
 
 /** The run's databases are named after its role. */
-async function dropAll(serverUrl: string, owner: string): Promise<void> {
+async function dropAll(serverUrl: string, roles: readonly string[]): Promise<void> {
   await withClient(serverUrl, async (client) => {
     const { rows } = await client.query<{ datname: string }>(
       `select datname from pg_database where starts_with(datname, $1 || '_')`,
-      [owner],
+      [roles[0]],
     )
     for (const { datname } of rows) await dropDatabase(client, datname)
-    await client.query(`drop role ${pg.escapeIdentifier(owner)}`)
+    for (const role of roles) await client.query(`drop role ${pg.escapeIdentifier(role)}`)
   })
 }
 

@@ -10,8 +10,10 @@ export type TestDatabase = {
 }
 
 /** A database of its own on the run's server; 20 ms from a template. Dropped by `drop()`, or at the end of the run. */
-export async function testDatabase(options: { template?: string } = {}): Promise<TestDatabase> {
-  const run = testRun()
+export async function testDatabase(
+  options: { template?: string; isControl?: boolean } = {},
+): Promise<TestDatabase> {
+  const run = testRun(options.isControl)
   const name = `${run.name}_${randomBytes(6).toString('hex')}`
   await withClient(run.serverUrl, (client) => create(client, run, name, options.template))
   return {
@@ -25,8 +27,12 @@ export async function testDatabase(options: { template?: string } = {}): Promise
  * Builds a template once per run, whichever test process asks first, and answers its name for
  * `testDatabase({ template })`. `build` gets the owner's URL and must close its connections.
  */
-export async function templateDatabase(name: string, build: (url: string) => Promise<void>): Promise<string> {
-  const run = testRun()
+export async function templateDatabase(
+  name: string,
+  build: (url: string) => Promise<void>,
+  isControl = false,
+): Promise<string> {
+  const run = testRun(isControl)
   const template = `${run.name}_template_${name}`
   await withClient(run.serverUrl, async (client) => {
     await client.query('select pg_advisory_lock(hashtextextended($1, 0))', [template])
@@ -59,15 +65,16 @@ export async function shutDatabase(url: string): Promise<void> {
 }
 
 /** What test/cluster.ts put into the environment of every test process. */
-function testRun(): TestRun {
-  const { TEST_SERVER_URL: serverUrl, TEST_OWNER_URL: ownerUrl } = process.env
-  if (!serverUrl || !ownerUrl) {
+function testRun(isControl = false): TestRun {
+  const { TEST_SERVER_URL: serverUrl, TEST_OWNER_URL: usual, TEST_CONTROL_URL: control } = process.env
+  const ownerUrl = isControl ? control : usual
+  if (!serverUrl || !ownerUrl || !usual) {
     throw new Error(
       'No test server: run `node --test --test-global-setup=test/cluster.ts FILE`, which starts one for the run.',
     )
   }
-  const owner = new URL(ownerUrl).username
-  return { serverUrl, ownerUrl, owner, name: owner }
+  // All of the run are named after the one role, which the end of the run looks for.
+  return { serverUrl, ownerUrl, owner: new URL(ownerUrl).username, name: new URL(usual).username }
 }
 
 async function create(client: pg.Client, run: TestRun, name: string, template = 'template0') {

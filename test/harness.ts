@@ -163,8 +163,8 @@ const testSecrets = () => secretsFrom(TEST_SECRET, secureRandom)
 
 /** A migrated control database of its own, of an installation with the secret of the tests. */
 export async function controlDatabase(): Promise<string> {
-  const template = await templateDatabase('control', async (url) => void (await migrate(url)))
-  const { url } = await testDatabase({ template })
+  const template = await templateDatabase('control', async (url) => void (await migrate(url)), true)
+  const { url } = await testDatabase({ template, isControl: true })
   const id = uuidv7(new Date(), secureRandom)
   await withClient(url, (client) =>
     client.query(

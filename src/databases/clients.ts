@@ -5,6 +5,8 @@ import { type ConfiguredClient, type ConfiguredOptions, configuredClients } from
 import { type CustomClients, customClients } from './clients/custom.ts'
 import { type Environment, type RegisteredClient, registeredClients } from './clients/registered.ts'
 
+import { readAheadOf } from './drivers/postgres/allowance.ts'
+
 export type { Client }
 
 /** All databases that callers reach by name: those of the configuration, then those that were registered over HTTP. */
@@ -31,15 +33,26 @@ export type Clients = {
   close(): Promise<void>
 }
 
-export type ClientsOptions = Omit<ConfiguredOptions, 'config' | 'log' | 'announce'> & {
+export type ClientsOptions = Omit<
+  ConfiguredOptions,
+  'config' | 'controlServer' | 'log' | 'readAhead' | 'announce'
+> & {
   readonly environment: Environment
 }
 
 export function openClients(kernel: Kernel, options: ClientsOptions): Clients {
-  const { config, log } = kernel
+  const { config, controlServer, log } = kernel
   const { environment } = options
-  const configured = configuredClients({ ...options, config, log, announce: announceOf(kernel) })
-  const registry = registeredClients(kernel, environment)
+  const readAhead = readAheadOf(config.limits.answer)
+  const configured = configuredClients({
+    ...options,
+    config,
+    controlServer,
+    log,
+    readAhead,
+    announce: announceOf(kernel),
+  })
+  const registry = registeredClients(kernel, environment, readAhead)
   const held = () => [
     ...configured.values(),
     ...[...registry.known()]

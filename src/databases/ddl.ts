@@ -66,6 +66,7 @@ export const managedIdComment = 'Added by the gateway'
  * there is a conflict (409).
  */
 export async function createTable(table: TableDefinition): Promise<string[]> {
+  requireUnreserved(table.schema, table.table)
   const name = `${newName(table.schema, 'schema_name')}.${newName(table.table, 'table_name')}`
   refuseTwins(table.columns)
   const { columns, key, managed } = withKey(table.columns)
@@ -169,9 +170,9 @@ function referenceText({
   const path = table.split('.')
   if (path.length > 2) throw badName('references.table', table)
   // As a table of a request: without a schema it is one of public.
-  const target = (path.length === 1 ? ['public', ...path] : path)
-    .map((name) => newName(name, 'references.table'))
-    .join('.')
+  const [schema = '', name = ''] = path.length === 1 ? ['public', ...path] : path
+  requireUnreserved(schema, name)
+  const target = `${newName(schema, 'references.table')}.${newName(name, 'references.table')}`
   const action = onDelete.toLowerCase().replaceAll('_', ' ')
   if (!deleteActions.includes(action))
     throw fail('invalid_definition', {
@@ -191,6 +192,25 @@ export function newName(name: string, field: string): string {
   if (!/^[\p{L}_][\p{L}\p{N}_$]*$/u.test(name) || Buffer.byteLength(name) > 63) throw badName(field, name)
   return quoteName(name)
 }
+
+/** Every operation of management asks this of what it names: the service's own names mean something else than the caller's tables. */
+export function requireUnreserved(schema: string, table: string): void {
+  const isReserved =
+    schema.startsWith('pg_') ||
+    RESERVED_SCHEMAS.has(schema) ||
+    (schema === 'public' && table === KEPT_ANSWERS)
+  if (!isReserved) return
+  throw fail('invalid_identifier', {
+    message: `${schema}.${table} is a name of the service or of the database`.slice(0, 200),
+    hint: 'Choose another name.',
+    details: { schema_name: schema, table_name: table },
+  })
+}
+
+/** Answers that are kept under idempotency keys (drivers/postgres/kept-answers.ts). */
+const KEPT_ANSWERS = 'service_idempotency'
+/** A database with these is taken for a control database, and its client refused. */
+const RESERVED_SCHEMAS: ReadonlySet<string> = new Set(['information_schema', 'service', 'service_jobs'])
 
 const badName = (field: string, name: string) =>
   fail('invalid_identifier', {

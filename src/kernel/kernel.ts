@@ -2,6 +2,7 @@ import type { Clock } from './clock.ts'
 import type { Config } from './config/config.ts'
 import type { Coherence } from './db/coherence.ts'
 import type { Db } from './db/connect.ts'
+import type { ControlServer } from './db/control-server.ts'
 import type { Keyed } from './db/keyed.ts'
 import type { EventData, EventName, Events } from './events.ts'
 import type { Heavy } from './heavy.ts'
@@ -22,6 +23,8 @@ export type Kernel = {
   /** The control database, or inside `atomically` the transaction on it. */
   readonly db: Db
   readonly keyed: Keyed
+  /** Undefined when it has never answered. */
+  readonly controlServer: () => Promise<ControlServer | undefined>
   /** Runs what keeps a processor busy, a bounded number at once. */
   readonly heavy: Heavy
   /** The same for password hashes of other systems, which may cost a hundred times as much as ours: one at a time. */

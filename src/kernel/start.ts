@@ -5,6 +5,7 @@ import type { Config } from './config/config.ts'
 import { createAlarm } from './db/alarm.ts'
 import { type Coherence, startCoherence } from './db/coherence.ts'
 import { connect } from './db/connect.ts'
+import { controlServer } from './db/control-server.ts'
 import { createPool } from './db/guarded-pool.ts'
 import { jobsDatabase } from './db/jobs-database.ts'
 import { type Keyed, keyedConnections } from './db/keyed.ts'
@@ -75,6 +76,7 @@ export async function startKernel(options: KernelOptions): Promise<StartedKernel
     config,
     db: control.db,
     keyed,
+    controlServer: controlServer(control.pool),
     heavy: boundedWork(config.auth.password.concurrency, config.auth.password.queue, onFullQueue),
     foreignHashes: boundedWork(1, FOREIGN_WAIT, onFullQueue),
     coherence,

@@ -1,3 +1,5 @@
+import type { DriverMaking } from '#databases/drivers/driver.ts'
+import type { Allowance } from '#databases/drivers/postgres/allowance.ts'
 import { fail } from '#databases/failures.ts'
 import { clientUrlForms, isDriverName } from '#kernel/config/addresses.ts'
 import { type CoherentCache, coherentCache } from '#kernel/db/cache.ts'
@@ -25,7 +27,12 @@ export type RegisteredClients = {
 }
 
 /** Clients of table `service.database_client`: one driver each, renewed when what it was made from changes. */
-export function registeredClients(kernel: Kernel, environment: Environment): RegisteredClients {
+export function registeredClients(
+  kernel: Kernel,
+  environment: Environment,
+  readAhead: () => Allowance,
+): RegisteredClients {
+  const making = { ...kernel, readAhead }
   const holds = driverHolds()
   const seen = new Map<string, number>()
   let current: ReadonlyMap<string, RegisteredClient> = new Map()
@@ -40,7 +47,7 @@ export function registeredClients(kernel: Kernel, environment: Environment): Reg
     applied = turn
     for (const row of rows) resealed(kernel, row)?.catch(() => {})
     const before = current
-    current = new Map(rows.map((row) => [row.clientName, renewed(kernel, environment, before, row)]))
+    current = new Map(rows.map((row) => [row.clientName, renewed(making, environment, before, row)]))
     for (const [name, { client }] of before)
       if (client !== undefined && current.get(name)?.client !== client) holds.retire(client)
     return current
@@ -111,7 +118,7 @@ async function reached<T>(read: () => Promise<T>): Promise<T> {
 
 /** The entry as before when nothing that its driver was made from has changed. */
 function renewed(
-  kernel: Kernel,
+  kernel: Making,
   environment: Environment,
   before: ReadonlyMap<string, RegisteredClient>,
   row: ClientRow,
@@ -130,7 +137,9 @@ function resealed({ db, secrets }: Kernel, { id, sealedUrl }: ClientRow): Promis
 
 const MADE_FROM = ['id', 'driver', 'sealedUrl', 'urlEnvVar', 'isActive', 'isFrozen'] as const
 
-function clientOf(kernel: Kernel, environment: Environment, row: ClientRow): Client | undefined {
+type Making = Kernel & Required<Pick<DriverMaking, 'readAhead'>>
+
+function clientOf(kernel: Making, environment: Environment, row: ClientRow): Client | undefined {
   if (!row.isActive) return undefined
   const { clientName: name, driver: driverName, isFrozen } = row
   const url = urlOf(kernel, environment, row)

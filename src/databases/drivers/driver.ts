@@ -1,4 +1,5 @@
 import type { Catalogue, Index } from '#databases/catalogue.ts'
+import type { Allowance } from '#databases/drivers/postgres/allowance.ts'
 import type {
   CountPlan,
   DataRequest,
@@ -14,6 +15,7 @@ import type {
 import type { Rights } from '#databases/rights.ts'
 import type { DriverName } from '#kernel/config/addresses.ts'
 import type { Config } from '#kernel/config/config.ts'
+import type { ControlServer } from '#kernel/db/control-server.ts'
 import type { Log } from '#kernel/log.ts'
 
 /**
@@ -188,7 +190,14 @@ export type DriverStats = {
 }
 
 /** What every driver is made with, beside the settings of its client. */
-export type DriverMaking = { readonly config: Config; readonly log: Log }
+export type DriverMaking = {
+  readonly config: Config
+  readonly log: Log
+  /** Whose roles no client may be on that server. */
+  readonly controlServer?: () => Promise<ControlServer | undefined>
+  /** Memory of the process for answers that are read ahead of slow readers. */
+  readonly readAhead?: () => Allowance
+}
 
 export type DriverSettings = {
   readonly name: string

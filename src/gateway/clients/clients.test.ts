@@ -219,6 +219,9 @@ test('the control database cannot be registered, by whichever role can read it',
     assert.deepEqual(refusal(answer), [400, 'unsafe_client'], new URL(url).username)
     assert.ok(answer.body.data.details.reasons.includes('can read the control schema'))
   }
+  const besideIt = Object.assign(new URL(controlUrl), { pathname: new URL(t.clientUrl).pathname }).href
+  const elsewhere = await register('control', { url: besideIt })
+  assert.deepEqual(elsewhere.body.data.details.reasons, ['is the role of the control database'])
   // A superuser elsewhere could still reach it.
   if (isSuperuser)
     assert.deepEqual(refusal(await register('control', { url: server })), [400, 'unsafe_client'])

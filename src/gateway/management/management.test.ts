@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import pg from 'pg'
+import { withClient } from '#test/database.ts'
 import { actor, testService } from '#test/harness.ts'
 
 const t = await testService()
@@ -144,4 +145,29 @@ test('while the trail cannot be written nothing is changed', async () => {
   await client.query('alter table elsewhere rename to database_audit_log')
   await client.end()
   assert.equal((await key.post('/gateway/fetch', { table_name: 'unaudited' })).status, 404)
+})
+
+test('names of the service and of the database are not made, and nothing refers to them', async () => {
+  const columns = [{ name: 'a', data_type: 'text' }]
+  const references = { table: 'service_idempotency', column: 'key' }
+  for (const body of [
+    { table_name: 'service_idempotency', columns },
+    { table_name: 'session', schema_name: 'service', columns },
+    { table_name: 'job', schema_name: 'service_jobs', columns },
+    { table_name: 'own', schema_name: 'pg_catalog', columns },
+    { table_name: 'own', schema_name: 'information_schema', columns },
+    { table_name: 'referring', columns: [{ name: 'a', data_type: 'text', references }] },
+    {
+      table_name: 'referring',
+      columns: [{ name: 'a', data_type: 'text', references: { ...references, table: 'service.session' } }],
+    },
+  ]) {
+    const answer = await key.post('/management/tables', body)
+    assert.deepEqual([answer.status, answer.body.code], [400, 'invalid_identifier'], answer.text)
+    assert.deepEqual(await audited(body.table_name), [])
+  }
+  const found = await withClient(t.clientUrl, (client) =>
+    client.query(`select from pg_class where relname in ('service_idempotency', 'own', 'referring')`),
+  )
+  assert.equal(found.rowCount, 0)
 })

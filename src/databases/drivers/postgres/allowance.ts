@@ -17,3 +17,7 @@ export function allowances(total: number, each: number): () => Allowance {
     }
   }
 }
+
+/** For answers that are read to their end because their readers are slow: five of the largest at once (`limits.answer`). */
+export const readAheadOf = (answerBytes: number): (() => Allowance) =>
+  allowances(5 * answerBytes, answerBytes)

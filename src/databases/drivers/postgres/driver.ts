@@ -2,9 +2,18 @@ import type pg from 'pg'
 import type { Index } from '#databases/catalogue.ts'
 import { isStructural } from '#databases/changes.ts'
 import { draft } from '#databases/draft.ts'
-import type { Driver, Held, Persona, Presence, RowLevelSecurity, SqlRole } from '#databases/drivers/driver.ts'
+import type {
+  Driver,
+  DriverMaking,
+  Held,
+  Persona,
+  Presence,
+  RowLevelSecurity,
+  SqlRole,
+} from '#databases/drivers/driver.ts'
 import { once } from '#databases/drivers/once.ts'
 import { planner } from '#databases/drivers/planner.ts'
+import { type Allowance, readAheadOf } from '#databases/drivers/postgres/allowance.ts'
 import { countRows, selectRows, writeRows } from '#databases/drivers/postgres/answers.ts'
 import { callFunction } from '#databases/drivers/postgres/call.ts'
 import { buildCatalogue, type CatalogueRow, catalogueSql } from '#databases/drivers/postgres/catalogue.ts'
@@ -17,7 +26,7 @@ import { indexesSql } from '#databases/drivers/postgres/indexes.ts'
 import { type Isolated, isolated } from '#databases/drivers/postgres/isolated.ts'
 import { keptAnswers } from '#databases/drivers/postgres/kept-answers.ts'
 import { become, OWN } from '#databases/drivers/postgres/persona.ts'
-import { pool as poolOf } from '#databases/drivers/postgres/pool.ts'
+import { type PoolOptions, pool as poolOf } from '#databases/drivers/postgres/pool.ts'
 import { codeOf } from '#databases/drivers/postgres/query.ts'
 import { runSql } from '#databases/drivers/postgres/raw.ts'
 import { runner } from '#databases/drivers/postgres/runner.ts'
@@ -46,6 +55,10 @@ export type PostgresOptions = {
   readonly answerBytes: number
   /** The client is named in `gateway.unsafe_clients`. */
   readonly allowServerRights?: boolean
+  /** What all clients of the process share for answers to slow readers; without it this client has it for itself. */
+  readonly readAhead?: (() => Allowance) | undefined
+  /** Where the control database is now: its roles are no client's there. */
+  readonly controlServer?: DriverMaking['controlServer']
   /** Callers act as these roles. */
   readonly rowLevelSecurity?: RowLevelSecurity | undefined
   /** Callers' own SQL logs in as this role instead of that of the URL. */
@@ -56,7 +69,8 @@ export type PostgresDriver = Driver & {
   readonly name: 'postgresql'
 }
 
-export function postgresDriver(options: PostgresOptions): PostgresDriver {
+export function postgresDriver(given: PostgresOptions): PostgresDriver {
+  const options = { ...given, readAhead: given.readAhead ?? readAheadOf(given.answerBytes) }
   const vet = vetting(options)
   const terminate = terminator(options)
   const pool = poolOf({ ...options, terminate, connect: () => vet(() => connect(options)) })
@@ -96,7 +110,7 @@ export function postgresDriver(options: PostgresOptions): PostgresDriver {
     const mayNotBecome = async () => (await run.own(ownRolesSql)) as readonly string[] // as the statement builds it
     return isolatedPool(
       { ...options, url: loginAs(options.url, sqlRole) },
-      vetting({ connectTimeout, mayNotBecome }),
+      vetting({ connectTimeout, mayNotBecome, controlServer: options.controlServer }),
     )
   }
 
@@ -178,7 +192,7 @@ export function postgresDriver(options: PostgresOptions): PostgresDriver {
 type IsolatedPool = { readonly alone: Isolated; readonly close: () => Promise<void> }
 
 /** Connections for texts that are not ours, with the login of these options. */
-function isolatedPool(options: PostgresOptions, vet: Vet): IsolatedPool {
+function isolatedPool(options: PostgresOptions & Pick<PoolOptions, 'readAhead'>, vet: Vet): IsolatedPool {
   const terminate = terminator(options)
   const { sqlConnections: maxConnections } = options
   const pool = poolOf({ ...options, terminate, maxConnections, connect: () => vet(() => connect(options)) })

@@ -36,9 +36,10 @@ where n.nspname = ${inSchema} and p.proname = ${called} and p.prokind = 'f'
 }
 
 const typeText = (alias: string): string =>
-  `json_build_array(${qualifiedType(alias)}, ${alias}.typcategory, coalesce(${alias}b.typname, ${alias}.typname), ${alias}.typtype)`
+  `json_build_array(${qualifiedType(alias)}, ${alias}.typcategory, coalesce(${alias}b.typname, ${alias}.typname), ${alias}.typtype, format_type(${alias}.oid, null))`
 
-type TypeFacts = readonly [cast: string, category: string, base: string, kind: string]
+/** `shown`: as people write it, `integer` and not `pg_catalog.int4`. */
+type TypeFacts = readonly [cast: string, category: string, base: string, kind: string, shown: string]
 
 export type FunctionRow = {
   readonly schema: string
@@ -78,9 +79,9 @@ function resultOf(row: FunctionRow): Pick<CallableFunction, 'columns' | 'isValue
   return { columns: [columnOf(output[0]?.[0] || row.name, row.returns)], isValue: true }
 }
 
-const columnOf = (name: string, [cast, category, base]: TypeFacts): Column => ({
+const columnOf = (name: string, [cast, category, base, , shown]: TypeFacts): Column => ({
   name,
-  type: cast,
+  type: shown,
   cast,
   category,
   base,

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { draft } from '#databases/draft.ts'
+import { readAheadOf } from '#databases/drivers/postgres/allowance.ts'
 import { connect } from '#databases/drivers/postgres/connect.ts'
 import { hold } from '#databases/drivers/postgres/hold.ts'
 import { pool as poolOf } from '#databases/drivers/postgres/pool.ts'
@@ -17,6 +18,7 @@ const limits = {
   statementTimeout: 5_000,
   terminate: () => {},
   answerBytes: 33_554_432,
+  readAhead: readAheadOf(33_554_432),
   idleTimeout: 10_000,
   maxConnections: 1,
   maxWaiting: 10,

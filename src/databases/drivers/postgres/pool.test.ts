@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { readAheadOf } from '#databases/drivers/postgres/allowance.ts'
 import { connect } from '#databases/drivers/postgres/connect.ts'
 import type { RowClient } from '#databases/drivers/postgres/connection.ts'
 import { pool as createPool } from '#databases/drivers/postgres/pool.ts'
@@ -19,7 +20,7 @@ const pool = createPool({
   maxConnections: 1,
   maxWaiting: 10,
   idleTimeout: 10_000,
-  answerBytes: 33_554_432,
+  readAhead: readAheadOf(33_554_432),
 })
 after(async () => {
   await pool.close()

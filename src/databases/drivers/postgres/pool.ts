@@ -1,6 +1,6 @@
 import { type CircuitState, circuit } from '#databases/drivers/circuit.ts'
 import type { Presence } from '#databases/drivers/driver.ts'
-import { allowances } from '#databases/drivers/postgres/allowance.ts'
+import type { Allowance } from '#databases/drivers/postgres/allowance.ts'
 import type { RowClient, Terminate } from '#databases/drivers/postgres/connection.ts'
 import { callerLeft } from '#databases/drivers/presence.ts'
 import { fail } from '#databases/failures.ts'
@@ -18,8 +18,8 @@ export type PoolOptions = {
   /** The server ends a statement by itself then; a connection that is still silent 5 s later is broken off here. */
   readonly statementTimeout: number
   readonly idleTimeout: number
-  /** Bytes that are kept of one answer (`limits.answer`). */
-  readonly answerBytes: number
+  /** Memory for answers that are read to their end though their readers are slow. */
+  readonly readAhead: () => Allowance
 }
 
 export type Pool = {
@@ -63,7 +63,6 @@ export function pool(options: PoolOptions): Pool {
   /** Connections that wait for slow readers. More than half of the pool never do: further answers are read to their end. */
   const slow = new Set<RowClient>()
   const half = Math.floor(options.maxConnections / 2)
-  const allowance = allowances(Math.max(1, half) * options.answerBytes, options.answerBytes)
   let opening = 0
   let closed = false
   let sweeper: NodeJS.Timeout | undefined
@@ -177,7 +176,7 @@ export function pool(options: PoolOptions): Pool {
   function watchReader(client: RowClient, held: number): void {
     if (held < patience || slow.has(client)) return
     if (slow.size < half) slow.add(client)
-    else client.active?.readAhead?.(allowance())
+    else client.active?.readAhead?.(options.readAhead())
   }
 
   function dismissLeft(): void {

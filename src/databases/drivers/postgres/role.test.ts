@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { after, before, test } from 'node:test'
+import type { DriverMaking } from '#databases/drivers/driver.ts'
 import { postgresDriver } from '#databases/drivers/postgres/driver.ts'
 import { Failure } from '#kernel/errors.ts'
 import { testDatabase, testServerUrl, withClient } from '#test/database.ts'
@@ -10,6 +11,7 @@ const [control, plain] = [await testDatabase(), await testDatabase()]
 const suffix = randomBytes(4).toString('hex')
 const READS = 'can read the control schema'
 const RIGHTS = 'has rights on the control schema'
+const THERE = 'is in the control database'
 const CREATEROLE = 'CREATEROLE, which before PostgreSQL 16 gives every other right'
 
 const onServer = (text: string) =>
@@ -153,10 +155,15 @@ after(async () => {
 })
 
 /** Why a driver for this role is refused; empty when it is not. */
-async function reasonsAgainst(url: string, allowServerRights = false): Promise<unknown> {
+async function reasonsAgainst(
+  url: string,
+  allowServerRights = false,
+  controlServer?: DriverMaking['controlServer'],
+): Promise<unknown> {
   const driver = postgresDriver({
     url,
     allowServerRights,
+    ...(controlServer && { controlServer }),
     maxConnections: 1,
     sqlConnections: 1,
     maxWaiting: 1,
@@ -193,9 +200,11 @@ test('a role is refused for what it may do to the server or to the control schem
         for (const text of grants) await client.query(named(text))
       })
       const as = (url: string) => Object.assign(new URL(url), { username: role, password: 'pw' }).href
-      assert.deepEqual(await reasonsAgainst(as(control.url)), inControl, `${name}, in the control database`)
+      const there = inControl.some((reason) => reason === READS || reason === RIGHTS) ? [] : [THERE]
+      const all = [...inControl, ...there]
+      assert.deepEqual(await reasonsAgainst(as(control.url)), all, `${name}, in the control database`)
       assert.deepEqual(await reasonsAgainst(as(plain.url)), elsewhere, `${name}, in a database of its own`)
-      const lifted = inControl.filter((reason) => reason === READS || reason === RIGHTS)
+      const lifted = all.filter((reason) => reason === READS || reason === RIGHTS || reason === THERE)
       assert.deepEqual(await reasonsAgainst(as(control.url), true), lifted, `${name}, in unsafe_clients`)
     } finally {
       await withClient(control.url, (client) =>
@@ -228,5 +237,32 @@ test('names that the database has made in front of the system do not decide abou
       client.query(`revoke all on service.session from ${role}; drop schema hostile cascade`),
     )
     await onServer(`drop role ${role}`)
+  }
+})
+
+test('the role of the control database is no client of another database of its server, nor is one that may become it', async () => {
+  const [holder, member, stranger] = ['holder', 'member', 'stranger'].map((name) => `${name}_${suffix}`)
+  await onServer(`create role ${holder} login password 'pw'; create role ${member} login password 'pw';
+    create role ${stranger} login password 'pw'; grant ${holder} to ${member}`)
+  const [{ started }] = await onServer(
+    'select extract(epoch from pg_postmaster_start_time())::text as started',
+  )
+  const there = async () => ({ startedAt: started, roles: [String(holder)] })
+  const elsewhere = async () => ({ startedAt: '1000000000.000001', roles: [String(holder)] })
+  const as = (role: unknown) => Object.assign(new URL(plain.url), { username: role, password: 'pw' }).href
+  const OWNS = 'is the role of the control database'
+  try {
+    assert.deepEqual(await reasonsAgainst(as(holder), false, there), [OWNS])
+    assert.deepEqual(await reasonsAgainst(as(member), false, there), [OWNS])
+    assert.deepEqual(await reasonsAgainst(as(stranger), false, there), [])
+    assert.deepEqual(
+      await reasonsAgainst(as(holder), false, elsewhere),
+      [],
+      'a role of that name on another server',
+    )
+    assert.deepEqual(await reasonsAgainst(as(holder), false, async () => undefined), [])
+    assert.deepEqual(await reasonsAgainst(as(holder), true, there), [], 'in unsafe_clients')
+  } finally {
+    await onServer(`drop role ${holder}, ${member}, ${stranger}`)
   }
 })

@@ -10,15 +10,21 @@ export type RoleFacts = {
   readonly createsRoles: boolean
   /** It could stream the whole server, or decode what is written to it. */
   readonly replicates: boolean
-  /** What it may do in the control schema, when that is in this database: read a table, or anything else. */
-  readonly control: 'reads' | 'has rights' | null
+  /** What it may do in the control schema, when that is in this database: read a table, anything else, or only be there. */
+  readonly control: 'reads' | 'has rights' | 'is there' | null
+  /**
+   * It is the login of the service or the owner of the control database, on its server. From any database there it could end the
+   * service's connections, change its password, or drop the database.
+   */
+  readonly ownsControl: boolean
 }
 
 /**
+ * Takes literals: when the control server was started, and its roles, separated by commas.
  * The roles that count are those that the session may become by SET ROLE, whether it inherits their rights or not. They are counted from
  * the login as well as from the present role: a setting of the login can have taken another role, and RESET ROLE gives it back.
  */
-export const roleSql = `
+export const roleSql = ({ startedAt, roles }: Readonly<Record<'startedAt' | 'roles', string>>): string => `
 with mine as (
   select oid, rolname, rolsuper, rolcreaterole, rolreplication from pg_roles
   where pg_has_role(session_user, oid, 'member') or pg_has_role(current_user, oid, 'member')
@@ -51,7 +57,10 @@ select json_build_object(
   ),
   'createsRoles', current_setting('server_version_num')::integer < 160000 and exists (select from mine where rolcreaterole),
   'replicates', exists (select from mine where rolreplication),
-  'control', case when held.reads then 'reads' when held.any then 'has rights' end
+  'control', case when held.reads then 'reads' when held.any then 'has rights' when exists (select from control) then 'is there' end,
+  'ownsControl', extract(epoch from pg_postmaster_start_time())::text = ${startedAt} and exists (
+    select from mine where rolname = any (array[${roles}]::text[]) and not exists (select from mine where rolsuper)
+  )
 ) as role from held`
 
 /** `allowServerRights`: the client is named in `gateway.unsafe_clients`; the control schema stays closed even then. */
@@ -63,13 +72,19 @@ export function unsafe(role: RoleFacts, allowServerRights: boolean): Failure | u
       ? ['CREATEROLE, which before PostgreSQL 16 gives every other right']
       : []),
     ...(role.replicates && !allowServerRights ? ['REPLICATION'] : []),
+    ...(role.ownsControl && !allowServerRights ? ['is the role of the control database'] : []),
     ...(role.control === null ? [] : [CONTROL[role.control]]),
   ]
   if (reasons.length === 0) return undefined
   return fail('unsafe_client', {
-    hint: 'Give the client a role of its own with rights on its own tables only.',
+    hint: 'Give the client a database of its own, and a role with rights on its own tables only.',
     details: { reasons },
   })
 }
 
-const CONTROL = { reads: 'can read the control schema', 'has rights': 'has rights on the control schema' }
+const CONTROL = {
+  reads: 'can read the control schema',
+  'has rights': 'has rights on the control schema',
+  // Whoever is connected there hears and sends the notices that caches rest on.
+  'is there': 'is in the control database',
+}

@@ -2,7 +2,10 @@ import type { DriverMaking, DriverSettings } from '#databases/drivers/driver.ts'
 import { type PostgresDriver, postgresDriver } from '#databases/drivers/postgres/driver.ts'
 
 /** The driver of a client, as it is configured or registered. */
-export function postgresFor({ config, log }: DriverMaking, settings: DriverSettings): PostgresDriver {
+export function postgresFor(
+  { config, controlServer, log, readAhead }: DriverMaking,
+  settings: DriverSettings,
+): PostgresDriver {
   const { name, url, readOnly } = settings
   const isTrusted = config.gateway.unsafe_clients.includes(name)
   if (isTrusted)
@@ -22,6 +25,8 @@ export function postgresFor({ config, log }: DriverMaking, settings: DriverSetti
     maxRows: config.gateway.max_rows,
     answerBytes: config.limits.answer,
     allowServerRights: isTrusted,
+    ...(controlServer && { controlServer }),
+    readAhead,
     readOnly,
     rowLevelSecurity: settings.rowLevelSecurity,
     sqlRole: settings.sqlRole,

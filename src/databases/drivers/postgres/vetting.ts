@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import type { RowLevelSecurity } from '#databases/drivers/driver.ts'
+import type { DriverMaking, RowLevelSecurity } from '#databases/drivers/driver.ts'
 import {
   type CallerRoleFacts,
   callerRolesSql,
@@ -16,6 +16,7 @@ type Options = {
   /** Milliseconds. */
   readonly connectTimeout: number
   readonly allowServerRights?: boolean
+  readonly controlServer?: DriverMaking['controlServer'] | undefined
   readonly rowLevelSecurity?: RowLevelSecurity | undefined
   /** Roles that this login must not be able to become. */
   readonly mayNotBecome?: () => Promise<readonly string[]>
@@ -57,14 +58,16 @@ async function inCatalog<T extends pg.QueryResultRow>(
 
 async function refusalOf(
   client: RowClient,
-  { allowServerRights = false, rowLevelSecurity, mayNotBecome, connectTimeout }: Options,
+  { allowServerRights = false, controlServer, rowLevelSecurity, mayNotBecome, connectTimeout }: Options,
 ): Promise<Failure | undefined> {
   const timer = setTimeout(() => client.destroy(), connectTimeout)
   try {
-    const [row] = await inCatalog<{ role: RoleFacts }>(client, roleSql)
+    const literals = (names: readonly string[]) => names.map((name) => client.escapeLiteral(name)).join(', ')
+    const { startedAt = '', roles = [] } = (await controlServer?.()) ?? {}
+    const facts = roleSql({ startedAt: literals([startedAt]), roles: literals(roles) })
+    const [row] = await inCatalog<{ role: RoleFacts }>(client, facts)
     const refusal = row && unsafe(row.role, allowServerRights)
     if (refusal !== undefined) return refusal
-    const literals = (names: readonly string[]) => names.map((name) => client.escapeLiteral(name)).join(', ')
     if (mayNotBecome !== undefined)
       return unsafeSqlRole(await inCatalog(client, reachableRolesSql(literals(await mayNotBecome()))))
     if (rowLevelSecurity === undefined) return undefined
