@@ -223,6 +223,11 @@ test('through HTTP a registered client answers as every other, under the rights 
   const data = await writer.get('/data?view=events&eq_column=day&eq_value=2026-02-01&columns=id&limit=1')
   assert.deepEqual(data.body.data, [{ id: 2 }])
   assert.equal((await writer.post('/query/count', { table_name, conditions })).body.count, 2)
+  const ids = Array.from({ length: 1_001 }, (_, id) => id)
+  const many = { table_name, conditions: [...conditions, { operator: 'in', column: 'id', value: ids }] }
+  const wide = await writer.post('/gateway/fetch', many)
+  assert.deepEqual([wide.status, wide.body.code], [400, 'too_complex'], wide.text)
+  assert.match(wide.body.error, /limits\.in_product/)
   const set = { note: 'new' }
   const one = [...conditions, { eq_column: 'id', eq_value: 1 }]
   assert.equal(

@@ -9,8 +9,8 @@ const codeOf = (failure: unknown) => failure instanceof Failure && failure.code
 const answered = (code: number, message: string) => new errors.ResponseError(code, message)
 
 test('a ring that cannot read its own roles and rights is unavailable, and refuses nobody', () => {
-  const few = 'Cannot achieve consistency level LOCAL_ONE'
-  const rights = answered(0x2100, `Unable to perform authorization of permissions: ${few}`)
+  const few = 'Cannot achieve consistency level QUORUM'
+  const rights = answered(0x2100, `Unable to perform authorization of super-user permission: ${few}`)
   const refused = new errors.AuthenticationError(few)
   Object.assign(refused, { additionalInfo: answered(0x0100, `Unable to perform authentication: ${few}`) })
   for (const error of [rights, refused]) {
