@@ -7,6 +7,7 @@ import type { Driver } from '#databases/drivers/driver.ts'
 import { readFetch } from '#databases/requests.ts'
 import { EVERY_RIGHT } from '#databases/rights.ts'
 import { driverOn } from '#test/cassandra/driver.ts'
+import { cqlOn } from '#test/cassandra/own-text.ts'
 import { type Keyspace, missing, testKeyspace } from '#test/cassandra/server.ts'
 import { SHELF_TABLES, shelf } from '#test/cassandra/shelf.ts'
 import { actor, testService } from '#test/harness.ts'
@@ -157,6 +158,18 @@ test('ten thousand rows come page by page, all of them once, and a reader may le
   assert.equal(JSON.parse(await textOf(part)).length, 7_500)
   assert.deepEqual(part.facts(), { rows: 7_500, hasMore: false, total: 10_000 })
   assert.deepEqual([driver.stats().waiting, driver.stats().circuit], [0, 'closed'])
+})
+
+test('a statement that takes longer than connect_timeout, on a node that answers others, is left alone', {
+  skip: missing,
+}, async () => {
+  const other = driverOn(keyspace.url, { connectTimeout: 700 })
+  const began = performance.now()
+  // Counted row by row, which ten thousand of them make long; and its one row is more than may be.
+  const counting = cqlOn(() => other)('select count(*) from big', { maxRows: 0 })
+  await assert.rejects(counting, { code: 'result_too_large', status: 413 })
+  assert.ok(performance.now() - began > 700, `it took ${performance.now() - began} ms`)
+  await other.close()
 })
 
 test('what changes outside is seen: new tables and columns at once, dropped ones by the next plan', {
