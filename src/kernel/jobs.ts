@@ -39,9 +39,15 @@ export type Jobs = {
   stop(): Promise<void>
 }
 
-export type JobsOptions = { readonly database: JobsDatabase; readonly log: Log; readonly migrate: boolean }
+export type JobsOptions = {
+  readonly database: JobsDatabase
+  readonly log: Log
+  readonly migrate: boolean
+  /** Hears every failure, of a job or of the queue. */
+  readonly onFailure: (error: unknown) => void
+}
 
-export async function startJobs({ database, log, migrate }: JobsOptions): Promise<Jobs> {
+export async function startJobs({ database, log, migrate, onFailure }: JobsOptions): Promise<Jobs> {
   const boss = new PgBoss({
     db: database,
     schema: 'service_jobs',
@@ -49,7 +55,10 @@ export async function startJobs({ database, log, migrate }: JobsOptions): Promis
     createSchema: migrate,
     useListenNotify: true,
   })
-  boss.on('error', (error) => log.error({ event: 'jobs_error', error }, 'the job queue met an error'))
+  boss.on('error', (error) => {
+    onFailure(error)
+    log.error({ event: 'jobs_error', error }, 'the job queue met an error')
+  })
   await boss.start()
   const known = new Set((await boss.getQueues()).map((queue) => queue.name))
   for (const name of NAMES) {
@@ -63,7 +72,7 @@ export async function startJobs({ database, log, migrate }: JobsOptions): Promis
       await boss.send(name, data, { db: fromKysely(db.withoutPlugins()) })
     },
     async start(handlers, recurring) {
-      for (const name of NAMES) await workQueue(boss, name, handlers, log)
+      for (const name of NAMES) await workQueue({ boss, log, onFailure }, name, handlers)
       for (const task of recurring) await schedule(boss, task, known)
       for (const name of [...NAMES, ...recurring.map(({ name }) => name)]) worked.add(name)
     },
@@ -102,9 +111,10 @@ async function workQueue<Name extends JobName>(
   const options = { pollingIntervalSeconds: 5, ...BATCH }
   await boss.work(name, options, (jobs: Job<JobData[Name]>[]) => Promise.all(jobs.map(outcome)))
 }
+      onFailure(error)
 
 async function schedule(
-  boss: PgBoss,
+  { boss, log, onFailure }: { readonly boss: PgBoss } & Pick<JobsOptions, 'log' | 'onFailure'>,
   { name, cron, run }: Recurring,
   known: ReadonlySet<string>,
 ): Promise<void> {

@@ -4,6 +4,7 @@ import type { Coherence } from './db/coherence.ts'
 import type { Db } from './db/connect.ts'
 import type { ControlServer } from './db/control-server.ts'
 import type { Keyed } from './db/keyed.ts'
+import type { Disk } from './disk.ts'
 import type { EventData, EventName, Events } from './events.ts'
 import type { Heavy } from './heavy.ts'
 import type { Limits } from './http/limits.ts'
@@ -44,6 +45,8 @@ export type Kernel = {
   readonly log: Log
   /** Origin that links, cookies and origin checks are built from; known once the port is. */
   readonly publicUrl: () => string
+  /** Whether there is room left to write. */
+  readonly disk: Disk
   /** Runs when what the verb is part of has committed: at once outside a transaction, never after a rollback. */
   readonly afterCommit: (work: () => void) => void
 }

@@ -17,6 +17,7 @@ import { outboundRequests } from './http/outbound.ts'
 import { startJobs } from './jobs.ts'
 import type { ControlPath, Kernel } from './kernel.ts'
 import type { Log } from './log.ts'
+import { watchDisk } from './disk.ts'
 import { createMetrics } from './metrics.ts'
 import { type Random, secureRandom, uuidv7 } from './random.ts'
 import type { Secrets } from './secrets.ts'
@@ -62,10 +63,12 @@ export async function startKernel(options: KernelOptions): Promise<StartedKernel
   })
   // It asks every second, so it is the first to know.
   coherence.subscribe({ apply: () => {}, clear: alarm.raise })
+  const disk = watchDisk(config)
   const jobs = await startJobs({
     database: jobsDatabase(queue, coherence),
     log,
     migrate: config.database.migrate,
+    onFailure: disk.hear,
   })
   const outbound = outboundRequests(config)
   const events = createEvents()
@@ -89,6 +92,7 @@ export async function startKernel(options: KernelOptions): Promise<StartedKernel
     limits: rateLimits(config, counters),
     outbound,
     metrics,
+    disk,
     log,
     publicUrl: () => config.server.public_url ?? `http://localhost:${port}`,
     afterCommit: (work) => work(),

@@ -24,7 +24,10 @@ export async function readiness(
   if (silent.length > 0) return [`The control database cannot be reached for ${silent.join(', ')}`]
   try {
     const pending = await inTime(pendingMigrations((text) => sql.raw(text).execute(kernel.db)))
-    return pending.map((name) => `Migration ${name} has not been applied: run gatehouse migrate`)
+    return [
+      ...pending.map((name) => `Migration ${name} has not been applied: run gatehouse migrate`),
+      ...(await inTime(kernel.disk.problems())),
+    ]
   } catch (error) {
     return [error instanceof MigrationError ? error.message : 'The control database cannot be reached']
   }

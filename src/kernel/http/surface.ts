@@ -57,6 +57,7 @@ export function dressSurface(app: App, kernel: Kernel, book: RouteBook, options:
   readJsonBodies(app, options.parse)
   app.setValidatorCompiler(validatorCompiler(options))
   app.setErrorHandler((error, request, reply) => {
+    kernel.disk.hear(error)
     const failure = failureOf(error)
     // What the service refuses on purpose, because it is busy, says so in the metrics; a line each would make it busier.
     if (failure.status >= 500 && failure.cause !== undefined) {

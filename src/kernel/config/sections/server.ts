@@ -19,6 +19,10 @@ export const server = section('Where the service listens and where it keeps its 
   data_dir: text('Folder of the embedded database, generated secrets, outbox and backups.', {
     default: './data',
   }),
+  min_free_disk: size(
+    'Room on the disk of server.data_dir below which it counts as full and /health/ready is 503; 0B: never.',
+    ['64MiB', '0B', '1048576GiB'],
+  ),
   workers: integer('Processes that share the port.', { min: 1, max: 128 }, { default: 1 }),
   trusted_proxies: list('Proxies whose X-Forwarded-For is believed: addresses or CIDR blocks.', networkForm),
 })
