@@ -118,6 +118,8 @@ export async function startService(options: ServiceOptions): Promise<Service> {
         ending('a request', deadline.left('connections'), () => closeServer(app, deadline.left('work'))),
         ending('a job', deadline.left('work'), () => kernel.jobs.finish()),
       ])
+      // A mail that is still under way ends as a failed one, and is tried again.
+      transport.close()
       const left = deadline.left('connections')
       await Promise.all([
         ending('a connection to the control database', left, close),

@@ -2,6 +2,7 @@ import { fromKysely, type Job, type JobResult, PgBoss } from 'pg-boss'
 import type { Db } from './db/connect.ts'
 import type { JobsDatabase } from './db/jobs-database.ts'
 import type { Log } from './log.ts'
+import { MAIL_CONNECTIONS } from './mail/transports.ts'
 
 /** One entry a kind of work: its data, as it stands in the queue. Nothing secret in clear. */
 export type JobData = {
@@ -13,11 +14,20 @@ export type JobData = {
 export type JobName = keyof JobData
 
 /** Retries are spread over about a day: 30 s, doubling, at most an hour apart. */
-const QUEUES: Record<JobName, { retryLimit: number; retryDelay: number; retryDelayMax: number }> = {
+const QUEUES: Record<JobName, Queue> = {
   'answer-mail-request': { retryLimit: 5, retryDelay: 5, retryDelayMax: 60 },
   'send-mail': { retryLimit: 30, retryDelay: 30, retryDelayMax: 3_600 },
 }
 const NAMES = Object.keys(QUEUES) as JobName[] // keys of a literal
+
+type Queue = {
+  readonly retryLimit: number
+  readonly retryDelay: number
+  readonly retryDelayMax: number
+}
+
+/** Jobs of a kind that a process works at once. */
+const WORKERS: Record<JobName, number> = { 'answer-mail-request': 2, 'send-mail': MAIL_CONNECTIONS }
 
 export type Handlers = { readonly [Name in JobName]: (data: JobData[Name]) => Promise<void> }
 
@@ -87,20 +97,21 @@ export async function startJobs({ database, log, migrate, onFailure }: JobsOptio
   }
 }
 
-/** Jobs of one kind that a process works at once; a full batch is followed by the next without delay. */
-const BATCH = { batchSize: 10, burstWhenBatchFull: true, perJobResults: true } as const
-
+/**
+ * Several workers with one job each: a job that hangs holds up its own worker only, where a batch would wait for its slowest. A
+ * worker looks again at once when it has done a job, since notifications of jobs that came meanwhile are gone.
+ */
 async function workQueue<Name extends JobName>(
-  boss: PgBoss,
+  { boss, log, onFailure }: { readonly boss: PgBoss } & Pick<JobsOptions, 'log' | 'onFailure'>,
   name: Name,
   handlers: Handlers,
-  log: Log,
 ): Promise<void> {
   const outcome = async ({ id, data }: Job<JobData[Name]>): Promise<JobResult> => {
     try {
       await handlers[name](data)
       return { id, status: 'completed' }
     } catch (error) {
+      onFailure(error)
       log.warn(
         { event: 'job_failed', job: name, job_id: id, error },
         `job ${name} failed and will be tried again`,
@@ -108,13 +119,19 @@ async function workQueue<Name extends JobName>(
       return { id, status: 'failed', output: { message: String(error) } }
     }
   }
-  const options = { pollingIntervalSeconds: 5, ...BATCH }
-  await boss.work(name, options, (jobs: Job<JobData[Name]>[]) => Promise.all(jobs.map(outcome)))
+  for (let count = 0; count < WORKERS[name]; count++) {
+    const worker: string = await boss.work(name, WORK, async (jobs: Job<JobData[Name]>[]) => {
+      const results = await Promise.all(jobs.map(outcome))
+      boss.notifyWorker(worker)
+      return results
+    })
+  }
 }
-      onFailure(error)
+
+const WORK = { pollingIntervalSeconds: 5, batchSize: 1, perJobResults: true } as const
 
 async function schedule(
-  { boss, log, onFailure }: { readonly boss: PgBoss } & Pick<JobsOptions, 'log' | 'onFailure'>,
+  boss: PgBoss,
   { name, cron, run }: Recurring,
   known: ReadonlySet<string>,
 ): Promise<void> {

@@ -1,5 +1,5 @@
 import type { Kernel } from '../kernel.ts'
-import type { Transport } from './transports.ts'
+import { Refused, type Transport } from './transports.ts'
 
 export type Mail = {
   readonly to: string
@@ -18,10 +18,19 @@ export async function sendMail(kernel: Kernel, mail: Mail): Promise<void> {
   })
 }
 
-/** The queue's side: opens the mail and hands it to the transport; throwing means another try later. */
+/**
+ * The queue's side: opens the mail and hands it to the transport; throwing means another try later. One whose recipient does not
+ * exist is dropped, since tries without end spoil the name of the sender.
+ */
 export async function deliverMail(kernel: Kernel, transport: Transport, sealed: string): Promise<void> {
   const opened = kernel.secrets.open('mail', sealed)
   if (opened === undefined) throw new Error('a queued mail was sealed under another SERVICE_SECRET')
-  // What `sendMail` wrote.
-  await transport.send(JSON.parse(opened) as Mail)
+  try {
+    // What `sendMail` wrote.
+    await transport.send(JSON.parse(opened) as Mail)
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error
+    // Without the error: the server's words name the address.
+    kernel.log.warn({ event: 'mail_refused' }, 'the mail server knows no such recipient; the mail is dropped')
+  }
 }

@@ -6,7 +6,15 @@ import { readSmtpUrl } from '../config/smtp-url.ts'
 import { type Random, uuidv7 } from '../random.ts'
 import type { Mail } from './mailer.ts'
 
-export type Transport = { send(mail: Mail): Promise<void> }
+export type Transport = {
+  /** Throws `Refused` when the server will never take it, and anything else when another try makes sense. */
+  send(mail: Mail): Promise<void>
+  /** Ends every connection, also in the middle of a mail. */
+  close(): void
+}
+
+/** The mail server says that there is no such recipient. */
+export class Refused extends Error {}
 
 export function mailTransport(config: Config, now: Clock, random: Random): Transport {
   return config.mail.transport === 'smtp' ? smtpTransport(config) : outboxTransport(config, now, random)
@@ -15,15 +23,64 @@ export function mailTransport(config: Config, now: Clock, random: Random): Trans
 /** Loaded with the first mail: the start need not wait for it. */
 const nodemailer = () => import('nodemailer')
 
-function smtpTransport({ mail: settings }: Config): Transport {
-  const server = readSmtpUrl(settings.smtp_url ?? '')
+/** Milliseconds. `socket`: in which a server that is connected says nothing; `mail`: for a mail from beginning to end. */
+export type SmtpTimes = {
+  readonly connect: number
+  readonly greeting: number
+  readonly socket: number
+  readonly idle: number
+  readonly mail: number
+}
+
+const TIMES: SmtpTimes = { connect: 10_000, greeting: 10_000, socket: 20_000, idle: 10_000, mail: 60_000 }
+
+/** Connections to the mail server that a process keeps at most; as many mails go out at once (jobs.ts). */
+export const MAIL_CONNECTIONS = 5
+
+/** Keeps its connections for the next mail. Each ends by time-outs of ours, so that one that hangs holds up no other mail. */
+export function smtpTransport({ mail: settings }: Config, times: SmtpTimes = TIMES): Transport {
+  let pool: ReturnType<typeof openPool> | undefined
   return {
     async send(mail) {
-      const { createTransport } = await nodemailer()
-      const transporter = createTransport(server?.url, { from: settings.from })
-      await transporter.sendMail(mail)
+      pool ??= openPool(settings, times)
+      const transporter = await pool
+      const signal = AbortSignal.timeout(times.mail)
+      await transporter.sendMail({ ...mail, signal }).catch((error: unknown) => {
+        throw isUnknownRecipient(error) ? new Refused('no such recipient', { cause: error }) : error
+      })
+    },
+    close() {
+      pool?.then(({ transporter }) => transporter.close?.({ force: true })).catch(() => {})
     },
   }
+}
+
+async function openPool({ smtp_url, from }: Config['mail'], times: SmtpTimes) {
+  const { createTransport } = await nodemailer()
+  const options = {
+    url: readSmtpUrl(smtp_url ?? '')?.url,
+    pool: true as const,
+    maxConnections: MAIL_CONNECTIONS,
+    // The queue tries again; the pool does so once, when a server has closed a connection that waited.
+    maxRequeues: 1,
+    dnsTimeout: times.connect,
+    connectionTimeout: times.connect,
+    greetingTimeout: times.greeting,
+    socketTimeout: times.socket,
+    idleTimeout: times.idle,
+  }
+  return createTransport(options, { from })
+}
+
+/**
+ * RFC 3463 section 3.2: the address is wrong and stays so. Other refusals, also 550 without such a code, may be about us (a wrong
+ * password, no relaying, a full mailbox), and another try after some time makes sense.
+ */
+function isUnknownRecipient(error: unknown): boolean {
+  const { command, response } = error as { command?: unknown; response?: unknown } // whatever was thrown
+  return (
+    command === 'RCPT TO' && typeof response === 'string' && /^5\d\d[ -]5\.1\.(1|2|3|6|10)\b/.test(response)
+  )
 }
 
 /** Writes each mail as an `.eml` file that only the service's user can read; the name sorts by time. */
@@ -37,6 +94,7 @@ function outboxTransport(config: Config, now: Clock, random: Random): Transport 
       await mkdir(folder, { recursive: true, mode: 0o700 })
       await writeFile(path.join(folder, `${uuidv7(now(), random)}.eml`), message as Buffer, { mode: 0o600 }) // `buffer: true`
     },
+    close() {},
   }
 }
 
