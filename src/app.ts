@@ -6,7 +6,7 @@ import { auditLog } from '#gateway/management/audit.ts'
 import { gatewaySurface } from '#gateway/surface.ts'
 import { deleteExpiredSessions, liveSessions } from '#identity/sessions.ts'
 import { deleteExpiredTickets } from '#identity/tickets.ts'
-import { type Clock, systemClock } from '#kernel/clock.ts'
+import { type Clock, MOST_DRIFT } from '#kernel/clock.ts'
 import type { Config } from '#kernel/config/config.ts'
 import { deleteExpiredLimits } from '#kernel/http/limits.ts'
 import { describeRoutes, documentRoutes, REFERENCE } from '#kernel/http/openapi.ts'
@@ -34,7 +34,8 @@ export type ServiceOptions = {
   /** A variable of the environment, for clients whose URL is in one. */
   readonly environment?: (name: string) => string | undefined
   readonly log: Log
-  readonly now?: Clock
+  /** What the database's time is seen through; for tests, which turn it. */
+  readonly turned?: (now: Clock) => Clock
   readonly random?: Random
   /** Prometheus text of all processes, where there are several. */
   readonly metricsOfAll?: () => Promise<string>
@@ -57,8 +58,12 @@ export type Service = {
 /** Config → running service; the only file that knows everything. */
 export async function startService(options: ServiceOptions): Promise<Service> {
   const { config, databases, adminKey } = options
-  const audit = auditLog(loggingOwner(config, databases), options.now ?? systemClock)
-  const { kernel, close, setPort } = await startKernel({ ...options, controlUrl: databases.controlUrl })
+  const { kernel, close, setPort } = await startKernel({
+    ...options,
+    controlUrl: databases.controlUrl,
+    mostDrift: MOST_DRIFT,
+  })
+  const audit = auditLog(loggingOwner(config, databases), kernel.now)
   const clients = openClients(kernel, {
     builtIn: databases.builtIn,
     callerRoles: databases.callerRoles,

@@ -5,6 +5,7 @@ import path from 'node:path'
 import { after } from 'node:test'
 import { createKey, type NewKey } from '#gateway/keys/keys.ts'
 import { prepareLogging } from '#gateway/management/audit.ts'
+import type { Clock } from '#kernel/clock.ts'
 import { type Config, defaultConfig } from '#kernel/config/config.ts'
 import { migrate } from '#kernel/db/migrate.ts'
 import type { Kernel } from '#kernel/kernel.ts'
@@ -68,6 +69,29 @@ export type Options = {
   /** Variables that `url_env_var` of a client may name. */
   readonly environment?: Readonly<Record<string, string>>
   readonly secrets?: Secrets
+  readonly clock?: TestClock
+}
+
+/** What the database's time is seen through. */
+export type TestClock = {
+  turned(now: Clock): Clock
+  /** Turns it forward. */
+  advance(milliseconds: number): void
+}
+
+/** With `isStopped` it moves only when it is turned: a slow machine must not sit out a wait. */
+export function testClock({ isStopped = false } = {}): TestClock {
+  let ahead = 0
+  let stoppedAt: number | undefined
+  return {
+    turned: (now) => () => {
+      if (isStopped) stoppedAt ??= now().getTime()
+      return new Date((stoppedAt ?? now().getTime()) + ahead)
+    },
+    advance: (milliseconds) => {
+      ahead += milliseconds
+    },
+  }
 }
 
 /** A service of its own for a test file, on databases of its own; stopped when the file's tests are done. */
@@ -76,6 +100,7 @@ export async function testService({
   controlUrl,
   environment = {},
   secrets = testSecrets(),
+  clock = testClock(),
 }: Options = {}): Promise<TestService> {
   const dir = await mkdtemp(path.join(tmpdir(), 'gatehouse-test-service-'))
   const control = controlUrl ?? (await controlDatabase())
@@ -85,7 +110,6 @@ export async function testService({
 
   const config = testConfig(overrides, dir)
   const log: string[] = []
-  const clock = { ahead: 0 }
   const service = await startService({
     config,
     databases: {
@@ -97,7 +121,7 @@ export async function testService({
     adminKey: ADMIN_KEY,
     environment: (name) => environment[name],
     log: createLog({ level: 'info', format: 'json', destination: { write: (line) => void log.push(line) } }),
-    now: () => new Date(Date.now() + clock.ahead),
+    turned: clock.turned,
   })
   const url = `http://127.0.0.1:${await service.listen()}`
 
@@ -127,9 +151,7 @@ export async function testService({
       return { ...actor(url, headers, expect), apiKey: api_key, keyId: record.id }
     },
     signUp: (name) => signUp(url, name, expect),
-    advance: (milliseconds) => {
-      clock.ahead += milliseconds
-    },
+    advance: clock.advance,
     async mails() {
       await service.kernel.jobs.drain(service.handlers)
       const fresh = (await readOutbox(config)).filter(({ id }) => !read.has(id))
@@ -141,13 +163,18 @@ export async function testService({
 }
 
 /** A kernel without a server around it, on a control database of its own; closed when the file's tests are done. */
-export async function testKernel({ config: overrides = {}, controlUrl }: Options = {}): Promise<Kernel> {
+export async function testKernel({
+  config: overrides = {},
+  controlUrl,
+  clock = testClock(),
+}: Options = {}): Promise<Kernel> {
   const dir = await mkdtemp(path.join(tmpdir(), 'gatehouse-test-kernel-'))
   const { kernel, close } = await startKernel({
     config: testConfig(overrides, dir),
     controlUrl: controlUrl ?? (await controlDatabase()),
     secrets: testSecrets(),
     log: createLog({ level: 'silent', format: 'json' }),
+    turned: clock.turned,
   })
   after(async () => {
     await close()

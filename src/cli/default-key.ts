@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
+import { sql } from 'kysely'
 import { createKey } from '#gateway/keys/keys.ts'
-import { systemClock } from '#kernel/clock.ts'
 import { unwritable } from '#kernel/data-folder.ts'
 import { connectOnce } from '#kernel/db/connect.ts'
 import { secureRandom } from '#kernel/random.ts'
@@ -31,7 +31,8 @@ export async function ensureDefaultKey(
   const control = connectOnce(controlUrl)
   try {
     const issued = await control.db.transaction().execute(async (db) => {
-      const kernel = { db, random: secureRandom, now: systemClock }
+      const { rows } = await sql<{ now: Date }>`select clock_timestamp() as now`.execute(db)
+      const kernel = { db, random: secureRandom, now: () => rows[0]?.now ?? new Date(Number.NaN) }
       const asked = {
         name: 'default',
         client_name: 'default',

@@ -3,6 +3,7 @@ import { type ConfiguredClient, configuredClients } from '#databases/clients/con
 import type { SqlRequest } from '#databases/drivers/driver.ts'
 import { unguardedTables } from '#databases/drivers/postgres/unguarded.ts'
 import { ALWAYS_PRESENT } from '#databases/drivers/presence.ts'
+import { NOTED_DRIFT } from '#kernel/clock.ts'
 import type { Config } from '#kernel/config/config.ts'
 import { mailWarnings } from '#kernel/config/warnings.ts'
 import { onConnection } from '#kernel/db/guarded-client.ts'
@@ -62,9 +63,6 @@ async function database(context: Context): Promise<Finding[]> {
   }
 }
 
-/** Milliseconds that this clock may differ from the database's: lives of sessions and codes are counted on both. */
-const DRIFT = 5_000
-
 async function control(databases: Databases): Promise<Finding[]> {
   return onConnection({ url: databases.controlUrl, name: 'doctor' }, async (client) => {
     const pending = await pendingMigrations((text) => client.query(text))
@@ -76,7 +74,7 @@ async function control(databases: Databases): Promise<Finding[]> {
       pending.length === 0
         ? { subject: 'migrations', ok: true, says: 'are applied' }
         : { subject: 'migrations', ok: false, says: `${pending.join(', ')} missing: run gatehouse migrate` },
-      drift < DRIFT
+      drift < NOTED_DRIFT
         ? { subject: 'clock', ok: true, says: 'agrees with the database' }
         : {
             subject: 'clock',

@@ -33,7 +33,10 @@ export type Kernel = {
   readonly coherence: Coherence
   /** For those who ask whether the control database can be reached. */
   readonly controlPaths: readonly ControlPath[]
+  /** The control database's time. Whatever is written to a shared row or compared with one is judged by it. */
   readonly now: Clock
+  /** Milliseconds by which it is ahead of this machine's clock. */
+  readonly drift: () => number
   readonly random: Random
   readonly secrets: Secrets
   readonly jobs: Jobs
@@ -42,11 +45,11 @@ export type Kernel = {
   /** Requests to addresses that somebody else chose. */
   readonly outbound: Outbound
   readonly metrics: Metrics
+  /** Whether there is room left to write. */
+  readonly disk: Disk
   readonly log: Log
   /** Origin that links, cookies and origin checks are built from; known once the port is. */
   readonly publicUrl: () => string
-  /** Whether there is room left to write. */
-  readonly disk: Disk
   /** Runs when what the verb is part of has committed: at once outside a transaction, never after a rollback. */
   readonly afterCommit: (work: () => void) => void
 }

@@ -1,6 +1,6 @@
 import type pg from 'pg'
-import type { Clock } from './clock.ts'
-import { systemClock } from './clock.ts'
+import { type Clock, databaseClock } from './clock.ts'
+import { expectTime, watchDrift } from './clock-watch.ts'
 import type { Config } from './config/config.ts'
 import { createAlarm } from './db/alarm.ts'
 import { type Coherence, startCoherence } from './db/coherence.ts'
@@ -10,6 +10,7 @@ import { createPool } from './db/guarded-pool.ts'
 import { jobsDatabase } from './db/jobs-database.ts'
 import { type Keyed, keyedConnections } from './db/keyed.ts'
 import { MigrationError, pendingMigrations } from './db/migrate.ts'
+import { watchDisk } from './disk.ts'
 import { createEvents } from './events.ts'
 import { boundedWork } from './heavy.ts'
 import { rateLimits } from './http/limits.ts'
@@ -17,7 +18,6 @@ import { outboundRequests } from './http/outbound.ts'
 import { startJobs } from './jobs.ts'
 import type { ControlPath, Kernel } from './kernel.ts'
 import type { Log } from './log.ts'
-import { watchDisk } from './disk.ts'
 import { createMetrics } from './metrics.ts'
 import { type Random, secureRandom, uuidv7 } from './random.ts'
 import type { Secrets } from './secrets.ts'
@@ -27,7 +27,10 @@ export type KernelOptions = {
   readonly controlUrl: string
   readonly secrets: Secrets
   readonly log: Log
-  readonly now?: Clock
+  /** Refuses the start when the clocks differ by more than this, milliseconds. */
+  readonly mostDrift?: number
+  /** What the database's time is seen through; for tests, which turn it. */
+  readonly turned?: (now: Clock) => Clock
   readonly random?: Random
 }
 
@@ -40,7 +43,7 @@ export type StartedKernel = {
 
 /** Opens everything that a kernel holds; the schema must be there. */
 export async function startKernel(options: KernelOptions): Promise<StartedKernel> {
-  const { config, controlUrl: url, log, now = systemClock, random = secureRandom, secrets } = options
+  const { config, controlUrl: url, log, random = secureRandom, secrets } = options
   const metrics = createMetrics()
   const onError = (error: Error) =>
     log.warn({ event: 'control_connection_lost', error }, 'a connection to the control database broke')
@@ -51,9 +54,17 @@ export async function startKernel(options: KernelOptions): Promise<StartedKernel
   const control = connect({ ...shared, name: '', max })
   const counters = createPool({ ...shared, name: 'limits', max: COUNTER_CONNECTIONS })
   const queue = createPool({ ...shared, name: 'jobs', max: JOB_CONNECTIONS, statementTimeout: JOB_TIMEOUT })
-  await expectSchema(control.pool)
+  const clock = databaseClock()
+  try {
+    await expectTime(control.pool, clock, options.mostDrift)
+    await expectSchema(control.pool)
+  } catch (error) {
+    await control.close()
+    throw error
+  }
+  const now = options.turned?.(clock.now) ?? clock.now
   const id = uuidv7(now(), random)
-  const coherence = await startCoherence({ url, pool: control.pool, id, log })
+  const coherence = await startCoherence({ url, pool: control.pool, id, log, onTime: watchDrift(clock, log) })
   const keyed = keyedConnections({
     url,
     count: KEYED_CONNECTIONS,
@@ -85,11 +96,12 @@ export async function startKernel(options: KernelOptions): Promise<StartedKernel
     coherence,
     controlPaths: controlPaths({ control: control.pool, keyed, coherence, counters }, config),
     now,
+    drift: clock.drift,
     random,
     secrets,
     jobs,
     events,
-    limits: rateLimits(config, counters),
+    limits: rateLimits(config, counters, now),
     outbound,
     metrics,
     disk,
@@ -97,6 +109,9 @@ export async function startKernel(options: KernelOptions): Promise<StartedKernel
     publicUrl: () => config.server.public_url ?? `http://localhost:${port}`,
     afterCommit: (work) => work(),
   }
+  metrics.gauge('gatehouse_clock_drift_seconds', "The control database's clock is ahead by", [], () => [
+    { labels: {}, value: clock.drift() / 1_000 },
+  ])
   metrics.gauge('gatehouse_control_connections', 'Connections of the control pool', ['state'], () => [
     { labels: { state: 'idle' }, value: control.pool.idleCount },
     { labels: { state: 'busy' }, value: control.pool.totalCount - control.pool.idleCount },

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
+import { driftSentence, NOTED_DRIFT } from '#kernel/clock.ts'
 import { statement } from '#kernel/db/keyed.ts'
 import { MigrationError, pendingMigrations } from '#kernel/db/migrate.ts'
 import type { Kernel } from '#kernel/kernel.ts'
@@ -70,26 +71,26 @@ export function componentStates(checks: () => readonly Component[]): () => Promi
 /** Undefined while the control database does not answer. */
 export async function databaseFacts({
   keyed,
-  now,
+  drift,
 }: Kernel): Promise<{ readonly version: string; readonly drift: number } | undefined> {
   try {
-    const asked = now().getTime()
     const [found] = await inTime(keyed.query(FACTS, []))
-    // The answer was made half of the way there and back after the question.
-    return (
-      found && {
-        version: found.version,
-        drift: Math.round(found.now.getTime() - (asked + now().getTime()) / 2),
-      }
-    )
+    return found && { version: found.version, drift: drift() }
   } catch {
     return undefined
   }
 }
 
-const FACTS = statement<{ version: string; now: Date }>(
-  `select current_setting('server_version') as version, clock_timestamp() as now`,
-)
+const FACTS = statement<{ version: string }>(`select current_setting('server_version') as version`)
+
+/** Parts that are there only while something is the matter with them. */
+export async function troubles({ drift, disk }: Kernel): Promise<readonly State[]> {
+  const full = await inTime(disk.problems()).catch(() => ['The disk of server.data_dir does not answer'])
+  const apart = Math.abs(drift()) > NOTED_DRIFT ? [driftSentence(drift())] : []
+  const states = (name: string, messages: readonly string[]) =>
+    messages.map((message) => ({ name, status: 'offline' as const, message }))
+  return [...states('clock', apart), ...states('disk', full)]
+}
 
 async function stateOf({ name, check }: Component): Promise<State> {
   try {

@@ -8,7 +8,7 @@ import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { VERSION } from '#kernel/version.ts'
 import type { GatewayAccess } from '../access.ts'
-import { type Component, componentStates, databaseFacts, readiness } from './health.ts'
+import { type Component, componentStates, databaseFacts, readiness, troubles } from './health.ts'
 import { startPage } from './start-page.ts'
 
 const ComponentState = Type.Object({
@@ -119,10 +119,12 @@ export function healthRoutes(
       response: { 200: Health },
     },
     handler: async ({ isOperator }) => {
-      const [states, facts] = await Promise.all([
+      const [components, trouble, facts] = await Promise.all([
         stateOfAll(),
+        troubles(kernel),
         isOperator ? databaseFacts(kernel) : undefined,
       ])
+      const states = [...components, ...trouble]
       const status = states.every((state) => state.status === 'online') ? 'ok' : 'degraded'
       if (!isOperator) return { status }
       return {
@@ -130,7 +132,7 @@ export function healthRoutes(
         version: VERSION,
         versions: { gatehouse: VERSION, node: process.versions.node, postgresql: facts?.version ?? null },
         clock_drift_ms: facts?.drift ?? null,
-        components: [...states],
+        components: states,
       }
     },
   })

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
 import type { Log } from '../log.ts'
+import { DATABASE_TIME, type DatabaseClock } from '../clock.ts'
 import { GuardedClient } from './guarded-client.ts'
 import { systemSession } from './session.ts'
 
@@ -55,6 +56,8 @@ export type CoherenceOptions = {
   readonly log: Log
 }
 
+  /** Hears the database's time with each renewal of the lease. */
+  readonly onTime: DatabaseClock['learn']
 export async function startCoherence(options: CoherenceOptions): Promise<Coherence> {
   const { pool, id, log } = options
   const ackChannel = `gatehouse_ack_${id.replaceAll('-', '')}`
@@ -100,11 +103,12 @@ export async function startCoherence(options: CoherenceOptions): Promise<Coheren
 
   const renew = async (client: pg.Client): Promise<void> => {
     const asked = performance.now()
-    await client.query(
+    const { rows } = await client.query<{ now: number }>(
       `insert into service.process_lease (id, expires_at) values ($1, clock_timestamp() + $2 * interval '1 millisecond')
-       on conflict (id) do update set expires_at = excluded.expires_at`,
+       on conflict (id) do update set expires_at = excluded.expires_at returning ${DATABASE_TIME} as now`,
       [id, LEASE],
     )
+    options.onTime(asked, rows[0]?.now ?? Number.NaN, performance.now())
     // Counted from before the question, so this clock ends the lease no later than the database does.
     if (listener === client) trustedUntil = asked + LEASE
   }

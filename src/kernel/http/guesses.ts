@@ -1,27 +1,12 @@
-import type pg from 'pg'
-import { type IRateLimiterPostgresOptions, RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible'
+import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible'
 import { tooMany } from './failures.ts'
+import type { LimiterTable } from './limiter-table.ts'
 
 /** Whether a guess was right; undefined when it is to count neither as a wrong one nor as a right one. */
 export type Verdict = boolean | undefined
 
 /** Runs the check of a guess, unless it has to wait. */
 export type Guess = <V extends Verdict>(key: string, isRight: () => Promise<V>) => Promise<V>
-
-/** What every limiter in Postgres has in common: the table of 0001_identity.sql. */
-export const limiterTable = (
-  pool: pg.Pool,
-): Pick<
-  IRateLimiterPostgresOptions,
-  'storeClient' | 'storeType' | 'schemaName' | 'tableName' | 'tableCreated' | 'clearExpiredByTimeout'
-> => ({
-  storeClient: pool,
-  storeType: 'pool',
-  schemaName: 'service',
-  tableName: 'rate_limit',
-  tableCreated: true,
-  clearExpiredByTimeout: false,
-})
 
 /**
  * At most `requests` wrong guesses a key within the window, and from half of them on a wait after each, of one second,
@@ -30,8 +15,11 @@ export const limiterTable = (
  * A guess is counted before it is checked, so any number of them at once, in any number of processes, gets no further
  * than one after another; and whoever waits takes the turn in Postgres, so that one passes when the wait is over.
  */
-export function guessing(name: string, rule: { requests: number; window: number }, pool: pg.Pool): Guess {
-  const table = limiterTable(pool)
+export function guessing(
+  name: string,
+  rule: { requests: number; window: number },
+  table: LimiterTable,
+): Guess {
   const tries = new RateLimiterPostgres({
     ...table,
     keyPrefix: name,

@@ -2,11 +2,13 @@ import { hash } from 'node:crypto'
 import { isIPv6 } from 'node:net'
 import type pg from 'pg'
 import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible'
+import type { Clock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import type { Db } from '../db/connect.ts'
 import { exchangedLimit } from './exchanged-limit.ts'
 import { tooMany } from './failures.ts'
-import { type Guess, guessing, limiterTable, type Verdict } from './guesses.ts'
+import { type Guess, guessing, type Verdict } from './guesses.ts'
+import { type LimiterTable, limiterTable } from './limiter-table.ts'
 
 /**
  * Rules of `rate_limits.rules` that count everything. All have one bucket for all processes: in Postgres, but for
@@ -39,16 +41,17 @@ export type Limits = {
   close(): void
 }
 
-export function rateLimits(config: Config, pool: pg.Pool): Limits {
+export function rateLimits(config: Config, pool: pg.Pool, now: Clock): Limits {
   if (!config.rate_limits.enabled) return UNLIMITED
   const { sign_in_account, default: rest, ...rules } = config.rate_limits.rules
   const exchanged = exchangedLimit('default', rest, pool)
+  const table = limiterTable(pool, now)
   const limiters = new Map<string, Limiter>([
     ['default', exchanged],
-    ...Object.entries(rules).map(([name, rule]) => [name, limiterOf(name, rule, pool)] as const),
+    ...Object.entries(rules).map(([name, rule]) => [name, limiterOf(name, rule, table)] as const),
   ])
   const guesses: Record<GuessRule, Guess> = {
-    sign_in_account: guessing('sign_in_account', sign_in_account, pool),
+    sign_in_account: guessing('sign_in_account', sign_in_account, table),
   }
   /** Milliseconds until the next one, when this one is refused. */
   const take = async (rule: RuleName, key: string): Promise<number | undefined> => {
@@ -92,12 +95,12 @@ const UNLIMITED: Limits = {
 function limiterOf(
   name: string,
   { requests, window }: { requests: number; window: number },
-  pool: pg.Pool,
+  table: LimiterTable,
 ): Limiter {
   const options = { keyPrefix: name, points: requests, duration: window / 1_000 }
   const limiter = new RateLimiterPostgres({
     ...options,
-    ...limiterTable(pool),
+    ...table,
     // Past the limit a flood is answered from memory and never reaches the database.
     inMemoryBlockOnConsumed: requests,
   })

@@ -1,0 +1,132 @@
+import assert from 'node:assert/strict'
+import { mock, type TestContext, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { sql } from 'kysely'
+import { controlDatabase, PASSWORD, testService } from '#test/harness.ts'
+import { ClockError, databaseClock } from './clock.ts'
+
+const DAY = 86_400_000
+
+/** What every `new Date()` of this process shows from here to the end of the test, as on a machine whose clock is wrong. */
+function setMachine(context: TestContext, ahead: number): void {
+  mock.timers.enable({ apis: ['Date'], now: Date.now() + ahead })
+  context.after(() => mock.timers.reset())
+}
+
+const unlessServed = { rate_limits: { enabled: true, rules: { sign_in: { requests: 2 } } } }
+
+test('the clock of the database is known to within the quickest answer, and followed when it is set', () => {
+  const clock = databaseClock()
+  const about = (expected: number, within: number) =>
+    assert.ok(Math.abs(clock.now().getTime() - performance.now() - expected) <= within, String(expected))
+  clock.learn(100, 5_150, 300)
+  about(4_950, 101)
+  clock.learn(400, 5_401, 402)
+  about(5_000, 2)
+  // A slow answer says nothing that contradicts it.
+  clock.learn(500, 6_000, 3_000)
+  about(5_000, 2)
+  clock.learn(4_000, 1_004_001, 4_002)
+  about(1_000_000, 2)
+})
+
+test('a machine whose clock is set wrong while it serves signs nobody out, and what it writes has the time of the database', async (context) => {
+  const t = await testService({ config: unlessServed })
+  const { kernel, recurring } = t.service
+  const ada = await t.signUp('Ada')
+  await t.mails()
+  for (const ahead of [8 * DAY, -8 * DAY]) {
+    setMachine(context, ahead)
+    for (const task of recurring) await task.run()
+    assert.equal((await ada.get('/api/auth/get-session')).status, 200)
+    const eve = await t.signUp('Eve')
+    await eve.post('/api/auth/forget-password', { email: eve.email })
+    await t.key(['orders.read'])
+    const mails = await t.mails()
+    assert.equal(
+      mails.filter((mail) => mail.includes(eve.email)).length,
+      1,
+      `the queue goes by it too: ${mails.length}`,
+    )
+    assert.equal(await strayTimes(), '')
+    mock.timers.reset()
+  }
+
+  async function strayTimes(): Promise<string> {
+    const { rows } = await sql<{ stray: string }>`
+      select string_agg(found, ' ') as stray from (
+        select c.table_name || '.' || c.column_name || ' ' || (xpath('/row/at/text()', query_to_xml(
+          format('select max(%1$I) as at from %2$I.%3$I where not %1$I between now() - interval ''10 minutes'' and now() + interval ''7 days 1 minute''',
+            c.column_name, c.table_schema, c.table_name), true, true, '')))[1]::text as found
+        from information_schema.columns c join information_schema.tables t using (table_schema, table_name)
+        where c.table_schema = 'service' and c.data_type like 'timestamp%' and t.table_type = 'BASE TABLE'
+      ) as columns`.execute(kernel.db)
+    return rows[0]?.stray ?? ''
+  }
+})
+
+test('limits that all processes share are those of the database, on a machine whose clock is wrong too', async (context) => {
+  const t = await testService({ config: unlessServed })
+  const wrong = () =>
+    t.anon.post('/api/auth/sign-in/email', { email: 'nobody@example.com', password: PASSWORD })
+  assert.equal((await wrong()).status, 401)
+  setMachine(context, DAY)
+  assert.equal((await wrong()).status, 401)
+  const { status, headers } = await wrong()
+  assert.equal(status, 429)
+  assert.ok(Number(headers.get('retry-after')) <= 60)
+  mock.timers.reset()
+  setMachine(context, -DAY)
+  // Past the memory of this process, as another one asks.
+  const { rows } = await sql<{ left: number }>`
+    select expire - extract(epoch from clock_timestamp()) * 1000 as left from service.rate_limit where key like 'sign_in:%'`.execute(
+    t.service.kernel.db,
+  )
+  assert.ok(rows.length > 0 && rows.every(({ left }) => left > 0 && left <= 60_000), JSON.stringify(rows))
+})
+
+test('clocks that drift apart are told in the log, once, and in /health, until they agree again', async (context) => {
+  const t = await testService()
+  const told = () => t.log.map((line) => JSON.parse(line)).filter(({ event }) => event === 'clock_drift')
+  const until = async (count: number) => {
+    for (let patience = 0; patience < 100 && told().length < count; patience++) await sleep(50)
+    return told()
+  }
+  const health = async () => (await t.admin.get('/health')).body
+  setMachine(context, -30_000)
+  const [first] = await until(1)
+  assert.match(
+    first?.msg,
+    /clock of this machine is (29|30)\.\d s behind that of the control database: synchronise/,
+  )
+  const { status, components, clock_drift_ms } = await health()
+  assert.equal(status, 'degraded')
+  assert.ok(Math.abs(clock_drift_ms - 30_000) < 2_000, String(clock_drift_ms))
+  assert.match(components.find(({ name }: { name: string }) => name === 'clock')?.message, /NTP/)
+  assert.deepEqual((await t.anon.get('/health')).body, { status: 'degraded' })
+  assert.match((await t.admin.get('/metrics')).text, /^gatehouse_clock_drift_seconds (29|30)/m)
+  mock.timers.reset()
+  const lines = await until(2)
+  assert.deepEqual(
+    lines.map(({ level }) => level),
+    ['warn', 'info'],
+  )
+  assert.equal((await health()).status, 'ok')
+})
+
+test('a machine whose clock is off by more than a minute is refused, and has written nothing', async (context) => {
+  const controlUrl = await controlDatabase()
+  for (const [ahead, says] of [
+    [90_000, /(89|90)\.\d s ahead of/],
+    [-3_600_000, /(3599|3600)\.\d s behind/],
+  ] as const) {
+    setMachine(context, ahead)
+    const refused = await testService({ controlUrl }).catch((error: unknown) => error)
+    mock.timers.reset()
+    assert.ok(refused instanceof ClockError, String(refused))
+    assert.match(refused.message, says)
+  }
+  const { service } = await testService({ controlUrl })
+  const { rows } = await sql`select * from service.process_lease`.execute(service.kernel.db)
+  assert.equal(rows.length, 1, 'only the one that serves')
+})
