@@ -8,6 +8,7 @@ import { deleteExpiredSessions, liveSessions } from '#identity/sessions.ts'
 import { deleteExpiredTickets } from '#identity/tickets.ts'
 import { type Clock, MOST_DRIFT } from '#kernel/clock.ts'
 import type { Config } from '#kernel/config/config.ts'
+import { deleteEndedLeases } from '#kernel/db/coherence.ts'
 import { deleteExpiredLimits } from '#kernel/http/limits.ts'
 import { describeRoutes, documentRoutes, REFERENCE } from '#kernel/http/openapi.ts'
 import { unlistenable } from '#kernel/http/port.ts'
@@ -192,6 +193,11 @@ function recurringTable(kernel: Kernel): readonly Recurring[] {
       name: 'prune-limits',
       cron: '*/5 * * * *',
       run: () => inBatches(() => deleteExpiredLimits(db, now(), BATCH)),
+    },
+    {
+      name: 'prune-leases',
+      cron: '*/5 * * * *',
+      run: () => deleteEndedLeases(db),
     },
     {
       name: 'prune-outbox',

@@ -34,6 +34,19 @@ test('the recurring work takes what has run out, batch after batch, and nothing 
   assert.equal((await bob.get('/api/auth/get-session')).status, 200)
 })
 
+test('the lease of a process that ended without a word is taken, and those of the living stay', async () => {
+  const { db } = t.service.kernel
+  await sql`
+    insert into service.process_lease (id, expires_at)
+    values (gen_random_uuid(), clock_timestamp() - interval '2 minutes'), (gen_random_uuid(), clock_timestamp() - interval '10 seconds')`.execute(
+    db,
+  )
+  const left = async () => (await sql`select id from service.process_lease`.execute(db)).rows.length
+  assert.equal(await left(), 3)
+  await t.service.recurring.find(({ name }) => name === 'prune-leases')?.run()
+  assert.equal(await left(), 2, 'one that is just over may belong to a process that is stuck')
+})
+
 test('a mail leaves the outbox after mail.outbox_keep, and what else lies there stays', async () => {
   const prune = () => t.service.recurring.find(({ name }) => name === 'prune-outbox')?.run()
   const kept = async () => (await readOutbox(t.config)).length

@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { sql } from 'kysely'
 import type pg from 'pg'
-import type { Log } from '../log.ts'
 import { DATABASE_TIME, type DatabaseClock } from '../clock.ts'
+import type { Log } from '../log.ts'
+import type { Db } from './connect.ts'
 import { GuardedClient } from './guarded-client.ts'
 import { systemSession } from './session.ts'
 
@@ -54,10 +56,16 @@ export type CoherenceOptions = {
   readonly pool: pg.Pool
   readonly id: string
   readonly log: Log
-}
-
   /** Hears the database's time with each renewal of the lease. */
   readonly onTime: DatabaseClock['learn']
+}
+
+/** Rows of processes that ended without a word. One that was only stuck writes its own anew. */
+export const deleteEndedLeases = async (db: Db): Promise<void> =>
+  void (await sql`delete from service.process_lease where expires_at < clock_timestamp() - interval '1 minute'`.execute(
+    db,
+  ))
+
 export async function startCoherence(options: CoherenceOptions): Promise<Coherence> {
   const { pool, id, log } = options
   const ackChannel = `gatehouse_ack_${id.replaceAll('-', '')}`
