@@ -2,7 +2,7 @@ import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Guarded, spawnGuarded } from './guarded.ts'
 import { type Cluster, startFailure } from './initdb.ts'
-import { logTail, openLog } from './log-file.ts'
+import { boundLog, logTail, openLog } from './log-file.ts'
 import { readPidFile } from './pid-file.ts'
 import { clashOn, lockOf } from './previous.ts'
 
@@ -37,10 +37,16 @@ export async function launch(cluster: Cluster, settings: Readonly<Record<string,
 type Attempt = { readonly running: Guarded } | { readonly code: number | null; readonly log: string }
 
 async function tryLaunch(cluster: Cluster, settings: Readonly<Record<string, string>>): Promise<Attempt> {
-  await using log = await openLog(cluster.folder)
+  const log = await openLog(cluster.folder)
   const parameters = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
   const command = [cluster.binaries.postgres, '-D', path.join(cluster.folder, 'data'), ...parameters]
-  const running = await spawnGuarded(cluster.identity, command, log.fd, cluster.lock.fd)
+  const running = await spawnGuarded(cluster.identity, command, log.fd, cluster.lock.fd).catch(
+    async (error: unknown) => {
+      await log.close()
+      throw error
+    },
+  )
+  boundLog(cluster.folder, log, running.exited)
   if (await becomesReady(cluster, running)) return { running }
   const { code } = await running.exited
   return { code, log: await logTail(path.join(cluster.folder, 'server.log')) }
