@@ -10,6 +10,7 @@ export const EDGE_FAILURES = {
   invalid_text: [400, 'The request holds a NUL character or broken Unicode'],
   not_found: [404, 'There is nothing at this address'],
   method_not_allowed: [405, 'This address does not take that method'],
+  request_timeout: [408, 'The request did not arrive in time'],
   payload_too_large: [413, 'The body is too large'],
   unsupported_media_type: [415, 'Send the body as application/json'],
   headers_too_large: [431, 'The headers are too large'],

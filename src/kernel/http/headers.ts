@@ -7,10 +7,13 @@ export function headerProblem({ rawHeaders, headers, httpVersion }: IncomingMess
   // RFC 9112 section 3.2.
   if (headers.host === undefined && httpVersion === '1.1')
     return edge('validation_error', { message: 'The header Host is missing' })
+  let hosts = 0
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = singleName(rawHeaders[at] ?? '')
     if (name !== undefined && rawHeaders[at + 1] !== headers[name])
       return edge('validation_error', { message: `The header ${name} came twice with different values` })
+    // RFC 9112 section 3.2 allows no second one with the same value either.
+    if (name === 'host' && ++hosts > 1) return edge('validation_error', { message: 'The header host came twice' })
   }
   return undefined
 }

@@ -47,7 +47,7 @@ const REQUEST_FAILURES = [
   'service_unavailable',
   'timeout',
 ]
-const BODY_FAILURES = ['invalid_json', 'payload_too_large', 'unsupported_media_type']
+const BODY_FAILURES = ['invalid_json', 'request_timeout', 'payload_too_large', 'unsupported_media_type']
 
 /** What the document says of every route: its name, its feature, who may call it, and how it can end. */
 export function documentedOperation(route: RouteOptions, name: Name): object {

@@ -1,4 +1,4 @@
-import { type IncomingMessage, STATUS_CODES } from 'node:http'
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import cookie from '@fastify/cookie'
 import cors from '@fastify/cors'
@@ -8,6 +8,7 @@ import type { Kernel } from '../kernel.ts'
 import { inAdvance, uuidv7 } from '../random.ts'
 import { knowClients } from './client-address.ts'
 import { budgetBodies } from './collect-body.ts'
+import { endEarlyAnswers, isArriving } from './early-answers.ts'
 import { edge } from './failures.ts'
 import { headerProblem } from './headers.ts'
 import { addLongBodies, timeToRead } from './long-body.ts'
@@ -25,7 +26,8 @@ export function createServer(kernel: Kernel): App {
   const app = fastify({
     logger: false,
     bodyLimit: config.limits.body,
-    requestTimeout: config.limits.timeout,
+    // The timer of the request comes first and answers in the envelope of its surface; this ends what has got around it.
+    requestTimeout: 2 * config.limits.timeout,
     keepAliveTimeout: 65_000,
     forceCloseConnections: 'idle',
     // What still comes on an open connection while the service drains is answered as ever, then the connection ends.
@@ -35,7 +37,11 @@ export function createServer(kernel: Kernel): App {
     routerOptions: { maxParamLength: config.limits.header },
     exposeHeadRoutes: true,
     // Node would refuse a missing Host with an empty body; see the hook below.
-    http: { maxHeaderSize: config.limits.header, requireHostHeader: false },
+    http: {
+      maxHeaderSize: config.limits.header,
+      requireHostHeader: false,
+      ...headerTimes(config.limits.timeout),
+    },
     genReqId: (raw) => sanePresented(raw) ?? newId(),
     clientErrorHandler: brokenRequestAnswer(newId),
   }).withTypeProvider<TypeBoxTypeProvider>()
@@ -56,6 +62,7 @@ export function createServer(kernel: Kernel): App {
     })
     done(headerProblem(request.raw))
   })
+  endEarlyAnswers(app)
   knowClients(app, config.server.trusted_proxies)
   app.register(cookie, { hook: 'onRequest' })
   app.register(cors, corsOptions(kernel))
@@ -72,6 +79,13 @@ export function createServer(kernel: Kernel): App {
   return app
 }
 
+/** For Node's own check of slow requests, whose headers have to be there in `timeout` milliseconds. */
+const headerTimes = (timeout: number) => ({
+  headersTimeout: timeout,
+  requestTimeout: 2 * timeout,
+  connectionsCheckingInterval: Math.min(5_000, timeout),
+})
+
 /** An answer that is given while the service drains is the last on its connection, or the drain would wait for `keepAliveTimeout`. */
 function endConnectionsWhenClosing(app: App): void {
   let isClosing = false
@@ -85,7 +99,7 @@ function endConnectionsWhenClosing(app: App): void {
 }
 
 /**
- * 504 when nothing was said in time, unless what is returned is called before. A body that is on its way is bounded by what its reader takes (`limits.min_rate`). Fastify's own `handlerTimeout` ends with the request stream's `close`, and that is as
+ * 504 when nothing was said in time, 408 when that is because the body is not there yet, unless what is returned is called before. A body that is on its way is bounded by what its reader takes (`limits.min_rate`). Fastify's own `handlerTimeout` ends with the request stream's `close`, and that is as
  * soon as a body has been read (5.12.8); besides, its AbortController costs a twentieth of a request.
  */
 function limitTime(reply: FastifyReply, timeout: number, rate: number): () => void {
@@ -94,7 +108,7 @@ function limitTime(reply: FastifyReply, timeout: number, rate: number): () => vo
     if (reply.sent) timer = setTimeout(() => reply.raw.destroy(), timeToRead(rate))
     // What is on its way already cannot become another answer.
     else if (reply.raw.headersSent) reply.raw.destroy()
-    else reply.send(edge('timeout'))
+    else reply.send(edge(isArriving(reply.request.raw) ? 'request_timeout' : 'timeout'))
   }, timeout)
   return () => clearTimeout(timer)
 }
@@ -172,13 +186,21 @@ function recordRequest({ config, metrics, log }: Kernel) {
 /** A request this slow is worth a line, milliseconds. */
 const SLOW = 1_000
 
+const BROKEN: Readonly<Record<string, 'headers_too_large' | 'request_timeout'>> = {
+  HPE_HEADER_OVERFLOW: 'headers_too_large',
+  ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
+}
+
 /**
- * Requests that are no HTTP, or whose headers are too large, never reach a route and so belong to no surface: they get
+ * Requests that are no HTTP, or whose headers are too large or too slow, never reach a route and so belong to no surface: they get
  * the gateway's envelope, which has all that the other one has.
  */
 const brokenRequestAnswer = (newId: () => string) => (error: NodeJS.ErrnoException, socket: Socket) => {
   if (socket.destroyed || !socket.writable) return
-  const failure = error.code === 'HPE_HEADER_OVERFLOW' ? edge('headers_too_large') : edge('validation_error')
+  // An answer has begun, and no second one may follow into it. The field is Node's own, and its own handler looks at it too.
+  const { _httpMessage: answer } = socket as { _httpMessage?: ServerResponse | null }
+  if (answer?.headersSent === true) return void socket.destroy()
+  const failure = edge(BROKEN[error.code ?? ''] ?? 'validation_error')
   const { status, code, message } = failure
   const id = newId()
   const body = JSON.stringify({ status: 'error', message, error: message, code, request_id: id })
