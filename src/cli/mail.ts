@@ -26,7 +26,7 @@ export function mailCommand(): Command {
       const found = id === undefined ? mails.at(-1) : mails.find((candidate) => candidate.id === id)
       if (found === undefined)
         throw new Error(id === undefined ? 'The outbox is empty.' : `There is no mail ${id}.`)
-      terminal.say(found.message)
+      terminal.sayRaw(found.message)
     })
   return mail
 }

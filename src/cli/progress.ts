@@ -1,3 +1,4 @@
+import { visible } from '#kernel/visible.ts'
 import { terminal } from './terminal.ts'
 
 export type Progress = {
@@ -20,7 +21,7 @@ export async function showProgress(total: number | undefined): Promise<Progress>
   const bar = bars.create(total, 0)
   return {
     advance: (bytes) => bar.increment(bytes),
-    warn: (line) => void bars.log(`${line}\n`),
+    warn: (line) => void bars.log(`${visible(line)}\n`),
     end() {
       // Lines wait for the next time the bar is drawn.
       bars.update()

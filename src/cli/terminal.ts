@@ -1,7 +1,11 @@
 import { once } from 'node:events'
 import path from 'node:path'
+import { visible, visibleLine } from '#kernel/visible.ts'
 
-/** The process's own ends; everything that the commands read and write goes through here. */
+/**
+ * The process's own ends; everything that the commands read and write goes through here. Names, addresses and messages come from
+ * strangers, so no character of them commands the terminal (`visible`).
+ */
 export const terminal = {
   get isInteractive(): boolean {
     return process.stdout.isTTY === true
@@ -13,8 +17,13 @@ export const terminal = {
   get input(): NodeJS.ReadStream {
     return process.stdin
   },
-  say: (line: string): void => void process.stdout.write(`${line}\n`),
-  warn: (line: string): void => void process.stderr.write(`${line}\n`),
+  say: (line: string): void => void process.stdout.write(`${visible(line)}\n`),
+  /** As it is where no terminal shows it: the file of a mail, for one. */
+  sayRaw: (text: string): void =>
+    process.stdout.isTTY === true
+      ? terminal.say(text.replaceAll('\r\n', '\n'))
+      : void process.stdout.write(`${text}\n`),
+  warn: (line: string): void => void process.stderr.write(`${visible(line)}\n`),
 }
 
 /** All of standard input, without the line break at its end. */
@@ -52,13 +61,15 @@ export function printList(
 }
 
 const textOf = (value: unknown): string =>
-  value === null || value === undefined ? '–' : value instanceof Date ? value.toISOString() : String(value)
+  value === null || value === undefined
+    ? '–'
+    : visibleLine(value instanceof Date ? value.toISOString() : String(value))
 
 /** Says what went wrong in a sentence and ends with 1; the stack is for bugs. */
 export async function fatal(error: unknown): Promise<never> {
   const isBug = error instanceof TypeError || error instanceof ReferenceError
   const text = isBug ? (error.stack ?? error.message) : sentenceOf(error)
-  if (!process.stderr.write(`${text}\n`)) await once(process.stderr, 'drain')
+  if (!process.stderr.write(`${visible(text)}\n`)) await once(process.stderr, 'drain')
   process.exit(1)
 }
 

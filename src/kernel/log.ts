@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module'
 import { type DestinationStream, pino, stdTimeFunctions } from 'pino'
 import { redact, redactText } from './redact.ts'
+import { visible } from './visible.ts'
 
 export type Level = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
 
@@ -20,6 +21,8 @@ export type LogOptions = {
 
 /** Structured log to standard output; every record passes `redact` before it is written. */
 export function createLog(options: LogOptions): Log {
+  // In JSON a line holds no control character; at a terminal the texts stand as they are.
+  const shown = options.format === 'pretty' ? visible : (text: string) => text
   const destination = options.destination ?? (options.format === 'pretty' ? pretty() : pino.destination(1))
   return pino(
     {
@@ -29,17 +32,25 @@ export function createLog(options: LogOptions): Log {
       formatters: {
         level: (label) => ({ level: label }),
         // `redact` keeps the shape: a record in, a record out.
-        log: (record) => redact(record) as Record<string, unknown>,
+        log: (record) => eachText(redact(record), shown) as Record<string, unknown>,
       },
       hooks: {
         logMethod(parts, write) {
           const [facts, message] = parts
-          write.apply(this, [facts, typeof message === 'string' ? redactText(message) : message])
+          write.apply(this, [facts, typeof message === 'string' ? shown(redactText(message)) : message])
         },
       },
     },
     destination,
   )
+}
+
+/** Of a record that was copied by `redact`. */
+function eachText(value: unknown, change: (text: string) => string): unknown {
+  if (typeof value === 'string') return change(value)
+  if (typeof value !== 'object' || value === null || value instanceof Date) return value
+  if (Array.isArray(value)) return value.map((item) => eachText(item, change))
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, eachText(item, change)]))
 }
 
 /** For people at a terminal: time, level, sentence, then the facts on one line. Loaded only where it is used. */

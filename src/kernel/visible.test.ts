@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createLog } from './log.ts'
+import { visible, visibleLine } from './visible.ts'
+
+const HOSTILE: Readonly<Record<string, string>> = {
+  '\u001b[31mred': '\\u001b[31mred',
+  'a\u009b2Jb': 'a\\u009b2Jb',
+  'over\rwritten': 'over\\u000dwritten',
+  'a\u202egnp.exe': 'a\\u202egnp.exe',
+  '\u2066a\u2069': '\\u2066a\\u2069',
+  'a\u0007\u0008\u007f': 'a\\u0007\\u0008\\u007f',
+  'a\u2028b\u200eb': 'a\\u2028b\\u200eb',
+  'tag\u{e0041}': 'tag\\udb40\\udc41',
+  'lone\ud800': 'lone\\ud800',
+}
+
+test('what commands a terminal, turns the direction or cannot be seen is shown as its number', () => {
+  for (const [text, shown] of Object.entries(HOSTILE)) {
+    assert.equal(visible(text), shown)
+    assert.equal(JSON.parse(visible(JSON.stringify(text))), text, 'in JSON it means the same')
+  }
+  for (const text of ['Zoë 山田', 'علی\u200cرضا', '👩\u200d💻 ❤\ufe0f', 'two\nlines\tand a tab'])
+    assert.equal(visible(text), text)
+  assert.equal(visibleLine('a\n\tb'), 'a\\n\\tb')
+})
+
+test('the log at a terminal has no such character in its sentences and facts', () => {
+  const lines: string[] = []
+  const destination = { write: (line: string) => void lines.push(line) }
+  const log = createLog({ level: 'info', format: 'pretty', destination })
+  log.info({ event: 'x', table: 'a\u202eb', deep: { list: ['\u009b2J'] } }, 'column \u001b]0;owned\u0007')
+  const { table, deep, msg } = JSON.parse(lines.join())
+  assert.deepEqual([table, deep.list, msg], ['a\\u202eb', ['\\u009b2J'], 'column \\u001b]0;owned\\u0007'])
+})
