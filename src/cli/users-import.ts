@@ -1,7 +1,8 @@
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
+import { addAbortSignal } from 'node:stream'
 import { Command } from 'commander'
-import { type ImportReport, importUsers } from '#identity/import/import.ts'
+import { emptyReport, type ImportReport, importUsers } from '#identity/import/import.ts'
 import { linesOf } from '#identity/import/lines.ts'
 import { type Progress, showProgress } from './progress.ts'
 import { terminal } from './terminal.ts'
@@ -33,19 +34,37 @@ export function importCommand(): Command {
       await withKernel(command, async (kernel) => {
         const progress = await showProgress(size)
         const began = performance.now()
-        const report = await importUsers(kernel, linesOf(read(file, progress)), {
+        const report = emptyReport()
+        const signal = interrupted()
+        const importing = importUsers(kernel, linesOf(read(file, progress, signal)), {
           dryRun,
           dropCostlyHashes,
+          report,
           onBadLine: (number, why) => progress.warn(`line ${number}: ${why}`),
-        }).finally(progress.end)
-        summarise(report, dryRun, (performance.now() - began) / 1_000)
+        })
+        // Also of one that failed or was interrupted: what it has added stays.
+        await importing
+          .catch((error: unknown) => {
+            throw signal.aborted ? new Error('Interrupted; the rest is added by running it again.') : error
+          })
+          .finally(() => {
+            progress.end()
+            summarise(report, dryRun, (performance.now() - began) / 1_000)
+          })
       })
     })
 }
 
-async function* read(file: string, { advance }: Progress): AsyncGenerator<Buffer> {
+/** At the first Ctrl-C or SIGTERM; the second ends the process. */
+function interrupted(): AbortSignal {
+  const interruption = new AbortController()
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interruption.abort())
+  return interruption.signal
+}
+
+async function* read(file: string, { advance }: Progress, signal: AbortSignal): AsyncGenerator<Buffer> {
   const stream = file === '-' ? terminal.input : createReadStream(file, { highWaterMark: 256 * 1_024 })
-  for await (const chunk of stream) {
+  for await (const chunk of addAbortSignal(signal, stream)) {
     // Neither stream has an encoding, so both give bytes.
     const bytes = chunk as Buffer
     yield bytes

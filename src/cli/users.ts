@@ -9,6 +9,7 @@ import { NAME_RULE, nameFrom } from '#identity/names.ts'
 import { hashPassword } from '#identity/passwords.ts'
 import { ROLES, type Role, setRole } from '#identity/roles.ts'
 import { isBanned, searchUsers } from '#identity/users.ts'
+import { instantFrom } from '#kernel/instants.ts'
 import { type Kernel, tell } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
 import { existing, madeUp, WHO } from './named-user.ts'
@@ -176,8 +177,8 @@ function banCommand(): Command {
     .option('--expires <date>', 'ISO 8601; until it is lifted, if absent')
     .action((name: string, { reason, expires }: { reason?: string; expires?: string }, command: Command) =>
       withKernel(command, async (kernel) => {
-        const until = expires === undefined ? null : new Date(expires)
-        if (until !== null && !(until > kernel.now())) throw new Error(`${expires} is no date in the future.`)
+        const until = expires === undefined ? null : (instantFrom(expires) ?? new Date(0))
+        if (until !== null && until <= kernel.now()) throw new Error(`${expires} is no date in the future.`)
         const user = await existing(kernel, name)
         await banUser(kernel, user.id, { reason: reason ?? null, expires: until })
         terminal.say(`${user.email} is banned${until === null ? '' : ` until ${until.toISOString()}`}`)

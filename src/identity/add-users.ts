@@ -25,14 +25,17 @@ export type Added = 'added' | 'email_taken' | 'username_taken' | 'id_taken'
 
 /**
  * Adds those that are not there, each together with its password or not at all, in one statement for them all. The
- * answers stand in the order of the users, whose ids must differ.
+ * answers stand in the order of the users, whose ids, emails and usernames must differ.
  */
 export async function addUsers(db: Db, users: readonly UserToAdd[]): Promise<readonly Added[]> {
-  const added = await insertUsers(db, users)
+  const added = await insertUsers(db, users.toSorted(byEmail))
   const left = users.filter(({ id }) => !added.has(id))
   const taken = left.length === 0 ? new Map<string, Added>() : await findTaken(db, left)
   return users.map(({ id }) => (added.has(id) ? 'added' : (taken.get(id) ?? 'email_taken')))
 }
+
+/** The same order everywhere, so that two statements at once wait for each other and never in a circle. */
+const byEmail = (one: UserToAdd, other: UserToAdd): number => (one.email < other.email ? -1 : 1)
 
 /** What would become of them; those that are like another of the same list are not noticed. */
 export async function lookUpUsers(db: Db, users: readonly UserToAdd[]): Promise<readonly Added[]> {

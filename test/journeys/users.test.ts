@@ -5,6 +5,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { after, test } from 'node:test'
+import { withClient } from '#test/database.ts'
 import { PASSWORD, TEST_SECRET, testService } from '#test/harness.ts'
 
 const t = await testService()
@@ -131,6 +132,21 @@ test('a password is replaced and an account deleted on a running service, but no
   assert.match(outcomes.at(-1)?.stderr ?? '', /^The last admin cannot go\n$/)
 })
 
+test('a name that commands a terminal is listed as text, and in JSON it is what it was', async () => {
+  const eve = await t.signUp('Eve')
+  const name = 'Eve\u001b]0;owned\u0007\u202e\nroot  admin'
+  // As it came there before names had rules.
+  await db.updateTable('user').set({ name }).where('id', '=', eve.id).execute()
+  const { stdout } = await run(['list', '--search', eve.email])
+  const isRaw = (text: string) => ['\u001b', '\u0007', '\u202e'].some((character) => text.includes(character))
+  assert.ok(!isRaw(stdout))
+  assert.equal(stdout.trimEnd().split('\n').length, 2)
+  assert.ok(stdout.includes('Eve\\u001b]0;owned\\u0007\\u202e\\nroot  admin'), stdout)
+  const json = (await run(['list', '--search', eve.email, '--json'])).stdout
+  assert.ok(!isRaw(json))
+  assert.equal(JSON.parse(json)[0].name, name)
+})
+
 test('import adds the users of a file, names bad lines on standard error and ends with 1', async () => {
   const file = path.join(folder, 'users.jsonl')
   await writeFile(file, `${line(1)}${line(2)}{"email":"nobody","name":"N"}\n${line(2)}`)
@@ -144,6 +160,30 @@ test('import adds the users of a file, names bad lines on standard error and end
   assert.equal(stderr, 'line 3: email "nobody" is not an address\n')
   assert.equal(await count(), before + 2)
   assert.equal((await run(['import', path.join(folder, 'absent.jsonl')])).code, 1)
+})
+
+test('an import that fails or is interrupted says what it has added', async () => {
+  await withClient(t.controlUrl, (client) =>
+    client.query(`
+    create function service.poison() returns trigger language plpgsql as $$
+      begin if new.email = 'i51500@example.com' then raise exception 'no'; end if; return new; end $$;
+    create trigger poison before insert on service."user" for each row execute function service.poison()`),
+  )
+  const lines = Array.from({ length: 2_000 }, (_, index) => line(50_000 + index))
+  const failed = await run(['import', '-'], lines.join(''))
+  assert.equal(failed.code, 1)
+  assert.match(failed.stdout, /^1000 added, 0 already there, 0 bad lines in /)
+  assert.match(failed.stderr, /^no$/m)
+
+  const before = await count()
+  const { child, ended } = start('import', '-')
+  child.stdin.write(Array.from({ length: 1_100 }, (_, index) => line(60_000 + index)).join(''))
+  while ((await count()) < before + 1_000) await new Promise((resolve) => setTimeout(resolve, 20))
+  child.kill('SIGINT')
+  const interrupted = await ended
+  assert.equal(interrupted.code, 1)
+  assert.match(interrupted.stdout, /^1000 added, 0 already there, 0 bad lines in /)
+  assert.match(interrupted.stderr, /^Interrupted; the rest is added by running it again\.$/m)
 })
 
 test('an import that is killed has added whole users, and the next run goes on', async () => {

@@ -1,6 +1,7 @@
 import { CUSTOM_CLIENT } from '#databases/clients/custom.ts'
 import { clientNameForm } from '#kernel/config/sections/database.ts'
 import { edge } from '#kernel/http/failures.ts'
+import { instantFrom } from '#kernel/instants.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
 import { fail } from '../errors.ts'
@@ -142,8 +143,8 @@ function checkRights(rights: readonly string[], clientName: string | null): void
 
 function dateOf(text: string | null | undefined): Date | null {
   if (text === null || text === undefined) return null
-  const date = new Date(text)
   // The route's format also takes a leap second, which a Date cannot hold; the command line takes anything.
-  if (Number.isNaN(date.getTime())) throw edge('validation_error', { message: 'expires_at is not a date' })
+  const date = instantFrom(text)
+  if (date === undefined) throw edge('validation_error', { message: 'expires_at is not a date' })
   return date
 }

@@ -1,4 +1,6 @@
-import type { Kernel } from '#kernel/kernel.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { sql } from 'kysely'
+import { atomically, type Kernel } from '#kernel/kernel.ts'
 import type { Random } from '#kernel/random.ts'
 import { type Added, addUsers, lookUpUsers, type UserToAdd } from '../add-users.ts'
 import type { Line } from './lines.ts'
@@ -10,16 +12,20 @@ export type ImportOptions = {
   /** Users whose hash takes too long to check are added without it, and need a reset mail; else their line is bad. */
   readonly dropCostlyHashes?: boolean
   readonly onBadLine: (number: number, why: string) => void
+  /** Filled as the import goes on, so that one that fails can still be summed up. */
+  readonly report?: ImportReport
 }
 
 export type ImportReport = {
-  readonly added: number
+  added: number
   /** Somebody has the email already: of an earlier run, or of another line. */
-  readonly alreadyThere: number
-  readonly bad: number
+  alreadyThere: number
+  bad: number
   /** Members of lines that mean nothing here. */
-  readonly ignored: ReadonlySet<string>
+  readonly ignored: Set<string>
 }
+
+export const emptyReport = (): ImportReport => ({ added: 0, alreadyThere: 0, bad: 0, ignored: new Set() })
 
 /** Users that one statement adds. */
 const BATCH = 1_000
@@ -31,16 +37,15 @@ const BATCH = 1_000
 export async function importUsers(
   kernel: Kernel,
   lines: AsyncIterable<Line>,
-  { dryRun, onBadLine, dropCostlyHashes = false }: ImportOptions,
+  { dryRun, onBadLine, dropCostlyHashes = false, report = emptyReport() }: ImportOptions,
 ): Promise<ImportReport> {
-  const report = { added: 0, alreadyThere: 0, bad: 0, ignored: new Set<string>() }
   const complain = (number: number, why: string): void => {
     report.bad++
     onBadLine(number, why)
   }
   const settle = async (batch: Batch): Promise<void> => {
     const users = batch.map(({ user }) => user)
-    const outcomes = await (dryRun ? lookUpUsers(kernel.db, users) : addUsers(kernel.db, users))
+    const outcomes = await (dryRun ? lookUpUsers(kernel.db, users) : addInTurn(kernel, users))
     for (const [index, outcome] of outcomes.entries()) {
       if (outcome === 'added') report.added++
       else if (outcome === 'email_taken') report.alreadyThere++
@@ -48,9 +53,33 @@ export async function importUsers(
     }
   }
   const source = { now: kernel.now, random: inBulk(kernel.random), dropCostlyHashes }
-  for await (const batch of batchesOf(source, lines, { complain, ignored: report.ignored }))
+  for await (const batch of batchesOf(source, lines, { complain, ignored: report.ignored })) {
     await settle(batch)
+  }
   return report
+}
+
+/** Any number that nothing else locks. */
+const LOCK = 7_462_002
+
+/** Deadlocks and failures to serialise: nothing of the batch was done. */
+const AGAIN = new Set(['40P01', '40001'])
+const TRIES = 5
+
+/** Imports that run at once take turns, batch by batch; a sign-up of the same moment can still be in the way. */
+async function addInTurn(kernel: Kernel, users: readonly UserToAdd[]): Promise<readonly Added[]> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await atomically(kernel, async ({ db }) => {
+        await sql`select pg_advisory_xact_lock(${LOCK})`.execute(db)
+        return addUsers(db, users)
+      })
+    } catch (error) {
+      const { code } = Object(error) as { code?: string } // whatever was thrown
+      if (tries === TRIES || !AGAIN.has(code ?? '')) throw error
+      await sleep(100 * 2 ** tries)
+    }
+  }
 }
 
 type Batch = readonly { readonly number: number; readonly user: UserToAdd }[]
@@ -64,21 +93,25 @@ type Notes = { readonly complain: (number: number, why: string) => void; readonl
 
 async function* batchesOf(source: Source, lines: AsyncIterable<Line>, notes: Notes): AsyncGenerator<Batch> {
   let batch: { number: number; user: UserToAdd }[] = []
-  let ids = new Set<string>()
+  let keys = new Set<string>()
   for await (const line of lines) {
     const user = readLine(source, line, notes)
     if (user === undefined) continue
-    // Ids of one statement must differ; the second meets the first in the database.
-    if (batch.length >= BATCH || ids.has(user.id)) {
+    const own = keysOf(user)
+    // What is unique differs within a statement, which sorts its users; the second line meets the first in the database.
+    if (batch.length >= BATCH || own.some((key) => keys.has(key))) {
       yield batch
       batch = []
-      ids = new Set()
+      keys = new Set()
     }
     batch.push({ number: line.number, user })
-    ids.add(user.id)
+    for (const key of own) keys.add(key)
   }
   if (batch.length > 0) yield batch
 }
+
+const keysOf = ({ id, email, username }: UserToAdd): readonly string[] =>
+  username === null ? [id, email] : [id, email, `@${username}`]
 
 /** Draws for hundreds of ids at once: one by one they would take a third of the time. */
 function inBulk(random: Random): Random {

@@ -1,12 +1,13 @@
 import { readJson } from '#kernel/http/body.ts'
+import { instantFrom } from '#kernel/instants.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
 import type { UserToAdd } from '../add-users.ts'
 import { emailFrom } from '../emails.ts'
 import { type Cost, isTooCostly } from '../hashes/hash.ts'
 import { readHash } from '../hashes/read-hash.ts'
-import { imageFrom } from '../images.ts'
-import { NAME_RULE, nameFrom } from '../names.ts'
+import { IMAGE_MAX, imageFrom } from '../images.ts'
+import { NAME_MAX, NAME_RULE, nameFrom } from '../names.ts'
 import { isRole, ROLES, type Role } from '../roles.ts'
 import { usernameFrom } from '../usernames.ts'
 
@@ -61,11 +62,12 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 function name(fields: Fields): string {
   const given = required(text(fields, 'name'), 'name')
-  return nameFrom(given) ?? bad(`name ${quoted(given)} is not ${NAME_RULE}`)
+  const stored = [...given].length > NAME_MAX ? undefined : nameFrom(given)
+  return stored ?? bad(`name ${quoted(given)} is not ${NAME_RULE}`)
 }
 
 function image(fields: Fields): string | null {
-  const given = text(fields, 'image')
+  const given = text(fields, 'image', IMAGE_MAX)
   return given === undefined
     ? null
     : (imageFrom(given) ?? bad(`image ${quoted(given)} is no http or https URL`))
@@ -106,18 +108,14 @@ const tooCostly = ({ time, memory }: Cost): string =>
   `passwordHash has parameters so high that each sign-in would take about ${Math.round(time / 1_000)} s and ${Math.round(memory / 1_024)} MiB; ` +
   'with --drop-costly-hashes the user is added without it and chooses a new password by a reset mail'
 
-/** ISO 8601 with a date at least; without a zone it is UTC. */
 function date(fields: Fields, name: string): Date | undefined {
   const given = text(fields, name)
   if (given === undefined) return undefined
-  const [, day, time = '', zone = 'Z'] = DATE.exec(given) ?? []
-  const read = new Date(day === undefined ? Number.NaN : `${day}T${time || '00:00:00'}${zone}`)
-  return Number.isNaN(read.getTime())
-    ? bad(`${name} ${quoted(given)} is no date like 2026-01-31T12:00:00Z`)
-    : read
+  const read = instantFrom(given)
+  // Other centuries are somebody's zero.
+  const isRecent = read !== undefined && read.getUTCFullYear() >= 1900 && read.getUTCFullYear() < 3000
+  return isRecent ? read : bad(`${name} ${quoted(given)} is no date like 2026-01-31T12:00:00Z`)
 }
-
-const DATE = /^((?:19|2\d)\d\d-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?))?(Z|[+-]\d\d:?\d\d)?$/i
 
 /** Null is as good as absent. */
 function text(fields: Fields, name: string, most = Number.POSITIVE_INFINITY): string | undefined {

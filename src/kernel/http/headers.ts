@@ -13,7 +13,8 @@ export function headerProblem({ rawHeaders, headers, httpVersion }: IncomingMess
     if (name !== undefined && rawHeaders[at + 1] !== headers[name])
       return edge('validation_error', { message: `The header ${name} came twice with different values` })
     // RFC 9112 section 3.2 allows no second one with the same value either.
-    if (name === 'host' && ++hosts > 1) return edge('validation_error', { message: 'The header host came twice' })
+    if (name === 'host' && ++hosts > 1)
+      return edge('validation_error', { message: 'The header host came twice' })
   }
   return undefined
 }
