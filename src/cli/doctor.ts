@@ -5,7 +5,7 @@ import { unguardedTables } from '#databases/drivers/postgres/unguarded.ts'
 import { ALWAYS_PRESENT } from '#databases/drivers/presence.ts'
 import { NOTED_DRIFT } from '#kernel/clock.ts'
 import type { Config } from '#kernel/config/config.ts'
-import { mailWarnings } from '#kernel/config/warnings.ts'
+import { mailWarnings, proxyWarnings } from '#kernel/config/warnings.ts'
 import { onConnection } from '#kernel/db/guarded-client.ts'
 import { pendingMigrations } from '#kernel/db/migrate.ts'
 import { NoInstallation } from '#kernel/installation.ts'
@@ -25,6 +25,7 @@ export function doctorCommand(): Command {
       const findings = [
         { subject: 'configuration', ok: true, says: 'is right' },
         ...mail(context),
+        ...proxyWarnings(context.config).map((says) => ({ subject: 'proxy', ok: false, says })),
         ...(await database(context)),
       ]
       if (json === true) terminal.say(JSON.stringify(findings, null, 2))

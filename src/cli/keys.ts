@@ -22,11 +22,11 @@ export function keysCommand(): Command {
     .option('--description <text>')
     .option('--json', 'as JSON')
     .addHelpText('after', `\nRights:\n${RIGHTS}`)
-    .action((name: string, options: Create, command: Command) =>
-      withKernel(command, async (kernel, databases) => {
+    .action((name: string, options: Create, command: Command) => {
+      const rights = options.rights.split(',').map((right) => right.trim())
+      expectRights(rights, options.client)
+      return withKernel(command, async (kernel, databases) => {
         await expectClient(kernel, databases, options.client)
-        const rights = options.rights.split(',').map((right) => right.trim())
-        expectRights(rights, options.client)
         const { api_key, record } = await createKey(kernel, {
           name,
           client_name: options.client ?? null,
@@ -35,8 +35,8 @@ export function keysCommand(): Command {
           description: options.description ?? null,
         })
         terminal.say(options.json === true ? JSON.stringify({ api_key, id: record.id }) : api_key)
-      }),
-    )
+      })
+    })
   keys
     .command('list')
     .description('every key, without its secret')

@@ -1,8 +1,13 @@
+import { existsSync } from 'node:fs'
+import path from 'node:path'
 import type { Config } from '#kernel/config/config.ts'
+import { findBinaries } from '#kernel/db/embedded/binaries.ts'
 import { onConnection } from '#kernel/db/guarded-client.ts'
 import { namedBy } from '#kernel/db/unusable.ts'
 import { answersAsGatehouse, portProblem } from '#kernel/http/port.ts'
-import { expectOwnDatabase, loggingSetting } from '../control.ts'
+import { NoInstallation } from '#kernel/installation.ts'
+import { secureRandom } from '#kernel/random.ts'
+import { expectOwnDatabase, loggingSetting, openDatabases } from '../control.ts'
 import { askingOf, placeProblems } from './context.ts'
 import { sentenceOf } from './terminal.ts'
 
@@ -31,10 +36,27 @@ async function portProblems({ server }: Config): Promise<readonly string[]> {
   return problem === undefined ? [] : [problem]
 }
 
-/** Whose it is, and of which version; the embedded server is left alone. */
-async function lookAtControl(config: Config): Promise<string | undefined> {
+/** Whose it is, and of which version. */
+function lookAtControl(config: Config): Promise<string | undefined> {
   const { url } = config.database
-  return url === undefined ? undefined : problemOf(() => expectOwnDatabase(url, askingOf(config)))
+  return problemOf(() =>
+    url === undefined ? lookAtEmbedded(config) : expectOwnDatabase(url, askingOf(config)),
+  )
+}
+
+/** Beside the service, or with the server started for a moment. Before the first start there is nothing but its programs. */
+async function lookAtEmbedded(config: Config): Promise<void> {
+  await findBinaries()
+  if (!existsSync(path.join(config.server.data_dir, 'postgres/data'))) return
+  const databases = await openDatabases({
+    ...askingOf(config),
+    config,
+    random: secureRandom,
+    report: () => {},
+    join: true,
+    makes: false,
+  })
+  await databases.stop()
 }
 
 async function lookAtLogging(config: Config): Promise<string | undefined> {
@@ -50,6 +72,6 @@ async function problemOf(look: () => Promise<unknown>): Promise<string | undefin
     await look()
     return undefined
   } catch (error) {
-    return sentenceOf(error)
+    return error instanceof NoInstallation ? undefined : sentenceOf(error)
   }
 }

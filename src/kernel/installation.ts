@@ -32,7 +32,7 @@ export function readSecret(config: Config, env: Environment): InstallationSecret
   const problems = lacking(config, 'SERVICE_SECRET', given, 32)
   if (problems.length > 0) throw new InstallationError(problems.join('\n'))
   const file = secretFile(config)
-  const secret = given ?? (existsSync(file) ? readFileSync(file, 'utf8').trim() : undefined)
+  const secret = given ?? contentOf(file)
   if (secret === undefined) return undefined
   return {
     secret,
@@ -91,6 +91,16 @@ function lacking({ production }: Config, name: string, value: string | undefined
   const advice = `set ${name} to at least ${length} random characters, for example: openssl rand -base64 33`
   if (value === undefined) return production ? [`${name} is missing: ${advice}`] : []
   return value.length < length ? [`${name} is too short: ${advice}`] : []
+}
+
+/** Undefined when it is not there. One that may not be read is no new installation. */
+function contentOf(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8').trim()
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
 }
 
 /** A random text of 43 characters in a file that only its owner can read; two processes at once agree on one. */

@@ -1,34 +1,21 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdir } from 'node:fs/promises'
-import path from 'node:path'
 import { test } from 'node:test'
 import { newFolder } from '#test/embedded.ts'
 import { actor, TEST_SECRET, testService } from '#test/harness.ts'
+import { runProgram } from './program.ts'
 
 const t = await testService()
-const bin = path.resolve(import.meta.dirname, '../../bin/gatehouse.mjs')
 
 test('keys are made for clients and rights that exist, and end by id, public id or name', async (context) => {
   const folder = await newFolder(context)
   await mkdir(folder)
-  const keys = async (...args: string[]) => {
-    const env = {
-      PATH: process.env.PATH ?? '',
+  const keys = (...args: string[]) =>
+    runProgram(folder, ['keys', ...args], {
       DATABASE_URL: t.controlUrl,
       SERVICE_SECRET: TEST_SECRET,
       SERVICE_CLIENTS__SHOP__URL: 'postgres://shop@localhost:1/shop',
-    }
-    const child = spawn(process.execPath, [bin, 'keys', ...args], { cwd: folder, env })
-    const printed = { stdout: '', stderr: '' }
-    for (const name of ['stdout', 'stderr'] as const)
-      child[name].on('data', (chunk) => {
-        printed[name] += chunk
-      })
-    const [code] = await once(child, 'close')
-    return { code, ...printed }
-  }
+    })
   const create = (name: string, rights: string, client = 'shop') =>
     keys('create', name, '--rights', rights, '--client', client, '--json')
   await t.admin.post('/admin/clients', {

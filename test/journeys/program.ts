@@ -47,12 +47,31 @@ export async function startProgram(folder: string, env: Record<string, string> =
   return { ...program, url: `http://127.0.0.1:${JSON.parse(ready ?? '').port}` }
 }
 
-export function spawnProgram(folder: string, env: Record<string, string> = {}): Started {
-  const child = spawn(process.execPath, [bin, 'serve'], {
+/** Runs a command to its end. */
+export async function runProgram(
+  folder: string,
+  args: readonly string[],
+  env: Record<string, string> = {},
+): Promise<{ readonly code: number | null; readonly stdout: string; readonly stderr: string }> {
+  const child = spawnCommand(folder, args, env)
+  const printed = { stdout: '', stderr: '' }
+  for (const name of ['stdout', 'stderr'] as const)
+    child[name].on('data', (chunk) => {
+      printed[name] += chunk
+    })
+  await once(child, 'close')
+  return { code: child.exitCode, ...printed }
+}
+
+const spawnCommand = (folder: string, args: readonly string[], env: Record<string, string>) =>
+  spawn(process.execPath, [bin, ...args], {
     cwd: folder,
     env: { PATH: process.env.PATH ?? '', SERVICE_SERVER__PORT: '0', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
+
+export function spawnProgram(folder: string, env: Record<string, string> = {}): Started {
+  const child = spawnCommand(folder, ['serve'], env)
   let output = ''
   let errors = ''
   child.stdout.on('data', (chunk) => {

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
@@ -8,8 +7,8 @@ import path from 'node:path'
 import { after, type TestContext, test } from 'node:test'
 import { newFolder } from '#test/embedded.ts'
 import { TEST_SECRET, testService } from '#test/harness.ts'
+import { runProgram } from './program.ts'
 
-const bin = path.resolve(import.meta.dirname, '../../bin/gatehouse.mjs')
 const t = await testService()
 const taken = createServer().listen(0, '127.0.0.1')
 await once(taken, 'listening')
@@ -24,26 +23,11 @@ async function emptyFolder(t: TestContext): Promise<string> {
   return folder
 }
 
-type Env = Readonly<Record<string, string>>
+type Env = Record<string, string>
 const PRODUCTION: Env = {
   NODE_ENV: 'production',
   SERVICE_SECRET: TEST_SECRET,
   SERVICE_KEY_12: 'k'.repeat(40),
-}
-
-async function run(folder: string, args: readonly string[], env: Env) {
-  const child = spawn(process.execPath, [bin, ...args], {
-    cwd: folder,
-    env: { PATH: process.env.PATH ?? '', SERVICE_SERVER__PORT: '0', ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  const printed = { stdout: '', stderr: '' }
-  for (const name of ['stdout', 'stderr'] as const)
-    child[name].on('data', (chunk) => {
-      printed[name] += chunk
-    })
-  const [code] = await once(child, 'close')
-  return { code, ...printed }
 }
 
 const REFUSED: readonly (readonly [what: string, env: Env, says: readonly RegExp[]])[] = [
@@ -78,7 +62,10 @@ const REFUSED: readonly (readonly [what: string, env: Env, says: readonly RegExp
 for (const [what, env, says] of REFUSED) {
   test(`${what}: the start names the setting, makes nothing else, and config check says the same`, async (t) => {
     const folder = await emptyFolder(t)
-    const [start, check] = [await run(folder, ['serve'], env), await run(folder, ['config', 'check'], env)]
+    const [start, check] = [
+      await runProgram(folder, ['serve'], env),
+      await runProgram(folder, ['config', 'check'], env),
+    ]
     for (const { code, stdout, stderr } of [start, check]) {
       assert.deepEqual([code, stdout], [1, ''], stderr)
       const lines = stderr.trimEnd().split('\n')
@@ -93,26 +80,26 @@ for (const [what, env, says] of REFUSED) {
 test('config check looks without making anything, also beside the service that has the port', async (context) => {
   const folder = await emptyFolder(context)
   const env = { ...PRODUCTION, DATABASE_URL: t.controlUrl, SERVICE_SERVER__PORT: new URL(t.url).port }
-  const check = await run(folder, ['config', 'check'], env)
+  const check = await runProgram(folder, ['config', 'check'], env)
   assert.deepEqual(check, { code: 0, stdout: 'The configuration is right.\n', stderr: '' })
-  const foreign = await run(folder, ['config', 'check'], { ...env, SERVICE_SECRET: 's'.repeat(40) })
+  const foreign = await runProgram(folder, ['config', 'check'], { ...env, SERVICE_SECRET: 's'.repeat(40) })
   assert.equal(foreign.code, 1)
   assert.match(foreign.stderr, /^The control database .* belongs to an installation with another secret/)
   const wrong = { ...env, DATABASE_URL: 'postgres://ada@localhost:1/shop', SERVICE_SERVER__PORT: port }
-  assert.equal((await run(folder, ['config', 'check', '--offline'], wrong)).code, 0)
+  assert.equal((await runProgram(folder, ['config', 'check', '--offline'], wrong)).code, 0)
   assert.equal(existsSync(path.join(folder, 'data')), false)
 })
 
 test('serve takes port and data folder as options, over the environment', async (t) => {
   const folder = await emptyFolder(t)
-  const shown = await run(folder, ['config', 'show', '--json', '--data-dir', 'elsewhere'], {})
+  const shown = await runProgram(folder, ['config', 'show', '--json', '--data-dir', 'elsewhere'], {})
   assert.equal(JSON.parse(shown.stdout).server.data_dir, 'elsewhere')
-  const { code, stderr } = await run(folder, ['serve', '--port', port, '--data-dir', 'file/data'], {})
+  const { code, stderr } = await runProgram(folder, ['serve', '--port', port, '--data-dir', 'file/data'], {})
   assert.equal(code, 1)
   assert.match(
     stderr,
     new RegExp(`^server.data_dir: .* cannot write to .*/file/data .*\nserver.port: ${port} is in use`),
   )
-  const wrong = await run(folder, ['serve', '--port', 'http'], {})
+  const wrong = await runProgram(folder, ['serve', '--port', 'http'], {})
   assert.match(wrong.stderr, /^--port server.port: must be /)
 })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { actor, PASSWORD } from '#test/harness.ts'
-import { type Program, startProgram, temporaryHome } from './program.ts'
+import { type Program, runProgram, startProgram, temporaryHome } from './program.ts'
 
 test('what was answered is there again after a stop, and after kill -9 in the middle of writes', {
   timeout: 120_000,
@@ -94,6 +94,18 @@ test('a second start on the same folder says so and leaves the first alone; in p
   await assert.rejects(
     startProgram(home.folder, production),
     /already runs on .*\/data\/postgres \(process \d+\)/,
+  )
+  // Looks at the database of the service that runs, and starts none.
+  const check = (env: Record<string, string>) => runProgram(home.folder, ['config', 'check'], env)
+  const [right, foreign] = [
+    await check(production),
+    await check({ ...production, SERVICE_SECRET: 'f'.repeat(40) }),
+  ]
+  assert.deepEqual(right, { code: 0, stdout: 'The configuration is right.\n', stderr: '' })
+  assert.equal(foreign.code, 1)
+  assert.match(
+    foreign.stderr,
+    /^The control database gatehouse belongs to an installation with another secret/,
   )
   assert.equal((await actor(first.url).get('/health/ready')).status, 200)
 })

@@ -55,5 +55,13 @@ test('what costs something is said, and nothing else', () => {
   )
   assert.match(smtp('smtps://mail.example.com?tls.rejectUnauthorized=false'), /certificate/)
   assert.doesNotMatch(smtp('smtp://ada:secret@mail.example.com?tls=none'), /ada|secret/)
+  const proxied = { public_url: 'https://auth.example.com' }
+  const limited = { rate_limits: { enabled: true } }
+  assert.match(
+    says({ server: proxied, ...limited }),
+    /^server\.trusted_proxies is empty .* share one rate limit/,
+  )
+  assert.equal(says({ server: { ...proxied, trusted_proxies: ['127.0.0.1'] }, ...limited }), '')
+  assert.equal(says({ server: proxied }), '')
   assert.match(says({ gateway: { unsafe_clients: ['reports'] } }), /unsafe_clients.*: reports\.$/)
 })

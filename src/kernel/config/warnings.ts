@@ -3,8 +3,21 @@ import { readSmtpUrl } from './smtp-url.ts'
 
 /** What is allowed and costs something: the start and the doctor say it, with the way out. */
 export function warningsOf(config: Config): readonly string[] {
-  return [...mailWarnings(config), ...linkWarnings(config), ...clientWarnings(config)]
+  return [
+    ...mailWarnings(config),
+    ...proxyWarnings(config),
+    ...linkWarnings(config),
+    ...clientWarnings(config),
+  ]
 }
+
+/** The service itself speaks no TLS: where browsers use https there is a proxy. */
+export const proxyWarnings = ({ server, rate_limits: { enabled } }: Config): readonly string[] =>
+  enabled && server.public_url?.startsWith('https:') === true && server.trusted_proxies.length === 0
+    ? [
+        'server.trusted_proxies is empty and server.public_url is https: all callers have the address of the proxy, and share one rate limit. Name the proxy there.',
+      ]
+    : []
 
 export function mailWarnings({ production, mail }: Config): readonly string[] {
   if (mail.transport === 'outbox')

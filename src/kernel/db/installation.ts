@@ -121,7 +121,7 @@ const unreleased = (database: string) =>
   new ForeignInstallation(
     'unreleased',
     `The control database ${database} has a schema "service" from before the first release of Gatehouse, which no version takes over: ` +
-      'name an empty database in database.url, or drop the schemas service and service_jobs there.',
+      'name an empty database in database.url, or on the embedded server a new folder in server.data_dir.',
   )
 
 const foreign = (database: string, misfit: string) =>
