@@ -160,8 +160,9 @@ export async function deleteSession(db: Db, id: string): Promise<void> {
 export type ProvenSession = { readonly id: string; readonly tokenHash: Buffer }
 
 /**
- * Ends those of these sessions that live and that no other transaction is at, with their users' rows locked (proof.ts);
- * returns their ids. Waits for no lock, hence one user never waits for another.
+ * Ends those of these sessions that live, that asked for no ticket and that no other transaction is at, with their users' rows locked
+ * (proof.ts); returns their ids. A ticket goes with its session, and would have to be waited for where another transaction is
+ * at it. So this waits for no row, and one user never waits for another.
  */
 export async function deleteProvenSessions(
   { db, now }: Kernel,
@@ -173,6 +174,7 @@ export async function deleteProvenSessions(
         join service.session s on s.id = shown.id and s.token_hash = shown.token_hash
         join service."user" u on u.id = s.user_id
       where s.expires_at > ${now()} and not u.banned
+        and not exists (select from service.verification v where v.session_id = s.id)
       for no key update of u skip locked for update of s skip locked
     )
     delete from service.session using proven where session.id = proven.id returning session.id`.execute(db)

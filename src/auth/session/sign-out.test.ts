@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { mock, test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
+import { sql, type Transaction } from 'kysely'
 import pg from 'pg'
-import { PASSWORD, testService } from '#test/harness.ts'
+import type { DB } from '#kernel/db/tables.ts'
+import { PASSWORD, testService, type User } from '#test/harness.ts'
 
 const t = await testService({ config: { database: { max_connections: 20 } } })
 const { db } = t.service.kernel
@@ -39,25 +41,38 @@ test('sign-outs that come at once share commits, and each session has ended when
   assert.equal((await get(stays.token)).status, 200)
 })
 
-test('a sign-out whose user another transaction has locked waits, and keeps no other waiting', async () => {
-  const [ada, bob] = [await t.signUp('Ada'), await t.signUp('Bob')]
-  let isDone = false
-  const waiting = await db.transaction().execute(async (locked) => {
-    await locked.selectFrom('user').select('id').where('id', '=', ada.id).forUpdate().execute()
-    const both = [signOut(ada.token), signOut(bob.token)] as const
-    both[0].then(() => {
-      isDone = true
+type Locking = (locked: Transaction<DB>, ada: User) => Promise<unknown>
+const LOCKED: Readonly<Record<string, Locking>> = {
+  user: (locked, { id }) => locked.selectFrom('user').select('id').where('id', '=', id).forUpdate().execute(),
+  session: (locked, { id }) =>
+    locked.selectFrom('session').select('id').where('userId', '=', id).forUpdate().execute(),
+  ticket: (locked, { id }) =>
+    locked.selectFrom('verification').select('userId').where('userId', '=', id).forUpdate().execute(),
+}
+
+for (const [what, lock] of Object.entries(LOCKED))
+  test(`a sign-out whose ${what} another transaction has locked waits, and keeps no other waiting`, async () => {
+    const [ada, bob] = [await t.signUp('Ada'), await t.signUp('Bob')]
+    await ada.post('/api/auth/change-email', { newEmail: `new-${ada.email}` })
+    let isDone = false
+    const waiting = await db.transaction().execute(async (locked) => {
+      await lock(locked, ada)
+      const both = [signOut(ada.token), signOut(bob.token)] as const
+      both[0].then(() => {
+        isDone = true
+      })
+      assert.equal((await both[1]).status, 200)
+      assert.equal((await get(bob.token)).status, 401)
+      await turn()
+      assert.equal(isDone, false)
+      // Not awaited here: it waits for this transaction.
+      return { answer: both[0] }
     })
-    assert.equal((await both[1]).status, 200)
-    assert.equal((await get(bob.token)).status, 401)
-    await turn()
-    assert.equal(isDone, false)
-    // Not awaited here: it waits for this transaction.
-    return { answer: both[0] }
+    assert.equal((await waiting.answer).status, 200)
+    assert.equal((await get(ada.token)).status, 401)
+    const { rows } = await sql`select from service.verification where user_id = ${ada.id}`.execute(db)
+    assert.deepEqual(rows, [], 'its tickets have gone with it')
   })
-  assert.equal((await waiting.answer).status, 200)
-  assert.equal((await get(ada.token)).status, 401)
-})
 
 test('of two sign-outs of one session one ends it, and the other is a stranger', async () => {
   const ada = await t.signUp('Ada')

@@ -8,8 +8,8 @@ export type SignOut = (caller: Caller) => Promise<void>
 
 /**
  * Ends the caller's session; when this answers, no process accepts its token. A commit that notifies keeps all others that
- * notify waiting until it is on disk, so those that ask at once share one. Where the row of a session or of its user
- * is locked by another transaction, that sign-out takes the ordinary way: none waits for another user.
+ * notify waiting until it is on disk, so those that ask at once share one. A session with open tickets, or whose row or user
+ * another transaction has locked, takes the ordinary way: that alone waits for rows.
  */
 export function createSignOut(kernel: Kernel): SignOut {
   const end = createGroupCommit<ProvenSession, Ended>(MOST, async (proven) => {
