@@ -133,7 +133,7 @@ async function shutDown(
   const left = Math.max(deadline.left('database'), LEAST_MS)
   // Also when the system cannot kill what it is asked to.
   setTimeout(() => process.exit(code), Math.max(deadline.left(), left + LEAST_MS)).unref()
-  await databases?.stop(left)
+  await endWithin('PostgreSQL', left + LEAST_MS, log, async () => databases?.stop(left))
 }
 
 /** What PostgreSQL gets for its shutdown even where `limits.shutdown` is 0. */

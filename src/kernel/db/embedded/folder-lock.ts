@@ -76,7 +76,8 @@ async function openLocked(file: string, flags: number): Promise<FileHandle | und
  * calls the C library, ten times as slowly (40 ms).
  */
 export const LOCKERS: readonly (readonly string[])[] = [
-  ['flock', '--exclusive', '--nonblock', '3'],
+  // Short options: those of BusyBox have no others.
+  ['flock', '-x', '-n', '3'],
   [
     process.execPath,
     '--experimental-ffi',
