@@ -156,6 +156,7 @@ function stopSignal(): { readonly stop: Promise<string>; readonly signal: AbortS
 const STEPS: Readonly<Record<string, string>> = {
   'wait for the previous server': 'Waiting for another server on the data folder to end …',
   'wait for the migration lock': 'Waiting for another process that migrates …',
+  'wait for the provisioning lock': 'Waiting for another process that makes databases …',
   initdb: 'Creating the database (once) …',
   start: 'Starting PostgreSQL …',
   provision: 'Making databases and roles …',

@@ -3,6 +3,7 @@ import type { Clock } from '#kernel/clock.ts'
 import { createAlarm } from '#kernel/db/alarm.ts'
 import { onConnection } from '#kernel/db/guarded-client.ts'
 import { createPool } from '#kernel/db/guarded-pool.ts'
+import { takeSessionLock } from '#kernel/db/session-lock.ts'
 import { fail } from '../errors.ts'
 
 /** What somebody is about to do to a client's schema. */
@@ -101,11 +102,13 @@ async function finish(
     .catch(() => {})
 }
 
+const LOCK = { name: 'lock of the audit log', key: `hashtextextended('gatehouse logging', 0)` }
+
 /** Makes the trail's table, if it is missing, and lets the reader read. */
 export async function prepareLogging(ownerUrl: string, reader: string | undefined): Promise<void> {
   await onConnection({ url: ownerUrl, name: 'audit' }, async (client) => {
+    await takeSessionLock(client, LOCK)
     await client.query(`
-      select pg_advisory_lock(hashtextextended('gatehouse logging', 0));
       create table if not exists public.database_audit_log (
         id bigint generated always as identity primary key,
         created_at timestamptz not null,

@@ -78,11 +78,12 @@ export async function ensureBuiltIn(options: Ensuring): Promise<BuiltIn> {
   }
   if (makes && may && (built.default || built.logging)) {
     report('provision')
-    await provision(provisionUrl, {
+    const wanted = {
       ...ownDatabases(built, names),
       installation: standing.id,
       keepsPasswords: standing.secret === 'current',
-    })
+    }
+    await provision(provisionUrl, wanted, { report })
   }
   return built
 }

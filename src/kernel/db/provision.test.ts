@@ -40,6 +40,18 @@ test('several processes may provision the same at once', async (t) => {
   await query(urlFor(wanted, 'ben'), 'select')
 })
 
+test('the lock that another session keeps is waited for so long, which is said, and then refused with its process', async (t) => {
+  const wanted = wish(t, ['ada'])
+  const steps: string[] = []
+  await withClient(server, async (client) => {
+    await client.query(`select pg_advisory_lock(hashtextextended('gatehouse provision', 0))`)
+    const waiting = provision(server, wanted, { report: (step) => steps.push(step), patience: 300 })
+    await assert.rejects(waiting, /another session \(process \d+ of the server\) holds the provisioning lock/)
+  })
+  await provision(server, wanted, { report: (step) => steps.push(step) })
+  assert.deepEqual(steps, ['wait for the provisioning lock'], 'once, while there was something to wait for')
+})
+
 test('a role gets the password of the last time', async (t) => {
   const wanted = wish(t, ['ada'])
   await provision(server, wanted)

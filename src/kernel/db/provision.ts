@@ -1,6 +1,7 @@
 import pg from 'pg'
 import { onConnection } from './guarded-client.ts'
 import { scramVerifier } from './scram.ts'
+import { takeSessionLock, type Wait } from './session-lock.ts'
 
 export type Provision = {
   /** One without a password is for SET ROLE only. */
@@ -15,11 +16,13 @@ export type Provision = {
   readonly keepsPasswords?: boolean
 }
 
+const LOCK = { name: 'provisioning lock', key: `hashtextextended('gatehouse provision', 0)` }
+
 /** Makes the roles and databases that are missing, as a superuser or as a role with CREATEROLE and CREATEDB. */
-export async function provision(url: string, wanted: Provision): Promise<void> {
+export async function provision(url: string, wanted: Provision, wait: Wait = {}): Promise<void> {
   await onConnection({ url, name: 'provision', deadline: PATIENCE }, async (client) => {
     // Until the connection ends. CREATE DATABASE runs in no transaction, so one lock holds for all of it.
-    await client.query(`select pg_advisory_lock(hashtextextended('gatehouse provision', 0))`)
+    await takeSessionLock(client, LOCK, wait)
     for (const role of wanted.roles) await ensureRole(client, role, wanted)
     await joinRoles(client, [
       ...wanted.roles.map(({ name }) => name),
@@ -30,7 +33,7 @@ export async function provision(url: string, wanted: Provision): Promise<void> {
   })
 }
 
-/** Milliseconds for one step: others may hold the lock for a while, and a database is made of files. */
+/** Milliseconds for one step: a database is made of files. */
 const PATIENCE = 120_000
 
 /** The COMMENT on everything that an installation has made. */
