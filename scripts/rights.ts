@@ -13,7 +13,8 @@ npx gatehouse keys create reporting --client default --rights orders.read,invoic
 \`\`\`
 
 or over HTTP with the admin key, \`POST /admin/api-keys\`; \`GET /admin/rights/catalog\` answers the fixed rights below. A right that
-is neither fixed nor of a form below is refused.
+is neither fixed nor of a form below is refused. For a key that pages of an application carry add \`--browser\`: it refuses rights to more
+than rows and functions, and clients without row-level security.
 
 ## Tables
 

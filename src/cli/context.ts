@@ -95,14 +95,17 @@ const secretsOf = ({ secret, previousSecret, misfit }: InstallationSecret) => ({
   misfit,
 })
 
+export const logOf = ({ log: { level, format = terminal.isInteractive ? 'pretty' : 'json' } }: Config): Log =>
+  createLog({ level, format })
+
 function surroundings(config: Config): Pick<Context, 'config' | 'environment' | 'log'> {
-  const { level, format = terminal.isInteractive ? 'pretty' : 'json', requests } = config.log
+  const { requests } = config.log
   return {
     config: {
       ...config,
       log: { ...config.log, requests: requests ?? (terminal.isInteractive ? 'all' : 'problems') },
     },
     environment: (name) => environment()[name],
-    log: createLog({ level, format }),
+    log: logOf(config),
   }
 }

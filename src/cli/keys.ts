@@ -2,14 +2,23 @@ import { Command } from 'commander'
 import { CUSTOM_CLIENT } from '#databases/clients/custom.ts'
 import { listClients } from '#databases/clients/store.ts'
 import { createKey, revokeKey, rotateKey } from '#gateway/keys/keys.ts'
-import { FIXED_RIGHTS, isRight } from '#gateway/keys/rights.ts'
+import { FIXED_RIGHTS, grantsFixed, isRight } from '#gateway/keys/rights.ts'
 import { findKey, findKeysNamed, listKeys } from '#gateway/keys/store.ts'
+import type { Config } from '#kernel/config/config.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { Databases } from '../control.ts'
+import { configOf } from './context.ts'
 import { printList, terminal } from './terminal.ts'
 import { withKernel, withReading } from './with-kernel.ts'
 
-type Create = { client?: string; rights: string; expires?: string; description?: string; json?: boolean }
+type Create = {
+  client?: string
+  rights: string
+  browser?: boolean
+  expires?: string
+  description?: string
+  json?: boolean
+}
 
 export function keysCommand(): Command {
   const keys = new Command('keys').description('issue and revoke API keys of the gateway')
@@ -18,6 +27,7 @@ export function keysCommand(): Command {
     .description('issue a key and show it, this once')
     .option('--client <client>', 'bind it to this client; management rights need that')
     .requiredOption('--rights <rights>', 'comma-separated, for example "users.read,orders.*"')
+    .option('--browser', 'for pages, which show it to everybody: only rows, and only where policies decide')
     .option('--expires <date>', 'ISO 8601; never, if absent')
     .option('--description <text>')
     .option('--json', 'as JSON')
@@ -25,6 +35,7 @@ export function keysCommand(): Command {
     .action((name: string, options: Create, command: Command) => {
       const rights = options.rights.split(',').map((right) => right.trim())
       expectRights(rights, options.client)
+      if (options.browser === true) expectForPages(configOf(command), rights, options.client)
       return withKernel(command, async (kernel, databases) => {
         await expectClient(kernel, databases, options.client)
         const { api_key, record } = await createKey(kernel, {
@@ -108,6 +119,23 @@ function expectRights(rights: readonly string[], client: string | undefined): vo
   const bound = rights.filter((right) => right.startsWith('management.'))
   if (bound.length > 0 && client === undefined)
     throw new Error(`${bound.join(', ')}: rights of management need a key for one client, --client NAME.`)
+}
+
+/** Rights that are more than rows and functions, which policies of the database decide about. */
+const NOT_FOR_PAGES = (Object.keys(FIXED_RIGHTS) as (keyof typeof FIXED_RIGHTS)[]).filter(
+  (right) => !/^gateway\.(read|write|delete|rpc\.execute)$/.test(right),
+)
+
+function expectForPages({ clients }: Config, rights: readonly string[], client = ''): void {
+  const wrong = rights.filter((right) => NOT_FOR_PAGES.some((more) => grantsFixed([right], more, true)))
+  if (wrong.length > 0)
+    throw new Error(
+      `--browser: everybody who opens the page would have ${wrong.join(', ')}. Name rights to tables.`,
+    )
+  if (clients[client]?.row_level_security.enabled !== true)
+    throw new Error(
+      '--browser: everybody who opens the page would have all rows. Name a --client with row_level_security.enabled: true.',
+    )
 }
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i

@@ -9,7 +9,7 @@ import { type Deadline, deadlineIn, endWithin } from '#kernel/shutdown.ts'
 import { VERSION } from '#kernel/version.ts'
 import type { Service } from '../app.ts'
 import { type Databases, openDatabases, openLogging } from '../control.ts'
-import { configOf, type MakingContext, makingContext } from './context.ts'
+import { configOf, logOf, type MakingContext, makingContext } from './context.ts'
 import { type DefaultKey, ensureDefaultKey } from './default-key.ts'
 import { returnMemory } from './memory.ts'
 import { expectStartable } from './start-checks.ts'
@@ -22,10 +22,11 @@ export function serveCommand(): Command {
     .description('run the service')
     .option('--port <port>', 'setting server.port (default: 8080; 0 picks a free one)')
     .action(async (_options, command: Command) => {
+      const config = configOf(command)
+      logRuntime(logOf(config))
       // Before anything is made, also secrets.
-      if (cluster.isPrimary) await expectStartable(configOf(command))
+      if (cluster.isPrimary) await expectStartable(config)
       const context = await makingContext(command)
-      logRuntime(context.log)
       if (cluster.isPrimary) await serve(context)
       else await runWorker(context)
     })

@@ -15,6 +15,8 @@ test('keys are made for clients and rights that exist, and end by id, public id 
       DATABASE_URL: t.controlUrl,
       SERVICE_SECRET: TEST_SECRET,
       SERVICE_CLIENTS__SHOP__URL: 'postgres://shop@localhost:1/shop',
+      SERVICE_CLIENTS__RLS__URL: 'postgres://shop@localhost:1/shop',
+      SERVICE_CLIENTS__RLS__ROW_LEVEL_SECURITY__ENABLED: 'true',
     })
   const create = (name: string, rights: string, client = 'shop') =>
     keys('create', name, '--rights', rights, '--client', client, '--json')
@@ -33,6 +35,19 @@ test('keys are made for clients and rights that exist, and end by id, public id 
   assert.match(noRight.stderr, /^No right: user\. There are:\n {2}gateway\.read .*Read every table/)
   assert.match(unbound.stderr, /^management\.read: rights of management need a key for one client/)
   assert.deepEqual((await t.admin.get('/admin/api-keys')).body.data.api_keys, [])
+
+  const page = (rights: string, client: string) =>
+    keys('create', 'page', '--rights', rights, '--client', client, '--browser', '--json')
+  const [sql, all, open, good] = await Promise.all([
+    page('*.read,gateway.query.read', 'rls'),
+    page('*', 'rls'),
+    page('*.read', 'shop'),
+    page('*.read,orders.*', 'rls'),
+  ])
+  assert.match(sql.stderr, /^--browser: everybody who opens the page would have gateway\.query\.read\. /)
+  assert.match(all.stderr, /^--browser: everybody who opens the page would have \*\. /)
+  assert.match(open.stderr, /would have all rows\. Name a --client with row_level_security/)
+  assert.equal(good.code, 0, good.stderr)
 
   const reporting = JSON.parse((await create('reporting', 'users.read', 'registered')).stdout)
   const [first, second] = [await t.key(['*'], { name: 'twin' }), await t.key(['*'], { name: 'twin' })]
