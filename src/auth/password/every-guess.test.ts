@@ -30,14 +30,20 @@ const MEMBERS: Readonly<Record<string, (victim: Victim, path: string) => unknown
   newPassword: () => 'another good password',
   newEmail: ({ email }) => `new-${email}`,
   token: ({ id: userId, email: address }, path) =>
-    issueTicket(t.service.kernel, path.endsWith('/delete-user') ? 'delete-user' : 'verify-email', {
-      userId,
-      sessionId: null,
-      address,
-      life: 86_400_000,
-      payload: {},
-    }),
+    issueTicket(
+      t.service.kernel,
+      PURPOSES.find((purpose) => path.endsWith(`/${purpose}`)) ?? 'verify-email',
+      {
+        userId,
+        sessionId: null,
+        address,
+        life: 86_400_000,
+        payload: {},
+      },
+    ),
 }
+
+const PURPOSES = ['delete-user', 'change-email'] as const
 
 type Way = { readonly route: string; guess(victim: Victim, password: string): Promise<Answer> }
 
@@ -95,6 +101,7 @@ test('wherever a password is asked for, wrong ones count in one bucket of the ac
     'delete-user',
     'verify-email',
     'confirm/verify-email',
+    'confirm/change-email',
     'confirm/delete-user',
   ])
     assert.ok(routes.includes(`POST /api/auth/${known}`), `${known} of ${routes}`)
