@@ -20,6 +20,21 @@ const SESSIONS: Readonly<Record<EndedSessions, string>> = {
   none: 'Sessions on other devices stay signed in.',
 }
 
+/** A link to choose a new password. `otherwise`: what to do if another person did that. */
+function newPasswordMail(subject: string, { why, otherwise }: { why: string; otherwise: string }) {
+  return (user: To, url: string, life: number): Mail =>
+    composeMail({
+      to: user.email,
+      subject,
+      paragraphs: [
+        greeting(user),
+        `somebody, hopefully you, ${why}`,
+        `The link works once, for ${minutesOf(life)}. If it was not you, ${otherwise}`,
+      ],
+      action: { label: 'Choose a new password', url },
+    })
+}
+
 /** Every mail that this half sends: one entry each. */
 export const mails = {
   verifyEmail: (user: To, url: string, life: number): Mail =>
@@ -43,39 +58,18 @@ export const mails = {
         'Sign in with the password of that account, or choose "forgot password" to set a new one. If it was not you, ignore this mail.',
       ],
     }),
-  resetPassword: (user: To, url: string, life: number): Mail =>
-    composeMail({
-      to: user.email,
-      subject: 'Reset your password',
-      paragraphs: [
-        greeting(user),
-        'somebody, hopefully you, asked to reset the password of your account.',
-        `The link works once, for ${minutesOf(life)}. If it was not you, ignore this mail: nothing has changed.`,
-      ],
-      action: { label: 'Choose a new password', url },
-    }),
-  renewPassword: (user: To, url: string, life: number): Mail =>
-    composeMail({
-      to: user.email,
-      subject: 'Choose a new password',
-      paragraphs: [
-        greeting(user),
-        'somebody, hopefully you, tried to sign in to your account with a password. The one that is stored was brought along from another system, in a form that can no longer be checked, so no password is accepted until you choose a new one.',
-        `The link works once, for ${minutesOf(life)}. If it was not you, ignore this mail: nothing has changed.`,
-      ],
-      action: { label: 'Choose a new password', url },
-    }),
-  changePassword: (user: To, url: string, life: number): Mail =>
-    composeMail({
-      to: user.email,
-      subject: 'Choose a new password',
-      paragraphs: [
-        greeting(user),
-        'somebody, hopefully you, signed in to your account with its password. It was set before this address was confirmed, perhaps by another person, so it has to be changed first.',
-        `The link works once, for ${minutesOf(life)}. If it was not you, use it all the same: the old password is known to another person.`,
-      ],
-      action: { label: 'Choose a new password', url },
-    }),
+  resetPassword: newPasswordMail('Reset your password', {
+    why: 'asked to reset the password of your account.',
+    otherwise: 'ignore this mail: nothing has changed.',
+  }),
+  renewPassword: newPasswordMail('Choose a new password', {
+    why: 'tried to sign in to your account with a password. The one that is stored was brought along from another system, in a form that can no longer be checked, so no password is accepted until you choose a new one.',
+    otherwise: 'ignore this mail: nothing has changed.',
+  }),
+  changePassword: newPasswordMail('Choose a new password', {
+    why: 'signed in to your account with its password. It was set before this address was confirmed, perhaps by another person, so it has to be changed first.',
+    otherwise: 'use it all the same: the old password is known to another person.',
+  }),
   passwordChanged: (user: To, ended: EndedSessions = 'all'): Mail =>
     composeMail({
       to: user.email,
