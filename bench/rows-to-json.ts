@@ -5,6 +5,7 @@
  */
 
 import pg from 'pg'
+import { ORDINARY_LIMITS } from '#databases/drivers/calls.ts'
 import { postgresDriver } from '#databases/drivers/postgres/driver.ts'
 import { readFetch } from '#databases/requests.ts'
 import { EVERY_RIGHT } from '#databases/rights.ts'
@@ -74,15 +75,7 @@ async function withWays(url: string, work: (ways: Ways) => Promise<void>): Promi
     allowServerRights: true,
   })
   const pool = new pg.Pool({ connectionString: url, max: CONNECTIONS })
-  const limits = {
-    columns: 256,
-    conditions: 100,
-    nesting: 10,
-    relations: 10,
-    insertRows: 100_000,
-    rows: 1_000,
-    maxRows: 10_000,
-  }
+  const limits = ORDINARY_LIMITS
   try {
     await work((rows) => ({
       ours: answersPerSecond(async () => {

@@ -3,6 +3,7 @@ import { before, test } from 'node:test'
 import fc from 'fast-check'
 import { loadModule, parseSync } from 'libpg-query'
 import { type Built, quoteName } from '#databases/draft.ts'
+import { ORDINARY_LIMITS } from '#databases/drivers/calls.ts'
 import { buildCatalogue, type CatalogueRow } from '#databases/drivers/postgres/catalogue.ts'
 import type { Body } from '#databases/fields.ts'
 import { insertSql } from '#databases/insert.ts'
@@ -14,15 +15,7 @@ import { countSql, deleteSql, selectSql, updateSql } from '#databases/sql.ts'
 import { Failure } from '#kernel/errors.ts'
 
 const options: RequestOptions = {
-  limits: {
-    columns: 256,
-    conditions: 100,
-    nesting: 10,
-    relations: 10,
-    insertRows: 100_000,
-    rows: 1_000,
-    maxRows: 10_000,
-  },
+  limits: ORDINARY_LIMITS,
 }
 
 before(loadModule)

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { ORDINARY_LIMITS } from '#databases/drivers/calls.ts'
 import { buildCatalogue, type CatalogueRow } from '#databases/drivers/postgres/catalogue.ts'
 import type { DataRequest } from '#databases/plan.ts'
 import { readCount, readDelete, readFetch, readInsert, readUpdate } from '#databases/requests.ts'
@@ -8,15 +9,7 @@ import { EVERY_RIGHT } from '#databases/rights.ts'
 import { mentions, touches } from '#databases/touches.ts'
 
 const options = {
-  limits: {
-    columns: 256,
-    conditions: 100,
-    nesting: 10,
-    relations: 10,
-    insertRows: 100_000,
-    rows: 1_000,
-    maxRows: 10_000,
-  },
+  limits: ORDINARY_LIMITS,
 }
 const column = (table: string, name: string): CatalogueRow['columns'][number] => [
   table,

@@ -3,16 +3,19 @@ import type { Body } from '#databases/fields.ts'
 import { readCount, readDelete, readFetch, readInsert, readUpdate } from '#databases/requests.ts'
 import { EVERY_RIGHT } from '#databases/rights.ts'
 
-/** What the tests of drivers read bodies with. */
-export const limits = {
+/** What tests and programs that measure read bodies with. */
+export const ORDINARY_LIMITS = {
   columns: 256,
   conditions: 100,
   nesting: 10,
   relations: 10,
   insertRows: 100_000,
-  rows: 5,
-  maxRows: 50,
+  rows: 1_000,
+  maxRows: 10_000,
 }
+
+/** So few rows that those of a test are above it. */
+export const limits = { ...ORDINARY_LIMITS, rows: 5, maxRows: 50 }
 
 export async function textOf(answer: RowsAnswer): Promise<string> {
   const chunks: Buffer[] = []

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import fc from 'fast-check'
-import { calls, textOf } from '#databases/drivers/calls.ts'
+import { calls, ORDINARY_LIMITS, textOf } from '#databases/drivers/calls.ts'
 import { driverContract } from '#databases/drivers/contract.ts'
 import { type PostgresDriver, postgresDriver } from '#databases/drivers/postgres/driver.ts'
 import { readFetch } from '#databases/requests.ts'
@@ -153,15 +153,7 @@ test('a large answer is streamed, and its connection comes back however it ends'
   await driver.run([
     `create table large as select i as id, repeat('x', 10000) as t from generate_series(1, 1000) i`,
   ])
-  const limits = {
-    columns: 256,
-    conditions: 100,
-    nesting: 10,
-    relations: 10,
-    insertRows: 100_000,
-    rows: 1_000,
-    maxRows: 10_000,
-  }
+  const limits = ORDINARY_LIMITS
   const select = async () =>
     driver.select(await driver.plan(readFetch({ table: 'large' }, { limits }), EVERY_RIGHT))
   const whole = await select()
