@@ -1,9 +1,8 @@
 import { existsSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
-import { sql } from 'kysely'
 import { createKey } from '#gateway/keys/keys.ts'
 import { unwritable } from '#kernel/data-folder.ts'
-import { connectOnce } from '#kernel/db/connect.ts'
+import { clockOf, connectOnce } from '#kernel/db/connect.ts'
 import { secureRandom } from '#kernel/random.ts'
 import type { Databases } from '../control.ts'
 import type { Context } from './context.ts'
@@ -31,8 +30,7 @@ export async function ensureDefaultKey(
   const control = connectOnce(controlUrl)
   try {
     const issued = await control.db.transaction().execute(async (db) => {
-      const { rows } = await sql<{ now: Date }>`select clock_timestamp() as now`.execute(db)
-      const kernel = { db, random: secureRandom, now: () => rows[0]?.now ?? new Date(Number.NaN) }
+      const kernel = { db, random: secureRandom, now: await clockOf(db) }
       const asked = {
         name: 'default',
         client_name: 'default',

@@ -2,8 +2,7 @@ import { sql } from 'kysely'
 import { deleteClient, listClients } from '#databases/clients/store.ts'
 import { forgetClient } from '#gateway/keys/config.ts'
 import { retireKeys } from '#gateway/keys/keys.ts'
-import { systemClock } from '#kernel/clock.ts'
-import { connectOnce, type Db } from '#kernel/db/connect.ts'
+import { clockOf, connectOnce, type Db } from '#kernel/db/connect.ts'
 import type { Secrets } from '#kernel/secrets.ts'
 
 /** Deletes what no secret of this process opens any more, and says a line for each. */
@@ -23,10 +22,11 @@ async function dropClients(db: Db, secrets: Secrets): Promise<string[]> {
   const lost = (await listClients(db)).filter(
     ({ sealedUrl }) => sealedUrl !== null && secrets.open('client-url', sealedUrl) === undefined,
   )
+  const now = await clockOf(db)
   for (const { clientName } of lost) {
-    await deleteClient(db, clientName, systemClock())
+    await deleteClient(db, clientName, now())
     await forgetClient({ db }, clientName)
-    await retireKeys({ db, now: systemClock }, clientName)
+    await retireKeys({ db, now }, clientName)
   }
   return lost.map(({ clientName }) => `dropped client ${clientName}: register it again`)
 }

@@ -1,6 +1,5 @@
 import type { Command } from 'commander'
-import { systemClock } from '#kernel/clock.ts'
-import { connectOnce } from '#kernel/db/connect.ts'
+import { clockOf, connectOnce } from '#kernel/db/connect.ts'
 import { readOnly } from '#kernel/db/session.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { createLog } from '#kernel/log.ts'
@@ -38,7 +37,7 @@ export function withReading<T>(
     const control = connectOnce(readOnly(databases.controlUrl))
     try {
       await expectSchema(control.pool)
-      return await work({ db: control.db, now: systemClock }, databases)
+      return await work({ db: control.db, now: await clockOf(control.db) }, databases)
     } finally {
       await control.close()
     }

@@ -1,6 +1,14 @@
 import { hash } from 'node:crypto'
-import { CamelCasePlugin, Kysely, PostgresDialect, type PostgresPool, type PostgresPoolClient } from 'kysely'
+import {
+  CamelCasePlugin,
+  Kysely,
+  PostgresDialect,
+  type PostgresPool,
+  type PostgresPoolClient,
+  sql,
+} from 'kysely'
 import type pg from 'pg'
+import type { Clock } from '../clock.ts'
 import { createAlarm } from './alarm.ts'
 import { createPool, type PoolOptions } from './guarded-pool.ts'
 import type { DB } from './tables.ts'
@@ -32,6 +40,13 @@ export const connectOnce = (url: string): ControlDatabase =>
     onError: () => {},
     alarm: createAlarm(),
   })
+
+/** A clock that stands at the database's time, for a command that acts at once. */
+export async function clockOf(db: Db): Promise<Clock> {
+  const { rows } = await sql<{ now: Date }>`select clock_timestamp() as now`.execute(db)
+  const [{ now } = { now: new Date(Number.NaN) }] = rows
+  return () => now
+}
 
 /** Texts beyond this many are not named: a query built from request data must not fill the server's memory. */
 const NAMED_STATEMENTS = 500
