@@ -4,6 +4,7 @@ import { type Built, bind, columnText, type Draft, draft, quoteName, tableText }
 import { fail } from '#databases/failures.ts'
 import type { CountPlan, DeletePlan, Json, Output, ReadPlan, Sort, UpdatePlan } from '#databases/plan.ts'
 import { builtText } from '#databases/records.ts'
+import { boundedWork } from '#databases/relation-work.ts'
 import { writeText } from '#databases/values.ts'
 import { writeWhere } from '#databases/where.ts'
 
@@ -120,7 +121,10 @@ function writeOutput(sql: Draft, output: readonly Output[], stripNulls: boolean)
 
 /** `nested`: inside a relation the database writes the JSON, and instants must look as they do at the top (rows.ts). */
 function outputText(sql: Draft, alias: string, item: Output, stripNulls: boolean, nested: boolean): string {
-  if (item.kind === 'relation') return relationText(sql, alias, item, stripNulls)
+  if (item.kind === 'relation') {
+    const text = relationText(sql, alias, item, stripNulls)
+    return nested ? text : boundedWork(sql, alias, item, text)
+  }
   const { column, cast } = item
   const text = columnText(alias, column)
   const base = cast === undefined ? column.base : cast

@@ -19,7 +19,13 @@ before(async () => {
     create table thing (id int primary key, label text);
     create table child () inherits (thing);
     insert into thing values (1, 'keep'), (2, 'keep');
-    insert into child values (1, 'drop'), (1, 'keep'), (2, 'drop'), (2, 'keep')`)
+    insert into child values (1, 'drop'), (1, 'keep'), (2, 'drop'), (2, 'keep');
+    create table maker (id int primary key);
+    create table made (id int primary key, maker_id int references maker);
+    insert into maker select generate_series(1, 3);
+    insert into made select n, 1 from generate_series(1, 5000) n;
+    insert into made values (5001, 2), (5002, 2);
+    create index on made (maker_id)`)
   await client.end()
 })
 
@@ -258,4 +264,31 @@ test('a limited write on a table with children changes only rows that its condit
   const deleted = await all.post('/gateway/delete', { table_name: 'thing', conditions, limit: 5 })
   assert.deepEqual([deleted.status, deleted.body.affected_rows], [200, 1], deleted.text)
   assert.deepEqual(await labels(), ['1 gone', '1 keep', '1 keep', '2 keep', '2 keep'])
+})
+
+test('lists inside of lists are refused before they are made, when they are more than an answer may have', async () => {
+  const columns = 'id,made(id,maker(made(id)))'
+  const few = await fetchRows(all, {
+    table_name: 'maker',
+    columns,
+    conditions: [{ operator: 'gt', column: 'id', value: 1 }],
+    sort_by: 'id',
+  })
+  const made = [{ id: 5001 }, { id: 5002 }]
+  assert.deepEqual(few.body.data, [
+    { id: 2, made: made.map(({ id }) => ({ id, maker: { made } })) },
+    { id: 3, made: [] },
+  ])
+  const began = performance.now()
+  const many = await fetchRows(all, { table_name: 'maker', columns })
+  assert.deepEqual([many.status, many.body.code], [413, 'result_too_large'], many.text.slice(0, 300))
+  // 25 million rows take half a minute.
+  assert.ok(performance.now() - began < 10_000)
+  const written = await all.post('/gateway/update', {
+    table_name: 'maker',
+    set: { id: 1 },
+    conditions: [{ column: 'id', value: 1 }],
+    columns: ['id', 'made(id,maker(made(id)))'],
+  })
+  assert.deepEqual([written.status, written.body.code], [413, 'result_too_large'], written.text.slice(0, 300))
 })
