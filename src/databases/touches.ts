@@ -1,15 +1,6 @@
 import type { Column, Table } from '#databases/catalogue.ts'
 import { comparisons } from '#databases/conditions.ts'
-import type {
-  Condition,
-  CountPlan,
-  DataRequest,
-  Output,
-  Plan,
-  ReadPlan,
-  WritePlan,
-  WriteRequest,
-} from '#databases/plan.ts'
+import type { Condition, DataRequest, Output, Plan, WritePlan, WriteRequest } from '#databases/plan.ts'
 import { type TableRight, toRead } from '#databases/rights.ts'
 
 export type Touch = TableRight & {
@@ -70,8 +61,8 @@ export function resourceOf({ columns, primaryKey }: Table): string | undefined {
   return primaryKey.length === 1 ? primaryKey[0] : undefined
 }
 
-/** The table of a read, and those of its relations. */
-export function tablesOf(plan: ReadPlan | CountPlan): readonly Table[] {
+/** The table of a plan, and those of its relations. */
+export function tablesOf(plan: Plan): readonly Table[] {
   const inner = (output: readonly Output[]): readonly Table[] =>
     output.flatMap((item) => (item.kind === 'column' ? [] : [item.relation.table, ...inner(item.columns)]))
   return [plan.table, ...('output' in plan ? inner(plan.output) : [])]

@@ -25,6 +25,25 @@ const database = await testDatabase()
 await withClient(database.url, async (client) => {
   await client.query('create table filler (size int, n int, text text, primary key (size, n))')
   await client.query('create table written (id int primary key)')
+  await client.query(`
+    create function mark() returns text language plpgsql as $$ begin
+      perform set_config('lock_timeout', '7s', false), set_config('app.mark', 'left', false), set_config('search_path', 'elsewhere', false);
+      perform pg_advisory_lock(77), nextval('public.counted');
+      create temp table if not exists left_behind (id int);
+      return 'marked';
+    end $$;
+    create function mark_row() returns trigger language plpgsql as $$ begin perform public.mark(); return new; end $$;
+    create sequence counted;
+    create table triggered (id int primary key);
+    create trigger marking before insert on triggered for each row execute function mark_row();
+    create table defaulted (id int primary key, text text default mark());
+    create table checked (id int primary key check (mark() = 'marked'));
+    create view viewed as select mark() as text;
+    create view through as select * from viewed;
+    create view bare as select set_config('app.mark', 'left', false) as text;
+    create view state as select current_setting('lock_timeout') as timeout, coalesce(current_setting('app.mark', true), '') as mark,
+      current_setting('search_path') as path, to_regclass('pg_temp.left_behind')::text as temporary,
+      (select count(*)::int from pg_locks where locktype = 'advisory' and pid = pg_backend_pid()) as locks`)
   for (const size of SIZES)
     await client.query(
       `insert into filler select $1::int, n, repeat('x', $1::int) from generate_series(1, $2::int) n`,
@@ -42,7 +61,7 @@ after(async () => {
   await t.stop()
   await database.drop()
 })
-const key = await t.key(['filler.*', 'written.*'], { client_name: 'narrow' })
+const key = await t.key(['*'], { client_name: 'narrow' })
 const headers = { ...key.headers, 'x-service-client': 'narrow' }
 
 type Reader = (address: URL) => Promise<string>
@@ -102,5 +121,36 @@ test('whatever the size of an answer, a slow reader leaves a connection that wri
     for (const bytes of LONG)
       for (const limit of countsAround(size, bytes)) await readAndWrite(slow, size, limit)
     await readAndWrite(slow, size, Math.floor((8.5 * MIB) / size))
+  }
+})
+
+test('what functions of users leave on a connection is gone when the next caller has it', async () => {
+  const state = async () => (await key.post('/gateway/fetch', { table_name: 'state' }, { headers })).body.data
+  const clean = await state()
+  assert.deepEqual(clean, [{ timeout: '0', mark: '', path: '"$user", public', temporary: null, locks: 0 }])
+  const insert = (table_name: string, insert_body: object) => () =>
+    key.send('PUT', '/gateway/insert', { headers, body: { table_name, insert_body } })
+  const operations = { kind: 'insert', payload: { table_name: 'triggered', insert_body: { id: 2 } } }
+  const marking = {
+    'a trigger': insert('triggered', { id: 1 }),
+    'a default': insert('defaulted', { id: 1 }),
+    'a check': insert('checked', { id: 1 }),
+    'a view': () => key.post('/gateway/fetch', { table_name: 'viewed' }, { headers }),
+    'a view of a view': () => key.post('/gateway/fetch', { table_name: 'through' }, { headers }),
+    'a view without a function': () => key.post('/gateway/fetch', { table_name: 'bare' }, { headers }),
+    'a view that is counted': () =>
+      key.post(
+        '/query/count',
+        { table_name: 'viewed', conditions: [{ column: 'text', value: 'marked' }] },
+        { headers },
+      ),
+    'a view that streams': () => key.get('/data?view=viewed&eq_column=text&eq_value=marked', { headers }),
+    'a transaction': () =>
+      key.post('/gateway/transaction', { operations: [{ id: 'a', ...operations }] }, { headers }),
+  }
+  for (const [name, mark] of Object.entries(marking)) {
+    const answer = await mark()
+    assert.equal(answer.status, 200, answer.text)
+    assert.deepEqual(await state(), clean, name)
   }
 })

@@ -12,6 +12,7 @@ import type {
   WritePlan,
 } from '#databases/plan.ts'
 import { countSql, deleteSql, explainSql, selectSql, updateSql } from '#databases/sql.ts'
+import { tablesOf } from '#databases/touches.ts'
 import { assignedTo, givenIn } from '#databases/values.ts'
 
 /** Answers above this many bytes are streamed; below it a failure in the middle still gets its own status. */
@@ -39,6 +40,7 @@ export async function selectRows(
       sql: selectSql(plan, undefined, most.rows + 1),
       relations,
       table,
+      runsCode: readsCode(plan),
       stripNulls,
       limit: page.limit,
       highWater: mark,
@@ -58,6 +60,9 @@ export async function selectRows(
     count && (endsWithin(plan, rows) ? page.offset + rows : await countRows(run, plan, count, on, presence))
   return whole(writer?.take() ?? [empty], { rows, hasMore: page.open && (writer?.more ?? false), total })
 }
+
+const readsCode = (plan: ReadPlan | WritePlan): boolean =>
+  tablesOf(plan).some(({ readRunsCode }) => readRunsCode === true)
 
 async function headOnly(run: Runner, plan: ReadPlan, on?: Held, presence?: Presence): Promise<RowsAnswer> {
   const total = plan.count && (await countRows(run, plan, plan.count, on, presence))
@@ -107,6 +112,7 @@ export async function writeRows(
       relations: plan.head ? undefined : relationsOf(plan.output, most),
       ...boundOf(plan, most.bytes, on),
       table: plan.table,
+      runsCode: plan.table.writeRunsCode === true || readsCode(plan),
       stripNulls: plan.stripNulls,
       presence,
     },

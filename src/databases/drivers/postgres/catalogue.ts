@@ -17,6 +17,24 @@ with recursive base as (
   union all
   select t.oid, base.root from pg_catalog.pg_type t join base on t.typbasetype = base.type where t.typtype = 'd'
 ),
+-- What calls functions of users: those of the system are in no list of dependencies.
+calling as (
+  select classid, objid from pg_catalog.pg_depend where refclassid = 'pg_catalog.pg_proc'::pg_catalog.regclass::pg_catalog.oid
+),
+coded as (
+  select p.polrelid as oid from pg_catalog.pg_policy p
+    where exists (select from calling where classid = 'pg_catalog.pg_policy'::pg_catalog.regclass::pg_catalog.oid and objid = p.oid)
+  union
+  -- Of the system only those that set something for the session or lock it: set_config, pg_advisory_lock.
+  select r.ev_class from pg_catalog.pg_rewrite r
+    where r.ev_class >= 16384 and (
+      exists (select from calling where classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass::pg_catalog.oid and objid = r.oid)
+      or r.ev_action::pg_catalog.text operator(pg_catalog.~) ':funcid (2078|288[0-9]|289[01]|3089|309[0-6]) ')
+  union
+  select r.ev_class from coded join pg_catalog.pg_depend d on d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid and d.refobjid = coded.oid
+    and d.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass::pg_catalog.oid
+  join pg_catalog.pg_rewrite r on r.oid = d.objid
+),
 relation as (
   select c.oid, n.nspname, c.relname, c.relkind, c.reltuples,
     c.relkind = 'r' and not c.relhasrules and not c.relhassubclass and not c.relispartition
@@ -25,7 +43,13 @@ relation as (
       and not c.oid = any (select confrelid from pg_catalog.pg_constraint where confdeltype = any (array['c', 'n', 'd']) or confupdtype = any (array['c', 'n', 'd']))
       as alone,
     c.relkind = 'r' and not c.relhassubclass and not c.relrowsecurity as plain,
-    c.relkind = any (array['r', 'f']) and c.relhassubclass as parent
+    c.relkind = any (array['r', 'f']) and c.relhassubclass as parent,
+    c.oid = any (select oid from coded) as reads_code,
+    c.oid = any (
+      select f.adrelid from pg_catalog.pg_attrdef f where exists (select from calling where classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass::pg_catalog.oid and objid = f.oid)
+      union all
+      select k.conrelid from pg_catalog.pg_constraint k where exists (select from calling where classid = 'pg_catalog.pg_constraint'::pg_catalog.regclass::pg_catalog.oid and objid = k.oid)
+    ) as writes_code
   from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
   where c.relkind = any (array['r', 'v', 'm', 'f', 'p']) and n.nspname !~ '^pg_' and n.nspname <> 'information_schema'
     and pg_catalog.has_schema_privilege(n.oid, 'usage')
@@ -33,7 +57,7 @@ relation as (
     and not (n.nspname = 'public' and c.relname = 'service_idempotency')
 )
 select pg_catalog.json_build_object(
-  'tables', (select coalesce(pg_catalog.json_agg(pg_catalog.json_build_array(oid::pg_catalog.text, nspname, relname, relkind, reltuples, alone, plain, parent)), '[]') from relation),
+  'tables', (select coalesce(pg_catalog.json_agg(pg_catalog.json_build_array(oid::pg_catalog.text, nspname, relname, relkind, reltuples, alone, plain, parent, reads_code, reads_code or writes_code or not alone)), '[]') from relation),
   'columns', (
     select coalesce(pg_catalog.json_agg(pg_catalog.json_build_array(
       r.oid::pg_catalog.text, a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod), ${qualifiedType('t')}, b.typcategory, b.typname,
@@ -76,6 +100,8 @@ export type CatalogueRow = {
     alone: boolean,
     plain: boolean,
     parent: boolean,
+    readsCode: boolean,
+    writesCode: boolean,
   ])[]
   readonly columns: readonly (readonly [
     table: string,
@@ -105,7 +131,18 @@ export function buildCatalogue(row: CatalogueRow): Catalogue {
   const columns = Map.groupBy(row.columns, ([table]) => table)
   const constraints = Map.groupBy(row.constraints, ([table]) => table)
   const tables = row.tables.map(
-    ([oid, schema, name, kind, estimate, standsAlone, isPlain, hasChildren]): Table => {
+    ([
+      oid,
+      schema,
+      name,
+      kind,
+      estimate,
+      standsAlone,
+      isPlain,
+      hasChildren,
+      readRunsCode,
+      writeRunsCode,
+    ]): Table => {
       const own = (constraints.get(oid) ?? []).map((item) => constraintOf(item, names.get(item[5])))
       return {
         schema,
@@ -118,6 +155,8 @@ export function buildCatalogue(row: CatalogueRow): Catalogue {
         standsAlone,
         isPlain,
         hasChildren,
+        readRunsCode,
+        writeRunsCode,
       }
     },
   )

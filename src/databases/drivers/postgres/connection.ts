@@ -20,6 +20,8 @@ export class RowClient extends GuardedClient {
   since = 0
   /** Who has the connection; undefined while several share it, and where the service itself has it. */
   presence: Presence | undefined
+  /** Functions of users have run on it, and may have left settings, locks or temporary tables. */
+  mayBeMarked = false
   /** The socket waits for the reader of the answer since then (performance.now()). */
   heldSince: number | undefined
   /** The server was asked to cancel then. */

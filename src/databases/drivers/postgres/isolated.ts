@@ -2,6 +2,7 @@ import type { Presence } from '#databases/drivers/driver.ts'
 import { cancel, keysOf } from '#databases/drivers/postgres/cancel.ts'
 import type { RowClient, Terminate } from '#databases/drivers/postgres/connection.ts'
 import type { Pool } from '#databases/drivers/postgres/pool.ts'
+import { isFresh } from '#databases/drivers/postgres/tidying.ts'
 import { fail } from '#databases/failures.ts'
 
 /** Runs what the work does on a connection that nobody else has, and cleans it before the next caller has it. */
@@ -68,10 +69,3 @@ async function clean(client: RowClient): Promise<void> {
     clearTimeout(timer)
   }
 }
-
-/** As connect.ts made it; a pooler in between may have dropped the settings that a reset returns to. */
-const isFresh = ({ reported }: RowClient): boolean =>
-  reported.TimeZone === 'UTC' &&
-  reported.IntervalStyle === 'iso_8601' &&
-  reported.client_encoding === 'UTF8' &&
-  reported.standard_conforming_strings === 'on'

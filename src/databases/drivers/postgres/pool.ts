@@ -2,6 +2,7 @@ import { type CircuitState, circuit } from '#databases/drivers/circuit.ts'
 import type { Presence } from '#databases/drivers/driver.ts'
 import type { Allowance } from '#databases/drivers/postgres/allowance.ts'
 import type { RowClient, Terminate } from '#databases/drivers/postgres/connection.ts'
+import { tidy } from '#databases/drivers/postgres/tidying.ts'
 import { callerLeft } from '#databases/drivers/presence.ts'
 import { fail } from '#databases/failures.ts'
 import { Failure } from '#kernel/errors.ts'
@@ -148,6 +149,13 @@ export function pool(options: PoolOptions): Pool {
   function release(client: RowClient): void {
     if (!all.has(client)) return
     slow.delete(client)
+    if (closed || !client.isClean()) drop(client)
+    else if (client.mayBeMarked) tidy(client, grace).then(() => giveBack(client))
+    else hand(client)
+  }
+
+  function giveBack(client: RowClient): void {
+    if (!all.has(client)) return
     if (closed || !client.isClean()) drop(client)
     else hand(client)
   }

@@ -21,6 +21,8 @@ export type Job = {
   readonly short?: boolean
   /** A statement of ours: it runs with a search path of the system alone. */
   readonly isOwn?: boolean
+  /** It may run functions of users: the connection is cleaned before anybody else has it. */
+  readonly runsCode?: boolean
   /** Who waits for it; on a held connection it is who holds it. */
   readonly presence?: Presence | undefined
 } & Partial<
@@ -84,6 +86,7 @@ function runnerAs(persona: Persona | undefined, means: Means): Runner {
     // Held connections are made by this driver only, as RowClients.
     const client = on instanceof RowClient ? on : await pool.acquire(job.presence)
     client.since = performance.now()
+    if (job.runsCode) client.mayBeMarked = true
     const release = on === undefined ? () => pool.release(client) : () => {}
     const explain = (error: unknown) => failureOf(error, about(job))
     try {
@@ -104,7 +107,8 @@ function runnerAs(persona: Persona | undefined, means: Means): Runner {
   }
 
   async function value(sql: Built, table?: Table, on?: Held, presence?: Presence): Promise<unknown> {
-    return soleValue(await finish({ sql, presence, ...(table && { table }) }, on))
+    const runsCode = table?.readRunsCode === true
+    return soleValue(await finish({ sql, presence, runsCode, ...(table && { table }) }, on))
   }
 
   const own = async (sql: Built, presence?: Presence) =>
