@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, existsSync, openSync } from 'node:fs'
 import { test } from 'node:test'
 import { createLog } from './log.ts'
 import { redact, redactText } from './redact.ts'
@@ -140,4 +143,27 @@ test('a record is one line of JSON with level, time and sentence, and passes thr
     note: 'two\nlines',
     msg: 'it was Bearer [redacted]',
   })
+})
+
+test('a log on a full disk costs records, and not the process', {
+  skip: !existsSync('/dev/full'),
+}, async () => {
+  const code = `
+    const { createLog } = await import(${JSON.stringify(import.meta.resolve('./log.ts'))})
+    for (const format of ['json', 'pretty']) {
+      const log = createLog({ level: 'info', format })
+      for (let turn = 0; turn < 20; turn++) log.info({ text: 'x'.repeat(100_000) }, 'on')
+    }
+    setTimeout(() => process.stderr.write('alive'), 50)`
+  const full = openSync('/dev/full', 'w')
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', code], {
+    stdio: ['ignore', full, 'pipe'],
+  })
+  let said = ''
+  child.stderr?.on('data', (chunk) => {
+    said += chunk
+  })
+  const [exitCode] = await once(child, 'close')
+  closeSync(full)
+  assert.deepEqual([exitCode, said], [0, 'alive'])
 })

@@ -23,7 +23,7 @@ export type LogOptions = {
 export function createLog(options: LogOptions): Log {
   // In JSON a line holds no control character; at a terminal the texts stand as they are.
   const shown = options.format === 'pretty' ? visible : (text: string) => text
-  const destination = options.destination ?? (options.format === 'pretty' ? pretty() : pino.destination(1))
+  const destination = options.destination ?? (options.format === 'pretty' ? pretty() : output())
   return pino(
     {
       level: options.level,
@@ -53,9 +53,24 @@ function eachText(value: unknown, change: (text: string) => string): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, eachText(item, change)]))
 }
 
+/** Characters that wait for a disk with room; of what is logged beyond them nothing is kept. */
+const MOST_WAITING = 1_048_576
+
+/** A disk that is full, or a reader that is gone, costs records and never the process. */
+function output() {
+  const stream = pino.destination({ dest: 1, sync: true, maxLength: MOST_WAITING })
+  stream.on('error', () => {})
+  return stream
+}
+
 /** For people at a terminal: time, level, sentence, then the facts on one line. Loaded only where it is used. */
 function pretty(): DestinationStream {
   const load = createRequire(import.meta.url)
   const { build }: typeof import('pino-pretty') = load('pino-pretty')
-  return build({ translateTime: 'HH:MM:ss.l', ignore: 'pid,hostname', singleLine: true })
+  return build({
+    translateTime: 'HH:MM:ss.l',
+    ignore: 'pid,hostname',
+    singleLine: true,
+    destination: output(),
+  })
 }
