@@ -5,6 +5,7 @@ import { connect } from '#databases/drivers/postgres/connect.ts'
 import type { RowClient } from '#databases/drivers/postgres/connection.ts'
 import { pool as createPool } from '#databases/drivers/postgres/pool.ts'
 import { testDatabase } from '#test/database.ts'
+import { proxyTo } from '#test/hostile/proxy.ts'
 
 const database = await testDatabase()
 const settings = {
@@ -58,4 +59,30 @@ test('a connection that is given back in a transaction is closed', async () => {
 
 test('a connection that is given back with a statement under way is closed', async () => {
   assert.equal(await isKept((client) => void client.query('select pg_sleep(5)').catch(() => {})), false)
+})
+
+test('with a connection that the network has forgotten those end that wait in the pool, and the next caller has a new one', async () => {
+  const way = await proxyTo(database.url)
+  const hasty = { ...settings, url: way.url, statementTimeout: 100 }
+  const several = createPool({
+    ...hasty,
+    connect: () => connect(hasty),
+    terminate: () => {},
+    maxConnections: 4,
+    maxWaiting: 10,
+    idleTimeout: 60_000,
+    readAhead: readAheadOf(33_554_432),
+  })
+  const clients = await Promise.all([several.acquire(), several.acquire(), several.acquire()])
+  for (const client of clients) several.release(client)
+  assert.equal(several.stats().idle, 3)
+  way.forget()
+  const forgotten = await several.acquire()
+  await assert.rejects(forgotten.query('select 1'), /terminated/)
+  assert.equal(several.stats().idle, 0)
+  const next = await several.acquire()
+  assert.deepEqual((await next.query('select 1 as one')).rows, [{ one: 1 }])
+  several.release(next)
+  await several.close()
+  await way.close()
 })

@@ -177,8 +177,14 @@ export function pool(options: PoolOptions): Pool {
     const late = now - client.since - options.statementTimeout
     if (client.isLeft()) client.stop({ grace: cancelGrace, terminate })
     else if (client.heldSince !== undefined) watchReader(client, now - client.heldSince)
-    else if (late > grace) client.destroy()
+    else if (late > grace) breakOff(client)
     else if (late > 0 && client.active?.isLong) client.stop({ grace, terminate })
+  }
+
+  /** One that was silent for too long is rarely alone: the network has forgotten those that wait here as well. */
+  function breakOff(client: RowClient): void {
+    client.destroy()
+    for (const other of [...idle]) drop(other)
   }
 
   function watchReader(client: RowClient, held: number): void {
