@@ -32,18 +32,6 @@ const [seconds = '600', ...named] = process.argv.slice(2)
 const faults = FAULTS.filter(({ name }) => named.length === 0 || named.includes(name))
 if (faults.length === 0) throw new Error(`Faults are: ${FAULTS.map(({ name }) => name).join(', ')}`)
 
-const ground = await makeGround()
-try {
-  const verdicts = await run(ground, Number(seconds) * 1_000)
-  for (const { says, isKept } of verdicts) console.log(`${isKept ? 'kept  ' : 'BROKEN'}  ${says}`)
-  if (!verdicts.every(({ isKept }) => isKept)) {
-    process.exitCode = 1
-    console.log(await ground.service.log().then(worstOf))
-  }
-} finally {
-  await ground.close()
-}
-
 async function run(ground: Ground, time: number): Promise<readonly Verdict[]> {
   const load = await startLoad(ground)
   const memory: { at: number; megabytes: number }[] = []
@@ -146,11 +134,26 @@ function printTable(rows: readonly (readonly string[])[]): void {
   }
 }
 
-/** The last records of the log that are worse than a request that failed. */
+/** Of the log what is worse than a request or a job that failed. */
 function worstOf(log: string): string {
-  const lines = log.split('\n')
-  return lines
-    .filter((line) => !line.startsWith('{') || /"level":"?(error|fatal|50|60)/.test(line))
-    .slice(-30)
+  const isWorse = (line: string) =>
+    line.includes('"level":"error"') && !/"event":"(?:request_failed|jobs_error)"/.test(line)
+  return log
+    .split('\n')
+    .filter(isWorse)
+    .slice(-20)
+    .map((line) => line.slice(0, 500))
     .join('\n')
+}
+
+const ground = await makeGround()
+try {
+  const verdicts = await run(ground, Number(seconds) * 1_000)
+  for (const { says, isKept } of verdicts) console.log(`${isKept ? 'kept  ' : 'BROKEN'}  ${says}`)
+  if (!verdicts.every(({ isKept }) => isKept)) {
+    process.exitCode = 1
+    console.log(await ground.service.log().then(worstOf))
+  }
+} finally {
+  await ground.close()
 }

@@ -146,6 +146,8 @@ async function startService(folder: string, databaseUrl: string, smtpUrl: string
         SERVICE_SERVER__WORKERS: `${WORKERS}`,
         SERVICE_MAIL__TRANSPORT: 'smtp',
         SERVICE_MAIL__SMTP_URL: smtpUrl,
+        // A statement that the network has swallowed is given up five seconds later.
+        SERVICE_CLIENTS__DEFAULT__STATEMENT_TIMEOUT: '5s',
         SERVICE_GATEWAY__MAX_ROWS: `${SEEDED}`,
         // The machine's processors are for the load; that hashes are slow is not what is looked at.
         SERVICE_AUTH__PASSWORD__MEMORY: '1024',
@@ -198,7 +200,12 @@ async function expect200(
   headers: Readonly<Record<string, string>>,
   body: object,
 ) {
-  const answer = await fetch(url, { method, headers, body: JSON.stringify(body) })
-  const text = await answer.text()
-  if (answer.status !== 200) throw new Error(`${url}: ${text}`)
+  for (let tries = 20; ; tries--) {
+    const answer = await fetch(url, { method, headers, body: JSON.stringify(body) })
+    const text = await answer.text()
+    if (answer.status === 200) return
+    // The other worker may not know the table for a second.
+    if (answer.status !== 404 || tries === 0) throw new Error(`${url}: ${text}`)
+    await sleep(100)
+  }
 }
