@@ -29,7 +29,7 @@ import { type Databases, loggingOwner } from './control.ts'
 export type ServiceOptions = {
   readonly config: Config
   readonly databases: Pick<Databases, 'controlUrl' | 'builtIn' | 'logging'> &
-    Partial<Pick<Databases, 'callerRoles'>>
+    Partial<Pick<Databases, 'callerRoles' | 'pooler'>>
   readonly secrets: Secrets
   readonly adminKey: string
   /** A variable of the environment, for clients whose URL is in one. */
@@ -62,6 +62,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const { kernel, close, setPort } = await startKernel({
     ...options,
     controlUrl: databases.controlUrl,
+    pooler: databases.pooler,
     mostDrift: MOST_DRIFT,
   })
   const audit = auditLog(loggingOwner(config, databases), kernel.now)

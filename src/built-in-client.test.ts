@@ -16,7 +16,7 @@ import { startService } from './app.ts'
 import { openDatabases } from './control.ts'
 
 /** The service as its first start makes it, beside a control database on a server, with the one switch. */
-const control = (await testDatabase()).name
+const control = (await testDatabase({ isControl: true })).name
 const names = builtInNames(control)
 const dir = await mkdtemp(path.join(tmpdir(), 'gatehouse-built-in-'))
 const url = Object.assign(new URL(testServerUrl()), { pathname: `/${control}` }).href

@@ -26,7 +26,9 @@ import {
   seeInstallation,
 } from '#kernel/db/installation.ts'
 import { migrate, pendingMigrations } from '#kernel/db/migrate.ts'
+import { expectNoPooler, lookThroughPooler, settleRole } from '#kernel/db/pooler.ts'
 import { provision } from '#kernel/db/provision.ts'
+import type { PoolerAddress } from '#kernel/db/session.ts'
 import { namedBy } from '#kernel/db/unusable.ts'
 import { generatedOnce, InstallationError } from '#kernel/installation.ts'
 import type { Random } from '#kernel/random.ts'
@@ -34,7 +36,10 @@ import type { Secrets } from '#kernel/secrets.ts'
 
 /** The databases that the service runs on, made ready once for all of its processes. */
 export type Databases = BuiltInDatabases & {
+  /** Of the server itself, past a pooler. */
   readonly controlUrl: string
+  /** What needs no session of its own goes through it. */
+  readonly pooler: PoolerAddress | undefined
   /** For people: `embedded PostgreSQL 18.4 in ./data`. */
   readonly describes: string
   /** What the operator has to do before everything works. */
@@ -66,11 +71,11 @@ export const loggingOwner = (config: Config, { logging }: Pick<Databases, 'loggi
 export async function openDatabases(options: OpenOptions): Promise<Databases> {
   const { config, report, makes, signal } = options
   const opened =
-    config.database.url === undefined
+    sessionUrl(config) === undefined
       ? await openEmbedded(options)
       : await unlessAborted(
           signal,
-          onControl(config.database.url, (url) => openServer(options, url)),
+          onControl(config, (url) => openServer(options, url)),
         )
   if (!makes || !config.database.migrate) return { ...opened, applied: [] }
   try {
@@ -80,7 +85,7 @@ export async function openDatabases(options: OpenOptions): Promise<Databases> {
     const isEmbedded = config.database.url === undefined
     return {
       ...opened,
-      applied: await (isEmbedded ? migrating(controlUrl) : onControl(controlUrl, migrating)),
+      applied: await (isEmbedded ? migrating(controlUrl) : onControl(config, migrating)),
     }
   } catch (error) {
     await opened.stop()
@@ -88,9 +93,16 @@ export async function openDatabases(options: OpenOptions): Promise<Databases> {
   }
 }
 
-/** What the server of `database.url` refuses is told by that name. */
-const onControl = <T>(url: string, work: (url: string) => Promise<T>): Promise<T> =>
-  namedBy('database.url (DATABASE_URL)', url, () => work(url))
+/** Where the control database is past a pooler; undefined: on the embedded server. */
+export const sessionUrl = ({ database }: Config): string | undefined => database.direct_url ?? database.url
+
+/** What its server refuses is told by the setting that names it. */
+function onControl<T>(config: Config, work: (url: string) => Promise<T>): Promise<T> {
+  const { direct_url, url = '' } = config.database
+  return direct_url === undefined
+    ? namedBy('database.url (DATABASE_URL)', url, () => work(url))
+    : namedBy('database.direct_url', direct_url, () => work(direct_url))
+}
 
 /** Makes the log and audit tables, where there is a database for them. */
 export async function openLogging(config: Config, databases: Pick<Databases, 'logging'>): Promise<void> {
@@ -151,6 +163,7 @@ async function embeddedDatabases(
   if (makes) await keepSecret(url, standing, secrets)
   return {
     controlUrl: url,
+    pooler: undefined,
     describes: `embedded PostgreSQL ${server.version.split('.')[0]} in ${config.server.data_dir}`,
     ...builtInDatabases(built, names, server.url),
     advice: undefined,
@@ -176,6 +189,7 @@ const UNKNOWN_DATABASE = '3D000'
 
 /** Whose the database is, and whether this version knows its schema. Changes nothing. */
 async function see(client: pg.Client, asking: Asking): Promise<Seen> {
+  await expectNoPooler(client)
   const seen = await seeInstallation(client, asking)
   await pendingMigrations((text) => client.query(text))
   return seen
@@ -185,8 +199,8 @@ async function see(client: pg.Client, asking: Asking): Promise<Seen> {
  * Before a secret or key is made up: refuses a control database of another installation, or of a newer version. Of two that make a
  * secret up at once, `establishInstallation` refuses the second.
  */
-export async function expectOwnDatabase(url: string, asking: Asking): Promise<void> {
-  await onControl(url, () => withClient(url, (client) => see(client, asking)))
+export async function expectOwnDatabase(config: Config, asking: Asking): Promise<void> {
+  await onControl(config, (url) => withClient(url, (client) => see(client, asking)))
 }
 
 /** On a server of the operator's: databases beside the control database, where its role may make them. */
@@ -198,8 +212,10 @@ async function openServer(options: OpenOptions, controlUrl: string): Promise<Ope
   const provisionUrl = mayProvision ? controlUrl : undefined
   const built = await ensureBuiltIn({ ...options, names, standing, provisionUrl })
   if (makes) await keepSecret(controlUrl, standing, secrets)
+  const pooler = await openPooler(options, controlUrl, standing)
   return {
     controlUrl,
+    pooler,
     describes: `PostgreSQL ${version} at ${new URL(controlUrl).host || 'a socket'}`,
     ...builtInDatabases(built, names, (role, password, database) =>
       urlFor(controlUrl, role, password, database),
@@ -208,6 +224,18 @@ async function openServer(options: OpenOptions, controlUrl: string): Promise<Ope
     died: new Promise<never>(() => {}),
     stop: async () => {},
   }
+}
+
+/** Through which the pools go, where `database.direct_url` says that `database.url` is one. */
+async function openPooler(
+  { config, makes }: OpenOptions,
+  controlUrl: string,
+  { id }: Standing,
+): Promise<PoolerAddress | undefined> {
+  const { url, direct_url } = config.database
+  if (url === undefined || direct_url === undefined || url === direct_url) return undefined
+  if (makes) await withClient(controlUrl, settleRole)
+  return namedBy('database.url (DATABASE_URL)', url, () => lookThroughPooler(url, id))
 }
 
 /** The installation of this database: found, or recorded now. A copy becomes one of its own. */

@@ -6,6 +6,7 @@ import pg from 'pg'
 import { type EmbeddedServer, startEmbedded } from '#kernel/db/embedded.ts'
 import { provision } from '#kernel/db/provision.ts'
 import { dropDatabase, withClient } from './database.ts'
+import { type Pooler, startPgBouncer } from './pgbouncer.ts'
 import { removeAbandoned, temporaryFolder } from './temporary.ts'
 
 /** Nothing here outlives the run, so nothing needs to reach the disk; and nothing that waits for ever is worth waiting for. */
@@ -18,7 +19,13 @@ const SETTINGS = {
 }
 
 /** Module state, because node:test hands nothing from the setup to the teardown. */
-const run: { serverUrl?: string; roles?: readonly string[]; server?: EmbeddedServer; folder?: string } = {}
+const run: {
+  serverUrl?: string
+  roles?: readonly string[]
+  server?: EmbeddedServer
+  folder?: string
+  pooler?: Pooler
+} = {}
 
 /**
  * The run's server, for `node --test --test-global-setup=test/cluster.ts`: the one that TEST_DATABASE_URL names (as a
@@ -39,6 +46,11 @@ export async function globalSetup(): Promise<void> {
   env.TEST_SERVER_URL = serverUrl
   env.TEST_OWNER_URL = loginUrl(serverUrl, owner)
   env.TEST_CONTROL_URL = loginUrl(serverUrl, control)
+  // The services of the tests reach their databases through PgBouncer then; the tests themselves do not.
+  if (env.TEST_POOLER !== undefined) {
+    run.pooler = await startPgBouncer(serverUrl)
+    env.TEST_POOLER_PORT = String(run.pooler.port)
+  }
 }
 
 const loginUrl = (url: string, { name, password }: { name: string; password: string }): string =>
@@ -46,6 +58,7 @@ const loginUrl = (url: string, { name, password }: { name: string; password: str
 
 /** Runs after failed tests as well; what a killed run leaves, the next one removes. */
 export async function globalTeardown(): Promise<void> {
+  await run.pooler?.stop()
   if (run.server) await run.server.stop()
   else if (run.serverUrl && run.roles) await dropAll(run.serverUrl, run.roles)
   if (run.folder) await rm(run.folder, { recursive: true, force: true })

@@ -55,6 +55,19 @@ export function testServerUrl(): string {
 
 type TestRun = { serverUrl: string; ownerUrl: string; owner: string; name: string }
 
+/** Whether the services of this run reach their databases through PgBouncer. */
+export const hasPooler = (): boolean => process.env.TEST_POOLER_PORT !== undefined
+
+/** The same database through the run's PgBouncer, where it has one (TEST_POOLER). */
+export function pooled(url: string): string {
+  const { TEST_POOLER_PORT: port, TEST_SERVER_URL: server = '' } = process.env
+  // A server of a test's own, or none at all, has no pooler in front.
+  const isOurs = URL.canParse(url) && new URL(url).host === new URL(server).host
+  return port === undefined || !isOurs
+    ? url
+    : Object.assign(new URL(url), { hostname: '127.0.0.1', port }).href
+}
+
 /** As if the database's server had gone: ends every connection to it, and lets no new one in. */
 export async function shutDatabase(url: string): Promise<void> {
   const name = new URL(url).pathname.slice(1)

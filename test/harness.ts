@@ -15,7 +15,7 @@ import { secureRandom, uuidv7 } from '#kernel/random.ts'
 import { type Secrets, secretsFrom } from '#kernel/secrets.ts'
 import { startKernel } from '#kernel/start.ts'
 import { type Service, startService } from '../src/app.ts'
-import { templateDatabase, testDatabase, withClient } from './database.ts'
+import { pooled, templateDatabase, testDatabase, withClient } from './database.ts'
 import { documentedStatuses, type OpenapiDocument } from './openapi.ts'
 
 export const ADMIN_KEY = 'admin-key-of-the-tests-0123456789'
@@ -114,8 +114,10 @@ export async function testService({
     config,
     databases: {
       controlUrl: control,
-      builtIn: { default: client.url },
-      logging: { ownerUrl: logging.url, readerUrl: logging.url, reader: 'reader' },
+      // Of an old PgBouncer, which keeps no statements apart.
+      pooler: pooled(control) === control ? undefined : { url: pooled(control), prepares: false },
+      builtIn: { default: pooled(client.url) },
+      logging: { ownerUrl: logging.url, readerUrl: pooled(logging.url), reader: 'reader' },
     },
     secrets,
     adminKey: ADMIN_KEY,
@@ -216,6 +218,12 @@ function testConfig(overrides: Overrides, dir: string): Config {
       ...base.auth,
       password: { ...base.auth.password, memory: 1_024, iterations: 1, ...overrides?.auth?.password },
     },
+    clients: Object.fromEntries(
+      Object.entries(base.clients).map(([name, { url, ...client }]) => [
+        name,
+        { ...client, ...(url !== undefined && { url: pooled(url) }) },
+      ]),
+    ),
     log: { ...base.log, requests: 'all' },
   }
 }

@@ -77,7 +77,7 @@ export async function makingContext(command: Command, takeOver?: Mismatch): Prom
   const problems = placeProblems(config)
   if (problems.length > 0) throw new InstallationError(problems.join('\n'))
   if (config.database.url !== undefined && isIncomplete(config, environment()))
-    await expectOwnDatabase(config.database.url, { ...askingOf(config), takeOver })
+    await expectOwnDatabase(config, { ...askingOf(config), takeOver })
   const installation = openInstallation(config, environment(), secureRandom)
   return { ...surroundings(config), ...secretsOf(installation), installation }
 }

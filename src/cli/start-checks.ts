@@ -7,7 +7,7 @@ import { namedBy } from '#kernel/db/unusable.ts'
 import { answersAsGatehouse, portProblem } from '#kernel/http/port.ts'
 import { NoInstallation } from '#kernel/installation.ts'
 import { secureRandom } from '#kernel/random.ts'
-import { expectOwnDatabase, loggingSetting, openDatabases } from '../control.ts'
+import { expectOwnDatabase, loggingSetting, openDatabases, sessionUrl } from '../control.ts'
 import { askingOf, placeProblems } from './context.ts'
 import { sentenceOf } from './terminal.ts'
 
@@ -38,9 +38,8 @@ async function portProblems({ server }: Config): Promise<readonly string[]> {
 
 /** Whose it is, and of which version. */
 function lookAtControl(config: Config): Promise<string | undefined> {
-  const { url } = config.database
   return problemOf(() =>
-    url === undefined ? lookAtEmbedded(config) : expectOwnDatabase(url, askingOf(config)),
+    sessionUrl(config) === undefined ? lookAtEmbedded(config) : expectOwnDatabase(config, askingOf(config)),
   )
 }
 

@@ -8,7 +8,7 @@ import type { MakingContext } from './context.ts'
 import type { Running } from './serve.ts'
 
 /** What the primary hands to its workers over the process channel: it holds passwords, so it is in no environment. */
-export type Handed = Pick<Databases, 'controlUrl' | 'builtIn' | 'callerRoles' | 'logging'>
+export type Handed = Pick<Databases, 'controlUrl' | 'pooler' | 'builtIn' | 'callerRoles' | 'logging'>
 
 export type ToWorker =
   | { readonly databases: Handed }
@@ -30,11 +30,13 @@ export type ToPrimary =
 
 /** Forks `server.workers` processes that share the port. One that ends, or falls silent, is replaced. */
 export function startWorkers({ config, log }: MakingContext, databases: Databases): Running {
-  const { controlUrl, builtIn, callerRoles, logging } = databases
+  const { controlUrl, pooler, builtIn, callerRoles, logging } = databases
   const lives = new Set<Life>()
   const stopping = new AbortController()
   const begin = (): Life => {
-    const life = live({ controlUrl, builtIn, callerRoles, logging }, log, () => metricsOf([...lives], log))
+    const life = live({ controlUrl, pooler, builtIn, callerRoles, logging }, log, () =>
+      metricsOf([...lives], log),
+    )
     lives.add(life)
     life.ended.then(() => lives.delete(life))
     return life

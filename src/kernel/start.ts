@@ -10,6 +10,7 @@ import { createPool } from './db/guarded-pool.ts'
 import { jobsDatabase } from './db/jobs-database.ts'
 import { type Keyed, keyedConnections } from './db/keyed.ts'
 import { MigrationError, pendingMigrations } from './db/migrate.ts'
+import type { PoolerAddress } from './db/session.ts'
 import { watchDisk } from './disk.ts'
 import { createEvents } from './events.ts'
 import { boundedWork } from './heavy.ts'
@@ -25,6 +26,8 @@ import type { Secrets } from './secrets.ts'
 export type KernelOptions = {
   readonly config: Config
   readonly controlUrl: string
+  /** What needs no session of its own goes through it. */
+  readonly pooler?: PoolerAddress | undefined
   readonly secrets: Secrets
   readonly log: Log
   /** Refuses the start when the clocks differ by more than this, milliseconds. */
@@ -43,14 +46,14 @@ export type StartedKernel = {
 
 /** Opens everything that a kernel holds; the schema must be there. */
 export async function startKernel(options: KernelOptions): Promise<StartedKernel> {
-  const { config, controlUrl: url, log, random = secureRandom, secrets } = options
+  const { config, controlUrl: url, pooler, log, random = secureRandom, secrets } = options
   const metrics = createMetrics()
   const onError = (error: Error) =>
     log.warn({ event: 'control_connection_lost', error }, 'a connection to the control database broke')
   const { max_connections: max, max_waiting: maxWaiting } = config.database
   const statementTimeout = Math.min(config.limits.timeout, STATEMENT_TIMEOUT)
   const alarm = createAlarm()
-  const shared = { url, maxWaiting, statementTimeout, onError, alarm }
+  const shared = { url, pooler, maxWaiting, statementTimeout, onError, alarm }
   const control = connect({ ...shared, name: '', max })
   const counters = createPool({ ...shared, name: 'limits', max: COUNTER_CONNECTIONS })
   const queue = createPool({ ...shared, name: 'jobs', max: JOB_CONNECTIONS, statementTimeout: JOB_TIMEOUT })
@@ -67,6 +70,7 @@ export async function startKernel(options: KernelOptions): Promise<StartedKernel
   const coherence = await startCoherence({ url, pool: control.pool, id, log, onTime: watchDrift(clock, log) })
   const keyed = keyedConnections({
     url,
+    pooler,
     count: KEYED_CONNECTIONS,
     statementTimeout: Math.min(config.limits.timeout, KEYED_TIMEOUT),
     maxWaiting,

@@ -17,7 +17,7 @@ import { startProgram, temporaryHome } from './program.ts'
 const NEEDS_NO_INSTALLATION = new Set(['config show', 'mail list', 'mail show'])
 
 const bin = path.resolve(import.meta.dirname, '../../bin/gatehouse.mjs')
-const control = (await testDatabase()).name
+const control = (await testDatabase({ isControl: true })).name
 const controlUrl = Object.assign(new URL(testServerUrl()), { pathname: `/${control}` }).href
 const names = builtInNames(control)
 

@@ -42,6 +42,11 @@ const rules: readonly Rule[] = [
     says: `needs ${BODIES_AT_LEAST} times limits.body and limits.body_bulk, else one body is more than its share`,
   },
   {
+    settings: ['database.direct_url', 'database.url'],
+    broken: ({ database }) => database.direct_url !== undefined && database.url === undefined,
+    says: 'needs database.url: the address of the pooler',
+  },
+  {
     settings: ['mail.transport', 'mail.smtp_url'],
     broken: ({ mail }) => mail.transport === 'smtp' && mail.smtp_url === undefined,
     says: 'smtp needs mail.smtp_url, like smtps://user:password@mail.example.com:465',

@@ -24,7 +24,8 @@ export type ControlDatabase = {
 
 export function connect(options: PoolOptions): ControlDatabase {
   const pool = createPool(options)
-  const dialect = new PostgresDialect({ pool: preparing(pool) })
+  const isPreparing = options.pooler?.prepares ?? true
+  const dialect = new PostgresDialect({ pool: isPreparing ? preparing(pool) : pool })
   const db = new Kysely<DB>({ dialect, plugins: [new CamelCasePlugin()] })
   return { db: db.withSchema('service'), pool, close: () => pool.end() }
 }

@@ -2,10 +2,9 @@ import pg from 'pg'
 import { edge } from '../http/failures.ts'
 import type { Alarm } from './alarm.ts'
 import { Abandoned, GuardedClient } from './guarded-client.ts'
-import { systemSession } from './session.ts'
+import { type PoolAddress, pooledSession } from './session.ts'
 
-export type PoolOptions = {
-  readonly url: string
+export type PoolOptions = PoolAddress & {
   /** In pg_stat_activity, behind `gatehouse`. */
   readonly name: string
   readonly max: number
@@ -24,14 +23,13 @@ export const GRACE = 2_000
 
 /** A pool whose connections cannot end the process, whose statements all end, and for which a bounded number waits. */
 export function createPool(options: PoolOptions): pg.Pool {
-  const { url, name, max, maxWaiting, statementTimeout, onError } = options
+  const { name, max, maxWaiting, statementTimeout, onError } = options
   const config = {
-    ...systemSession(url),
+    ...pooledSession(options, statementTimeout),
     // pg-pool hands its options to the constructor, which its types do not say.
     Client: GuardedClient as unknown as new () => GuardedClient,
     max,
     application_name: name === '' ? 'gatehouse' : `gatehouse ${name}`,
-    statement_timeout: statementTimeout,
     deadline: statementTimeout + GRACE,
     connectionTimeoutMillis: 5_000,
     idleTimeoutMillis: 60_000,

@@ -3,7 +3,7 @@ import type pg from 'pg'
 import type { Alarm } from './alarm.ts'
 import { GuardedClient } from './guarded-client.ts'
 import { GRACE, tooManyWait } from './guarded-pool.ts'
-import { systemSession } from './session.ts'
+import { type PoolAddress, pooledSession } from './session.ts'
 
 /** A short statement that reads by a unique key. Never for what a caller can make slow: others wait behind it. */
 export type Statement<Row> = { readonly name: string; readonly text: string; readonly row?: Row }
@@ -19,8 +19,7 @@ export type Keyed = {
   close(): Promise<void>
 }
 
-export type KeyedOptions = {
-  readonly url: string
+export type KeyedOptions = PoolAddress & {
   /** How many connections share the work. */
   readonly count: number
   /** Milliseconds. */
@@ -43,8 +42,10 @@ export const selectList = (table: string, names: readonly string[], prefix = '')
     )
     .join(', ')
 
-export function keyedConnections({ url, count, statementTimeout, maxWaiting, alarm }: KeyedOptions): Keyed {
+export function keyedConnections(options: KeyedOptions): Keyed {
+  const { count, statementTimeout, maxWaiting, alarm, pooler } = options
   const slots: (Promise<GuardedClient> | undefined)[] = Array.from({ length: count }, () => undefined)
+  const named = (name: string) => (pooler?.prepares === false ? {} : { name })
   let turn = 0
   let asked = 0
   let closed = false
@@ -59,10 +60,9 @@ export function keyedConnections({ url, count, statementTimeout, maxWaiting, ala
 
   const open = async (onEnd: () => void): Promise<GuardedClient> => {
     const client = new GuardedClient({
-      ...systemSession(url),
+      ...pooledSession(options, statementTimeout),
       pipeline: true,
       application_name: 'gatehouse keyed',
-      statement_timeout: statementTimeout,
       // Of the first in line, whose answer all others wait for.
       deadline: statementTimeout + GRACE / 2,
       connectionTimeoutMillis: 5_000,
@@ -96,7 +96,7 @@ export function keyedConnections({ url, count, statementTimeout, maxWaiting, ala
       try {
         turn = (turn + 1) % count
         const client = await take(turn)
-        const result = await client.query<Row>({ name, text, values: [...values] })
+        const result = await client.query<Row>({ ...named(name), text, values: [...values] })
         return result.rows
       } finally {
         asked--
@@ -104,7 +104,7 @@ export function keyedConnections({ url, count, statementTimeout, maxWaiting, ala
     },
     async ask() {
       const answers = slots.map(async (_, slot) =>
-        (await take(slot)).query({ name: 'ask', text: 'select 1' }),
+        (await take(slot)).query({ ...named('ask'), text: 'select 1' }),
       )
       await Promise.all(answers)
     },

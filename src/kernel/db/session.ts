@@ -11,6 +11,25 @@ export function systemSession(url: string): { readonly connectionString: string;
   }
 }
 
+/** The control database through a pooler in transaction mode, which takes no settings of a session. */
+export type PoolerAddress = {
+  readonly url: string
+  /** It keeps prepared statements apart (PgBouncer from 1.21 on, with max_prepared_statements). */
+  readonly prepares: boolean
+}
+
+/** Where pools go, and whether each transaction may have another session there. */
+export type PoolAddress = { readonly url: string; readonly pooler?: PoolerAddress | undefined }
+
+/** What a pool asks of its connections; behind a pooler the role has these settings (`pooler.ts`). */
+export const pooledSession = (
+  { url, pooler }: PoolAddress,
+  statementTimeout: number,
+): { readonly connectionString: string; readonly options?: string; readonly statement_timeout?: number } =>
+  pooler === undefined
+    ? { ...systemSession(url), statement_timeout: statementTimeout }
+    : { connectionString: pooler.url }
+
 /** A session in which the server refuses every write. */
 export function readOnly(url: string): string {
   const { rest, options } = splitOptions(url)

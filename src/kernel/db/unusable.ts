@@ -77,6 +77,12 @@ const REASONS: readonly (readonly [RegExp, (facts: Facts) => string])[] = [
     /client password must be a (non-empty )?string/,
     ({ role }) => `the server asks for a password of role ${role}, and the URL has none`,
   ],
+  [
+    /unsupported startup parameter/i,
+    ({ server }) =>
+      `a pooler such as PgBouncer answers at ${server}, and LISTEN, locks and migrations need a session of their own: ` +
+      "name PostgreSQL's own address, for the control database in database.direct_url",
+  ],
   [/^28000 /, ({ role, message }) => `the server refuses role ${role}: ${message}`],
   [
     /^3D000 /,

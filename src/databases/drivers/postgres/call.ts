@@ -5,6 +5,7 @@ import { failureOf } from '#databases/drivers/postgres/errors.ts'
 import { callable, type FunctionRow, functionsSql } from '#databases/drivers/postgres/functions.ts'
 import type { Isolated } from '#databases/drivers/postgres/isolated.ts'
 import { become } from '#databases/drivers/postgres/persona.ts'
+import { finishPooled } from '#databases/drivers/postgres/pooled.ts'
 import { RowQuery } from '#databases/drivers/postgres/query.ts'
 import type { Runner } from '#databases/drivers/postgres/runner.ts'
 import { asTable, type CallableFunction, chooseFunction } from '#databases/functions.ts'
@@ -30,12 +31,19 @@ export async function callFunction(
   const plan = planOf(chosen, request)
   return alone(request.presence, async (client) => {
     const job: Job = { client, chosen, plan, given: request, most }
-    await say(client, draft(request.readOnly ? 'begin read only' : 'begin'))
+    await begin(client, request.readOnly)
     if (persona !== undefined) await become(client, persona)
     const answer = plan.count === undefined ? await readRows(job) : await readCounted(job)
-    await say(client, draft('commit'))
+    if (client.pooled === undefined) await say(client, draft('commit'))
+    else await finishPooled(client, 'commit').catch((error) => Promise.reject(failureOf(error)))
     return answer
   })
+}
+
+/** Behind a pooler the transaction is open already. */
+async function begin(client: RowClient, readOnly: boolean): Promise<void> {
+  if (client.pooled === undefined) await say(client, draft(readOnly ? 'begin read only' : 'begin'))
+  else if (readOnly) await say(client, draft('set transaction read only'))
 }
 
 type Job = {

@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import { RowClient } from '#databases/drivers/postgres/connection.ts'
 import { connectFailure } from '#databases/drivers/postgres/errors.ts'
+import { isPoolersRefusal, type Pooled, pooledBy } from '#databases/drivers/postgres/pooled.ts'
 import { fail } from '#databases/failures.ts'
 import { splitOptions } from '#kernel/db/session.ts'
 import { Failure } from '#kernel/errors.ts'
@@ -14,30 +15,62 @@ export type ConnectOptions = {
   readonly readOnly?: boolean
 }
 
-/** A connected client with the session that rows.ts and the plans rely on. Whatever keeps it from connecting is a Failure. */
-export async function connect(options: ConnectOptions): Promise<RowClient> {
-  const settings = sessionSettings(options)
-  let client: RowClient | undefined
-  try {
-    client = new RowClient(configOf(options, settings))
-    await client.connect()
-    await ensure(client, settings, options.connectTimeout)
+/**
+ * Makes connected clients with the session that rows.ts and the plans rely on. Once one has met a pooler, the others ask for no session
+ * of their own. Whatever keeps a client from connecting is a Failure.
+ */
+export function connector(options: ConnectOptions): () => Promise<RowClient> {
+  let pooled: Pooled | undefined
+  return async () => {
+    const client = await connect(options, pooled)
+    pooled = client.pooled
     return client
+  }
+}
+
+export async function connect(options: ConnectOptions, pooled?: Pooled): Promise<RowClient> {
+  try {
+    if (pooled !== undefined) return await opened(options, pooled)
+    return await opened(options).catch((error) => {
+      if (isPoolersRefusal(error)) return opened(options, 'unknown')
+      throw error
+    })
   } catch (error) {
-    client?.destroy()
     const failure = connectFailure(error)
     // Certificates, SASL, a malformed URL: the messages may name the host, so they stay in the cause.
     throw failure instanceof Failure ? failure : fail('client_refused', { cause: error })
   }
 }
 
-function configOf(options: ConnectOptions, settings: Readonly<Record<string, string>>): pg.ClientConfig {
+async function opened(options: ConnectOptions, through?: Pooled | 'unknown'): Promise<RowClient> {
+  const settings = sessionSettings(options)
+  const client = new RowClient(configOf(options, through === undefined ? settings : undefined))
+  try {
+    await client.connect()
+    if (through === undefined && isOurs(client)) return client
+    client.pooled =
+      typeof through === 'object'
+        ? through
+        : await within(options.connectTimeout, client, () => pooledBy(client, settings))
+    return client
+  } catch (error) {
+    client.destroy()
+    throw error
+  }
+}
+
+/** Without settings nothing goes into the startup message that a pooler would refuse. */
+function configOf(
+  options: ConnectOptions,
+  settings: Readonly<Record<string, string>> | undefined,
+): pg.ClientConfig {
   const { url } = options
   const given = typeof url === 'string' ? configOfUrl(url) : { config: url, extra: url.options }
-  const all = Object.entries(settings).map(([name, value]) => `-c ${name}=${value}`)
+  const all = Object.entries(settings ?? {}).map(([name, value]) => `-c ${name}=${value}`)
+  const asked = settings === undefined ? '' : [given.extra, ...all].filter(Boolean).join(' ')
   return {
     ...given.config,
-    options: [given.extra, ...all].filter(Boolean).join(' '),
+    ...(asked !== '' && { options: asked }),
     connectionTimeoutMillis: options.connectTimeout,
     application_name: options.applicationName,
   }
@@ -82,16 +115,8 @@ const sessionSettings = ({
 })
 
 /** A pooler in between may drop startup options. The server reports its time zone, so that is seen without asking. */
-async function ensure(
-  client: RowClient,
-  settings: Readonly<Record<string, string>>,
-  patience: number,
-): Promise<void> {
-  const { TimeZone, IntervalStyle } = client.reported
-  if (TimeZone === 'UTC' && IntervalStyle === 'iso_8601') return
-  const statements = Object.entries(settings).map(([name, value]) => `set ${name} = '${value}'`)
-  await within(patience, client, () => client.query(statements.join(';')))
-}
+const isOurs = ({ reported }: RowClient): boolean =>
+  reported.TimeZone === 'UTC' && reported.IntervalStyle === 'iso_8601'
 
 /** For a connection that is in no pool yet, or in none at all: what is not answered in time ends with it. Milliseconds. */
 export async function within<T>(time: number, client: RowClient, work: () => Promise<T>): Promise<T> {

@@ -5,6 +5,7 @@ import type { Allowance } from '#databases/drivers/postgres/allowance.ts'
 import { cancel, keysOf } from '#databases/drivers/postgres/cancel.ts'
 import { frames, joiner } from '#databases/drivers/postgres/frames.ts'
 import { Pace } from '#databases/drivers/postgres/pace.ts'
+import type { Pooled } from '#databases/drivers/postgres/pooled.ts'
 import type { RowQuery } from '#databases/drivers/postgres/query.ts'
 import { Statements } from '#databases/drivers/postgres/statements.ts'
 import { GuardedClient } from '#kernel/db/guarded-client.ts'
@@ -15,6 +16,8 @@ import { GuardedClient } from '#kernel/db/guarded-client.ts'
  */
 export class RowClient extends GuardedClient {
   readonly statements = new Statements()
+  /** There is a pooler between; undefined: the session is ours alone. */
+  pooled: Pooled | undefined
   active: ActiveQuery | undefined
   /** For the pool: when the current statement began or the connection became idle (performance.now()). */
   since = 0
@@ -191,7 +194,8 @@ export class RowClient extends GuardedClient {
     if (this.heldSince !== undefined) this.breakOff()
     // The server would go on with the next one.
     else if (this.#hasDisplaced) {
-      terminate(keysOf(this).processID)
+      // A pooler's process id is none of the server's; it ends the session of a client that is gone.
+      if (this.pooled === undefined) terminate(keysOf(this).processID)
       this.destroy()
     } else {
       this.#isCancelling = true

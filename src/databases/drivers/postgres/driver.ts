@@ -18,7 +18,7 @@ import { countRows, selectRows, writeRows } from '#databases/drivers/postgres/an
 import { callFunction } from '#databases/drivers/postgres/call.ts'
 import { buildCatalogue, type CatalogueRow, catalogueSql } from '#databases/drivers/postgres/catalogue.ts'
 import { columnDefaults } from '#databases/drivers/postgres/column-defaults.ts'
-import { connect, within } from '#databases/drivers/postgres/connect.ts'
+import { connect, connector, within } from '#databases/drivers/postgres/connect.ts'
 import type { RowClient, Terminate } from '#databases/drivers/postgres/connection.ts'
 import { failureOf } from '#databases/drivers/postgres/errors.ts'
 import { hold } from '#databases/drivers/postgres/hold.ts'
@@ -27,6 +27,7 @@ import { type Isolated, isolated } from '#databases/drivers/postgres/isolated.ts
 import { keptAnswers } from '#databases/drivers/postgres/kept-answers.ts'
 import { become, OWN } from '#databases/drivers/postgres/persona.ts'
 import { type PoolOptions, pool as poolOf } from '#databases/drivers/postgres/pool.ts'
+import { beginPooled } from '#databases/drivers/postgres/pooled.ts'
 import { codeOf } from '#databases/drivers/postgres/query.ts'
 import { runSql } from '#databases/drivers/postgres/raw.ts'
 import { runner } from '#databases/drivers/postgres/runner.ts'
@@ -73,7 +74,8 @@ export function postgresDriver(given: PostgresOptions): PostgresDriver {
   const options = { ...given, readAhead: given.readAhead ?? readAheadOf(given.answerBytes) }
   const vet = vetting(options)
   const terminate = terminator(options)
-  const pool = poolOf({ ...options, terminate, connect: () => vet(() => connect(options)) })
+  const open = connector(options)
+  const pool = poolOf({ ...options, terminate, connect: () => vet(open) })
   const own = options.rowLevelSecurity && OWN
   const most = { rows: options.maxRows, bytes: options.answerBytes }
   const run = runner(pool, own)
@@ -86,7 +88,7 @@ export function postgresDriver(given: PostgresOptions): PostgresDriver {
   async function apply(statements: readonly string[]): Promise<void> {
     const client = await pool.acquire()
     try {
-      await client.query('begin')
+      await (client.pooled === undefined ? client.query('begin') : beginPooled(client))
       if (own !== undefined) await become(client, own)
       await systemFirst(client)
       for (const statement of statements) {
@@ -195,7 +197,8 @@ type IsolatedPool = { readonly alone: Isolated; readonly close: () => Promise<vo
 function isolatedPool(options: PostgresOptions & Pick<PoolOptions, 'readAhead'>, vet: Vet): IsolatedPool {
   const terminate = terminator(options)
   const { sqlConnections: maxConnections } = options
-  const pool = poolOf({ ...options, terminate, maxConnections, connect: () => vet(() => connect(options)) })
+  const open = connector(options)
+  const pool = poolOf({ ...options, terminate, maxConnections, connect: () => vet(open) })
   return { alone: isolated(pool, options.statementTimeout, terminate), close: pool.close }
 }
 

@@ -51,6 +51,7 @@ async function transact<T>(client: RowClient, work: (on: Held) => Promise<T>, op
 async function begun<T>(client: RowClient, work: (on: Held) => Promise<T>, options: Options): Promise<T> {
   try {
     await control(client, beginText(options), options)
+    if (client.pooled !== undefined) await control(client, `select ${client.pooled.settings}`, options)
     const result = await work(client)
     // What was put off until COMMIT is the caller's too, whoever the last statement ran as.
     if (options.persona !== undefined) await become(client, options.persona)

@@ -2,6 +2,7 @@ import type { Presence } from '#databases/drivers/driver.ts'
 import { cancel, keysOf } from '#databases/drivers/postgres/cancel.ts'
 import type { RowClient, Terminate } from '#databases/drivers/postgres/connection.ts'
 import type { Pool } from '#databases/drivers/postgres/pool.ts'
+import { beginPooled, cleanPooled } from '#databases/drivers/postgres/pooled.ts'
 import { isFresh } from '#databases/drivers/postgres/tidying.ts'
 import { fail } from '#databases/failures.ts'
 
@@ -21,6 +22,8 @@ export function isolated(pool: Pool, limit: number, terminate: Terminate): Isola
     const client = await pool.acquire(presence)
     // Their leaving is heard here, where what does not end can be terminated too.
     client.presence = undefined
+    // Behind a pooler it is known once a transaction has a session.
+    let { processID: processId } = keysOf(client)
     let stopped: 'late' | 'left' | undefined
     let last: NodeJS.Timeout | undefined
     const stop = (why: 'late' | 'left') => {
@@ -29,7 +32,7 @@ export function isolated(pool: Pool, limit: number, terminate: Terminate): Isola
       last ??= setTimeout(() => {
         client.destroy()
         // The backend of a broken connection goes on until it next writes.
-        terminate(keysOf(client).processID)
+        terminate(processId)
       }, grace)
     }
     const leave = () => stop('left')
@@ -37,6 +40,7 @@ export function isolated(pool: Pool, limit: number, terminate: Terminate): Isola
     signal.addEventListener('abort', leave, { once: true })
     try {
       if (signal.aborted) throw new Error('The caller has left')
+      if (client.pooled !== undefined) processId = await beginPooled(client)
       return await work(client)
     } catch (error) {
       if (stopped === undefined && !signal.aborted) throw error
@@ -60,6 +64,7 @@ async function clean(client: RowClient): Promise<void> {
   const timer = setTimeout(() => client.destroy(), 5 * grace)
   try {
     if (client.active !== undefined || !client.isAlive()) return client.destroy()
+    if (client.pooled !== undefined) return await cleanPooled(client)
     if (client.getTransactionStatus() !== 'I') await client.query('rollback')
     await client.query('discard all')
     if (!isFresh(client)) client.destroy()

@@ -33,11 +33,15 @@ const longPersonaSql = `${personaSql}, ${longSetting}`
 const nameOf = (text: string) => `p${hash('sha256', text).slice(0, 24)}`
 const [longName, longPersonaName] = [nameOf(longSql), nameOf(longPersonaSql)]
 
+type Wanted = Readonly<Record<'isLong' | 'isPrepared' | 'isOwn', boolean>> & {
+  /** Behind a pooler: what the session has to have. */
+  readonly settings?: string | undefined
+}
+
 /** What goes in front of a statement, in its transaction. */
-export function firstStatement(
-  persona: Persona | undefined,
-  { isLong, isPrepared, isOwn }: Readonly<Record<'isLong' | 'isPrepared' | 'isOwn', boolean>>,
-): FirstStatement | undefined {
+export function firstStatement(persona: Persona | undefined, wanted: Wanted): FirstStatement | undefined {
+  const { isLong, isPrepared, isOwn, settings } = wanted
+  if (settings !== undefined) return pooledStatement(persona, { ...wanted, settings })
   if (isOwn) return catalogStatement(persona)
   if (persona === undefined)
     return isLong ? { name: isPrepared ? longName : '', text: longSql, values: [] } : undefined
@@ -48,9 +52,30 @@ export function firstStatement(
 /** In front of a statement of our own. */
 const catalogStatement = (persona: Persona | undefined): FirstStatement => ({
   name: '',
-  text: persona === undefined ? ONLY_CATALOG : `${ONLY_CATALOG}, ${personaSql.slice('select '.length)}`,
+  text: persona === undefined ? ONLY_CATALOG : `${ONLY_CATALOG}, ${settingsOf(personaSql)}`,
   values: persona === undefined ? [] : [persona.role, persona.claims],
 })
+
+/** All of it, and before it what the session does not have from its start. */
+function pooledStatement(
+  persona: Persona | undefined,
+  { isLong, isPrepared, isOwn, settings }: Wanted & { readonly settings: string },
+): FirstStatement {
+  const parts = [
+    settings,
+    ...(isLong ? [longSetting] : []),
+    ...(isOwn ? [settingsOf(ONLY_CATALOG)] : []),
+    ...(persona === undefined ? [] : [settingsOf(personaSql)]),
+  ]
+  const text = `select ${parts.join(', ')}`
+  return {
+    name: isPrepared ? nameOf(text) : '',
+    text,
+    values: persona === undefined ? [] : [persona.role, persona.claims],
+  }
+}
+
+const settingsOf = (select: string): string => select.slice('select '.length)
 
 /** The role is gone, or the client may not become it any more: nothing else was run. */
 export function personaFailure(cause: unknown): unknown {

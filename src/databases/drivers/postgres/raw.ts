@@ -4,6 +4,7 @@ import type { SqlAnswer, SqlRequest } from '#databases/drivers/driver.ts'
 import type { RowClient } from '#databases/drivers/postgres/connection.ts'
 import { failureOf } from '#databases/drivers/postgres/errors.ts'
 import type { Isolated } from '#databases/drivers/postgres/isolated.ts'
+import { finishPooled, refuseTransactionControl } from '#databases/drivers/postgres/pooled.ts'
 import { requireReading } from '#databases/drivers/postgres/read-guard.ts'
 import { type Script, ScriptRun } from '#databases/drivers/postgres/script.ts'
 import { firstWord, splitStatements } from '#databases/drivers/postgres/statement-text.ts'
@@ -25,11 +26,13 @@ export function runSql(alone: Isolated, request: SqlRequest, maxBytes: number): 
       values: (types) => parameters(request.values, types),
     }
     try {
+      if (client.pooled !== undefined) refuseTransactionControl(statements)
       if (request.schema !== undefined) await searchIn(client, request.schema)
-      if (readOnly) await client.query('begin transaction read only')
+      if (readOnly) await beginReading(client)
       if (request.onlyReads) await requireReading(client, text)
       const run = await runScript(client, script)
-      if (readOnly) await client.query('rollback')
+      if (client.pooled !== undefined) await finishPooled(client, readOnly ? 'rollback' : 'commit')
+      else if (readOnly) await client.query('rollback')
       else refuseOpen(client)
       return answerOf(run)
     } catch (error) {
@@ -74,7 +77,15 @@ function requireDatabase(client: RowClient, asked: string | undefined): void {
 }
 
 async function searchIn(client: RowClient, schema: string): Promise<void> {
-  await client.query(`select pg_catalog.set_config('search_path', $1, false)`, [quoteName(schema)])
+  const isLocal = client.pooled !== undefined
+  await client.query(`select pg_catalog.set_config('search_path', $1, ${isLocal})`, [quoteName(schema)])
+}
+
+/** Behind a pooler the transaction is open already. */
+async function beginReading(client: RowClient): Promise<void> {
+  await client.query(
+    client.pooled === undefined ? 'begin transaction read only' : 'set transaction read only',
+  )
 }
 
 /** Else the caller would hear of a success that is undone with the connection. */

@@ -136,9 +136,16 @@ type How = {
  * without a name, except in a transaction, which the failure has ended.
  */
 async function run(client: RowClient, job: Job, how: How): Promise<RowQuery> {
-  const { name, again, persona, following } = how
+  const { again, persona, following } = how
+  const { pooled } = client
+  const name = pooled?.prepares === false ? '' : how.name
   const isLong = job.isLong === true
-  const first = firstStatement(persona, { isLong, isPrepared: name !== '', isOwn: job.isOwn === true })
+  const first = firstStatement(persona, {
+    isLong,
+    isPrepared: name !== '',
+    isOwn: job.isOwn === true,
+    settings: pooled?.settings,
+  })
   const query = new RowQuery(client, job.sql, {
     name,
     isLong,

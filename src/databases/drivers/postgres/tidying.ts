@@ -9,6 +9,11 @@ const TIDY = `set session authorization default; reset all; close all; unlisten 
 
 /** Before anybody else has the connection; what cannot be cleaned is destroyed. */
 export async function tidy(client: RowClient, patience: number): Promise<void> {
+  // Behind a pooler the session is another's already; docs/decisions/0029-poolers.md.
+  if (client.pooled !== undefined) {
+    client.mayBeMarked = false
+    return
+  }
   const timer = setTimeout(() => client.destroy(), patience)
   try {
     client.since = performance.now()

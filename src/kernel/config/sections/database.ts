@@ -13,6 +13,13 @@ export const database = section('The control database: users, sessions, keys and
       databaseUrlForm,
     ),
   ),
+  direct_url: Type.Optional(
+    text(
+      'The same database past a pooler (PgBouncer), for what needs a session of its own: LISTEN, locks, migrations, making databases and roles.',
+      { secret: 'password', absent: 'database.url' },
+      databaseUrlForm,
+    ),
+  ),
   migrate: flag('Whether the start brings the schema up to date; else `gatehouse migrate` does.', {
     default: true,
   }),

@@ -1,0 +1,163 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { after, test } from 'node:test'
+import pg from 'pg'
+import { defaultConfig } from '#kernel/config/config.ts'
+import { builtInNames } from '#kernel/db/built-in.ts'
+import { createLog } from '#kernel/log.ts'
+import { secureRandom } from '#kernel/random.ts'
+import { secretsFrom } from '#kernel/secrets.ts'
+import { dropDatabase, testDatabase, testServerUrl, withClient } from '#test/database.ts'
+import { ADMIN_KEY, actor, PASSWORD, TEST_SECRET } from '#test/harness.ts'
+import { startPgBouncer, WITHOUT_PGBOUNCER } from '#test/pgbouncer.ts'
+import { startService } from '../../src/app.ts'
+import { openDatabases } from '../../src/control.ts'
+
+const skip = WITHOUT_PGBOUNCER
+const pooler = skip === false ? await startPgBouncer(testServerUrl()) : undefined
+const dir = await mkdtemp(path.join(tmpdir(), 'gatehouse-pooled-'))
+const control = (await testDatabase({ isControl: true })).name
+const client = await testDatabase()
+const names = builtInNames(control)
+const direct = Object.assign(new URL(testServerUrl()), { pathname: `/${control}` }).href
+const through = (url: string): string =>
+  Object.assign(new URL(url), { hostname: '127.0.0.1', port: String(pooler?.port) }).href
+const secrets = secretsFrom(TEST_SECRET, secureRandom)
+const log = createLog({ level: 'silent', format: 'json' })
+
+after(async () => {
+  await pooler?.stop()
+  await rm(dir, { recursive: true, force: true })
+  await withClient(testServerUrl(), async (session) => {
+    for (const database of [names.default, names.logging]) await dropDatabase(session, database)
+    for (const role of Object.values(names))
+      await session.query(`drop role if exists ${pg.escapeIdentifier(role)}`)
+  })
+})
+
+const configFor = (database: { url: string; direct_url?: string }) => {
+  const base = defaultConfig({ database, server: { port: 0, data_dir: dir } })
+  const clients = defaultConfig({ clients: { pooled: { url: through(client.url) } } }).clients
+  return {
+    ...base,
+    clients,
+    auth: { ...base.auth, password: { ...base.auth.password, memory: 1_024, iterations: 1 } },
+  }
+}
+
+const open = (database: { url: string; direct_url?: string }) =>
+  openDatabases({
+    config: configFor(database),
+    secrets,
+    misfit: '',
+    random: secureRandom,
+    report: () => {},
+    makes: true,
+  })
+
+test('a pooler without database.direct_url is found at the start and named, and nothing is made', {
+  skip,
+}, async () => {
+  await assert.rejects(open({ url: through(direct) }), {
+    message:
+      /^database\.url \(DATABASE_URL\): a pooler such as PgBouncer answers at 127\.0\.0\.1:\d+, .*database\.direct_url/,
+  })
+  await assert.rejects(
+    open({ url: through(direct), direct_url: through(direct) }),
+    /^Error: database\.direct_url: a pooler|pooler/,
+  )
+  await withClient(direct, async (session) => {
+    const { rows } = await session.query(`select to_regnamespace('service') as service`)
+    assert.deepEqual(rows, [{ service: null }])
+  })
+  const other = await testDatabase({ isControl: true })
+  const elsewhere = Object.assign(new URL(direct), { pathname: `/${other.name}` }).href
+  await assert.rejects(
+    open({ url: through(elsewhere), direct_url: direct }),
+    /service\.installation|different databases/,
+  )
+})
+
+test('through PgBouncer in transaction mode people sign in, revokes hold in every process, mail goes out', {
+  skip,
+}, async (t) => {
+  const database = { url: through(direct), direct_url: direct }
+  const config = configFor(database)
+  const services = [] as Awaited<ReturnType<typeof startService>>[]
+  t.after(async () => {
+    for (const service of services) await service.stop()
+  })
+  const start = async () => {
+    const databases = await open(database)
+    assert.equal(databases.pooler?.url, database.url)
+    const service = await startService({ config, databases, secrets, adminKey: ADMIN_KEY, log })
+    services.push(service)
+    return { service, url: `http://127.0.0.1:${await service.listen()}` }
+  }
+  const [one, two] = [await start(), await start()]
+  const [here, there] = [actor(one.url), actor(two.url)]
+  const email = 'ada@example.com'
+  const signedUp = await here.post('/api/auth/sign-up/email', { name: 'Ada', email, password: PASSWORD })
+  assert.equal(signedUp.status, 200, signedUp.text)
+  await Promise.all(
+    Array.from({ length: 20 }, async () => {
+      const { status, body } = await there.post('/api/auth/sign-in/email', { email, password: PASSWORD })
+      assert.equal(status, 200)
+      const headers = { authorization: `Bearer ${body.token}` }
+      assert.equal((await here.get('/api/auth/get-session', { headers })).body.user.email, email)
+      assert.equal((await here.post('/api/auth/sign-out', {}, { headers })).status, 200)
+      assert.equal((await there.get('/api/auth/get-session', { headers })).status, 401)
+    }),
+  )
+  await here.post('/api/auth/forget-password', { email, redirectTo: '/' })
+  assert.ok((await one.service.kernel.jobs.drain(one.service.handlers)) > 0)
+  assert.equal((await here.get('/health/ready')).status, 200)
+  // Names without a schema are the system's here too, and the server ends a statement by itself.
+  const { rows } = await one.service.kernel.db
+    .selectNoFrom((eb) => [
+      eb.fn<string>('current_setting', [eb.val('search_path')]).as('path'),
+      eb.fn<string>('current_setting', [eb.val('statement_timeout')]).as('timeout'),
+    ])
+    .execute()
+    .then((rows) => ({ rows }))
+  assert.deepEqual(rows, [{ path: 'pg_catalog, pg_temp', timeout: '30s' }])
+})
+
+test("what callers' SQL leaves in its session reaches no one behind a pooler", { skip }, async (t) => {
+  const databases = await open({ url: through(direct), direct_url: direct })
+  const service = await startService({
+    config: configFor({ url: through(direct), direct_url: direct }),
+    databases,
+    secrets,
+    adminKey: ADMIN_KEY,
+    log,
+  })
+  t.after(() => service.stop())
+  const admin = actor(`http://127.0.0.1:${await service.listen()}`, {
+    apikey: ADMIN_KEY,
+    'x-service-client': 'pooled',
+  })
+  const sql = (query: string) => admin.post('/query/sql', { driver: 'postgresql', query })
+  const left = [
+    `set search_path = nowhere; set statement_timeout = '1ms'; select pg_advisory_lock(4711)`,
+    'create temp table mine (id int); prepare kept as select 1; listen heard',
+    `select pg_advisory_lock(4712), set_config('x.y', 'left', false); select 1 / 0`,
+    'prepare failed as select 1; select nothing',
+  ]
+  for (let round = 0; round < 3; round++) for (const text of left) await sql(text)
+  for (let round = 0; round < 12; round++) {
+    const seen =
+      await sql(`select current_setting('search_path') as path, current_setting('x.y', true) as own,
+      (select count(*)::int from pg_prepared_statements where from_sql) as prepared, to_regclass('pg_temp.mine') as mine,
+      (select count(*)::int from pg_locks where locktype = 'advisory' and objid in (4711, 4712)) as locks,
+      (select count(*)::int from pg_listening_channels()) as heard`)
+    assert.equal(seen.status, 200, seen.text)
+    const [{ own, ...rest }] = seen.body.data
+    assert.deepEqual(rest, { path: '"$user", public', prepared: 0, mine: null, locks: 0, heard: 0 })
+    assert.ok(own === null || own === '', own)
+  }
+  for (const text of ['select 1; commit; select 2', 'begin; select 1', 'rollback'])
+    assert.equal((await sql(text)).status, 400, text)
+})

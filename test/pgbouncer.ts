@@ -1,0 +1,90 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { type AddressInfo, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+
+const PROGRAM = process.env.PGBOUNCER ?? '/usr/sbin/pgbouncer'
+
+/** Why tests with a real PgBouncer are skipped; false when there is one. */
+export const WITHOUT_PGBOUNCER = existsSync(PROGRAM) ? false : `there is no ${PROGRAM}`
+
+export type Pooler = {
+  readonly port: number
+  stop(): Promise<void>
+}
+
+/**
+ * PgBouncer in transaction mode in front of a server, for every login there. Few sessions, each given back after a transaction and
+ * taken in turn, so that whatever relies on having the same one again fails.
+ */
+export async function startPgBouncer(superuserUrl: string): Promise<Pooler> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'gatehouse-pgbouncer-'))
+  const port = await freePort()
+  const server = new URL(superuserUrl)
+  await writeFile(
+    path.join(folder, 'users'),
+    `"${server.username}" "${decodeURIComponent(server.password)}"\n`,
+  )
+  const settings = [
+    '[databases]',
+    `* = host=${server.hostname} port=${server.port || 5432}`,
+    '[pgbouncer]',
+    'listen_addr = 127.0.0.1',
+    `listen_port = ${port}`,
+    'unix_socket_dir =',
+    'auth_type = scram-sha-256',
+    `auth_file = ${path.join(folder, 'users')}`,
+    `auth_user = ${server.username}`,
+    'auth_query = select usename, passwd from pg_catalog.pg_shadow where usename = $1',
+    'pool_mode = transaction',
+    'default_pool_size = 4',
+    'server_round_robin = 1',
+    'max_client_conn = 500',
+    'server_idle_timeout = 5',
+  ]
+  await writeFile(path.join(folder, 'pgbouncer.ini'), `${settings.join('\n')}\n`)
+  for (const file of ['users', 'pgbouncer.ini']) await chmod(path.join(folder, file), 0o644)
+  await chmod(folder, 0o755)
+  // It does not run as root.
+  const asUser = process.getuid?.() === 0 ? ['-u', 'nobody'] : []
+  const child = spawn(PROGRAM, ['-q', ...asUser, path.join(folder, 'pgbouncer.ini')], {
+    stdio: ['ignore', 'ignore', process.env.PGBOUNCER_LOG ? 'inherit' : 'ignore'],
+  })
+  await answers(Object.assign(server, { hostname: '127.0.0.1', port: String(port) }).href)
+  return {
+    port,
+    async stop() {
+      const ended = once(child, 'exit')
+      child.kill('SIGKILL')
+      await ended
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo // it listens on a port
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+async function answers(url: string): Promise<void> {
+  for (let tries = 100; ; tries--) {
+    const client = new pg.Client({ connectionString: url })
+    try {
+      await client.connect()
+      return await client.end()
+    } catch (error) {
+      if (tries === 0) throw error
+      await sleep(50)
+    }
+  }
+}
