@@ -26,6 +26,8 @@ const service = await startProgram(home.folder, { DATABASE_URL: controlUrl })
 const elsewhere = await mkdtemp(path.join(tmpdir(), 'gatehouse-foreign-'))
 /** What every argument is that may be anything: also a file. */
 const ANYTHING = 'x'
+/** Options that are judged before a database is opened. */
+const GIVEN: Readonly<Record<string, string>> = { '--rights': 'users.read' }
 await writeFile(path.join(elsewhere, ANYTHING), '')
 
 after(async () => {
@@ -58,7 +60,10 @@ function argumentsOf({ options, registeredArguments }: Command): string[] {
     ...registeredArguments
       .filter(({ required }) => required)
       .map(({ argChoices }) => argChoices?.[0] ?? ANYTHING),
-    ...wanted.flatMap(({ long, argChoices }) => [long ?? '', argChoices?.[0] ?? ANYTHING]),
+    ...wanted.flatMap(({ long, argChoices }) => [
+      long ?? '',
+      argChoices?.[0] ?? GIVEN[long ?? ''] ?? ANYTHING,
+    ]),
   ]
 }
 
