@@ -1,5 +1,4 @@
 import { isIP } from 'node:net'
-import { types } from 'cassandra-driver'
 
 /** Bytes of an address, with or without an IPv4 one at its end (`64:ff9b::192.0.2.1`, RFC 4291 section 2.2). No zones. */
 export function inetOf(text: string): Buffer | undefined {
@@ -25,4 +24,9 @@ function groupsOf(text: string): number[] {
   })
 }
 
-export const inetText = (bytes: Buffer): string => new types.InetAddress(bytes).toString()
+/** RFC 5952, but that an IPv4 address at the end is written as the rest is. */
+export function inetText(bytes: Buffer): string {
+  if (bytes.length === 4) return bytes.join('.')
+  const groups = bytes.toString('hex').match(/.{4}/g) ?? []
+  return new URL(`http://[${groups.join(':')}]`).hostname.slice(1, -1)
+}

@@ -131,13 +131,19 @@ export function singleText(number: number): string {
   return realText(number)
 }
 
-/** Two's complement, big-endian, as short as it can be. */
+/** Two's complement, big-endian, as short as it can be: as the server writes it, which tells partitions apart by their bytes. */
 function bytesOf(number: bigint, isNegative = false): Buffer {
   const signed = isNegative ? -number : number
   const magnitude = signed < 0n ? -signed - 1n : signed
-  const length = Math.floor(magnitude.toString(16).length / 2) + 1
+  const length = Math.floor(bitsOf(magnitude) / 8) + 1
   const hex = BigInt.asUintN(length * 8, signed).toString(16)
   return Buffer.from(hex.padStart(length * 2, '0'), 'hex')
+}
+
+/** Without zeros in front. */
+function bitsOf(magnitude: bigint): number {
+  const digits = magnitude.toString(16)
+  return 4 * digits.length - Math.clz32(Number.parseInt(digits.charAt(0), 16)) + 28
 }
 
 const bigintOf = (bytes: Buffer): bigint =>

@@ -2,10 +2,11 @@ import { types } from 'cassandra-driver'
 
 /** Dates, times and durations between JSON and CQL, as the PostgreSQL driver writes them: ISO 8601, UTC, no zeros at the end. */
 
-const day = /^(-?\d{4,6})-(\d\d)-(\d\d)$/
+/** ISO 8601 writes years of six digits with a sign. */
+const day = /^([+-]?\d{4,6})-(\d\d)-(\d\d)$/
 const clock = /^(\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?$/
 const moment =
-  /^(-?\d{4,6}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?) ?(Z|[+-]\d\d(?::?\d\d)?)?)?$/i
+  /^([+-]?\d{4,6}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?) ?(Z|[+-]\d\d(?::?\d\d)?)?)?$/i
 
 export function dateOf(text: string): Buffer | undefined {
   const [given, year, month, date] = day.exec(text.trim()) ?? []

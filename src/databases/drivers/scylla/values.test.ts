@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { types } from 'cassandra-driver'
 import fc from 'fast-check'
 import { rowText, writerOf } from '#databases/drivers/scylla/rows.ts'
 import { type CqlType, dataTypes, typeOfClass } from '#databases/drivers/scylla/types.ts'
@@ -204,6 +205,61 @@ test('types that come as names of classes are those that the names say', () => {
   assert.ok(wide)
   for (const length of [0, 1, 127, 128, 16_383, 16_384, 300_000])
     assert.equal(told(['x'.repeat(length)], wide), JSON.stringify(['x'.repeat(length)]))
+})
+
+test('numbers of any length have the bytes of the server, since partitions are told apart by them', () => {
+  const bytesOf = (text: string, name: Name) => bound(text, typeOf(name), 'c')?.toString('hex')
+  for (const text of ['0', '1', '102', '127', '128', '-128', '-129', '255', '256', '-32768', '8388607']) {
+    assert.equal(
+      bytesOf(text, 'varint'),
+      types.Integer.toBuffer(types.Integer.fromString(text)).toString('hex'),
+    )
+    const decimal = `${text}.5`
+    const known = types.BigDecimal.toBuffer(types.BigDecimal.fromString(decimal))
+    assert.equal(bytesOf(decimal, 'decimal'), known.toString('hex'), decimal)
+  }
+  assert.equal(bytesOf('102', 'varint'), '66')
+  fc.assert(
+    fc.property(fc.bigInt({ min: -(2n ** 200n), max: 2n ** 200n }), (number) => {
+      const known = types.Integer.toBuffer(types.Integer.fromString(String(number)))
+      assert.equal(bytesOf(String(number), 'varint'), known.toString('hex'))
+    }),
+  )
+})
+
+test('an address of any bytes comes in again as those', () => {
+  const inet = typeOf('inet')
+  const back = (bytes: Buffer) => bound(JSON.parse(writerOf(inet)(bytes)), inet, 'c')
+  assert.equal(
+    writerOf(inet)(Buffer.from('20010db8000000010000000200000003', 'hex')),
+    '"2001:db8:0:1:0:2:0:3"',
+  )
+  assert.equal(writerOf(inet)(Buffer.from('20010db8000000000001000000000002', 'hex')), '"2001:db8::1:0:0:2"')
+  const group = fc.oneof(fc.constant(0), fc.nat(0xffff))
+  fc.assert(
+    fc.property(fc.array(group, { minLength: 8, maxLength: 8 }), (groups) => {
+      const bytes = Buffer.from(groups.flatMap((part) => [part >> 8, part & 0xff]))
+      assert.deepEqual(back(bytes), bytes)
+    }),
+  )
+})
+
+test('what leaves as JSON comes in again: late years, and keys of maps that are no texts', () => {
+  const instant = typeOf('timestamp')
+  for (const milliseconds of [
+    8_640_000_000_000_000n,
+    253_402_300_800_000n,
+    -62_198_755_200_000n,
+    2n ** 62n,
+  ]) {
+    const bytes = Buffer.alloc(8)
+    bytes.writeBigInt64BE(milliseconds)
+    assert.deepEqual(bound(JSON.parse(writerOf(instant)(bytes)), instant, 'c'), bytes)
+  }
+  const key: CqlType = { code: dataTypes.tuple, info: [typeOf('int'), typeOf('text')] }
+  const map: CqlType = { code: dataTypes.map, info: [key, typeOf('int')] }
+  assert.equal(told({ '[1,"a"]': 1, '[2,null]': 2 }, map), '{"[1,\\"a\\"]":1,"[2,null]":2}')
+  for (const text of ['[1', '', '[1,"a"]x', 'null', '[[1,"a"]]']) refused({ [text]: 1 }, map)
 })
 
 test('addresses of every form are those bytes', () => {

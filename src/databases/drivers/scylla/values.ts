@@ -14,6 +14,7 @@ import {
   vectorOf,
 } from '#databases/drivers/scylla/types.ts'
 import { fail } from '#databases/failures.ts'
+import { parseJson } from '#databases/json.ts'
 import type { Json, Row } from '#databases/plan.ts'
 import { wholeText } from '#databases/values.ts'
 
@@ -173,7 +174,7 @@ function lengthOf(number: number): Buffer {
 
 function mapBytes(value: Json, keyType: CqlType, valueType: CqlType): Buffer | undefined {
   if (!isObject(value)) return undefined
-  const keys = Object.keys(value).map((key) => convert(key, keyType))
+  const keys = Object.keys(value).map((key) => convert(keyIn(key, keyType), keyType))
   const items = Object.values(value).map((item) => convert(item, valueType))
   if (!keys.every(isThere) || !items.every(isThere)) return undefined
   const entries = keys
@@ -183,6 +184,16 @@ function mapBytes(value: Json, keyType: CqlType, valueType: CqlType): Buffer | u
   if (entries.some(({ order }, index) => index > 0 && isSame(order, entries[index - 1]?.order)))
     return undefined
   return Buffer.concat([int(keys.length), ...entries.flatMap(({ key, item }) => [sized(key), sized(item)])])
+}
+
+/** Keys that are no scalars are the text of their JSON, as they leave (rows.ts). A text that is none stays, and does not fit. */
+function keyIn(key: string, type: CqlType): Json {
+  if (scalars.has(type.code)) return key
+  try {
+    return parseJson(key)
+  } catch {
+    return key
+  }
 }
 
 function tupleBytes(value: Json, members: readonly CqlType[]): Buffer | undefined {
