@@ -1,18 +1,24 @@
 import { Command } from 'commander'
+import { DEFAULT_LIMITS, driverFor } from '#databases/clients/client.ts'
 import { type ConfiguredClient, configuredClients } from '#databases/clients/configured.ts'
+import { urlOf } from '#databases/clients/registered.ts'
+import { type ClientRow, listClients } from '#databases/clients/store.ts'
 import type { SqlRequest } from '#databases/drivers/driver.ts'
 import { unguardedTables } from '#databases/drivers/postgres/unguarded.ts'
 import { ALWAYS_PRESENT } from '#databases/drivers/presence.ts'
 import { NOTED_DRIFT } from '#kernel/clock.ts'
+import { isDriverName } from '#kernel/config/addresses.ts'
 import type { Config } from '#kernel/config/config.ts'
 import { mailWarnings, proxyWarnings } from '#kernel/config/warnings.ts'
+import { connectOnce } from '#kernel/db/connect.ts'
 import { onConnection } from '#kernel/db/guarded-client.ts'
 import { pendingMigrations } from '#kernel/db/migrate.ts'
+import { readOnly } from '#kernel/db/session.ts'
 import { NoInstallation } from '#kernel/installation.ts'
 import { secureRandom } from '#kernel/random.ts'
 import { type Databases, loggingOwner, openDatabases } from '../control.ts'
 import { type Context, contextOf } from './context.ts'
-import { terminal } from './terminal.ts'
+import { sentenceOf, terminal } from './terminal.ts'
 
 type Finding = { readonly subject: string; readonly ok: boolean; readonly says: string }
 
@@ -54,7 +60,11 @@ async function database(context: Context): Promise<Finding[]> {
       makes: false,
     })
     try {
-      return [...(await control(databases)), ...(await clients(context, databases))]
+      return [
+        ...(await control(databases)),
+        ...(await clients(context, databases)),
+        ...(await registered(context, databases)),
+      ]
     } finally {
       await databases.stop()
     }
@@ -118,6 +128,39 @@ async function clients({ config, log }: Context, databases: Databases): Promise<
     reached.push({ subject: 'audit', ok: false, says: 'no logging client, so management answers 503' })
   }
   return reached
+}
+
+/** Clients that were registered over HTTP; one of the configuration beats another of its name. */
+async function registered(context: Context, { controlUrl }: Databases): Promise<Finding[]> {
+  const control = connectOnce(readOnly(controlUrl))
+  try {
+    if ((await pendingMigrations((text) => control.pool.query(text))).length > 0) return []
+    const rows = await listClients(control.db)
+    const own = rows.filter(({ clientName, isActive }) => isActive && !(clientName in context.config.clients))
+    return await Promise.all(own.map((row) => reachOf(context, row)))
+  } finally {
+    await control.close()
+  }
+}
+
+async function reachOf({ config, secrets, environment, log }: Context, row: ClientRow): Promise<Finding> {
+  const subject = `client ${row.clientName}`
+  const url = urlOf({ secrets }, environment, row)
+  if (url === undefined || !isDriverName(row.driver))
+    return {
+      subject,
+      ok: false,
+      says: 'its address cannot be read here: PATCH /admin/clients with a new url',
+    }
+  const settings = { name: row.clientName, driver: row.driver, url, readOnly: true, ...DEFAULT_LIMITS }
+  const driver = driverFor({ config, log }, settings)
+  try {
+    return { subject, ok: true, says: `${driver.name} ${await driver.probe()}` }
+  } catch (error) {
+    return { subject, ok: false, says: sentenceOf(error) }
+  } finally {
+    await driver.close()
+  }
 }
 
 const urlsOf = ({ clients }: Config): Record<string, string> =>

@@ -1,13 +1,17 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
+import { databaseClock, MOST_DRIFT } from '#kernel/clock.ts'
+import { expectTime } from '#kernel/clock-watch.ts'
 import type { Config } from '#kernel/config/config.ts'
+import { connectOnce } from '#kernel/db/connect.ts'
 import { findBinaries } from '#kernel/db/embedded/binaries.ts'
 import { onConnection } from '#kernel/db/guarded-client.ts'
+import { readOnly } from '#kernel/db/session.ts'
 import { namedBy } from '#kernel/db/unusable.ts'
 import { answersAsGatehouse, portProblem } from '#kernel/http/port.ts'
 import { NoInstallation } from '#kernel/installation.ts'
 import { secureRandom } from '#kernel/random.ts'
-import { expectOwnDatabase, loggingSetting, openDatabases, sessionUrl } from '../control.ts'
+import { loggingSetting, openDatabases, sessionUrl } from '../control.ts'
 import { askingOf, placeProblems } from './context.ts'
 import { sentenceOf } from './terminal.ts'
 
@@ -36,26 +40,31 @@ async function portProblems({ server }: Config): Promise<readonly string[]> {
   return problem === undefined ? [] : [problem]
 }
 
-/** Whose it is, and of which version. */
+/** As `serve` opens it, but nothing is made. An embedded server that does not run is started for a moment. */
 function lookAtControl(config: Config): Promise<string | undefined> {
-  return problemOf(() =>
-    sessionUrl(config) === undefined ? lookAtEmbedded(config) : expectOwnDatabase(config, askingOf(config)),
-  )
+  return problemOf(async () => {
+    if (sessionUrl(config) === undefined) {
+      await findBinaries()
+      // Before the first start there is nothing to look at.
+      if (!existsSync(path.join(config.server.data_dir, 'postgres/data'))) return
+    }
+    const asking = { ...askingOf(config), random: secureRandom, report: () => {} }
+    const databases = await openDatabases({ ...asking, config, join: true, makes: false })
+    try {
+      await expectClock(databases.controlUrl)
+    } finally {
+      await databases.stop()
+    }
+  })
 }
 
-/** Beside the service, or with the server started for a moment. Before the first start there is nothing but its programs. */
-async function lookAtEmbedded(config: Config): Promise<void> {
-  await findBinaries()
-  if (!existsSync(path.join(config.server.data_dir, 'postgres/data'))) return
-  const databases = await openDatabases({
-    ...askingOf(config),
-    config,
-    random: secureRandom,
-    report: () => {},
-    join: true,
-    makes: false,
-  })
-  await databases.stop()
+async function expectClock(controlUrl: string): Promise<void> {
+  const control = connectOnce(readOnly(controlUrl))
+  try {
+    await expectTime(control.pool, databaseClock(), MOST_DRIFT)
+  } finally {
+    await control.close()
+  }
 }
 
 async function lookAtLogging(config: Config): Promise<string | undefined> {

@@ -90,6 +90,26 @@ test('config check looks without making anything, also beside the service that h
   assert.equal(existsSync(path.join(folder, 'data')), false)
 })
 
+test('the doctor tells of clients that were registered over HTTP, and cannot be reached or read', async (context) => {
+  const url = 'postgres://shop:hidden@localhost:1/shop'
+  for (const client_name of ['reachless', 'sealed'])
+    await t.admin.post('/admin/clients', { client_name, url })
+  await t.service.kernel.db
+    .updateTable('databaseClient')
+    .set({ sealedUrl: 'v1.x.x' })
+    .where('clientName', '=', 'sealed')
+    .execute()
+  const env = { ...PRODUCTION, DATABASE_URL: t.controlUrl }
+  const { code, stdout } = await runProgram(await emptyFolder(context), ['doctor', '--json'], env)
+  assert.equal(code, 1)
+  assert.doesNotMatch(stdout, /hidden/)
+  const findings = new Map(
+    JSON.parse(stdout).map(({ subject, ok, says }: Record<string, unknown>) => [subject, `${ok} ${says}`]),
+  )
+  assert.match(String(findings.get('client reachless')), /^false ./)
+  assert.match(String(findings.get('client sealed')), /^false its address cannot be read here/)
+})
+
 test('serve takes port and data folder as options, over the environment', async (t) => {
   const folder = await emptyFolder(t)
   const shown = await runProgram(folder, ['config', 'show', '--json', '--data-dir', 'elsewhere'], {})

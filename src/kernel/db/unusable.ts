@@ -69,7 +69,7 @@ const REASONS: readonly (readonly [RegExp, (facts: Facts) => string])[] = [
       `${server} breaks the connection off: is it a PostgreSQL server, and does it ask for TLS?`,
   ],
   [
-    /^28P01 |password authentication failed/,
+    /^28P01 |(password|SASL) authentication failed/,
     ({ role }) =>
       `the server refuses the password of role ${role}: check it, with @ / ? # : in it percent-encoded`,
   ],
