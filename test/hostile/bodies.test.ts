@@ -158,6 +158,25 @@ test('one address holds half of it, and beginnings of bodies from many are broke
   await nothingIsHeld()
 })
 
+test('stalled bodies for a client do not lock out the other callers of that client', async () => {
+  const head = [
+    'POST /gateway/fetch',
+    `apikey: ${key.apiKey}`,
+    'x-service-client: one',
+    `content-length: ${64 * KIB}`,
+  ]
+  const stalled = Array.from({ length: 8 }, () => begun(head, `{"table_name":"${'x'.repeat(60 * KIB)}`))
+  await until(async () => (await held()) > 480 * KIB)
+  // Just begun, they are not slow yet.
+  assert.equal((await insert('one', notes(20 * KIB))).status, 503)
+  t.advance(10_000)
+  const answer = await insert('one', notes(20 * KIB))
+  assert.equal(answer.status, 200, answer.text)
+  assert.match(await Promise.race(stalled.map(({ answer }) => answer)), / 503 .*service_unavailable/s)
+  for (const { socket } of stalled) socket.destroy()
+  await nothingIsHeld()
+})
+
 test('a body that comes a byte at a time is read like any other', async () => {
   const text = JSON.stringify({ email: 'nobody@example.com', password: PASSWORD, filler: 'é'.repeat(2_000) })
   const { socket, answer } = begun(

@@ -40,8 +40,8 @@ type Entry = ArrivingBody & { taken: number; arrived: number; isArriving: boolea
 const BEGINNING = 1_000
 
 /**
- * One payer takes half at most, so that none alone locks out the others. Many payers could send the beginnings of bodies and
- * no more: where room is missing, those that arrive more slowly than `rate` are broken off first.
+ * One payer takes half at most, so that none alone locks out the others. Callers could send the beginnings of bodies and no more:
+ * where room is missing, in all or in the half of a payer, those that arrive more slowly than `rate` are broken off first.
  */
 export function bodyBudget({ most, rate, now, onRefusal }: BudgetOptions): BodyBudget {
   const share = Math.floor(most / 2)
@@ -62,13 +62,10 @@ export function bodyBudget({ most, rate, now, onRefusal }: BudgetOptions): BodyB
     // Of a caller who has left nothing is counted any more.
     if (!entries.has(entry)) return
     if (entry.taken + bytes > share) throw tooHeavy(share)
-    if ((byPayer.get(entry.payer) ?? 0) + bytes > share) throw noRoom()
-    while (total + bytes > most) {
-      const slowest = slowestBeside(entry)
-      if (slowest === undefined) throw noRoom()
-      release(slowest)
-      slowest.breakOff(noRoom())
-    }
+    const { payer } = entry
+    while ((byPayer.get(payer) ?? 0) + bytes > share)
+      breakOffSlowest((other) => other.payer === payer && other !== entry)
+    while (total + bytes > most) breakOffSlowest((other) => other !== entry)
     add(entry, bytes)
   }
 
@@ -76,13 +73,16 @@ export function bodyBudget({ most, rate, now, onRefusal }: BudgetOptions): BodyB
     if (entries.delete(entry)) add(entry, -entry.taken)
   }
 
-  function slowestBeside(other: Entry): Entry | undefined {
+  /** Of those that may go. Throws what the caller is told when none is slow. */
+  function breakOffSlowest(mayGo: (entry: Entry) => boolean): void {
     let slowest: Entry | undefined
     for (const entry of entries) {
-      const isSlow = entry.isArriving && entry !== other && rateOf(entry) < rate
+      const isSlow = entry.isArriving && rateOf(entry) < rate && mayGo(entry)
       if (isSlow && (slowest === undefined || rateOf(entry) < rateOf(slowest))) slowest = entry
     }
-    return slowest
+    if (slowest === undefined) throw noRoom()
+    release(slowest)
+    slowest.breakOff(noRoom())
   }
 
   function noRoom(): Error {

@@ -62,6 +62,8 @@ export function collectBody(
 
   const end = (error: Error | null) => {
     payload.off('data', add).off('end', finish).off('error', end)
+    // One that has been refused holds no bytes, and cannot be broken off a second time.
+    if (error !== null) request.bodyHold?.release()
     done(error, bytes.subarray(0, length))
     bytes = NONE
   }
