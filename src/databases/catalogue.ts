@@ -23,9 +23,9 @@ export type Table = {
   readonly isPlain?: boolean
   /** Other tables inherit from it: its keys are not unique among the rows that it shows. Absent: none does. */
   readonly hasChildren?: boolean
-  /** To read it runs functions of users (a view, a policy), which may leave something on the connection. Absent: not known. */
+  /** To read it runs functions of users (a view, a policy, a domain inside of a value), which may leave something on the connection. Absent: not known. */
   readonly readRunsCode?: boolean
-  /** The same of writing it: a trigger, a rule, a default, a check, a cascade. */
+  /** The same of writing it: a trigger, a rule, a default, a check, an index, a cascade. */
   readonly writeRunsCode?: boolean
 }
 

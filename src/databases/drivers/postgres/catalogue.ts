@@ -21,7 +21,17 @@ with recursive base as (
 calling as (
   select classid, objid from pg_catalog.pg_depend where refclassid = 'pg_catalog.pg_proc'::pg_catalog.regclass::pg_catalog.oid
 ),
+-- Columns whose values are made by checks of domains; which types hold such a domain inside of them is not asked.
+checked as (
+  select a.attrelid as oid from pg_catalog.pg_attribute a
+  where a.atttypid >= 16384 and a.attnum > 0 and not a.attisdropped and exists (
+    select from calling join pg_catalog.pg_constraint k on k.oid = calling.objid
+    where calling.classid = 'pg_catalog.pg_constraint'::pg_catalog.regclass::pg_catalog.oid and k.contypid <> 0
+  )
+),
 coded as (
+  select oid from checked
+  union
   select p.polrelid as oid from pg_catalog.pg_policy p
     where exists (select from calling where classid = 'pg_catalog.pg_policy'::pg_catalog.regclass::pg_catalog.oid and objid = p.oid)
   union
@@ -49,6 +59,8 @@ relation as (
       select f.adrelid from pg_catalog.pg_attrdef f where exists (select from calling where classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass::pg_catalog.oid and objid = f.oid)
       union all
       select k.conrelid from pg_catalog.pg_constraint k where exists (select from calling where classid = 'pg_catalog.pg_constraint'::pg_catalog.regclass::pg_catalog.oid and objid = k.oid)
+      union all
+      select i.indrelid from pg_catalog.pg_index i where exists (select from calling where classid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid and objid = i.indexrelid)
     ) as writes_code
   from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
   where c.relkind = any (array['r', 'v', 'm', 'f', 'p']) and n.nspname !~ '^pg_' and n.nspname <> 'information_schema'

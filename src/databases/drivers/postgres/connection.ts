@@ -43,6 +43,7 @@ export class RowClient extends GuardedClient {
   #isSpent = false
   /** Settings that the server reports by itself, by name. */
   readonly reported: Record<string, string> = {}
+  readonly #atStart: Record<string, string> = {}
   /** Bytes of a message that is not whole yet. */
   #partial = () => 0
 
@@ -56,6 +57,7 @@ export class RowClient extends GuardedClient {
     const connection = this.connection as unknown as Attachable
     connection.on('parameterStatus', ({ parameterName, parameterValue }) => {
       this.reported[parameterName] = parameterValue
+      this.#atStart[parameterName] ??= parameterValue
     })
     connection.on('parameterDescription', ({ dataTypeIDs }) => this.active?.describe?.(dataTypeIDs))
     const attach = connection.attachListeners
@@ -165,6 +167,11 @@ export class RowClient extends GuardedClient {
     return this.active !== undefined || !readyForQuery
   }
 
+  /** A setting that values, names or writes depend on is another than at the start: also where no catalogue has told of a function. */
+  hasDrifted(): boolean {
+    return SETTLED.some((name) => this.reported[name] !== this.#atStart[name])
+  }
+
   /** Nothing runs or is left to be read, no transaction is open, and the socket is alive and flows: it can serve anyone next. */
   isClean(): boolean {
     return !this.isBusy() && this.getTransactionStatus() === 'I' && this.takesMore() && this.#isDrained()
@@ -221,6 +228,17 @@ export class RowClient extends GuardedClient {
     this.destroy()
   }
 }
+
+/** Those that the server reports when they change; some only from version 14 or 18 on. */
+const SETTLED = [
+  'TimeZone',
+  'DateStyle',
+  'IntervalStyle',
+  'client_encoding',
+  'standard_conforming_strings',
+  'default_transaction_read_only',
+  'search_path',
+] as const
 
 type Sent = { readonly query: RowQuery; readonly departure: Departure }
 /** When a turn's bytes went out (performance.now()); infinite before. */

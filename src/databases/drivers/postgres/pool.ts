@@ -150,7 +150,8 @@ export function pool(options: PoolOptions): Pool {
     if (!all.has(client)) return
     slow.delete(client)
     if (closed || !client.isClean()) drop(client)
-    else if (client.mayBeMarked) tidy(client, grace).then(() => giveBack(client))
+    else if (client.mayBeMarked || (client.pooled === undefined && client.hasDrifted()))
+      tidy(client, grace).then(() => giveBack(client))
     else hand(client)
   }
 

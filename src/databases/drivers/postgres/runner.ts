@@ -68,6 +68,7 @@ function runnerAs(persona: Persona | undefined, means: Means): Runner {
   /** Undefined: it was displaced. */
   async function share(lane: Lane, job: Job): Promise<Running | undefined> {
     const explain = (error: unknown) => failureOf(error, about(job))
+    if (job.runsCode) lane.client.mayBeMarked = true
     try {
       const name = nameOf(job.sql.text, job.sql.parameters)
       const how = { name, again: true, persona: undefined, following: true }

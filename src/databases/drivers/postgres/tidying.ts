@@ -29,7 +29,9 @@ export async function tidy(client: RowClient, patience: number): Promise<void> {
 }
 
 /** As connect.ts made it; a pooler in between may have dropped the settings that a reset returns to. */
-export const isFresh = ({ reported }: RowClient): boolean =>
+export const isFresh = (client: RowClient): boolean => !client.hasDrifted() && isAsAsked(client)
+
+const isAsAsked = ({ reported }: RowClient): boolean =>
   reported.TimeZone === 'UTC' &&
   reported.IntervalStyle === 'iso_8601' &&
   reported.client_encoding === 'UTF8' &&
