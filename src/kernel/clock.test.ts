@@ -117,8 +117,8 @@ test('clocks that drift apart are told in the log, once, and in /health, until t
 test('a machine whose clock is off by more than a minute is refused, and has written nothing', async (context) => {
   const controlUrl = await controlDatabase()
   for (const [ahead, says] of [
-    [90_000, /(89|90)\.\d s ahead of/],
-    [-3_600_000, /(3599|3600)\.\d s behind/],
+    [90_000, /(89|9\d)\.\d s ahead of/],
+    [-3_600_000, /(3599|36\d\d)\.\d s behind/],
   ] as const) {
     setMachine(context, ahead)
     const refused = await testService({ controlUrl }).catch((error: unknown) => error)

@@ -35,14 +35,13 @@ export class GuardedClient extends pg.Client {
       this.#since = performance.now()
     })
     // pg has six forms of the one and two of the other, and all of them are passed on as they are.
-    const { query, end } = this as unknown as { query: AnyForm; end: AnyForm }
     this.query = ((...args) => {
       this.#asked()
-      return query.apply(this, args)
+      return (super.query as AnyForm).apply(this, args)
     }) as AnyForm as pg.Client['query']
     this.end = ((...args) => {
       this.#leaving()
-      return end.apply(this, args)
+      return (super.end as AnyForm).apply(this, args)
     }) as AnyForm as pg.Client['end']
   }
 
