@@ -12,6 +12,9 @@ export type GuardedConfig = pg.ClientConfig & {
 /** For how long a farewell may take, milliseconds: a peer that is gone does not answer one. */
 const FAREWELL = 1_000
 
+/** What is unanswered for longer, while others are silent too, is not merely slow; milliseconds. */
+const DOUBTFUL = 2_000
+
 /**
  * Every connection to Postgres: one that is lost never ends the process, one that is silent is destroyed by us, and keep-alive finds
  * a dead peer of one that is idle. The server's own statement_timeout does not hold while the network or the server is away.
@@ -75,6 +78,12 @@ export class GuardedClient extends pg.Client {
   /** The same for one that nobody uses, whose owner must not hand it out before the socket has said that it is closed. */
   abandon(): void {
     this.emit('error', new Abandoned())
+  }
+
+  /** The network may have forgotten it: it ends when it is idle, or when what it was asked has been unanswered for a while. */
+  doubt(): void {
+    if (!this.isBusy()) this.abandon()
+    else if (performance.now() - this.#since > DOUBTFUL) this.destroy()
   }
 
   #watchFor(time: number): NodeJS.Timeout {

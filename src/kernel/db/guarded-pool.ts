@@ -49,7 +49,7 @@ function endTogether(pool: pg.Pool, { alarm, onError }: PoolOptions): void {
     alarm.raise()
   }
   alarm.heed(() => {
-    for (const client of clients) if (!client.isBusy()) client.abandon()
+    for (const client of clients) client.doubt()
   })
   pool.on('connect', (client) => {
     // The pool makes no others.

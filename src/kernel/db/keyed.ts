@@ -53,7 +53,7 @@ export function keyedConnections(options: KeyedOptions): Keyed {
   alarm.heed(() => {
     for (const slot of slots)
       slot?.then(
-        (client) => client.isBusy() || client.abandon(),
+        (client) => client.doubt(),
         () => {},
       )
   })

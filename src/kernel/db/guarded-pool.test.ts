@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { testDatabase } from '#test/database.ts'
+import { proxyTo } from '#test/hostile/proxy.ts'
+import { createAlarm } from './alarm.ts'
+import { createPool } from './guarded-pool.ts'
+
+test('an alarm ends what is idle and what has been silent for long, and leaves what was asked just now', async () => {
+  const way = await proxyTo((await testDatabase()).url)
+  const alarm = createAlarm()
+  const pool = createPool({
+    url: way.url,
+    name: 'test',
+    max: 3,
+    maxWaiting: 10,
+    statementTimeout: 30_000,
+    onError: () => {},
+    alarm,
+  })
+  const forgotten = await pool.connect()
+  way.forget()
+  const unanswered = assert.rejects(forgotten.query('select 1'), /terminated/)
+  const [idle, slow] = await Promise.all([pool.connect(), pool.connect()])
+  idle.release()
+  await sleep(2_100)
+  const answered = slow.query('select pg_sleep(0.2)')
+  const began = performance.now()
+  alarm.raise()
+  assert.equal(pool.idleCount, 0)
+  await unanswered
+  assert.ok(performance.now() - began < 150)
+  await answered
+  for (const client of [forgotten, slow]) client.release()
+  await pool.end()
+  await way.close()
+})
