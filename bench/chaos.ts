@@ -146,14 +146,25 @@ function worstOf(log: string): string {
     .join('\n')
 }
 
+const interrupted = new Promise<never>((_, reject) => {
+  for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => reject(new Error('interrupted')))
+})
+// It may come before anything waits for it.
+interrupted.catch(() => {})
+
 const ground = await makeGround()
 try {
-  const verdicts = await run(ground, Number(seconds) * 1_000)
+  const verdicts = await Promise.race([run(ground, Number(seconds) * 1_000), interrupted])
   for (const { says, isKept } of verdicts) console.log(`${isKept ? 'kept  ' : 'BROKEN'}  ${says}`)
   if (!verdicts.every(({ isKept }) => isKept)) {
     process.exitCode = 1
     console.log(await ground.service.log().then(worstOf))
   }
+} catch (error) {
+  process.exitCode = 1
+  console.error(error)
 } finally {
   await ground.close()
+  // The load may have requests under way.
+  process.exit()
 }
