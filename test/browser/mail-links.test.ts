@@ -100,9 +100,9 @@ async function tests(): Promise<void> {
     await press(visit.page, 'Confirm address')
     await visit.page.waitForURL(callbackURL)
     assert.equal(await isVerified(ada), true)
-    // The foreign page may not even have what it fetched (Cross-Origin-Resource-Policy).
+    // The foreign page may not even have what it fetched (Cross-Origin-Resource-Policy). The second time the click may be quicker.
     const prefetched = 'Failed to load resource: net::ERR_BLOCKED_BY_RESPONSE.NotSameOrigin'
-    assert.deepEqual(visit.complaints, [prefetched, prefetched])
+    assert.deepEqual([...new Set(visit.complaints)], [prefetched])
   })
 
   test('in the browser that is signed in one click is enough, to confirm, to change and to delete', async () => {

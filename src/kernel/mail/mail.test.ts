@@ -13,7 +13,7 @@ import { secureRandom } from '#kernel/random.ts'
 import { testKernel } from '#test/harness.ts'
 import { deliverMail, sendMail } from './mailer.ts'
 import { composeMail } from './messages.ts'
-import { mailTransport, outboxFolder, readOutbox } from './transports.ts'
+import { mailTransport, outboxFolder, readOutbox, type Transport } from './transports.ts'
 
 const LINK = 'https://auth.example.com/api/auth/verify-email?token=abc&callbackURL=%2Fa'
 const mail = composeMail({
@@ -25,7 +25,13 @@ const mail = composeMail({
 
 const configWith = (settings: Partial<Config['mail']>, dir = tmpdir()): Config =>
   defaultConfig({ mail: settings, server: { data_dir: dir } })
-const transportOf = (config: Config) => mailTransport(config, systemClock, secureRandom)
+/** They keep their connections, and a server that closes waits for those. */
+const transports: Transport[] = []
+function transportOf(config: Config): Transport {
+  const transport = mailTransport(config, systemClock, secureRandom)
+  transports.push(transport)
+  return transport
+}
 
 /** The parts of a message by content type, decoded. */
 function partsOf(message: string): ReadonlyMap<string, string> {
@@ -152,7 +158,10 @@ async function smtpServer(context: TestContext, options: SMTPServerOptions = {})
   await once(server.server, 'listening')
   // An object for every server that listens on a port.
   const { port } = server.server.address() as AddressInfo
-  const close = () => new Promise<void>((resolve) => server.close(() => resolve()))
+  const close = () => {
+    for (const transport of transports.splice(0)) transport.close()
+    return new Promise<void>((resolve) => server.close(() => resolve()))
+  }
   context.after(close)
   return { port, received, close }
 }
