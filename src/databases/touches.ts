@@ -64,7 +64,7 @@ export function resourceOf({ columns, primaryKey }: Table): string | undefined {
 /** The table of a plan, and those of its relations. */
 export function tablesOf(plan: Plan): readonly Table[] {
   const inner = (output: readonly Output[]): readonly Table[] =>
-    output.flatMap((item) => (item.kind === 'column' ? [] : [item.relation.table, ...inner(item.columns)]))
+    output.filter(isRelation).flatMap(({ relation, columns }) => [relation.table, ...inner(columns)])
   return [plan.table, ...('output' in plan ? inner(plan.output) : [])]
 }
 
@@ -82,11 +82,15 @@ const target = (subject: { readonly kind: keyof typeof actions }, schema: string
 })
 
 function related(output: readonly Output[]): Touch[] {
-  return output.flatMap((item) => {
-    if (item.kind === 'column') return []
-    return [{ ...toRead(item.relation.table), because: 'relation' } as const, ...related(item.columns)]
-  })
+  return output
+    .filter(isRelation)
+    .flatMap(({ relation, columns }) => [
+      { ...toRead(relation.table), because: 'relation' } as const,
+      ...related(columns),
+    ])
 }
+
+const isRelation = (item: Output): item is Extract<Output, { kind: 'relation' }> => item.kind === 'relation'
 
 function unique(touched: Touch[]): Touch[] {
   if (touched.length < 2) return touched

@@ -19,15 +19,23 @@ export function presentedKey(
 ): string | undefined {
   const { headers } = request
   const { api_key: inQuery } = request.query as { api_key?: unknown } // any query
-  const plain = [headers[HEADER.serviceKey], headers.apikey, headers['x-api-key'], inQuery]
-    .flat()
-    .filter((key): key is string => typeof key === 'string' && key !== '')
+  const plain = onlyOf(headers[HEADER.serviceKey], headers.apikey, headers['x-api-key'], inQuery)
   const bearer = bearerOf(request)
-  const mayBeSession = plain.length > 0 || hasSessions
+  const mayBeSession = plain !== undefined || hasSessions
   const bearerCounts = bearer !== undefined && (!mayBeSession || isApiKey(bearer) || isAdminKey(bearer))
-  const all = new Set(bearerCounts ? [...plain, bearer] : plain)
-  if (all.size > 1) throw fail('ambiguous_api_key')
-  const [only] = all
+  return bearerCounts ? onlyOf(plain, bearer) : plain
+}
+
+/** The one text among them, which may be given several times. */
+function onlyOf(...given: readonly unknown[]): string | undefined {
+  let only: string | undefined
+  for (const text of given) {
+    if (Array.isArray(text)) only = onlyOf(only, ...text)
+    else if (typeof text === 'string' && text !== '' && text !== only) {
+      if (only !== undefined) throw fail('ambiguous_api_key')
+      only = text
+    }
+  }
   return only
 }
 

@@ -59,6 +59,8 @@ function encodingRefusal({
       headers: { 'accept-encoding': 'identity' },
     })
   }
+  // Nearly every request says only this.
+  if (type === 'application/json') return undefined
   return charsetsOf(type).every((charset) => charset === 'utf-8' || charset === 'us-ascii')
     ? undefined
     : edge('unsupported_media_type', { message: 'Send the body in UTF-8' })

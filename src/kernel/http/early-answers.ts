@@ -7,9 +7,14 @@ const LINGER = 2_000
 
 /**
  * An answer that comes before the request's body is there whole is the last on its connection (RFC 9112 section 9.6): the client may
- * never send the rest, and would get a second answer when the time for the request is over.
+ * never send the rest, and would get a second answer when the time for the request is over. So is one that is given while the service
+ * drains, or the drain would wait for `keepAliveTimeout`.
  */
-export function endEarlyAnswers(app: App): void {
+export function endConnections(app: App): void {
+  let isClosing = false
+  app.addHook('preClose', async () => {
+    isClosing = true
+  })
   app.addHook('onRequest', (request, reply, done) => {
     const { socket } = request.raw
     if (!socket.writableEnded) return done()
@@ -19,6 +24,7 @@ export function endEarlyAnswers(app: App): void {
   })
   app.addHook('onSend', (request, reply, _payload, done) => {
     const { raw } = request
+    if (isClosing) reply.header('connection', 'close')
     if (!isArriving(raw)) return done()
     // The end of the body may be here already, and the parser has yet to come to it.
     setImmediate(() => {

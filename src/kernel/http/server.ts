@@ -8,7 +8,7 @@ import type { Kernel } from '../kernel.ts'
 import { inAdvance, uuidv7 } from '../random.ts'
 import { knowClients } from './client-address.ts'
 import { budgetBodies } from './collect-body.ts'
-import { endEarlyAnswers, isArriving } from './early-answers.ts'
+import { endConnections, isArriving } from './early-answers.ts'
 import { edge } from './failures.ts'
 import { headerProblem } from './headers.ts'
 import { addLongBodies, timeToRead } from './long-body.ts'
@@ -62,7 +62,7 @@ export function createServer(kernel: Kernel): App {
     })
     done(headerProblem(request.raw))
   })
-  endEarlyAnswers(app)
+  endConnections(app)
   knowClients(app, config.server.trusted_proxies)
   app.register(cookie, { hook: 'onRequest' })
   app.register(cors, corsOptions(kernel))
@@ -72,7 +72,6 @@ export function createServer(kernel: Kernel): App {
     if (limit !== undefined) await kernel.limits.expectRoom(limit, request.clientAddress)
     await access?.authorize(request, reply)
   })
-  endConnectionsWhenClosing(app)
   addLongBodies(app, kernel)
   budgetBodies(app, kernel)
   app.addHook('onResponse', recordRequest(kernel))
@@ -85,18 +84,6 @@ const headerTimes = (timeout: number) => ({
   requestTimeout: 2 * timeout,
   connectionsCheckingInterval: Math.min(5_000, timeout),
 })
-
-/** An answer that is given while the service drains is the last on its connection, or the drain would wait for `keepAliveTimeout`. */
-function endConnectionsWhenClosing(app: App): void {
-  let isClosing = false
-  app.addHook('preClose', async () => {
-    isClosing = true
-  })
-  app.addHook('onSend', (_request, reply, _payload, done) => {
-    if (isClosing) reply.header('connection', 'close')
-    done()
-  })
-}
 
 /**
  * 504 when nothing was said in time, 408 when that is because the body is not there yet, unless what is returned is called before. A body that is on its way is bounded by what its reader takes (`limits.min_rate`). Fastify's own `handlerTimeout` ends with the request stream's `close`, and that is as

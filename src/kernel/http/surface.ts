@@ -75,11 +75,12 @@ export function dressSurface(app: App, kernel: Kernel, book: RouteBook, options:
       ? edge('not_found', why)
       : edge('method_not_allowed', { ...why, headers: { allow: allowed.join(', ') } })
   }
-  app.setNotFoundHandler((request, reply) => answer(request, reply, absence(request)))
-  // Whatever the body is: a QUERY without one would else be told that it needs a content type.
-  app.addHook('preParsing', (request, _reply, _payload, done) =>
-    done(request.is404 ? absence(request) : null),
-  )
+  // In a context of its own, so that other requests have no hook more.
+  app.register(async (absent: App) => {
+    absent.setNotFoundHandler((request, reply) => answer(request, reply, absence(request)))
+    // Whatever the body is: a QUERY without one would else be told that it needs a content type.
+    absent.addHook('preParsing', (request, _reply, _payload, done) => done(absence(request)))
+  })
   // The CORS plugin takes every OPTIONS on the surface without a prefix, and answers with that one's envelope.
   if (app.prefix !== '')
     app.route({
