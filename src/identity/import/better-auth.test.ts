@@ -29,8 +29,8 @@ const BETTER_AUTH = `
      now(), now()),
     ('a2', '1234567', 'github', '0b1f6f1e-58cc-4372-a567-0e02b2c3d479', null, now(), now());`
 
-test('what docs/better-auth.md exports from a database of better-auth comes in and signs in', async () => {
-  const page = await readFile(new URL('../../../docs/better-auth.md', import.meta.url), 'utf8')
+test('what docs/guides/better-auth.md exports from a database of better-auth comes in and signs in', async () => {
+  const page = await readFile(new URL('../../../docs/guides/better-auth.md', import.meta.url), 'utf8')
   const [, statement = ''] = /```sql\n(.*?)```/s.exec(page) ?? []
   const client = new pg.Client({ connectionString: (await testDatabase()).url })
   await client.connect()
