@@ -1,91 +1,231 @@
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
+import { chmod, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { promisify } from 'node:util'
+import { parse, stringify } from 'yaml'
+import { testDatabase, withClient } from '#test/database.ts'
+import { postgrestEndpoint } from '#test/postgrest/endpoint.ts'
+import { type Block, blocksOf, pages, ROOT } from './pages.ts'
 
-const root = path.resolve(import.meta.dirname, '../..')
+const run = promisify(execFile)
 
-/** The README's shell blocks, in order: the first starts the service, the last is `npm test`. */
-async function blocks(): Promise<string[]> {
-  const readme = await readFile(path.join(root, 'README.md'), 'utf8')
-  return [...readme.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, block = '']) => block)
+/** What a clone does not have: things that somebody's own trials left here. */
+const NOT_CLONED = ['.git', '.env', 'app', 'data', 'gatehouse.yaml']
+
+/** What commands of the documents need (`<!-- needs: … -->`) and the tests have a stand-in for: the variables that take the block's place. */
+const STAND_INS: Readonly<Record<string, (t: TestContext) => Promise<Record<string, string>>>> = {
+  supabase: async (t) => {
+    const database = await testDatabase()
+    await withClient(database.url, (client) =>
+      client.query(
+        'create table books (id bigint generated always as identity primary key, title text, pages int)',
+      ),
+    )
+    const endpoint = await postgrestEndpoint(database.url)
+    t.after(() => endpoint.close())
+    return { SUPABASE_URL: endpoint.url }
+  },
 }
+
+/** What each page prints that no block of it shows. */
+const PRINTED: Readonly<Record<string, readonly RegExp[]>> = {
+  'README.md': [
+    /"email":"ada@example.com"/,
+    /"pages":3168}.*"pages":66}.*"count":2/,
+    /Notes on the Analytical Engine/,
+    /"author":"Anonymous".*"affected_rows":1/,
+    /171\d{3} cities are there/,
+    /"success":true/,
+  ],
+  'docs/guides/browser-sessions.md': [
+    /access-control-allow-origin: http:\/\/localhost:3000/i,
+    /access-control-allow-credentials: true/i,
+  ],
+}
+
+test('every command of the documents does what they say', { timeout: 180_000 }, async (t) => {
+  if (!(await has('curl')) || !(await has('bash'))) return t.skip('needs curl and bash')
+  const commands = pages().map((page) => blocksOf(page).filter(({ language }) => language === 'sh'))
+  const variables = await standIns(t, commands.flat())
+  const clone = await cloned(settingsOf(commands.flat().filter(isRun)))
+  const env = { ...process.env, ...clone.env, ...variables }
+  const service = await started(t, clone.folder, env)
+
+  assert.equal(service.printed, sampleOf('README.md', service.port))
+  for (const blocks of commands.filter((blocks) => blocks.some(isRun)))
+    await t.test(blocks[0]?.page, async (t) => {
+      for (const { line, needs } of blocks.filter((block) => !isRun(block)))
+        t.diagnostic(`line ${line} is not run: needs ${needs}`)
+      const asked = blocks.filter((block) => isRun(block) && !isStart(block))
+      await ran(asked, {
+        folder: clone.folder,
+        env: { ...env, GATEHOUSE_URL: service.url },
+        port: service.port,
+      })
+    })
+})
+
+/** Whether it is run; with a stand-in its place is taken by variables. */
+const isRun = ({ needs }: Block): boolean => needs === undefined
+
+const isStart = ({ text }: Block): boolean => /^npm start$/m.test(text)
+
+async function standIns(t: TestContext, blocks: readonly Block[]): Promise<Record<string, string>> {
+  const needed = new Set(blocks.flatMap(({ needs }) => needs ?? []))
+  const made = [...needed].flatMap((name) => STAND_INS[name]?.(t) ?? [])
+  return Object.assign({}, ...(await Promise.all(made)))
+}
+
+/** The settings that the pages start the service with, put together: one service is for all of them. */
+function settingsOf(blocks: readonly Block[]): string {
+  const written = blocks.filter(isStart).map(({ page, text }) => {
+    const [, yaml] = /^(?:cat > gatehouse\.yaml <<'END'\n([\s\S]*)^END\n)?npm start\n$/m.exec(text) ?? ['']
+    assert.notEqual(yaml, '', `${page} starts the service in another way`)
+    return parse(yaml ?? '{}')
+  })
+  return stringify(written.reduce(merged, {}))
+}
+
+function merged(one: unknown, other: unknown): unknown {
+  if (!isRecord(one) || !isRecord(other)) {
+    assert.deepEqual(one, other, 'two pages start the service with different values of one setting')
+    return one
+  }
+  const entries = Object.entries(other).map(([key, value]) => [
+    key,
+    key in one ? merged(one[key], value) : value,
+  ])
+  return { ...one, ...Object.fromEntries(entries) }
+}
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** A folder that looks like a fresh clone with everything installed: no data, and the tree by links. */
-async function clone(): Promise<string> {
-  const folder = await mkdtemp(path.join(tmpdir(), 'gatehouse-readme-'))
-  for (const name of await readdir(root)) {
-    if (name !== 'data' && name !== '.git') await symlink(path.join(root, name), path.join(folder, name))
+async function cloned(settings: string) {
+  const folder = await mkdtemp(path.join(tmpdir(), 'gatehouse-clone-'))
+  for (const name of await readdir(ROOT))
+    if (!NOT_CLONED.includes(name)) await symlink(path.join(ROOT, name), path.join(folder, name))
+  await writeFile(path.join(folder, 'gatehouse.yaml'), settings)
+  const places = path.join(folder, 'places')
+  // Every curl fails when the answer is a failure; only a block that says which one does not, and shows its status.
+  const plain = ['show-error', String.raw`write-out = "\n"`, 'fail-with-body']
+  const failing = ['show-error', String.raw`write-out = "\n%{http_code}\n"`]
+  for (const [name, lines] of Object.entries({ plain, failing })) {
+    await mkdir(path.join(places, name), { recursive: true })
+    await writeFile(path.join(places, name, '.curlrc'), `${lines.join('\n')}\n`)
   }
-  // Every curl of the README fails when the answer is a failure.
-  await writeFile(path.join(folder, '.curlrc'), 'fail-with-body\nshow-error\n')
-  return folder
-}
-
-async function isFree(port: number): Promise<boolean> {
-  const server = createServer()
-  try {
-    server.listen(port, '127.0.0.1')
-    await once(server, 'listening')
-    server.close()
-    return true
-  } catch {
-    return false
+  // npx takes a second to find the program in its own folder.
+  const npx = path.join(places, 'npx')
+  await writeFile(npx, `#!/bin/sh\nshift\nexec node ${path.join(ROOT, 'bin/gatehouse.mjs')} "$@"\n`)
+  await chmod(npx, 0o755)
+  const env = {
+    PATH: `${places}:${path.join(ROOT, 'node_modules/.bin')}:${process.env.PATH}`,
+    PLACES: places,
+    CURL_HOME: path.join(places, 'plain'),
+    SERVICE_LOG__FORMAT: 'pretty',
   }
+  return { folder, env }
 }
 
-async function has(program: string): Promise<boolean> {
-  return promisify(execFile)(program, ['--version']).then(
-    () => true,
-    () => false,
-  )
-}
-
-test('the README, executed as it stands, does what it says', { timeout: 120_000 }, async (t) => {
-  if (!(await has('curl')) || !(await has('bash'))) return t.skip('needs curl and bash')
-  if (!(await isFree(8080))) return t.skip('port 8080 is in use on this machine')
-  const [start = '', ...rest] = await blocks()
-  assert.equal(start.trim(), 'npm start')
-  assert.equal(rest.pop()?.trim(), 'npm test')
-
-  const folder = await clone()
-  const env = { ...process.env, CURL_HOME: folder }
-  const service = spawn('sh', ['-c', start], {
+/** As the README starts it, on a free port; with it the clone goes. */
+async function started(t: TestContext, folder: string, env: NodeJS.ProcessEnv) {
+  const service = spawn('sh', ['-c', 'npm start'], {
     cwd: folder,
-    env,
+    env: { ...env, SERVICE_SERVER__PORT: '0' },
     stdio: ['ignore', 'pipe', 'inherit'],
     // A process group of its own, so that it can be stopped as Ctrl-C at a terminal does.
     detached: true,
   })
-  try {
-    let printed = ''
-    service.stdout.on('data', (chunk) => {
-      printed += chunk
-    })
-    while (!printed.includes('ready')) {
-      assert.equal(service.exitCode, null, `the service ended:\n${printed}`)
-      await new Promise((resolve) => setTimeout(resolve, 50))
-    }
-    const script = ['set -euo pipefail', ...rest].join('\n')
-    const { stdout } = await promisify(execFile)('bash', ['-c', script], { cwd: folder, env, maxBuffer: 1e8 })
-
-    assert.match(stdout, /"email":"ada@example.com"/)
-    assert.match(stdout, /"pages":3168}.*"pages":66}.*"count":2/)
-    assert.match(stdout, /Notes on the Analytical Engine/)
-    assert.match(stdout, /"author":"Anonymous".*"affected_rows":1/)
-    assert.match(stdout, /171\d{3} cities are there/)
-    assert.match(stdout, /"success":true/)
-    const key = (await readFile(path.join(folder, 'data/default-key'), 'utf8')).trim()
-    assert.ok(!printed.includes(key), 'the key is shown on a terminal only')
-  } finally {
+  t.after(async () => {
     const ended = once(service.stdout, 'close')
     process.kill(-(service.pid ?? 0), 'SIGINT')
     await ended
     await rm(folder, { recursive: true, force: true })
+  })
+  let printed = ''
+  service.stdout.on('data', (chunk) => {
+    printed += chunk
+  })
+  while (!/^ready in .*\n/m.test(printed)) {
+    assert.equal(service.exitCode, null, `the service ended:\n${printed}`)
+    await new Promise((resolve) => setTimeout(resolve, 50))
   }
-})
+  const [, url = '', port = ''] = /gateway +(http:\/\/localhost:(\d+))$/m.exec(printed) ?? []
+  const from = printed.indexOf('Gatehouse ')
+  return { url, port, printed: printed.slice(from).replace(/[\d.]+ s$/m, '… s') }
+}
+
+/** What the page says that the start prints. Only a terminal shows the key. */
+function sampleOf(page: string, port: string): string {
+  const [sample] = blocksOf(page).filter(({ text }) => text.startsWith('Gatehouse '))
+  const lines = sample?.text.split('\n').filter((line) => !line.includes('shown this once')) ?? []
+  return lines
+    .join('\n')
+    .replaceAll(':8080', `:${port}`)
+    .replace(/[\d.]+ s$/m, '… s')
+}
+
+type Place = { readonly folder: string; readonly env: NodeJS.ProcessEnv; readonly port: string }
+
+/** The blocks of a page, one after the other in one shell. */
+async function ran(blocks: readonly Block[], { folder, env, port }: Place): Promise<void> {
+  const parts = blocks.map(({ text, answers }) =>
+    answers === undefined ? text : `CURL_HOME=$PLACES/failing\n${text}CURL_HOME=$PLACES/plain\n`,
+  )
+  const script = ['set -euo pipefail', ...parts.flatMap((part) => [part, `echo '${END}'`])].join('\n')
+  const ended = run('bash', ['-c', script.replaceAll('localhost:8080', `localhost:${port}`)], {
+    cwd: folder,
+    env,
+    maxBuffer: 1e8,
+  })
+  const { stdout } = await ended.catch(({ stdout, stderr }) => {
+    const block = blocks[stdout.split(END).length - 1]
+    return assert.fail(
+      `${block?.page}:${block?.line}\n${block?.text}\n${stdout.split(END).at(-1)}\n${stderr}`,
+    )
+  })
+  const printed = stdout.split(`${END}\n`)
+  for (const [index, block] of blocks.entries()) judge(block, printed[index] ?? '')
+  for (const wanted of PRINTED[blocks[0]?.page ?? ''] ?? []) assert.match(stdout, wanted)
+}
+
+const END = '--- end of a block'
+
+/** What a block printed against what the page shows. */
+function judge({ page, line, answers, shown }: Block, printed: string): void {
+  const lines = printed.split('\n').filter((text) => text.trim() !== '')
+  if (answers !== undefined) assert.equal(lines.at(-1), answers, `${page}:${line}`)
+  if (shown?.language === 'text') assert.equal(lines.join('\n'), shown.text.trim(), `${page}:${line}`)
+  if (shown?.language !== 'json') return
+  const answer = lines.findLast((text) => text.startsWith('{')) ?? '{}'
+  contains(JSON.parse(answer), JSON.parse(shown.text), `${page}:${line}: ${answer}`)
+}
+
+/** A page leaves members out, and writes … for what is never the same. */
+function contains(found: unknown, shown: unknown, where: string): void {
+  if (shown === '…') {
+    assert.notEqual(found, undefined, where)
+    return
+  }
+  if (Array.isArray(shown) && Array.isArray(found)) {
+    assert.equal(found.length, shown.length, where)
+    for (const [index, item] of shown.entries()) contains(found[index], item, where)
+    return
+  }
+  if (!isRecord(shown) || !isRecord(found)) {
+    assert.deepEqual(found, shown, where)
+    return
+  }
+  for (const [key, value] of Object.entries(shown)) contains(found[key], value, `${where} (${key})`)
+}
+
+const has = (program: string): Promise<boolean> =>
+  run(program, ['--version']).then(
+    () => true,
+    () => false,
+  )

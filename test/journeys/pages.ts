@@ -1,0 +1,53 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+
+export const ROOT = path.resolve(import.meta.dirname, '../..')
+
+/**
+ * A fenced block of a page. Comments in front of it say what the text does not: `<!-- needs: docker -->`, what a machine has to have
+ * for it, and `<!-- answers: 403 -->`, the status of its last answer when that is a failure.
+ */
+export type Block = {
+  readonly page: string
+  readonly line: number
+  readonly language: string
+  readonly text: string
+  readonly needs?: string
+  readonly answers?: string
+  /** The block that follows at once and shows what this one prints. */
+  readonly shown?: Block
+}
+
+/** Every page that people read, the README first. */
+export function pages(): readonly string[] {
+  const top = readdirSync(ROOT).filter((name) => name.endsWith('.md') && name !== 'README.md')
+  const docs = readdirSync(path.join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => `docs/${name}`)
+  return ['README.md', ...top, ...docs.sort()]
+}
+
+export const textOf = (page: string): string => readFileSync(path.join(ROOT, page), 'utf8')
+
+export function blocksOf(page: string): readonly Block[] {
+  const text = textOf(page)
+  const found = [...text.matchAll(/((?:^<!-- \w+: .+ -->\n)*)^```(\w*)\n([\s\S]*?)^```$/gm)]
+  const blocks = found.map(([all, comments = '', language = '', content = ''], index) => ({
+    page,
+    line: text.slice(0, found[index]?.index).split('\n').length,
+    language,
+    text: content,
+    end: (found[index]?.index ?? 0) + all.length,
+    ...Object.fromEntries(
+      [...comments.matchAll(/<!-- (\w+): (.+) -->/g)].map(([, name, says]) => [name, says]),
+    ),
+  }))
+  return blocks.map((block, index) => {
+    const next = blocks[index + 1]
+    const isShown =
+      next !== undefined &&
+      ['text', 'json'].includes(next.language) &&
+      text.slice(block.end, found[index + 1]?.index).trim() === ''
+    return isShown ? { ...block, shown: next } : block
+  })
+}
