@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net'
 import { answerMailRequest } from '#auth/mail-answers.ts'
 import { authSurface } from '#auth/surface.ts'
-import { type Clients, openClients } from '#databases/clients.ts'
+import { type Clients, openClients } from '#databases/clients/clients.ts'
 import { auditLog } from '#gateway/management/audit.ts'
 import { gatewaySurface } from '#gateway/surface.ts'
 import { deleteExpiredSessions, liveSessions } from '#identity/sessions.ts'

@@ -4,7 +4,7 @@ import { type ConfiguredClient, configuredClients } from '#databases/clients/con
 import { urlOf } from '#databases/clients/registered.ts'
 import { type ClientRow, listClients } from '#databases/clients/store.ts'
 import type { SqlRequest } from '#databases/drivers/driver.ts'
-import { unguardedTables } from '#databases/drivers/postgres/unguarded.ts'
+import { unguardedTables } from '#databases/drivers/postgres/roles/unguarded.ts'
 import { ALWAYS_PRESENT } from '#databases/drivers/presence.ts'
 import { NOTED_DRIFT } from '#kernel/clock.ts'
 import { isDriverName } from '#kernel/config/addresses.ts'

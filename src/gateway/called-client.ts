@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
+import type { Client, Clients } from '#databases/clients/clients.ts'
 import { CUSTOM_CLIENT } from '#databases/clients/custom.ts'
-import type { Client, Clients } from '#databases/clients.ts'
 import { HEADER } from '#kernel/http/words.ts'
 import { fail } from './errors.ts'
 

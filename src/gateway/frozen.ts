@@ -1,4 +1,4 @@
-import type { Client } from '#databases/clients.ts'
+import type { Client } from '#databases/clients/clients.ts'
 import { Failure } from '#kernel/errors.ts'
 import { fail } from './errors.ts'
 

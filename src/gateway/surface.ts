@@ -1,5 +1,5 @@
-import type { Clients } from '#databases/clients.ts'
-import { parseJson } from '#databases/json.ts'
+import type { Clients } from '#databases/clients/clients.ts'
+import { parseJson } from '#databases/request/json.ts'
 import type { Sessions } from '#identity/sessions.ts'
 import type { RouteBook } from '#kernel/http/routes.ts'
 import { type App, addFeature, dressSurface } from '#kernel/http/surface.ts'

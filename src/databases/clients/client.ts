@@ -1,4 +1,4 @@
-import { type Announce, announcing } from '#databases/changes.ts'
+import { type Announce, announcing } from '#databases/clients/changes.ts'
 import type { Driver, DriverMaking, DriverSettings, RowLevelSecurity } from '#databases/drivers/driver.ts'
 import { drivers } from '#databases/drivers/index.ts'
 import type { Kernel } from '#kernel/kernel.ts'

@@ -1,5 +1,5 @@
+import type { Allowance } from '#databases/drivers/allowance.ts'
 import type { DriverMaking } from '#databases/drivers/driver.ts'
-import type { Allowance } from '#databases/drivers/postgres/allowance.ts'
 import { fail } from '#databases/failures.ts'
 import { clientUrlForms, isDriverName } from '#kernel/config/addresses.ts'
 import { type CoherentCache, coherentCache } from '#kernel/db/cache.ts'

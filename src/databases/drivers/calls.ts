@@ -1,7 +1,7 @@
 import type { Driver, RowsAnswer } from '#databases/drivers/driver.ts'
-import type { Body } from '#databases/fields.ts'
-import { readCount, readDelete, readFetch, readInsert, readUpdate } from '#databases/requests.ts'
-import { EVERY_RIGHT } from '#databases/rights.ts'
+import { EVERY_RIGHT } from '#databases/plan/rights.ts'
+import type { Body } from '#databases/request/fields.ts'
+import { readCount, readDelete, readFetch, readInsert, readUpdate } from '#databases/request/requests.ts'
 
 /** What tests and programs that measure read bodies with. */
 export const ORDINARY_LIMITS = {

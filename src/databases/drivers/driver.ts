@@ -1,5 +1,5 @@
-import type { Catalogue, Index } from '#databases/catalogue.ts'
-import type { Allowance } from '#databases/drivers/postgres/allowance.ts'
+import type { Allowance } from '#databases/drivers/allowance.ts'
+import type { Catalogue, Index } from '#databases/plan/catalogue.ts'
 import type {
   CountPlan,
   DataRequest,
@@ -11,8 +11,8 @@ import type {
   ReadRequest,
   Row,
   UpdatePlan,
-} from '#databases/plan.ts'
-import type { Rights } from '#databases/rights.ts'
+} from '#databases/plan/plan.ts'
+import type { Rights } from '#databases/plan/rights.ts'
 import type { DriverName } from '#kernel/config/addresses.ts'
 import type { Config } from '#kernel/config/config.ts'
 import type { ControlServer } from '#kernel/db/control-server.ts'

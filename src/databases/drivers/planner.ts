@@ -1,10 +1,10 @@
-import type { Catalogue } from '#databases/catalogue.ts'
 import type { Structure } from '#databases/drivers/structure.ts'
-import type { DataRequest, Plan, PlanOf } from '#databases/plan.ts'
-import { resolve } from '#databases/resolve.ts'
-import type { Rights } from '#databases/rights.ts'
-import { toldTo } from '#databases/told.ts'
-import { touches } from '#databases/touches.ts'
+import type { Catalogue } from '#databases/plan/catalogue.ts'
+import type { DataRequest, Plan, PlanOf } from '#databases/plan/plan.ts'
+import { resolve } from '#databases/plan/resolve.ts'
+import type { Rights } from '#databases/plan/rights.ts'
+import { toldTo } from '#databases/plan/told.ts'
+import { touches } from '#databases/plan/touches.ts'
 import { Failure } from '#kernel/errors.ts'
 
 export type Planner = {

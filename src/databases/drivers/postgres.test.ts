@@ -4,8 +4,8 @@ import fc from 'fast-check'
 import { calls, ORDINARY_LIMITS, textOf } from '#databases/drivers/calls.ts'
 import { driverContract } from '#databases/drivers/contract.ts'
 import { type PostgresDriver, postgresDriver } from '#databases/drivers/postgres/driver.ts'
-import { readFetch } from '#databases/requests.ts'
-import { EVERY_RIGHT } from '#databases/rights.ts'
+import { EVERY_RIGHT } from '#databases/plan/rights.ts'
+import { readFetch } from '#databases/request/requests.ts'
 import { type TestDatabase, testDatabase } from '#test/database.ts'
 
 const settings = {

@@ -1,4 +1,4 @@
-import type { Catalogue } from '#databases/catalogue.ts'
+import type { Catalogue } from '#databases/plan/catalogue.ts'
 
 export type Structure<C extends Catalogue = Catalogue> = {
   current(): Promise<C>

@@ -1,4 +1,5 @@
 import { DEFAULT_LIMITS, driverFor } from '#databases/clients/client.ts'
+import type { Clients } from '#databases/clients/clients.ts'
 import { type ClientAddress, type RegisteredClient, urlOf } from '#databases/clients/registered.ts'
 import {
   CLIENT_NAME_KEY,
@@ -7,7 +8,6 @@ import {
   insertClient,
   updateClient,
 } from '#databases/clients/store.ts'
-import type { Clients } from '#databases/clients.ts'
 import { clientUrlForms, type DriverName, isDriverName } from '#kernel/config/addresses.ts'
 import { clientNameForm } from '#kernel/config/sections/database.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'

@@ -1,6 +1,6 @@
+import type { Clients } from '#databases/clients/clients.ts'
 import type { ConfiguredClient } from '#databases/clients/configured.ts'
 import { type ClientRow, listClients } from '#databases/clients/store.ts'
-import type { Clients } from '#databases/clients.ts'
 import { maskedUrl } from '#kernel/config/show.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import type { Clients } from '#databases/clients.ts'
+import type { Clients } from '#databases/clients/clients.ts'
 import { DRIVER_NAMES } from '#kernel/config/addresses.ts'
 import { named } from '#kernel/http/components.ts'
 import { Id, Nullable, OneOf, Timestamp } from '#kernel/http/schemas.ts'

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Held, RowsAnswer, WriteAnswer } from '#databases/drivers/driver.ts'
-import type { Body } from '#databases/fields.ts'
-import type { DataRequest, InsertPlan, Plan, ReadPlan, ReadRequest, WritePlan } from '#databases/plan.ts'
+import type { DataRequest, InsertPlan, Plan, ReadPlan, ReadRequest, WritePlan } from '#databases/plan/plan.ts'
+import type { Body } from '#databases/request/fields.ts'
 import {
   type RequestOptions,
   readCount,
@@ -9,8 +9,8 @@ import {
   readFetch,
   readInsert,
   readUpdate,
-} from '#databases/requests.ts'
-import type { Grouping } from '#databases/shape.ts'
+} from '#databases/request/requests.ts'
+import type { Grouping } from '#gateway/data/shape.ts'
 import { type Kernel, tell } from '#kernel/kernel.ts'
 import { type GatewayCaller, rightsOf } from '../access.ts'
 import type { KeptReads, Outcome } from './kept-reads.ts'

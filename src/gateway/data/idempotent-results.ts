@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { rowTexts } from '#databases/json-rows.ts'
+import { rowTexts } from '#databases/drivers/json-rows.ts'
 
 /** What an operation of a transaction gave: its member of the results without the id, which is the caller's name for it. */
 export type Result = { readonly json: Buffer; readonly rows: number; readonly affected: number }

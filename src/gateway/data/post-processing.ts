@@ -1,9 +1,9 @@
 import type { RowsAnswer } from '#databases/drivers/driver.ts'
+import { eachRow, membersOf } from '#databases/drivers/json-rows.ts'
 import { answerTooLarge } from '#databases/drivers/too-large.ts'
-import { type Body, snakeCased } from '#databases/fields.ts'
-import { eachRow, membersOf } from '#databases/json-rows.ts'
-import type { PlanOf, ReadPlan, ReadRequest } from '#databases/plan.ts'
-import { type Group, type Grouping, shaper } from '#databases/shape.ts'
+import type { PlanOf, ReadPlan, ReadRequest } from '#databases/plan/plan.ts'
+import { type Body, snakeCased } from '#databases/request/fields.ts'
+import { type Group, type Grouping, shaper } from '#gateway/data/shape.ts'
 import { breaks } from '#kernel/breaks.ts'
 import { fail } from '../errors.ts'
 

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import type { Clients } from '#databases/clients.ts'
+import type { Clients } from '#databases/clients/clients.ts'
 import { named } from '#kernel/http/components.ts'
 import { Nullable, OneOf } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'

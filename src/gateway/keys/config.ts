@@ -1,5 +1,5 @@
+import type { Clients } from '#databases/clients/clients.ts'
 import { CUSTOM_CLIENT } from '#databases/clients/custom.ts'
-import type { Clients } from '#databases/clients.ts'
 import { coherentCache } from '#kernel/db/cache.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { fail } from '../errors.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import type { Action, TableRight } from '#databases/rights.ts'
+import type { Action, TableRight } from '#databases/plan/rights.ts'
 import { FIXED_RIGHTS, grantsFixed, grantsTable, isRight, nameOfRight } from './rights.ts'
 
 const ACTIONS: readonly Action[] = ['read', 'write', 'delete']

@@ -1,4 +1,4 @@
-import type { Action, TableRight } from '#databases/rights.ts'
+import type { Action, TableRight } from '#databases/plan/rights.ts'
 
 /**
  * What a key may do. A right is fixed (`management.read`), or of table form (`users.read`, `sales.orders.write`), or a

@@ -3,7 +3,7 @@ import {
   allowedIndexMethods,
   createTable,
   type TableDefinition,
-} from '#databases/ddl.ts'
+} from '#databases/drivers/postgres/sql/ddl.ts'
 import { type Kernel, tell } from '#kernel/kernel.ts'
 import type { GatewayCaller } from '../access.ts'
 import type { AuditLog } from './audit.ts'

@@ -1,6 +1,6 @@
 import { type TSchema, Type } from 'typebox'
 import { FAILURES_OF } from '#databases/failures.ts'
-import { typescriptOf } from '#databases/typescript.ts'
+import { typescriptOf } from '#gateway/schema/typescript.ts'
 import { named } from '#kernel/http/components.ts'
 import { Nullable, OneOf, PlainText } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'

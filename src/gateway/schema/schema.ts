@@ -1,5 +1,5 @@
-import type { Catalogue, Table } from '#databases/catalogue.ts'
 import type { Driver } from '#databases/drivers/driver.ts'
+import type { Catalogue, Table } from '#databases/plan/catalogue.ts'
 import { fail } from '../errors.ts'
 
 /** Which tables are asked for; absent: all. */

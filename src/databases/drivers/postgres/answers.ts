@@ -1,7 +1,9 @@
 import type { Held, Presence, RowsAnswer, RowsFacts, WriteAnswer } from '#databases/drivers/driver.ts'
-import { namesOneRow, readsByKey } from '#databases/drivers/postgres/by-key.ts'
 import type { Job, Runner, Running } from '#databases/drivers/postgres/runner.ts'
-import { type Defaults, insertSql } from '#databases/insert.ts'
+import { type Defaults, insertSql } from '#databases/drivers/postgres/sql/insert.ts'
+import { countSql, deleteSql, explainSql, selectSql, updateSql } from '#databases/drivers/postgres/sql/sql.ts'
+import { assignedTo, givenIn } from '#databases/drivers/postgres/sql/values.ts'
+import { namesOneRow, readsByKey } from '#databases/plan/by-key.ts'
 import type {
   CountMode,
   CountPlan,
@@ -10,10 +12,8 @@ import type {
   ReadPlan,
   UpdatePlan,
   WritePlan,
-} from '#databases/plan.ts'
-import { countSql, deleteSql, explainSql, selectSql, updateSql } from '#databases/sql.ts'
-import { tablesOf } from '#databases/touches.ts'
-import { assignedTo, givenIn } from '#databases/values.ts'
+} from '#databases/plan/plan.ts'
+import { tablesOf } from '#databases/plan/touches.ts'
 
 /** Answers above this many bytes are streamed; below it a failure in the middle still gets its own status. */
 const highWater = 1_048_576

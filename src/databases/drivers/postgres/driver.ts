@@ -1,7 +1,6 @@
 import type pg from 'pg'
-import type { Index } from '#databases/catalogue.ts'
-import { isStructural } from '#databases/changes.ts'
-import { draft } from '#databases/draft.ts'
+import { isStructural } from '#databases/clients/changes.ts'
+import { type Allowance, readAheadOf } from '#databases/drivers/allowance.ts'
 import type {
   Driver,
   DriverMaking,
@@ -13,28 +12,33 @@ import type {
 } from '#databases/drivers/driver.ts'
 import { once } from '#databases/drivers/once.ts'
 import { planner } from '#databases/drivers/planner.ts'
-import { type Allowance, readAheadOf } from '#databases/drivers/postgres/allowance.ts'
 import { countRows, selectRows, writeRows } from '#databases/drivers/postgres/answers.ts'
 import { callFunction } from '#databases/drivers/postgres/call.ts'
-import { buildCatalogue, type CatalogueRow, catalogueSql } from '#databases/drivers/postgres/catalogue.ts'
-import { columnDefaults } from '#databases/drivers/postgres/column-defaults.ts'
-import { connect, connector, within } from '#databases/drivers/postgres/connect.ts'
-import type { RowClient, Terminate } from '#databases/drivers/postgres/connection.ts'
-import { failureOf } from '#databases/drivers/postgres/errors.ts'
+import {
+  buildCatalogue,
+  type CatalogueRow,
+  catalogueSql,
+} from '#databases/drivers/postgres/catalogue/catalogue.ts'
+import { columnDefaults } from '#databases/drivers/postgres/catalogue/column-defaults.ts'
+import { indexesSql } from '#databases/drivers/postgres/catalogue/indexes.ts'
 import { hold } from '#databases/drivers/postgres/hold.ts'
-import { indexesSql } from '#databases/drivers/postgres/indexes.ts'
-import { type Isolated, isolated } from '#databases/drivers/postgres/isolated.ts'
 import { keptAnswers } from '#databases/drivers/postgres/kept-answers.ts'
-import { become, OWN } from '#databases/drivers/postgres/persona.ts'
-import { type PoolOptions, pool as poolOf } from '#databases/drivers/postgres/pool.ts'
-import { beginPooled } from '#databases/drivers/postgres/pooled.ts'
-import { codeOf } from '#databases/drivers/postgres/query.ts'
+import { type Isolated, isolated } from '#databases/drivers/postgres/pool/isolated.ts'
+import { type PoolOptions, pool as poolOf } from '#databases/drivers/postgres/pool/pool.ts'
+import { connect, connector, within } from '#databases/drivers/postgres/protocol/connect.ts'
+import type { RowClient, Terminate } from '#databases/drivers/postgres/protocol/connection.ts'
+import { failureOf } from '#databases/drivers/postgres/protocol/errors.ts'
+import { beginPooled } from '#databases/drivers/postgres/protocol/pooled.ts'
+import { codeOf } from '#databases/drivers/postgres/protocol/query.ts'
 import { runSql } from '#databases/drivers/postgres/raw.ts'
+import { become, OWN } from '#databases/drivers/postgres/roles/persona.ts'
+import { loginAs, ownRolesSql } from '#databases/drivers/postgres/roles/sql-role.ts'
+import { type Vet, vetting } from '#databases/drivers/postgres/roles/vetting.ts'
 import { runner } from '#databases/drivers/postgres/runner.ts'
-import { loginAs, ownRolesSql } from '#databases/drivers/postgres/sql-role.ts'
-import { type Vet, vetting } from '#databases/drivers/postgres/vetting.ts'
+import { draft } from '#databases/drivers/postgres/sql/draft.ts'
 import { structure } from '#databases/drivers/structure.ts'
-import type { WritePlan } from '#databases/plan.ts'
+import type { Index } from '#databases/plan/catalogue.ts'
+import type { WritePlan } from '#databases/plan/plan.ts'
 import { Failure } from '#kernel/errors.ts'
 
 export type PostgresOptions = {

@@ -1,7 +1,7 @@
-import { bind, type Draft, draft } from '#databases/draft.ts'
 import type { Held, Kept, KeptAnswers, Presence } from '#databases/drivers/driver.ts'
 import type { Runner } from '#databases/drivers/postgres/runner.ts'
-import { withSystemOperators } from '#databases/drivers/postgres/system-names.ts'
+import { bind, type Draft, draft } from '#databases/drivers/postgres/sql/draft.ts'
+import { withSystemOperators } from '#databases/drivers/postgres/sql/system-names.ts'
 import { fail } from '#databases/failures.ts'
 import { Failure } from '#kernel/errors.ts'
 

@@ -1,6 +1,6 @@
-import type { RowClient } from '#databases/drivers/postgres/connection.ts'
-import { namesIn } from '#databases/drivers/postgres/statement-names.ts'
-import { withSystemOperators } from '#databases/drivers/postgres/system-names.ts'
+import type { RowClient } from '#databases/drivers/postgres/protocol/connection.ts'
+import { namesIn } from '#databases/drivers/postgres/sql/statement-names.ts'
+import { withSystemOperators } from '#databases/drivers/postgres/sql/system-names.ts'
 import { fail } from '#databases/failures.ts'
 
 /**

@@ -1,5 +1,11 @@
-import { type Catalogue, type Column, catalogueOf, type Index, type Table } from '#databases/catalogue.ts'
 import type { Session } from '#databases/drivers/scylla/session.ts'
+import {
+  type Catalogue,
+  type Column,
+  catalogueOf,
+  type Index,
+  type Table,
+} from '#databases/plan/catalogue.ts'
 import { isSystem } from '#kernel/config/scylla-url.ts'
 
 /** What plans of CQL need to know beside the names. */

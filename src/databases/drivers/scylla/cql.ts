@@ -1,9 +1,9 @@
-import type { Column } from '#databases/catalogue.ts'
-import { quoteName } from '#databases/draft.ts'
+import { quoteName } from '#databases/drivers/postgres/sql/draft.ts'
 import { type ScyllaColumn, type ScyllaTable, tableOf } from '#databases/drivers/scylla/catalogue.ts'
 import type { Binding, Statement } from '#databases/drivers/scylla/session.ts'
 import { fail, unsupported } from '#databases/failures.ts'
-import type { Comparison, Condition, CountPlan, Json, Output, ReadPlan, Sort } from '#databases/plan.ts'
+import type { Column } from '#databases/plan/catalogue.ts'
+import type { Comparison, Condition, CountPlan, Json, Output, ReadPlan, Sort } from '#databases/plan/plan.ts'
 
 /**
  * Plans as CQL. Names of the catalogue are quoted as everywhere (draft.ts), every value is bound. The same shape of plan gives the

@@ -7,7 +7,7 @@ import { rowText } from '#databases/drivers/scylla/rows.ts'
 import type { Session } from '#databases/drivers/scylla/session.ts'
 import { type CqlType, elementOf, membersOf } from '#databases/drivers/scylla/types.ts'
 import { bound } from '#databases/drivers/scylla/values.ts'
-import type { Output } from '#databases/plan.ts'
+import type { Output } from '#databases/plan/plan.ts'
 
 /** A row of a request with what tells it from others: its key, and that of its partition, as the server compares them. */
 export type Keyed = { readonly row: Given; readonly key: string; readonly partition: string }

@@ -1,3 +1,4 @@
+import { wholeText } from '#databases/drivers/postgres/sql/values.ts'
 import { inetOf } from '#databases/drivers/scylla/inet.ts'
 import { boundedOf, decimalOf, realOf, singleOf, varintOf } from '#databases/drivers/scylla/numbers.ts'
 import { compareOrders, type Order, orderOf } from '#databases/drivers/scylla/order.ts'
@@ -14,9 +15,8 @@ import {
   vectorOf,
 } from '#databases/drivers/scylla/types.ts'
 import { fail } from '#databases/failures.ts'
-import { parseJson } from '#databases/json.ts'
-import type { Json, Row } from '#databases/plan.ts'
-import { wholeText } from '#databases/values.ts'
+import type { Json, Row } from '#databases/plan/plan.ts'
+import { parseJson } from '#databases/request/json.ts'
 
 /**
  * A JSON value as the bytes of the protocol, by the type that the server gave the parameter. The library takes much that is not a

@@ -1,4 +1,3 @@
-import type { Column } from '#databases/catalogue.ts'
 import type { WriteAnswer } from '#databases/drivers/driver.ts'
 import { type ScyllaTable, tableOf } from '#databases/drivers/scylla/catalogue.ts'
 import {
@@ -13,7 +12,16 @@ import { type Found, findKeyed, type Keyed, keyed } from '#databases/drivers/scy
 import { requireExact } from '#databases/drivers/scylla/reads.ts'
 import type { Session, Statement } from '#databases/drivers/scylla/session.ts'
 import { fail } from '#databases/failures.ts'
-import type { Assignment, DeletePlan, InsertPlan, Json, Row, UpdatePlan, WritePlan } from '#databases/plan.ts'
+import type { Column } from '#databases/plan/catalogue.ts'
+import type {
+  Assignment,
+  DeletePlan,
+  InsertPlan,
+  Json,
+  Row,
+  UpdatePlan,
+  WritePlan,
+} from '#databases/plan/plan.ts'
 
 /**
  * CQL's own INSERT and UPDATE overwrite or make whatever they find or miss, and tell nobody. Here a write has conditions (Paxos):

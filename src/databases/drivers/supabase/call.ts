@@ -1,16 +1,16 @@
-import type { Catalogue, Column, Table } from '#databases/catalogue.ts'
-import { comparisons } from '#databases/conditions.ts'
 import type { CallRequest, RowsAnswer } from '#databases/drivers/driver.ts'
+import { jsonValue, writeText } from '#databases/drivers/postgres/sql/values.ts'
 import type { Answer, Exchange } from '#databases/drivers/supabase/exchange.ts'
 import { pathOf, refuse, requireDistinct, selectList } from '#databases/drivers/supabase/grammar.ts'
 import type { OpenApiCatalogue } from '#databases/drivers/supabase/openapi.ts'
 import { filtered, paged, sorted } from '#databases/drivers/supabase/read.ts'
 import { shaped, whole } from '#databases/drivers/supabase/rows.ts'
 import { fail } from '#databases/failures.ts'
-import type { ReadPlan, ReadRequest } from '#databases/plan.ts'
-import { resolve } from '#databases/resolve.ts'
-import { EVERY_RIGHT } from '#databases/rights.ts'
-import { jsonValue, writeText } from '#databases/values.ts'
+import type { Catalogue, Column, Table } from '#databases/plan/catalogue.ts'
+import type { ReadPlan, ReadRequest } from '#databases/plan/plan.ts'
+import { resolve } from '#databases/plan/resolve.ts'
+import { EVERY_RIGHT } from '#databases/plan/rights.ts'
+import { comparisons } from '#databases/request/conditions.ts'
 
 type Caller = { readonly exchange: Exchange; readonly catalogue: OpenApiCatalogue }
 

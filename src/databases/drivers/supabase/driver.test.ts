@@ -3,9 +3,9 @@ import { test } from 'node:test'
 import { calls, textOf } from '#databases/drivers/calls.ts'
 import type { CallRequest } from '#databases/drivers/driver.ts'
 import { ALWAYS_PRESENT } from '#databases/drivers/presence.ts'
-import { readFetch } from '#databases/requests.ts'
-import { EVERY_RIGHT } from '#databases/rights.ts'
-import { touches } from '#databases/touches.ts'
+import { EVERY_RIGHT } from '#databases/plan/rights.ts'
+import { touches } from '#databases/plan/touches.ts'
+import { readFetch } from '#databases/request/requests.ts'
 import { bookshop } from '#test/postgrest/bookshop.ts'
 
 const { driver, endpoint, open, direct, run, reset } = await bookshop()

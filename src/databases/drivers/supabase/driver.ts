@@ -13,7 +13,7 @@ import { type OpenApiCatalogue, readOpenApi } from '#databases/drivers/supabase/
 import { countRows, nothingSeen, type Seen, selectRows } from '#databases/drivers/supabase/read.ts'
 import { writeRows } from '#databases/drivers/supabase/write.ts'
 import { fail } from '#databases/failures.ts'
-import type { WritePlan } from '#databases/plan.ts'
+import type { WritePlan } from '#databases/plan/plan.ts'
 
 export type SupabaseOptions = ExchangeOptions & {
   readonly readOnly: boolean

@@ -1,9 +1,9 @@
-import type { Column, Table } from '#databases/catalogue.ts'
-import { type About, failureOf } from '#databases/drivers/postgres/errors.ts'
-import type { Written } from '#databases/drivers/postgres/misfits.ts'
-import { codeOf } from '#databases/drivers/postgres/query.ts'
+import { type About, failureOf } from '#databases/drivers/postgres/protocol/errors.ts'
+import type { Written } from '#databases/drivers/postgres/protocol/misfits.ts'
+import { codeOf } from '#databases/drivers/postgres/protocol/query.ts'
 import type { Mask } from '#databases/drivers/supabase/masking.ts'
 import { type DatabaseFailureCode, fail } from '#databases/failures.ts'
+import type { Column, Table } from '#databases/plan/catalogue.ts'
 import { Failure } from '#kernel/errors.ts'
 import type { OutboundAnswer } from '#kernel/http/outbound.ts'
 

@@ -1,9 +1,9 @@
-import type { Column, Table } from '#databases/catalogue.ts'
-import { comparisons } from '#databases/conditions.ts'
+import { conditionText } from '#databases/drivers/postgres/sql/values.ts'
 import type { OpenApiCatalogue } from '#databases/drivers/supabase/openapi.ts'
 import { unsupported } from '#databases/failures.ts'
-import type { Comparison, Condition, Json, Output, ReadPlan } from '#databases/plan.ts'
-import { conditionText } from '#databases/values.ts'
+import type { Column, Table } from '#databases/plan/catalogue.ts'
+import type { Comparison, Condition, Json, Output, ReadPlan } from '#databases/plan/plan.ts'
+import { comparisons } from '#databases/request/conditions.ts'
 
 /**
  * Plans in the grammar of PostgREST's addresses. Every name and every value stands in quotes, so none of its reserved signs

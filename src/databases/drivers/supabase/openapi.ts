@@ -1,6 +1,6 @@
-import { type Catalogue, type Column, catalogueOf, type Table } from '#databases/catalogue.ts'
+import { eachMember, membersOf } from '#databases/drivers/json-rows.ts'
 import { fail } from '#databases/failures.ts'
-import { eachMember, membersOf } from '#databases/json-rows.ts'
+import { type Catalogue, type Column, catalogueOf, type Table } from '#databases/plan/catalogue.ts'
 import { breaks } from '#kernel/breaks.ts'
 
 /** What PostgREST's OpenAPI document tells of one schema. It knows no uniqueness, no checks, and keys only by column. */

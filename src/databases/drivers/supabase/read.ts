@@ -1,7 +1,4 @@
-import type { Column } from '#databases/catalogue.ts'
-import { comparisons } from '#databases/conditions.ts'
 import type { RowsAnswer } from '#databases/drivers/driver.ts'
-import { namesOneRow } from '#databases/drivers/postgres/by-key.ts'
 import type { Subject } from '#databases/drivers/supabase/errors.ts'
 import { type Answer, type Exchange, strange } from '#databases/drivers/supabase/exchange.ts'
 import {
@@ -13,7 +10,10 @@ import {
 } from '#databases/drivers/supabase/grammar.ts'
 import type { OpenApiCatalogue } from '#databases/drivers/supabase/openapi.ts'
 import { shaped, whole } from '#databases/drivers/supabase/rows.ts'
-import type { Condition, CountPlan, ReadPlan, Sort } from '#databases/plan.ts'
+import { namesOneRow } from '#databases/plan/by-key.ts'
+import type { Column } from '#databases/plan/catalogue.ts'
+import type { Condition, CountPlan, ReadPlan, Sort } from '#databases/plan/plan.ts'
+import { comparisons } from '#databases/request/conditions.ts'
 
 /** What is known of how many rows the backend gives at most (db-max-rows), for as long as its structure. */
 export type Seen = {

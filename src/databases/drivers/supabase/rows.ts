@@ -1,9 +1,9 @@
 import type { RowsAnswer, RowsFacts } from '#databases/drivers/driver.ts'
+import { eachRow, membersOf, NotRows } from '#databases/drivers/json-rows.ts'
 import { type Answer, strange } from '#databases/drivers/supabase/exchange.ts'
 import { tooManyRelated } from '#databases/drivers/too-large.ts'
 import { fail } from '#databases/failures.ts'
-import { eachRow, membersOf, NotRows } from '#databases/json-rows.ts'
-import type { Output } from '#databases/plan.ts'
+import type { Output } from '#databases/plan/plan.ts'
 import { breaks } from '#kernel/breaks.ts'
 
 /** How rows leave, beside what PostgREST does itself. */

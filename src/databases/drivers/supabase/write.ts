@@ -1,4 +1,5 @@
 import type { WriteAnswer } from '#databases/drivers/driver.ts'
+import { assignedTo, givenIn, jsonValue } from '#databases/drivers/postgres/sql/values.ts'
 import type { Subject } from '#databases/drivers/supabase/errors.ts'
 import { type Answer, type Exchange, strange } from '#databases/drivers/supabase/exchange.ts'
 import {
@@ -12,8 +13,7 @@ import type { OpenApiCatalogue } from '#databases/drivers/supabase/openapi.ts'
 import { comparedBy, countOf, filtered, totalOf } from '#databases/drivers/supabase/read.ts'
 import { shaped } from '#databases/drivers/supabase/rows.ts'
 import { fail } from '#databases/failures.ts'
-import type { DeletePlan, InsertPlan, UpdatePlan, WritePlan } from '#databases/plan.ts'
-import { assignedTo, givenIn, jsonValue } from '#databases/values.ts'
+import type { DeletePlan, InsertPlan, UpdatePlan, WritePlan } from '#databases/plan/plan.ts'
 import { Failure } from '#kernel/errors.ts'
 
 export type Writer = {

@@ -1,0 +1,88 @@
+import { readAheadOf } from '#databases/drivers/allowance.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { structureIn } from './changes.ts'
+import { announceOf, type Client } from './client.ts'
+import { type ConfiguredClient, type ConfiguredOptions, configuredClients } from './configured.ts'
+import { type CustomClients, customClients } from './custom.ts'
+import { type Environment, type RegisteredClient, registeredClients } from './registered.ts'
+
+export type { Client }
+
+/** All databases that callers reach by name: those of the configuration, then those that were registered over HTTP. */
+export type Clients = {
+  /** Of those that callers reach, sorted. */
+  names(): Promise<readonly string[]>
+  /** Undefined when there is none, or it is switched off. Answers from memory but for a moment after a change. */
+  find(name: string): Promise<Client | undefined>
+  /**
+   * Keeps the client's driver open until the answer of this is called, even if the client is changed meanwhile. It is
+   * told whether the database did what was asked.
+   */
+  hold(client: Client): (answered: boolean) => void
+  /** Those whose driver this process holds, as it knew them last. */
+  held(): readonly Client[]
+  /** The client of a project that the request names. */
+  readonly custom: CustomClients
+  /** What only the operator can change, by name. */
+  readonly configured: ReadonlyMap<string, ConfiguredClient>
+  /** What was registered, by name; also what is inactive, or hidden behind a configured client of its name. */
+  registered(): Promise<ReadonlyMap<string, RegisteredClient>>
+  /** Reads the variable that `url_env_var` names. */
+  readonly environment: Environment
+  close(): Promise<void>
+}
+
+export type ClientsOptions = Omit<
+  ConfiguredOptions,
+  'config' | 'controlServer' | 'log' | 'readAhead' | 'announce'
+> & {
+  readonly environment: Environment
+}
+
+export function openClients(kernel: Kernel, options: ClientsOptions): Clients {
+  const { config, controlServer, log } = kernel
+  const { environment } = options
+  const readAhead = readAheadOf(config.limits.answer)
+  const configured = configuredClients({
+    ...options,
+    config,
+    controlServer,
+    log,
+    readAhead,
+    announce: announceOf(kernel),
+  })
+  const registry = registeredClients(kernel, environment, readAhead)
+  const held = () => [
+    ...configured.values(),
+    ...[...registry.known()]
+      .filter(([name]) => !configured.has(name))
+      .flatMap(([, { client }]) => (client === undefined ? [] : [client])),
+  ]
+  kernel.coherence.subscribe({
+    apply(tag) {
+      const database = structureIn(tag)
+      if (database !== undefined) for (const { driver } of held()) driver.structureChanged?.(database)
+    },
+    // Nothing of these may have been heard.
+    clear: () => {
+      for (const { driver } of held()) driver.structureChanged?.('')
+    },
+  })
+  return {
+    configured,
+    custom: customClients(kernel),
+    registered: registry.all,
+    environment,
+    hold: registry.hold,
+    held,
+    async names() {
+      const active = [...(await registry.all()).values()].filter(({ row }) => row.isActive)
+      return [...new Set([...configured.keys(), ...active.map(({ row }) => row.clientName)])].sort()
+    },
+    find: async (name) => configured.get(name) ?? (await registry.find(name)),
+    async close() {
+      await Promise.all([...configured.values()].map(({ driver }) => driver.close()))
+      await registry.close()
+    },
+  }
+}

@@ -1,0 +1,230 @@
+import { qualifiedType, withSystemOperators } from '#databases/drivers/postgres/sql/system-names.ts'
+import {
+  type Catalogue,
+  type Column,
+  type Constraint,
+  catalogueOf,
+  type Table,
+} from '#databases/plan/catalogue.ts'
+
+/**
+ * Everything that plans need, in one statement with one row and one JSON value. Under the client's own search path, for which the server
+ * then writes types and defaults as its users know them.
+ */
+export const catalogueSql = withSystemOperators(`
+with recursive base as (
+  select oid as type, oid as root from pg_catalog.pg_type where typtype <> 'd'
+  union all
+  select t.oid, base.root from pg_catalog.pg_type t join base on t.typbasetype = base.type where t.typtype = 'd'
+),
+-- What calls functions of users: those of the system are in no list of dependencies.
+calling as (
+  select classid, objid from pg_catalog.pg_depend where refclassid = 'pg_catalog.pg_proc'::pg_catalog.regclass::pg_catalog.oid
+),
+-- Columns whose values are made by checks of domains; which types hold such a domain inside of them is not asked.
+checked as (
+  select a.attrelid as oid from pg_catalog.pg_attribute a
+  where a.atttypid >= 16384 and a.attnum > 0 and not a.attisdropped and exists (
+    select from calling join pg_catalog.pg_constraint k on k.oid = calling.objid
+    where calling.classid = 'pg_catalog.pg_constraint'::pg_catalog.regclass::pg_catalog.oid and k.contypid <> 0
+  )
+),
+coded as (
+  select oid from checked
+  union
+  select p.polrelid as oid from pg_catalog.pg_policy p
+    where exists (select from calling where classid = 'pg_catalog.pg_policy'::pg_catalog.regclass::pg_catalog.oid and objid = p.oid)
+  union
+  -- Of the system only those that set something for the session or lock it: set_config, pg_advisory_lock.
+  select r.ev_class from pg_catalog.pg_rewrite r
+    where r.ev_class >= 16384 and (
+      exists (select from calling where classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass::pg_catalog.oid and objid = r.oid)
+      or r.ev_action::pg_catalog.text operator(pg_catalog.~) ':funcid (2078|288[0-9]|289[01]|3089|309[0-6]) ')
+  union
+  select r.ev_class from coded join pg_catalog.pg_depend d on d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid and d.refobjid = coded.oid
+    and d.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass::pg_catalog.oid
+  join pg_catalog.pg_rewrite r on r.oid = d.objid
+),
+relation as (
+  select c.oid, n.nspname, c.relname, c.relkind, c.reltuples,
+    c.relkind = 'r' and not c.relhasrules and not c.relhassubclass and not c.relispartition
+      and not c.oid = any (select inhrelid from pg_catalog.pg_inherits)
+      and not c.oid = any (select tgrelid from pg_catalog.pg_trigger where not tgisinternal)
+      and not c.oid = any (select confrelid from pg_catalog.pg_constraint where confdeltype = any (array['c', 'n', 'd']) or confupdtype = any (array['c', 'n', 'd']))
+      as alone,
+    c.relkind = 'r' and not c.relhassubclass and not c.relrowsecurity as plain,
+    c.relkind = any (array['r', 'f']) and c.relhassubclass as parent,
+    c.oid = any (select oid from coded) as reads_code,
+    c.oid = any (
+      select f.adrelid from pg_catalog.pg_attrdef f where exists (select from calling where classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass::pg_catalog.oid and objid = f.oid)
+      union all
+      select k.conrelid from pg_catalog.pg_constraint k where exists (select from calling where classid = 'pg_catalog.pg_constraint'::pg_catalog.regclass::pg_catalog.oid and objid = k.oid)
+      union all
+      select i.indrelid from pg_catalog.pg_index i where exists (select from calling where classid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid and objid = i.indexrelid)
+    ) as writes_code
+  from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+  where c.relkind = any (array['r', 'v', 'm', 'f', 'p']) and n.nspname !~ '^pg_' and n.nspname <> 'information_schema'
+    and pg_catalog.has_schema_privilege(n.oid, 'usage')
+    -- Kept answers of all callers (kept-answers.ts): never to be reached by a plan.
+    and not (n.nspname = 'public' and c.relname = 'service_idempotency')
+)
+select pg_catalog.json_build_object(
+  'tables', (select coalesce(pg_catalog.json_agg(pg_catalog.json_build_array(oid::pg_catalog.text, nspname, relname, relkind, reltuples, alone, plain, parent, reads_code, reads_code or writes_code or not alone)), '[]') from relation),
+  'columns', (
+    select coalesce(pg_catalog.json_agg(pg_catalog.json_build_array(
+      r.oid::pg_catalog.text, a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod), ${qualifiedType('t')}, b.typcategory, b.typname,
+      not a.attnotnull and t.typnotnull is not true, a.attgenerated <> '', a.attidentity,
+      case when a.attidentity <> '' then
+        (select 'nextval(' || pg_catalog.quote_literal(s.objid::pg_catalog.regclass::pg_catalog.text) || '::regclass)' from pg_catalog.pg_depend s
+          where s.classid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid and s.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid
+            and s.refobjid = a.attrelid and s.refobjsubid = a.attnum and s.deptype = 'i')
+      when a.attgenerated = '' then coalesce(pg_catalog.pg_get_expr(d.adbin, d.adrelid), pg_catalog.pg_get_expr(t.typdefaultbin, 0)) end
+    ) order by a.attrelid, a.attnum), '[]')
+    from relation r
+    join pg_catalog.pg_attribute a on a.attrelid = r.oid and a.attnum > 0 and not a.attisdropped
+    join pg_catalog.pg_type t on t.oid = a.atttypid
+    join base on base.type = t.oid
+    join pg_catalog.pg_type b on b.oid = base.root
+    left join pg_catalog.pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
+  ),
+  'constraints', (
+    select coalesce(pg_catalog.json_agg(pg_catalog.json_build_array(
+      k.conrelid::pg_catalog.text, k.conname, k.contype, pg_catalog.pg_get_constraintdef(k.oid),
+      (select pg_catalog.json_agg(a.attname order by n.place) from pg_catalog.unnest(k.conkey) with ordinality n(number, place)
+        join pg_catalog.pg_attribute a on a.attrelid = k.conrelid and a.attnum = n.number),
+      k.confrelid::pg_catalog.text,
+      (select pg_catalog.json_agg(a.attname order by n.place) from pg_catalog.unnest(k.confkey) with ordinality n(number, place)
+        join pg_catalog.pg_attribute a on a.attrelid = k.confrelid and a.attnum = n.number)
+    ) order by k.conrelid, k.conname), '[]')
+    from relation r join pg_catalog.pg_constraint k on k.conrelid = r.oid
+    where k.contype = any (array['p', 'u', 'f', 'c', 'x']) and k.conparentid = 0
+  )
+) as catalogue`)
+
+/** What the statement gives: lists instead of objects, because a large database has tens of thousands of these. */
+export type CatalogueRow = {
+  readonly tables: readonly (readonly [
+    oid: string,
+    schema: string,
+    name: string,
+    kind: string,
+    estimate: number,
+    alone: boolean,
+    plain: boolean,
+    parent: boolean,
+    readsCode: boolean,
+    writesCode: boolean,
+  ])[]
+  readonly columns: readonly (readonly [
+    table: string,
+    name: string,
+    type: string,
+    cast: string,
+    category: string,
+    base: string,
+    nullable: boolean,
+    generated: boolean,
+    identity: string,
+    fallback: string | null,
+  ])[]
+  readonly constraints: readonly (readonly [
+    table: string,
+    name: string,
+    kind: string,
+    definition: string,
+    columns: readonly string[] | null,
+    target: string,
+    targetColumns: readonly string[] | null,
+  ])[]
+}
+
+export function buildCatalogue(row: CatalogueRow): Catalogue {
+  const names = new Map(row.tables.map(([oid, schema, table]) => [oid, { schema, table }]))
+  const columns = Map.groupBy(row.columns, ([table]) => table)
+  const constraints = Map.groupBy(row.constraints, ([table]) => table)
+  const tables = row.tables.map(
+    ([
+      oid,
+      schema,
+      name,
+      kind,
+      estimate,
+      standsAlone,
+      isPlain,
+      hasChildren,
+      readRunsCode,
+      writeRunsCode,
+    ]): Table => {
+      const own = (constraints.get(oid) ?? []).map((item) => constraintOf(item, names.get(item[5])))
+      return {
+        schema,
+        name,
+        kind: kinds[kind] ?? 'table',
+        estimatedRows: Math.max(0, estimate),
+        columns: new Map((columns.get(oid) ?? []).map((item) => [item[1], columnOf(item)])),
+        primaryKey: own.find((constraint) => constraint.kind === 'primary key')?.columns ?? [],
+        constraints: own,
+        standsAlone,
+        isPlain,
+        hasChildren,
+        readRunsCode,
+        writeRunsCode,
+      }
+    },
+  )
+  return catalogueOf(tables)
+}
+
+function columnOf([
+  ,
+  name,
+  type,
+  cast,
+  category,
+  base,
+  nullable,
+  generated,
+  identity,
+  fallback,
+]: CatalogueRow['columns'][number]): Column {
+  return {
+    name,
+    type,
+    cast,
+    category,
+    base,
+    nullable,
+    fallback: fallback ?? undefined,
+    writable: !generated && identity !== 'a',
+    identity: identity === 'a' ? 'always' : identity === 'd' ? 'by default' : undefined,
+  }
+}
+
+function constraintOf(
+  [, name, kind, definition, columns, , targetColumns]: CatalogueRow['constraints'][number],
+  target: { readonly schema: string; readonly table: string } | undefined,
+): Constraint {
+  return {
+    name,
+    kind: constraintKinds[kind] ?? 'check',
+    columns: columns ?? [],
+    references: target && { ...target, columns: targetColumns ?? [] },
+    definition,
+  }
+}
+
+const kinds: Readonly<Record<string, Table['kind']>> = {
+  r: 'table',
+  v: 'view',
+  m: 'materialized view',
+  f: 'foreign table',
+  p: 'partitioned table',
+}
+
+const constraintKinds: Readonly<Record<string, Constraint['kind']>> = {
+  p: 'primary key',
+  u: 'unique',
+  f: 'foreign key',
+  c: 'check',
+  x: 'exclusion',
+}

@@ -1,0 +1,55 @@
+import type { Runner } from '#databases/drivers/postgres/runner.ts'
+import { type Built, bind, draft } from '#databases/drivers/postgres/sql/draft.ts'
+import { systemNames } from '#databases/drivers/postgres/sql/expression.ts'
+import { type Defaults, takesDefault } from '#databases/drivers/postgres/sql/insert.ts'
+import type { Table } from '#databases/plan/catalogue.ts'
+import type { Plan } from '#databases/plan/plan.ts'
+
+/**
+ * Defaults that a statement has to spell, where some rows of an insert name a column and others do not. The database writes them for a
+ * search path of the system alone, so that what is its client's has its schema, and the rest gets that of the system.
+ */
+export function columnDefaults(run: Runner): (plan: Plan) => Promise<Defaults> {
+  // As long as the catalogue that the table is of.
+  const known = new WeakMap<Table, Promise<Defaults>>()
+  return async (plan) => {
+    if (plan.kind !== 'insert' || !plan.columns.some((column) => takesDefault(plan, column))) return NONE
+    const { table } = plan
+    const found = known.get(table) ?? read(run, table)
+    known.set(table, found)
+    try {
+      return await found
+    } catch (error) {
+      known.delete(table)
+      throw error
+    }
+  }
+}
+
+const NONE: Defaults = new Map()
+
+async function read(run: Runner, table: Table): Promise<Defaults> {
+  const texts = (await run.own(defaultsSql(table))) as Readonly<Record<string, string>> // as the statement builds it
+  const written = await Promise.all(
+    Object.entries(texts).map(async ([name, text]) => [name, await systemNames(text)] as const),
+  )
+  return new Map(written)
+}
+
+function defaultsSql({ schema, name }: Table): Built {
+  const sql = draft('')
+  const [inSchema, called] = [bind(sql, schema), bind(sql, name)]
+  sql.text = `
+select coalesce(json_object_agg(a.attname, case when a.attidentity <> '' then
+    (select 'nextval(' || quote_literal(s.objid::regclass::text) || '::regclass)' from pg_depend s
+      where s.classid = 'pg_class'::regclass and s.refclassid = 'pg_class'::regclass
+        and s.refobjid = a.attrelid and s.refobjsubid = a.attnum and s.deptype = 'i')
+  else coalesce(pg_get_expr(d.adbin, d.adrelid), pg_get_expr(t.typdefaultbin, 0)) end), '{}') as defaults
+from pg_class c join pg_namespace n on n.oid = c.relnamespace
+join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
+join pg_type t on t.oid = a.atttypid
+left join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
+where n.nspname = ${inSchema} and c.relname = ${called}
+  and (a.attidentity <> '' or d.adbin is not null or t.typdefaultbin is not null)`
+  return sql
+}

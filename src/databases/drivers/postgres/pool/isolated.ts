@@ -1,0 +1,76 @@
+import type { Presence } from '#databases/drivers/driver.ts'
+import type { Pool } from '#databases/drivers/postgres/pool/pool.ts'
+import { isFresh } from '#databases/drivers/postgres/pool/tidying.ts'
+import { cancel, keysOf } from '#databases/drivers/postgres/protocol/cancel.ts'
+import type { RowClient, Terminate } from '#databases/drivers/postgres/protocol/connection.ts'
+import { beginPooled, cleanPooled } from '#databases/drivers/postgres/protocol/pooled.ts'
+import { fail } from '#databases/failures.ts'
+
+/** Runs what the work does on a connection that nobody else has, and cleans it before the next caller has it. */
+export type Isolated = <T>(presence: Presence, work: (client: RowClient) => Promise<T>) => Promise<T>
+
+/** How long a cancelled statement has to end by itself; one that catches its cancelling is ended with its connection. */
+const grace = 1_000
+
+/**
+ * For statements and functions whose text is not ours: settings, roles, temporary tables, locks and prepared statements stay
+ * behind on the connection otherwise. The time limit holds from outside, since a statement can lift the server's own.
+ */
+export function isolated(pool: Pool, limit: number, terminate: Terminate): Isolated {
+  return async (presence, work) => {
+    const signal = presence.signal()
+    const client = await pool.acquire(presence)
+    // Their leaving is heard here, where what does not end can be terminated too.
+    client.presence = undefined
+    // Behind a pooler it is known once a transaction has a session.
+    let { processID: processId } = keysOf(client)
+    let stopped: 'late' | 'left' | undefined
+    let last: NodeJS.Timeout | undefined
+    const stop = (why: 'late' | 'left') => {
+      stopped ??= why
+      cancel(client)
+      last ??= setTimeout(() => {
+        client.destroy()
+        // The backend of a broken connection goes on until it next writes.
+        terminate(processId)
+      }, grace)
+    }
+    const leave = () => stop('left')
+    const timer = setTimeout(() => stop('late'), limit)
+    signal.addEventListener('abort', leave, { once: true })
+    try {
+      if (signal.aborted) throw new Error('The caller has left')
+      if (client.pooled !== undefined) processId = await beginPooled(client)
+      return await work(client)
+    } catch (error) {
+      if (stopped === undefined && !signal.aborted) throw error
+      throw fail('statement_timeout', { hint: 'The statement was cancelled and what it did is undone.' })
+    } finally {
+      clearTimeout(timer)
+      clearTimeout(last)
+      signal.removeEventListener('abort', leave)
+      // A cancel request that is still on its way must not meet the next caller's statement.
+      if (stopped !== undefined) client.destroy()
+      // Before the answer: whoever asks after it, on whichever connection, finds no lock or open cursor of this one.
+      await clean(client)
+      pool.release(client)
+    }
+  }
+}
+
+/** The pool ends a connection that is not clean. */
+async function clean(client: RowClient): Promise<void> {
+  // A reset that never answers must not take the place of a connection for good.
+  const timer = setTimeout(() => client.destroy(), 5 * grace)
+  try {
+    if (client.active !== undefined || !client.isAlive()) return client.destroy()
+    if (client.pooled !== undefined) return await cleanPooled(client)
+    if (client.getTransactionStatus() !== 'I') await client.query('rollback')
+    await client.query('discard all')
+    if (!isFresh(client)) client.destroy()
+  } catch {
+    client.destroy()
+  } finally {
+    clearTimeout(timer)
+  }
+}

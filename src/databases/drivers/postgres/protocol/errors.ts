@@ -1,0 +1,248 @@
+import { misfitting, type Written } from '#databases/drivers/postgres/protocol/misfits.ts'
+import { codeOf } from '#databases/drivers/postgres/protocol/query.ts'
+import { type DatabaseFailureCode, fail } from '#databases/failures.ts'
+import type { Column, Table } from '#databases/plan/catalogue.ts'
+import { Failure, type FailureFacts } from '#kernel/errors.ts'
+
+/**
+ * The one table from SQLSTATE to a failure: a whole code, else its class (the first two characters).
+ * https://www.postgresql.org/docs/18/errcodes-appendix.html
+ */
+const states: Readonly<Record<string, DatabaseFailureCode>> = {
+  '08': 'connection_lost',
+  '09': 'rejected_by_database',
+  '0A': 'not_supported',
+  '10': 'invalid_value',
+  '20': 'rejected_by_database', // CASE of a function without an ELSE
+  '21': 'invalid_write', // ON CONFLICT touches one row twice
+  '22': 'invalid_value',
+  '23': 'rejected_by_database',
+  '23001': 'foreign_key_violation', // ON DELETE RESTRICT, since 18
+  '23502': 'not_null_violation',
+  '23503': 'foreign_key_violation',
+  '23505': 'unique_violation',
+  '23514': 'check_violation',
+  '23P01': 'exclusion_violation',
+  '25006': 'read_only',
+  '25P03': 'connection_lost',
+  '25P04': 'statement_timeout',
+  '26': 'connection_lost', // a pooler in between forgets prepared statements, twice in a row
+  '27': 'rejected_by_database',
+  '28': 'client_refused',
+  '2B': 'object_in_use',
+  '3D': 'client_refused',
+  '3F': 'object_not_found',
+  '40': 'write_conflict',
+  '42': 'rejected_by_database',
+  '42501': 'permission_denied',
+  '42601': 'invalid_definition',
+  '42602': 'invalid_identifier',
+  '42611': 'invalid_definition',
+  '42622': 'invalid_identifier',
+  '42701': 'object_exists',
+  '42703': 'unknown_column',
+  '42704': 'object_not_found',
+  '42710': 'object_exists',
+  '42723': 'object_exists',
+  '42725': 'invalid_operator',
+  '42804': 'invalid_operator',
+  '42830': 'invalid_definition',
+  '42846': 'invalid_cast',
+  '42883': 'invalid_operator',
+  '42939': 'invalid_identifier',
+  '428C9': 'column_not_writable',
+  '42P01': 'table_not_found',
+  '42P06': 'object_exists',
+  '42P07': 'object_exists',
+  '42P10': 'invalid_conflict_target',
+  '42P16': 'invalid_definition',
+  '42P17': 'invalid_definition',
+  '42P18': 'invalid_value',
+  '44': 'check_violation', // WITH CHECK OPTION of a view
+  '53': 'client_unavailable',
+  '53300': 'client_busy',
+  '54': 'too_complex',
+  '55': 'not_supported', // a view that takes no writes
+  '55006': 'object_in_use',
+  '55P03': 'write_conflict',
+  '57': 'connection_lost',
+  // Late, or cancelled by an operator: the code does not tell which, the sentence is in the server's language, and either way the
+  // statement was not given the time to end and is undone.
+  '57014': 'statement_timeout',
+  '57P03': 'client_unavailable',
+  '72': 'write_conflict',
+  P0: 'rejected_by_database',
+}
+
+/** What the statement was about, so that its failure can name a column. */
+export type About = {
+  readonly table: Table | undefined
+  /** The column behind each parameter, by position. */
+  readonly parameters: readonly (Column | undefined)[]
+  /** Where in the text the terms of which column begin, ascending. */
+  readonly spots: readonly { readonly at: number; readonly column: Column }[]
+} & Written
+
+const nothing: About = { table: undefined, parameters: [], spots: [], written: [], given: () => [] }
+
+/** An error of the server, the network or the pool as a Failure without text of the statement, host or credentials. */
+export function failureOf(error: unknown, about: About = nothing): unknown {
+  const code = codeOf(error)
+  // Only an ErrorResponse has a severity; EPIPE is no SQLSTATE.
+  const state = error instanceof Error && 'severity' in error ? stateOf(code) : undefined
+  if (state === undefined) return networkFailure(error, code)
+  return serverFailure(state, error as ServerError, about) // it has an SQLSTATE, so pg made it from an ErrorResponse
+}
+
+/** Of an attempt to connect: nothing has been asked yet, so nothing is in doubt. */
+export function connectFailure(error: unknown): unknown {
+  const failure = failureOf(error)
+  const isLost = failure instanceof Failure && failure.code === 'connection_lost'
+  return isLost ? fail('client_unavailable', { cause: error }) : failure
+}
+
+function stateOf(code: string): DatabaseFailureCode {
+  return (Object.hasOwn(states, code) ? states[code] : states[code.slice(0, 2)]) ?? 'database_error'
+}
+
+type ServerError = Error & {
+  readonly code: string
+  readonly where?: string
+  readonly position?: string
+  readonly detail?: string
+  readonly schema?: string
+  readonly table?: string
+  readonly column?: string
+  readonly constraint?: string
+  readonly dataType?: string
+}
+
+function serverFailure(state: DatabaseFailureCode, error: ServerError, about: About): Failure {
+  // In a plan every name is known; what is not there is an operator or an array type for the column.
+  const code = state === 'object_not_found' && about.table ? 'invalid_operator' : state
+  const column = error.column ?? columnOf(error, about)?.name
+  const columns =
+    about.table?.constraints.find(({ name }) => name === error.constraint)?.columns ?? keyOf(error.detail)
+  const details = {
+    ...(about.table && { schema_name: about.table.schema, table_name: about.table.name }),
+    ...(column !== undefined && { column }),
+    ...(error.constraint !== undefined && { constraint: error.constraint }),
+    ...(columns.length > 0 && { columns }),
+    ...otherTable(error, about),
+  }
+  const hint = told.has(code) ? error.message : hints[code]
+  const facts: FailureFacts = { details, cause: error, ...(hint !== undefined && { hint }) }
+  return fail(code, column === undefined ? facts : { ...facts, ...messageFor(code, column) })
+}
+
+/** A row of another table refers to this one, or a cascade fails there: who may not read that one is told nothing (told.ts). */
+function otherTable({ schema, table }: ServerError, { table: own }: About) {
+  if (schema === undefined || table === undefined || (schema === own?.schema && table === own.name)) return {}
+  return { other_table: { schema_name: schema, table_name: table } }
+}
+
+/** The answer of a statement that commits by itself is the only sign that it did. */
+const doubt = 'What was to be read can be asked for again; whether a write was done is not known.'
+
+const hints: Partial<Record<DatabaseFailureCode, string>> = {
+  connection_lost: doubt,
+  statement_timeout: 'The statement was ended, and what it did is undone.',
+}
+
+/** Where the server's own sentence helps the caller and can contain nothing but their table, their values and its rules. */
+const told: ReadonlySet<DatabaseFailureCode> = new Set([
+  'invalid_value',
+  'invalid_write',
+  'not_null_violation',
+  'check_violation',
+  'unique_violation',
+  'foreign_key_violation',
+  'exclusion_violation',
+  'rejected_by_database',
+  'invalid_operator',
+  'invalid_conflict_target',
+  'invalid_definition',
+  'column_not_writable',
+  'permission_denied',
+  'object_exists',
+  'object_in_use',
+  'object_not_found',
+  'not_supported',
+  'too_complex',
+])
+
+function messageFor(code: DatabaseFailureCode, column: string): { message?: string } {
+  if (code === 'invalid_value') return { message: `A value does not fit column ${column}` }
+  if (code === 'not_null_violation') return { message: `Column ${column} must have a value` }
+  if (code === 'check_violation')
+    return { message: `The value of column ${column} breaks a rule of the table` }
+  if (code === 'invalid_operator') return { message: `The operator does not fit column ${column}` }
+  return {}
+}
+
+/** `Key (a, b)=(1, 2) already exists.`: the names only, never the values. */
+const keyOf = (detail: string | undefined): string[] => {
+  const end = detail?.indexOf(')=') ?? -1
+  // The values come behind the names and may be a caller's megabyte.
+  const names = end < 0 ? undefined : detail?.slice(detail.lastIndexOf('(', end) + 1, end)
+  return names === undefined || /[)=]/.test(names)
+    ? []
+    : names.split(', ').map((name) => name.replaceAll('"', ''))
+}
+
+/** From the parameter that the server names in its context, the place in the text, or what is known of the types. */
+function columnOf(error: ServerError, about: About): Column | undefined {
+  const parameter = /\$(\d+)/.exec(error.where ?? '')?.[1]
+  if (parameter !== undefined) return about.parameters[Number(parameter) - 1]
+  if (error.position !== undefined) return spotAt(Number(error.position) - 1, about)
+  if (error.constraint !== undefined) return checkedBy(error, about)
+  if (error.code.startsWith('22')) return misfitting(error, about) ?? composedBy(error, about)
+  return undefined
+}
+
+/** A record or an array that is built from its JSON says nothing of the parameter that it came in. */
+function composedBy({ code }: ServerError, { parameters }: About): Column | undefined {
+  if (!UNREADABLE.has(code)) return undefined
+  return only([
+    ...new Set(parameters.filter((column) => column?.category === 'C' || column?.category === 'A')),
+  ])
+}
+
+/** invalid_text_representation, invalid_datetime_format, numeric_value_out_of_range. */
+const UNREADABLE: ReadonlySet<string> = new Set(['22P02', '22007', '22003'])
+
+const spotAt = (position: number, about: About): Column | undefined =>
+  about.spots.findLast((spot) => spot.at <= position)?.column
+
+/** A check over one column is about that column; a rule of a domain about the columns of that type. */
+function checkedBy(error: ServerError, about: About): Column | undefined {
+  const columns = about.table?.constraints.find(({ name }) => name === error.constraint)?.columns ?? []
+  if (columns.length === 1) return about.table?.columns.get(columns[0] ?? '')
+  if (error.dataType === undefined) return undefined
+  return only(
+    about.written.filter((column) => column.cast.replaceAll('"', '').endsWith(error.dataType ?? '')),
+  )
+}
+
+const only = <T>(items: readonly T[]): T | undefined => (items.length === 1 ? items[0] : undefined)
+
+/** Errors of sockets have codes like ECONNREFUSED; pg's own have none. What is neither is a bug and stays as it is. */
+function networkFailure(error: unknown, code: string): unknown {
+  if (!(error instanceof Error) || error instanceof Failure) return error
+  if (unreachable.has(code)) return fail('client_unavailable', { cause: error })
+  if (/^E[A-Z]+$|^ERR_(SSL|TLS)/.test(code) || lost.test(error.message))
+    return fail('connection_lost', { hint: doubt, cause: error })
+  return error
+}
+
+const unreachable = new Set([
+  'ECONNREFUSED',
+  'ENOENT',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'ETIMEDOUT',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'EACCES',
+])
+const lost = /connection (terminated|error)|not queryable|timeout expired|SSL connections?/i

@@ -1,0 +1,97 @@
+import type { RowClient } from '#databases/drivers/postgres/protocol/connection.ts'
+import { fail } from '#databases/failures.ts'
+
+/** A row above this is refused: it would be held in memory whole, and a relation can gather a table into one row. */
+const largestMessage = 67_108_864
+
+const tooLarge = () =>
+  fail('result_too_large', {
+    message: 'A row is larger than 64 MB',
+    hint: 'Ask for fewer columns, or read the relation by itself.',
+  })
+
+const codes = { parsed: 0x31, bound: 0x32, closed: 0x33, row: 0x44, ready: 0x5a } as const
+
+/** Cuts the stream into messages: rows to the active query, the rest to `pass`. What cannot be read ends the connection. */
+export function frames(
+  client: RowClient,
+  join: Joiner,
+  pass: (bytes: Buffer) => void,
+): (chunk: Buffer) => void {
+  const read = (chunk: Buffer) => {
+    if (join.needed() > largestMessage) return client.active?.refuse(tooLarge())
+    const data = join.add(chunk)
+    if (data === undefined) return
+    let at = 0
+    let passed = 0
+    while (at + 5 <= data.length) {
+      const end = at + 1 + data.readUInt32BE(at + 1)
+      if (end > data.length) break
+      const code = data[at]
+      const query = client.active
+      if (
+        query !== undefined &&
+        (code === codes.row || code === codes.parsed || code === codes.bound || code === codes.closed)
+      ) {
+        if (passed < at) pass(data.subarray(passed, at))
+        passed = end
+        if (code === codes.row) query.row(data, at + 7, end, data.length - at)
+        else if (code === codes.parsed) query.parsed = true
+      }
+      at = end
+      if (code === codes.ready && query !== undefined) {
+        pass(data.subarray(passed, at))
+        passed = end
+        query.settle()
+        client.advance()
+      }
+    }
+    if (passed < at) pass(data.subarray(passed, at))
+    join.keep(data, at)
+  }
+  return (chunk) => {
+    try {
+      read(chunk)
+      client.holdBack()
+    } catch (error) {
+      client.active?.refuse(fail('connection_lost', { cause: error }))
+      client.destroy()
+    }
+  }
+}
+
+export type Joiner = {
+  /** Bytes of a message whose end has not come. */
+  held(): number
+  /** Bytes of the message that is not whole yet. */
+  needed(): number
+  add(chunk: Buffer): Buffer | undefined
+  keep(data: Buffer, from: number): void
+}
+
+/** Puts chunks together until the message at their front is whole; a row of a hundred megabytes is joined once, not 1,500 times. */
+export function joiner(): Joiner {
+  let parts: Buffer[] = []
+  let held = 0
+  let needed = 0
+  return {
+    held: () => held,
+    needed: () => (held === 0 ? 0 : needed),
+    add(chunk) {
+      if (held === 0) return chunk
+      parts.push(chunk)
+      held += chunk.length
+      if (held < needed) return undefined
+      const joined = Buffer.concat(parts, held)
+      parts = []
+      held = 0
+      return joined
+    },
+    keep(data, from) {
+      held = data.length - from
+      if (held === 0) return
+      parts = [data.subarray(from)]
+      needed = held < 5 ? 5 : 1 + data.readUInt32BE(from + 1)
+    },
+  }
+}

@@ -1,0 +1,87 @@
+import { isRecords } from '#databases/drivers/postgres/sql/records.ts'
+import type { Column } from '#databases/plan/catalogue.ts'
+import type { Json } from '#databases/plan/plan.ts'
+import { parseDecimal } from '#databases/request/decimal.ts'
+
+/** What was written where, for failures that PostgreSQL finds on the way into the table and tells without a column. */
+export type Written = {
+  readonly written: readonly Column[]
+  /** Values that the request gives for the column. */
+  readonly given: (column: Column) => readonly Json[]
+}
+
+/**
+ * The column whose value was refused: the value is longer than its type, or it is the one that the server quotes. The server's
+ * sentence may be in any language, so only codes, types and values are looked at.
+ */
+export function misfitting(
+  { code, message }: { readonly code: string; readonly message: string },
+  { written, given }: Written,
+): Column | undefined {
+  const holds = (column: Column, test: (text: string) => boolean) =>
+    given(column).some((value) => textsOf(value).some(test))
+  if (TOO_LONG.has(code)) {
+    const exceeding = written.find((column) => holds(column, (text) => exceeds(elementOf(column), text)))
+    if (exceeding !== undefined) return exceeding
+  }
+  const quoted = quotedIn(message)
+  const holding = written.filter(
+    (column) => !takesAnyText(column) && holds(column, (text) => text === quoted),
+  )
+  const named = holding.find((column) => message.includes(`type ${elementOf(column)}`))
+  return named ?? holding[0] ?? only(written.filter((column) => isComposed(column, given))) ?? only(written)
+}
+
+/** string_data_right_truncation, string_data_length_mismatch, numeric_value_out_of_range. */
+const TOO_LONG: ReadonlySet<string> = new Set(['22001', '22026', '22003'])
+
+/** `numeric(5,2)` also for `numeric(5,2)[]`. */
+const elementOf = ({ type }: Column): string => (type.endsWith('[]') ? type.slice(0, -2) : type)
+
+/** Whether a text is too long for `character varying(3)`, `character(3)`, `bit(3)` or `numeric(5,2)`. */
+function exceeds(type: string, text: string): boolean {
+  const [, name, length, scale = '0'] = /^([a-z ]{1,20})\((\d{1,9})(?:,(-?\d{1,4}))?\)$/.exec(type) ?? []
+  if (name === 'numeric') return exceedsNumeric(text, Number(length), Number(scale))
+  if (name === 'bit') return text.length !== Number(length)
+  // Spaces at the end are cut off without a word.
+  return name !== undefined && [...text.trimEnd()].length > Number(length)
+}
+
+/** |value| ≥ 10^(precision - scale) once it is rounded: ½ of the last place below it is enough. */
+function exceedsNumeric(text: string, precision: number, scale: number): boolean {
+  const value = parseDecimal(text)
+  if (value === undefined || scale < 0) return false
+  const digits = value.digits < 0n ? -value.digits : value.digits
+  const most = 2n * 10n ** BigInt(precision) - 1n
+  return 2n * digits * 10n ** BigInt(scale) >= most * 10n ** BigInt(value.scale)
+}
+
+/** Between the first and the last quotation mark: a value may contain some. */
+function quotedIn(message: string): string | undefined {
+  const from = message.indexOf('"')
+  const end = message.lastIndexOf('"')
+  return from < end ? message.slice(from + 1, end) : undefined
+}
+
+const takesAnyText = ({ category, type }: Column): boolean => category === 'S' && !type.endsWith(')')
+
+/** A composite type is written as a record, and what does not fit is one of its members. */
+const isComposed = (column: Column, given: Written['given']): boolean =>
+  given(column).some((value) =>
+    column.category === 'C'
+      ? value !== null
+      : isRecords(column, value) || (isRecord(value) && !column.base.startsWith('json')),
+  )
+
+const isRecord = (value: Json): boolean =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) && !JSON.isRawJSON(value)
+
+/** The value as text, and each one inside of it. */
+function textsOf(value: Json): string[] {
+  if (value === null) return []
+  if (typeof value !== 'object') return [String(value)]
+  if (JSON.isRawJSON(value)) return [value.rawJSON]
+  return Object.values(value).flatMap(textsOf)
+}
+
+const only = <T>(items: readonly T[]): T | undefined => (items.length === 1 ? items[0] : undefined)

@@ -1,0 +1,76 @@
+import type { RowClient } from '#databases/drivers/postgres/protocol/connection.ts'
+import { firstWord } from '#databases/drivers/postgres/sql/statement-text.ts'
+import { fail } from '#databases/failures.ts'
+import { keepsStatements } from '#kernel/db/pooler.ts'
+
+/**
+ * A connection through a pooler (PgBouncer in transaction mode): each transaction may have another session of the server, which
+ * others have next. So every transaction sets for itself what a session of our own has from its start, and leaves nothing.
+ */
+export type Pooled = {
+  /** Expressions that set it until the end of the transaction, for a SELECT. */
+  readonly settings: string
+  /** The pooler keeps prepared statements apart (PgBouncer from 1.21 on, with max_prepared_statements). */
+  readonly prepares: boolean
+}
+
+/** What the pooler says of settings in the startup message that it does not pass on; so does every version of PgBouncer. */
+export const isPoolersRefusal = (error: unknown): boolean =>
+  error instanceof Error && /unsupported startup parameter/i.test(error.message)
+
+export async function pooledBy(
+  client: RowClient,
+  settings: Readonly<Record<string, string>>,
+): Promise<Pooled> {
+  const local = Object.entries(settings).map(
+    ([name, value]) =>
+      `pg_catalog.set_config('${name.replace(/^default_(?=transaction_)/, '')}', '${value}', true)`,
+  )
+  return { settings: local.join(', '), prepares: await keepsStatements(client) }
+}
+
+/** Begins a transaction of several statements. Answers the process id of the session that it has until its end. */
+export async function beginPooled(client: RowClient): Promise<number> {
+  const results: unknown = await client.query(
+    `begin; select ${client.pooled?.settings}, pg_catalog.pg_backend_pid() as pid`,
+  )
+  // Of several statements in one text pg answers a list.
+  const [, { rows }] = results as readonly [unknown, { readonly rows: readonly { readonly pid: number }[] }]
+  return rows[0]?.pid ?? 0
+}
+
+/** A caller's own text runs in one transaction, which it must not end: what comes after could run in a session of others. */
+export function refuseTransactionControl(statements: readonly string[]): void {
+  const word = statements.map(firstWord).find((first) => CONTROL.has(first))
+  if (word === undefined) return
+  throw fail('invalid_sql', {
+    message: 'This client is reached through a pooler, where a text is one transaction',
+    hint: `Leave out ${word.toUpperCase()}: all of the text is done, or nothing.`,
+  })
+}
+
+const CONTROL = new Set(['begin', 'start', 'commit', 'end', 'rollback', 'abort', 'prepare'])
+
+/** DISCARD ALL, as far as it is possible in a transaction; statements that the pooler itself has prepared stay. */
+const CLEANING = `close all; set session authorization default; reset all; unlisten *;
+select pg_catalog.pg_advisory_unlock_all(); discard temp; discard sequences;
+do $$ declare found record; begin
+  for found in select p.name from pg_catalog.pg_prepared_statements as p where p.from_sql loop
+    execute pg_catalog.format('deallocate %I', found.name);
+  end loop;
+end $$`
+
+/** Ends the transaction of a text that is not ours; what it has put off until then fails here. */
+export async function finishPooled(client: RowClient, end: 'commit' | 'rollback'): Promise<void> {
+  if (end === 'commit') await client.query('set constraints all immediate')
+  await client.query(CLEANING)
+  await client.query(end)
+}
+
+/** What it has left, where it did not come to its end. The chained transaction keeps the session until it is clean. */
+export async function cleanPooled(client: RowClient): Promise<void> {
+  if (client.getTransactionStatus() === 'I') return
+  await client.query('rollback and chain')
+  await client.query(CLEANING)
+  await client.query('commit')
+}

@@ -1,0 +1,164 @@
+import { type ArrayWriter, arrayWriter, rewriteRow } from '#databases/drivers/postgres/protocol/arrays.ts'
+import type { RowClient } from '#databases/drivers/postgres/protocol/connection.ts'
+import { columnWriter, RowWriter } from '#databases/drivers/postgres/protocol/rows.ts'
+import { encodeExecute, encodeParse, syncMessage } from '#databases/drivers/postgres/protocol/wire.ts'
+import { answerTooLarge } from '#databases/drivers/too-large.ts'
+import { fail } from '#databases/failures.ts'
+
+export type Script = {
+  readonly statements: readonly string[]
+  /** Parameters of the one statement, by what the server says of their types. */
+  readonly values: (types: readonly number[]) => readonly (string | null)[]
+  /** Any statement with more rows than this ends the script. */
+  readonly maxRows: number
+  /** So does one with more bytes: its rows are kept until the answer is known to be small enough. */
+  readonly maxBytes: number
+}
+
+const jsonType = 114
+
+/**
+ * Statements of a caller on one connection, one after the other in the extended protocol, in pg's `Submittable` form. `Sync`
+ * comes after the last one: until then nothing is committed, so breaking the connection off (too many rows, the caller is gone)
+ * undoes all, except what the caller commits themselves.
+ */
+export class ScriptRun {
+  readonly ended: Promise<void>
+  /** Rows of the last statement; undefined when it has none. */
+  writer: RowWriter | undefined
+  /** Rows changed by all statements. */
+  affected = 0
+  completed = 0
+  done = false
+  parsed = false
+  /** Its rows are collected; too many of them end it. */
+  readonly isFull = false
+  failure: Error | undefined
+  /** pg looks at these. */
+  readonly name = ''
+  readonly text = ''
+  callback = (): void => {}
+  readonly #client: RowClient
+  readonly #script: Script
+  #synced = false
+  /** Where the rows have arrays: how each column is rewritten. */
+  #arrays: readonly (ArrayWriter | undefined)[] | undefined
+  readonly #ended = Promise.withResolvers<void>()
+
+  constructor(client: RowClient, script: Script) {
+    this.#client = client
+    this.#script = script
+    this.ended = this.#ended.promise
+    this.ended.catch(() => {})
+  }
+
+  submit(): void {
+    this.#client.active = this
+    this.#next()
+  }
+
+  #next(): void {
+    const text = this.#script.statements[this.completed]
+    if (text === undefined) this.#sync()
+    else {
+      this.writer = undefined
+      this.#client.connection.stream.write(encodeParse(text))
+    }
+  }
+
+  /** Once only: a deferred constraint fails behind it, and the answer to a second one would be taken for the next query's. */
+  #sync(): void {
+    if (this.#synced) return
+    this.#synced = true
+    this.#client.connection.stream.write(syncMessage)
+  }
+
+  describe(types: readonly number[]): void {
+    try {
+      this.#client.connection.stream.write(encodeExecute(this.#script.values(types)))
+    } catch (error) {
+      this.failure ??= error as Error // `values` throws Failures
+      this.#sync()
+    }
+  }
+
+  handleRowDescription(message: { fields: readonly { name: string; dataTypeID: number }[] }): void {
+    const arrays = message.fields.map(({ dataTypeID }) => arrayWriter(dataTypeID))
+    this.#arrays = arrays.some((array) => array !== undefined) ? arrays : undefined
+    const writers = message.fields.map(({ name, dataTypeID }, index) =>
+      columnWriter(name, arrays[index] === undefined ? dataTypeID : jsonType),
+    )
+    this.writer = new RowWriter(writers, { stripNulls: false, limit: this.#script.maxRows })
+  }
+
+  row(data: Buffer, from: number, end: number, ahead: number): void {
+    const { writer } = this
+    if (writer === undefined || this.failure !== undefined) return
+    if (this.#arrays === undefined) writer.row(data, from, end, ahead)
+    else {
+      const rewritten = rewriteRow(data, from, this.#arrays)
+      writer.row(rewritten, 0, rewritten.length, rewritten.length)
+    }
+    const { maxRows, maxBytes } = this.#script
+    if (writer.more) this.refuse(tooManyRows(maxRows))
+    else if (writer.waiting > maxBytes)
+      this.refuse(answerTooLarge(maxBytes, 'Ask for fewer rows. What the statement changed is undone.'))
+  }
+
+  /** `INSERT 0 5`, `UPDATE 3`, `SELECT 3`: reading changes nothing. */
+  handleCommandComplete(message: { text: string }): void {
+    const [, changed] = /^(?:INSERT \d+|UPDATE|DELETE|MERGE|COPY) (\d+)$/.exec(message.text) ?? []
+    this.affected += Number(changed ?? 0)
+    this.completed++
+    this.#next()
+  }
+
+  handleEmptyQuery(): void {
+    this.completed++
+    this.#next()
+  }
+
+  handleReadyForQuery(): void {}
+  handlePortalSuspended(): void {}
+
+  handleCopyInResponse(connection: { sendCopyFail(message: string): void }): void {
+    this.failure ??= noCopy()
+    connection.sendCopyFail('COPY FROM STDIN is not possible here')
+  }
+  handleCopyData(): void {
+    this.refuse(noCopy())
+  }
+
+  /** The server skips everything up to the next Sync, and is ready after it. */
+  handleError(error: Error): void {
+    this.failure ??= error
+    if (!this.#client.isAlive()) this.settle()
+    else this.#sync()
+  }
+
+  refuse(failure: Error): void {
+    this.failure ??= failure
+    this.#client.destroy()
+  }
+
+  settle(): void {
+    if (this.done) return
+    this.done = true
+    if (this.#client.active === this) this.#client.active = undefined
+    if (!this.failure && !this.#client.isAlive()) this.failure = new Error('Connection terminated')
+    if (this.failure) this.#ended.reject(this.failure)
+    else {
+      this.writer?.finish()
+      this.#ended.resolve()
+    }
+  }
+}
+
+const tooManyRows = (maximum: number) =>
+  fail('result_too_large', {
+    hint: `A statement gave more than ${maximum} rows; nothing was cut, and what it changed is undone. Add a LIMIT.`,
+    details: { maximum },
+  })
+
+const noCopy = () =>
+  fail('not_supported', { message: 'COPY has no channel here', hint: 'Use PUT /gateway/insert, or SELECT.' })

@@ -1,0 +1,82 @@
+import type pg from 'pg'
+import type { DriverMaking, RowLevelSecurity } from '#databases/drivers/driver.ts'
+import type { RowClient } from '#databases/drivers/postgres/protocol/connection.ts'
+import { connectFailure } from '#databases/drivers/postgres/protocol/errors.ts'
+import {
+  type CallerRoleFacts,
+  callerRolesSql,
+  unsafeCallerRoles,
+} from '#databases/drivers/postgres/roles/caller-roles.ts'
+import { ONLY_CATALOG } from '#databases/drivers/postgres/roles/persona.ts'
+import { type RoleFacts, roleSql, unsafe } from '#databases/drivers/postgres/roles/role.ts'
+import { reachableRolesSql, unsafeSqlRole } from '#databases/drivers/postgres/roles/sql-role.ts'
+import type { Failure } from '#kernel/errors.ts'
+
+type Options = {
+  /** Milliseconds. */
+  readonly connectTimeout: number
+  readonly allowServerRights?: boolean
+  readonly controlServer?: DriverMaking['controlServer'] | undefined
+  readonly rowLevelSecurity?: RowLevelSecurity | undefined
+  /** Roles that this login must not be able to become. */
+  readonly mayNotBecome?: () => Promise<readonly string[]>
+}
+
+export type Vet = (open: () => Promise<RowClient>) => Promise<RowClient>
+
+const vettedFor = 60_000
+
+/** Looks at the roles behind a new connection, at most every 60 s; a refusal holds as long without connecting again. */
+export function vetting(options: Options): Vet {
+  let verdict: { readonly at: number; readonly refusal: Failure | undefined } | undefined
+  return async (open) => {
+    const valid = verdict && performance.now() - verdict.at < vettedFor ? verdict : undefined
+    if (valid?.refusal) throw valid.refusal
+    const client = await open()
+    if (valid) return client
+    const refusal = await refusalOf(client, options)
+    verdict = { at: performance.now(), refusal }
+    if (refusal === undefined) return client
+    client.destroy()
+    throw refusal
+  }
+}
+
+/**
+ * Rows of a statement of ours, in one transaction and round trip with a search path of the system alone: what the database has made of
+ * names such as `pg_has_role`, or of `=`, must not decide about its own role.
+ */
+async function inCatalog<T extends pg.QueryResultRow>(
+  client: RowClient,
+  text: string,
+): Promise<readonly T[]> {
+  const results: unknown = await client.query(`${ONLY_CATALOG}; ${text}`)
+  // Of several statements in one text pg answers a list.
+  const [, { rows }] = results as readonly [unknown, pg.QueryResult<T>]
+  return rows
+}
+
+async function refusalOf(
+  client: RowClient,
+  { allowServerRights = false, controlServer, rowLevelSecurity, mayNotBecome, connectTimeout }: Options,
+): Promise<Failure | undefined> {
+  const timer = setTimeout(() => client.destroy(), connectTimeout)
+  try {
+    const literals = (names: readonly string[]) => names.map((name) => client.escapeLiteral(name)).join(', ')
+    const { startedAt = '', roles = [] } = (await controlServer?.()) ?? {}
+    const facts = roleSql({ startedAt: literals([startedAt]), roles: literals(roles) })
+    const [row] = await inCatalog<{ role: RoleFacts }>(client, facts)
+    const refusal = row && unsafe(row.role, allowServerRights)
+    if (refusal !== undefined) return refusal
+    if (mayNotBecome !== undefined)
+      return unsafeSqlRole(await inCatalog(client, reachableRolesSql(literals(await mayNotBecome()))))
+    if (rowLevelSecurity === undefined) return undefined
+    const asked = literals([rowLevelSecurity.anonymousRole, rowLevelSecurity.signedInRole])
+    return unsafeCallerRoles(await inCatalog<CallerRoleFacts>(client, callerRolesSql(asked)))
+  } catch (error) {
+    client.destroy()
+    throw connectFailure(error)
+  } finally {
+    clearTimeout(timer)
+  }
+}

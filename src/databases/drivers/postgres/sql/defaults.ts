@@ -1,0 +1,132 @@
+import type { A_Const, FuncCall, Node, ParseResult, TypeCast } from 'libpg-query'
+import { fail } from '#databases/failures.ts'
+import { castOf, castText } from '#databases/plan/casts.ts'
+
+/** Functions that a default may call: they make a value and touch nothing. */
+export const allowedDefaultFunctions = [
+  'now',
+  'transaction_timestamp',
+  'statement_timestamp',
+  'clock_timestamp',
+  'timezone',
+  'date_trunc',
+  'gen_random_uuid',
+  'uuid_generate_v4',
+  'uuidv4',
+  'uuidv7',
+  'random',
+  'json_build_object',
+  'json_build_array',
+  'jsonb_build_object',
+  'jsonb_build_array',
+] as const
+
+/**
+ * A default as SQL (gateway.md 10): a literal or a call of an allowed function with such arguments. The request's text is parsed by
+ * the server's own grammar and written anew from the tree, so none of it reaches the statement.
+ */
+export async function defaultText(expression: string, column: string): Promise<string> {
+  const refuse = () =>
+    fail('invalid_default', {
+      hint: `Use a literal, or one of: ${allowedDefaultFunctions.join(', ')}, current_timestamp, current_date.`,
+      details: { column: column.slice(0, 63), default_expression: expression.slice(0, 200) },
+    })
+  const node = soleExpression(await parsed(expression, refuse))
+  const text = node && expressionText(node)
+  if (text === undefined) throw refuse()
+  return text
+}
+
+async function parsed(expression: string, refuse: () => Error): Promise<ParseResult> {
+  if (expression.includes('\0') || expression.length > 10_000) throw refuse()
+  // Loaded for the first default: its grammar weighs 5 MB in every process.
+  const { parse } = await import('libpg-query')
+  try {
+    return await parse(`select ${expression}`)
+  } catch {
+    // The parser says where the grammar ends; the caller is told what is allowed instead.
+    throw refuse()
+  }
+}
+
+/** `select x` and nothing more: no second statement, no FROM, no alias. */
+function soleExpression(result: ParseResult): Node | undefined {
+  const [only, ...others] = result.stmts ?? []
+  if (!only?.stmt || others.length > 0 || !('SelectStmt' in only.stmt)) return undefined
+  const { targetList = [], limitOption, op, ...rest } = only.stmt.SelectStmt
+  if (
+    Object.keys(rest).length > 0 ||
+    targetList.length !== 1 ||
+    limitOption !== 'LIMIT_OPTION_DEFAULT' ||
+    op !== 'SETOP_NONE'
+  )
+    return undefined
+  const [target] = targetList
+  if (!target || !('ResTarget' in target) || target.ResTarget.name !== undefined) return undefined
+  return target.ResTarget.val
+}
+
+function expressionText(node: Node): string | undefined {
+  if ('A_Const' in node) return constantText(node.A_Const)
+  if ('TypeCast' in node) return typedText(node.TypeCast)
+  if ('FuncCall' in node) return callText(node.FuncCall)
+  if ('SQLValueFunction' in node) return valueFunctions.get(node.SQLValueFunction.op ?? '')
+  if ('A_ArrayExpr' in node) {
+    const items = listText(node.A_ArrayExpr.elements ?? [])
+    return items === undefined ? undefined : `array[${items}]`
+  }
+  return undefined
+}
+
+const valueFunctions = new Map<string, string>([
+  ['SVFOP_CURRENT_TIMESTAMP', 'current_timestamp'],
+  ['SVFOP_CURRENT_DATE', 'current_date'],
+  ['SVFOP_CURRENT_TIME', 'current_time'],
+  ['SVFOP_LOCALTIMESTAMP', 'localtimestamp'],
+  ['SVFOP_LOCALTIME', 'localtime'],
+])
+
+/** The parser leaves out what is zero, empty or false. */
+function constantText(constant: A_Const): string | undefined {
+  if (constant.isnull) return 'null'
+  if (constant.boolval) return constant.boolval.boolval ? 'true' : 'false'
+  if (constant.ival) return String(constant.ival.ival ?? 0)
+  if (constant.fval)
+    return /^-?[\d.]+(?:[eE][+-]?\d+)?$/.test(constant.fval.fval ?? '') ? constant.fval.fval : undefined
+  if (constant.sval) return literal(constant.sval.sval ?? '')
+  return undefined
+}
+
+/** standard_conforming_strings is on in every connection, so only the quote itself needs care. */
+const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`
+
+function typedText({ arg, typeName }: TypeCast): string | undefined {
+  const text = arg && expressionText(arg)
+  const names = (typeName?.names ?? []).flatMap((name) => ('String' in name ? [name.String.sval ?? ''] : []))
+  const type =
+    names.length === 2 && names[0] === 'pg_catalog' ? names[1] : names.length === 1 ? names[0] : undefined
+  if (text === undefined || type === undefined || typeName?.setof || typeName?.pct_type) return undefined
+  const array = (typeName?.arrayBounds ?? []).length > 0 ? '[]' : ''
+  try {
+    return `${text}::${castText(castOf(type === 'bpchar' ? 'text' : type))}${array}`
+  } catch {
+    return undefined
+  }
+}
+
+function callText(call: FuncCall): string | undefined {
+  const { funcname = [], args = [], funcformat: _format, location: _place, ...rest } = call
+  const names = funcname.flatMap((name) => ('String' in name ? [name.String.sval ?? ''] : []))
+  const name =
+    names.length === 2 && names[0] === 'pg_catalog' ? names[1] : names.length === 1 ? names[0] : undefined
+  const known = allowedDefaultFunctions.find((allowed) => allowed === name)
+  const items = listText(args)
+  if (known === undefined || items === undefined || Object.keys(rest).length > 0) return undefined
+  // That one is of an extension, wherever it is.
+  return known === 'uuid_generate_v4' ? `${known}(${items})` : `pg_catalog.${known}(${items})`
+}
+
+function listText(nodes: readonly Node[]): string | undefined {
+  const texts = nodes.map(expressionText)
+  return texts.some((text) => text === undefined) ? undefined : texts.join(', ')
+}

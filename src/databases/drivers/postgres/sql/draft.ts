@@ -1,0 +1,51 @@
+import { fail } from '#databases/failures.ts'
+import type { Column, Table } from '#databases/plan/catalogue.ts'
+
+/** A statement that is ready to be sent. */
+export type Built = {
+  readonly text: string
+  readonly values: readonly (string | null)[]
+  /** The column behind each parameter. */
+  readonly parameters: readonly (Column | undefined)[]
+  readonly spots: readonly { readonly at: number; readonly column: Column }[]
+  /** Names of the members of the rows that come back. */
+  readonly members: readonly string[]
+}
+
+/** A statement while it is written. */
+export type Draft = {
+  text: string
+  readonly values: (string | null)[]
+  readonly parameters: (Column | undefined)[]
+  readonly spots: { at: number; column: Column }[]
+  members: readonly string[]
+  aliases: number
+  /** Rows that a relation gathers at most into one. */
+  relationRows: number
+}
+
+export const draft = (text: string): Draft => ({
+  text,
+  values: [],
+  parameters: [],
+  spots: [],
+  members: [],
+  aliases: 0,
+  relationRows: Number.POSITIVE_INFINITY,
+})
+
+/** The only place where an identifier is quoted. A name of the catalogue or a checked alias; NUL, which would end the text of the statement early, never gets here. */
+export function quoteName(name: string): string {
+  if (/^[a-z0-9_]+$/i.test(name)) return `"${name}"`
+  if (name.includes('\0')) throw fail('invalid_identifier')
+  return `"${name.replaceAll('"', '""')}"`
+}
+
+export const tableText = (table: Table): string => `${quoteName(table.schema)}.${quoteName(table.name)}`
+export const columnText = (alias: string, column: Column): string => `${alias}.${quoteName(column.name)}`
+
+export function bind(sql: Draft, value: string | null, column?: Column): string {
+  sql.values.push(value)
+  sql.parameters.push(column)
+  return `$${sql.values.length}`
+}

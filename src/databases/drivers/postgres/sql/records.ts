@@ -1,0 +1,26 @@
+import type { Column } from '#databases/plan/catalogue.ts'
+import type { Json } from '#databases/plan/plan.ts'
+
+/** Composite values that are given as objects, and arrays of such: the database builds them from their JSON. */
+
+export const isRecord = ({ category }: Column, value: Json): boolean => category === 'C' && isObject(value)
+
+export const isRecords = ({ category, base }: Column, value: Json): boolean =>
+  category === 'A' && base !== '_json' && base !== '_jsonb' && Array.isArray(value) && holdsObject(value)
+
+const holdsObject = (items: readonly Json[]): boolean =>
+  items.some((item) => (Array.isArray(item) ? holdsObject(item) : isObject(item)))
+
+const isObject = (value: Json): boolean =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) && !JSON.isRawJSON(value)
+
+/** The value of the column whose JSON is `text`; undefined where none of the values is given as an object. */
+export function builtText(column: Column, values: readonly Json[], text: string): string | undefined {
+  const json = `${text}::pg_catalog.jsonb`
+  if (values.some((value) => isRecord(column, value)))
+    return `pg_catalog.jsonb_populate_record(null::${column.cast}, ${json})`
+  if (!values.some((value) => isRecords(column, value))) return undefined
+  // There is no such function for arrays, but a member of a record may be one.
+  const record = `pg_catalog.jsonb_to_record(pg_catalog.jsonb_build_object('v', ${json}))`
+  return `(select r.v from ${record} as r(v ${column.cast}))`
+}

@@ -1,0 +1,42 @@
+import { columnText, type Draft, tableText } from '#databases/drivers/postgres/sql/draft.ts'
+import type { Output, Relation } from '#databases/plan/plan.ts'
+
+type RelationOutput = Extract<Output, { kind: 'relation' }>
+
+/**
+ * Lists inside of lists multiply: 5,000 books of an author, and for each of them all books of its author, are 25 million rows of JSON
+ * before the first one can be counted. So the database first counts the pairs alone, and stops at the first one too many; then the
+ * answer is as many empty lines (rows.ts), which is refused as rows would be.
+ */
+export function boundedWork(sql: Draft, outer: string, item: RelationOutput, text: string): string {
+  const most = sql.relationRows
+  const paths = Number.isFinite(most) ? pathsOf(item).filter(multiplies) : []
+  if (paths.length === 0) return text
+  const counted = paths.map((path) => `(${pathText(sql, outer, path)} limit ${most})`).join(' union all ')
+  const isMore = `(select pg_catalog.count(*) from (${counted}) as w) operator(pg_catalog.>=) ${most}`
+  const tooMany = `pg_catalog.concat('[', pg_catalog.repeat(e'\\n', ${most}), ']')::pg_catalog.json`
+  return `case when ${isMore} then ${tooMany} else ${text} end`
+}
+
+type Path = readonly Relation[]
+
+/** From this relation to each of those inside of it. */
+function pathsOf({ relation, columns }: RelationOutput): Path[] {
+  const inner = columns.flatMap((column) => (column.kind === 'relation' ? pathsOf(column) : []))
+  return [[relation], ...inner.map((path) => [relation, ...path])]
+}
+
+const multiplies = (path: Path): boolean =>
+  path.at(-1)?.many === true && path.filter(({ many }) => many).length > 1
+
+function pathText(sql: Draft, outer: string, path: Path): string {
+  let last = outer
+  const conditions: string[] = []
+  const tables = path.map(({ table, on }) => {
+    const alias = `t${++sql.aliases}`
+    conditions.push(...on.map((pair) => `${columnText(alias, pair.inner)} = ${columnText(last, pair.outer)}`))
+    last = alias
+    return `${tableText(table)} as ${alias}`
+  })
+  return `select 1 from ${tables.join(', ')} where ${conditions.join(' and ')}`
+}

@@ -1,0 +1,206 @@
+import {
+  type Built,
+  bind,
+  columnText,
+  type Draft,
+  draft,
+  quoteName,
+  tableText,
+} from '#databases/drivers/postgres/sql/draft.ts'
+import { builtText } from '#databases/drivers/postgres/sql/records.ts'
+import { boundedWork } from '#databases/drivers/postgres/sql/relation-work.ts'
+import { writeText } from '#databases/drivers/postgres/sql/values.ts'
+import { writeWhere } from '#databases/drivers/postgres/sql/where.ts'
+import { fail } from '#databases/failures.ts'
+import { castText } from '#databases/plan/casts.ts'
+import type { Column, Table } from '#databases/plan/catalogue.ts'
+import type { CountPlan, DeletePlan, Json, Output, ReadPlan, Sort, UpdatePlan } from '#databases/plan/plan.ts'
+
+/**
+ * Plans as statements of PostgreSQL: names are quoted (draft.ts), every value is a bound parameter. The same shape of plan gives the same text, so that prepared statements are used again: lists are one array parameter, names of
+ * the answer's members are not in the text, only limits (checked whole numbers) are, because the planner needs to see them.
+ * Functions and types are named with their schema, so that none of the client's own stands in for them; operators between a column and a
+ * value are the client's, as its search path finds them (docs/decisions/0026-names-with-their-schema.md).
+ */
+
+/**
+ * Rows of a plan; when it is open, one more than asked for, to see whether there are more. `source`: what they are read from;
+ * `relationRows`: how many a relation gathers at most into one.
+ */
+export function selectSql(
+  plan: ReadPlan,
+  source: (sql: Draft) => string = () => `${tableText(plan.table)} as t`,
+  relationRows = Number.POSITIVE_INFINITY,
+): Built {
+  const sql = { ...draft('select '), relationRows }
+  writeOutput(sql, plan.output, plan.stripNulls)
+  sql.text += ` from ${source(sql)}`
+  writeWhere(sql, plan.where)
+  writeSort(sql, 't', plan.sort)
+  writeRange(sql, plan.page.open ? plan.page.limit + 1 : plan.page.limit, plan.page.offset)
+  return sql
+}
+
+export function countSql(plan: Pick<CountPlan, 'table' | 'where'>): Built {
+  const sql = draft(`select pg_catalog.count(*) as count from ${tableText(plan.table)} as t`)
+  writeWhere(sql, plan.where)
+  return sql
+}
+
+/** The planner's estimate of the same rows. */
+export function explainSql(plan: Pick<CountPlan, 'table' | 'where'>): Built {
+  const sql = draft(`explain (format json) select 1 from ${tableText(plan.table)} as t`)
+  writeWhere(sql, plan.where)
+  return sql
+}
+
+export function updateSql(plan: UpdatePlan, relationRows = Number.POSITIVE_INFINITY): Built {
+  const sql = { ...draft(isOrdered(plan) ? 'with t as (' : ''), relationRows }
+  sql.text += `update ${tableText(plan.table)} as t set `
+  plan.set.forEach(({ column, value }, index) => {
+    sql.text += `${index > 0 ? ', ' : ''}${quoteName(column.name)} = `
+    sql.text += writtenText(sql, column, value)
+  })
+  return finishWrite(sql, plan)
+}
+
+export function deleteSql(plan: DeletePlan, relationRows = Number.POSITIVE_INFINITY): Built {
+  const sql = { ...draft(isOrdered(plan) ? 'with t as (' : ''), relationRows }
+  sql.text += `delete from ${tableText(plan.table)} as t`
+  return finishWrite(sql, plan)
+}
+
+type Chosen = UpdatePlan | DeletePlan
+
+/** The rows of the answer come in the order that was asked for: RETURNING has none, so the write becomes a CTE. */
+const isOrdered = (plan: Chosen): boolean => plan.sort.length > 0 && !plan.head
+
+function finishWrite(sql: Draft, plan: Chosen): Built {
+  if (plan.limit === undefined && plan.offset === 0) writeWhere(sql, plan.where)
+  else writeChoice(sql, plan)
+  if (!isOrdered(plan)) {
+    writeReturning(sql, plan)
+    return sql
+  }
+  sql.text += ' returning t.*) select '
+  writeOutput(sql, plan.output, plan.stripNulls)
+  sql.text += ' from t'
+  writeSort(sql, 't', plan.sort)
+  return sql
+}
+
+/**
+ * Limit and offset of a write: the rows are chosen and locked first. By primary key, because a row that another transaction has
+ * just moved is found again by its key but not by its place; where rows of children may have the same key, or there is none, by place.
+ */
+function writeChoice(sql: Draft, plan: Chosen): void {
+  const keys = keyOf(plan.table)
+  // The place of a row is no column of the client's.
+  const among = hasOwnKey(plan.table) ? 'in' : 'operator(pg_catalog.=) any'
+  sql.text += ` where (${keys.map((key) => `t.${key}`).join(', ')}) ${among} (select ${keys.map((key) => `t.${key}`).join(', ')}`
+  sql.text += ` from ${tableText(plan.table)} as t`
+  writeWhere(sql, plan.where)
+  writeSort(sql, 't', plan.sort)
+  writeRange(sql, plan.limit, plan.offset)
+  sql.text += ' for update)'
+}
+
+const hasOwnKey = (table: Table): boolean => table.primaryKey.length > 0 && table.hasChildren !== true
+
+function keyOf(table: Table): string[] {
+  if (hasOwnKey(table)) return table.primaryKey.map(quoteName)
+  if (table.kind === 'table' || table.kind === 'partitioned table') return ['tableoid', 'ctid']
+  throw fail('not_supported', { hint: 'limit and offset of a write need a table, or a primary key.' })
+}
+
+export function writeReturning(
+  sql: Draft,
+  plan: { readonly output: readonly Output[]; head: boolean; stripNulls: boolean },
+): void {
+  if (plan.head) return
+  sql.text += ' returning '
+  writeOutput(sql, plan.output, plan.stripNulls)
+}
+
+function writeOutput(sql: Draft, output: readonly Output[], stripNulls: boolean): void {
+  sql.text += output.map((item) => outputText(sql, 't', item, stripNulls, false)).join(', ')
+  sql.members = output.map((item) => item.as)
+}
+
+/** `nested`: inside a relation the database writes the JSON, and instants must look as they do at the top (rows.ts). */
+function outputText(sql: Draft, alias: string, item: Output, stripNulls: boolean, nested: boolean): string {
+  if (item.kind === 'relation') {
+    const text = relationText(sql, alias, item, stripNulls)
+    return nested ? text : boundedWork(sql, alias, item, text)
+  }
+  const { column, cast } = item
+  const text = columnText(alias, column)
+  const base = cast === undefined ? column.base : cast
+  const value = cast === undefined ? text : `${text}::${castText(cast)}`
+  if (base === '_timestamptz' || base === 'timestamptz[]' || (nested && base === 'timestamptz'))
+    return `pg_catalog.replace(pg_catalog.to_json(${value})::pg_catalog.text, '+00:00"', 'Z"')::pg_catalog.json`
+  // A line stands for a row of a relation: JSON that was stored keeps none of its own.
+  if (nested && (cast === undefined ? mayHoldLines(column) : base === 'json' || base === 'json[]'))
+    return `pg_catalog.translate(pg_catalog.to_json(${value})::pg_catalog.text, e'\\n', ' ')::pg_catalog.json`
+  const composed =
+    cast === undefined ? column.category === 'A' || column.category === 'C' : cast.endsWith('[]')
+  return composed && !nested ? `pg_catalog.to_json(${value})` : value
+}
+
+/** JSON has the lines that it was stored with, also inside of a type of the client's own, and a cast of theirs may write any. */
+const mayHoldLines = ({ base, category, cast }: Column): boolean =>
+  base === 'json' || base === '_json' || ('ACU'.includes(category) && !cast.startsWith('pg_catalog.'))
+
+function relationText(
+  sql: Draft,
+  outer: string,
+  item: Extract<Output, { kind: 'relation' }>,
+  stripNulls: boolean,
+): string {
+  const alias = `t${++sql.aliases}`
+  const { table, many, on } = item.relation
+  const members = item.columns.map(
+    (inner) => `${outputText(sql, alias, inner, stripNulls, true)} as ${quoteName(inner.as)}`,
+  )
+  const joined = on
+    .map((pair) => `${columnText(alias, pair.inner)} = ${columnText(outer, pair.outer)}`)
+    .join(' and ')
+  // A foreign key refers to rows of the table itself, and rows of its children may have the same key.
+  const only = !many && table.hasChildren ? 'only ' : ''
+  // `r.*`, because an alias may be called r as well.
+  const rows = `select ${members.join(', ')} from ${only}${tableText(table)} as ${alias} where ${joined}`
+  const row = stripNulls
+    ? `(select coalesce(pg_catalog.json_object_agg(e.key, e.value), '{}') from pg_catalog.json_each(pg_catalog.row_to_json(r.*)) as e where e.value::pg_catalog.text operator(pg_catalog.<>) 'null')`
+    : 'pg_catalog.row_to_json(r.*)'
+  // Each row begins a line, which nothing else in JSON without white space does: so they are counted (rows.ts).
+  const line = `pg_catalog.concat(e'\\n', ${row}::pg_catalog.text)`
+  if (!many) return `(select ${line}::pg_catalog.json from (${rows} limit 1) as r)`
+  const limit = Number.isFinite(sql.relationRows) ? ` limit ${whole(sql.relationRows)}` : ''
+  const lines = `pg_catalog.concat('[', pg_catalog.string_agg(${line}, ','), ']')::pg_catalog.json`
+  return `(select ${lines} from (${rows}${limit}) as r)`
+}
+
+function writeRange(sql: Draft, limit: number | undefined, offset: number): void {
+  if (limit !== undefined) sql.text += ` limit ${whole(limit)}`
+  if (offset > 0) sql.text += ` offset ${bind(sql, String(offset))}`
+}
+
+/** The one number that stands in a text: refused unless it cannot be anything else. */
+function whole(limit: number): string {
+  if (!Number.isSafeInteger(limit) || limit < 0) throw fail('invalid_limit')
+  return String(limit)
+}
+
+function writeSort(sql: Draft, alias: string, sort: readonly Sort<Column>[]): void {
+  sort.forEach(({ column, descending, nulls }, index) => {
+    sql.text += index === 0 ? ' order by ' : ', '
+    sql.spots.push({ at: sql.text.length, column })
+    sql.text += `${columnText(alias, column)}${descending ? ' desc' : ''}${nulls ? ` nulls ${nulls}` : ''}`
+  })
+}
+
+/** The expression for a value on its way into a column. */
+export function writtenText(sql: Draft, column: Column, value: Json): string {
+  const parameter = bind(sql, writeText(value, column), column)
+  return builtText(column, [value], parameter) ?? parameter
+}

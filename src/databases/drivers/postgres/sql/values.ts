@@ -1,0 +1,110 @@
+import { isRecords } from '#databases/drivers/postgres/sql/records.ts'
+import { fail } from '#databases/failures.ts'
+import type { Column } from '#databases/plan/catalogue.ts'
+import type { Assignment, Comparison, Json, Row } from '#databases/plan/plan.ts'
+import { parseDecimal } from '#databases/request/decimal.ts'
+
+/**
+ * JSON values as the text that the database converts to the column's own type; what does not fit fails there, and its error is
+ * led back to the column (drivers/postgres/protocol/errors.ts).
+ */
+
+/** A value to write. JSON columns take any JSON value as it is: a text becomes a JSON text. */
+export function writeText(value: Json, column: Column): string | null {
+  if (value === null) return null
+  if (column.base === 'json' || column.base === 'jsonb') return JSON.stringify(value)
+  return valueText(value, column)
+}
+
+/** A value to compare with. For a JSON column, text is JSON text, as it is in the database. */
+export function conditionText(
+  value: Json,
+  { column, operator, columnCast, valueCast }: Comparison<Column>,
+): string | null {
+  if (value === null) return null
+  if (typeof value === 'string') return value
+  const cast = valueCast ?? columnCast
+  if (cast !== undefined)
+    return cast.endsWith('[]') && Array.isArray(value)
+      ? arrayLiteral(value, cast.slice(0, -2))
+      : numberText(value, cast)
+  const list =
+    Array.isArray(value) && (operator === 'contains' || operator === 'containedBy' || operator === 'overlaps')
+  if (list && column.category === 'S') throw misfit(column, 'an array')
+  return valueText(value, column)
+}
+
+function valueText(value: Exclude<Json, null>, column: Column): string {
+  if (typeof value !== 'object') return plain(value)
+  if (JSON.isRawJSON(value)) return numberText(value, column.base)
+  if (column.category === 'A' && Array.isArray(value) && !isRecords(column, value))
+    return arrayLiteral(value, column.base.slice(1))
+  if (column.category === 'S') throw misfit(column, Array.isArray(value) ? 'an array' : 'an object')
+  return plain(value)
+}
+
+const numberText = (value: Exclude<Json, null>, type: string): string =>
+  WHOLE.has(type) && JSON.isRawJSON(value) ? wholeText(value.rawJSON) : plain(value)
+
+/** By the names of the catalogue and of casts. */
+const WHOLE: ReadonlySet<string> = new Set(['int2', 'int4', 'int8', 'smallint', 'integer', 'bigint'])
+
+/** `1.0` and `1e3` are whole numbers, and a column of these would not read them as they are written. */
+export function wholeText(text: string): string {
+  const { digits, scale } = parseDecimal(text) ?? {}
+  if (digits === undefined || scale === undefined) return text
+  const unit = 10n ** BigInt(scale)
+  return digits % unit === 0n ? String(digits / unit) : text
+}
+
+/** The value in a body of JSON for a database that reads numbers as they are written. */
+export function jsonValue(value: Json, { base }: Column): Json {
+  if (JSON.isRawJSON(value)) return WHOLE.has(base) ? JSON.rawJSON(wholeText(value.rawJSON)) : value
+  return Array.isArray(value) && WHOLE.has(base.slice(1))
+    ? value.map((item) => (JSON.isRawJSON(item) ? JSON.rawJSON(wholeText(item.rawJSON)) : item))
+    : value
+}
+
+/** Numbers and raw JSON with the digits they came with; objects and lists as JSON. */
+function plain(value: Exclude<Json, null>): string {
+  if (typeof value === 'string') return value
+  return typeof value === 'object' ? JSON.stringify(value) : String(value)
+}
+
+/** `[1, [2]]` → `{1,{2}}`. Elements of a JSON array are JSON. */
+function arrayLiteral(items: readonly Json[], element: string): string {
+  const parts = items.map((item) => {
+    if (item === null) return 'NULL'
+    if (element === 'json' || element === 'jsonb') return quoteItem(JSON.stringify(item))
+    if (Array.isArray(item)) return arrayLiteral(item, element)
+    return quoteItem(numberText(item, element))
+  })
+  return `{${parts.join(',')}}`
+}
+
+const misfit = (column: Column, what: string) =>
+  fail('invalid_value', {
+    message: `A value does not fit column ${column.name}`,
+    hint: `The column holds text, the value is ${what}.`,
+    details: { column: column.name },
+  })
+
+/** The literal of a one-dimensional array. */
+export const arrayText = (items: readonly (string | null)[]): string => {
+  let text = '{'
+  for (let index = 0; index < items.length; index++) {
+    const item = items[index]
+    text += `${index > 0 ? ',' : ''}${item === null || item === undefined ? 'NULL' : quoteItem(item)}`
+  }
+  return `${text}}`
+}
+
+const quoteItem = (item: string): string =>
+  /["\\]/.test(item) ? `"${item.replace(/["\\]/g, '\\$&')}"` : `"${item}"`
+
+/** Values that rows or assignments of a request give for a column, for errors that name none. */
+export const givenIn = (rows: readonly Row[], { name }: Column): Json[] =>
+  rows.flatMap((row) => (Object.hasOwn(row, name) ? [row[name] ?? null] : []))
+
+export const assignedTo = (set: readonly Assignment[], column: Column): Json[] =>
+  set.filter((item) => item.column === column).map(({ value }) => value)

@@ -1,0 +1,63 @@
+import { fail } from '#databases/failures.ts'
+import type { Column, Table } from '#databases/plan/catalogue.ts'
+import type { Row, TableName } from '#databases/plan/plan.ts'
+
+/** A function that can be called by the names of its arguments. */
+export type CallableFunction = {
+  readonly schema: string
+  readonly name: string
+  readonly arguments: readonly Argument[]
+  /** What its rows have; a single value is one column. Undefined: it gives nothing back. */
+  readonly columns: readonly Column[] | undefined
+  /** The columns have to be named in the call, because the function gives a bare value. */
+  readonly isValue: boolean
+}
+
+export type Argument = { readonly column: Column; readonly optional: boolean; readonly variadic: boolean }
+
+/** The overload whose arguments are these, by name: all that it needs are given, and none that it does not have. */
+export function chooseFunction(
+  candidates: readonly CallableFunction[],
+  asked: TableName,
+  given: Row,
+): CallableFunction {
+  const names = Object.keys(given)
+  const fitting = candidates.filter((candidate) => fits(candidate, names))
+  const fewest = Math.min(...fitting.map((candidate) => candidate.arguments.length))
+  const [chosen, ...others] = fitting.filter((candidate) => candidate.arguments.length === fewest)
+  if (chosen !== undefined && others.length === 0) return chosen
+  const details = { schema_name: asked.schema, function_name: asked.table }
+  if (candidates.length === 0)
+    throw fail('function_not_found', {
+      message: `There is no function ${asked.schema}.${asked.table}`.slice(0, 200),
+      hint: 'Functions of the system and of extensions are not offered, nor those with arguments that have no name.',
+      details,
+    })
+  const signatures = candidates.map(signature)
+  throw fail('invalid_arguments', {
+    hint: `${chosen ? 'More than one function takes' : 'No function takes'} these arguments: ${signatures.join(' · ')}`,
+    details: { ...details, given: names, signatures },
+  })
+}
+
+function fits(candidate: CallableFunction, names: readonly string[]): boolean {
+  const own = candidate.arguments
+  return (
+    names.every((name) => own.some(({ column }) => column.name === name)) &&
+    own.every(({ column, optional }) => optional || names.includes(column.name))
+  )
+}
+
+const signature = ({ name, arguments: own }: CallableFunction): string =>
+  `${name}(${own.map(({ column, optional }) => `${column.name} ${column.type}${optional ? ' optional' : ''}`).join(', ')})`
+
+/** The rows of a function as a table, so that the grammar of a fetch holds for them. It has no relations. */
+export const asTable = ({ schema, name, columns = [] }: CallableFunction): Table => ({
+  schema,
+  name,
+  kind: 'view',
+  estimatedRows: 0,
+  columns: new Map(columns.map((column) => [column.name, column])),
+  primaryKey: [],
+  constraints: [],
+})

@@ -1,0 +1,36 @@
+import { fail } from '#databases/failures.ts'
+import type { Catalogue, Column, Table } from '#databases/plan/catalogue.ts'
+import type { TableName } from '#databases/plan/plan.ts'
+import { nearest } from '#kernel/nearest.ts'
+
+export function findTable(catalogue: Catalogue, { schema, table }: TableName): Table {
+  const found = catalogue.find(schema, table)
+  if (found) return found
+  throw fail('table_not_found', {
+    message: `There is no table ${schema}.${table}`,
+    details: { schema_name: schema, table_name: table },
+  })
+}
+
+export function findColumn(table: Table, name: string): Column {
+  const column = table.columns.get(name)
+  if (column) return column
+  const near = nearest(name, [...table.columns.keys()])
+  throw fail('unknown_column', {
+    message: `Table ${table.schema}.${table.name} has no column ${shown(name)}`,
+    ...(near !== undefined && { hint: `Did you mean ${near}?` }),
+    details: { ...tableFacts(table), column: shown(name), ...(near !== undefined && { did_you_mean: near }) },
+  })
+}
+
+export function writable(table: Table, name: string): Column {
+  const column = findColumn(table, name)
+  if (column.writable) return column
+  throw fail('column_not_writable', {
+    message: `Column ${name} is computed by the database`,
+    details: { ...tableFacts(table), column: name },
+  })
+}
+
+export const tableFacts = (table: Table) => ({ schema_name: table.schema, table_name: table.name })
+export const shown = (text: string): string => text.slice(0, 100)

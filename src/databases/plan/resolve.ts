@@ -1,0 +1,210 @@
+import { fail } from '#databases/failures.ts'
+import { castOf } from '#databases/plan/casts.ts'
+import type { Catalogue, Column, Table } from '#databases/plan/catalogue.ts'
+import { findColumn, findTable, shown, tableFacts, writable } from '#databases/plan/lookup.ts'
+import type {
+  Assignment,
+  ColumnTerm,
+  Condition,
+  CountPlan,
+  CountRequest,
+  DataRequest,
+  DeletePlan,
+  DeleteRequest,
+  InsertPlan,
+  InsertRequest,
+  Json,
+  Output,
+  Plan,
+  ReadPlan,
+  ReadRequest,
+  Row,
+  Sort,
+  UpdatePlan,
+  UpdateRequest,
+  WriteRequest,
+} from '#databases/plan/plan.ts'
+import { findRelation } from '#databases/plan/relations.ts'
+import { type Rights, toRead } from '#databases/plan/rights.ts'
+import { looks, resourceOf } from '#databases/plan/touches.ts'
+
+/**
+ * Finds every name of a request in the catalogue. Pure: the same request, catalogue and rights give the same plan. Rights are asked
+ * for before the names that they open are looked up; what the request does to its own table is asked before it comes here.
+ */
+export function resolve(catalogue: Catalogue, request: DataRequest, rights: Rights): Plan {
+  const table = findTable(catalogue, request.table)
+  const found: Found = { catalogue, table, rights }
+  switch (request.kind) {
+    case 'read':
+      return planRead(found, request)
+    case 'count':
+      return planCount(found, request)
+    case 'insert':
+      return planInsert(found, seenBy(found, request))
+    case 'update':
+      return planUpdate(found, seenBy(found, request))
+    case 'delete':
+      return planDelete(found, seenBy(found, request))
+  }
+}
+
+type Found = { readonly catalogue: Catalogue; readonly table: Table; readonly rights: Rights }
+
+/** A write of a caller who may not read the table gives no rows back; one that would look at columns is refused. */
+function seenBy<R extends WriteRequest>(
+  { table, rights }: Found,
+  request: R,
+): R & { readonly head: boolean } {
+  const right = toRead(table)
+  if (rights.may(right)) return request
+  if (looks(request, table)) rights.require([right])
+  return { ...request, head: true }
+}
+
+function planRead({ catalogue, table, rights }: Found, request: ReadRequest): ReadPlan {
+  const { kind, page, count, head, stripNulls } = request
+  const where = resolveCondition(table, request.where)
+  const output = resolveOutput({ catalogue, table, rights }, request.columns)
+  return {
+    kind,
+    request,
+    rights,
+    table,
+    output,
+    where,
+    sort: resolveSort(table, request.sort),
+    page,
+    count,
+    head,
+    stripNulls,
+  }
+}
+
+const planCount = ({ table, rights }: Found, request: CountRequest): CountPlan => ({
+  kind: 'count',
+  request,
+  rights,
+  table,
+  where: resolveCondition(table, request.where),
+  mode: request.mode,
+})
+
+function planInsert(found: Found, request: InsertRequest): InsertPlan {
+  const { table, rights } = found
+  const { kind, rows, conflict, defaultToNull, head, stripNulls } = request
+  const names = new Set(rows.flatMap((row) => Object.keys(row)))
+  const columns = [...names].map((name) => writable(table, name))
+  const output = resolveOutput(found, request.columns)
+  const resolved = conflict && {
+    columns: conflict.columns.map((name) => findColumn(table, name)),
+    set: conflict.update && assign(table, conflict.update),
+  }
+  return {
+    kind,
+    request,
+    rights,
+    table,
+    columns,
+    rows,
+    conflict: resolved,
+    defaultToNull,
+    output,
+    head,
+    stripNulls,
+  }
+}
+
+function planUpdate(found: Found, request: UpdateRequest): UpdatePlan {
+  const { table, rights } = found
+  const { kind, limit, offset, count, head, stripNulls } = request
+  const where = resolveCondition(table, request.where)
+  const set = assign(table, request.set)
+  const sort = resolveSort(table, request.sort)
+  const output = resolveOutput(found, request.columns)
+  return { kind, request, rights, table, set, where, sort, limit, offset, output, count, head, stripNulls }
+}
+
+function planDelete(found: Found, request: DeleteRequest): DeletePlan {
+  const { table, rights } = found
+  const { kind, limit, offset, count, head, stripNulls } = request
+  const asked = resolveCondition(table, request.where)
+  const resource = request.resource === undefined ? undefined : resourceIs(table, request.resource)
+  const where: DeletePlan['where'] =
+    asked && resource ? { kind: 'all', terms: [resource, asked] } : (resource ?? asked)
+  const sort = resolveSort(table, request.sort)
+  const output = resolveOutput(found, request.columns)
+  return { kind, request, rights, table, where, sort, limit, offset, output, count, head, stripNulls }
+}
+
+function resourceIs(table: Table, value: Json): Condition<Column> {
+  const name = resourceOf(table)
+  if (name === undefined)
+    throw fail('missing_resource_key', { hint: 'Name the rows by conditions.', details: tableFacts(table) })
+  return { kind: 'compare', column: findColumn(table, name), operator: 'eq', value }
+}
+
+const assign = (table: Table, row: Row): Assignment[] =>
+  Object.entries(row).map(([name, value]) => ({ column: writable(table, name), value }))
+
+const resolveSort = (table: Table, sort: readonly Sort<string>[]): Sort<Column>[] =>
+  sort.map((item) => ({ ...item, column: findColumn(table, item.column) }))
+
+function resolveCondition(table: Table, condition: Condition<string>): Condition<Column>
+function resolveCondition(
+  table: Table,
+  condition: Condition<string> | undefined,
+): Condition<Column> | undefined
+function resolveCondition(
+  table: Table,
+  condition: Condition<string> | undefined,
+): Condition<Column> | undefined {
+  if (condition === undefined) return undefined
+  if (condition.kind === 'not') return { kind: 'not', term: resolveCondition(table, condition.term) }
+  if (condition.kind !== 'compare')
+    return { kind: condition.kind, terms: condition.terms.map((term) => resolveCondition(table, term)) }
+  const { columnCast, valueCast, ...rest } = condition
+  return {
+    ...rest,
+    column: findColumn(table, condition.column),
+    ...(columnCast !== undefined && { columnCast: castOf(columnCast) }),
+    ...(valueCast !== undefined && { valueCast: castOf(valueCast) }),
+  }
+}
+
+function resolveOutput(found: Found, terms: readonly ColumnTerm[]): Output[] {
+  const output = terms.flatMap((term) => resolveTerm(found, term))
+  const names = new Set<string>()
+  for (const { as } of output) {
+    if (names.has(as))
+      throw fail('invalid_columns', {
+        hint: `${shown(as)} stands twice; give one an alias.`,
+        details: { column: shown(as) },
+      })
+    names.add(as)
+  }
+  return output
+}
+
+function resolveTerm(found: Found, term: ColumnTerm): Output[] {
+  const { catalogue, table, rights } = found
+  if (term.kind === 'all')
+    return [...table.columns.values()].map((column) => ({ kind: 'column', as: column.name, column }))
+  const as = checkAlias(term.alias ?? term.name)
+  if (term.kind === 'column') {
+    const column = findColumn(table, term.name)
+    return [{ kind: 'column', as, column, ...(term.cast !== undefined && { cast: castOf(term.cast) }) }]
+  }
+  const relation = findRelation(catalogue, table, term, rights)
+  const inner = { ...found, table: relation.table }
+  return [{ kind: 'relation', as, relation, columns: resolveOutput(inner, term.columns) }]
+}
+
+/** An alias is the only name that the catalogue does not know: it must survive as an identifier (63 bytes, no NUL). */
+function checkAlias(alias: string): string {
+  if (Buffer.byteLength(alias) <= 63 && !alias.includes('\0')) return alias
+  throw fail('invalid_identifier', {
+    hint: 'An alias has at most 63 bytes.',
+    details: { alias: shown(alias) },
+  })
+}

@@ -1,0 +1,65 @@
+import { type DatabaseFailureCode, databaseFailures, fail } from '#databases/failures.ts'
+import type { DataRequest } from '#databases/plan/plan.ts'
+import type { Rights } from '#databases/plan/rights.ts'
+import { comparisons } from '#databases/request/conditions.ts'
+import type { Failure } from '#kernel/errors.ts'
+
+/**
+ * What its caller may hear of a failure. The sentences of the database quote values, and name columns, constraints and the tables that
+ * refer to this one; who may not read the table that they are about gets the code, and of columns the one that they wrote themselves.
+ * `request` is undefined where several ended together, with the transaction.
+ */
+export function toldTo(rights: Rights, failure: Failure, request: DataRequest | undefined): Failure {
+  const own = request && { ...request.table, action: 'read' as const }
+  const other = otherTable(failure)
+  const isTold = [own, other].every((right) => right === undefined || rights.may(right))
+  return isTold || !isAboutData(failure.code) ? failure : withoutText(failure, request)
+}
+
+/** The same, also for who may read every table that the failure could name. */
+export function withoutText(failure: Failure, request?: DataRequest): Failure {
+  if (!isAboutData(failure.code)) return failure
+  const column = failure.details?.column
+  const isOwn = typeof column === 'string' && request !== undefined && names(request, column)
+  return fail(failure.code, {
+    cause: failure.cause,
+    details: {
+      ...(request && { schema_name: request.table.schema, table_name: request.table.table }),
+      ...(isOwn && { column }),
+    },
+  })
+}
+
+/** Drivers name the table that a failure is about, when it is another than that of the statement. */
+function otherTable({ details }: Failure) {
+  // As drivers write it.
+  const other = details?.other_table as { schema_name: string; table_name: string } | undefined
+  return other && { schema: other.schema_name, table: other.table_name, action: 'read' as const }
+}
+
+const isAboutData = (code: string): code is DatabaseFailureCode =>
+  Object.hasOwn(databaseFailures, code) && !OPERATIONAL.has(code)
+
+/** Of the service and the connection: their sentences are ours. */
+const OPERATIONAL: ReadonlySet<string> = new Set<DatabaseFailureCode>([
+  'write_conflict',
+  'statement_timeout',
+  'client_busy',
+  'client_unavailable',
+  'client_refused',
+  'connection_lost',
+  'database_error',
+  'result_too_large',
+  'unsafe_client',
+  'roles_unavailable',
+  'read_only',
+  'unsupported_by_driver',
+  'too_many_operations',
+])
+
+function names(request: DataRequest, column: string): boolean {
+  if (request.kind === 'insert' && request.rows.some((row) => Object.hasOwn(row, column))) return true
+  if (request.kind === 'insert') return Object.hasOwn(request.conflict?.update ?? {}, column)
+  if (request.kind === 'update' && Object.hasOwn(request.set, column)) return true
+  return 'where' in request && comparisons(request.where).some((comparison) => comparison.column === column)
+}

@@ -1,0 +1,155 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ORDINARY_LIMITS } from '#databases/drivers/calls.ts'
+import { buildCatalogue, type CatalogueRow } from '#databases/drivers/postgres/catalogue/catalogue.ts'
+import type { DataRequest } from '#databases/plan/plan.ts'
+import { resolve } from '#databases/plan/resolve.ts'
+import { EVERY_RIGHT } from '#databases/plan/rights.ts'
+import { mentions, touches } from '#databases/plan/touches.ts'
+import { readCount, readDelete, readFetch, readInsert, readUpdate } from '#databases/request/requests.ts'
+
+const options = {
+  limits: ORDINARY_LIMITS,
+}
+const column = (table: string, name: string): CatalogueRow['columns'][number] => [
+  table,
+  name,
+  'int',
+  'int',
+  'N',
+  'int4',
+  true,
+  false,
+  '',
+  null,
+]
+const catalogue = buildCatalogue({
+  tables: [
+    ['1', 'public', 'orders', 'r', 0, true, true, false, false, false],
+    ['2', 'crm', 'people', 'r', 0, true, true, false, false, false],
+    ['3', 'public', 'lines', 'r', 0, true, true, false, false, false],
+    ['4', 'public', 'lots', 'r', 0, true, true, false, false, false],
+  ],
+  columns: [
+    ...['id', 'person_id', 'total', 'note'].map((name) => column('1', name)),
+    ...['id', 'name', 'secret'].map((name) => column('2', name)),
+    ...['id', 'order_id', 'price'].map((name) => column('3', name)),
+    ...['id', 'shelf', 'note', 'no_such_column'].map((name) => column('4', name)),
+  ],
+  constraints: [
+    ['1', 'orders_pkey', 'p', '', ['id'], '0', null],
+    ['1', 'orders_person', 'f', '', ['person_id'], '2', ['id']],
+    ['4', 'lots_pkey', 'p', '', ['id', 'shelf'], '0', null],
+    ['3', 'lines_order', 'f', '', ['order_id'], '1', ['id']],
+  ],
+})
+
+const plan = (request: DataRequest) => resolve(catalogue, request, EVERY_RIGHT)
+const touched = (request: DataRequest) =>
+  touches(plan(request)).map(
+    ({ schema, table, action, because }) => `${schema}.${table}.${action} ${because}`,
+  )
+const mentioned = (request: DataRequest) =>
+  mentions(plan(request)).map(({ table, column: name }) => `${table}.${name}`)
+const conditions = [{ column: 'id', value: 1 }]
+
+test('a read touches its table and every relation, however deep', () => {
+  assert.deepEqual(touched(readFetch({ table: 'lines', columns: 'orders(id,crm.people(name))' }, options)), [
+    'public.lines.read target',
+    'public.orders.read relation',
+    'crm.people.read relation',
+  ])
+  assert.deepEqual(touched(readCount({ table: 'orders' }, options)), ['public.orders.read target'])
+})
+
+test('a write touches its table, reads what it gives back or looks at, and its relations', () => {
+  const write = ['public.orders.write target']
+  const looking = [...write, 'public.orders.read looks']
+  const insert = { table: 'orders', insert_body: { id: 1 } }
+  const update = { table: 'orders', set: { total: 1 }, conditions }
+  assert.deepEqual(touched(readInsert(insert, options)), looking)
+  assert.deepEqual(touched(readInsert({ ...insert, head: true }, options)), write)
+  assert.deepEqual(touched(readUpdate(update, options)), looking)
+  assert.deepEqual(touched(readUpdate({ ...update, head: true }, options)), write)
+  assert.deepEqual(
+    touched(readDelete({ table: 'orders', conditions, columns: 'id,person_id(name)' }, options)),
+    ['public.orders.delete target', 'public.orders.read looks', 'crm.people.read relation'],
+  )
+})
+
+test('only the primary key, compared for equality as a whole, names rows without looking at them', () => {
+  const looksWith = (more: Record<string, unknown>) =>
+    touched(readDelete({ table: 'lots', head: true, ...more }, options)).length === 2
+  const whole = [
+    { column: 'shelf', value: 1 },
+    { column: 'id', value: 2 },
+  ]
+  const [shelf] = whole
+  assert.ok(!looksWith({ conditions: whole }))
+  assert.ok(!looksWith({ conditions: [{ and: whole }, ...whole] }))
+  assert.ok(!looksWith({ where: { shelf: 1, id: { eq: 2 } } }))
+  for (const more of [
+    { conditions: [shelf] },
+    { conditions: [...whole, { column: 'note', value: 1 }] },
+    { conditions: [...whole, { column: 'no_such_column', value: 1 }] },
+    { conditions: [{ or: whole }] },
+    { conditions: [{ or: [{ and: whole }] }] },
+    { conditions: [shelf, { not: { column: 'id', value: 2 } }] },
+    { conditions: [shelf, { column: 'id', operator: 'gt', value: 2 }] },
+    { conditions: [shelf, { column: 'id', operator: 'in', value: [2] }] },
+    { conditions: [shelf, { column: 'id', value: null }] },
+    { conditions: [shelf, { column: 'id', value: 2, value_cast: 'text' }] },
+    { conditions: [shelf, { column: 'id', value: 2, column_cast: 'text' }] },
+    { conditions: whole, limit: 1 },
+    { conditions: whole, offset: 1 },
+    { conditions: whole, count: 'exact' },
+    { conditions: whole, sort_by: 'id' },
+    { conditions: whole, columns: 'id' },
+    { conditions: whole, select: { id: true } },
+    { allow_unbounded: true },
+  ])
+    assert.ok(looksWith(more), JSON.stringify(more))
+  const upsert = { table: 'lots', insert_body: { id: 1 }, head: true }
+  const touches = (on_conflict: string) => touched(readInsert({ ...upsert, on_conflict }, options)).length
+  assert.deepEqual(['id,shelf', 'id', 'note', 'id,shelf,note'].map(touches), [1, 2, 2, 2])
+})
+
+test('before planning only the table itself is known', () => {
+  assert.deepEqual(touches(readFetch({ table: 'nowhere', columns: 'orders(id)' }, options)), [
+    { schema: 'public', table: 'nowhere', action: 'read', because: 'target' },
+  ])
+})
+
+test('every column is mentioned that is returned, written, filtered, sorted or joined by', () => {
+  const request = {
+    table: 'orders',
+    columns: 'total,person_id(name)',
+    conditions: [{ operator: 'or', value: 'note.eq.1,not(id.eq.2)' }],
+    sort_by: 'id',
+  }
+  assert.deepEqual(mentioned(readFetch(request, options)).sort(), [
+    'orders.id',
+    'orders.note',
+    'orders.person_id',
+    'orders.total',
+    'people.id',
+    'people.name',
+  ])
+  const upsert = {
+    table: 'orders',
+    columns: 'id',
+    insert_body: [{ total: 1 }, { note: 2 }],
+    on_conflict: 'id',
+    update_body: { person_id: 2 },
+  }
+  assert.deepEqual(mentioned(readInsert(upsert, options)).sort(), [
+    'orders.id',
+    'orders.note',
+    'orders.person_id',
+    'orders.total',
+  ])
+  assert.deepEqual(
+    mentioned(readDelete({ table: 'orders', columns: 'note', resource_id: 1 }, options)).sort(),
+    ['orders.id', 'orders.note'],
+  )
+})

@@ -1,0 +1,150 @@
+import type { Column, Table } from '#databases/plan/catalogue.ts'
+import type { Condition, DataRequest, Output, Plan, WritePlan, WriteRequest } from '#databases/plan/plan.ts'
+import { type TableRight, toRead } from '#databases/plan/rights.ts'
+import { comparisons } from '#databases/request/conditions.ts'
+
+export type Touch = TableRight & {
+  /**
+   * `target`: what the operation does. `relation`: a table asked for in columns or in a returning list. `looks`: a write that looks at
+   * columns, for which PostgreSQL asks for SELECT as well.
+   */
+  readonly because: 'target' | 'relation' | 'looks'
+}
+
+/**
+ * Every table and right that a plan needs; all of them must be granted. For a request only its own table is known; ask that before
+ * planning, so that a stranger does not learn from a 404 which tables there are.
+ */
+export function touches(subject: DataRequest | Plan): Touch[] {
+  if (!isPlan(subject)) return [target(subject, subject.table.schema, subject.table.table)]
+  const { schema, name } = subject.table
+  const touched: Touch[] = [target(subject, schema, name)]
+  if (isWrite(subject) && (!subject.head || looks(subject.request, subject.table)))
+    touched.push({ ...toRead(subject.table), because: 'looks' })
+  return unique([...touched, ...('output' in subject ? related(subject.output) : [])])
+}
+
+/**
+ * Whether a write looks at columns, beside the rows that it gives back. What does not: inserting, also where the primary key decides
+ * what is there already, and changing or deleting rows named by equality on the whole primary key. Known from the words of the request
+ * and the names of the key alone, so that nothing has to be looked up for a caller who may not read.
+ */
+export function looks(request: WriteRequest, table: Table): boolean {
+  if (request.namesColumns) return true
+  if (request.kind === 'insert')
+    return request.conflict !== undefined && !isKey(request.conflict.columns, table)
+  const { sort, limit, offset, count } = request
+  if (sort.length > 0 || limit !== undefined || offset > 0 || count !== undefined) return true
+  const named = request.where === undefined ? [] : equalities(request.where)
+  const resource = request.kind === 'delete' && request.resource !== undefined ? [resourceOf(table)] : []
+  return named === undefined || !isKey([...named, ...resource], table)
+}
+
+/** The columns, when the condition is nothing but `column = value and …`. */
+function equalities(where: Condition<string>): readonly string[] | undefined {
+  const terms = where.kind === 'all' ? where.terms.map(equalities) : undefined
+  if (terms?.every((names) => names !== undefined)) return terms.flat()
+  if (where.kind !== 'compare' || where.operator !== 'eq' || where.value === null) return undefined
+  return where.columnCast === undefined && where.valueCast === undefined ? [where.column] : undefined
+}
+
+function isKey(names: readonly (string | undefined)[], { primaryKey }: Table): boolean {
+  const named = new Set(names)
+  return (
+    primaryKey.length > 0 && named.size === primaryKey.length && primaryKey.every((key) => named.has(key))
+  )
+}
+
+/** `resource_id` means the column of that name, else the primary key if it is one column (gateway.md 4). */
+export function resourceOf({ columns, primaryKey }: Table): string | undefined {
+  if (columns.has('resource_id')) return 'resource_id'
+  return primaryKey.length === 1 ? primaryKey[0] : undefined
+}
+
+/** The table of a plan, and those of its relations. */
+export function tablesOf(plan: Plan): readonly Table[] {
+  const inner = (output: readonly Output[]): readonly Table[] =>
+    output.filter(isRelation).flatMap(({ relation, columns }) => [relation.table, ...inner(columns)])
+  return [plan.table, ...('output' in plan ? inner(plan.output) : [])]
+}
+
+const isPlan = (subject: DataRequest | Plan): subject is Plan => 'name' in subject.table
+
+const isWrite = (plan: Plan): plan is WritePlan => plan.kind !== 'read' && plan.kind !== 'count'
+
+const actions = { read: 'read', count: 'read', insert: 'write', update: 'write', delete: 'delete' } as const
+
+const target = (subject: { readonly kind: keyof typeof actions }, schema: string, table: string): Touch => ({
+  schema,
+  table,
+  action: actions[subject.kind],
+  because: 'target',
+})
+
+function related(output: readonly Output[]): Touch[] {
+  return output
+    .filter(isRelation)
+    .flatMap(({ relation, columns }) => [
+      { ...toRead(relation.table), because: 'relation' } as const,
+      ...related(columns),
+    ])
+}
+
+const isRelation = (item: Output): item is Extract<Output, { kind: 'relation' }> => item.kind === 'relation'
+
+function unique(touched: Touch[]): Touch[] {
+  if (touched.length < 2) return touched
+  const seen = new Map<string, Touch>()
+  for (const touch of touched) {
+    const key = JSON.stringify([touch.schema, touch.table, touch.action])
+    if (!seen.has(key)) seen.set(key, touch)
+  }
+  return [...seen.values()]
+}
+
+export type Mention = { readonly schema: string; readonly table: string; readonly column: string }
+
+/** Every column that a plan returns, writes, filters, sorts or joins by; a public route (gateway.md 13) bounds them all. */
+export function mentions(plan: Plan): Mention[] {
+  const of = (table: Table, columns: readonly Column[]): Mention[] =>
+    columns.map((column) => ({ schema: table.schema, table: table.name, column: column.name }))
+  const own = [...written(plan), ...chosen(plan)]
+  const asked = 'output' in plan ? mentionedOutput(plan.table, plan.output, of) : []
+  const all = [...of(plan.table, own), ...asked]
+  return [...new Map(all.map((mention) => [JSON.stringify(Object.values(mention)), mention])).values()]
+}
+
+function chosen(plan: Plan): Column[] {
+  const sorted = 'sort' in plan ? plan.sort.map((item) => item.column) : []
+  const filtered = 'where' in plan ? comparisons(plan.where).map((comparison) => comparison.column) : []
+  return [...filtered, ...sorted]
+}
+
+function written(plan: Plan): Column[] {
+  if (plan.kind === 'update') return plan.set.map((assignment) => assignment.column)
+  if (plan.kind !== 'insert') return []
+  const conflict = plan.conflict
+    ? [...plan.conflict.columns, ...(plan.conflict.set ?? []).map((item) => item.column)]
+    : []
+  return [...plan.columns, ...conflict]
+}
+
+function mentionedOutput(
+  table: Table,
+  output: readonly Output[],
+  of: (table: Table, columns: readonly Column[]) => Mention[],
+): Mention[] {
+  return output.flatMap((item) => {
+    if (item.kind === 'column') return of(table, [item.column])
+    const { on, table: inner } = item.relation
+    const outerKeys = of(
+      table,
+      on.map((pair) => pair.outer),
+    )
+    const innerKeys = of(
+      inner,
+      on.map((pair) => pair.inner),
+    )
+    return [...outerKeys, ...innerKeys, ...mentionedOutput(inner, item.columns, of)]
+  })
+}

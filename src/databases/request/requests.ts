@@ -1,0 +1,291 @@
+import { fail } from '#databases/failures.ts'
+import type {
+  ColumnTerm,
+  Condition,
+  CountMode,
+  CountRequest,
+  DeleteRequest,
+  InsertRequest,
+  Json,
+  Page,
+  ReadRequest,
+  Sort,
+  TableName,
+  UpdateRequest,
+} from '#databases/plan/plan.ts'
+import { type ColumnOptions, parseColumns } from '#databases/request/columns.ts'
+import { type ConditionOptions, readConditions, readWhere } from '#databases/request/conditions.ts'
+import { type Body, flag, type Naming, oneOf, renaming, text, whole } from '#databases/request/fields.ts'
+import { readSelect } from '#databases/request/select.ts'
+import { allOf } from '#databases/request/terms.ts'
+import { isAssignments, readConflict, readRows, readSet } from '#databases/request/written.ts'
+
+export type RequestOptions = Naming & {
+  readonly limits: Limits
+  /** The header `X-Strip-Nulls`; the body's own field beats it. */
+  readonly stripNulls?: boolean
+}
+
+/** gateway.md 18. */
+export type Limits = {
+  readonly columns: number
+  readonly conditions: number
+  readonly nesting: number
+  /** Depth of relations in relations. */
+  readonly relations: number
+  /** Of an insert. */
+  readonly insertRows: number
+  /** Rows of a fetch that names no limit. */
+  readonly rows: number
+  readonly maxRows: number
+}
+
+export function readFetch(body: Body, options: RequestOptions): ReadRequest {
+  const table = readTable(body)
+  return {
+    kind: 'read',
+    table,
+    columns: readOutput(body, table, options),
+    where: readFilter(body, options),
+    sort: readSort(body, options),
+    page: readPage(body, options.limits),
+    count: readCountMode(body),
+    head: flag(body, 'head', false),
+    stripNulls: flag(body, 'strip_nulls', options.stripNulls ?? false),
+  }
+}
+
+export function readCount(body: Body, options: RequestOptions): CountRequest {
+  return {
+    kind: 'count',
+    table: readTable(body),
+    where: readFilter(body, options),
+    mode: readCountMode(body) ?? 'exact',
+  }
+}
+
+export function readInsert(body: Body, options: RequestOptions): InsertRequest {
+  const table = readTable(body)
+  return {
+    kind: 'insert',
+    table,
+    rows: readRows(body.insert_body, options, options.limits.insertRows),
+    conflict: readConflict(body, options),
+    defaultToNull: flag(body, 'default_to_null', false),
+    ...readReturning(body, table, options),
+    head: flag(body, 'head', false),
+    stripNulls: flag(body, 'strip_nulls', options.stripNulls ?? false),
+  }
+}
+
+export function readUpdate(body: Body, options: RequestOptions): UpdateRequest {
+  const assignments = isAssignments(body.columns)
+  const set = readSet(body, options)
+  const where = readFilter(body, options)
+  if (where === undefined) refuseUnbounded(body)
+  return {
+    kind: 'update',
+    set,
+    ...readWrite(assignments ? { ...body, columns: undefined } : body, where, options),
+  }
+}
+
+export function readDelete(body: Body, options: RequestOptions): DeleteRequest {
+  const where = readFilter(body, options)
+  // Whatever JSON can say is a Json.
+  const resource = (body.resource_id ?? undefined) as Json | undefined
+  if (where === undefined && resource === undefined) refuseUnbounded(body)
+  if (typeof resource === 'object' && !JSON.isRawJSON(resource))
+    throw fail('invalid_condition', { hint: 'resource_id is one value.', details: { field: 'resource_id' } })
+  return { kind: 'delete', resource, ...readWrite(body, where, options) }
+}
+
+function readWrite(body: Body, where: Condition<string> | undefined, options: RequestOptions) {
+  const table = readTable(body)
+  return {
+    table,
+    where,
+    sort: readSort(body, options),
+    limit: whole(body, 'limit'),
+    offset: whole(body, 'offset') ?? 0,
+    ...readReturning(body, table, options),
+    count: readCountMode(body),
+    head: flag(body, 'head', false),
+    stripNulls: flag(body, 'strip_nulls', options.stripNulls ?? false),
+  }
+}
+
+function refuseUnbounded(body: Body): void {
+  if (body.allow_unbounded === true) return
+  throw fail('unbounded_write', {
+    hint: 'Add conditions, or allow_unbounded: true if every row is meant.',
+    details: { field: 'conditions' },
+  })
+}
+
+/** `table` | `table_name` | `view_name`, `schema.table` or with `schema_name` (gateway.md 1). */
+export function readTable(body: Body): TableName {
+  const name = oneOf(body, ['table_name', 'table', 'view_name'], 'missing_table')
+  const schema = text(body, 'schema_name')
+  if (name === undefined) throw fail('missing_table', { details: { field: 'table_name' } })
+  if (name.length > LONGEST_PATH) throw badName('table_name', name)
+  const path = splitPath(name)
+  const [first = '', second, ...rest] = path
+  if (rest.length > 0 || path.some((part) => part === '')) throw badName('table_name', name)
+  if (second === undefined) return { schema: schema ?? 'public', table: first }
+  if (schema !== undefined && schema !== first) throw badName('schema_name', schema)
+  return { schema: first, table: second }
+}
+
+/** Two names of 63 bytes in quotes, with room to spare. */
+const LONGEST_PATH = 300
+
+/** `a.b`, where a part with dots stands in double quotes. A quote inside of a name stands for itself. */
+function splitPath(name: string): string[] {
+  const parts: string[] = []
+  for (let at = 0; at <= name.length; ) {
+    const end = endOfPart(name, at)
+    const part = name.slice(at, end)
+    const isQuoted = part.length > 1 && part.startsWith('"') && part.endsWith('"')
+    parts.push(isQuoted ? part.slice(1, -1).replaceAll('""', '"') : part)
+    at = end + 1
+  }
+  return parts
+}
+
+/** At a dot or the end: behind the closing quote when one stands there, else at the next dot. */
+function endOfPart(name: string, from: number): number {
+  const dot = name.indexOf('.', from)
+  const plain = dot < 0 ? name.length : dot
+  if (name[from] !== '"') return plain
+  for (let at = name.indexOf('"', from + 1); at >= 0; at = name.indexOf('"', at + 2)) {
+    if (name[at + 1] === '"') continue
+    const isEnd = at + 1 === name.length || name[at + 1] === '.'
+    return isEnd ? at + 1 : plain
+  }
+  return plain
+}
+
+const badName = (field: string, value: string) =>
+  fail('invalid_identifier', {
+    hint: 'Write schema.table, or table_name and schema_name.',
+    details: { field, value: value.slice(0, 200) },
+  })
+
+/** What a write is to give back; an empty list names nothing. */
+function readReturning(body: Body, table: TableName, options: RequestOptions) {
+  const { columns, select } = body
+  const isNamed = Array.isArray(columns) ? columns.length > 0 : (columns ?? '') !== ''
+  return {
+    columns: readOutput(body, table, options),
+    namesColumns: isNamed || (select ?? undefined) !== undefined,
+  }
+}
+
+function readOutput(body: Body, table: TableName, options: RequestOptions): ColumnTerm[] {
+  if (body.select !== undefined && body.select !== null) {
+    if (body.columns !== undefined) throw structured('select and columns exclude each other.', 'select')
+    return readSelect(body.select, columnOptions(table, options))
+  }
+  const { columns } = body
+  if (columns === undefined || columns === null || columns === '') return [{ kind: 'all' }]
+  const list = typeof columns === 'string' ? [columns] : columns
+  if (!Array.isArray(list) || !list.every((column) => typeof column === 'string'))
+    throw fail('invalid_columns', {
+      hint: 'columns is a text or a list of texts.',
+      details: { field: 'columns' },
+    })
+  return list.length === 0 ? [{ kind: 'all' }] : parseColumns(list, columnOptions(table, options))
+}
+
+const columnOptions = (table: TableName, options: RequestOptions): ColumnOptions => ({
+  columns: options.limits.columns,
+  nesting: options.limits.relations,
+  rename: renaming(options),
+  owner: (path) =>
+    path.at(-1) === table.table && (path.length === 1 || (path.length === 2 && path[0] === table.schema)),
+})
+
+/** `conditions`, and the structured `where` and `where_filters`: all that stand are ANDed. */
+function readFilter(body: Body, options: RequestOptions): Condition<string> | undefined {
+  const { conditions, nesting } = options.limits
+  const rename = renaming(options)
+  const plain: ConditionOptions = { conditions, nesting, rename, code: 'invalid_condition' }
+  const other: ConditionOptions = { ...plain, code: 'invalid_structured_select_request' }
+  const terms = [
+    ...readConditions(body.conditions, plain),
+    ...readWhere(body.where, other),
+    ...readConditions(body.where_filters, other),
+  ]
+  return terms.length === 0 ? undefined : allOf(terms)
+}
+
+function readSort(body: Body, options: RequestOptions): Sort<string>[] {
+  const plain = body.sort_by ?? body.sortBy ?? body.order_by
+  const given = plain ?? body.orderBy
+  if (given === undefined || given === null) return []
+  if (plain !== undefined && plain !== null && body.orderBy !== undefined)
+    throw structured('sort_by and orderBy exclude each other.', 'orderBy')
+  const bad = plain === undefined || plain === null ? 'invalid_structured_select_request' : 'invalid_sort'
+  const items = Array.isArray(given) ? given : [given]
+  const { columns: maximum } = options.limits
+  if (items.length > maximum) throw fail('too_many_columns', { details: { field: 'sort_by', maximum } })
+  // `sort_direction` stands beside a plain name in GET /data.
+  const named = (item: unknown) =>
+    typeof item === 'string' ? { field: item, direction: body.sort_direction ?? 'asc' } : item
+  return items.map((item) => readSortItem(named(item), bad, renaming(options)))
+}
+
+function readSortItem(
+  item: unknown,
+  code: 'invalid_sort' | 'invalid_structured_select_request',
+  rename: (name: string) => string,
+): Sort<string> {
+  const bad = () =>
+    fail(code, {
+      hint: 'Write { "field": name, "direction": "asc" | "desc" }.',
+      details: { field: code === 'invalid_sort' ? 'sort_by' : 'orderBy' },
+    })
+  if (typeof item !== 'object' || item === null || Array.isArray(item)) throw bad()
+  // An object of JSON text; what is null is as if it were absent.
+  const { field, column = field, direction = 'asc', nulls } = present(item)
+  const descending = typeof direction === 'string' ? directions.get(direction.toLowerCase()) : undefined
+  if (typeof column !== 'string' || column === '' || descending === undefined) throw bad()
+  if (field !== undefined && field !== column) throw bad()
+  if (nulls !== undefined && nulls !== 'first' && nulls !== 'last') throw bad()
+  return { column: rename(column), descending, ...(nulls && { nulls }) }
+}
+
+const present = (item: object): Body =>
+  Object.fromEntries(Object.entries(item).filter(([, value]) => value !== null))
+
+const directions = new Map([
+  ['asc', false],
+  ['ascending', false],
+  ['desc', true],
+  ['descending', true],
+])
+
+function readPage(body: Body, limits: Limits): Page {
+  const size = whole(body, 'page_size')
+  const current = whole(body, 'current_page')
+  const asked = whole(body, 'limit') ?? size
+  if (asked !== undefined && asked > limits.maxRows)
+    throw fail('limit_too_large', { details: { maximum: limits.maxRows, given: asked } })
+  const limit = asked ?? Math.min(limits.rows, limits.maxRows)
+  const offset =
+    whole(body, 'offset') ?? (current === undefined ? 0 : Math.max(0, current - 1) * (size ?? limit))
+  if (!Number.isSafeInteger(offset)) throw fail('invalid_limit', { details: { field: 'current_page' } })
+  return { limit, offset, open: asked === undefined }
+}
+
+function readCountMode(body: Body): CountMode | undefined {
+  const { count } = body
+  if (count === undefined || count === null || count === false) return undefined
+  if (count === true) return 'exact'
+  if (count === 'exact' || count === 'planned' || count === 'estimated') return count
+  throw fail('invalid_count', { details: { field: 'count' } })
+}
+
+const structured = (hint: string, field: string) =>
+  fail('invalid_structured_select_request', { hint, details: { field } })

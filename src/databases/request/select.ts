@@ -1,0 +1,63 @@
+import { fail } from '#databases/failures.ts'
+import type { ColumnTerm } from '#databases/plan/plan.ts'
+import { type ColumnOptions, parseColumns } from '#databases/request/columns.ts'
+
+/**
+ * The structured `select`: `{ id: true, title: "name", author: { select: { name: true } } }`.
+ * `true` takes the column, a text is the column behind the alias, an object is a relation (`from` names it when the key is an alias).
+ */
+export function readSelect(input: unknown, options: ColumnOptions): ColumnTerm[] {
+  const budget = { left: options.columns }
+  return readLevel(input, options, budget, options.nesting)
+}
+
+function readLevel(
+  input: unknown,
+  options: ColumnOptions,
+  budget: { left: number },
+  nesting: number,
+): ColumnTerm[] {
+  if (nesting < 0) throw fail('too_deep', { details: { field: 'select' } })
+  if (typeof input === 'string') return parseColumns(input, options)
+  if (Array.isArray(input) && input.length > 0 && input.every((item) => typeof item === 'string'))
+    return parseColumns(input, options)
+  if (typeof input !== 'object' || input === null || Array.isArray(input)) throw malformed()
+  const terms = Object.entries(input).flatMap(([key, value]) =>
+    readMember(key, value, options, budget, nesting),
+  )
+  if (terms.length === 0) throw malformed()
+  return terms
+}
+
+function readMember(
+  key: string,
+  value: unknown,
+  options: ColumnOptions,
+  budget: { left: number },
+  nesting: number,
+): ColumnTerm[] {
+  if (value === false) return []
+  if (--budget.left < 0)
+    throw fail('too_many_columns', { details: { field: 'select', maximum: options.columns } })
+  if (value === true)
+    return [key === '*' ? { kind: 'all' } : { kind: 'column', name: options.rename(key), alias: key }]
+  if (typeof value === 'string' && value !== '')
+    return [{ kind: 'column', name: options.rename(value), alias: key }]
+  if (typeof value !== 'object' || value === null || Array.isArray(value) || !('select' in value))
+    throw malformed()
+  const { select, from = key, schema, hint } = value as Readonly<Record<string, unknown>>
+  if (typeof from !== 'string' || !optionalText(schema) || !optionalText(hint)) throw malformed()
+  const columns = readLevel(select, { ...options, owner: () => false }, budget, nesting - 1)
+  return [
+    { kind: 'relation', name: from, alias: key, ...(schema && { schema }), ...(hint && { hint }), columns },
+  ]
+}
+
+const optionalText = (value: unknown): value is string | undefined =>
+  value === undefined || typeof value === 'string'
+
+const malformed = () =>
+  fail('invalid_structured_select_request', {
+    hint: 'Write { "column": true, "alias": "column", "relation": { "select": { … } } }.',
+    details: { field: 'select' },
+  })

@@ -1,0 +1,157 @@
+import { hash } from 'node:crypto'
+import { membersOf } from '#databases/drivers/json-rows.ts'
+import { fail } from '#databases/failures.ts'
+import {
+  type Decimal,
+  decimalText,
+  MOST_DIGITS,
+  parseDecimal,
+  sum,
+  ZERO,
+} from '#databases/request/decimal.ts'
+
+/** What a request wants of its rows beside themselves (gateway.md 5). Columns are members of the rows. */
+export type Grouping = {
+  readonly groupBy: string
+  /** Labels are the starts of these, in UTC. */
+  readonly granularity: Granularity | undefined
+  readonly column: string | undefined
+  readonly strategy: 'cumulative_sum' | undefined
+  /** Rows that are returned with the same text count once within a group. */
+  readonly dedup: boolean
+}
+
+export type Granularity = 'day' | 'hour' | 'minute'
+
+export type Group = {
+  readonly label: string | null
+  /** Exact, as JSON numbers; without a column to add up they are 0. */
+  readonly sum: string
+  /** Of this group and all before it. */
+  readonly cumulativeSum: string
+  /** Values that were added up; without a column, rows. */
+  readonly count: number
+}
+
+export type Shaper = {
+  /** Takes the JSON text of a row, and what of it is returned, and tells the label of its group. */
+  add(row: string, returned?: string): string | null
+  /** Ascending by code points, the group of nulls last. */
+  groups(): Group[]
+}
+
+/** Groups rows one by one; what it keeps grows with the groups, and with `dedup` by a digest a row. */
+export function shaper({ groupBy, granularity, column, dedup }: Grouping): Shaper {
+  const gathered = new Map<string | null, Gathered>()
+  let index = 0
+  return {
+    add(row, returned = row) {
+      const members = membersOf(row)
+      const place = { index: index++ }
+      const label = labelOf(members.get(groupBy), granularity, { ...place, column: groupBy })
+      const group = gathered.get(label) ?? { sum: ZERO, count: 0, seen: new Set() }
+      gathered.set(label, group)
+      if (dedup && isRepeated(group, returned)) return label
+      const amount = column === undefined ? ZERO : amountOf(members.get(column), { ...place, column })
+      if (amount === undefined) return label
+      group.sum = sum(group.sum, amount)
+      group.count++
+      return label
+    },
+    groups() {
+      let running = ZERO
+      return inOrder(gathered).map(([label, group]) => {
+        running = sum(running, group.sum)
+        return {
+          label,
+          sum: decimalText(group.sum),
+          cumulativeSum: decimalText(running),
+          count: group.count,
+        }
+      })
+    },
+  }
+}
+
+type Gathered = { sum: Decimal; count: number; readonly seen: Set<string> }
+
+function isRepeated({ seen }: Gathered, row: string): boolean {
+  const digest = hash('sha256', row, 'base64url')
+  if (seen.has(digest)) return true
+  seen.add(digest)
+  return false
+}
+
+/** By label, null last. UTF-8 sorts as code points do; UTF-16, which `<` compares, does not. */
+function inOrder<T>(gathered: ReadonlyMap<string | null, T>): (readonly [string | null, T])[] {
+  const keyed = [...gathered].map((entry) => ({
+    entry,
+    key: entry[0] === null ? undefined : Buffer.from(entry[0]),
+  }))
+  return keyed
+    .sort((left, right) => {
+      if (left.key === undefined) return 1
+      return right.key === undefined ? -1 : Buffer.compare(left.key, right.key)
+    })
+    .map(({ entry }) => entry)
+}
+
+/** Where a value stands, for failures that name it. */
+type Place = { readonly column: string; readonly index: number }
+
+function labelOf(
+  json: string | undefined,
+  granularity: Granularity | undefined,
+  place: Place,
+): string | null {
+  const text = textOf(json)
+  if (text === null || granularity === undefined) return text
+  return startOf(text, granularity) ?? refuse(text, place, 'a date or time that ISO 8601 can write')
+}
+
+function amountOf(json: string | undefined, place: Place): Decimal | undefined {
+  const text = textOf(json)
+  if (text === null) return undefined
+  return parseDecimal(text) ?? refuse(text, place, `a number of at most ${MOST_DIGITS} digits`)
+}
+
+/** A JSON value as text: a text without its quotes, everything else as it is written. */
+function textOf(json: string | undefined): string | null {
+  if (json === undefined || json === 'null') return null
+  return json.startsWith('"') ? JSON.parse(json) : json
+}
+
+const INSTANT =
+  /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.\d+)?)?(?:Z|([+-])(\d\d)(?::?(\d\d))?)?)?$/
+
+/** `2026-01-31T10:59:00.5+02:00` by the hour → `2026-01-31T08:00:00Z`; without an offset it is UTC. */
+function startOf(text: string, granularity: Granularity): string | undefined {
+  const match = INSTANT.exec(text)
+  if (match === null) return undefined
+  const [year = 0, month = 0, day = 0, hour = 0, minute = 0] = match
+    .slice(1, 6)
+    .map((part) => Number(part ?? 0))
+  const offset = Number(`${match[7] ?? '+'}1`) * (Number(match[8] ?? 0) * 60 + Number(match[9] ?? 0))
+  const date = new Date(0)
+  date.setUTCFullYear(year, month - 1, day)
+  // 31 February is no date, whatever JavaScript makes of it; 24:00 is the next midnight.
+  if (date.getUTCMonth() !== month - 1 || date.getUTCDate() !== day || hour > 24 || minute > 59)
+    return undefined
+  date.setUTCHours(hour, minute - offset)
+  const iso = date.toISOString()
+  // The year before 0000 and after 9999 has six digits and a sign.
+  return iso.length === 24
+    ? `${iso.slice(0, kept[granularity])}${'0000-00-00T00:00:00'.slice(kept[granularity])}Z`
+    : undefined
+}
+
+/** Characters of `2026-01-31T10:59:00Z` that tell the start. */
+const kept: Readonly<Record<Granularity, number>> = { day: 11, hour: 14, minute: 17 }
+
+function refuse(value: string, { column, index }: Place, wanted: string): never {
+  const shown = value.length > 100 ? `${value.slice(0, 100)}…` : value
+  throw fail('invalid_value', {
+    message: `The value ${JSON.stringify(shown)} of ${column} is not ${wanted}`,
+    details: { column, value: shown, row: index },
+  })
+}

@@ -1,0 +1,73 @@
+import type { Catalogue, Column, Table } from '#databases/plan/catalogue.ts'
+
+/**
+ * TypeScript for the rows that the gateway gives and takes: the same catalogue gives the same text, in any order of its tables.
+ * Columns keep the order of the table.
+ */
+export function typescriptOf({ tables }: Catalogue): string {
+  const schemas = [...Map.groupBy(tables, ({ schema }) => schema)].sort(byName)
+  const members = schemas.map(([schema, own]) => schemaText(schema, own))
+  return `${HEAD}export type Database = {\n${members.join('')}}\n`
+}
+
+const HEAD = `export type Json = string | number | boolean | null | Json[] | { [key: string]: Json }
+
+`
+
+/** By code points, so that no locale decides. */
+const byName = ([left]: readonly [string, unknown], [right]: readonly [string, unknown]): number =>
+  left < right ? -1 : left > right ? 1 : 0
+
+function schemaText(schema: string, tables: readonly Table[]): string {
+  const sorted = tables.map((table) => [table.name, table] as const).sort(byName)
+  return `  ${member(schema)}: {\n${sorted.map(([, table]) => tableText(table)).join('')}  }\n`
+}
+
+function tableText(table: Table): string {
+  const columns = [...table.columns.values()]
+  const row = columns.map((column) => `${member(column.name)}: ${typeOf(column)}`)
+  const parts = [`      row: ${objectText(row)}\n`]
+  if (table.kind !== 'view' && table.kind !== 'materialized view') {
+    const written = columns.filter(({ writable }) => writable)
+    parts.push(`      insert: ${objectText(written.map(insertMember))}\n`)
+    parts.push(
+      `      update: ${objectText(written.map((column) => `${member(column.name)}?: ${typeOf(column)}`))}\n`,
+    )
+  }
+  return `    ${member(table.name)}: {\n${parts.join('')}    }\n`
+}
+
+const objectText = (members: readonly string[]): string =>
+  members.length === 0 ? '{}' : `{\n${members.map((text) => `        ${text}\n`).join('')}      }`
+
+function insertMember(column: Column): string {
+  const isOptional = column.nullable || column.fallback !== undefined
+  return `${member(column.name)}${isOptional ? '?' : ''}: ${typeOf(column)}`
+}
+
+const member = (name: string): string => (/^[a-z_$][\w$]*$/i.test(name) ? name : JSON.stringify(name))
+
+const typeOf = (column: Column): string => `${valueType(column)}${column.nullable ? ' | null' : ''}`
+
+/** As rows.ts writes them. A number that is NaN or infinite comes as text; types have no word for "nearly always". */
+function valueType({ base, category }: Column): string {
+  if (category !== 'A') return category === 'C' ? 'Json' : scalar(base)
+  // Elements may be null. What is an array of a composite type, its name does not tell.
+  const element = base.slice(1)
+  return known.has(element) || texts.has(element) ? `(${scalar(element)} | null)[]` : 'Json[]'
+}
+
+const scalar = (base: string): string => known.get(base) ?? 'string'
+
+const known = new Map([
+  ...['int2', 'int4', 'int8', 'oid', 'float4', 'float8', 'numeric'].map((name) => [name, 'number'] as const),
+  ['bool', 'boolean'],
+  ['json', 'Json'],
+  ['jsonb', 'Json'],
+])
+
+const texts = new Set(
+  'text varchar bpchar name uuid date time timetz timestamp timestamptz interval bytea inet cidr citext'.split(
+    ' ',
+  ),
+)
