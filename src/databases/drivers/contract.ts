@@ -3,10 +3,10 @@ import { type TestContext, test } from 'node:test'
 import { type Calls, calls, limits } from '#databases/drivers/calls.ts'
 import type { Driver, Held } from '#databases/drivers/driver.ts'
 import { ALWAYS_PRESENT } from '#databases/drivers/presence.ts'
-import type { Json } from '#databases/plan/plan.ts'
 import { EVERY_RIGHT } from '#databases/plan/rights.ts'
 import type { Body } from '#databases/request/fields.ts'
 import { parseJson } from '#databases/request/json.ts'
+import type { Json } from '#databases/request/request.ts'
 import { readFetch, readInsert } from '#databases/request/requests.ts'
 
 /** What every driver must do, on tables `authors` and `books` that the driver's own test has made (empty, keys counted from 1). */

@@ -1,18 +1,8 @@
 import type { Allowance } from '#databases/drivers/allowance.ts'
 import type { Catalogue, Index } from '#databases/plan/catalogue.ts'
-import type {
-  CountPlan,
-  DataRequest,
-  DeletePlan,
-  InsertPlan,
-  Json,
-  PlanOf,
-  ReadPlan,
-  ReadRequest,
-  Row,
-  UpdatePlan,
-} from '#databases/plan/plan.ts'
+import type { CountPlan, DeletePlan, InsertPlan, PlanOf, ReadPlan, UpdatePlan } from '#databases/plan/plan.ts'
 import type { Rights } from '#databases/plan/rights.ts'
+import type { DataRequest, Json, ReadRequest, Row } from '#databases/request/request.ts'
 import type { DriverName } from '#kernel/config/addresses.ts'
 import type { Config } from '#kernel/config/config.ts'
 import type { ControlServer } from '#kernel/db/control-server.ts'

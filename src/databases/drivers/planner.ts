@@ -1,10 +1,11 @@
 import type { Structure } from '#databases/drivers/structure.ts'
 import type { Catalogue } from '#databases/plan/catalogue.ts'
-import type { DataRequest, Plan, PlanOf } from '#databases/plan/plan.ts'
+import type { Plan, PlanOf } from '#databases/plan/plan.ts'
 import { resolve } from '#databases/plan/resolve.ts'
 import type { Rights } from '#databases/plan/rights.ts'
 import { toldTo } from '#databases/plan/told.ts'
 import { touches } from '#databases/plan/touches.ts'
+import type { DataRequest } from '#databases/request/request.ts'
 import { Failure } from '#kernel/errors.ts'
 
 export type Planner = {

@@ -1,5 +1,6 @@
 import type { Column, Table } from '#databases/plan/catalogue.ts'
-import type { Condition, ReadPlan } from '#databases/plan/plan.ts'
+import type { ReadPlan } from '#databases/plan/plan.ts'
+import type { Condition } from '#databases/request/request.ts'
 
 /** One row of a table by its primary key, as it is stored: nothing in it can take long but a lock, or the row's size. */
 export function readsByKey({ table, where, output, count }: ReadPlan): boolean {

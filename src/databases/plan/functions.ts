@@ -1,6 +1,6 @@
 import { fail } from '#databases/failures.ts'
 import type { Column, Table } from '#databases/plan/catalogue.ts'
-import type { Row, TableName } from '#databases/plan/plan.ts'
+import type { Row, TableName } from '#databases/request/request.ts'
 
 /** A function that can be called by the names of its arguments. */
 export type CallableFunction = {

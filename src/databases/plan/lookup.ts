@@ -1,6 +1,6 @@
 import { fail } from '#databases/failures.ts'
 import type { Catalogue, Column, Table } from '#databases/plan/catalogue.ts'
-import type { TableName } from '#databases/plan/plan.ts'
+import type { TableName } from '#databases/request/request.ts'
 import { nearest } from '#kernel/nearest.ts'
 
 export function findTable(catalogue: Catalogue, { schema, table }: TableName): Table {

@@ -1,8 +1,9 @@
 import { fail } from '#databases/failures.ts'
 import type { Catalogue, Constraint, Table } from '#databases/plan/catalogue.ts'
 import { findColumn, shown, tableFacts } from '#databases/plan/lookup.ts'
-import type { Relation, RelationTerm } from '#databases/plan/plan.ts'
+import type { Relation } from '#databases/plan/plan.ts'
 import { type Rights, toRead } from '#databases/plan/rights.ts'
+import type { RelationTerm } from '#databases/request/request.ts'
 
 type Candidate = Relation & { readonly constraint: Constraint; readonly names: readonly string[] }
 

@@ -4,29 +4,31 @@ import type { Catalogue, Column, Table } from '#databases/plan/catalogue.ts'
 import { findColumn, findTable, shown, tableFacts, writable } from '#databases/plan/lookup.ts'
 import type {
   Assignment,
-  ColumnTerm,
-  Condition,
   CountPlan,
-  CountRequest,
-  DataRequest,
   DeletePlan,
-  DeleteRequest,
   InsertPlan,
-  InsertRequest,
-  Json,
   Output,
   Plan,
   ReadPlan,
-  ReadRequest,
-  Row,
-  Sort,
   UpdatePlan,
-  UpdateRequest,
-  WriteRequest,
 } from '#databases/plan/plan.ts'
 import { findRelation } from '#databases/plan/relations.ts'
 import { type Rights, toRead } from '#databases/plan/rights.ts'
 import { looks, resourceOf } from '#databases/plan/touches.ts'
+import type {
+  ColumnTerm,
+  Condition,
+  CountRequest,
+  DataRequest,
+  DeleteRequest,
+  InsertRequest,
+  Json,
+  ReadRequest,
+  Row,
+  Sort,
+  UpdateRequest,
+  WriteRequest,
+} from '#databases/request/request.ts'
 
 /**
  * Finds every name of a request in the catalogue. Pure: the same request, catalogue and rights give the same plan. Rights are asked

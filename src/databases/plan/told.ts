@@ -1,7 +1,7 @@
 import { type DatabaseFailureCode, databaseFailures, fail } from '#databases/failures.ts'
-import type { DataRequest } from '#databases/plan/plan.ts'
 import type { Rights } from '#databases/plan/rights.ts'
 import { comparisons } from '#databases/request/conditions.ts'
+import type { DataRequest } from '#databases/request/request.ts'
 import type { Failure } from '#kernel/errors.ts'
 
 /**

@@ -1,7 +1,8 @@
 import type { Column, Table } from '#databases/plan/catalogue.ts'
-import type { Condition, DataRequest, Output, Plan, WritePlan, WriteRequest } from '#databases/plan/plan.ts'
+import type { Output, Plan, WritePlan } from '#databases/plan/plan.ts'
 import { type TableRight, toRead } from '#databases/plan/rights.ts'
 import { comparisons } from '#databases/request/conditions.ts'
+import type { Condition, DataRequest, WriteRequest } from '#databases/request/request.ts'
 
 export type Touch = TableRight & {
   /**

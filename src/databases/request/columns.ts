@@ -1,5 +1,5 @@
 import { fail } from '#databases/failures.ts'
-import type { ColumnTerm, RelationTerm } from '#databases/plan/plan.ts'
+import type { ColumnTerm, RelationTerm } from '#databases/request/request.ts'
 import { atEnd, eat, peek, quoted, type Scanner, scan, skipSpace, until } from '#databases/request/scanner.ts'
 
 /**

@@ -1,5 +1,5 @@
 import { fail } from '#databases/failures.ts'
-import type { Condition, Json, Operator } from '#databases/plan/plan.ts'
+import type { Condition, Json, Operator } from '#databases/request/request.ts'
 import { allOf, operatorOf, parsePredicate, parseTerms } from '#databases/request/terms.ts'
 
 export type ConditionOptions = {

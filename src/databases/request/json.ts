@@ -1,4 +1,4 @@
-import type { Json, RawJson } from '#databases/plan/plan.ts'
+import type { Json, RawJson } from '#databases/request/request.ts'
 
 // In the language since ES2026, not yet in TypeScript's library.
 declare global {

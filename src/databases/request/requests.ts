@@ -1,4 +1,7 @@
 import { fail } from '#databases/failures.ts'
+import { type ColumnOptions, parseColumns } from '#databases/request/columns.ts'
+import { type ConditionOptions, readConditions, readWhere } from '#databases/request/conditions.ts'
+import { type Body, flag, type Naming, oneOf, renaming, text, whole } from '#databases/request/fields.ts'
 import type {
   ColumnTerm,
   Condition,
@@ -12,10 +15,7 @@ import type {
   Sort,
   TableName,
   UpdateRequest,
-} from '#databases/plan/plan.ts'
-import { type ColumnOptions, parseColumns } from '#databases/request/columns.ts'
-import { type ConditionOptions, readConditions, readWhere } from '#databases/request/conditions.ts'
-import { type Body, flag, type Naming, oneOf, renaming, text, whole } from '#databases/request/fields.ts'
+} from '#databases/request/request.ts'
 import { readSelect } from '#databases/request/select.ts'
 import { allOf } from '#databases/request/terms.ts'
 import { isAssignments, readConflict, readRows, readSet } from '#databases/request/written.ts'

@@ -1,6 +1,6 @@
 import { fail } from '#databases/failures.ts'
-import type { ColumnTerm } from '#databases/plan/plan.ts'
 import { type ColumnOptions, parseColumns } from '#databases/request/columns.ts'
+import type { ColumnTerm } from '#databases/request/request.ts'
 
 /**
  * The structured `select`: `{ id: true, title: "name", author: { select: { name: true } } }`.

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import type { Condition, Json } from '#databases/plan/plan.ts'
-import { operators } from '#databases/plan/plan.ts'
+import type { Condition, Json } from '#databases/request/request.ts'
+import { operators } from '#databases/request/request.ts'
 import { parseTerms, printTerms } from '#databases/request/terms.ts'
 import { Failure } from '#kernel/errors.ts'
 

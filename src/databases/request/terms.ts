@@ -1,5 +1,11 @@
 import { fail } from '#databases/failures.ts'
-import { type Comparison, type Condition, type Json, type Operator, operators } from '#databases/plan/plan.ts'
+import {
+  type Comparison,
+  type Condition,
+  type Json,
+  type Operator,
+  operators,
+} from '#databases/request/request.ts'
 import {
   atEnd,
   eat,

@@ -1,6 +1,6 @@
 import { fail } from '#databases/failures.ts'
-import type { InsertRequest, Json, Row } from '#databases/plan/plan.ts'
 import { type Body, type Naming, renaming, snakeCased } from '#databases/request/fields.ts'
+import type { InsertRequest, Json, Row } from '#databases/request/request.ts'
 
 /** What a request writes: rows, new values, and what becomes of a row that is there already. */
 

@@ -1,7 +1,8 @@
 import { hash } from 'node:crypto'
 import type { Held, RowsAnswer, WriteAnswer } from '#databases/drivers/driver.ts'
-import type { DataRequest, InsertPlan, Plan, ReadPlan, ReadRequest, WritePlan } from '#databases/plan/plan.ts'
+import type { InsertPlan, Plan, ReadPlan, WritePlan } from '#databases/plan/plan.ts'
 import type { Body } from '#databases/request/fields.ts'
+import type { DataRequest, ReadRequest } from '#databases/request/request.ts'
 import {
   type RequestOptions,
   readCount,

@@ -1,5 +1,5 @@
 import { type TSchema, Type } from 'typebox'
-import { operators } from '#databases/plan/plan.ts'
+import { operators } from '#databases/request/request.ts'
 import { named, namedAs } from '#kernel/http/components.ts'
 import { OneOf } from '#kernel/http/schemas.ts'
 

@@ -1,6 +1,6 @@
 import type { RowsAnswer } from '#databases/drivers/driver.ts'
-import type { Row } from '#databases/plan/plan.ts'
 import type { Body } from '#databases/request/fields.ts'
+import type { Row } from '#databases/request/request.ts'
 import { readFetch } from '#databases/request/requests.ts'
 import { operatorOf } from '#databases/request/terms.ts'
 import { edge } from '#kernel/http/failures.ts'

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { FAILURES_OF } from '#databases/failures.ts'
-import type { Json } from '#databases/plan/plan.ts'
+import type { Json } from '#databases/request/request.ts'
 import { Nullable } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'

@@ -1,5 +1,5 @@
 import type { SqlAnswer } from '#databases/drivers/driver.ts'
-import type { Json } from '#databases/plan/plan.ts'
+import type { Json } from '#databases/request/request.ts'
 import { type Kernel, tell } from '#kernel/kernel.ts'
 import { type GatewayCaller, hasRight, requirePassing } from '../access.ts'
 import { fail } from '../errors.ts'

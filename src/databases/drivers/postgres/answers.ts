@@ -4,16 +4,9 @@ import { type Defaults, insertSql } from '#databases/drivers/postgres/sql/insert
 import { countSql, deleteSql, explainSql, selectSql, updateSql } from '#databases/drivers/postgres/sql/sql.ts'
 import { assignedTo, givenIn } from '#databases/drivers/postgres/sql/values.ts'
 import { namesOneRow, readsByKey } from '#databases/plan/by-key.ts'
-import type {
-  CountMode,
-  CountPlan,
-  InsertPlan,
-  Output,
-  ReadPlan,
-  UpdatePlan,
-  WritePlan,
-} from '#databases/plan/plan.ts'
+import type { CountPlan, InsertPlan, Output, ReadPlan, UpdatePlan, WritePlan } from '#databases/plan/plan.ts'
 import { tablesOf } from '#databases/plan/touches.ts'
+import type { CountMode } from '#databases/request/request.ts'
 
 /** Answers above this many bytes are streamed; below it a failure in the middle still gets its own status. */
 const highWater = 1_048_576

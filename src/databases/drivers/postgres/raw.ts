@@ -10,7 +10,7 @@ import { quoteName } from '#databases/drivers/postgres/sql/draft.ts'
 import { firstWord, splitStatements } from '#databases/drivers/postgres/sql/statement-text.ts'
 import { wholeText } from '#databases/drivers/postgres/sql/values.ts'
 import { type DatabaseFailureCode, fail } from '#databases/failures.ts'
-import type { Json } from '#databases/plan/plan.ts'
+import type { Json } from '#databases/request/request.ts'
 import { Failure } from '#kernel/errors.ts'
 
 /** SQL that is the caller's own text, on a connection of its own. */

@@ -3,7 +3,8 @@ import { type ScyllaColumn, type ScyllaTable, tableOf } from '#databases/drivers
 import type { Binding, Statement } from '#databases/drivers/scylla/session.ts'
 import { fail, unsupported } from '#databases/failures.ts'
 import type { Column } from '#databases/plan/catalogue.ts'
-import type { Comparison, Condition, CountPlan, Json, Output, ReadPlan, Sort } from '#databases/plan/plan.ts'
+import type { CountPlan, Output, ReadPlan } from '#databases/plan/plan.ts'
+import type { Comparison, Condition, Json, Sort } from '#databases/request/request.ts'
 
 /**
  * Plans as CQL. Names of the catalogue are quoted as everywhere (draft.ts), every value is bound. The same shape of plan gives the

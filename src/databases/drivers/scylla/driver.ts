@@ -13,8 +13,9 @@ import { type Session, type SessionOptions, session as sessionOf } from '#databa
 import { deleteRows, insertRows, updateRows } from '#databases/drivers/scylla/writes.ts'
 import { structure } from '#databases/drivers/structure.ts'
 import { fail } from '#databases/failures.ts'
-import type { DataRequest, PlanOf } from '#databases/plan/plan.ts'
+import type { PlanOf } from '#databases/plan/plan.ts'
 import type { Rights } from '#databases/plan/rights.ts'
+import type { DataRequest } from '#databases/request/request.ts'
 import { isSystem } from '#kernel/config/scylla-url.ts'
 
 export type ScyllaOptions = SessionOptions & {

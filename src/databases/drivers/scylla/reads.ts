@@ -4,7 +4,8 @@ import { cannot, columnOf, countText, selectText } from '#databases/drivers/scyl
 import { isInvalid, messageOf } from '#databases/drivers/scylla/errors.ts'
 import { type ColumnWriter, columnWriter, rowText } from '#databases/drivers/scylla/rows.ts'
 import type { Session, Statement } from '#databases/drivers/scylla/session.ts'
-import type { CountMode, CountPlan, Output, ReadPlan } from '#databases/plan/plan.ts'
+import type { CountPlan, Output, ReadPlan } from '#databases/plan/plan.ts'
+import type { CountMode } from '#databases/request/request.ts'
 import { Failure } from '#kernel/errors.ts'
 
 /** Answers above this many bytes are streamed; below it a failure in the middle still gets its own status. */

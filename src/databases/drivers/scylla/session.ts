@@ -15,7 +15,7 @@ import { type Own, ownOn } from '#databases/drivers/scylla/own.ts'
 import { retryPolicy } from '#databases/drivers/scylla/retries.ts'
 import { bound } from '#databases/drivers/scylla/values.ts'
 import { fail } from '#databases/failures.ts'
-import type { Json } from '#databases/plan/plan.ts'
+import type { Json } from '#databases/request/request.ts'
 import type { ScyllaUrl } from '#kernel/config/scylla-url.ts'
 import { Failure } from '#kernel/errors.ts'
 

@@ -5,8 +5,8 @@ import fc from 'fast-check'
 import { rowText, writerOf } from '#databases/drivers/scylla/rows.ts'
 import { type CqlType, dataTypes, typeOfClass } from '#databases/drivers/scylla/types.ts'
 import { bound } from '#databases/drivers/scylla/values.ts'
-import type { Json } from '#databases/plan/plan.ts'
 import { parseJson } from '#databases/request/json.ts'
+import type { Json } from '#databases/request/request.ts'
 
 type Name = keyof typeof dataTypes & string
 const typeOf = (name: Name): CqlType => ({ code: dataTypes[name] as number })

@@ -15,8 +15,8 @@ import {
   vectorOf,
 } from '#databases/drivers/scylla/types.ts'
 import { fail } from '#databases/failures.ts'
-import type { Json, Row } from '#databases/plan/plan.ts'
 import { parseJson } from '#databases/request/json.ts'
+import type { Json, Row } from '#databases/request/request.ts'
 
 /**
  * A JSON value as the bytes of the protocol, by the type that the server gave the parameter. The library takes much that is not a

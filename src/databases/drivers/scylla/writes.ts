@@ -13,15 +13,8 @@ import { requireExact } from '#databases/drivers/scylla/reads.ts'
 import type { Session, Statement } from '#databases/drivers/scylla/session.ts'
 import { fail } from '#databases/failures.ts'
 import type { Column } from '#databases/plan/catalogue.ts'
-import type {
-  Assignment,
-  DeletePlan,
-  InsertPlan,
-  Json,
-  Row,
-  UpdatePlan,
-  WritePlan,
-} from '#databases/plan/plan.ts'
+import type { Assignment, DeletePlan, InsertPlan, UpdatePlan, WritePlan } from '#databases/plan/plan.ts'
+import type { Json, Row } from '#databases/request/request.ts'
 
 /**
  * CQL's own INSERT and UPDATE overwrite or make whatever they find or miss, and tell nobody. Here a write has conditions (Paxos):

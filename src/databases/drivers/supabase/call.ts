@@ -7,10 +7,11 @@ import { filtered, paged, sorted } from '#databases/drivers/supabase/read.ts'
 import { shaped, whole } from '#databases/drivers/supabase/rows.ts'
 import { fail } from '#databases/failures.ts'
 import type { Catalogue, Column, Table } from '#databases/plan/catalogue.ts'
-import type { ReadPlan, ReadRequest } from '#databases/plan/plan.ts'
+import type { ReadPlan } from '#databases/plan/plan.ts'
 import { resolve } from '#databases/plan/resolve.ts'
 import { EVERY_RIGHT } from '#databases/plan/rights.ts'
 import { comparisons } from '#databases/request/conditions.ts'
+import type { ReadRequest } from '#databases/request/request.ts'
 
 type Caller = { readonly exchange: Exchange; readonly catalogue: OpenApiCatalogue }
 

@@ -2,8 +2,9 @@ import { conditionText } from '#databases/drivers/postgres/sql/values.ts'
 import type { OpenApiCatalogue } from '#databases/drivers/supabase/openapi.ts'
 import { unsupported } from '#databases/failures.ts'
 import type { Column, Table } from '#databases/plan/catalogue.ts'
-import type { Comparison, Condition, Json, Output, ReadPlan } from '#databases/plan/plan.ts'
+import type { Output, ReadPlan } from '#databases/plan/plan.ts'
 import { comparisons } from '#databases/request/conditions.ts'
+import type { Comparison, Condition, Json } from '#databases/request/request.ts'
 
 /**
  * Plans in the grammar of PostgREST's addresses. Every name and every value stands in quotes, so none of its reserved signs

@@ -12,8 +12,9 @@ import type { OpenApiCatalogue } from '#databases/drivers/supabase/openapi.ts'
 import { shaped, whole } from '#databases/drivers/supabase/rows.ts'
 import { namesOneRow } from '#databases/plan/by-key.ts'
 import type { Column } from '#databases/plan/catalogue.ts'
-import type { Condition, CountPlan, ReadPlan, Sort } from '#databases/plan/plan.ts'
+import type { CountPlan, ReadPlan } from '#databases/plan/plan.ts'
 import { comparisons } from '#databases/request/conditions.ts'
+import type { Condition, Sort } from '#databases/request/request.ts'
 
 /** What is known of how many rows the backend gives at most (db-max-rows), for as long as its structure. */
 export type Seen = {

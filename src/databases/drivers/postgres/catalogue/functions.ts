@@ -2,7 +2,7 @@ import { type Built, bind, draft } from '#databases/drivers/postgres/sql/draft.t
 import { qualifiedType } from '#databases/drivers/postgres/sql/system-names.ts'
 import type { Column } from '#databases/plan/catalogue.ts'
 import type { Argument, CallableFunction } from '#databases/plan/functions.ts'
-import type { TableName } from '#databases/plan/plan.ts'
+import type { TableName } from '#databases/request/request.ts'
 
 /**
  * Functions of one name, in one JSON value. Not those of the system or of extensions: `set_config`, `pg_terminate_backend`,

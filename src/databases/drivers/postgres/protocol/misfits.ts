@@ -1,7 +1,7 @@
 import { isRecords } from '#databases/drivers/postgres/sql/records.ts'
 import type { Column } from '#databases/plan/catalogue.ts'
-import type { Json } from '#databases/plan/plan.ts'
 import { parseDecimal } from '#databases/request/decimal.ts'
+import type { Json } from '#databases/request/request.ts'
 
 /** What was written where, for failures that PostgreSQL finds on the way into the table and tells without a column. */
 export type Written = {

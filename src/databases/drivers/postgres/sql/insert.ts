@@ -10,7 +10,8 @@ import { builtText } from '#databases/drivers/postgres/sql/records.ts'
 import { writeReturning, writtenText } from '#databases/drivers/postgres/sql/sql.ts'
 import { arrayText, writeText } from '#databases/drivers/postgres/sql/values.ts'
 import type { Column } from '#databases/plan/catalogue.ts'
-import type { InsertPlan, Json, Row } from '#databases/plan/plan.ts'
+import type { InsertPlan } from '#databases/plan/plan.ts'
+import type { Json, Row } from '#databases/request/request.ts'
 
 /**
  * One statement whatever the number of rows. One row: VALUES with a parameter each. Many: one array parameter per column and

@@ -1,5 +1,5 @@
 import type { Column } from '#databases/plan/catalogue.ts'
-import type { Json } from '#databases/plan/plan.ts'
+import type { Json } from '#databases/request/request.ts'
 
 /** Composite values that are given as objects, and arrays of such: the database builds them from their JSON. */
 

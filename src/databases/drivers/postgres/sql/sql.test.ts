@@ -7,10 +7,10 @@ import { buildCatalogue, type CatalogueRow } from '#databases/drivers/postgres/c
 import { type Built, quoteName } from '#databases/drivers/postgres/sql/draft.ts'
 import { insertSql } from '#databases/drivers/postgres/sql/insert.ts'
 import { countSql, deleteSql, selectSql, updateSql } from '#databases/drivers/postgres/sql/sql.ts'
-import type { DataRequest, Json } from '#databases/plan/plan.ts'
 import { resolve } from '#databases/plan/resolve.ts'
 import { EVERY_RIGHT } from '#databases/plan/rights.ts'
 import type { Body } from '#databases/request/fields.ts'
+import type { DataRequest, Json } from '#databases/request/request.ts'
 import {
   type RequestOptions,
   readDelete,

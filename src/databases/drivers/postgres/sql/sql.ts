@@ -14,7 +14,8 @@ import { writeWhere } from '#databases/drivers/postgres/sql/where.ts'
 import { fail } from '#databases/failures.ts'
 import { castText } from '#databases/plan/casts.ts'
 import type { Column, Table } from '#databases/plan/catalogue.ts'
-import type { CountPlan, DeletePlan, Json, Output, ReadPlan, Sort, UpdatePlan } from '#databases/plan/plan.ts'
+import type { CountPlan, DeletePlan, Output, ReadPlan, UpdatePlan } from '#databases/plan/plan.ts'
+import type { Json, Sort } from '#databases/request/request.ts'
 
 /**
  * Plans as statements of PostgreSQL: names are quoted (draft.ts), every value is a bound parameter. The same shape of plan gives the same text, so that prepared statements are used again: lists are one array parameter, names of

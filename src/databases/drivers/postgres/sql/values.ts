@@ -1,8 +1,9 @@
 import { isRecords } from '#databases/drivers/postgres/sql/records.ts'
 import { fail } from '#databases/failures.ts'
 import type { Column } from '#databases/plan/catalogue.ts'
-import type { Assignment, Comparison, Json, Row } from '#databases/plan/plan.ts'
+import type { Assignment } from '#databases/plan/plan.ts'
 import { parseDecimal } from '#databases/request/decimal.ts'
+import type { Comparison, Json, Row } from '#databases/request/request.ts'
 
 /**
  * JSON values as the text that the database converts to the column's own type; what does not fit fails there, and its error is

@@ -4,7 +4,7 @@ import { arrayText, conditionText } from '#databases/drivers/postgres/sql/values
 import { fail } from '#databases/failures.ts'
 import { castText } from '#databases/plan/casts.ts'
 import type { Column } from '#databases/plan/catalogue.ts'
-import type { Comparison, Condition, Json } from '#databases/plan/plan.ts'
+import type { Comparison, Condition, Json } from '#databases/request/request.ts'
 
 export function writeWhere(sql: Draft, where: Condition<Column> | undefined): void {
   if (where === undefined) return
