@@ -25,6 +25,14 @@ export function parseDecimal(text: string): Decimal | undefined {
   return scale < 0 ? { digits: digits * 10n ** BigInt(-scale), scale: 0 } : { digits, scale }
 }
 
+/** `1.0` and `1e3` are whole numbers, and a column of these would not read them as they are written. */
+export function wholeText(text: string): string {
+  const { digits, scale } = parseDecimal(text) ?? {}
+  if (digits === undefined || scale === undefined) return text
+  const unit = 10n ** BigInt(scale)
+  return digits % unit === 0n ? String(digits / unit) : text
+}
+
 export function sum(left: Decimal, right: Decimal): Decimal {
   const scale = Math.max(left.scale, right.scale)
   return { digits: at(scale, left) + at(scale, right), scale }

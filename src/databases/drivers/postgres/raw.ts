@@ -8,8 +8,8 @@ import { type Script, ScriptRun } from '#databases/drivers/postgres/protocol/scr
 import { requireReading } from '#databases/drivers/postgres/read-guard.ts'
 import { quoteName } from '#databases/drivers/postgres/sql/draft.ts'
 import { firstWord, splitStatements } from '#databases/drivers/postgres/sql/statement-text.ts'
-import { wholeText } from '#databases/drivers/postgres/sql/values.ts'
 import { type DatabaseFailureCode, fail } from '#databases/failures.ts'
+import { wholeText } from '#databases/request/decimal.ts'
 import type { Json } from '#databases/request/request.ts'
 import { Failure } from '#kernel/errors.ts'
 

@@ -1,4 +1,3 @@
-import { wholeText } from '#databases/drivers/postgres/sql/values.ts'
 import { inetOf } from '#databases/drivers/scylla/inet.ts'
 import { boundedOf, decimalOf, realOf, singleOf, varintOf } from '#databases/drivers/scylla/numbers.ts'
 import { compareOrders, type Order, orderOf } from '#databases/drivers/scylla/order.ts'
@@ -15,6 +14,7 @@ import {
   vectorOf,
 } from '#databases/drivers/scylla/types.ts'
 import { fail } from '#databases/failures.ts'
+import { wholeText } from '#databases/request/decimal.ts'
 import { parseJson } from '#databases/request/json.ts'
 import type { Json, Row } from '#databases/request/request.ts'
 

@@ -2,7 +2,7 @@ import { isRecords } from '#databases/drivers/postgres/sql/records.ts'
 import { fail } from '#databases/failures.ts'
 import type { Column } from '#databases/plan/catalogue.ts'
 import type { Assignment } from '#databases/plan/plan.ts'
-import { parseDecimal } from '#databases/request/decimal.ts'
+import { wholeText } from '#databases/request/decimal.ts'
 import type { Comparison, Json, Row } from '#databases/request/request.ts'
 
 /**
@@ -49,14 +49,6 @@ const numberText = (value: Exclude<Json, null>, type: string): string =>
 
 /** By the names of the catalogue and of casts. */
 const WHOLE: ReadonlySet<string> = new Set(['int2', 'int4', 'int8', 'smallint', 'integer', 'bigint'])
-
-/** `1.0` and `1e3` are whole numbers, and a column of these would not read them as they are written. */
-export function wholeText(text: string): string {
-  const { digits, scale } = parseDecimal(text) ?? {}
-  if (digits === undefined || scale === undefined) return text
-  const unit = 10n ** BigInt(scale)
-  return digits % unit === 0n ? String(digits / unit) : text
-}
 
 /** The value in a body of JSON for a database that reads numbers as they are written. */
 export function jsonValue(value: Json, { base }: Column): Json {
