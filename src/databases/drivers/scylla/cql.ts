@@ -1,4 +1,4 @@
-import { quoteName } from '#databases/drivers/postgres/sql/draft.ts'
+import { quoteName } from '#databases/drivers/quote-name.ts'
 import { type ScyllaColumn, type ScyllaTable, tableOf } from '#databases/drivers/scylla/catalogue.ts'
 import type { Binding, Statement } from '#databases/drivers/scylla/session.ts'
 import { fail, unsupported } from '#databases/failures.ts'
@@ -7,7 +7,7 @@ import type { CountPlan, Output, ReadPlan } from '#databases/plan/plan.ts'
 import type { Comparison, Condition, Json, Sort } from '#databases/request/request.ts'
 
 /**
- * Plans as CQL. Names of the catalogue are quoted as everywhere (draft.ts), every value is bound. The same shape of plan gives the
+ * Plans as CQL. Names of the catalogue are quoted as everywhere (drivers/quote-name.ts), every value is bound. The same shape of plan gives the
  * same text, which the servers prepare once.
  */
 export const cannot = (operation: string) => unsupported('scylladb', operation)

@@ -1,5 +1,5 @@
 import { defaultText } from '#databases/drivers/postgres/sql/defaults.ts'
-import { quoteName } from '#databases/drivers/postgres/sql/draft.ts'
+import { quoteName } from '#databases/drivers/quote-name.ts'
 import { fail } from '#databases/failures.ts'
 
 /** A table to be made (gateway.md 10). */

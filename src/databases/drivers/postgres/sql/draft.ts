@@ -1,4 +1,4 @@
-import { fail } from '#databases/failures.ts'
+import { quoteName } from '#databases/drivers/quote-name.ts'
 import type { Column, Table } from '#databases/plan/catalogue.ts'
 
 /** A statement that is ready to be sent. */
@@ -33,13 +33,6 @@ export const draft = (text: string): Draft => ({
   aliases: 0,
   relationRows: Number.POSITIVE_INFINITY,
 })
-
-/** The only place where an identifier is quoted. A name of the catalogue or a checked alias; NUL, which would end the text of the statement early, never gets here. */
-export function quoteName(name: string): string {
-  if (/^[a-z0-9_]+$/i.test(name)) return `"${name}"`
-  if (name.includes('\0')) throw fail('invalid_identifier')
-  return `"${name.replaceAll('"', '""')}"`
-}
 
 export const tableText = (table: Table): string => `${quoteName(table.schema)}.${quoteName(table.name)}`
 export const columnText = (alias: string, column: Column): string => `${alias}.${quoteName(column.name)}`

@@ -1,14 +1,8 @@
-import {
-  type Built,
-  bind,
-  type Draft,
-  draft,
-  quoteName,
-  tableText,
-} from '#databases/drivers/postgres/sql/draft.ts'
+import { type Built, bind, type Draft, draft, tableText } from '#databases/drivers/postgres/sql/draft.ts'
 import { builtText } from '#databases/drivers/postgres/sql/records.ts'
 import { writeReturning, writtenText } from '#databases/drivers/postgres/sql/sql.ts'
 import { arrayText, writeText } from '#databases/drivers/postgres/sql/values.ts'
+import { quoteName } from '#databases/drivers/quote-name.ts'
 import type { Column } from '#databases/plan/catalogue.ts'
 import type { InsertPlan } from '#databases/plan/plan.ts'
 import type { Json, Row } from '#databases/request/request.ts'

@@ -4,13 +4,13 @@ import {
   columnText,
   type Draft,
   draft,
-  quoteName,
   tableText,
 } from '#databases/drivers/postgres/sql/draft.ts'
 import { builtText } from '#databases/drivers/postgres/sql/records.ts'
 import { boundedWork } from '#databases/drivers/postgres/sql/relation-work.ts'
 import { writeText } from '#databases/drivers/postgres/sql/values.ts'
 import { writeWhere } from '#databases/drivers/postgres/sql/where.ts'
+import { quoteName } from '#databases/drivers/quote-name.ts'
 import { fail } from '#databases/failures.ts'
 import { castText } from '#databases/plan/casts.ts'
 import type { Column, Table } from '#databases/plan/catalogue.ts'
@@ -18,7 +18,7 @@ import type { CountPlan, DeletePlan, Output, ReadPlan, UpdatePlan } from '#datab
 import type { Json, Sort } from '#databases/request/request.ts'
 
 /**
- * Plans as statements of PostgreSQL: names are quoted (draft.ts), every value is a bound parameter. The same shape of plan gives the same text, so that prepared statements are used again: lists are one array parameter, names of
+ * Plans as statements of PostgreSQL: names are quoted (drivers/quote-name.ts), every value is a bound parameter. The same shape of plan gives the same text, so that prepared statements are used again: lists are one array parameter, names of
  * the answer's members are not in the text, only limits (checked whole numbers) are, because the planner needs to see them.
  * Functions and types are named with their schema, so that none of the client's own stands in for them; operators between a column and a
  * value are the client's, as its search path finds them (docs/decisions/0026-names-with-their-schema.md).
