@@ -1,4 +1,5 @@
 import type { Driver, Held } from '#databases/drivers/driver.ts'
+import { isStructural } from '#databases/drivers/structure.ts'
 import type { Table } from '#databases/plan/catalogue.ts'
 import type { WritePlan } from '#databases/plan/plan.ts'
 
@@ -49,9 +50,6 @@ const tagsOfStructure = (database: Name): readonly string[] => [
 /** The database of which a tag says so, the empty text for any; undefined where it says something else. */
 export const structureIn = (tag: string): string | undefined =>
   tag.startsWith(STRUCTURE) ? tag.slice(STRUCTURE.length) : undefined
-
-/** Whether words stand in SQL after which tables may look otherwise. */
-export const isStructural = (text: string): boolean => /\b(?:create|alter|drop|do|call|into)\b/i.test(text)
 
 export type Announce = (tags: readonly string[]) => Promise<void>
 

@@ -53,3 +53,6 @@ export function structure<C extends Catalogue>(read: () => Promise<C>): Structur
     },
   }
 }
+
+/** Whether words stand in SQL after which tables may look otherwise. */
+export const isStructural = (text: string): boolean => /\b(?:create|alter|drop|do|call|into)\b/i.test(text)

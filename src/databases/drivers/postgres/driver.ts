@@ -1,5 +1,4 @@
 import type pg from 'pg'
-import { isStructural } from '#databases/clients/changes.ts'
 import { type Allowance, readAheadOf } from '#databases/drivers/allowance.ts'
 import type {
   Driver,
@@ -36,7 +35,7 @@ import { loginAs, ownRolesSql } from '#databases/drivers/postgres/roles/sql-role
 import { type Vet, vetting } from '#databases/drivers/postgres/roles/vetting.ts'
 import { runner } from '#databases/drivers/postgres/runner.ts'
 import { draft } from '#databases/drivers/postgres/sql/draft.ts'
-import { structure } from '#databases/drivers/structure.ts'
+import { isStructural, structure } from '#databases/drivers/structure.ts'
 import type { Index } from '#databases/plan/catalogue.ts'
 import type { WritePlan } from '#databases/plan/plan.ts'
 import { Failure } from '#kernel/errors.ts'
