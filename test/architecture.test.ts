@@ -42,6 +42,31 @@ const FLOORS: Readonly<Record<string, readonly string[]>> = {
 
 const floorOf = (file: string): string => (file.includes('/') ? (file.split('/')[0] ?? '') : 'app')
 
+/** The floors of `databases/` (house.md 2), the highest first; what lies beside them (failures.ts) is below all. */
+const DATABASE_FLOORS = ['clients', 'drivers', 'plan', 'request']
+/** PostgreSQL's driver has floors of its own; its other folders lie above these. */
+const POSTGRES_FLOORS = ['pool', 'protocol', 'sql']
+
+/** How high a file lies in a folder with floors: 0 is the highest. */
+const heightIn = (folder: string, floors: readonly string[], file: string, otherwise: number): number => {
+  const floor = floors.indexOf(file.slice(folder.length).split('/')[0] ?? '')
+  return floor < 0 ? otherwise : floor
+}
+
+/** Imports within the folder that run up. A test may look down on what it tests from anywhere. */
+const upwardIn =
+  (folder: string, floors: readonly string[], otherwise: number) =>
+  (source: Source): readonly string[] => {
+    if (isTest(source) || !source.file.startsWith(folder)) return []
+    const from = heightIn(folder, floors, source.file, otherwise)
+    return importsOf(source)
+      .filter((target) => target.startsWith(folder) && heightIn(folder, floors, target, otherwise) < from)
+      .map((target) => `${target} lies above`)
+  }
+
+const upwardInDatabases = upwardIn('databases/', DATABASE_FLOORS, DATABASE_FLOORS.length)
+const upwardInPostgres = upwardIn('databases/drivers/postgres/', POSTGRES_FLOORS, -1)
+
 /** `src/gateway/keys/store.ts` is of feature `gateway/keys`; a file of the surface itself is of none. */
 const featureOf = (file: string): string | undefined => /^(?:auth|gateway)\/[^/]+(?=\/)/.exec(file)?.[0]
 
@@ -85,6 +110,29 @@ const RULES: readonly Rule[] = [
     right: [
       { file: 'gateway/a.ts', text: "import { b } from '#identity/b.ts'\nimport c from 'pg'\n" },
       { file: 'kernel/a.ts', text: "/* import { b } from '#auth/b.ts' */\n// import '#auth/b.ts'\n" },
+    ],
+  },
+  {
+    says: 'databases/ has floors, clients on drivers on plan on request, and imports go down',
+    complaints: (source) => [...upwardInDatabases(source), ...upwardInPostgres(source)],
+    wrong: [
+      { file: 'databases/request/a.ts', text: "import type { Plan } from '#databases/plan/plan.ts'\n" },
+      { file: 'databases/plan/a.ts', text: "import { b } from '../drivers/b.ts'\n" },
+      { file: 'databases/drivers/postgres/a.ts', text: "import { b } from '#databases/clients/b.ts'\n" },
+      { file: 'databases/failures.ts', text: "import { b } from './request/b.ts'\n" },
+      { file: 'databases/drivers/postgres/sql/a.ts', text: "import { b } from '../protocol/b.ts'\n" },
+      { file: 'databases/drivers/postgres/protocol/a.ts', text: "import { b } from '../pool/b.ts'\n" },
+      {
+        file: 'databases/drivers/postgres/pool/a.ts',
+        text: "import { b } from '#databases/drivers/postgres/b.ts'\n",
+      },
+    ],
+    right: [
+      { file: 'databases/clients/a.ts', text: "import type { Table } from '#databases/plan/catalogue.ts'\n" },
+      { file: 'databases/request/a.ts', text: "import { fail } from '#databases/failures.ts'\n" },
+      { file: 'databases/drivers/postgres/roles/a.ts', text: "import { b } from '../pool/b.ts'\n" },
+      { file: 'databases/drivers/supabase/a.ts', text: "import { b } from '../postgres/protocol/b.ts'\n" },
+      { file: 'gateway/a.ts', text: "import { b } from '#databases/clients/b.ts'\n" },
     ],
   },
   {
