@@ -5,10 +5,10 @@
  */
 
 import pg from 'pg'
-import { ORDINARY_LIMITS } from '#databases/drivers/calls.ts'
 import { postgresDriver } from '#databases/drivers/postgres/driver.ts'
 import { EVERY_RIGHT } from '#databases/plan/rights.ts'
 import { readFetch } from '#databases/request/requests.ts'
+import { ORDINARY_LIMITS } from '#test/drivers/calls.ts'
 import { type Ground, onGround } from './ground.ts'
 import { loader, requestsPerSecond } from './load.ts'
 import { withPeer } from './peer.ts'

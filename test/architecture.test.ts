@@ -25,9 +25,7 @@ const sources = (): readonly Source[] =>
     .filter((file) => file.endsWith('.ts'))
     .map((file) => ({ file, text: readFileSync(new URL(file, SRC), 'utf8') }))
 
-/** A list of tests that several files run is one too. */
-const isTest = ({ file, text }: Source): boolean =>
-  file.endsWith('.test.ts') || text.includes("from 'node:test'")
+const isTest = ({ file }: Source): boolean => file.endsWith('.test.ts')
 
 /** What each floor may stand on (house.md 1). `app` is everything that lies in src itself. */
 const FLOORS: Readonly<Record<string, readonly string[]>> = {
@@ -83,7 +81,6 @@ const CLIENT_ADDRESS = 'kernel/http/client-address.ts'
 /** Past 300 lines, and why they are one thing all the same. */
 const LONG = [
   'kernel/db/tables.ts', // generated
-  'databases/drivers/contract.ts', // what every driver has to do, a test each
 ]
 
 const FORBIDDEN_NAME = /^(utils?|helpers?|common|shared|core|base|managers?|services?|handlers?|misc|infos?)$/

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { calls } from '#databases/drivers/calls.ts'
 import type { Driver } from '#databases/drivers/driver.ts'
+import { calls } from '#test/drivers/calls.ts'
 import type { Keyspace } from './server.ts'
 
 export type Place = {

@@ -1,7 +1,7 @@
-import { type Calls, calls } from '#databases/drivers/calls.ts'
-import type { Subject } from '#databases/drivers/contract.ts'
 import type { Driver } from '#databases/drivers/driver.ts'
 import type { Body } from '#databases/request/fields.ts'
+import { type Calls, calls } from '#test/drivers/calls.ts'
+import type { Subject } from '#test/drivers/contract.ts'
 import type { Keyspace } from './server.ts'
 
 /** The tables of the contract, in CQL: a row is identified by its shelf, which is the partition, and its number. */

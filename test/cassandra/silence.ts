@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { calls } from '#databases/drivers/calls.ts'
+import { calls } from '#test/drivers/calls.ts'
 import { proxyTo } from '#test/hostile/proxy.ts'
 import { driverOn } from './driver.ts'
 import type { Place } from './keys.ts'

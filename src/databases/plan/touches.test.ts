@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ORDINARY_LIMITS } from '#databases/drivers/calls.ts'
 import { buildCatalogue, type CatalogueRow } from '#databases/drivers/postgres/catalogue/catalogue.ts'
 import { resolve } from '#databases/plan/resolve.ts'
 import { EVERY_RIGHT } from '#databases/plan/rights.ts'
 import { mentions, touches } from '#databases/plan/touches.ts'
 import type { DataRequest } from '#databases/request/request.ts'
 import { readCount, readDelete, readFetch, readInsert, readUpdate } from '#databases/request/requests.ts'
+import { ORDINARY_LIMITS } from '#test/drivers/calls.ts'
 
 const options = {
   limits: ORDINARY_LIMITS,

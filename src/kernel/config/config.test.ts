@@ -3,9 +3,9 @@ import assert from 'node:assert/strict'
 import { availableParallelism } from 'node:os'
 import { describe, test } from 'node:test'
 import Value from 'typebox/value'
+import { complaints, load } from '#test/configuration.ts'
 import { blockList } from './addresses.ts'
 import { defaultConfig, settings } from './config.ts'
-import { complaints, load } from './trial.ts'
 
 describe('without a file and without variables', () => {
   test('the defaults of the specification hold', () => {

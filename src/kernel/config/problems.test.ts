@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the syntax of the file
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { complaints } from './trial.ts'
+import { complaints } from '#test/configuration.ts'
 
 const first = (yaml: string, env = {}) => complaints({ yaml, env })[0]
 

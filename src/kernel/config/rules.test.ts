@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { complaints } from './trial.ts'
+import { complaints } from '#test/configuration.ts'
 
 const withRole = (client: string, role: string) =>
   complaints({ yaml: `clients: { a: { ${client}, sql_role: { ${role} } } }` })

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { stringify } from 'yaml'
+import { complaints, load } from '#test/configuration.ts'
 import { defaultConfig, describeConfig, maskedConfig, settings } from './config.ts'
 import { outline } from './outline.ts'
 import { isSetting } from './setting.ts'
 import { maskedUrl } from './show.ts'
-import { complaints, load } from './trial.ts'
 
 /** Long enough to be nowhere by chance. */
 const secret = fc.stringMatching(/^[A-Za-z0-9!$*_~-]{16,40}$/)

@@ -5,11 +5,11 @@ import fc from 'fast-check'
 import Type from 'typebox'
 import Value from 'typebox/value'
 import { stringify } from 'yaml'
+import { load, type Trial } from '#test/configuration.ts'
 import { type Config, ConfigError, settings } from './config.ts'
 import { variableOf } from './environment.ts'
 import { anyName, outline } from './outline.ts'
 import { isSetting, type Setting } from './setting.ts'
-import { load, type Trial } from './trial.ts'
 
 const word = fc.stringMatching(/^[a-z][a-z0-9]{0,8}$/)
 const port = fc.integer({ min: 1, max: 65_535 })

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { complaints } from '#test/configuration.ts'
 import { defaultConfig } from './config.ts'
 import { readSmtpUrl } from './smtp-url.ts'
-import { complaints } from './trial.ts'
 import { warningsOf } from './warnings.ts'
 
 const server = (url: string) => {

@@ -4,7 +4,6 @@ import { type AddressInfo, createServer } from 'node:net'
 import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { calls } from '#databases/drivers/calls.ts'
 import {
   type PostgresDriver,
   type PostgresOptions,
@@ -12,6 +11,7 @@ import {
 } from '#databases/drivers/postgres/driver.ts'
 import { Failure } from '#kernel/errors.ts'
 import { type TestDatabase, testDatabase, withClient } from '#test/database.ts'
+import { calls } from '#test/drivers/calls.ts'
 import { eventually } from '#test/embedded.ts'
 import { proxyTo } from '#test/hostile/proxy.ts'
 

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { calls } from '#databases/drivers/calls.ts'
 import type { Driver, SqlRequest } from '#databases/drivers/driver.ts'
 import { driverOn } from '#test/cassandra/driver.ts'
 import { testKeys } from '#test/cassandra/keys.ts'
 import { cqlOn, testOwnText } from '#test/cassandra/own-text.ts'
 import { type Keyspace, missing, testKeyspace } from '#test/cassandra/server.ts'
 import { testSilence } from '#test/cassandra/silence.ts'
+import { calls } from '#test/drivers/calls.ts'
 import { proxyTo } from '#test/hostile/proxy.ts'
 
 const skip = missing

@@ -3,9 +3,9 @@ import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { calls } from '#databases/drivers/calls.ts'
 import type { Driver } from '#databases/drivers/driver.ts'
 import type { Failure } from '#kernel/errors.ts'
+import { calls } from '#test/drivers/calls.ts'
 import { DOCUMENT as document, BACKEND_KEY as key, openOn, silent, urlOf } from '#test/postgrest/backend.ts'
 
 /** A backend that can be down, slow or no PostgREST at all. */

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { test } from 'node:test'
-import { calls } from '#databases/drivers/calls.ts'
 import type { Failure } from '#kernel/errors.ts'
+import { calls } from '#test/drivers/calls.ts'
 import { BACKEND_KEY, DOCUMENT, openOn, silent, urlOf } from '#test/postgrest/backend.ts'
 
 /** Backends whose bytes are written by hand. */

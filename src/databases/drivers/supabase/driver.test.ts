@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { calls, textOf } from '#databases/drivers/calls.ts'
 import type { CallRequest } from '#databases/drivers/driver.ts'
 import { ALWAYS_PRESENT } from '#databases/drivers/presence.ts'
 import { EVERY_RIGHT } from '#databases/plan/rights.ts'
 import { touches } from '#databases/plan/touches.ts'
 import { readFetch } from '#databases/request/requests.ts'
+import { calls, textOf } from '#test/drivers/calls.ts'
 import { bookshop } from '#test/postgrest/bookshop.ts'
 
 const { driver, endpoint, open, direct, run, reset } = await bookshop()

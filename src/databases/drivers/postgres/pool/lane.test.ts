@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Calls, calls } from '#databases/drivers/calls.ts'
 import { type PostgresOptions, postgresDriver } from '#databases/drivers/postgres/driver.ts'
 import { type TestDatabase, testDatabase, testServerUrl, withClient } from '#test/database.ts'
+import { type Calls, calls } from '#test/drivers/calls.ts'
 import { proxyTo } from '#test/hostile/proxy.ts'
 
 let database: TestDatabase

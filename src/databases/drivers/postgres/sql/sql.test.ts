@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import fc from 'fast-check'
 import { loadModule, parseSync } from 'libpg-query'
-import { ORDINARY_LIMITS } from '#databases/drivers/calls.ts'
 import { buildCatalogue, type CatalogueRow } from '#databases/drivers/postgres/catalogue/catalogue.ts'
 import type { Built } from '#databases/drivers/postgres/sql/draft.ts'
 import { insertSql } from '#databases/drivers/postgres/sql/insert.ts'
@@ -20,6 +19,7 @@ import {
   readUpdate,
 } from '#databases/request/requests.ts'
 import { Failure } from '#kernel/errors.ts'
+import { ORDINARY_LIMITS } from '#test/drivers/calls.ts'
 
 const options: RequestOptions = {
   limits: ORDINARY_LIMITS,

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import fc from 'fast-check'
-import { calls, ORDINARY_LIMITS, textOf } from '#databases/drivers/calls.ts'
-import { driverContract } from '#databases/drivers/contract.ts'
 import { type PostgresDriver, postgresDriver } from '#databases/drivers/postgres/driver.ts'
 import { EVERY_RIGHT } from '#databases/plan/rights.ts'
 import { readFetch } from '#databases/request/requests.ts'
 import { type TestDatabase, testDatabase } from '#test/database.ts'
+import { calls, ORDINARY_LIMITS, textOf } from '#test/drivers/calls.ts'
+import { driverContract } from '#test/drivers/contract.ts'
 
 const settings = {
   maxConnections: 4,

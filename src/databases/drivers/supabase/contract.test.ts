@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { calls } from '#databases/drivers/calls.ts'
-import { driverContract } from '#databases/drivers/contract.ts'
+import { calls } from '#test/drivers/calls.ts'
+import { driverContract } from '#test/drivers/contract.ts'
 import { bookshop } from '#test/postgrest/bookshop.ts'
 
 const { driver, endpoint, run, reset } = await bookshop()

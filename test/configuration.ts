@@ -2,8 +2,8 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { type Config, ConfigError, loadConfig } from './config.ts'
-import type { Environment } from './environment.ts'
+import { type Config, ConfigError, loadConfig } from '#kernel/config/config.ts'
+import type { Environment } from '#kernel/config/environment.ts'
 
 export type Trial = {
   /** The content of gatehouse.yaml. */

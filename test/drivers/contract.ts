@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { type Calls, calls, limits } from '#databases/drivers/calls.ts'
 import type { Driver, Held } from '#databases/drivers/driver.ts'
 import { ALWAYS_PRESENT } from '#databases/drivers/presence.ts'
 import { EVERY_RIGHT } from '#databases/plan/rights.ts'
@@ -8,6 +7,7 @@ import type { Body } from '#databases/request/fields.ts'
 import { parseJson } from '#databases/request/json.ts'
 import type { Json } from '#databases/request/request.ts'
 import { readFetch, readInsert } from '#databases/request/requests.ts'
+import { type Calls, calls, limits } from '#test/drivers/calls.ts'
 
 /** What every driver must do, on tables `authors` and `books` that the driver's own test has made (empty, keys counted from 1). */
 export type Subject = {

@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { calls, textOf } from '#databases/drivers/calls.ts'
-import { driverContract } from '#databases/drivers/contract.ts'
 import type { Driver } from '#databases/drivers/driver.ts'
 import { EVERY_RIGHT } from '#databases/plan/rights.ts'
 import { readFetch } from '#databases/request/requests.ts'
@@ -10,6 +8,8 @@ import { driverOn } from '#test/cassandra/driver.ts'
 import { cqlOn } from '#test/cassandra/own-text.ts'
 import { type Keyspace, missing, testKeyspace } from '#test/cassandra/server.ts'
 import { SHELF_TABLES, shelf } from '#test/cassandra/shelf.ts'
+import { calls, textOf } from '#test/drivers/calls.ts'
+import { driverContract } from '#test/drivers/contract.ts'
 import { actor, testService } from '#test/harness.ts'
 
 let keyspace: Keyspace
