@@ -145,7 +145,7 @@ const checksOf = ({ controlPaths }: Kernel, clients: Clients) => [
       return 'answers'
     },
   },
-  ...clients.held().map(({ name, driver }) => ({
+  ...clients.opened().map(({ name, driver }) => ({
     name: `client:${name}`,
     check: async () => `${driver.name} ${await driver.probe()}`,
   })),
@@ -162,7 +162,7 @@ function measure({ metrics, jobs, heavy, foreignHashes }: Kernel, clients: Clien
     { labels: {}, value: foreignHashes.depth() },
   ])
   metrics.gauge('gatehouse_client_connections', 'Connections to a client', ['client', 'state'], () =>
-    clients.held().flatMap(({ name: client, driver }) => {
+    clients.opened().flatMap(({ name: client, driver }) => {
       const { total, idle, waiting } = driver.stats()
       return [
         { labels: { client, state: 'idle' }, value: idle },

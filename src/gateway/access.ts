@@ -177,7 +177,7 @@ export function gatewayAccess(
     if (caller.client.source === 'config') return
     const client = await current(clients, caller.client.name)
     request.gateway = { ...caller, client, driver: client.driver }
-    const release = clients.hold(client)
+    const release = clients.retain(client)
     finished(reply.raw, () => release(reply.raw.statusCode < 300))
   }
 }

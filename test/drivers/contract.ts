@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import type { Driver, Held } from '#databases/drivers/driver.ts'
+import type { Driver, OpenTransaction } from '#databases/drivers/driver.ts'
 import { ALWAYS_PRESENT } from '#databases/drivers/presence.ts'
 import { EVERY_RIGHT } from '#databases/plan/rights.ts'
 import type { Body } from '#databases/request/fields.ts'
@@ -39,7 +39,7 @@ export type Feature =
       | 'conflict'
       | 'update_body'
       | 'limited writes'
-      | 'hold'
+      | 'transaction'
       | 'kept'
       | 'sql'
       | 'call'
@@ -449,24 +449,24 @@ export function driverContract(subject: Subject): void {
   })
 
   example(
-    'what is done on a held connection is committed together, or not at all',
+    'what is done in a transaction is committed together, or not at all',
     async () => {
       const driver = subject.driver()
       const planned = (title: string) =>
         driver.plan(readInsert({ table: 'books', insert_body: { title } }, { limits }), EVERY_RIGHT)
       const [plan, other] = [await planned('held'), await planned('failed')]
-      const failing = async (on: Held) => {
+      const failing = async (on: OpenTransaction) => {
         await driver.insert(other, on)
         throw new Error('a bug')
       }
-      const { affected } = await driver.hold((on) => driver.insert(plan, on), {})
+      const { affected } = await driver.transaction((on) => driver.insert(plan, on), {})
       assert.deepEqual([affected, await count({ table: 'books' })], [1, 4])
-      await assert.rejects(driver.hold(failing, {}), /a bug/)
+      await assert.rejects(driver.transaction(failing, {}), /a bug/)
       assert.equal(await count({ table: 'books' }), 4)
-      const reading = driver.hold((on) => driver.insert(other, on), { readOnly: true })
+      const reading = driver.transaction((on) => driver.insert(other, on), { readOnly: true })
       await assert.rejects(reading, { code: 'read_only', status: 403 })
     },
-    'hold',
+    'transaction',
   )
 
   example(
@@ -476,7 +476,7 @@ export function driverContract(subject: Subject): void {
       const at = new Date()
       const since = new Date(at.getTime() - 60_000)
       const claim = (body: string) =>
-        driver.hold(async (on) => {
+        driver.transaction(async (on) => {
           const isMine = await driver.kept.claim(on, 'key', { body, at, since })
           if (isMine) await driver.kept.store(on, 'key', '{"a":1}')
           return isMine

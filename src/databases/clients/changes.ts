@@ -1,4 +1,4 @@
-import type { Driver, Held } from '#databases/drivers/driver.ts'
+import type { Driver, OpenTransaction } from '#databases/drivers/driver.ts'
 import { isStructural } from '#databases/drivers/structure.ts'
 import type { Table } from '#databases/plan/catalogue.ts'
 import type { WritePlan } from '#databases/plan/plan.ts'
@@ -73,8 +73,8 @@ export function announcing(driver: Driver, announce: Announce): Driver {
       await announce(tags)
     }
   }
-  /** On a held connection nothing is committed before the end of `hold`. */
-  const write = <T>(plan: WritePlan, on: Held | undefined, work: () => Promise<T>): Promise<T> =>
+  /** In a transaction nothing is committed before its end. */
+  const write = <T>(plan: WritePlan, on: OpenTransaction | undefined, work: () => Promise<T>): Promise<T> =>
     on === undefined ? after(work, (database) => tagsOfWrite(database, plan.table)) : work()
   const { as } = driver
   return {
@@ -86,10 +86,10 @@ export function announcing(driver: Driver, announce: Announce): Driver {
     insert: (plan, on, presence) => write(plan, on, () => driver.insert(plan, on, presence)),
     update: (plan, on, presence) => write(plan, on, () => driver.update(plan, on, presence)),
     delete: (plan, on, presence) => write(plan, on, () => driver.delete(plan, on, presence)),
-    hold: (work, options) =>
+    transaction: (work, options) =>
       options.readOnly === true
-        ? driver.hold(work, options)
-        : after(() => driver.hold(work, options), tagsOfChange),
+        ? driver.transaction(work, options)
+        : after(() => driver.transaction(work, options), tagsOfChange),
     sql: (request) =>
       request.readOnly
         ? driver.sql(request)

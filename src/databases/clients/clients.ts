@@ -18,9 +18,9 @@ export type Clients = {
    * Keeps the client's driver open until the answer of this is called, even if the client is changed meanwhile. It is
    * told whether the database did what was asked.
    */
-  hold(client: Client): (answered: boolean) => void
-  /** Those whose driver this process holds, as it knew them last. */
-  held(): readonly Client[]
+  retain(client: Client): (answered: boolean) => void
+  /** Those whose driver this process has opened, as it knew them last. */
+  opened(): readonly Client[]
   /** The client of a project that the request names. */
   readonly custom: CustomClients
   /** What only the operator can change, by name. */
@@ -52,7 +52,7 @@ export function openClients(kernel: Kernel, options: ClientsOptions): Clients {
     announce: announceOf(kernel),
   })
   const registry = registeredClients(kernel, environment, readAhead)
-  const held = () => [
+  const opened = () => [
     ...configured.values(),
     ...[...registry.known()]
       .filter(([name]) => !configured.has(name))
@@ -61,11 +61,11 @@ export function openClients(kernel: Kernel, options: ClientsOptions): Clients {
   kernel.coherence.subscribe({
     apply(tag) {
       const database = structureIn(tag)
-      if (database !== undefined) for (const { driver } of held()) driver.structureChanged?.(database)
+      if (database !== undefined) for (const { driver } of opened()) driver.structureChanged?.(database)
     },
     // Nothing of these may have been heard.
     clear: () => {
-      for (const { driver } of held()) driver.structureChanged?.('')
+      for (const { driver } of opened()) driver.structureChanged?.('')
     },
   })
   return {
@@ -73,8 +73,8 @@ export function openClients(kernel: Kernel, options: ClientsOptions): Clients {
     custom: customClients(kernel),
     registered: registry.all,
     environment,
-    hold: registry.hold,
-    held,
+    retain: registry.retain,
+    opened,
     async names() {
       const active = [...(await registry.all()).values()].filter(({ row }) => row.isActive)
       return [...new Set([...configured.keys(), ...active.map(({ row }) => row.clientName)])].sort()

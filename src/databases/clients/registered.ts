@@ -22,7 +22,7 @@ export type RegisteredClients = {
   /** Of a client that callers reach; undefined for one that is unknown or inactive. */
   find(name: string): Promise<Client | undefined>
   /** Keeps the client's driver open until the answer of this is called, even if the client is changed meanwhile. */
-  hold(client: Client): (answered: boolean) => void
+  retain(client: Client): (answered: boolean) => void
   close(): Promise<void>
 }
 
@@ -33,7 +33,7 @@ export function registeredClients(
   readAhead: () => Allowance,
 ): RegisteredClients {
   const making = { ...kernel, readAhead }
-  const holds = driverHolds()
+  const users = countDriverUsers()
   const seen = new Map<string, number>()
   let current: ReadonlyMap<string, RegisteredClient> = new Map()
   let begun = 0
@@ -49,7 +49,7 @@ export function registeredClients(
     const before = current
     current = new Map(rows.map((row) => [row.clientName, renewed(making, environment, before, row)]))
     for (const [name, { client }] of before)
-      if (client !== undefined && current.get(name)?.client !== client) holds.retire(client)
+      if (client !== undefined && current.get(name)?.client !== client) users.retire(client)
     return current
   }
 
@@ -85,8 +85,8 @@ export function registeredClients(
   return {
     all,
     known: () => current,
-    hold(client) {
-      const release = holds.hold(client)
+    retain(client) {
+      const release = users.retain(client)
       return (answered) => {
         release()
         if (answered) notice(client)
@@ -179,11 +179,11 @@ export function urlOf(
 }
 
 /** Counts who uses the driver of a client, so that one that was replaced is closed behind its last user. */
-function driverHolds() {
+function countDriverUsers() {
   const users = new Map<Client, number>()
   const retired = new WeakSet<Client>()
   return {
-    hold(client: Client): () => void {
+    retain(client: Client): () => void {
       users.set(client, (users.get(client) ?? 0) + 1)
       return () => {
         const left = (users.get(client) ?? 1) - 1

@@ -1,17 +1,17 @@
-/** Memory of one answer. False: it may not hold so many bytes; it holds as many as before. */
-export type Allowance = { hold(bytes: number): boolean }
+/** Memory of one answer. False: so many bytes are not free; its reservation stays as it was. */
+export type Allowance = { reserve(bytes: number): boolean }
 
 /** Memory that several answers share: so many bytes for all together, and so many for each. */
 export function allowances(total: number, each: number): () => Allowance {
   let left = total
   return () => {
-    let held = 0
+    let reserved = 0
     return {
-      hold(bytes) {
-        const more = bytes - held
+      reserve(bytes) {
+        const more = bytes - reserved
         if (bytes > each || more > left) return false
         left -= more
-        held = bytes
+        reserved = bytes
         return true
       },
     }

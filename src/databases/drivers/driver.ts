@@ -11,7 +11,7 @@ import type { Log } from '#kernel/log.ts'
 /**
  * What a backend can do for the gateway. A request is first planned: the rights of everything that it touches are checked, every name
  * is looked up (403, 400 and 404 come from there). Then it is run.
- * `on` runs it on a connection that is held already, in its transaction; without it the driver picks one, and ends what runs there
+ * `on` runs it in an open transaction; without it the driver picks one, and ends what runs there
  * when who waits for it has left (`presence`).
  * Every failure is a `Failure` of databases/failures.ts; anything else thrown is a bug.
  */
@@ -19,12 +19,12 @@ export type Driver = {
   readonly name: string
   plan<R extends DataRequest>(request: R, rights: Rights): Promise<PlanOf<R>>
 
-  select(plan: ReadPlan, on?: Held, presence?: Presence): Promise<RowsAnswer>
-  count(plan: CountPlan, on?: Held, presence?: Presence): Promise<number>
+  select(plan: ReadPlan, on?: OpenTransaction, presence?: Presence): Promise<RowsAnswer>
+  count(plan: CountPlan, on?: OpenTransaction, presence?: Presence): Promise<number>
   /** Writes are committed when they answer, and their rows are here whole. */
-  insert(plan: InsertPlan, on?: Held, presence?: Presence): Promise<WriteAnswer>
-  update(plan: UpdatePlan, on?: Held, presence?: Presence): Promise<WriteAnswer>
-  delete(plan: DeletePlan, on?: Held, presence?: Presence): Promise<WriteAnswer>
+  insert(plan: InsertPlan, on?: OpenTransaction, presence?: Presence): Promise<WriteAnswer>
+  update(plan: UpdatePlan, on?: OpenTransaction, presence?: Presence): Promise<WriteAnswer>
+  delete(plan: DeletePlan, on?: OpenTransaction, presence?: Presence): Promise<WriteAnswer>
 
   /** SQL whose text is the caller's own, on a connection that is cleaned before anybody else has it. */
   sql(request: SqlRequest): Promise<SqlAnswer>
@@ -35,7 +35,7 @@ export type Driver = {
    * One connection and one transaction for the work: committed when it returns, rolled back when it throws, also for a failure of
    * one statement. The work may run twice, the first time without effect. What it reads must be read to its end there.
    */
-  hold<T>(work: (on: Held) => Promise<T>, options: HoldOptions): Promise<T>
+  transaction<T>(work: (on: OpenTransaction) => Promise<T>, options: TransactionOptions): Promise<T>
   /** Answers that are kept under a key, in the client's own database (gateway.md 4). */
   readonly kept: KeptAnswers
 
@@ -87,10 +87,10 @@ export type RowLevelSecurity = { readonly anonymousRole: string; readonly signed
 /** The login of callers' own SQL. */
 export type SqlRole = { readonly name: string; readonly password: string }
 
-/** A connection that one caller holds: opaque here, made and used by the same driver. */
-export type Held = object
+/** The connection of an open transaction: opaque here, made and used by the same driver. */
+export type OpenTransaction = object
 
-export type HoldOptions = {
+export type TransactionOptions = {
   readonly isolation?: Isolation
   readonly readOnly?: boolean
   readonly presence?: Presence | undefined
@@ -101,8 +101,8 @@ export type KeptAnswers = {
   /** What is kept under this key and not older than `since`. Makes the place where answers are kept when there is none. */
   find(key: string, since: Date, presence?: Presence): Promise<Kept | undefined>
   /** Takes the key in a transaction. Waits for another that has it; false when that one was committed. */
-  claim(on: Held, key: string, as: { body: string; at: Date; since: Date }): Promise<boolean>
-  store(on: Held, key: string, answer: string): Promise<void>
+  claim(on: OpenTransaction, key: string, as: { body: string; at: Date; since: Date }): Promise<boolean>
+  store(on: OpenTransaction, key: string, answer: string): Promise<void>
 }
 
 export type Kept = { readonly body: string; readonly answer: string }

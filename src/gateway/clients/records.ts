@@ -56,7 +56,7 @@ const configuredRecord = (client: ConfiguredClient): Recorded => ({
 
 /** How this process is connected; a client without a driver here has no connections. */
 export function listRuntime(clients: Clients, records: readonly Recorded[]) {
-  const drivers = new Map(clients.held().map(({ name, driver }) => [name, driver]))
+  const drivers = new Map(clients.opened().map(({ name, driver }) => [name, driver]))
   return records.map(({ client_name, driver, source, is_active, is_frozen }) => {
     const { total = 0, idle = 0, waiting = 0, circuit = 'closed' } = drivers.get(client_name)?.stats() ?? {}
     return { client_name, driver, source, is_active, is_frozen, pool: { total, idle, waiting }, circuit }

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { Held, RowsAnswer, WriteAnswer } from '#databases/drivers/driver.ts'
+import type { OpenTransaction, RowsAnswer, WriteAnswer } from '#databases/drivers/driver.ts'
 import type { InsertPlan, Plan, ReadPlan, WritePlan } from '#databases/plan/plan.ts'
 import type { Body } from '#databases/request/fields.ts'
 import type { DataRequest, ReadRequest } from '#databases/request/request.ts'
@@ -24,11 +24,11 @@ export type Fetched = {
   readonly postProcessing: string | undefined
 }
 
-/** An operation whose names are found and whose rights are granted: it only has to run, here or on a held connection. */
+/** An operation whose names are found and whose rights are granted: it only has to run, by itself or in an open transaction. */
 export type Ready<P extends Plan, T> = {
   readonly plan: P
   readonly event: 'gateway_fetch' | 'gateway_data' | 'gateway_insert' | 'gateway_update' | 'gateway_delete'
-  readonly run: (on?: Held) => Promise<T>
+  readonly run: (on?: OpenTransaction) => Promise<T>
 }
 
 /** Rows of one table and its relations. `event` is what webhooks hear of. */
@@ -73,7 +73,7 @@ export async function readyFetch(
       ? { plan: await planning(request), hidden: NONE }
       : await planGrouped(planning, request, grouping)
   const key = cacheKey(caller, request, grouping)
-  const run = async (on?: Held): Promise<Fetched> => {
+  const run = async (on?: OpenTransaction): Promise<Fetched> => {
     const rows = await driver.select(plan, on, caller.presence)
     const grouped = grouping && (await group(rows, grouping, hidden, kernel.config.limits.answer))
     return { rows: grouped?.rows ?? rows, cacheKey: key, postProcessing: grouped?.postProcessing }

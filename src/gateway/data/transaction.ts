@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { Held, HoldOptions, Isolation, Persona } from '#databases/drivers/driver.ts'
+import type { Isolation, OpenTransaction, Persona, TransactionOptions } from '#databases/drivers/driver.ts'
 import { answerTooLarge } from '#databases/drivers/too-large.ts'
 import type { Plan } from '#databases/plan/plan.ts'
 import { toRead } from '#databases/plan/rights.ts'
@@ -89,7 +89,7 @@ const answeredBy = ({ results, done }: Results, steps: readonly Step[]): Answere
   replayed: false,
 })
 
-function checked({ operations, options }: Transaction, maximum: number): HoldOptions {
+function checked({ operations, options }: Transaction, maximum: number): TransactionOptions {
   if (operations.length > maximum)
     throw fail('too_many_operations', { details: { maximum, given: operations.length } })
   const ids = new Set(operations.map(({ id }) => id))
@@ -106,7 +106,7 @@ const malformed = (field: string, hint: string) => fail('invalid_transaction', {
 
 const LEVELS: readonly Isolation[] = ['read committed', 'repeatable read', 'serializable']
 
-function isolationOf(asked: string | undefined): HoldOptions {
+function isolationOf(asked: string | undefined): TransactionOptions {
   if (asked === undefined) return {}
   const isolation = LEVELS.find((level) => level === asked.toLowerCase().replace(/[_-]/g, ' '))
   if (isolation === undefined)
@@ -119,7 +119,7 @@ type Step = Prepared & { readonly operation: Operation; readonly index: number }
 type Prepared = {
   readonly plan: Plan
   readonly event: Ready<Plan, unknown>['event']
-  readonly run: (on: Held) => Promise<Result>
+  readonly run: (on: OpenTransaction) => Promise<Result>
 }
 
 async function ready(
@@ -134,7 +134,7 @@ async function ready(
     return { ...read, run: async (on) => fetched(head, await read.run(on), kernel.config.limits.answer) }
   }
   const write = await READY[kind](kernel, caller, payload)
-  const run = async (on: Held): Promise<Result> => {
+  const run = async (on: OpenTransaction): Promise<Result> => {
     const answer = await write.run(on)
     return {
       json: Buffer.concat([head, ...answer.json, tail(writeFacts(answer))]),
@@ -166,8 +166,8 @@ const runOnce = (
   { driver, presence }: GatewayCaller,
   steps: readonly Step[],
   bounds: Bounds,
-  options: HoldOptions,
-) => driver.hold((on) => perform(steps, bounds, on), { ...options, presence })
+  options: TransactionOptions,
+) => driver.transaction((on) => perform(steps, bounds, on), { ...options, presence })
 
 /** A constraint may wait for the end, and then no operation is named: what is told of it fits those who may read all of the tables. */
 async function committed<T>(
@@ -185,8 +185,12 @@ async function committed<T>(
   }
 }
 
-/** The operations one after the other, on the connection that is held. */
-async function perform(steps: readonly Step[], { deadline, bytes }: Bounds, on: Held): Promise<Results> {
+/** The operations one after the other, in the transaction. */
+async function perform(
+  steps: readonly Step[],
+  { deadline, bytes }: Bounds,
+  on: OpenTransaction,
+): Promise<Results> {
   const results: Results['results'][number][] = []
   const done: Done[] = []
   let size = 0
@@ -218,7 +222,7 @@ async function about<T>({ id }: Operation, index: number, work: () => Promise<T>
   }
 }
 
-type Keyed = HoldOptions & { readonly body: string; readonly bounds: Bounds }
+type Keyed = TransactionOptions & { readonly body: string; readonly bounds: Bounds }
 
 /**
  * The key is taken in the transaction itself, so that the answer is there exactly when the writes are. Of parallel requests one
@@ -243,7 +247,7 @@ async function onceUnder(
   const known = await replay()
   if (known !== undefined) return known
   try {
-    const results = await driver.hold(
+    const results = await driver.transaction(
       async (on) => {
         if (!(await driver.kept.claim(on, key, { body, at, since }))) throw fail('write_conflict')
         const performed = await perform(steps, bounds, on)

@@ -1,4 +1,4 @@
-import type { Driver, Held, Presence, WriteAnswer } from '#databases/drivers/driver.ts'
+import type { Driver, OpenTransaction, Presence, WriteAnswer } from '#databases/drivers/driver.ts'
 import { rowTexts } from '#databases/drivers/json-rows.ts'
 import { callerLeft } from '#databases/drivers/presence.ts'
 import type { InsertPlan } from '#databases/plan/plan.ts'
@@ -137,7 +137,7 @@ async function runTogether({ driver, waiting: all }: Window): Promise<void> {
   for (const { presence, reject } of all) if (presence.hasLeft()) reject(callerLeft())
   if (waiting.length > 1) {
     try {
-      const answers = await driver.hold((on) => joint(driver, waiting, on), {})
+      const answers = await driver.transaction((on) => joint(driver, waiting, on), {})
       waiting.forEach(({ resolve, reject }, index) => {
         const answer = answers[index]
         if (answer === undefined) reject(new Error('A caller of an insert window has no answer'))
@@ -160,7 +160,11 @@ async function runTogether({ driver, waiting: all }: Window): Promise<void> {
 }
 
 /** In a transaction, because only after the statement it is known whether every row can be told whose it is. */
-async function joint(driver: Driver, waiting: readonly Waiting[], on: Held): Promise<WriteAnswer[]> {
+async function joint(
+  driver: Driver,
+  waiting: readonly Waiting[],
+  on: OpenTransaction,
+): Promise<WriteAnswer[]> {
   const plans = waiting.map(({ insert }) => insert.plan)
   const [first] = plans
   if (first === undefined) return []

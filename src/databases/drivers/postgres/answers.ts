@@ -1,4 +1,10 @@
-import type { Held, Presence, RowsAnswer, RowsFacts, WriteAnswer } from '#databases/drivers/driver.ts'
+import type {
+  OpenTransaction,
+  Presence,
+  RowsAnswer,
+  RowsFacts,
+  WriteAnswer,
+} from '#databases/drivers/driver.ts'
 import type { Job, Runner, Running } from '#databases/drivers/postgres/runner.ts'
 import { type Defaults, insertSql } from '#databases/drivers/postgres/sql/insert.ts'
 import { countSql, deleteSql, explainSql, selectSql, updateSql } from '#databases/drivers/postgres/sql/sql.ts'
@@ -18,7 +24,7 @@ export async function selectRows(
   run: Runner,
   plan: ReadPlan,
   most: Most,
-  on?: Held,
+  on?: OpenTransaction,
   presence?: Presence,
 ): Promise<RowsAnswer> {
   const { page, count, table, stripNulls } = plan
@@ -57,7 +63,12 @@ export async function selectRows(
 const readsCode = (plan: ReadPlan | WritePlan): boolean =>
   tablesOf(plan).some(({ readRunsCode }) => readRunsCode === true)
 
-async function headOnly(run: Runner, plan: ReadPlan, on?: Held, presence?: Presence): Promise<RowsAnswer> {
+async function headOnly(
+  run: Runner,
+  plan: ReadPlan,
+  on?: OpenTransaction,
+  presence?: Presence,
+): Promise<RowsAnswer> {
   const total = plan.count && (await countRows(run, plan, plan.count, on, presence))
   return whole([empty], { rows: 0, hasMore: false, total })
 }
@@ -72,7 +83,7 @@ export async function countRows(
   run: Runner,
   plan: Matching,
   mode: CountMode,
-  on?: Held,
+  on?: OpenTransaction,
   presence?: Presence,
 ): Promise<number> {
   if (mode !== 'exact') {
@@ -95,7 +106,7 @@ export async function writeRows(
   { run, defaultsFor }: Writing,
   plan: WritePlan,
   most: Most,
-  on?: Held,
+  on?: OpenTransaction,
   presence?: Presence,
 ): Promise<WriteAnswer> {
   const matching = plan.kind === 'insert' ? undefined : await matchingRows(run, plan, on, presence)
@@ -124,7 +135,11 @@ export async function writeRows(
  * A write whose answer is too large is undone: it is committed when all of its rows are here, by a message of its own, which costs
  * a round trip. A write of one row is spared that; a row is bounded by itself (frames.ts). A transaction is undone anyway.
  */
-function boundOf(plan: WritePlan, most: number, on: Held | undefined): Pick<Job, 'most' | 'commitsLast'> {
+function boundOf(
+  plan: WritePlan,
+  most: number,
+  on: OpenTransaction | undefined,
+): Pick<Job, 'most' | 'commitsLast'> {
   const isOneRow = plan.kind === 'insert' ? plan.rows.length === 1 : namesOneRow(plan.table, plan.where)
   const isShort = isOneRow && plan.output.every(({ kind }) => kind === 'column')
   return plan.head || isShort ? {} : { most, commitsLast: on === undefined }
@@ -140,7 +155,7 @@ function relationsOf(output: readonly Output[], { rows }: Most): Job['relations'
 async function matchingRows(
   run: Runner,
   plan: Exclude<WritePlan, InsertPlan>,
-  on?: Held,
+  on?: OpenTransaction,
   presence?: Presence,
 ): Promise<number | undefined> {
   if (!plan.count || (plan.limit === undefined && plan.offset === 0)) return undefined

@@ -3,7 +3,7 @@ import { type Allowance, readAheadOf } from '#databases/drivers/allowance.ts'
 import type {
   Driver,
   DriverMaking,
-  Held,
+  OpenTransaction,
   Persona,
   Presence,
   RowLevelSecurity,
@@ -20,7 +20,6 @@ import {
 } from '#databases/drivers/postgres/catalogue/catalogue.ts'
 import { columnDefaults } from '#databases/drivers/postgres/catalogue/column-defaults.ts'
 import { indexesSql } from '#databases/drivers/postgres/catalogue/indexes.ts'
-import { hold } from '#databases/drivers/postgres/hold.ts'
 import { keptAnswers } from '#databases/drivers/postgres/kept-answers.ts'
 import { type Isolated, isolated } from '#databases/drivers/postgres/pool/isolated.ts'
 import { type PoolOptions, pool as poolOf } from '#databases/drivers/postgres/pool/pool.ts'
@@ -35,6 +34,7 @@ import { loginAs, ownRolesSql } from '#databases/drivers/postgres/roles/sql-role
 import { type Vet, vetting } from '#databases/drivers/postgres/roles/vetting.ts'
 import { runner } from '#databases/drivers/postgres/runner.ts'
 import { draft } from '#databases/drivers/postgres/sql/draft.ts'
+import { inTransaction } from '#databases/drivers/postgres/transaction.ts'
 import { isStructural, structure } from '#databases/drivers/structure.ts'
 import type { Index } from '#databases/plan/catalogue.ts'
 import type { WritePlan } from '#databases/plan/plan.ts'
@@ -143,7 +143,7 @@ export function postgresDriver(given: PostgresOptions): PostgresDriver {
   /** What runs as the caller. */
   function operations(persona: Persona | undefined) {
     const mine = persona === undefined ? run : run.as(persona)
-    const write = <P extends WritePlan>(planned: P, on?: Held, presence?: Presence) =>
+    const write = <P extends WritePlan>(planned: P, on?: OpenTransaction, presence?: Presence) =>
       attempt(
         planned,
         (plan) => writeRows({ run: mine, defaultsFor }, plan, most, on, presence),
@@ -158,7 +158,8 @@ export function postgresDriver(given: PostgresOptions): PostgresDriver {
       update: write,
       delete: write,
       call: (request) => callFunction(mine, ofCalls.alone, request, { persona, most: most.bytes }),
-      hold: (work, how) => hold(pool, work, { ...how, timeout: options.statementTimeout + 5_000, persona }),
+      transaction: (work, how) =>
+        inTransaction(pool, work, { ...how, timeout: options.statementTimeout + 5_000, persona }),
       kept: keptAnswers(run, apply),
     } satisfies Partial<Driver>
   }

@@ -1,4 +1,4 @@
-import type { Held, Kept, KeptAnswers, Presence } from '#databases/drivers/driver.ts'
+import type { Kept, KeptAnswers, OpenTransaction, Presence } from '#databases/drivers/driver.ts'
 import type { Runner } from '#databases/drivers/postgres/runner.ts'
 import { bind, type Draft, draft } from '#databases/drivers/postgres/sql/draft.ts'
 import { withSystemOperators } from '#databases/drivers/postgres/sql/system-names.ts'
@@ -38,7 +38,11 @@ export function keptAnswers(run: Runner, create: Create): KeptAnswers {
     }
   }
 
-  async function claim(on: Held, key: string, { body, at, since }: Parameters<KeptAnswers['claim']>[2]) {
+  async function claim(
+    on: OpenTransaction,
+    key: string,
+    { body, at, since }: Parameters<KeptAnswers['claim']>[2],
+  ) {
     const sql = draft('insert into public.service_idempotency as s (key, body, answer, created_at) values (')
     sql.text += `${bind(sql, key)}, ${bind(sql, body)}, '', ${bind(sql, at.toISOString())}) on conflict (key) do update`
     sql.text += ` set body = excluded.body, answer = '', created_at = excluded.created_at`
@@ -50,7 +54,7 @@ export function keptAnswers(run: Runner, create: Create): KeptAnswers {
     }
   }
 
-  async function store(on: Held, key: string, answer: string): Promise<void> {
+  async function store(on: OpenTransaction, key: string, answer: string): Promise<void> {
     const sql = draft('update public.service_idempotency set answer = ')
     sql.text += `${bind(sql, answer)} where key operator(pg_catalog.=) ${bind(sql, key)}`
     await run.finish({ sql }, on)

@@ -1,4 +1,4 @@
-import type { Held, Persona, Presence } from '#databases/drivers/driver.ts'
+import type { OpenTransaction, Persona, Presence } from '#databases/drivers/driver.ts'
 import { type Lane, sharedLanes } from '#databases/drivers/postgres/pool/lane.ts'
 import type { Pool } from '#databases/drivers/postgres/pool/pool.ts'
 import { RowClient } from '#databases/drivers/postgres/protocol/connection.ts'
@@ -23,7 +23,7 @@ export type Job = {
   readonly isOwn?: boolean
   /** It may run functions of users: the connection is cleaned before anybody else has it. */
   readonly runsCode?: boolean
-  /** Who waits for it; on a held connection it is who holds it. */
+  /** Who waits for it; in a transaction it is its caller. */
   readonly presence?: Presence | undefined
 } & Partial<
   Pick<RunOptions, 'stripNulls' | 'limit' | 'highWater' | 'isLong' | 'most' | 'commitsLast' | 'relations'>
@@ -38,11 +38,11 @@ export type Running = {
 
 export type Runner = {
   /** Settles when the rows are here, or flow (`highWater`). Throws a Failure. */
-  start(job: Job, on?: Held): Promise<Running>
+  start(job: Job, on?: OpenTransaction): Promise<Running>
   /** All of it; the connection is free again. */
-  finish(job: Job, on?: Held): Promise<RowQuery>
+  finish(job: Job, on?: OpenTransaction): Promise<RowQuery>
   /** The one value of the one row, which is JSON. */
-  value(sql: Built, table?: Table, on?: Held, presence?: Presence): Promise<unknown>
+  value(sql: Built, table?: Table, on?: OpenTransaction, presence?: Presence): Promise<unknown>
   /** The same, for a statement of our own: names without a schema in it are those of the system. */
   own(sql: Built, presence?: Presence): Promise<unknown>
   /** The same, but each statement runs as somebody; also in a transaction, where a function may have taken another role. */
@@ -57,7 +57,7 @@ type Means = { readonly pool: Pool; readonly join: ReturnType<typeof sharedLanes
 function runnerAs(persona: Persona | undefined, means: Means): Runner {
   const { pool, nameOf } = means
 
-  async function start(job: Job, on?: Held): Promise<Running> {
+  async function start(job: Job, on?: OpenTransaction): Promise<Running> {
     // Policies may do anything, so that nothing under them is known to be short.
     const joined = job.short && on === undefined && persona === undefined ? means.join() : undefined
     if (joined === undefined) return startAlone(job, on)
@@ -82,9 +82,9 @@ function runnerAs(persona: Persona | undefined, means: Means): Runner {
     }
   }
 
-  async function startAlone(job: Job, on?: Held): Promise<Running> {
+  async function startAlone(job: Job, on?: OpenTransaction): Promise<Running> {
     requirePresence(job.presence)
-    // Held connections are made by this driver only, as RowClients.
+    // Connections of transactions are made by this driver only, as RowClients.
     const client = on instanceof RowClient ? on : await pool.acquire(job.presence)
     client.since = performance.now()
     if (job.runsCode) client.mayBeMarked = true
@@ -101,13 +101,18 @@ function runnerAs(persona: Persona | undefined, means: Means): Runner {
     }
   }
 
-  async function finish(job: Job, on?: Held): Promise<RowQuery> {
+  async function finish(job: Job, on?: OpenTransaction): Promise<RowQuery> {
     const { query, release } = await start(job, on)
     release()
     return query
   }
 
-  async function value(sql: Built, table?: Table, on?: Held, presence?: Presence): Promise<unknown> {
+  async function value(
+    sql: Built,
+    table?: Table,
+    on?: OpenTransaction,
+    presence?: Presence,
+  ): Promise<unknown> {
     const runsCode = table?.readRunsCode === true
     return soleValue(await finish({ sql, presence, runsCode, ...(table && { table }) }, on))
   }

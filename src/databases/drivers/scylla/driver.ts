@@ -123,7 +123,7 @@ export function scyllaDriver(options: ScyllaOptions): Driver {
     },
     sql,
     call: () => Promise.reject(cannot('functions')),
-    hold: () => Promise.reject(cannot('transactions')),
+    transaction: () => Promise.reject(cannot('transactions')),
     kept: {
       find: () => Promise.reject(cannot('idempotency keys')),
       claim: () => Promise.reject(cannot('idempotency keys')),

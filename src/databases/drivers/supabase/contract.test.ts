@@ -17,7 +17,7 @@ driverContract({
     'column of a check',
     'update_body',
     'limited writes',
-    'hold',
+    'transaction',
     'kept',
     'sql',
     'run',

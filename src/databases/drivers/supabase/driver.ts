@@ -1,4 +1,4 @@
-import type { Driver, Held, Presence } from '#databases/drivers/driver.ts'
+import type { Driver, OpenTransaction, Presence } from '#databases/drivers/driver.ts'
 import { type Planner, planner } from '#databases/drivers/planner.ts'
 import { type Structure, structure } from '#databases/drivers/structure.ts'
 import { callFunction } from '#databases/drivers/supabase/call.ts'
@@ -36,7 +36,7 @@ export function supabaseDriver(options: SupabaseOptions): Driver {
           run: (schema, build, subject) => exchange.run(schema, build, subject, presence.signal()),
         }
 
-  async function write(planned: WritePlan, _on?: Held, presence?: Presence) {
+  async function write(planned: WritePlan, _on?: OpenTransaction, presence?: Presence) {
     if (options.readOnly) throw fail('read_only')
     const { tables, attempt } = of(planned.table.schema)
     return attempt(planned, async (plan) =>
@@ -74,7 +74,7 @@ export function supabaseDriver(options: SupabaseOptions): Driver {
     sql: async () => {
       throw refuse('SQL')
     },
-    hold: async () => {
+    transaction: async () => {
       throw refuse('transactions')
     },
     kept: {

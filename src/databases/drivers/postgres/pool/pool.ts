@@ -177,7 +177,7 @@ export function pool(options: PoolOptions): Pool {
   function watchBusy(client: RowClient, now: number): void {
     const late = now - client.since - options.statementTimeout
     if (client.isLeft()) client.stop({ grace: cancelGrace, terminate })
-    else if (client.heldSince !== undefined) watchReader(client, now - client.heldSince)
+    else if (client.pausedSince !== undefined) watchReader(client, now - client.pausedSince)
     else if (late > grace) breakOff(client)
     else if (late > 0 && client.active?.isLong) client.stop({ grace, terminate })
   }
@@ -188,8 +188,8 @@ export function pool(options: PoolOptions): Pool {
     for (const other of [...idle]) drop(other)
   }
 
-  function watchReader(client: RowClient, held: number): void {
-    if (held < patience || slow.has(client)) return
+  function watchReader(client: RowClient, paused: number): void {
+    if (paused < patience || slow.has(client)) return
     if (slow.size < half) slow.add(client)
     else client.active?.readAhead?.(options.readAhead())
   }

@@ -26,7 +26,7 @@ export class RowClient extends GuardedClient {
   /** Functions of users have run on it, and may have left settings, locks or temporary tables. */
   mayBeMarked = false
   /** The socket waits for the reader of the answer since then (performance.now()). */
-  heldSince: number | undefined
+  pausedSince: number | undefined
   /** The server was asked to cancel then. */
   #stoppedAt: number | undefined
   /** Its request to cancel is on the way. */
@@ -65,7 +65,7 @@ export class RowClient extends GuardedClient {
       const rest = new EventEmitter()
       const join = joiner()
       attach.call(connection, rest)
-      this.#partial = join.held
+      this.#partial = join.buffered
       stream.on(
         'data',
         frames(this, join, (bytes) => rest.emit('data', bytes)),
@@ -77,17 +77,17 @@ export class RowClient extends GuardedClient {
    * The only place that pauses the socket. It runs after each chunk, and only a statement that is still running can pause it: one
    * that ended in the chunk, or the next one, must find the socket flowing.
    */
-  holdBack(): void {
+  pauseWhenFull(): void {
     if (this.active?.isFull !== true) return
     this.connection.stream.pause()
-    this.heldSince ??= performance.now()
+    this.pausedSince ??= performance.now()
   }
 
   /** The rows of the active query have been taken. */
   flow(): void {
     // The time that a reader takes is not the statement's.
-    if (this.heldSince !== undefined) this.since = performance.now()
-    this.heldSince = undefined
+    if (this.pausedSince !== undefined) this.since = performance.now()
+    this.pausedSince = undefined
     this.connection.stream.resume()
   }
 
@@ -198,7 +198,7 @@ export class RowClient extends GuardedClient {
     this.#stoppedAt = performance.now()
     this.#isSpent = true
     // A server that waits for its reader does not hear of a cancelling.
-    if (this.heldSince !== undefined) this.breakOff()
+    if (this.pausedSince !== undefined) this.breakOff()
     // The server would go on with the next one.
     else if (this.#hasDisplaced) {
       // A pooler's process id is none of the server's; it ends the session of a client that is gone.

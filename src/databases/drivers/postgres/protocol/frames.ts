@@ -1,7 +1,7 @@
 import type { RowClient } from '#databases/drivers/postgres/protocol/connection.ts'
 import { fail } from '#databases/failures.ts'
 
-/** A row above this is refused: it would be held in memory whole, and a relation can gather a table into one row. */
+/** A row above this is refused: it would be buffered in memory whole, and a relation can gather a table into one row. */
 const largestMessage = 67_108_864
 
 const tooLarge = () =>
@@ -52,7 +52,7 @@ export function frames(
   return (chunk) => {
     try {
       read(chunk)
-      client.holdBack()
+      client.pauseWhenFull()
     } catch (error) {
       client.active?.refuse(fail('connection_lost', { cause: error }))
       client.destroy()
@@ -62,7 +62,7 @@ export function frames(
 
 export type Joiner = {
   /** Bytes of a message whose end has not come. */
-  held(): number
+  buffered(): number
   /** Bytes of the message that is not whole yet. */
   needed(): number
   add(chunk: Buffer): Buffer | undefined
@@ -72,26 +72,26 @@ export type Joiner = {
 /** Puts chunks together until the message at their front is whole; a row of a hundred megabytes is joined once, not 1,500 times. */
 export function joiner(): Joiner {
   let parts: Buffer[] = []
-  let held = 0
+  let buffered = 0
   let needed = 0
   return {
-    held: () => held,
-    needed: () => (held === 0 ? 0 : needed),
+    buffered: () => buffered,
+    needed: () => (buffered === 0 ? 0 : needed),
     add(chunk) {
-      if (held === 0) return chunk
+      if (buffered === 0) return chunk
       parts.push(chunk)
-      held += chunk.length
-      if (held < needed) return undefined
-      const joined = Buffer.concat(parts, held)
+      buffered += chunk.length
+      if (buffered < needed) return undefined
+      const joined = Buffer.concat(parts, buffered)
       parts = []
-      held = 0
+      buffered = 0
       return joined
     },
     keep(data, from) {
-      held = data.length - from
-      if (held === 0) return
+      buffered = data.length - from
+      if (buffered === 0) return
       parts = [data.subarray(from)]
-      needed = held < 5 ? 5 : 1 + data.readUInt32BE(from + 1)
+      needed = buffered < 5 ? 5 : 1 + data.readUInt32BE(from + 1)
     },
   }
 }

@@ -122,7 +122,7 @@ export class RowQuery {
     const { most, commitsLast, relations } = this.#options
     if (relations !== undefined && writer.rows + writer.related > relations.rows)
       this.refuse(tooManyRelated(relations.rows))
-    if (this.#allowance?.hold(writer.waiting) === false) this.refuse(tooSlow())
+    if (this.#allowance?.reserve(writer.waiting) === false) this.refuse(tooSlow())
     if (most !== undefined && writer.waiting > most)
       this.refuse(answerTooLarge(most, commitsLast ? NOTHING_WRITTEN : undefined))
     if (writer.waiting < this.#options.highWater) return
@@ -257,7 +257,7 @@ export class RowQuery {
   /** The finished chunks; they are the taker's from now on. */
   takeRows(): readonly Buffer[] {
     const taken = this.writer?.take() ?? []
-    this.#allowance?.hold(0)
+    this.#allowance?.reserve(0)
     return taken
   }
 

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { readAheadOf } from '#databases/drivers/allowance.ts'
-import { hold } from '#databases/drivers/postgres/hold.ts'
 import { pool as poolOf } from '#databases/drivers/postgres/pool/pool.ts'
 import { connect } from '#databases/drivers/postgres/protocol/connect.ts'
 import { runner } from '#databases/drivers/postgres/runner.ts'
 import { draft } from '#databases/drivers/postgres/sql/draft.ts'
+import { inTransaction } from '#databases/drivers/postgres/transaction.ts'
 import { Failure } from '#kernel/errors.ts'
 import { testDatabase, testServerUrl, withClient } from '#test/database.ts'
 
@@ -45,7 +45,7 @@ const WHO = draft(`select json_build_array(current_user, current_setting('reques
 const FAILS = draft('select 1 / (select 0) as fails')
 const fails = (work: Promise<unknown>) => assert.rejects(work, Failure)
 const held = (work: () => Promise<unknown>) => async () =>
-  hold(pool, async (on) => [await caller.value(WHO, undefined, on), await work()], {
+  inTransaction(pool, async (on) => [await caller.value(WHO, undefined, on), await work()], {
     timeout: 5_000,
     persona: { role, claims },
   })

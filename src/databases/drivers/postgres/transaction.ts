@@ -1,4 +1,4 @@
-import type { Held, HoldOptions, Persona } from '#databases/drivers/driver.ts'
+import type { OpenTransaction, Persona, TransactionOptions } from '#databases/drivers/driver.ts'
 import type { Pool } from '#databases/drivers/postgres/pool/pool.ts'
 import type { RowClient } from '#databases/drivers/postgres/protocol/connection.ts'
 import { failureOf } from '#databases/drivers/postgres/protocol/errors.ts'
@@ -8,7 +8,7 @@ import { requirePresence } from '#databases/drivers/presence.ts'
 import { fail } from '#databases/failures.ts'
 import { Failure } from '#kernel/errors.ts'
 
-type Options = HoldOptions & {
+type Options = TransactionOptions & {
   /** How long BEGIN, COMMIT and ROLLBACK may stay unanswered, milliseconds. */
   readonly timeout: number
   readonly persona: Persona | undefined
@@ -18,7 +18,11 @@ type Options = HoldOptions & {
  * One connection and one transaction for the work: committed when it returns, rolled back when it throws. Whatever happens, the
  * pool gets the connection back outside of any transaction, or ends it.
  */
-export async function hold<T>(pool: Pool, work: (on: Held) => Promise<T>, options: Options): Promise<T> {
+export async function inTransaction<T>(
+  pool: Pool,
+  work: (on: OpenTransaction) => Promise<T>,
+  options: Options,
+): Promise<T> {
   const client = await pool.acquire(options.presence)
   try {
     return await transact(client, work, options)
@@ -32,7 +36,11 @@ export async function hold<T>(pool: Pool, work: (on: Held) => Promise<T>, option
   }
 }
 
-async function transact<T>(client: RowClient, work: (on: Held) => Promise<T>, options: Options): Promise<T> {
+async function transact<T>(
+  client: RowClient,
+  work: (on: OpenTransaction) => Promise<T>,
+  options: Options,
+): Promise<T> {
   client.presence = options.presence
   try {
     const result = await begun(client, work, options)
@@ -48,7 +56,11 @@ async function transact<T>(client: RowClient, work: (on: Held) => Promise<T>, op
 }
 
 /** Before COMMIT the loss of the connection leaves nothing in doubt. */
-async function begun<T>(client: RowClient, work: (on: Held) => Promise<T>, options: Options): Promise<T> {
+async function begun<T>(
+  client: RowClient,
+  work: (on: OpenTransaction) => Promise<T>,
+  options: Options,
+): Promise<T> {
   try {
     await control(client, beginText(options), options)
     if (client.pooled !== undefined) await control(client, `select ${client.pooled.settings}`, options)
@@ -68,7 +80,7 @@ async function begun<T>(client: RowClient, work: (on: Held) => Promise<T>, optio
   }
 }
 
-const beginText = ({ isolation, readOnly }: HoldOptions): string =>
+const beginText = ({ isolation, readOnly }: TransactionOptions): string =>
   `begin${isolation === undefined ? '' : ` isolation level ${isolation}`}${readOnly === true ? ' read only' : ''}`
 
 async function commit(client: RowClient, options: Options): Promise<void> {

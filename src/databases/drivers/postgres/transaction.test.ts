@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { connect, createServer, type Socket } from 'node:net'
 import { after, before, test } from 'node:test'
-import type { Held } from '#databases/drivers/driver.ts'
+import type { OpenTransaction } from '#databases/drivers/driver.ts'
 import { type PostgresDriver, postgresDriver } from '#databases/drivers/postgres/driver.ts'
 import { EVERY_RIGHT } from '#databases/plan/rights.ts'
 import type { WriteRequest } from '#databases/request/request.ts'
@@ -31,7 +31,7 @@ const open = (url: string) =>
     // Above the server's deadlock_timeout.
     statementTimeout: 2_000,
     idleTimeout: 10_000,
-    applicationName: 'hold',
+    applicationName: 'transaction',
     maxRows: 100,
     answerBytes: 33_554_432,
   })
@@ -51,7 +51,7 @@ after(async () => {
   await database.drop()
 })
 
-async function write(on: Held | undefined, request: WriteRequest, by = driver) {
+async function write(on: OpenTransaction | undefined, request: WriteRequest, by = driver) {
   const plan = await by.plan(request, EVERY_RIGHT)
   return plan.kind === 'insert'
     ? by.insert(plan, on)
@@ -59,16 +59,16 @@ async function write(on: Held | undefined, request: WriteRequest, by = driver) {
       ? by.update(plan, on)
       : by.delete(plan, on)
 }
-const insert = (on: Held | undefined, table: string, row: object, by = driver) =>
+const insert = (on: OpenTransaction | undefined, table: string, row: object, by = driver) =>
   write(on, readInsert({ table, insert_body: row }, { limits }), by)
-const update = (on: Held | undefined, id: number, text: string, by = driver) =>
+const update = (on: OpenTransaction | undefined, id: number, text: string, by = driver) =>
   write(
     on,
     readUpdate({ table: 'note', set: { text }, conditions: [{ eq_column: 'id', eq_value: id }] }, { limits }),
     by,
   )
 
-async function read(on: Held | undefined, body: object, by = driver): Promise<unknown[]> {
+async function read(on: OpenTransaction | undefined, body: object, by = driver): Promise<unknown[]> {
   const answer = await by.select(
     await by.plan(readFetch({ table: 'note', sort_by: { field: 'id' }, ...body }, { limits }), EVERY_RIGHT),
     on,
@@ -85,7 +85,7 @@ async function inOrder(by = driver) {
   assert.equal(by.stats().waiting, 0)
   assert.equal(by.stats().idle, by.stats().total)
   const both = await Promise.all(
-    [1, 2].map(() => by.hold((on) => read(on, { columns: 'id', limit: 1 }, by), {})),
+    [1, 2].map(() => by.transaction((on) => read(on, { columns: 'id', limit: 1 }, by), {})),
   )
   assert.deepEqual(both, [[{ id: 1 }], [{ id: 1 }]])
   const open = await withClient(database.url, (client) =>
@@ -97,7 +97,7 @@ async function inOrder(by = driver) {
 }
 
 test('what the work does on its connection is committed together, and seen by nobody before', async () => {
-  await driver.hold(async (on) => {
+  await driver.transaction(async (on) => {
     await insert(on, 'note', { id: 10, text: 'x' })
     assert.equal(
       (await read(on, { columns: 'id', conditions: [{ eq_column: 'id', eq_value: 10 }] })).length,
@@ -116,20 +116,20 @@ test('what the work does on its connection is committed together, and seen by no
 })
 
 test('whatever the work throws, nothing stays', async () => {
-  const work = async (on: Held) => {
+  const work = async (on: OpenTransaction) => {
     await insert(on, 'note', { id: 20 })
     throw new Error('a bug')
   }
-  await assert.rejects(driver.hold(work, {}), /a bug/)
+  await assert.rejects(driver.transaction(work, {}), /a bug/)
   await assert.rejects(
-    driver.hold(async (on) => {
+    driver.transaction(async (on) => {
       await insert(on, 'note', { id: 20 })
       await insert(on, 'note', { id: 1 })
     }, {}),
     fails('unique_violation'),
   )
   await assert.rejects(
-    driver.hold((on) => insert(on, 'note', { id: 1 }).catch(() => 'kept to itself'), {}),
+    driver.transaction((on) => insert(on, 'note', { id: 1 }).catch(() => 'kept to itself'), {}),
     /went on after a statement had failed/,
   )
   assert.deepEqual(await read(undefined, { conditions: [{ eq_column: 'id', eq_value: 20 }] }), [])
@@ -138,7 +138,7 @@ test('whatever the work throws, nothing stays', async () => {
 
 test('a failure that comes with the commit is told as what it is', async () => {
   await assert.rejects(
-    driver.hold((on) => insert(on, 'part', { id: 1, note_id: 99 }), {}),
+    driver.transaction((on) => insert(on, 'part', { id: 1, note_id: 99 }), {}),
     fails('foreign_key_violation'),
   )
   await inOrder()
@@ -147,13 +147,13 @@ test('a failure that comes with the commit is told as what it is', async () => {
 test('of two that wait for each other one is refused, and both connections come back', async () => {
   const first = Promise.withResolvers<void>()
   const second = Promise.withResolvers<void>()
-  const one = driver.hold(async (on) => {
+  const one = driver.transaction(async (on) => {
     await update(on, 1, 'one')
     first.resolve()
     await second.promise
     await update(on, 2, 'one')
   }, {})
-  const other = driver.hold(async (on) => {
+  const other = driver.transaction(async (on) => {
     await update(on, 2, 'other')
     second.resolve()
     await first.promise
@@ -168,7 +168,7 @@ test('of two that wait for each other one is refused, and both connections come 
 
 test('a transaction is isolated as asked, and a read-only one refuses to write', async () => {
   await assert.rejects(
-    driver.hold(
+    driver.transaction(
       async (on) => {
         await read(on, { columns: 'id' })
         await update(undefined, 1, 'meanwhile')
@@ -179,7 +179,7 @@ test('a transaction is isolated as asked, and a read-only one refuses to write',
     fails('write_conflict'),
   )
   await assert.rejects(
-    driver.hold((on) => insert(on, 'note', { id: 30 }), { readOnly: true }),
+    driver.transaction((on) => insert(on, 'note', { id: 30 }), { readOnly: true }),
     fails('read_only'),
   )
   await inOrder()
@@ -187,7 +187,7 @@ test('a transaction is isolated as asked, and a read-only one refuses to write',
 
 test('a statement that takes too long ends the transaction, not the connection', async () => {
   await assert.rejects(
-    driver.hold(async (on) => {
+    driver.transaction(async (on) => {
       await update(on, 1, 'late')
       await read(on, { table: 'slow' })
     }, {}),
@@ -203,7 +203,7 @@ test('rows that were not read to their end do not go back into the pool with the
   ])
   const before = driver.stats().total
   await driver
-    .hold(async (on) => {
+    .transaction(async (on) => {
       const answer = await driver.select(
         await driver.plan(readFetch({ table: 'wide' }, { limits }), EVERY_RIGHT),
         on,
@@ -218,7 +218,7 @@ test('rows that were not read to their end do not go back into the pool with the
 
 test('tables that change under prepared statements do not fail a transaction', async () => {
   await driver.run(['create table moving (id int primary key)', 'insert into moving values (1)'])
-  const rows = () => driver.hold((on) => read(on, { table: 'moving', sort_by: [] }), {})
+  const rows = () => driver.transaction((on) => read(on, { table: 'moving', sort_by: [] }), {})
   for (let run = 0; run < 6; run++) await rows()
   await withClient(database.url, (client) => client.query('alter table moving alter id type text'))
   assert.deepEqual(await rows(), [{ id: '1' }])
@@ -230,7 +230,7 @@ test('a connection that is lost in the middle leaves nothing, and at the commit 
   const far = open(way.url)
   try {
     await assert.rejects(
-      far.hold(async (on) => {
+      far.transaction(async (on) => {
         await insert(on, 'note', { id: 40 }, far)
         way.drop()
         await insert(on, 'note', { id: 41 }, far)
@@ -238,7 +238,7 @@ test('a connection that is lost in the middle leaves nothing, and at the commit 
       fails('connection_lost'),
     )
     await assert.rejects(
-      far.hold(async (on) => {
+      far.transaction(async (on) => {
         await insert(on, 'note', { id: 40 }, far)
         way.drop()
       }, {}),
