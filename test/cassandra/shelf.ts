@@ -40,7 +40,7 @@ export function shelf({ driver, keyspace }: Place): Subject {
     cannot: [
       ...(['neq', 'like', 'ilike', 'is', 'in', 'containedBy', 'overlaps', 'fts'] as const),
       ...(['or', 'not', 'cast', 'json', 'paging', 'relations', 'planned count'] as const),
-      ...(['free writes', 'limited writes', 'transaction', 'kept', 'call', 'run'] as const),
+      ...(['free writes', 'limited writes', 'transaction', 'idempotency', 'call', 'run'] as const),
     ],
   }
 }

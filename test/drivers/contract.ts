@@ -40,7 +40,7 @@ export type Feature =
       | 'update_body'
       | 'limited writes'
       | 'transaction'
-      | 'kept'
+      | 'idempotency'
       | 'sql'
       | 'call'
       | 'run'
@@ -470,26 +470,26 @@ export function driverContract(subject: Subject): void {
   )
 
   example(
-    'an answer is kept under a key, once, until it is too old',
+    'an answer is stored under a key, once, until it is too old',
     async () => {
       const driver = subject.driver()
       const at = new Date()
       const since = new Date(at.getTime() - 60_000)
       const claim = (body: string) =>
         driver.transaction(async (on) => {
-          const isMine = await driver.kept.claim(on, 'key', { body, at, since })
-          if (isMine) await driver.kept.store(on, 'key', '{"a":1}')
+          const isMine = await driver.idempotency.claim(on, 'key', { body, at, since })
+          if (isMine) await driver.idempotency.store(on, 'key', '{"a":1}')
           return isMine
         }, {})
-      assert.equal(await driver.kept.find('key', since), undefined)
+      assert.equal(await driver.idempotency.find('key', since), undefined)
       assert.deepEqual(await Promise.all([claim('one'), claim('one')]).then((mine) => mine.sort()), [
         false,
         true,
       ])
-      assert.deepEqual(await driver.kept.find('key', since), { body: 'one', answer: '{"a":1}' })
-      assert.equal(await driver.kept.find('key', new Date(at.getTime() + 1)), undefined)
+      assert.deepEqual(await driver.idempotency.find('key', since), { body: 'one', answer: '{"a":1}' })
+      assert.equal(await driver.idempotency.find('key', new Date(at.getTime() + 1)), undefined)
     },
-    'kept',
+    'idempotency',
   )
 
   example(

@@ -91,7 +91,7 @@ test('a request that is refused for what it says sends no statement', async () =
 test('afterwards every table is there, and holds what it held', async () => {
   await withClient(url, async (client) => {
     assert.deepEqual((await client.query(CANARY)).rows, [{ rows: 3, sum: 7 }])
-    // The table and its key, and those of the kept answers with an index.
+    // The table and its key, and those of the stored answers with an index.
     assert.deepEqual((await client.query(RELATIONS)).rows, [{ relations: 5 }])
   })
 })

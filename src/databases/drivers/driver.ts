@@ -36,8 +36,8 @@ export type Driver = {
    * one statement. The work may run twice, the first time without effect. What it reads must be read to its end there.
    */
   transaction<T>(work: (on: OpenTransaction) => Promise<T>, options: TransactionOptions): Promise<T>
-  /** Answers that are kept under a key, in the client's own database (gateway.md 4). */
-  readonly kept: KeptAnswers
+  /** Answers stored under an idempotency key, in the client's own database (gateway.md 4). */
+  readonly idempotency: IdempotencyStore
 
   /** Statements of management, all or nothing; the catalogue is forgotten afterwards. */
   run(statements: readonly string[]): Promise<void>
@@ -97,15 +97,15 @@ export type TransactionOptions = {
 }
 export type Isolation = 'read committed' | 'repeatable read' | 'serializable'
 
-export type KeptAnswers = {
-  /** What is kept under this key and not older than `since`. Makes the place where answers are kept when there is none. */
-  find(key: string, since: Date, presence?: Presence): Promise<Kept | undefined>
+export type IdempotencyStore = {
+  /** The answer stored under this key, unless it is older than `since`. Creates the table when there is none. */
+  find(key: string, since: Date, presence?: Presence): Promise<StoredAnswer | undefined>
   /** Takes the key in a transaction. Waits for another that has it; false when that one was committed. */
   claim(on: OpenTransaction, key: string, as: { body: string; at: Date; since: Date }): Promise<boolean>
   store(on: OpenTransaction, key: string, answer: string): Promise<void>
 }
 
-export type Kept = { readonly body: string; readonly answer: string }
+export type StoredAnswer = { readonly body: string; readonly answer: string }
 
 export type RowsAnswer = {
   /**

@@ -193,7 +193,7 @@ test('of an answer above the limit only digests and counts are kept, and nothing
   assert.ok(size < 10_000, `${size}`)
 })
 
-test('the table of kept answers is reached by no data operation', async () => {
+test('the table of stored answers is reached by no data operation', async () => {
   const table_name = 'service_idempotency'
   for (const [method, path, more] of [
     ['POST', '/gateway/fetch', {}],

@@ -11,8 +11,8 @@ export const resultsText = (
 ): string =>
   `[${operations.map(({ id }, index) => `{"id":${JSON.stringify(id)},${parts[index]?.slice(1)}`).join(',')}]`
 
-/** What is kept of results under an idempotency key: all of them, or, when they have more bytes than this, their digests and counts. */
-export function keptText(results: readonly (Result & { readonly kind: string })[], most: number): string {
+/** What the idempotency store gets of the results: all of them, or, when they have more bytes than this, their digests and counts. */
+export function storedText(results: readonly (Result & { readonly kind: string })[], most: number): string {
   const size = results.reduce((sum, { json }) => sum + json.length, 0)
   const parts = size > most ? results.map(summaryOf) : results.map(({ json }) => String(json))
   return `[${parts.join(',')}]`
@@ -28,6 +28,6 @@ const summaryOf = ({ kind, json, rows, affected }: Result & { readonly kind: str
     result_sha256: hash('sha256', json),
   })
 
-/** The kept results with the ids that the caller gives them this time. */
-export const replayedText = (kept: string, operations: readonly { readonly id: string }[]): string =>
-  resultsText(rowTexts(kept), operations)
+/** The stored results with the ids that the caller gives them this time. */
+export const replayedText = (stored: string, operations: readonly { readonly id: string }[]): string =>
+  resultsText(rowTexts(stored), operations)

@@ -19,7 +19,7 @@ import {
   readyUpdate,
   tellOf,
 } from './data.ts'
-import { keptText, type Result, replayedText, resultsText } from './idempotent-results.ts'
+import { type Result, replayedText, resultsText, storedText } from './idempotent-results.ts'
 import { collect } from './post-processing.ts'
 
 export type Operation = {
@@ -43,8 +43,8 @@ export type Committed = {
   readonly replayed: boolean
 }
 
-/** How long an answer is kept under its key. */
-const KEPT_FOR = 24 * 3_600_000
+/** How long an answer is stored under its idempotency key. */
+const STORED_FOR = 24 * 3_600_000
 
 /** Several operations, all or nothing (gateway.md 4). Under a key they are done once, and the answer is replayed. */
 export async function runTransaction(
@@ -237,21 +237,25 @@ async function onceUnder(
 ): Promise<Answered> {
   const { driver, presence } = caller
   const at = kernel.now()
-  const since = new Date(at.getTime() - KEPT_FOR)
+  const since = new Date(at.getTime() - STORED_FOR)
   const replay = async () => {
-    const kept = await driver.kept.find(key, since, presence)
-    if (kept !== undefined && kept.body !== body) throw fail('idempotency_key_reused')
+    const stored = await driver.idempotency.find(key, since, presence)
+    if (stored !== undefined && stored.body !== body) throw fail('idempotency_key_reused')
     const operations = steps.map(({ operation }) => operation)
-    return kept && { json: replayedText(kept.answer, operations), done: [], replayed: true }
+    return stored && { json: replayedText(stored.answer, operations), done: [], replayed: true }
   }
   const known = await replay()
   if (known !== undefined) return known
   try {
     const results = await driver.transaction(
       async (on) => {
-        if (!(await driver.kept.claim(on, key, { body, at, since }))) throw fail('write_conflict')
+        if (!(await driver.idempotency.claim(on, key, { body, at, since }))) throw fail('write_conflict')
         const performed = await perform(steps, bounds, on)
-        await driver.kept.store(on, key, keptText(performed.results, kernel.config.limits.idempotent_answer))
+        await driver.idempotency.store(
+          on,
+          key,
+          storedText(performed.results, kernel.config.limits.idempotent_answer),
+        )
         return performed
       },
       { presence, ...(isolation !== undefined && { isolation }) },

@@ -20,7 +20,7 @@ import {
 } from '#databases/drivers/postgres/catalogue/catalogue.ts'
 import { columnDefaults } from '#databases/drivers/postgres/catalogue/column-defaults.ts'
 import { indexesSql } from '#databases/drivers/postgres/catalogue/indexes.ts'
-import { keptAnswers } from '#databases/drivers/postgres/kept-answers.ts'
+import { createIdempotencyStore } from '#databases/drivers/postgres/idempotency-store.ts'
 import { type Isolated, isolated } from '#databases/drivers/postgres/pool/isolated.ts'
 import { type PoolOptions, pool as poolOf } from '#databases/drivers/postgres/pool/pool.ts'
 import { connect, connector, within } from '#databases/drivers/postgres/protocol/connect.ts'
@@ -160,7 +160,7 @@ export function postgresDriver(given: PostgresOptions): PostgresDriver {
       call: (request) => callFunction(mine, ofCalls.alone, request, { persona, most: most.bytes }),
       transaction: (work, how) =>
         inTransaction(pool, work, { ...how, timeout: options.statementTimeout + 5_000, persona }),
-      kept: keptAnswers(run, apply),
+      idempotency: createIdempotencyStore(run, apply),
     } satisfies Partial<Driver>
   }
 

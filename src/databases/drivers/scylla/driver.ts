@@ -124,7 +124,7 @@ export function scyllaDriver(options: ScyllaOptions): Driver {
     sql,
     call: () => Promise.reject(cannot('functions')),
     transaction: () => Promise.reject(cannot('transactions')),
-    kept: {
+    idempotency: {
       find: () => Promise.reject(cannot('idempotency keys')),
       claim: () => Promise.reject(cannot('idempotency keys')),
       store: () => Promise.reject(cannot('idempotency keys')),

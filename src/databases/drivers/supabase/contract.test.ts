@@ -18,7 +18,7 @@ driverContract({
     'update_body',
     'limited writes',
     'transaction',
-    'kept',
+    'idempotency',
     'sql',
     'run',
     'indexes',

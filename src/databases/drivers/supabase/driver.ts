@@ -77,7 +77,7 @@ export function supabaseDriver(options: SupabaseOptions): Driver {
     transaction: async () => {
       throw refuse('transactions')
     },
-    kept: {
+    idempotency: {
       find: keepsNothing,
       claim: keepsNothing,
       store: keepsNothing,

@@ -65,7 +65,7 @@ relation as (
   from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
   where c.relkind = any (array['r', 'v', 'm', 'f', 'p']) and n.nspname !~ '^pg_' and n.nspname <> 'information_schema'
     and pg_catalog.has_schema_privilege(n.oid, 'usage')
-    -- Kept answers of all callers (kept-answers.ts): never to be reached by a plan.
+    -- Stored answers of all callers (idempotency-store.ts): no plan reaches them.
     and not (n.nspname = 'public' and c.relname = 'service_idempotency')
 )
 select pg_catalog.json_build_object(

@@ -198,7 +198,7 @@ export function requireUnreserved(schema: string, table: string): void {
   const isReserved =
     schema.startsWith('pg_') ||
     RESERVED_SCHEMAS.has(schema) ||
-    (schema === 'public' && table === KEPT_ANSWERS)
+    (schema === 'public' && table === IDEMPOTENCY_TABLE)
   if (!isReserved) return
   throw fail('invalid_identifier', {
     message: `${schema}.${table} is a name of the service or of the database`.slice(0, 200),
@@ -207,8 +207,8 @@ export function requireUnreserved(schema: string, table: string): void {
   })
 }
 
-/** Answers that are kept under idempotency keys (drivers/postgres/kept-answers.ts). */
-const KEPT_ANSWERS = 'service_idempotency'
+/** Answers stored under idempotency keys (drivers/postgres/idempotency-store.ts). */
+const IDEMPOTENCY_TABLE = 'service_idempotency'
 /** A database with these is taken for a control database, and its client refused. */
 const RESERVED_SCHEMAS: ReadonlySet<string> = new Set(['information_schema', 'service', 'service_jobs'])
 

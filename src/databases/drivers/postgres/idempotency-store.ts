@@ -1,4 +1,4 @@
-import type { Kept, KeptAnswers, OpenTransaction, Presence } from '#databases/drivers/driver.ts'
+import type { IdempotencyStore, OpenTransaction, Presence, StoredAnswer } from '#databases/drivers/driver.ts'
 import type { Runner } from '#databases/drivers/postgres/runner.ts'
 import { bind, type Draft, draft } from '#databases/drivers/postgres/sql/draft.ts'
 import { withSystemOperators } from '#databases/drivers/postgres/sql/system-names.ts'
@@ -25,12 +25,12 @@ const creation = [
 type Create = (statements: readonly string[]) => Promise<void>
 
 /** `run` is the client's own role: the table is its own, whoever the transaction is of. */
-export function keptAnswers(run: Runner, create: Create): KeptAnswers {
-  async function find(key: string, since: Date, presence?: Presence): Promise<Kept | undefined> {
+export function createIdempotencyStore(run: Runner, create: Create): IdempotencyStore {
+  async function find(key: string, since: Date, presence?: Presence): Promise<StoredAnswer | undefined> {
     const sql = draft('')
     writeFind(sql, key, since)
     try {
-      return (await run.value(sql, undefined, undefined, presence)) as Kept | undefined // as the statement builds it
+      return (await run.value(sql, undefined, undefined, presence)) as StoredAnswer | undefined // as the statement builds it
     } catch (error) {
       if (!(error instanceof Failure) || error.code !== 'table_not_found') throw unavailable(error)
       await make(create)
@@ -41,7 +41,7 @@ export function keptAnswers(run: Runner, create: Create): KeptAnswers {
   async function claim(
     on: OpenTransaction,
     key: string,
-    { body, at, since }: Parameters<KeptAnswers['claim']>[2],
+    { body, at, since }: Parameters<IdempotencyStore['claim']>[2],
   ) {
     const sql = draft('insert into public.service_idempotency as s (key, body, answer, created_at) values (')
     sql.text += `${bind(sql, key)}, ${bind(sql, body)}, '', ${bind(sql, at.toISOString())}) on conflict (key) do update`
@@ -69,7 +69,7 @@ function writeFind(sql: Draft, key: string, since: Date): void {
   sql.text = withSystemOperators(`with gone as (delete from public.service_idempotency where key = any (
       select key from public.service_idempotency where created_at < ${oldest}::pg_catalog.timestamptz
       order by created_at limit 50 for update skip locked))
-    select pg_catalog.json_build_object('body', body, 'answer', answer) as kept from public.service_idempotency
+    select pg_catalog.json_build_object('body', body, 'answer', answer) as stored from public.service_idempotency
     where key = ${bind(sql, key)} and created_at >= ${oldest}::pg_catalog.timestamptz`)
 }
 
