@@ -15,7 +15,7 @@ export type Client = {
   readonly isFrozen: boolean
   /** Callers act as roles of the database, and its policies decide about rows. */
   readonly rowLevelSecurity: RowLevelSecurity | undefined
-  /** Answers may be given again; not where rows change without a write through the gateway being told. */
+  /** Answers may be cached; not where rows change without a write that the gateway sees. */
   readonly isCached: boolean
 }
 
@@ -30,11 +30,11 @@ export const DEFAULT_LIMITS = {
 }
 
 export type ClientMaking = DriverMaking & {
-  /** Where answers are kept: ends those that a write has made wrong. */
+  /** The caches of answers: invalidates those that a write has made stale. */
   readonly announce?: Announce | undefined
 }
 
-/** Undefined where no answer is kept. */
+/** Undefined where no answer is cached. */
 export function announceOf({ config, coherence, log }: Kernel): Announce | undefined {
   if (config.gateway.cache.ttl === 0) return undefined
   return (tags) =>

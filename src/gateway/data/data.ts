@@ -14,8 +14,8 @@ import {
 import type { Grouping } from '#gateway/data/shape.ts'
 import { type Kernel, tell } from '#kernel/kernel.ts'
 import { type GatewayCaller, rightsOf } from '../access.ts'
-import type { KeptReads, Outcome } from './kept-reads.ts'
 import { group, planGrouped, readGrouping } from './post-processing.ts'
+import type { Outcome, ReadCache } from './read-cache.ts'
 
 export type Fetched = {
   readonly rows: RowsAnswer
@@ -43,15 +43,15 @@ export async function fetchRows(
 ): Promise<Fetched & { readonly outcome: Outcome }> {
   const ready = await readyFetch(kernel, caller, body, asked.stripNulls)
   const { plan, key, run } = ready
-  const { value, outcome } = await asked.kept({ caller, plan, key, anew: asked.anew }, () => run())
+  const { value, outcome } = await asked.cache({ caller, plan, key, fresh: asked.fresh }, () => run())
   tellOf(kernel, caller, { ...ready, event: asked.event }, 0)
   return { ...value, outcome }
 }
 
-/** Where answers are kept, and whether the caller wants none of those. */
-type Asked<T> = { readonly kept: KeptReads<T>; readonly anew: boolean }
+/** The cache of answers, and whether the caller wants one from the database. */
+type Asked<T> = { readonly cache: ReadCache<T>; readonly fresh: boolean }
 
-/** Bytes that an answer holds in memory, which are those behind its chunks; one that still flows cannot be kept. */
+/** Bytes that an answer holds in memory, which are those behind its chunks; one that still streams is not cached. */
 export const bytesOf = ({ rows, postProcessing = '' }: Fetched): number =>
   Array.isArray(rows.json)
     ? rows.json.reduce((sum, { buffer }) => sum + buffer.byteLength, 1_024 + 2 * postProcessing.length)
@@ -89,14 +89,14 @@ export async function countRows(
   kernel: Kernel,
   caller: GatewayCaller,
   body: Body,
-  { kept, anew }: Asked<number>,
+  { cache, fresh }: Asked<number>,
 ): Promise<Counted & { readonly outcome: Outcome }> {
   const began = performance.now()
   const { driver } = caller
   const request = readCount(body, optionsOf(kernel, false))
   const plan = await driver.plan(request, rightsOf(caller))
   const key = cacheKey(caller, request)
-  const { value, outcome } = await kept({ caller, plan, key, anew }, () =>
+  const { value, outcome } = await cache({ caller, plan, key, fresh }, () =>
     driver.count(plan, undefined, caller.presence),
   )
   return { count: value, cacheKey: key, milliseconds: Math.round(performance.now() - began), outcome }

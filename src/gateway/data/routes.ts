@@ -8,7 +8,7 @@ import { type GatewayAccess, gatewayCaller } from '../access.ts'
 import { success } from '../envelope.ts'
 import { sendFetched, sendTransaction, sendWritten } from './answer.ts'
 import { bytesOf, countRows, deleteRows, type Fetched, fetchRows, insertRows, updateRows } from './data.ts'
-import { asksAnew, keptReads, type Outcome } from './kept-reads.ts'
+import { asksForFresh, createReadCache, type Outcome } from './read-cache.ts'
 import { Counted, RowsRead, RowsWritten, TransactionDone } from './responses.ts'
 import { dataBodies, InsertHeaders, ReadHeaders, TransactionHeaders } from './schemas.ts'
 import { runTransaction } from './transaction.ts'
@@ -23,11 +23,11 @@ export function dataRoutes(app: App, kernel: Kernel, access: GatewayAccess): voi
   const { limits } = kernel.config
   const bodyLimit = limits.body_bulk
   const windows = insertWindows()
-  const keptAnswers = keptReads<Fetched>(kernel, {
+  const fetchCache = createReadCache<Fetched>(kernel, {
     max: kernel.config.gateway.cache.max_size,
     weigh: bytesOf,
   })
-  const keptCounts = keptReads<number>(kernel, { max: 10_000, weigh: () => 1 })
+  const countCache = createReadCache<number>(kernel, { max: 10_000, weigh: () => 1 })
   app.addHook('preClose', windows.close)
   const read = async (request: FastifyRequest, reply: FastifyReply, body: object) => {
     const event = isGet(request) ? 'gateway_data' : 'gateway_fetch'
@@ -35,8 +35,8 @@ export function dataRoutes(app: App, kernel: Kernel, access: GatewayAccess): voi
     const asked = {
       event,
       stripNulls,
-      kept: keptAnswers,
-      anew: asksAnew(request.headers['cache-control']),
+      cache: fetchCache,
+      fresh: asksForFresh(request.headers['cache-control']),
     } as const
     const fetched = await fetchRows(kernel, gatewayCaller(request), { ...body }, asked)
     return sendFetched(told(reply, fetched.outcome), fetched)
@@ -92,7 +92,7 @@ export function dataRoutes(app: App, kernel: Kernel, access: GatewayAccess): voi
     },
     handler: async (request, reply) => {
       const caller = gatewayCaller(request)
-      const asked = { kept: keptCounts, anew: asksAnew(request.headers['cache-control']) }
+      const asked = { cache: countCache, fresh: asksForFresh(request.headers['cache-control']) }
       const { count, cacheKey, milliseconds, outcome } = await countRows(kernel, caller, request.body, asked)
       told(reply, outcome)
       const data = {

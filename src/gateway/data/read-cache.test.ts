@@ -4,7 +4,7 @@ import { tagsOfAnswer, tagsOfWrite } from '#databases/clients/changes.ts'
 import type { Table } from '#databases/plan/catalogue.ts'
 import { testDatabase, withClient } from '#test/database.ts'
 import { type Actor, actor, controlDatabase, testService } from '#test/harness.ts'
-import { asksAnew } from './kept-reads.ts'
+import { asksForFresh } from './read-cache.ts'
 
 const database = await testDatabase()
 const elsewhere = await testDatabase()
@@ -65,7 +65,7 @@ const insert = (table: string, row: object, who = here, headers: Record<string, 
   who.send('PUT', '/gateway/insert', { headers, body: { table_name: table, insert_body: row } })
 const ok = ({ status, text }: { status: number; text: string }) => assert.equal(status, 200, text)
 
-test('an answer is given again, the same in every byte, also groups and counts', async () => {
+test('an answer comes from the cache, the same in every byte, also groups and counts', async () => {
   ok(await insert('item', { id: 1, name: 'one' }))
   const first = await read(here, 'item')
   const second = await read(here, 'item')
@@ -209,7 +209,7 @@ test('a trigger that was made through one client counts for the writes of every 
   }
 })
 
-test('a read that was under way while a row was written is not kept', async () => {
+test('a read that was under way while a row was written is not cached', async () => {
   const running = read(here, 'slow', { body: { columns: 'id', limit: 1 } })
   await new Promise((resolve) => setTimeout(resolve, 100))
   ok(await insert('item', { id: 20 }, there))
@@ -225,9 +225,9 @@ test('who asks for it gets it from the database', async () => {
   const asked = await read(here, 'item', { body: {}, headers: { 'cache-control': 'no-cache' } })
   assert.deepEqual([asked.outcome, has(asked.rows)], ['bypass', true])
   for (const header of ['no-store', 'max-age=0', 'foo, NO-CACHE', 'no-cache, x'])
-    assert.equal(asksAnew(header), true, header)
+    assert.equal(asksForFresh(header), true, header)
   for (const header of [undefined, '', 'max-age=00', 'private', 'x-no-cache'])
-    assert.equal(asksAnew(header), false, String(header))
+    assert.equal(asksForFresh(header), false, String(header))
 })
 
 test('an answer grows too old', async () => {
@@ -239,7 +239,7 @@ test('an answer grows too old', async () => {
   assert.deepEqual((await read(here, 'unrelated')).rows, [{ id: 1 }])
 })
 
-test('rights are asked for before, and a key without them learns nothing of what is kept', async () => {
+test('rights are asked for before, and a key without them learns nothing of what is cached', async () => {
   await warm('item')
   const key = await t.key(['unrelated.read'], { client_name: 'app' })
   const answer = await key.post(
@@ -250,14 +250,14 @@ test('rights are asked for before, and a key without them learns nothing of what
   assert.deepEqual([answer.status, answer.headers.get('x-service-cache')], [403, null])
 })
 
-test('a large answer that streams is not kept', async () => {
+test('a large answer that streams is not cached', async () => {
   await sql(`create table large as select n as id, repeat('x', 2000) as text from generate_series(1, 900) n`)
   assert.equal((await read(here, 'large')).outcome, 'miss')
   const again = await read(here, 'large')
   assert.deepEqual([again.outcome, again.rows.length], ['miss', 900])
 })
 
-test('SQL, functions and transactions are never given again', async () => {
+test('SQL, functions and transactions are never cached', async () => {
   const asked = [
     () => admin.post('/gateway/query', { query: 'select 1 as one' }),
     () => here.get('/rpc/now'),

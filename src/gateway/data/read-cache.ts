@@ -5,30 +5,30 @@ import { taggedCache } from '#kernel/db/cache.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { GatewayCaller } from '../access.ts'
 
-/** Whether an answer was given again; undefined where none ever is. */
+/** Whether the answer came from the cache; undefined where nothing is cached. */
 export type Outcome = 'hit' | 'miss' | 'bypass' | undefined
 
-export type KeptReads<T> = (asked: Asked, read: () => Promise<T>) => Promise<{ value: T; outcome: Outcome }>
+export type ReadCache<T> = (asked: Asked, read: () => Promise<T>) => Promise<{ value: T; outcome: Outcome }>
 
 type Asked = {
   readonly caller: GatewayCaller
   readonly plan: ReadPlan | CountPlan
   /** Names the request, the role and the claims. */
   readonly key: string
-  /** The caller wants it from the database. */
-  readonly anew: boolean
+  /** The caller asks for an answer from the database. */
+  readonly fresh: boolean
 }
 
 type Entry<T> = { readonly value: T; readonly tags: readonly string[]; readonly until: number }
 
 /**
- * Answers that are given again (gateway.md 17) until `gateway.cache.ttl` is over or a write through the gateway ends them. Rights
- * are checked before; only what the database would say is kept.
+ * Caches answers to reads (gateway.md 17) until `gateway.cache.ttl` is over or a write through the gateway invalidates them. Rights are
+ * checked first; the cache holds only what the database would say.
  */
-export function keptReads<T>(
+export function createReadCache<T>(
   kernel: Kernel,
   { max, weigh }: { readonly max: number; readonly weigh: (value: T) => number },
-): KeptReads<T> {
+): ReadCache<T> {
   const { ttl } = kernel.config.gateway.cache
   const now = () => kernel.now().getTime()
   const cache = taggedCache<Entry<T>>({
@@ -40,10 +40,10 @@ export function keptReads<T>(
   })
   const generation = generations()
 
-  return async ({ caller, plan, key, anew }, read) => {
+  return async ({ caller, plan, key, fresh }, read) => {
     const { client } = caller
     if (ttl === 0 || !client.isCached) return { value: await read(), outcome: undefined }
-    if (anew) return { value: await read(), outcome: 'bypass' }
+    if (fresh) return { value: await read(), outcome: 'bypass' }
     let outcome: Outcome = 'hit'
     const load = async (): Promise<Entry<T>> => {
       outcome = 'miss'
@@ -69,5 +69,5 @@ function generations(): (client: object) => number {
 }
 
 /** `no-cache`, and what asks for more than that. RFC 9111, section 5.2.1. */
-export const asksAnew = (cacheControl: string | undefined): boolean =>
+export const asksForFresh = (cacheControl: string | undefined): boolean =>
   cacheControl !== undefined && /(?:^|[\s,])(?:no-cache|no-store|max-age=0)(?:$|[\s,;])/i.test(cacheControl)
