@@ -8,11 +8,11 @@ import { type GatewayAccess, gatewayCaller } from '../access.ts'
 import { success } from '../envelope.ts'
 import { sendFetched, sendTransaction, sendWritten } from './answer.ts'
 import { bytesOf, countRows, deleteRows, type Fetched, fetchRows, insertRows, updateRows } from './data.ts'
+import { createInsertBatching, readInsertWindow } from './insert-batching.ts'
 import { asksForFresh, createReadCache, type Outcome } from './read-cache.ts'
 import { Counted, RowsRead, RowsWritten, TransactionDone } from './responses.ts'
 import { dataBodies, InsertHeaders, ReadHeaders, TransactionHeaders } from './schemas.ts'
 import { runTransaction } from './transaction.ts'
-import { insertWindows, readWindow } from './window.ts'
 
 const told = (reply: FastifyReply, outcome: Outcome): FastifyReply =>
   outcome === undefined ? reply : reply.header(HEADER.cache, outcome)
@@ -22,13 +22,13 @@ export function dataRoutes(app: App, kernel: Kernel, access: GatewayAccess): voi
   const bodies = dataBodies(kernel.config)
   const { limits } = kernel.config
   const bodyLimit = limits.body_bulk
-  const windows = insertWindows()
+  const batches = createInsertBatching()
   const fetchCache = createReadCache<Fetched>(kernel, {
     max: kernel.config.gateway.cache.max_size,
     weigh: bytesOf,
   })
   const countCache = createReadCache<number>(kernel, { max: 10_000, weigh: () => 1 })
-  app.addHook('preClose', windows.close)
+  app.addHook('preClose', batches.close)
   const read = async (request: FastifyRequest, reply: FastifyReply, body: object) => {
     const event = isGet(request) ? 'gateway_data' : 'gateway_fetch'
     const stripNulls = request.headers[HEADER.stripNulls] === 'true'
@@ -110,7 +110,7 @@ export function dataRoutes(app: App, kernel: Kernel, access: GatewayAccess): voi
       method,
       url: '/gateway/insert',
       bodyLimit,
-      // Those who ask for it wait as long as the window before they begin.
+      // Those who ask for it wait as long as their window before they begin.
       config: { ...config, timeout: limits.timeout + limits.insert_window },
       schema: {
         operationId: 'insertRows',
@@ -121,10 +121,10 @@ export function dataRoutes(app: App, kernel: Kernel, access: GatewayAccess): voi
       },
       handler: async (request, reply) => {
         const caller = gatewayCaller(request)
-        const milliseconds = readWindow(request.headers[HEADER.insertWindow], limits.insert_window)
+        const milliseconds = readInsertWindow(request.headers[HEADER.insertWindow], limits.insert_window)
         const bytes = Number(request.headers['content-length'] ?? bodyLimit)
         const answer = await insertRows(kernel, caller, request.body, (insert) =>
-          milliseconds === undefined ? insert.run() : windows.insert(caller, insert, { milliseconds, bytes }),
+          milliseconds === undefined ? insert.run() : batches.insert(caller, insert, { milliseconds, bytes }),
         )
         return sendWritten(reply, 'Data inserted successfully', answer)
       },

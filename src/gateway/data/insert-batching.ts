@@ -10,7 +10,7 @@ import type { ReadyWrite } from './data.ts'
 type Insert = ReadyWrite<InsertPlan>
 type Asked = { readonly milliseconds: number; readonly bytes: number }
 
-export type InsertWindows = {
+export type InsertBatching = {
   /** Waits at most so long for others that insert into the same table in the same way, then runs with them as one statement. */
   insert(caller: GatewayCaller, insert: Insert, asked: Asked): Promise<WriteAnswer>
   /** Runs what waits; from then on nothing waits. */
@@ -24,7 +24,7 @@ type Waiting = {
   readonly reject: (error: unknown) => void
 }
 
-type Window = {
+type Batch = {
   readonly client: GatewayCaller['client']
   readonly driver: Driver
   readonly waiting: Waiting[]
@@ -35,80 +35,80 @@ type Window = {
   timer: NodeJS.Timeout | undefined
 }
 
-/** A window is closed early when it holds this much, so that its statement stays one that the database takes. */
+/** A batch is closed early when it holds this much, so that its statement stays one that the database takes. */
 const FULL = { rows: 10_000, bytes: 16_777_216 }
-/** The same for the bytes in all windows of the process: above it the largest is closed early. */
+/** The same for the bytes in all batches of the process: above it the largest is closed early. */
 const ALL_FULL = 4 * FULL.bytes
 
 /** `X-Service-Insert-Window` (gateway.md 4), milliseconds. */
-export function readWindow(header: string | undefined, longest: number): number | undefined {
+export function readInsertWindow(header: string | undefined, longest: number): number | undefined {
   if (header === undefined) return undefined
   const milliseconds = /^\d{1,5}$/.test(header) ? Number(header) : 0
   if (milliseconds >= 1 && milliseconds <= longest) return milliseconds
   throw fail('invalid_insert_window', { details: { header: 'X-Service-Insert-Window', maximum: longest } })
 }
 
-export function insertWindows(): InsertWindows {
-  const windows = new Map<string, Window>()
+export function createInsertBatching(): InsertBatching {
+  const batches = new Map<string, Batch>()
   const running = new Set<Promise<void>>()
   let closed = false
-  /** Bytes in all windows. */
-  let held = 0
+  /** Bytes in all batches. */
+  let bytesOfAll = 0
 
   function insert(caller: GatewayCaller, insert: Insert, { milliseconds, bytes }: Asked) {
     if (closed) return insert.run()
     const key = keyOf(caller, insert.plan)
     // The client may have got another database meanwhile.
-    if (windows.get(key)?.client !== caller.client) end(key)
-    const window = windows.get(key) ?? emptyWindow(caller)
-    windows.set(key, window)
+    if (batches.get(key)?.client !== caller.client) end(key)
+    const batch = batches.get(key) ?? createBatch(caller)
+    batches.set(key, batch)
     const { promise, resolve, reject } = Promise.withResolvers<WriteAnswer>()
-    window.waiting.push({ insert, presence: caller.presence, resolve, reject })
-    window.rows += insert.plan.rows.length
-    window.bytes += bytes
-    held += bytes
-    if (window.rows >= FULL.rows || window.bytes >= FULL.bytes) end(key)
-    else shorten(key, window, milliseconds)
+    batch.waiting.push({ insert, presence: caller.presence, resolve, reject })
+    batch.rows += insert.plan.rows.length
+    batch.bytes += bytes
+    bytesOfAll += bytes
+    if (batch.rows >= FULL.rows || batch.bytes >= FULL.bytes) end(key)
+    else shorten(key, batch, milliseconds)
     endLargest()
     return promise
   }
 
   function endLargest(): void {
-    while (held > ALL_FULL) {
-      const [key] = [...windows].reduce((largest, one) => (one[1].bytes > largest[1].bytes ? one : largest))
+    while (bytesOfAll > ALL_FULL) {
+      const [key] = [...batches].reduce((largest, one) => (one[1].bytes > largest[1].bytes ? one : largest))
       end(key)
     }
   }
 
   /** The one that waits least decides. */
-  function shorten(key: string, window: Window, milliseconds: number): void {
+  function shorten(key: string, batch: Batch, milliseconds: number): void {
     const closes = performance.now() + milliseconds
-    if (closes >= window.closes) return
-    window.closes = closes
-    clearTimeout(window.timer)
-    window.timer = setTimeout(() => end(key), milliseconds)
+    if (closes >= batch.closes) return
+    batch.closes = closes
+    clearTimeout(batch.timer)
+    batch.timer = setTimeout(() => end(key), milliseconds)
   }
 
   function end(key: string): void {
-    const window = windows.get(key)
-    if (window === undefined) return
-    windows.delete(key)
-    held -= window.bytes
-    clearTimeout(window.timer)
-    const work = runTogether(window).finally(() => running.delete(work))
+    const batch = batches.get(key)
+    if (batch === undefined) return
+    batches.delete(key)
+    bytesOfAll -= batch.bytes
+    clearTimeout(batch.timer)
+    const work = runBatch(batch).finally(() => running.delete(work))
     running.add(work)
   }
 
   async function close(): Promise<void> {
     closed = true
-    for (const key of [...windows.keys()]) end(key)
+    for (const key of [...batches.keys()]) end(key)
     await Promise.all(running)
   }
 
   return { insert, close }
 }
 
-const emptyWindow = ({ client, driver }: GatewayCaller): Window => ({
+const createBatch = ({ client, driver }: GatewayCaller): Batch => ({
   client,
   driver,
   waiting: [],
@@ -132,15 +132,15 @@ function keyOf({ client, persona }: GatewayCaller, { request, columns, output, h
 }
 
 /** Never rejects: every caller gets an answer of its own. Rows of those who have left by now are not inserted. */
-async function runTogether({ driver, waiting: all }: Window): Promise<void> {
+async function runBatch({ driver, waiting: all }: Batch): Promise<void> {
   const waiting = all.filter(({ presence }) => !presence.hasLeft())
   for (const { presence, reject } of all) if (presence.hasLeft()) reject(callerLeft())
   if (waiting.length > 1) {
     try {
-      const answers = await driver.transaction((on) => joint(driver, waiting, on), {})
+      const answers = await driver.transaction((on) => insertTogether(driver, waiting, on), {})
       waiting.forEach(({ resolve, reject }, index) => {
         const answer = answers[index]
-        if (answer === undefined) reject(new Error('A caller of an insert window has no answer'))
+        if (answer === undefined) reject(new Error('A caller of an insert batch has no answer'))
         else resolve(answer)
       })
       return
@@ -160,7 +160,7 @@ async function runTogether({ driver, waiting: all }: Window): Promise<void> {
 }
 
 /** In a transaction, because only after the statement it is known whether every row can be told whose it is. */
-async function joint(
+async function insertTogether(
   driver: Driver,
   waiting: readonly Waiting[],
   on: OpenTransaction,
@@ -172,8 +172,8 @@ async function joint(
   const answer = await driver.insert({ ...first, rows, request: { ...first.request, rows } }, on)
   const texts = rowTexts(Buffer.concat(answer.json).toString())
   // A conflict that was met with nothing, or a trigger, has left rows out: nobody knows whose.
-  const isWhole = answer.affected === rows.length && (first.head || texts.length === rows.length)
-  if (!isWhole) throw fail('write_conflict')
+  const isComplete = answer.affected === rows.length && (first.head || texts.length === rows.length)
+  if (!isComplete) throw fail('write_conflict')
   let at = 0
   return plans.map((plan) => {
     const own = texts.slice(at, at + plan.rows.length)
