@@ -112,7 +112,7 @@ const CLEARED: readonly (readonly [file: string, literal: string, reason: string
     "PostgREST's own structure",
   ],
   [
-    'gateway/data/shape.ts',
+    'gateway/data/grouping.ts',
     String.raw`/^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.\d+)?)?(?:Z|([+-])(\d\d)(?::?(\d\d))?)?)?$/`,
     'from the start; the one repetition is followed by other characters',
   ],

@@ -11,9 +11,9 @@ import {
   readInsert,
   readUpdate,
 } from '#databases/request/requests.ts'
-import type { Grouping } from '#gateway/data/shape.ts'
 import { type Kernel, tell } from '#kernel/kernel.ts'
 import { type GatewayCaller, rightsOf } from '../access.ts'
+import type { Grouping } from './grouping.ts'
 import { group, planGrouped, readGrouping } from './post-processing.ts'
 import type { Outcome, ReadCache } from './read-cache.ts'
 

@@ -4,9 +4,9 @@ import { answerTooLarge } from '#databases/drivers/too-large.ts'
 import type { PlanOf, ReadPlan } from '#databases/plan/plan.ts'
 import { type Body, snakeCased } from '#databases/request/fields.ts'
 import type { ReadRequest } from '#databases/request/request.ts'
-import { type Group, type Grouping, shaper } from '#gateway/data/shape.ts'
 import { breaks } from '#kernel/breaks.ts'
 import { fail } from '../errors.ts'
+import { createGrouper, type Group, type Grouping } from './grouping.ts'
 
 /** What the body says of groups; undefined without `group_by` (gateway.md 5). */
 export function readGrouping(body: Body, snakeCase: boolean): Grouping | undefined {
@@ -66,12 +66,12 @@ export async function group(
 ): Promise<Grouped> {
   const json = (await collect(answer, most)).toString()
   const pause = breaks()
-  const shape = shaper(grouping)
+  const grouper = createGrouper(grouping)
   const members = new Map<string | null, string[]>()
   const shown: string[] = []
   for (const row of eachRow(json)) {
     const text = without(row, hidden)
-    const label = shape.add(row, text)
+    const label = grouper.add(row, text)
     const rows = members.get(label)
     if (rows === undefined) members.set(label, [text])
     else rows.push(text)
@@ -79,7 +79,7 @@ export async function group(
     if (pause.isDue()) await pause.take()
   }
   const groups: string[] = []
-  for (const one of shape.groups()) {
+  for (const one of grouper.groups()) {
     groups.push(groupText(one, members.get(one.label) ?? [], grouping))
     if (pause.isDue()) await pause.take()
   }

@@ -3,8 +3,8 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { membersOf, rowTexts } from '#databases/drivers/json-rows.ts'
 import { decimalText, parseDecimal } from '#databases/request/decimal.ts'
-import { type Grouping, shaper } from '#gateway/data/shape.ts'
 import { Failure } from '#kernel/errors.ts'
+import { createGrouper, type Grouping } from './grouping.ts'
 
 const plain: Grouping = {
   groupBy: 'g',
@@ -47,8 +47,8 @@ const rowOf = (item: { label: string | null; amount: { text: string } | null; qu
 test('groups, counts and exact sums equal an evaluation with whole numbers', () => {
   fc.assert(
     fc.property(fc.array(sample, { maxLength: 40 }), fc.boolean(), (items, dedup) => {
-      const shape = shaper({ ...plain, dedup })
-      for (const item of items) assert.equal(shape.add(rowOf(item)), item.label)
+      const grouper = createGrouper({ ...plain, dedup })
+      for (const item of items) assert.equal(grouper.add(rowOf(item)), item.label)
 
       const labels = [...new Set(items.map((item) => item.label))].sort((left, right) =>
         left === null || right === null
@@ -66,7 +66,7 @@ test('groups, counts and exact sums equal an evaluation with whole numbers', () 
         running += sum
         return { label: one, sum, cumulativeSum: running, count: values.length }
       })
-      const found = shape.groups().map((group) => ({
+      const found = grouper.groups().map((group) => ({
         ...group,
         sum: scaled(group.sum),
         cumulativeSum: scaled(group.cumulativeSum),
@@ -142,12 +142,12 @@ test('times are grouped by their day, hour or minute in UTC', () => {
     ['day', '2024-02-29 24:00:00+00', '2024-03-01T00:00:00Z'],
   ] as const
   for (const [granularity, value, expected] of cases)
-    assert.equal(shaper({ ...plain, granularity }).add(`{"g":"${value}","n":1}`), expected, value)
-  assert.equal(shaper({ ...plain, granularity: 'day' }).add('{"g":null,"n":1}'), null)
+    assert.equal(createGrouper({ ...plain, granularity }).add(`{"g":"${value}","n":1}`), expected, value)
+  assert.equal(createGrouper({ ...plain, granularity: 'day' }).add('{"g":null,"n":1}'), null)
 })
 
 test('what is no time or no number is refused by its value, its column and its row', () => {
-  const byDay = shaper({ ...plain, granularity: 'day' })
+  const byDay = createGrouper({ ...plain, granularity: 'day' })
   for (const json of [
     '"infinity"',
     '"0044-03-15 00:00:00 BC"',
@@ -157,7 +157,7 @@ test('what is no time or no number is refused by its value, its column and its r
     '"9999-12-31T23:00:00-05:00"',
   ])
     assert.throws(() => byDay.add(`{"g":${json},"n":1}`), isMisfit('g'), json)
-  const sums = shaper(plain)
+  const sums = createGrouper(plain)
   sums.add('{"g":"a","n":1}')
   for (const json of ['"NaN"', '"Infinity"', 'true', '{"a":1}', '[1]', '"ten"', `${'9'.repeat(2_000)}`])
     assert.throws(() => sums.add(`{"g":"a","n":${json}}`), isMisfit('n'), json)

@@ -33,7 +33,7 @@ export type Group = {
   readonly count: number
 }
 
-export type Shaper = {
+export type Grouper = {
   /** Takes the JSON text of a row, and what of it is returned, and tells the label of its group. */
   add(row: string, returned?: string): string | null
   /** Ascending by code points, the group of nulls last. */
@@ -41,7 +41,7 @@ export type Shaper = {
 }
 
 /** Groups rows one by one; what it keeps grows with the groups, and with `dedup` by a digest a row. */
-export function shaper({ groupBy, granularity, column, dedup }: Grouping): Shaper {
+export function createGrouper({ groupBy, granularity, column, dedup }: Grouping): Grouper {
   const gathered = new Map<string | null, Gathered>()
   let index = 0
   return {
@@ -141,12 +141,12 @@ function startOf(text: string, granularity: Granularity): string | undefined {
   const iso = date.toISOString()
   // The year before 0000 and after 9999 has six digits and a sign.
   return iso.length === 24
-    ? `${iso.slice(0, kept[granularity])}${'0000-00-00T00:00:00'.slice(kept[granularity])}Z`
+    ? `${iso.slice(0, PREFIX_LENGTH[granularity])}${'0000-00-00T00:00:00'.slice(PREFIX_LENGTH[granularity])}Z`
     : undefined
 }
 
 /** Characters of `2026-01-31T10:59:00Z` that tell the start. */
-const kept: Readonly<Record<Granularity, number>> = { day: 11, hour: 14, minute: 17 }
+const PREFIX_LENGTH: Readonly<Record<Granularity, number>> = { day: 11, hour: 14, minute: 17 }
 
 function refuse(value: string, { column, index }: Place, wanted: string): never {
   const shown = value.length > 100 ? `${value.slice(0, 100)}…` : value
