@@ -8,6 +8,7 @@ import { type CoherentCache, coherentCache } from '#kernel/db/cache.ts'
 import type { Access } from '#kernel/http/access.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { calledClient, clientHeader, unknownClient } from './called-client.ts'
+import { createPersonaLookup } from './caller-role.ts'
 import { fail, REFUSED } from './errors.ts'
 import { adminKeyOf } from './keys/admin-key.ts'
 import { keyEnforcement } from './keys/config.ts'
@@ -16,7 +17,6 @@ import { type ProvenKey, presentedKey, provenKey } from './keys/presented.ts'
 import { type FIXED_RIGHTS, grantsFixed, grantsTable, nameOfRight } from './keys/rights.ts'
 import { KEY_SECURITY, type OperatorAccess, operatorAccess } from './operator-access.ts'
 import { presenceOf } from './presence.ts'
-import { callerPersonas } from './session.ts'
 
 /** What a request may do: all (the admin key), what its key's rights say, or what needs no key. */
 export type Grant =
@@ -80,7 +80,7 @@ export function gatewayAccess(
   })
   const enforcement = keyEnforcement(kernel)
   const operator = adminKeyOf(kernel, adminKey)
-  const personaOf = callerPersonas(kernel, sessions)
+  const personaOf = createPersonaLookup(kernel, sessions)
   const grantOf = async (request: FastifyRequest): Promise<Grant> => {
     // Only the configuration gives a client row-level security.
     const hasSessions = clients.configured.get(clientHeader(request) ?? '')?.rowLevelSecurity !== undefined

@@ -7,7 +7,7 @@ import { edge } from '#kernel/http/failures.ts'
 import { type Kernel, tell } from '#kernel/kernel.ts'
 import type { GatewayCaller } from '../access.ts'
 import { optionsOf } from '../data/data.ts'
-import { explainFrozen } from '../frozen.ts'
+import { explainReadOnly } from '../read-only-client.ts'
 
 /** A call as a body or an address asks for it; `order` and `filters` are still in their own spelling. */
 export type AskedCall = {
@@ -51,7 +51,7 @@ export async function callFunction(
     readOnly: options.byAddress || client.isLogging || client.isFrozen,
     presence,
   }
-  const answer = await driver.call(call).catch(explainFrozen(client))
+  const answer = await driver.call(call).catch(explainReadOnly(client))
   const name = `${read.table.schema}.${read.table.table}`
   tell(kernel, 'gateway_rpc', { client: client.name, requestId, function: name, rows: answer.facts().rows })
   return answer

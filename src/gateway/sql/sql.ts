@@ -3,7 +3,7 @@ import type { Json } from '#databases/request/request.ts'
 import { type Kernel, tell } from '#kernel/kernel.ts'
 import { type GatewayCaller, hasRight, requirePassing } from '../access.ts'
 import { fail } from '../errors.ts'
-import { explainFrozen } from '../frozen.ts'
+import { explainReadOnly } from '../read-only-client.ts'
 
 export type AskedSql = {
   readonly driver?: string
@@ -46,7 +46,7 @@ export async function runSql(kernel: Kernel, caller: GatewayCaller, asked: Asked
       maxRows: kernel.config.gateway.max_rows,
       presence,
     })
-    .catch(explainFrozen(client))
+    .catch(explainReadOnly(client))
   tell(kernel, 'gateway_query', { client: client.name, requestId: caller.requestId, rows: answer.rows })
   return { answer, backend: driver.name, milliseconds: Math.round(performance.now() - began) }
 }

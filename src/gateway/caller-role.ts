@@ -8,7 +8,7 @@ import type { Kernel } from '#kernel/kernel.ts'
 import { fail } from './errors.ts'
 
 /** As whom a request reaches a client with row-level security (gateway.md 19): by its session, or as nobody. */
-export function callerPersonas(kernel: Kernel, sessions: Sessions) {
+export function createPersonaLookup(kernel: Kernel, sessions: Sessions) {
   return async (
     request: FastifyRequest,
     { anonymousRole, signedInRole }: RowLevelSecurity,
