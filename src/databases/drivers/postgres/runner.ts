@@ -1,6 +1,9 @@
 import type { OpenTransaction, Persona, Presence } from '#databases/drivers/driver.ts'
-import { type Lane, sharedLanes } from '#databases/drivers/postgres/pool/lane.ts'
 import type { Pool } from '#databases/drivers/postgres/pool/pool.ts'
+import {
+  createSharedConnections,
+  type SharedConnection,
+} from '#databases/drivers/postgres/pool/shared-connections.ts'
 import { RowClient } from '#databases/drivers/postgres/protocol/connection.ts'
 import { type About, failureOf } from '#databases/drivers/postgres/protocol/errors.ts'
 import type { Written } from '#databases/drivers/postgres/protocol/misfits.ts'
@@ -50,9 +53,13 @@ export type Runner = {
 }
 
 export const runner = (pool: Pool, persona?: Persona): Runner =>
-  runnerAs(persona, { pool, join: sharedLanes(pool), nameOf: namer() })
+  runnerAs(persona, { pool, join: createSharedConnections(pool), nameOf: namer() })
 
-type Means = { readonly pool: Pool; readonly join: ReturnType<typeof sharedLanes>; readonly nameOf: Namer }
+type Means = {
+  readonly pool: Pool
+  readonly join: ReturnType<typeof createSharedConnections>
+  readonly nameOf: Namer
+}
 
 function runnerAs(persona: Persona | undefined, means: Means): Runner {
   const { pool, nameOf } = means
@@ -61,24 +68,24 @@ function runnerAs(persona: Persona | undefined, means: Means): Runner {
     // Policies may do anything, so that nothing under them is known to be short.
     const joined = job.short && on === undefined && persona === undefined ? means.join() : undefined
     if (joined === undefined) return startAlone(job, on)
-    const lane = joined instanceof Promise ? await joined : joined
-    return (await share(lane, job)) ?? startAlone(job)
+    const connection = joined instanceof Promise ? await joined : joined
+    return (await share(connection, job)) ?? startAlone(job)
   }
 
   /** Undefined: it was displaced. */
-  async function share(lane: Lane, job: Job): Promise<Running | undefined> {
+  async function share(connection: SharedConnection, job: Job): Promise<Running | undefined> {
     const explain = (error: unknown) => failureOf(error, about(job))
-    if (job.runsCode) lane.client.mayBeMarked = true
+    if (job.runsCode) connection.client.mayBeMarked = true
     try {
       const name = nameOf(job.sql.text, job.sql.parameters)
       const how = { name, again: true, persona: undefined, following: true }
-      const query = await run(lane.client, { ...job, highWater: Number.POSITIVE_INFINITY }, how)
+      const query = await run(connection.client, { ...job, highWater: Number.POSITIVE_INFINITY }, how)
       return { query, release: () => {}, explain }
     } catch (error) {
       if (error instanceof Displaced) return undefined
       throw explain(error)
     } finally {
-      lane.leave()
+      connection.leave()
     }
   }
 

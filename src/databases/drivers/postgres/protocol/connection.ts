@@ -2,9 +2,9 @@ import { EventEmitter } from 'node:events'
 import type pg from 'pg'
 import type { Allowance } from '#databases/drivers/allowance.ts'
 import type { Presence } from '#databases/drivers/driver.ts'
+import { AdaptiveDepth } from '#databases/drivers/postgres/protocol/adaptive-depth.ts'
 import { cancel, keysOf } from '#databases/drivers/postgres/protocol/cancel.ts'
 import { frames, joiner } from '#databases/drivers/postgres/protocol/frames.ts'
-import { Pace } from '#databases/drivers/postgres/protocol/pace.ts'
 import type { Pooled } from '#databases/drivers/postgres/protocol/pooled.ts'
 import type { RowQuery } from '#databases/drivers/postgres/protocol/query.ts'
 import { Statements } from '#databases/drivers/postgres/protocol/statements.ts'
@@ -31,7 +31,7 @@ export class RowClient extends GuardedClient {
   #stoppedAt: number | undefined
   /** Its request to cancel is on the way. */
   #isCancelling = false
-  readonly pace = new Pace()
+  readonly depth = new AdaptiveDepth()
   /** Of queries that `follow`: the one that is answered now, and those that are written already, in this order. */
   #followed: Sent | undefined
   #following: Sent[] = []
@@ -133,7 +133,7 @@ export class RowClient extends GuardedClient {
 
   /** The active query has been answered. */
   advance(): void {
-    if (this.#followed !== undefined) this.pace.answered(this.#followed.departure.at, performance.now())
+    if (this.#followed !== undefined) this.depth.answered(this.#followed.departure.at, performance.now())
     this.#followed = undefined
     const next = this.#following.shift()
     if (this.#isSpent) this.destroy()
@@ -143,7 +143,7 @@ export class RowClient extends GuardedClient {
   /** Those behind the active query go elsewhere, when it has kept them waiting for so long (milliseconds). True when it has. */
   unburden(patience: number): boolean {
     if (this.#followed === undefined || this.#following.length === 0) return false
-    if (performance.now() - this.pace.begun(this.#followed.departure.at) < patience) return false
+    if (performance.now() - this.depth.begun(this.#followed.departure.at) < patience) return false
     this.#isSpent = true
     this.#hasDisplaced = true
     this.#displaceFollowing()

@@ -8,7 +8,7 @@ const deepest = 32
 const guess = 0.2
 
 /** How quickly a server answers on one connection, where statements are sent before those in front of them are answered. */
-export class Pace {
+export class AdaptiveDepth {
   /** Milliseconds that a statement makes the one behind it wait. */
   #work = guess
   /** The least that an answer has taken, most of it on the way. */
@@ -30,7 +30,7 @@ export class Pace {
   }
 
   /** How many may be under way at once. */
-  depth(): number {
+  current(): number {
     return Math.max(1, Math.min(deepest, Math.floor(queue / this.#work)))
   }
 }

@@ -1,81 +1,85 @@
 import type { Pool } from '#databases/drivers/postgres/pool/pool.ts'
+import { AdaptiveDepth } from '#databases/drivers/postgres/protocol/adaptive-depth.ts'
 import type { RowClient } from '#databases/drivers/postgres/protocol/connection.ts'
-import { Pace } from '#databases/drivers/postgres/protocol/pace.ts'
 
 /** A connection of the pool that several reads use at the same time (`RowClient.follow`). */
-export type Lane = { readonly client: RowClient; leave(): void }
+export type SharedConnection = { readonly client: RowClient; leave(): void }
 
 /** How long a read may keep those behind it waiting, and for how long nothing is shared then. Milliseconds. */
 const patience = 100
 const pause = 5_000
 
 /**
- * Reads by key share connections, one behind the other, as many as the server answers quickly (`Pace`): less work for both sides
+ * Reads by key share connections, one behind the other, as many as the server answers quickly (`AdaptiveDepth`): less work for both sides
  * than a connection for each. What holds up one (a table that is being altered, a value of many megabytes) holds up all behind
  * it, so those behind a slow one are sent to connections of their own. While somebody waits for a connection nobody joins one that
  * is in use, and those who wait to read get the next one together.
  * What is returned joins; undefined: nothing is shared now, and the pool is to be asked.
  */
-export function sharedLanes(pool: Pool): () => Lane | Promise<Lane> | undefined {
-  const lanes = new Set<SharedLane>()
+export function createSharedConnections(
+  pool: Pool,
+): () => SharedConnection | Promise<SharedConnection> | undefined {
+  const shared = new Set<OpenSharedConnection>()
   /** Its readers wait for a connection. */
-  let next: NextLane | undefined
+  let next: NextConnection | undefined
   /** As it was on the connection that was used last. */
-  let pace = new Pace()
+  let depth = new AdaptiveDepth()
   let closedUntil = 0
   let watch: NodeJS.Timeout | undefined
 
-  function join(): Lane | Promise<Lane> | undefined {
+  function join(): SharedConnection | Promise<SharedConnection> | undefined {
     if (!pool.mayWait() || performance.now() < closedUntil) return undefined
-    const lane = pool.isWaitedFor() ? undefined : (lanes.values().find((one) => one.hasRoom()) ?? begin())
-    if (lane !== undefined) return lane.join(1)
+    const connection = pool.isWaitedFor()
+      ? undefined
+      : (shared.values().find((one) => one.hasRoom()) ?? begin())
+    if (connection !== undefined) return connection.join(1)
     return pool.mayOpen() ? undefined : joinNext()
   }
 
-  function begin(): SharedLane | undefined {
+  function begin(): OpenSharedConnection | undefined {
     const client = pool.takeIdle()
-    return client && laneOn(client)
+    return client && shareOn(client)
   }
 
-  function joinNext(): Promise<Lane> {
-    const waiting = next !== undefined && next.users < pace.depth() ? next : waitForNext()
+  function joinNext(): Promise<SharedConnection> {
+    const waiting = next !== undefined && next.users < depth.current() ? next : waitForNext()
     waiting.users++
-    return waiting.lane
+    return waiting.connection
   }
 
-  function waitForNext(): NextLane {
+  function waitForNext(): NextConnection {
     // In the same step nobody else can join who would not be counted.
     const leave = () => {
       if (next === waiting) next = undefined
     }
     const arrive = (client: RowClient) => {
       leave()
-      return laneOn(client).join(waiting.users)
+      return shareOn(client).join(waiting.users)
     }
     const fail = (error: unknown) => {
       leave()
       throw error
     }
-    const waiting: NextLane = { users: 0, lane: pool.acquire().then(arrive, fail) }
+    const waiting: NextConnection = { users: 0, connection: pool.acquire().then(arrive, fail) }
     next = waiting
     return waiting
   }
 
-  function laneOn(client: RowClient): SharedLane {
-    const lane = new SharedLane(client, () => {
-      pace = client.pace
-      lanes.delete(lane)
+  function shareOn(client: RowClient): OpenSharedConnection {
+    const connection = new OpenSharedConnection(client, () => {
+      depth = client.depth
+      shared.delete(connection)
       pool.release(client)
     })
-    lanes.add(lane)
+    shared.add(connection)
     // After what has arrived meanwhile has been read: that the process itself was busy is nobody's fault here.
     watch ??= setInterval(() => setImmediate(look), patience / 2).unref()
-    return lane
+    return connection
   }
 
   function look(): void {
-    for (const { client } of lanes) if (client.unburden(patience)) closedUntil = performance.now() + pause
-    if (lanes.size > 0) return
+    for (const { client } of shared) if (client.unburden(patience)) closedUntil = performance.now() + pause
+    if (shared.size > 0) return
     clearInterval(watch)
     watch = undefined
   }
@@ -83,9 +87,9 @@ export function sharedLanes(pool: Pool): () => Lane | Promise<Lane> | undefined 
   return join
 }
 
-type NextLane = { users: number; readonly lane: Promise<Lane> }
+type NextConnection = { users: number; readonly connection: Promise<SharedConnection> }
 
-class SharedLane implements Lane {
+class OpenSharedConnection implements SharedConnection {
   readonly client: RowClient
   readonly #onEmpty: () => void
   #users = 0
@@ -96,7 +100,7 @@ class SharedLane implements Lane {
   }
 
   hasRoom(): boolean {
-    return this.#users < this.client.pace.depth() && this.client.takesMore()
+    return this.#users < this.client.depth.current() && this.client.takesMore()
   }
 
   join(users: number): this {

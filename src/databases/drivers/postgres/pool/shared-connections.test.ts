@@ -33,7 +33,7 @@ async function using(
   work: (use: Use) => Promise<void>,
   more: Partial<PostgresOptions> = {},
 ): Promise<void> {
-  const applicationName = `lane ${crypto.randomUUID()}`
+  const applicationName = `shared ${crypto.randomUUID()}`
   const driver = driverWith({ maxConnections, applicationName, ...more })
   const backends = () =>
     withClient(testServerUrl(), async (client) => {
@@ -56,7 +56,7 @@ const driverWith = (more: Partial<PostgresOptions>) =>
     connectTimeout: 5_000,
     statementTimeout: 20_000,
     idleTimeout: 10_000,
-    applicationName: 'lane',
+    applicationName: 'shared',
     maxRows: 100,
     answerBytes: 33_554_432,
     ...more,
