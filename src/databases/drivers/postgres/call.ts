@@ -1,6 +1,6 @@
 import type { CallRequest, Persona, RowsAnswer } from '#databases/drivers/driver.ts'
 import { callable, type FunctionRow, functionsSql } from '#databases/drivers/postgres/catalogue/functions.ts'
-import type { Isolated } from '#databases/drivers/postgres/pool/isolated.ts'
+import type { RunUntrusted } from '#databases/drivers/postgres/pool/untrusted-connections.ts'
 import type { RowClient } from '#databases/drivers/postgres/protocol/connection.ts'
 import { failureOf } from '#databases/drivers/postgres/protocol/errors.ts'
 import { finishPooled } from '#databases/drivers/postgres/protocol/pooled.ts'
@@ -21,7 +21,7 @@ import { EVERY_RIGHT } from '#databases/plan/rights.ts'
  */
 export async function callFunction(
   run: Runner,
-  alone: Isolated,
+  runUntrusted: RunUntrusted,
   request: CallRequest,
   { persona, most }: { readonly persona: Persona | undefined; readonly most: number },
 ): Promise<RowsAnswer> {
@@ -30,7 +30,7 @@ export async function callFunction(
   const candidates = rows.map(callable).filter((found) => found !== undefined)
   const chosen = chooseFunction(candidates, table, request.arguments)
   const plan = planOf(chosen, request)
-  return alone(request.presence, async (client) => {
+  return runUntrusted(request.presence, async (client) => {
     const job: Job = { client, chosen, plan, given: request, most }
     await begin(client, request.readOnly)
     if (persona !== undefined) await become(client, persona)

@@ -21,8 +21,11 @@ import {
 import { columnDefaults } from '#databases/drivers/postgres/catalogue/column-defaults.ts'
 import { indexesSql } from '#databases/drivers/postgres/catalogue/indexes.ts'
 import { createIdempotencyStore } from '#databases/drivers/postgres/idempotency-store.ts'
-import { type Isolated, isolated } from '#databases/drivers/postgres/pool/isolated.ts'
 import { type PoolOptions, pool as poolOf } from '#databases/drivers/postgres/pool/pool.ts'
+import {
+  createUntrustedConnections,
+  type RunUntrusted,
+} from '#databases/drivers/postgres/pool/untrusted-connections.ts'
 import { connect, connector, within } from '#databases/drivers/postgres/protocol/connect.ts'
 import type { RowClient, Terminate } from '#databases/drivers/postgres/protocol/connection.ts'
 import { failureOf } from '#databases/drivers/postgres/protocol/errors.ts'
@@ -83,7 +86,7 @@ export function postgresDriver(given: PostgresOptions): PostgresDriver {
   const most = { rows: options.maxRows, bytes: options.answerBytes }
   const run = runner(pool, own)
   // SQL and functions apart, so that long reports do not keep functions waiting.
-  const [ofSql, ofCalls] = [sqlPool(), isolatedPool(options, vet)]
+  const [ofSql, ofCalls] = [sqlPool(), openUntrustedPool(options, vet)]
   const tables = structure(async () => buildCatalogue((await run.value(draft(catalogueSql))) as CatalogueRow)) // as the statement builds it
   const { plan, attempt } = planner(tables, ({ cause }) => moved.has(codeOf(cause)))
   const defaultsFor = columnDefaults(run)
@@ -109,11 +112,11 @@ export function postgresDriver(given: PostgresOptions): PostgresDriver {
     }
   }
 
-  function sqlPool(): IsolatedPool {
+  function sqlPool(): UntrustedPool {
     const { sqlRole, connectTimeout } = options
-    if (sqlRole === undefined) return isolatedPool(options, vet)
+    if (sqlRole === undefined) return openUntrustedPool(options, vet)
     const mayNotBecome = async () => (await run.own(ownRolesSql)) as readonly string[] // as the statement builds it
-    return isolatedPool(
+    return openUntrustedPool(
       { ...options, url: loginAs(options.url, sqlRole) },
       vetting({ connectTimeout, mayNotBecome, controlServer: options.controlServer }),
     )
@@ -157,7 +160,7 @@ export function postgresDriver(given: PostgresOptions): PostgresDriver {
       insert: write,
       update: write,
       delete: write,
-      call: (request) => callFunction(mine, ofCalls.alone, request, { persona, most: most.bytes }),
+      call: (request) => callFunction(mine, ofCalls.run, request, { persona, most: most.bytes }),
       transaction: (work, how) =>
         inTransaction(pool, work, { ...how, timeout: options.statementTimeout + 5_000, persona }),
       idempotency: createIdempotencyStore(run, apply),
@@ -179,7 +182,7 @@ export function postgresDriver(given: PostgresOptions): PostgresDriver {
     },
     async sql(request) {
       const onlyReads = request.onlyReads === true && options.sqlRole === undefined
-      const answer = await runSql(ofSql.alone, { ...request, onlyReads }, most.bytes)
+      const answer = await runSql(ofSql.run, { ...request, onlyReads }, most.bytes)
       if (!request.readOnly && isStructural(request.text)) tables.invalidate()
       return answer
     },
@@ -195,15 +198,18 @@ export function postgresDriver(given: PostgresOptions): PostgresDriver {
   return driver
 }
 
-type IsolatedPool = { readonly alone: Isolated; readonly close: () => Promise<void> }
+type UntrustedPool = { readonly run: RunUntrusted; readonly close: () => Promise<void> }
 
 /** Connections for texts that are not ours, with the login of these options. */
-function isolatedPool(options: PostgresOptions & Pick<PoolOptions, 'readAhead'>, vet: Vet): IsolatedPool {
+function openUntrustedPool(
+  options: PostgresOptions & Pick<PoolOptions, 'readAhead'>,
+  vet: Vet,
+): UntrustedPool {
   const terminate = terminator(options)
   const { sqlConnections: maxConnections } = options
   const open = connector(options)
   const pool = poolOf({ ...options, terminate, maxConnections, connect: () => vet(open) })
-  return { alone: isolated(pool, options.statementTimeout, terminate), close: pool.close }
+  return { run: createUntrustedConnections(pool, options.statementTimeout, terminate), close: pool.close }
 }
 
 /** On a connection of its own, of the same login: those of the pools may all be held by what is to end. */

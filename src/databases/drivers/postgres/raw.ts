@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import type { SqlAnswer, SqlRequest } from '#databases/drivers/driver.ts'
-import type { Isolated } from '#databases/drivers/postgres/pool/isolated.ts'
+import type { RunUntrusted } from '#databases/drivers/postgres/pool/untrusted-connections.ts'
 import type { RowClient } from '#databases/drivers/postgres/protocol/connection.ts'
 import { failureOf } from '#databases/drivers/postgres/protocol/errors.ts'
 import { finishPooled, refuseTransactionControl } from '#databases/drivers/postgres/protocol/pooled.ts'
@@ -14,10 +14,14 @@ import type { Json } from '#databases/request/request.ts'
 import { Failure } from '#kernel/errors.ts'
 
 /** SQL that is the caller's own text, on a connection of its own. */
-export function runSql(alone: Isolated, request: SqlRequest, maxBytes: number): Promise<SqlAnswer> {
+export function runSql(
+  runUntrusted: RunUntrusted,
+  request: SqlRequest,
+  maxBytes: number,
+): Promise<SqlAnswer> {
   const { readOnly, text } = request
   const statements = scriptOf(request)
-  return alone(request.presence, async (client) => {
+  return runUntrusted(request.presence, async (client) => {
     requireDatabase(client, request.database)
     const script: Script = {
       statements,

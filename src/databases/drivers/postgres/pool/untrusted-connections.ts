@@ -7,7 +7,7 @@ import { beginPooled, cleanPooled } from '#databases/drivers/postgres/protocol/p
 import { fail } from '#databases/failures.ts'
 
 /** Runs what the work does on a connection that nobody else has, and cleans it before the next caller has it. */
-export type Isolated = <T>(presence: Presence, work: (client: RowClient) => Promise<T>) => Promise<T>
+export type RunUntrusted = <T>(presence: Presence, work: (client: RowClient) => Promise<T>) => Promise<T>
 
 /** How long a cancelled statement has to end by itself; one that catches its cancelling is ended with its connection. */
 const grace = 1_000
@@ -16,7 +16,7 @@ const grace = 1_000
  * For statements and functions whose text is not ours: settings, roles, temporary tables, locks and prepared statements stay
  * behind on the connection otherwise. The time limit holds from outside, since a statement can lift the server's own.
  */
-export function isolated(pool: Pool, limit: number, terminate: Terminate): Isolated {
+export function createUntrustedConnections(pool: Pool, limit: number, terminate: Terminate): RunUntrusted {
   return async (presence, work) => {
     const signal = presence.signal()
     const client = await pool.acquire(presence)
