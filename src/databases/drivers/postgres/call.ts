@@ -7,8 +7,13 @@ import { finishPooled } from '#databases/drivers/postgres/protocol/pooled.ts'
 import { RowQuery } from '#databases/drivers/postgres/protocol/query.ts'
 import { become } from '#databases/drivers/postgres/roles/persona.ts'
 import type { Runner } from '#databases/drivers/postgres/runner.ts'
-import { type Built, bind, type Draft, draft } from '#databases/drivers/postgres/sql/draft.ts'
 import { selectSql, writtenText } from '#databases/drivers/postgres/sql/sql.ts'
+import {
+  type BuiltSql,
+  bind,
+  createSql,
+  type SqlBuilder,
+} from '#databases/drivers/postgres/sql/sql-builder.ts'
 import { quoteName } from '#databases/drivers/quote-name.ts'
 import { asTable, type CallableFunction, chooseFunction } from '#databases/plan/functions.ts'
 import type { ReadPlan } from '#databases/plan/plan.ts'
@@ -35,7 +40,7 @@ export async function callFunction(
     await begin(client, request.readOnly)
     if (persona !== undefined) await become(client, persona)
     const answer = plan.count === undefined ? await readRows(job) : await readCounted(job)
-    if (client.pooled === undefined) await say(client, draft('commit'))
+    if (client.pooled === undefined) await say(client, createSql('commit'))
     else await finishPooled(client, 'commit').catch((error) => Promise.reject(failureOf(error)))
     return answer
   })
@@ -43,8 +48,8 @@ export async function callFunction(
 
 /** Behind a pooler the transaction is open already. */
 async function begin(client: RowClient, readOnly: boolean): Promise<void> {
-  if (client.pooled === undefined) await say(client, draft(readOnly ? 'begin read only' : 'begin'))
-  else if (readOnly) await say(client, draft('set transaction read only'))
+  if (client.pooled === undefined) await say(client, createSql(readOnly ? 'begin read only' : 'begin'))
+  else if (readOnly) await say(client, createSql('set transaction read only'))
 }
 
 type Job = {
@@ -83,13 +88,13 @@ async function readCounted(job: Job): Promise<RowsAnswer> {
   const { limit, offset, open } = plan.page
   const all = statementOf(job, { ...plan, page: { limit: Number.MAX_SAFE_INTEGER, offset: 0, open: false } })
   await say(client, { ...all, text: `declare called scroll cursor for ${all.text}` })
-  const { affected } = await say(client, draft('move forward all in called'))
+  const { affected } = await say(client, createSql('move forward all in called'))
   const total = chosen.columns === undefined ? 0 : affected
   if (isSilent(chosen, plan)) return { json: [empty], facts: () => ({ rows: 0, hasMore: false, total }) }
-  await say(client, draft(`move absolute ${Math.min(offset, total)} in called`))
+  await say(client, createSql(`move absolute ${Math.min(offset, total)} in called`))
   const { writer } = await say(
     client,
-    { ...draft(`fetch forward ${limit} in called`), members: all.members },
+    { ...createSql(`fetch forward ${limit} in called`), members: all.members },
     job,
   )
   const rows = writer?.rows ?? 0
@@ -99,12 +104,12 @@ async function readCounted(job: Job): Promise<RowsAnswer> {
   }
 }
 
-const statementOf = ({ chosen, given }: Job, plan: ReadPlan): Built =>
+const statementOf = ({ chosen, given }: Job, plan: ReadPlan): BuiltSql =>
   selectSql(plan, (sql) => callText(sql, chosen, given))
 
 /** `"public"."f"("a" => $1::integer, variadic "b" => $2::text[])`; the names and types are the catalogue's. */
 function callText(
-  sql: Draft,
+  sql: SqlBuilder,
   { schema, name, arguments: own, columns, isValue }: CallableFunction,
   { arguments: given, areTexts }: CallRequest,
 ): string {
@@ -120,7 +125,7 @@ function callText(
   return `${quoteName(schema)}.${quoteName(name)}(${texts.join(', ')}) as t${named}`
 }
 
-async function say(client: RowClient, sql: Built, job?: Job): Promise<RowQuery> {
+async function say(client: RowClient, sql: BuiltSql, job?: Job): Promise<RowQuery> {
   const plan = job?.plan
   const query = new RowQuery(client, sql, {
     name: '',

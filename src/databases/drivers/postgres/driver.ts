@@ -36,7 +36,7 @@ import { become, OWN } from '#databases/drivers/postgres/roles/persona.ts'
 import { loginAs, ownRolesSql } from '#databases/drivers/postgres/roles/sql-role.ts'
 import { type Vet, vetting } from '#databases/drivers/postgres/roles/vetting.ts'
 import { runner } from '#databases/drivers/postgres/runner.ts'
-import { draft } from '#databases/drivers/postgres/sql/draft.ts'
+import { createSql } from '#databases/drivers/postgres/sql/sql-builder.ts'
 import { inTransaction } from '#databases/drivers/postgres/transaction.ts'
 import { isStructural, structure } from '#databases/drivers/structure.ts'
 import type { Index } from '#databases/plan/catalogue.ts'
@@ -87,7 +87,9 @@ export function postgresDriver(given: PostgresOptions): PostgresDriver {
   const run = runner(pool, own)
   // SQL and functions apart, so that long reports do not keep functions waiting.
   const [ofSql, ofCalls] = [sqlPool(), openUntrustedPool(options, vet)]
-  const tables = structure(async () => buildCatalogue((await run.value(draft(catalogueSql))) as CatalogueRow)) // as the statement builds it
+  const tables = structure(async () =>
+    buildCatalogue((await run.value(createSql(catalogueSql))) as CatalogueRow),
+  ) // as the statement builds it
   const { plan, attempt } = planner(tables, ({ cause }) => moved.has(codeOf(cause)))
   const defaultsFor = columnDefaults(run)
 
@@ -124,7 +126,7 @@ export function postgresDriver(given: PostgresOptions): PostgresDriver {
 
   const identity = once(async () => {
     try {
-      return String(await run.value(draft(identitySql)))
+      return String(await run.value(createSql(identitySql)))
     } catch (error) {
       if (error instanceof Failure && error.code === 'permission_denied') return undefined
       throw error
@@ -188,7 +190,7 @@ export function postgresDriver(given: PostgresOptions): PostgresDriver {
     },
     run: apply,
     catalogue: tables.fresh,
-    indexes: async () => (await run.value(draft(indexesSql))) as readonly Index[], // as the statement builds it
+    indexes: async () => (await run.value(createSql(indexesSql))) as readonly Index[], // as the statement builds it
     invalidate: tables.invalidate,
     identity,
     probe,

@@ -1,6 +1,6 @@
 import type { IdempotencyStore, OpenTransaction, Presence, StoredAnswer } from '#databases/drivers/driver.ts'
 import type { Runner } from '#databases/drivers/postgres/runner.ts'
-import { bind, type Draft, draft } from '#databases/drivers/postgres/sql/draft.ts'
+import { bind, createSql, type SqlBuilder } from '#databases/drivers/postgres/sql/sql-builder.ts'
 import { withSystemOperators } from '#databases/drivers/postgres/sql/system-names.ts'
 import { fail } from '#databases/failures.ts'
 import { Failure } from '#kernel/errors.ts'
@@ -27,7 +27,7 @@ type Create = (statements: readonly string[]) => Promise<void>
 /** `run` is the client's own role: the table is its own, whoever the transaction is of. */
 export function createIdempotencyStore(run: Runner, create: Create): IdempotencyStore {
   async function find(key: string, since: Date, presence?: Presence): Promise<StoredAnswer | undefined> {
-    const sql = draft('')
+    const sql = createSql('')
     writeFind(sql, key, since)
     try {
       return (await run.value(sql, undefined, undefined, presence)) as StoredAnswer | undefined // as the statement builds it
@@ -43,7 +43,9 @@ export function createIdempotencyStore(run: Runner, create: Create): Idempotency
     key: string,
     { body, at, since }: Parameters<IdempotencyStore['claim']>[2],
   ) {
-    const sql = draft('insert into public.service_idempotency as s (key, body, answer, created_at) values (')
+    const sql = createSql(
+      'insert into public.service_idempotency as s (key, body, answer, created_at) values (',
+    )
     sql.text += `${bind(sql, key)}, ${bind(sql, body)}, '', ${bind(sql, at.toISOString())}) on conflict (key) do update`
     sql.text += ` set body = excluded.body, answer = '', created_at = excluded.created_at`
     sql.text += ` where s.created_at operator(pg_catalog.<) ${bind(sql, since.toISOString())} returning true as claimed`
@@ -55,7 +57,7 @@ export function createIdempotencyStore(run: Runner, create: Create): Idempotency
   }
 
   async function store(on: OpenTransaction, key: string, answer: string): Promise<void> {
-    const sql = draft('update public.service_idempotency set answer = ')
+    const sql = createSql('update public.service_idempotency set answer = ')
     sql.text += `${bind(sql, answer)} where key operator(pg_catalog.=) ${bind(sql, key)}`
     await run.finish({ sql }, on)
   }
@@ -64,7 +66,7 @@ export function createIdempotencyStore(run: Runner, create: Create): Idempotency
 }
 
 /** Also deletes some that are too old; not in the transaction, where it could collide with others that do the same. */
-function writeFind(sql: Draft, key: string, since: Date): void {
+function writeFind(sql: SqlBuilder, key: string, since: Date): void {
   const oldest = bind(sql, since.toISOString())
   sql.text = withSystemOperators(`with gone as (delete from public.service_idempotency where key = any (
       select key from public.service_idempotency where created_at < ${oldest}::pg_catalog.timestamptz

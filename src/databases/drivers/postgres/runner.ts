@@ -11,12 +11,12 @@ import { codeOf, Displaced, RowQuery, staleCodes } from '#databases/drivers/post
 import type { RunOptions } from '#databases/drivers/postgres/protocol/run-options.ts'
 import { type Namer, namer } from '#databases/drivers/postgres/protocol/statements.ts'
 import { firstStatement, personaFailure } from '#databases/drivers/postgres/roles/persona.ts'
-import type { Built } from '#databases/drivers/postgres/sql/draft.ts'
+import type { BuiltSql } from '#databases/drivers/postgres/sql/sql-builder.ts'
 import { requirePresence } from '#databases/drivers/presence.ts'
 import type { Column, Table } from '#databases/plan/catalogue.ts'
 
 export type Job = {
-  readonly sql: Built
+  readonly sql: BuiltSql
   readonly table?: Table
   readonly written?: readonly Column[]
   readonly given?: Written['given']
@@ -45,9 +45,9 @@ export type Runner = {
   /** All of it; the connection is free again. */
   finish(job: Job, on?: OpenTransaction): Promise<RowQuery>
   /** The one value of the one row, which is JSON. */
-  value(sql: Built, table?: Table, on?: OpenTransaction, presence?: Presence): Promise<unknown>
+  value(sql: BuiltSql, table?: Table, on?: OpenTransaction, presence?: Presence): Promise<unknown>
   /** The same, for a statement of our own: names without a schema in it are those of the system. */
-  own(sql: Built, presence?: Presence): Promise<unknown>
+  own(sql: BuiltSql, presence?: Presence): Promise<unknown>
   /** The same, but each statement runs as somebody; also in a transaction, where a function may have taken another role. */
   as(persona: Persona): Runner
 }
@@ -115,7 +115,7 @@ function runnerAs(persona: Persona | undefined, means: Means): Runner {
   }
 
   async function value(
-    sql: Built,
+    sql: BuiltSql,
     table?: Table,
     on?: OpenTransaction,
     presence?: Presence,
@@ -124,7 +124,7 @@ function runnerAs(persona: Persona | undefined, means: Means): Runner {
     return soleValue(await finish({ sql, presence, runsCode, ...(table && { table }) }, on))
   }
 
-  const own = async (sql: Built, presence?: Presence) =>
+  const own = async (sql: BuiltSql, presence?: Presence) =>
     soleValue(await finish({ sql, presence, isOwn: true }))
 
   return { start, finish, value, own, as: (other) => runnerAs(other, means) }

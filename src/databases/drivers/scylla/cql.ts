@@ -15,9 +15,9 @@ export const cannot = (operation: string) => unsupported('scylladb', operation)
 export const qualified = (table: ScyllaTable): string =>
   `${quoteName(table.keyspace)}.${quoteName(table.name)}`
 
-type Draft = { text: string; readonly bindings: Binding[] }
+type CqlBuilder = { text: string; readonly bindings: Binding[] }
 
-function bind(sql: Draft, value: Json | undefined, column: string): string {
+function bind(sql: CqlBuilder, value: Json | undefined, column: string): string {
   sql.bindings.push({ value, column })
   return '?'
 }
@@ -25,7 +25,7 @@ function bind(sql: Draft, value: Json | undefined, column: string): string {
 /** Rows of a plan; when it is open, one more than asked for, to see whether there are more. */
 export function selectText(plan: ReadPlan): Statement {
   const table = tableOf(plan)
-  const sql: Draft = {
+  const sql: CqlBuilder = {
     text: `select ${plan.output.map(outputColumn).join(', ')} from ${qualified(table)}`,
     bindings: [],
   }
@@ -37,7 +37,7 @@ export function selectText(plan: ReadPlan): Statement {
 
 export function countText(plan: Pick<CountPlan, 'table' | 'where'>): Statement {
   const table = tableOf(plan)
-  const sql: Draft = { text: `select count(*) from ${qualified(table)}`, bindings: [] }
+  const sql: CqlBuilder = { text: `select count(*) from ${qualified(table)}`, bindings: [] }
   writeWhere(sql, table, plan.where)
   return sql
 }
@@ -51,7 +51,7 @@ export function columnOf(item: Output): Column {
   return item.column
 }
 
-function writeWhere(sql: Draft, table: ScyllaTable, where: Condition<Column> | undefined): void {
+function writeWhere(sql: CqlBuilder, table: ScyllaTable, where: Condition<Column> | undefined): void {
   comparisonsOf(where).forEach((comparison, index) => {
     sql.text += index === 0 ? ' where ' : ' and '
     sql.text += comparisonText(sql, table, comparison)
@@ -98,7 +98,7 @@ const symbols = new Map([
   ['lte', '<='],
 ])
 
-function comparisonText(sql: Draft, table: ScyllaTable, comparison: Comparison<Column>): string {
+function comparisonText(sql: CqlBuilder, table: ScyllaTable, comparison: Comparison<Column>): string {
   const { column, operator, value, columnCast, valueCast } = comparison
   if (columnCast !== undefined || valueCast !== undefined) throw cannot('casts')
   const symbol = symbols.get(operator)
@@ -113,7 +113,7 @@ function comparisonText(sql: Draft, table: ScyllaTable, comparison: Comparison<C
 }
 
 /** All of a list; an object names entries of a map. */
-function containsText(sql: Draft, column: Column, value: Json): string {
+function containsText(sql: CqlBuilder, column: Column, value: Json): string {
   const name = quoteName(column.name)
   if (Array.isArray(value))
     return (
@@ -139,7 +139,7 @@ function requireReachable(table: ScyllaTable, column: ScyllaColumn): void {
   throw cannot(`conditions on column ${column.name}, which is neither part of the primary key nor indexed`)
 }
 
-function writeSort(sql: Draft, table: ScyllaTable, { sort, where }: ReadPlan): void {
+function writeSort(sql: CqlBuilder, table: ScyllaTable, { sort, where }: ReadPlan): void {
   for (const { column, nulls } of sort) {
     if (!table.clusteringKey.includes(column.name)) throw cannot(`sorting by column ${column.name}`)
     if (nulls !== undefined) throw cannot('sorting of nulls')
@@ -177,7 +177,7 @@ export type Given = ReadonlyMap<string, Json>
 export function keyedText(table: ScyllaTable, output: readonly Output[], keys: readonly Given[]): Statement {
   const { primaryKey, partitionKey, clusteringKey } = table
   const named = primaryKey.map((name, index) => `${quoteName(name)} as k${index}`)
-  const sql: Draft = {
+  const sql: CqlBuilder = {
     text: `select ${[...named, ...output.map(outputColumn)].join(', ')} from ${qualified(table)}`,
     bindings: [],
   }
@@ -189,7 +189,7 @@ export function keyedText(table: ScyllaTable, output: readonly Output[], keys: r
   return sql
 }
 
-function writeKey(sql: Draft, names: readonly string[], row: Given): void {
+function writeKey(sql: CqlBuilder, names: readonly string[], row: Given): void {
   names.forEach((name, index) => {
     sql.text += `${index === 0 ? ' where' : ' and'} ${quoteName(name)} = ${bind(sql, row.get(name), name)}`
   })
@@ -202,7 +202,7 @@ export function insertText(
   row: Given,
   isNew: boolean,
 ): Statement {
-  const sql: Draft = {
+  const sql: CqlBuilder = {
     text: `insert into ${qualified(table)} (${columns.map(quoteName).join(', ')}) values (`,
     bindings: [],
   }
@@ -213,7 +213,7 @@ export function insertText(
 
 /** An UPDATE of CQL makes the row that it does not find; with IF EXISTS it does not. */
 export function updateText(table: ScyllaTable, set: Given, row: Given): Statement {
-  const sql: Draft = { text: `update ${qualified(table)} set `, bindings: [] }
+  const sql: CqlBuilder = { text: `update ${qualified(table)} set `, bindings: [] }
   sql.text += [...set].map(([name, value]) => `${quoteName(name)} = ${bind(sql, value, name)}`).join(', ')
   writeKey(sql, table.primaryKey, row)
   sql.text += ' if exists'
@@ -221,7 +221,7 @@ export function updateText(table: ScyllaTable, set: Given, row: Given): Statemen
 }
 
 export function deleteText(table: ScyllaTable, row: Given): Statement {
-  const sql: Draft = { text: `delete from ${qualified(table)}`, bindings: [] }
+  const sql: CqlBuilder = { text: `delete from ${qualified(table)}`, bindings: [] }
   writeKey(sql, table.primaryKey, row)
   sql.text += ' if exists'
   return sql

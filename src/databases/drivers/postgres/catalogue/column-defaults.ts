@@ -1,7 +1,7 @@
 import type { Runner } from '#databases/drivers/postgres/runner.ts'
-import { type Built, bind, draft } from '#databases/drivers/postgres/sql/draft.ts'
 import { systemNames } from '#databases/drivers/postgres/sql/expression.ts'
 import { type Defaults, takesDefault } from '#databases/drivers/postgres/sql/insert.ts'
+import { type BuiltSql, bind, createSql } from '#databases/drivers/postgres/sql/sql-builder.ts'
 import type { Table } from '#databases/plan/catalogue.ts'
 import type { Plan } from '#databases/plan/plan.ts'
 
@@ -36,8 +36,8 @@ async function read(run: Runner, table: Table): Promise<Defaults> {
   return new Map(written)
 }
 
-function defaultsSql({ schema, name }: Table): Built {
-  const sql = draft('')
+function defaultsSql({ schema, name }: Table): BuiltSql {
+  const sql = createSql('')
   const [inSchema, called] = [bind(sql, schema), bind(sql, name)]
   sql.text = `
 select coalesce(json_object_agg(a.attname, case when a.attidentity <> '' then

@@ -1,4 +1,4 @@
-import { type Built, bind, draft } from '#databases/drivers/postgres/sql/draft.ts'
+import { type BuiltSql, bind, createSql } from '#databases/drivers/postgres/sql/sql-builder.ts'
 import { qualifiedType } from '#databases/drivers/postgres/sql/system-names.ts'
 import type { Column } from '#databases/plan/catalogue.ts'
 import type { Argument, CallableFunction } from '#databases/plan/functions.ts'
@@ -9,8 +9,8 @@ import type { TableName } from '#databases/request/request.ts'
  * `query_to_xml`, `crosstab` or `dblink` would make the right to call functions one to run SQL and to change the connection. It is run
  * with a search path of the system alone (`Runner.own`).
  */
-export function functionsSql({ schema, table: name }: TableName): Built {
-  const sql = draft('')
+export function functionsSql({ schema, table: name }: TableName): BuiltSql {
+  const sql = createSql('')
   const [inSchema, called] = [bind(sql, schema), bind(sql, name)]
   sql.text = `
 select coalesce(json_agg(json_build_object(

@@ -5,7 +5,7 @@ import { readAheadOf } from '#databases/drivers/allowance.ts'
 import { pool as poolOf } from '#databases/drivers/postgres/pool/pool.ts'
 import { connect } from '#databases/drivers/postgres/protocol/connect.ts'
 import { runner } from '#databases/drivers/postgres/runner.ts'
-import { draft } from '#databases/drivers/postgres/sql/draft.ts'
+import { createSql } from '#databases/drivers/postgres/sql/sql-builder.ts'
 import { inTransaction } from '#databases/drivers/postgres/transaction.ts'
 import { Failure } from '#kernel/errors.ts'
 import { testDatabase, testServerUrl, withClient } from '#test/database.ts'
@@ -41,8 +41,8 @@ after(async () => {
   await withClient(testServerUrl(), (client) => client.query(`drop role ${role}`))
 })
 
-const WHO = draft(`select json_build_array(current_user, current_setting('request.claims', true)) as who`)
-const FAILS = draft('select 1 / (select 0) as fails')
+const WHO = createSql(`select json_build_array(current_user, current_setting('request.claims', true)) as who`)
+const FAILS = createSql('select 1 / (select 0) as fails')
 const fails = (work: Promise<unknown>) => assert.rejects(work, Failure)
 const held = (work: () => Promise<unknown>) => async () =>
   inTransaction(pool, async (on) => [await caller.value(WHO, undefined, on), await work()], {

@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import type { SqlRole } from '#databases/drivers/driver.ts'
-import { draft } from '#databases/drivers/postgres/sql/draft.ts'
+import { createSql } from '#databases/drivers/postgres/sql/sql-builder.ts'
 import { fail } from '#databases/failures.ts'
 import type { Failure } from '#kernel/errors.ts'
 
@@ -19,7 +19,7 @@ export function loginAs(
 }
 
 /** The roles that a connection of the client has. Asked of the server, since a pooler may know the client by another name. */
-export const ownRolesSql = draft('select json_build_array(session_user, current_user) as roles')
+export const ownRolesSql = createSql('select json_build_array(session_user, current_user) as roles')
 
 /**
  * Which of the client's own roles the session can become, by whatever membership: ADMIN OPTION alone is enough to grant oneself the rest.

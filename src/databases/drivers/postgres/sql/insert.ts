@@ -1,6 +1,12 @@
-import { type Built, bind, type Draft, draft, tableText } from '#databases/drivers/postgres/sql/draft.ts'
 import { builtText } from '#databases/drivers/postgres/sql/records.ts'
 import { writeReturning, writtenText } from '#databases/drivers/postgres/sql/sql.ts'
+import {
+  type BuiltSql,
+  bind,
+  createSql,
+  type SqlBuilder,
+  tableText,
+} from '#databases/drivers/postgres/sql/sql-builder.ts'
 import { arrayText, writeText } from '#databases/drivers/postgres/sql/values.ts'
 import { quoteName } from '#databases/drivers/quote-name.ts'
 import type { Column } from '#databases/plan/catalogue.ts'
@@ -15,9 +21,9 @@ export function insertSql(
   plan: InsertPlan,
   defaults: Defaults = new Map(),
   relationRows = Number.POSITIVE_INFINITY,
-): Built {
+): BuiltSql {
   const [first, ...others] = plan.rows
-  const sql = { ...draft(`insert into ${tableText(plan.table)} as t`), relationRows }
+  const sql = { ...createSql(`insert into ${tableText(plan.table)} as t`), relationRows }
   if (plan.columns.length === 0) writeEmpty(sql, plan)
   else if (first !== undefined && others.length === 0) writeOne(sql, plan, first)
   else writeMany(sql, plan, defaults)
@@ -27,14 +33,14 @@ export function insertSql(
 }
 
 /** Rows without any column: all defaults. */
-function writeEmpty(sql: Draft, plan: InsertPlan): void {
+function writeEmpty(sql: SqlBuilder, plan: InsertPlan): void {
   sql.text +=
     plan.rows.length === 1
       ? ' default values'
       : ` select from pg_catalog.generate_series(1, ${bind(sql, String(plan.rows.length))})`
 }
 
-function writeOne(sql: Draft, plan: InsertPlan, row: Row): void {
+function writeOne(sql: SqlBuilder, plan: InsertPlan, row: Row): void {
   writeNames(sql, plan)
   sql.text += ' values ('
   plan.columns.forEach((column, index) => {
@@ -43,11 +49,11 @@ function writeOne(sql: Draft, plan: InsertPlan, row: Row): void {
   sql.text += ')'
 }
 
-function writeNames(sql: Draft, plan: InsertPlan): void {
+function writeNames(sql: SqlBuilder, plan: InsertPlan): void {
   sql.text += ` (${plan.columns.map((column) => quoteName(column.name)).join(', ')})`
 }
 
-function writeMany(sql: Draft, plan: InsertPlan, defaults: Defaults): void {
+function writeMany(sql: SqlBuilder, plan: InsertPlan, defaults: Defaults): void {
   const sources = plan.columns.map((column, index) =>
     source(sql, plan, column, index, defaults.get(column.name)),
   )
@@ -81,7 +87,7 @@ type Source = {
  * the default, whose text is the database's own.
  */
 function source(
-  sql: Draft,
+  sql: SqlBuilder,
   plan: InsertPlan,
   column: Column,
   index: number,
@@ -111,7 +117,7 @@ function expressionOf(column: Column, name: string, values: readonly Json[]): st
   return builtText(column, values, name) ?? (isText ? `${name}::${column.cast}` : name)
 }
 
-function writeConflict(sql: Draft, plan: InsertPlan): void {
+function writeConflict(sql: SqlBuilder, plan: InsertPlan): void {
   if (plan.conflict === undefined) return
   const { columns, set } = plan.conflict
   sql.text += ` on conflict (${columns.map((column) => quoteName(column.name)).join(', ')}) do `

@@ -1,4 +1,4 @@
-import { columnText, type Draft, tableText } from '#databases/drivers/postgres/sql/draft.ts'
+import { columnText, type SqlBuilder, tableText } from '#databases/drivers/postgres/sql/sql-builder.ts'
 import type { Output, Relation } from '#databases/plan/plan.ts'
 
 type RelationOutput = Extract<Output, { kind: 'relation' }>
@@ -8,7 +8,7 @@ type RelationOutput = Extract<Output, { kind: 'relation' }>
  * before the first one can be counted. So the database first counts the pairs alone, and stops at the first one too many; then the
  * answer is as many empty lines (rows.ts), which is refused as rows would be.
  */
-export function boundedWork(sql: Draft, outer: string, item: RelationOutput, text: string): string {
+export function boundedWork(sql: SqlBuilder, outer: string, item: RelationOutput, text: string): string {
   const most = sql.relationRows
   const paths = Number.isFinite(most) ? pathsOf(item).filter(multiplies) : []
   if (paths.length === 0) return text
@@ -29,7 +29,7 @@ function pathsOf({ relation, columns }: RelationOutput): Path[] {
 const multiplies = (path: Path): boolean =>
   path.at(-1)?.many === true && path.filter(({ many }) => many).length > 1
 
-function pathText(sql: Draft, outer: string, path: Path): string {
+function pathText(sql: SqlBuilder, outer: string, path: Path): string {
   let last = outer
   const conditions: string[] = []
   const tables = path.map(({ table, on }) => {

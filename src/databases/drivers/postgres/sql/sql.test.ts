@@ -3,9 +3,9 @@ import { before, test } from 'node:test'
 import fc from 'fast-check'
 import { loadModule, parseSync } from 'libpg-query'
 import { buildCatalogue, type CatalogueRow } from '#databases/drivers/postgres/catalogue/catalogue.ts'
-import type { Built } from '#databases/drivers/postgres/sql/draft.ts'
 import { insertSql } from '#databases/drivers/postgres/sql/insert.ts'
 import { countSql, deleteSql, selectSql, updateSql } from '#databases/drivers/postgres/sql/sql.ts'
+import type { BuiltSql } from '#databases/drivers/postgres/sql/sql-builder.ts'
 import { quoteName } from '#databases/drivers/quote-name.ts'
 import { resolve } from '#databases/plan/resolve.ts'
 import { EVERY_RIGHT } from '#databases/plan/rights.ts'
@@ -63,7 +63,7 @@ const books = buildCatalogue({
   constraints: [['1', 'pk', 'p', '', ['id'], '0', null]],
 })
 
-function build(body: Body, catalogue = books): Built[] {
+function build(body: Body, catalogue = books): BuiltSql[] {
   const plans = [readFetch, readInsert, readUpdate, readDelete].map((read) =>
     resolve(catalogue, read(body, options), EVERY_RIGHT),
   )

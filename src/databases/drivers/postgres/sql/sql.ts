@@ -1,13 +1,13 @@
-import {
-  type Built,
-  bind,
-  columnText,
-  type Draft,
-  draft,
-  tableText,
-} from '#databases/drivers/postgres/sql/draft.ts'
 import { builtText } from '#databases/drivers/postgres/sql/records.ts'
 import { boundedWork } from '#databases/drivers/postgres/sql/relation-work.ts'
+import {
+  type BuiltSql,
+  bind,
+  columnText,
+  createSql,
+  type SqlBuilder,
+  tableText,
+} from '#databases/drivers/postgres/sql/sql-builder.ts'
 import { writeText } from '#databases/drivers/postgres/sql/values.ts'
 import { writeWhere } from '#databases/drivers/postgres/sql/where.ts'
 import { quoteName } from '#databases/drivers/quote-name.ts'
@@ -30,10 +30,10 @@ import type { Json, Sort } from '#databases/request/request.ts'
  */
 export function selectSql(
   plan: ReadPlan,
-  source: (sql: Draft) => string = () => `${tableText(plan.table)} as t`,
+  source: (sql: SqlBuilder) => string = () => `${tableText(plan.table)} as t`,
   relationRows = Number.POSITIVE_INFINITY,
-): Built {
-  const sql = { ...draft('select '), relationRows }
+): BuiltSql {
+  const sql = { ...createSql('select '), relationRows }
   writeOutput(sql, plan.output, plan.stripNulls)
   sql.text += ` from ${source(sql)}`
   writeWhere(sql, plan.where)
@@ -42,21 +42,21 @@ export function selectSql(
   return sql
 }
 
-export function countSql(plan: Pick<CountPlan, 'table' | 'where'>): Built {
-  const sql = draft(`select pg_catalog.count(*) as count from ${tableText(plan.table)} as t`)
+export function countSql(plan: Pick<CountPlan, 'table' | 'where'>): BuiltSql {
+  const sql = createSql(`select pg_catalog.count(*) as count from ${tableText(plan.table)} as t`)
   writeWhere(sql, plan.where)
   return sql
 }
 
 /** The planner's estimate of the same rows. */
-export function explainSql(plan: Pick<CountPlan, 'table' | 'where'>): Built {
-  const sql = draft(`explain (format json) select 1 from ${tableText(plan.table)} as t`)
+export function explainSql(plan: Pick<CountPlan, 'table' | 'where'>): BuiltSql {
+  const sql = createSql(`explain (format json) select 1 from ${tableText(plan.table)} as t`)
   writeWhere(sql, plan.where)
   return sql
 }
 
-export function updateSql(plan: UpdatePlan, relationRows = Number.POSITIVE_INFINITY): Built {
-  const sql = { ...draft(isOrdered(plan) ? 'with t as (' : ''), relationRows }
+export function updateSql(plan: UpdatePlan, relationRows = Number.POSITIVE_INFINITY): BuiltSql {
+  const sql = { ...createSql(isOrdered(plan) ? 'with t as (' : ''), relationRows }
   sql.text += `update ${tableText(plan.table)} as t set `
   plan.set.forEach(({ column, value }, index) => {
     sql.text += `${index > 0 ? ', ' : ''}${quoteName(column.name)} = `
@@ -65,8 +65,8 @@ export function updateSql(plan: UpdatePlan, relationRows = Number.POSITIVE_INFIN
   return finishWrite(sql, plan)
 }
 
-export function deleteSql(plan: DeletePlan, relationRows = Number.POSITIVE_INFINITY): Built {
-  const sql = { ...draft(isOrdered(plan) ? 'with t as (' : ''), relationRows }
+export function deleteSql(plan: DeletePlan, relationRows = Number.POSITIVE_INFINITY): BuiltSql {
+  const sql = { ...createSql(isOrdered(plan) ? 'with t as (' : ''), relationRows }
   sql.text += `delete from ${tableText(plan.table)} as t`
   return finishWrite(sql, plan)
 }
@@ -76,7 +76,7 @@ type Chosen = UpdatePlan | DeletePlan
 /** The rows of the answer come in the order that was asked for: RETURNING has none, so the write becomes a CTE. */
 const isOrdered = (plan: Chosen): boolean => plan.sort.length > 0 && !plan.head
 
-function finishWrite(sql: Draft, plan: Chosen): Built {
+function finishWrite(sql: SqlBuilder, plan: Chosen): BuiltSql {
   if (plan.limit === undefined && plan.offset === 0) writeWhere(sql, plan.where)
   else writeChoice(sql, plan)
   if (!isOrdered(plan)) {
@@ -94,7 +94,7 @@ function finishWrite(sql: Draft, plan: Chosen): Built {
  * Limit and offset of a write: the rows are chosen and locked first. By primary key, because a row that another transaction has
  * just moved is found again by its key but not by its place; where rows of children may have the same key, or there is none, by place.
  */
-function writeChoice(sql: Draft, plan: Chosen): void {
+function writeChoice(sql: SqlBuilder, plan: Chosen): void {
   const keys = keyOf(plan.table)
   // The place of a row is no column of the client's.
   const among = hasOwnKey(plan.table) ? 'in' : 'operator(pg_catalog.=) any'
@@ -115,7 +115,7 @@ function keyOf(table: Table): string[] {
 }
 
 export function writeReturning(
-  sql: Draft,
+  sql: SqlBuilder,
   plan: { readonly output: readonly Output[]; head: boolean; stripNulls: boolean },
 ): void {
   if (plan.head) return
@@ -123,13 +123,19 @@ export function writeReturning(
   writeOutput(sql, plan.output, plan.stripNulls)
 }
 
-function writeOutput(sql: Draft, output: readonly Output[], stripNulls: boolean): void {
+function writeOutput(sql: SqlBuilder, output: readonly Output[], stripNulls: boolean): void {
   sql.text += output.map((item) => outputText(sql, 't', item, stripNulls, false)).join(', ')
   sql.members = output.map((item) => item.as)
 }
 
 /** `nested`: inside a relation the database writes the JSON, and instants must look as they do at the top (rows.ts). */
-function outputText(sql: Draft, alias: string, item: Output, stripNulls: boolean, nested: boolean): string {
+function outputText(
+  sql: SqlBuilder,
+  alias: string,
+  item: Output,
+  stripNulls: boolean,
+  nested: boolean,
+): string {
   if (item.kind === 'relation') {
     const text = relationText(sql, alias, item, stripNulls)
     return nested ? text : boundedWork(sql, alias, item, text)
@@ -153,7 +159,7 @@ const mayHoldLines = ({ base, category, cast }: Column): boolean =>
   base === 'json' || base === '_json' || ('ACU'.includes(category) && !cast.startsWith('pg_catalog.'))
 
 function relationText(
-  sql: Draft,
+  sql: SqlBuilder,
   outer: string,
   item: Extract<Output, { kind: 'relation' }>,
   stripNulls: boolean,
@@ -181,7 +187,7 @@ function relationText(
   return `(select ${lines} from (${rows}${limit}) as r)`
 }
 
-function writeRange(sql: Draft, limit: number | undefined, offset: number): void {
+function writeRange(sql: SqlBuilder, limit: number | undefined, offset: number): void {
   if (limit !== undefined) sql.text += ` limit ${whole(limit)}`
   if (offset > 0) sql.text += ` offset ${bind(sql, String(offset))}`
 }
@@ -192,7 +198,7 @@ function whole(limit: number): string {
   return String(limit)
 }
 
-function writeSort(sql: Draft, alias: string, sort: readonly Sort<Column>[]): void {
+function writeSort(sql: SqlBuilder, alias: string, sort: readonly Sort<Column>[]): void {
   sort.forEach(({ column, descending, nulls }, index) => {
     sql.text += index === 0 ? ' order by ' : ', '
     sql.spots.push({ at: sql.text.length, column })
@@ -201,7 +207,7 @@ function writeSort(sql: Draft, alias: string, sort: readonly Sort<Column>[]): vo
 }
 
 /** The expression for a value on its way into a column. */
-export function writtenText(sql: Draft, column: Column, value: Json): string {
+export function writtenText(sql: SqlBuilder, column: Column, value: Json): string {
   const parameter = bind(sql, writeText(value, column), column)
   return builtText(column, [value], parameter) ?? parameter
 }

@@ -1,18 +1,18 @@
-import { bind, columnText, type Draft } from '#databases/drivers/postgres/sql/draft.ts'
 import { builtText, isRecord, isRecords } from '#databases/drivers/postgres/sql/records.ts'
+import { bind, columnText, type SqlBuilder } from '#databases/drivers/postgres/sql/sql-builder.ts'
 import { arrayText, conditionText } from '#databases/drivers/postgres/sql/values.ts'
 import { fail } from '#databases/failures.ts'
 import { castText } from '#databases/plan/casts.ts'
 import type { Column } from '#databases/plan/catalogue.ts'
 import type { Comparison, Condition, Json } from '#databases/request/request.ts'
 
-export function writeWhere(sql: Draft, where: Condition<Column> | undefined): void {
+export function writeWhere(sql: SqlBuilder, where: Condition<Column> | undefined): void {
   if (where === undefined) return
   sql.text += ' where '
   writeCondition(sql, where)
 }
 
-function writeCondition(sql: Draft, condition: Condition<Column>): void {
+function writeCondition(sql: SqlBuilder, condition: Condition<Column>): void {
   if (condition.kind === 'compare') {
     sql.spots.push({ at: sql.text.length, column: condition.column })
     sql.text += comparisonText(sql, condition)
@@ -41,7 +41,7 @@ const infix = {
   overlaps: '&&',
 } as const
 
-function comparisonText(sql: Draft, condition: Comparison<Column>): string {
+function comparisonText(sql: SqlBuilder, condition: Comparison<Column>): string {
   const { column, operator, value, columnCast, valueCast } = condition
   const left = `${columnText('t', column)}${columnCast ? `::${castText(columnCast)}` : ''}`
   const cast = valueCast ? `::${castText(valueCast)}` : ''
@@ -77,7 +77,7 @@ function truthOf(value: Json): string {
 const truths = ['null', 'true', 'false', 'unknown'] as const
 
 /** One array parameter whatever the length; a null in the list is found by `is null`, as in eq. */
-function membershipText(sql: Draft, condition: Comparison<Column>, left: string, cast: string): string {
+function membershipText(sql: SqlBuilder, condition: Comparison<Column>, left: string, cast: string): string {
   const { column, columnCast, valueCast } = condition
   // The grammar gives `in` a list only (conditions.ts).
   const items = condition.value as readonly Json[]

@@ -2,7 +2,7 @@ import { quoteName } from '#databases/drivers/quote-name.ts'
 import type { Column, Table } from '#databases/plan/catalogue.ts'
 
 /** A statement that is ready to be sent. */
-export type Built = {
+export type BuiltSql = {
   readonly text: string
   readonly values: readonly (string | null)[]
   /** The column behind each parameter. */
@@ -13,7 +13,7 @@ export type Built = {
 }
 
 /** A statement while it is written. */
-export type Draft = {
+export type SqlBuilder = {
   text: string
   readonly values: (string | null)[]
   readonly parameters: (Column | undefined)[]
@@ -24,7 +24,7 @@ export type Draft = {
   relationRows: number
 }
 
-export const draft = (text: string): Draft => ({
+export const createSql = (text: string): SqlBuilder => ({
   text,
   values: [],
   parameters: [],
@@ -37,7 +37,7 @@ export const draft = (text: string): Draft => ({
 export const tableText = (table: Table): string => `${quoteName(table.schema)}.${quoteName(table.name)}`
 export const columnText = (alias: string, column: Column): string => `${alias}.${quoteName(column.name)}`
 
-export function bind(sql: Draft, value: string | null, column?: Column): string {
+export function bind(sql: SqlBuilder, value: string | null, column?: Column): string {
   sql.values.push(value)
   sql.parameters.push(column)
   return `$${sql.values.length}`
