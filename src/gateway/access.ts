@@ -215,10 +215,10 @@ export function rightsOf({ client, grant }: GatewayCaller): Rights {
   const may = (right: TableRight) => grant.kind !== 'key' || grantsTable(grant.key.rights, right)
   return {
     may,
-    require(touched) {
-      const isWrite = touched.some(({ action }) => action !== 'read')
+    require(required) {
+      const isWrite = required.some(({ action }) => action !== 'read')
       if (client.isLogging && isWrite) throw fail('read_only')
-      const lacks = touched.filter((right) => !may(right))
+      const lacks = required.filter((right) => !may(right))
       if (lacks.length > 0) throw lacking([...new Set(lacks.map(nameOfRight))])
       if (isWrite) refuseFrozen(client)
     },

@@ -1,10 +1,10 @@
 import type { Structure } from '#databases/drivers/structure.ts'
 import type { Catalogue } from '#databases/plan/catalogue.ts'
 import type { Plan, PlanOf } from '#databases/plan/plan.ts'
+import { requiredRights } from '#databases/plan/required-rights.ts'
 import { resolve } from '#databases/plan/resolve.ts'
 import type { Rights } from '#databases/plan/rights.ts'
 import { toldTo } from '#databases/plan/told.ts'
-import { touches } from '#databases/plan/touches.ts'
 import type { DataRequest } from '#databases/request/request.ts'
 import { Failure } from '#kernel/errors.ts'
 
@@ -21,10 +21,10 @@ export type Planner = {
 /** Plans with a catalogue that may be old. `hasMoved`: the failure says that a name of the plan is not there any more. */
 export function planner(tables: Structure, hasMoved: (failure: Failure) => boolean): Planner {
   async function plan<R extends DataRequest>(request: R, rights: Rights): Promise<PlanOf<R>> {
-    rights.require(touches(request))
+    rights.require(requiredRights(request))
     try {
       const planned = await planFrom(request, rights)
-      rights.require(touches(planned))
+      rights.require(requiredRights(planned))
       return planned
     } catch (error) {
       throw error instanceof Failure ? toldTo(rights, error, request) : error
@@ -70,7 +70,7 @@ export function planner(tables: Structure, hasMoved: (failure: Failure) => boole
       if (once) throw error
       // The same request gives the same kind of plan.
       const renewed = (await plan(planned.request, planned.rights)) as unknown as P
-      if (JSON.stringify(touches(renewed)) !== JSON.stringify(touches(planned))) throw error
+      if (JSON.stringify(requiredRights(renewed)) !== JSON.stringify(requiredRights(planned))) throw error
       return work(renewed)
     }
   }

@@ -13,8 +13,8 @@ import type {
   UpdatePlan,
 } from '#databases/plan/plan.ts'
 import { findRelation } from '#databases/plan/relations.ts'
+import { readsColumns, resourceOf } from '#databases/plan/required-rights.ts'
 import { type Rights, toRead } from '#databases/plan/rights.ts'
-import { looks, resourceOf } from '#databases/plan/touches.ts'
 import type {
   ColumnTerm,
   Condition,
@@ -60,7 +60,7 @@ function seenBy<R extends WriteRequest>(
 ): R & { readonly head: boolean } {
   const right = toRead(table)
   if (rights.may(right)) return request
-  if (looks(request, table)) rights.require([right])
+  if (readsColumns(request, table)) rights.require([right])
   return { ...request, head: true }
 }
 

@@ -1,6 +1,6 @@
 import { tagsOfAnswer } from '#databases/clients/changes.ts'
 import type { CountPlan, ReadPlan } from '#databases/plan/plan.ts'
-import { tablesOf } from '#databases/plan/touches.ts'
+import { tablesOf } from '#databases/plan/required-rights.ts'
 import { taggedCache } from '#kernel/db/cache.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { GatewayCaller } from '../access.ts'

@@ -11,7 +11,7 @@ import { countSql, deleteSql, explainSql, selectSql, updateSql } from '#database
 import { assignedTo, givenIn } from '#databases/drivers/postgres/sql/values.ts'
 import { namesOneRow, readsByKey } from '#databases/plan/by-key.ts'
 import type { CountPlan, InsertPlan, Output, ReadPlan, UpdatePlan, WritePlan } from '#databases/plan/plan.ts'
-import { tablesOf } from '#databases/plan/touches.ts'
+import { tablesOf } from '#databases/plan/required-rights.ts'
 import type { CountMode } from '#databases/request/request.ts'
 
 /** Answers above this many bytes are streamed; below it a failure in the middle still gets its own status. */

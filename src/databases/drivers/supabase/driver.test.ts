@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { CallRequest } from '#databases/drivers/driver.ts'
 import { ALWAYS_PRESENT } from '#databases/drivers/presence.ts'
+import { requiredRights } from '#databases/plan/required-rights.ts'
 import { EVERY_RIGHT } from '#databases/plan/rights.ts'
-import { touches } from '#databases/plan/touches.ts'
 import { readFetch } from '#databases/request/requests.ts'
 import { calls, textOf } from '#test/drivers/calls.ts'
 import { bookshop } from '#test/postgrest/bookshop.ts'
@@ -49,7 +49,7 @@ This is a Foreign Key to \`authors.id\`.<fk table=''authors'' column=''id''/>'`,
     EVERY_RIGHT,
   )
   assert.deepEqual(
-    touches(plan).map(({ table }) => table),
+    requiredRights(plan).map(({ table }) => table),
     ['part', 'secret'],
   )
   assert.deepEqual((await fetch(body)).rows, [

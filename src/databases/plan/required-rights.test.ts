@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { buildCatalogue, type CatalogueRow } from '#databases/drivers/postgres/catalogue/catalogue.ts'
+import { namedColumns, requiredRights } from '#databases/plan/required-rights.ts'
 import { resolve } from '#databases/plan/resolve.ts'
 import { EVERY_RIGHT } from '#databases/plan/rights.ts'
-import { mentions, touches } from '#databases/plan/touches.ts'
 import type { DataRequest } from '#databases/request/request.ts'
 import { readCount, readDelete, readFetch, readInsert, readUpdate } from '#databases/request/requests.ts'
 import { ORDINARY_LIMITS } from '#test/drivers/calls.ts'
@@ -45,49 +45,49 @@ const catalogue = buildCatalogue({
 })
 
 const plan = (request: DataRequest) => resolve(catalogue, request, EVERY_RIGHT)
-const touched = (request: DataRequest) =>
-  touches(plan(request)).map(
+const required = (request: DataRequest) =>
+  requiredRights(plan(request)).map(
     ({ schema, table, action, because }) => `${schema}.${table}.${action} ${because}`,
   )
 const mentioned = (request: DataRequest) =>
-  mentions(plan(request)).map(({ table, column: name }) => `${table}.${name}`)
+  namedColumns(plan(request)).map(({ table, column: name }) => `${table}.${name}`)
 const conditions = [{ column: 'id', value: 1 }]
 
-test('a read touches its table and every relation, however deep', () => {
-  assert.deepEqual(touched(readFetch({ table: 'lines', columns: 'orders(id,crm.people(name))' }, options)), [
+test('a read needs its table and every relation, however deep', () => {
+  assert.deepEqual(required(readFetch({ table: 'lines', columns: 'orders(id,crm.people(name))' }, options)), [
     'public.lines.read target',
     'public.orders.read relation',
     'crm.people.read relation',
   ])
-  assert.deepEqual(touched(readCount({ table: 'orders' }, options)), ['public.orders.read target'])
+  assert.deepEqual(required(readCount({ table: 'orders' }, options)), ['public.orders.read target'])
 })
 
-test('a write touches its table, reads what it gives back or looks at, and its relations', () => {
+test('a write needs its table, to read what it returns or decides by, and its relations', () => {
   const write = ['public.orders.write target']
-  const looking = [...write, 'public.orders.read looks']
+  const reading = [...write, 'public.orders.read columns']
   const insert = { table: 'orders', insert_body: { id: 1 } }
   const update = { table: 'orders', set: { total: 1 }, conditions }
-  assert.deepEqual(touched(readInsert(insert, options)), looking)
-  assert.deepEqual(touched(readInsert({ ...insert, head: true }, options)), write)
-  assert.deepEqual(touched(readUpdate(update, options)), looking)
-  assert.deepEqual(touched(readUpdate({ ...update, head: true }, options)), write)
+  assert.deepEqual(required(readInsert(insert, options)), reading)
+  assert.deepEqual(required(readInsert({ ...insert, head: true }, options)), write)
+  assert.deepEqual(required(readUpdate(update, options)), reading)
+  assert.deepEqual(required(readUpdate({ ...update, head: true }, options)), write)
   assert.deepEqual(
-    touched(readDelete({ table: 'orders', conditions, columns: 'id,person_id(name)' }, options)),
-    ['public.orders.delete target', 'public.orders.read looks', 'crm.people.read relation'],
+    required(readDelete({ table: 'orders', conditions, columns: 'id,person_id(name)' }, options)),
+    ['public.orders.delete target', 'public.orders.read columns', 'crm.people.read relation'],
   )
 })
 
 test('only the primary key, compared for equality as a whole, names rows without looking at them', () => {
-  const looksWith = (more: Record<string, unknown>) =>
-    touched(readDelete({ table: 'lots', head: true, ...more }, options)).length === 2
+  const needsReadWith = (more: Record<string, unknown>) =>
+    required(readDelete({ table: 'lots', head: true, ...more }, options)).length === 2
   const whole = [
     { column: 'shelf', value: 1 },
     { column: 'id', value: 2 },
   ]
   const [shelf] = whole
-  assert.ok(!looksWith({ conditions: whole }))
-  assert.ok(!looksWith({ conditions: [{ and: whole }, ...whole] }))
-  assert.ok(!looksWith({ where: { shelf: 1, id: { eq: 2 } } }))
+  assert.ok(!needsReadWith({ conditions: whole }))
+  assert.ok(!needsReadWith({ conditions: [{ and: whole }, ...whole] }))
+  assert.ok(!needsReadWith({ where: { shelf: 1, id: { eq: 2 } } }))
   for (const more of [
     { conditions: [shelf] },
     { conditions: [...whole, { column: 'note', value: 1 }] },
@@ -108,14 +108,14 @@ test('only the primary key, compared for equality as a whole, names rows without
     { conditions: whole, select: { id: true } },
     { allow_unbounded: true },
   ])
-    assert.ok(looksWith(more), JSON.stringify(more))
+    assert.ok(needsReadWith(more), JSON.stringify(more))
   const upsert = { table: 'lots', insert_body: { id: 1 }, head: true }
-  const touches = (on_conflict: string) => touched(readInsert({ ...upsert, on_conflict }, options)).length
-  assert.deepEqual(['id,shelf', 'id', 'note', 'id,shelf,note'].map(touches), [1, 2, 2, 2])
+  const rightsOf = (on_conflict: string) => required(readInsert({ ...upsert, on_conflict }, options)).length
+  assert.deepEqual(['id,shelf', 'id', 'note', 'id,shelf,note'].map(rightsOf), [1, 2, 2, 2])
 })
 
 test('before planning only the table itself is known', () => {
-  assert.deepEqual(touches(readFetch({ table: 'nowhere', columns: 'orders(id)' }, options)), [
+  assert.deepEqual(requiredRights(readFetch({ table: 'nowhere', columns: 'orders(id)' }, options)), [
     { schema: 'public', table: 'nowhere', action: 'read', because: 'target' },
   ])
 })

@@ -4,25 +4,25 @@ import { type TableRight, toRead } from '#databases/plan/rights.ts'
 import { comparisons } from '#databases/request/conditions.ts'
 import type { Condition, DataRequest, WriteRequest } from '#databases/request/request.ts'
 
-export type Touch = TableRight & {
+export type RequiredRight = TableRight & {
   /**
-   * `target`: what the operation does. `relation`: a table asked for in columns or in a returning list. `looks`: a write that looks at
+   * `target`: what the operation does. `relation`: a table asked for in columns or in a returning list. `columns`: a write that reads
    * columns, for which PostgreSQL asks for SELECT as well.
    */
-  readonly because: 'target' | 'relation' | 'looks'
+  readonly because: 'target' | 'relation' | 'columns'
 }
 
 /**
  * Every table and right that a plan needs; all of them must be granted. For a request only its own table is known; ask that before
  * planning, so that a stranger does not learn from a 404 which tables there are.
  */
-export function touches(subject: DataRequest | Plan): Touch[] {
+export function requiredRights(subject: DataRequest | Plan): RequiredRight[] {
   if (!isPlan(subject)) return [target(subject, subject.table.schema, subject.table.table)]
   const { schema, name } = subject.table
-  const touched: Touch[] = [target(subject, schema, name)]
-  if (isWrite(subject) && (!subject.head || looks(subject.request, subject.table)))
-    touched.push({ ...toRead(subject.table), because: 'looks' })
-  return unique([...touched, ...('output' in subject ? related(subject.output) : [])])
+  const required: RequiredRight[] = [target(subject, schema, name)]
+  if (isWrite(subject) && (!subject.head || readsColumns(subject.request, subject.table)))
+    required.push({ ...toRead(subject.table), because: 'columns' })
+  return unique([...required, ...('output' in subject ? related(subject.output) : [])])
 }
 
 /**
@@ -30,7 +30,7 @@ export function touches(subject: DataRequest | Plan): Touch[] {
  * what is there already, and changing or deleting rows named by equality on the whole primary key. Known from the words of the request
  * and the names of the key alone, so that nothing has to be looked up for a caller who may not read.
  */
-export function looks(request: WriteRequest, table: Table): boolean {
+export function readsColumns(request: WriteRequest, table: Table): boolean {
   if (request.namesColumns) return true
   if (request.kind === 'insert')
     return request.conflict !== undefined && !isKey(request.conflict.columns, table)
@@ -75,14 +75,18 @@ const isWrite = (plan: Plan): plan is WritePlan => plan.kind !== 'read' && plan.
 
 const actions = { read: 'read', count: 'read', insert: 'write', update: 'write', delete: 'delete' } as const
 
-const target = (subject: { readonly kind: keyof typeof actions }, schema: string, table: string): Touch => ({
+const target = (
+  subject: { readonly kind: keyof typeof actions },
+  schema: string,
+  table: string,
+): RequiredRight => ({
   schema,
   table,
   action: actions[subject.kind],
   because: 'target',
 })
 
-function related(output: readonly Output[]): Touch[] {
+function related(output: readonly Output[]): RequiredRight[] {
   return output
     .filter(isRelation)
     .flatMap(({ relation, columns }) => [
@@ -93,26 +97,26 @@ function related(output: readonly Output[]): Touch[] {
 
 const isRelation = (item: Output): item is Extract<Output, { kind: 'relation' }> => item.kind === 'relation'
 
-function unique(touched: Touch[]): Touch[] {
-  if (touched.length < 2) return touched
-  const seen = new Map<string, Touch>()
-  for (const touch of touched) {
-    const key = JSON.stringify([touch.schema, touch.table, touch.action])
-    if (!seen.has(key)) seen.set(key, touch)
+function unique(required: RequiredRight[]): RequiredRight[] {
+  if (required.length < 2) return required
+  const seen = new Map<string, RequiredRight>()
+  for (const right of required) {
+    const key = JSON.stringify([right.schema, right.table, right.action])
+    if (!seen.has(key)) seen.set(key, right)
   }
   return [...seen.values()]
 }
 
-export type Mention = { readonly schema: string; readonly table: string; readonly column: string }
+export type NamedColumn = { readonly schema: string; readonly table: string; readonly column: string }
 
 /** Every column that a plan returns, writes, filters, sorts or joins by; a public route (gateway.md 13) bounds them all. */
-export function mentions(plan: Plan): Mention[] {
-  const of = (table: Table, columns: readonly Column[]): Mention[] =>
+export function namedColumns(plan: Plan): NamedColumn[] {
+  const of = (table: Table, columns: readonly Column[]): NamedColumn[] =>
     columns.map((column) => ({ schema: table.schema, table: table.name, column: column.name }))
   const own = [...written(plan), ...chosen(plan)]
-  const asked = 'output' in plan ? mentionedOutput(plan.table, plan.output, of) : []
+  const asked = 'output' in plan ? namedInOutput(plan.table, plan.output, of) : []
   const all = [...of(plan.table, own), ...asked]
-  return [...new Map(all.map((mention) => [JSON.stringify(Object.values(mention)), mention])).values()]
+  return [...new Map(all.map((named) => [JSON.stringify(Object.values(named)), named])).values()]
 }
 
 function chosen(plan: Plan): Column[] {
@@ -130,11 +134,11 @@ function written(plan: Plan): Column[] {
   return [...plan.columns, ...conflict]
 }
 
-function mentionedOutput(
+function namedInOutput(
   table: Table,
   output: readonly Output[],
-  of: (table: Table, columns: readonly Column[]) => Mention[],
-): Mention[] {
+  of: (table: Table, columns: readonly Column[]) => NamedColumn[],
+): NamedColumn[] {
   return output.flatMap((item) => {
     if (item.kind === 'column') return of(table, [item.column])
     const { on, table: inner } = item.relation
@@ -146,6 +150,6 @@ function mentionedOutput(
       inner,
       on.map((pair) => pair.inner),
     )
-    return [...outerKeys, ...innerKeys, ...mentionedOutput(inner, item.columns, of)]
+    return [...outerKeys, ...innerKeys, ...namedInOutput(inner, item.columns, of)]
   })
 }
