@@ -7,7 +7,7 @@
 import pg from 'pg'
 import { postgresDriver } from '#databases/drivers/postgres/driver.ts'
 import { EVERY_RIGHT } from '#databases/plan/rights.ts'
-import { readFetch } from '#databases/request/requests.ts'
+import { readFetch } from '#databases/request/read-request.ts'
 import { ORDINARY_LIMITS } from '#test/drivers/calls.ts'
 import { type Ground, onGround } from './ground.ts'
 import { loader, requestsPerSecond } from './load.ts'

@@ -1,7 +1,7 @@
 import type { Driver, RowsAnswer } from '#databases/drivers/driver.ts'
 import { EVERY_RIGHT } from '#databases/plan/rights.ts'
 import type { Body } from '#databases/request/fields.ts'
-import { readCount, readDelete, readFetch, readInsert, readUpdate } from '#databases/request/requests.ts'
+import { readCount, readDelete, readFetch, readInsert, readUpdate } from '#databases/request/read-request.ts'
 
 /** What tests and programs that measure read bodies with. */
 export const ORDINARY_LIMITS = {

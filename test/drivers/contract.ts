@@ -5,8 +5,8 @@ import { ALWAYS_PRESENT } from '#databases/drivers/presence.ts'
 import { EVERY_RIGHT } from '#databases/plan/rights.ts'
 import type { Body } from '#databases/request/fields.ts'
 import { parseJson } from '#databases/request/json.ts'
+import { readFetch, readInsert } from '#databases/request/read-request.ts'
 import type { Json } from '#databases/request/request.ts'
-import { readFetch, readInsert } from '#databases/request/requests.ts'
 import { type Calls, calls, limits } from '#test/drivers/calls.ts'
 
 /** What every driver must do, on tables `authors` and `books` that the driver's own test has made (empty, keys counted from 1). */

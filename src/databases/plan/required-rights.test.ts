@@ -4,8 +4,8 @@ import { buildCatalogue, type CatalogueRow } from '#databases/drivers/postgres/c
 import { namedColumns, requiredRights } from '#databases/plan/required-rights.ts'
 import { resolve } from '#databases/plan/resolve.ts'
 import { EVERY_RIGHT } from '#databases/plan/rights.ts'
+import { readCount, readDelete, readFetch, readInsert, readUpdate } from '#databases/request/read-request.ts'
 import type { DataRequest } from '#databases/request/request.ts'
-import { readCount, readDelete, readFetch, readInsert, readUpdate } from '#databases/request/requests.ts'
 import { ORDINARY_LIMITS } from '#test/drivers/calls.ts'
 
 const options = {

@@ -2,7 +2,6 @@ import { hash } from 'node:crypto'
 import type { OpenTransaction, RowsAnswer, WriteAnswer } from '#databases/drivers/driver.ts'
 import type { InsertPlan, Plan, ReadPlan, WritePlan } from '#databases/plan/plan.ts'
 import type { Body } from '#databases/request/fields.ts'
-import type { DataRequest, ReadRequest } from '#databases/request/request.ts'
 import {
   type RequestOptions,
   readCount,
@@ -10,7 +9,8 @@ import {
   readFetch,
   readInsert,
   readUpdate,
-} from '#databases/request/requests.ts'
+} from '#databases/request/read-request.ts'
+import type { DataRequest, ReadRequest } from '#databases/request/request.ts'
 import { type Kernel, tell } from '#kernel/kernel.ts'
 import { type GatewayCaller, rightsOf } from '../access.ts'
 import type { Grouping } from './grouping.ts'

@@ -5,7 +5,7 @@ import { OneOf, Parsed } from '#kernel/http/schemas.ts'
 import { CountMode, columnsOf, conditionsOf, OrderBy, Row, SortBy } from './grammar.ts'
 
 /**
- * What the data operations take, in full. The plan (databases/request/requests.ts) parses it, with failures that name the field, and takes
+ * What the data operations take, in full. The plan (databases/request/read-request.ts) parses it, with failures that name the field, and takes
  * more: a member under one of its aliases, null for an absent one, a number as text.
  */
 export function dataBodies({ limits, gateway }: Config) {

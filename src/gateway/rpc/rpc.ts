@@ -1,7 +1,7 @@
 import type { RowsAnswer } from '#databases/drivers/driver.ts'
 import type { Body } from '#databases/request/fields.ts'
+import { readFetch } from '#databases/request/read-request.ts'
 import type { Row } from '#databases/request/request.ts'
-import { readFetch } from '#databases/request/requests.ts'
 import { operatorOf } from '#databases/request/terms.ts'
 import { edge } from '#kernel/http/failures.ts'
 import { type Kernel, tell } from '#kernel/kernel.ts'

@@ -4,7 +4,7 @@ import type { CallRequest } from '#databases/drivers/driver.ts'
 import { ALWAYS_PRESENT } from '#databases/drivers/presence.ts'
 import { requiredRights } from '#databases/plan/required-rights.ts'
 import { EVERY_RIGHT } from '#databases/plan/rights.ts'
-import { readFetch } from '#databases/request/requests.ts'
+import { readFetch } from '#databases/request/read-request.ts'
 import { calls, textOf } from '#test/drivers/calls.ts'
 import { bookshop } from '#test/postgrest/bookshop.ts'
 

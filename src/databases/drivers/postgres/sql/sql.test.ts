@@ -10,14 +10,14 @@ import { quoteName } from '#databases/drivers/quote-name.ts'
 import { resolve } from '#databases/plan/resolve.ts'
 import { EVERY_RIGHT } from '#databases/plan/rights.ts'
 import type { Body } from '#databases/request/fields.ts'
-import type { DataRequest, Json } from '#databases/request/request.ts'
 import {
   type RequestOptions,
   readDelete,
   readFetch,
   readInsert,
   readUpdate,
-} from '#databases/request/requests.ts'
+} from '#databases/request/read-request.ts'
+import type { DataRequest, Json } from '#databases/request/request.ts'
 import { Failure } from '#kernel/errors.ts'
 import { ORDINARY_LIMITS } from '#test/drivers/calls.ts'
 

@@ -18,7 +18,7 @@ import type {
 } from '#databases/request/request.ts'
 import { readSelect } from '#databases/request/select.ts'
 import { allOf } from '#databases/request/terms.ts'
-import { isAssignments, readConflict, readRows, readSet } from '#databases/request/written.ts'
+import { isAssignments, readConflict, readRows, readSet } from '#databases/request/write-body.ts'
 
 export type RequestOptions = Naming & {
   readonly limits: Limits

@@ -9,7 +9,7 @@ import {
   readInsert,
   readTable,
   readUpdate,
-} from '#databases/request/requests.ts'
+} from '#databases/request/read-request.ts'
 import { Failure } from '#kernel/errors.ts'
 
 const limits = {
