@@ -1,10 +1,10 @@
 import type { Structure } from '#databases/drivers/structure.ts'
 import type { Catalogue } from '#databases/plan/catalogue.ts'
 import type { Plan, PlanOf } from '#databases/plan/plan.ts'
+import { redactFailure } from '#databases/plan/redact-failure.ts'
 import { requiredRights } from '#databases/plan/required-rights.ts'
 import { resolve } from '#databases/plan/resolve.ts'
 import type { Rights } from '#databases/plan/rights.ts'
-import { toldTo } from '#databases/plan/told.ts'
 import type { DataRequest } from '#databases/request/request.ts'
 import { Failure } from '#kernel/errors.ts'
 
@@ -27,7 +27,7 @@ export function planner(tables: Structure, hasMoved: (failure: Failure) => boole
       rights.require(requiredRights(planned))
       return planned
     } catch (error) {
-      throw error instanceof Failure ? toldTo(rights, error, request) : error
+      throw error instanceof Failure ? redactFailure(rights, error, request) : error
     }
   }
 
@@ -53,7 +53,7 @@ export function planner(tables: Structure, hasMoved: (failure: Failure) => boole
     try {
       return await attemptTwice(planned, work, once)
     } catch (error) {
-      throw error instanceof Failure ? toldTo(planned.rights, error, planned.request) : error
+      throw error instanceof Failure ? redactFailure(planned.rights, error, planned.request) : error
     }
   }
 

@@ -2,8 +2,8 @@ import { hash } from 'node:crypto'
 import type { Isolation, OpenTransaction, Persona, TransactionOptions } from '#databases/drivers/driver.ts'
 import { answerTooLarge } from '#databases/drivers/too-large.ts'
 import type { Plan } from '#databases/plan/plan.ts'
+import { redactFailure, redactText } from '#databases/plan/redact-failure.ts'
 import { toRead } from '#databases/plan/rights.ts'
-import { toldTo, withoutText } from '#databases/plan/told.ts'
 import type { Body } from '#databases/request/fields.ts'
 import { Failure } from '#kernel/errors.ts'
 import type { Kernel } from '#kernel/kernel.ts'
@@ -181,7 +181,7 @@ async function committed<T>(
     if (!(error instanceof Failure) || error.details?.operation_id !== undefined) throw error
     const rights = rightsOf(caller)
     const seesAll = steps.every(({ plan }) => rights.may(toRead(plan.table)))
-    throw seesAll ? toldTo(rights, error, undefined) : withoutText(error)
+    throw seesAll ? redactFailure(rights, error, undefined) : redactText(error)
   }
 }
 

@@ -135,7 +135,7 @@ function serverFailure(state: DatabaseFailureCode, error: ServerError, about: Ab
   return fail(code, column === undefined ? facts : { ...facts, ...messageFor(code, column) })
 }
 
-/** A row of another table refers to this one, or a cascade fails there: who may not read that one is told nothing (told.ts). */
+/** A row of another table refers to this one, or a cascade fails there: a caller who may not read that one learns nothing of it (plan/redact-failure.ts). */
 function otherTable({ schema, table }: ServerError, { table: own }: About) {
   if (schema === undefined || table === undefined || (schema === own?.schema && table === own.name)) return {}
   return { other_table: { schema_name: schema, table_name: table } }

@@ -9,15 +9,15 @@ import type { Failure } from '#kernel/errors.ts'
  * refer to this one; who may not read the table that they are about gets the code, and of columns the one that they wrote themselves.
  * `request` is undefined where several ended together, with the transaction.
  */
-export function toldTo(rights: Rights, failure: Failure, request: DataRequest | undefined): Failure {
+export function redactFailure(rights: Rights, failure: Failure, request: DataRequest | undefined): Failure {
   const own = request && { ...request.table, action: 'read' as const }
   const other = otherTable(failure)
-  const isTold = [own, other].every((right) => right === undefined || rights.may(right))
-  return isTold || !isAboutData(failure.code) ? failure : withoutText(failure, request)
+  const isVisible = [own, other].every((right) => right === undefined || rights.may(right))
+  return isVisible || !isAboutData(failure.code) ? failure : redactText(failure, request)
 }
 
 /** The same, also for who may read every table that the failure could name. */
-export function withoutText(failure: Failure, request?: DataRequest): Failure {
+export function redactText(failure: Failure, request?: DataRequest): Failure {
   if (!isAboutData(failure.code)) return failure
   const column = failure.details?.column
   const isOwn = typeof column === 'string' && request !== undefined && names(request, column)
