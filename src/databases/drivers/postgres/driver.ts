@@ -9,7 +9,7 @@ import type {
   RowLevelSecurity,
   SqlRole,
 } from '#databases/drivers/driver.ts'
-import { once } from '#databases/drivers/once.ts'
+import { memoizeAsync } from '#databases/drivers/memoize-async.ts'
 import { planner } from '#databases/drivers/planner.ts'
 import { countRows, selectRows, writeRows } from '#databases/drivers/postgres/answers.ts'
 import { callFunction } from '#databases/drivers/postgres/call.ts'
@@ -124,7 +124,7 @@ export function postgresDriver(given: PostgresOptions): PostgresDriver {
     )
   }
 
-  const identity = once(async () => {
+  const identity = memoizeAsync(async () => {
     try {
       return String(await run.value(createSql(identitySql)))
     } catch (error) {

@@ -1,6 +1,6 @@
 import type { Driver, Presence, SqlAnswer, SqlRequest } from '#databases/drivers/driver.ts'
 import { gate } from '#databases/drivers/gate.ts'
-import { once } from '#databases/drivers/once.ts'
+import { memoizeAsync } from '#databases/drivers/memoize-async.ts'
 import { planner } from '#databases/drivers/planner.ts'
 import { requirePresence } from '#databases/drivers/presence.ts'
 import { readCatalogue, readIndexes } from '#databases/drivers/scylla/catalogue.ts'
@@ -64,7 +64,7 @@ export function scyllaDriver(options: ScyllaOptions): Driver {
   }
 
   /** Clusters of one name are taken for one: then a write ends more answers than it must. */
-  const identity = once(async () => {
+  const identity = memoizeAsync(async () => {
     const [row] = await session.system<{ cluster_name: string }>('select cluster_name from system.local')
     return `${row?.cluster_name}/${keyspace}`
   })

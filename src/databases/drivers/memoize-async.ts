@@ -1,5 +1,5 @@
 /** Asks once, all callers together, and again only after a failure. */
-export function once<T>(ask: () => Promise<T>): () => Promise<T> {
+export function memoizeAsync<T>(ask: () => Promise<T>): () => Promise<T> {
   let asked: Promise<T> | undefined
   return () => {
     asked ??= ask().catch((error: unknown) => {
