@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { type Gate, gate } from '#databases/drivers/gate.ts'
+import { type ConcurrencyLimit, createConcurrencyLimit } from '#databases/drivers/concurrency-limit.ts'
 import { supabaseDriver } from '#databases/drivers/supabase/driver.ts'
 import { fail } from '#databases/failures.ts'
 import { hostFits } from '#kernel/config/addresses.ts'
@@ -20,7 +20,7 @@ const mostProjects = 20
 export function customClients(kernel: Kernel): CustomClients {
   const known = new Map<string, Client>()
   // Keys are the caller's choice: all of them together get what one client gets.
-  const shared = gate({
+  const shared = createConcurrencyLimit({
     places: DEFAULT_LIMITS.max_connections,
     waiting: DEFAULT_LIMITS.max_waiting,
     patience: DEFAULT_LIMITS.connect_timeout,
@@ -41,7 +41,7 @@ export function customClients(kernel: Kernel): CustomClients {
 
 type Project = { readonly root: string; readonly key: string }
 
-function clientOf(kernel: Kernel, shared: Gate, project: Project): Client {
+function clientOf(kernel: Kernel, shared: ConcurrencyLimit, project: Project): Client {
   const driver = supabaseDriver({
     ...project,
     shared,

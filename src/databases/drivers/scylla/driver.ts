@@ -1,5 +1,5 @@
+import { createConcurrencyLimit } from '#databases/drivers/concurrency-limit.ts'
 import type { Driver, Presence, SqlAnswer, SqlRequest } from '#databases/drivers/driver.ts'
-import { gate } from '#databases/drivers/gate.ts'
 import { memoizeAsync } from '#databases/drivers/memoize-async.ts'
 import { planner } from '#databases/drivers/planner.ts'
 import { requirePresence } from '#databases/drivers/presence.ts'
@@ -37,7 +37,7 @@ export function scyllaDriver(options: ScyllaOptions): Driver {
   const tables = structure(() => readCatalogue(session, keyspace))
   const { plan, attempt } = planner(tables, hasMoved)
   // So that long reports do not keep others waiting.
-  const reports = gate({
+  const reports = createConcurrencyLimit({
     places: options.sqlConnections,
     waiting: options.maxWaiting,
     patience: options.connectTimeout,

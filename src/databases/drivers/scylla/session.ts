@@ -1,7 +1,7 @@
 import { Client, policies, types } from 'cassandra-driver'
 import { circuit } from '#databases/drivers/circuit.ts'
+import { createConcurrencyLimit } from '#databases/drivers/concurrency-limit.ts'
 import type { DriverStats } from '#databases/drivers/driver.ts'
-import { gate } from '#databases/drivers/gate.ts'
 import { type Page, pageOf, wasApplied } from '#databases/drivers/scylla/cells.ts'
 import { connectFailureOf, failureOf, isBrokenOff, isDown, isSick } from '#databases/drivers/scylla/errors.ts'
 import {
@@ -71,7 +71,7 @@ const largestBatch = 65_535
 export function session(options: SessionOptions): Session {
   const { connectTimeout, statementTimeout, idleTimeout } = options
   const breaker = circuit(() => performance.now())
-  const places = gate({
+  const places = createConcurrencyLimit({
     places: options.maxConnections * perConnection,
     waiting: options.maxWaiting,
     patience: connectTimeout,

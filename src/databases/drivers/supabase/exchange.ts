@@ -1,7 +1,7 @@
 import type { PostgrestClient } from '@supabase/postgrest-js'
 import { circuit } from '#databases/drivers/circuit.ts'
+import { type ConcurrencyLimit, createConcurrencyLimit } from '#databases/drivers/concurrency-limit.ts'
 import type { DriverStats } from '#databases/drivers/driver.ts'
-import { type Gate, gate } from '#databases/drivers/gate.ts'
 import { callerLeft } from '#databases/drivers/presence.ts'
 import { DOUBT, isJson, lossOf, refusalOf, type Subject } from '#databases/drivers/supabase/errors.ts'
 import { type JsonKind, jsonKind } from '#databases/drivers/supabase/json-kind.ts'
@@ -17,7 +17,7 @@ export type ExchangeOptions = {
   readonly key: string | undefined
   readonly send: Outbound['send']
   /** Places that it has in common with other endpoints, beside its own. */
-  readonly shared?: Gate
+  readonly shared?: ConcurrencyLimit
   readonly maxConnections: number
   readonly maxWaiting: number
   /** Also how long a caller waits for its turn. Milliseconds, as all of these. */
@@ -52,7 +52,7 @@ const largestDocument = 8 * 1024 * 1024
 
 export function exchange(options: ExchangeOptions): Exchange {
   const { root, key } = options
-  const places = gate({
+  const places = createConcurrencyLimit({
     places: options.maxConnections,
     waiting: options.maxWaiting,
     patience: options.connectTimeout,

@@ -1,6 +1,6 @@
 import { fail } from '#databases/failures.ts'
 
-export type Gate = {
+export type ConcurrencyLimit = {
   /** Waits for a place; what it answers gives the place back. */
   enter(): Promise<() => void>
   stats(): { readonly inside: number; readonly waiting: number }
@@ -8,7 +8,7 @@ export type Gate = {
 
 type Waiter = { readonly enter: () => void; readonly timer: NodeJS.Timeout }
 
-type GateOptions = {
+type Options = {
   readonly places: number
   /** Callers above this fail at once instead of piling up behind a slow database. */
   readonly waiting: number
@@ -17,7 +17,7 @@ type GateOptions = {
 }
 
 /** So many at once, the others wait in order, each at most for `patience`. */
-export function gate({ places, waiting, patience }: GateOptions): Gate {
+export function createConcurrencyLimit({ places, waiting, patience }: Options): ConcurrencyLimit {
   const waiters: Waiter[] = []
   let inside = 0
 

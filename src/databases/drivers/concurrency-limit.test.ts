@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { gate } from '#databases/drivers/gate.ts'
+import { createConcurrencyLimit } from '#databases/drivers/concurrency-limit.ts'
 
 test('so many pass, the others follow in order, each as soon as one has left', async () => {
-  const places = gate({ places: 2, waiting: 1_000, patience: 10_000 })
+  const places = createConcurrencyLimit({ places: 2, waiting: 1_000, patience: 10_000 })
   const entered: string[] = []
   const enter = async (name: string) => {
     const leave = await places.enter()
@@ -27,7 +27,7 @@ test('so many pass, the others follow in order, each as soon as one has left', a
 })
 
 test('who waits in vain hears that all are busy, and takes no place from those behind', async () => {
-  const places = gate({ places: 1, waiting: 1_000, patience: 20 })
+  const places = createConcurrencyLimit({ places: 1, waiting: 1_000, patience: 20 })
   const leave = await places.enter()
   const busy = { code: 'client_busy', status: 503 }
   await assert.rejects(places.enter(), busy)
@@ -38,7 +38,7 @@ test('who waits in vain hears that all are busy, and takes no place from those b
 })
 
 test('so many may wait; the next one is told at once', async () => {
-  const places = gate({ places: 1, waiting: 100, patience: 10_000 })
+  const places = createConcurrencyLimit({ places: 1, waiting: 100, patience: 10_000 })
   const leave = await places.enter()
   const waiting = Array.from({ length: 100 }, () => places.enter())
   await assert.rejects(places.enter(), { code: 'client_busy', status: 503 })
