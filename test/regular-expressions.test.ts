@@ -5,7 +5,7 @@ import { codeOf } from './code.ts'
 
 /** Programs, the configuration as a whole, our own database: no text of a caller gets there. */
 const NOT_REACHED =
-  /^(cli\/|kernel\/config\/(?!addresses|scylla-url)|kernel\/db\/|control\.ts|app\.ts|main\.ts)|(\.test|\/contract)\.ts$/
+  /^(cli\/|kernel\/config\/(?!addresses|scylla-url)|kernel\/db\/|control\.ts|app\.ts|main\.ts)|\.test\.ts$/
 
 /** Repetitions without an end that `isSimple` does not clear by itself, and why each takes no time that grows faster than the text. */
 const CLEARED: readonly (readonly [file: string, literal: string, reason: string])[] = [

@@ -6,8 +6,8 @@ import {
 } from '#databases/drivers/postgres/pool/shared-connections.ts'
 import { RowClient } from '#databases/drivers/postgres/protocol/connection.ts'
 import { type About, failureOf } from '#databases/drivers/postgres/protocol/errors.ts'
-import type { Written } from '#databases/drivers/postgres/protocol/misfits.ts'
 import { codeOf, Displaced, RowQuery, staleCodes } from '#databases/drivers/postgres/protocol/query.ts'
+import type { WrittenValues } from '#databases/drivers/postgres/protocol/refused-column.ts'
 import type { RunOptions } from '#databases/drivers/postgres/protocol/run-options.ts'
 import { type Namer, namer } from '#databases/drivers/postgres/protocol/statements.ts'
 import { firstStatement, personaFailure } from '#databases/drivers/postgres/roles/persona.ts'
@@ -19,7 +19,7 @@ export type Job = {
   readonly sql: BuiltSql
   readonly table?: Table
   readonly written?: readonly Column[]
-  readonly given?: Written['given']
+  readonly given?: WrittenValues['given']
   /** A read that is short whatever the caller says: it may share a connection. */
   readonly short?: boolean
   /** A statement of ours: it runs with a search path of the system alone. */

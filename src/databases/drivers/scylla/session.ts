@@ -31,7 +31,7 @@ export type SessionOptions = {
   readonly applicationName: string
 }
 
-/** A value in the place of one `?`; undefined leaves the column alone. `column` is what a misfit is told about. */
+/** A value in the place of one `?`; undefined leaves the column alone. `column` is named by the failure of a value that does not fit. */
 export type Binding = { readonly value: Json | undefined; readonly column: string }
 export type Statement = { readonly text: string; readonly bindings: readonly Binding[] }
 

@@ -25,7 +25,7 @@ const refused = (value: Json, type: CqlType) =>
   )
 
 test('what does not fit its type is refused, and nothing is cut, rounded or guessed', () => {
-  const misfits: Partial<Record<Name, readonly Json[]>> = {
+  const unfit: Partial<Record<Name, readonly Json[]>> = {
     tinyint: [128, -129, '12abc', 1.5, '', ' ', true, [], {}, '0x10', '1e2', '１'],
     smallint: [32768, '-32769', 'NaN'],
     int: [2147483648, '-2147483649', 1e12, '1_000', '1.0', 'null'],
@@ -51,7 +51,7 @@ test('what does not fit its type is refused, and nothing is cut, rounded or gues
     ascii: ['ü'],
     text: [['a'], { a: 1 }],
   }
-  for (const [name, values] of Object.entries(misfits))
+  for (const [name, values] of Object.entries(unfit))
     for (const value of values) refused(value, typeOf(name as Name))
   for (const value of ['P', 'PT', 'P1', '1D', 'P1Y-1D', 'P2147483648D', 'PT9999999999999S', 'P1.5D'])
     refused(value, duration)

@@ -1,6 +1,6 @@
 import { type About, failureOf } from '#databases/drivers/postgres/protocol/errors.ts'
-import type { Written } from '#databases/drivers/postgres/protocol/misfits.ts'
 import { codeOf } from '#databases/drivers/postgres/protocol/query.ts'
+import type { WrittenValues } from '#databases/drivers/postgres/protocol/refused-column.ts'
 import type { Mask } from '#databases/drivers/supabase/masking.ts'
 import { type DatabaseFailureCode, fail } from '#databases/failures.ts'
 import type { Column, Table } from '#databases/plan/catalogue.ts'
@@ -61,7 +61,7 @@ export type Subject = {
   readonly compared: readonly Column[]
   readonly written: readonly Column[]
   /** Values that the request gives for the column. */
-  readonly given: Written['given']
+  readonly given: WrittenValues['given']
 }
 
 type Told = { readonly code: string; readonly message: string; readonly details: string }

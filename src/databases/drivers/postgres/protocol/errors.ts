@@ -1,5 +1,5 @@
-import { misfitting, type Written } from '#databases/drivers/postgres/protocol/misfits.ts'
 import { codeOf } from '#databases/drivers/postgres/protocol/query.ts'
+import { findRefusedColumn, type WrittenValues } from '#databases/drivers/postgres/protocol/refused-column.ts'
 import { type DatabaseFailureCode, fail } from '#databases/failures.ts'
 import type { Column, Table } from '#databases/plan/catalogue.ts'
 import { Failure, type FailureFacts } from '#kernel/errors.ts'
@@ -81,7 +81,7 @@ export type About = {
   readonly parameters: readonly (Column | undefined)[]
   /** Where in the text the terms of which column begin, ascending. */
   readonly spots: readonly { readonly at: number; readonly column: Column }[]
-} & Written
+} & WrittenValues
 
 const nothing: About = { table: undefined, parameters: [], spots: [], written: [], given: () => [] }
 
@@ -196,7 +196,7 @@ function columnOf(error: ServerError, about: About): Column | undefined {
   if (parameter !== undefined) return about.parameters[Number(parameter) - 1]
   if (error.position !== undefined) return spotAt(Number(error.position) - 1, about)
   if (error.constraint !== undefined) return checkedBy(error, about)
-  if (error.code.startsWith('22')) return misfitting(error, about) ?? composedBy(error, about)
+  if (error.code.startsWith('22')) return findRefusedColumn(error, about) ?? composedBy(error, about)
   return undefined
 }
 

@@ -31,7 +31,7 @@ export function conditionText(
       : numberText(value, cast)
   const list =
     Array.isArray(value) && (operator === 'contains' || operator === 'containedBy' || operator === 'overlaps')
-  if (list && column.category === 'S') throw misfit(column, 'an array')
+  if (list && column.category === 'S') throw unfit(column, 'an array')
   return valueText(value, column)
 }
 
@@ -40,7 +40,7 @@ function valueText(value: Exclude<Json, null>, column: Column): string {
   if (JSON.isRawJSON(value)) return numberText(value, column.base)
   if (column.category === 'A' && Array.isArray(value) && !isRecords(column, value))
     return arrayLiteral(value, column.base.slice(1))
-  if (column.category === 'S') throw misfit(column, Array.isArray(value) ? 'an array' : 'an object')
+  if (column.category === 'S') throw unfit(column, Array.isArray(value) ? 'an array' : 'an object')
   return plain(value)
 }
 
@@ -75,7 +75,7 @@ function arrayLiteral(items: readonly Json[], element: string): string {
   return `{${parts.join(',')}}`
 }
 
-const misfit = (column: Column, what: string) =>
+const unfit = (column: Column, what: string) =>
   fail('invalid_value', {
     message: `A value does not fit column ${column.name}`,
     hint: `The column holds text, the value is ${what}.`,

@@ -4,7 +4,7 @@ import { parseDecimal } from '#databases/request/decimal.ts'
 import type { Json } from '#databases/request/request.ts'
 
 /** What was written where, for failures that PostgreSQL finds on the way into the table and tells without a column. */
-export type Written = {
+export type WrittenValues = {
   readonly written: readonly Column[]
   /** Values that the request gives for the column. */
   readonly given: (column: Column) => readonly Json[]
@@ -14,9 +14,9 @@ export type Written = {
  * The column whose value was refused: the value is longer than its type, or it is the one that the server quotes. The server's
  * sentence may be in any language, so only codes, types and values are looked at.
  */
-export function misfitting(
+export function findRefusedColumn(
   { code, message }: { readonly code: string; readonly message: string },
-  { written, given }: Written,
+  { written, given }: WrittenValues,
 ): Column | undefined {
   const holds = (column: Column, test: (text: string) => boolean) =>
     given(column).some((value) => textsOf(value).some(test))
@@ -66,7 +66,7 @@ function quotedIn(message: string): string | undefined {
 const takesAnyText = ({ category, type }: Column): boolean => category === 'S' && !type.endsWith(')')
 
 /** A composite type is written as a record, and what does not fit is one of its members. */
-const isComposed = (column: Column, given: Written['given']): boolean =>
+const isComposed = (column: Column, given: WrittenValues['given']): boolean =>
   given(column).some((value) =>
     column.category === 'C'
       ? value !== null
