@@ -1,4 +1,4 @@
-import type { Driver, RowsAnswer } from '#databases/drivers/driver.ts'
+import type { Driver, RowsResult } from '#databases/drivers/driver.ts'
 import { EVERY_RIGHT } from '#databases/plan/rights.ts'
 import type { Body } from '#databases/request/fields.ts'
 import { readCount, readDelete, readFetch, readInsert, readUpdate } from '#databases/request/read-request.ts'
@@ -17,7 +17,7 @@ export const ORDINARY_LIMITS = {
 /** So few rows that those of a test are above it. */
 export const limits = { ...ORDINARY_LIMITS, rows: 5, maxRows: 50 }
 
-export async function textOf(answer: RowsAnswer): Promise<string> {
+export async function textOf(answer: RowsResult): Promise<string> {
   const chunks: Buffer[] = []
   for await (const chunk of answer.json) chunks.push(chunk)
   return Buffer.concat(chunks).toString()

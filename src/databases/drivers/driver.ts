@@ -19,17 +19,17 @@ export type Driver = {
   readonly name: string
   plan<R extends DataRequest>(request: R, rights: Rights): Promise<PlanOf<R>>
 
-  select(plan: ReadPlan, on?: OpenTransaction, presence?: Presence): Promise<RowsAnswer>
+  select(plan: ReadPlan, on?: OpenTransaction, presence?: Presence): Promise<RowsResult>
   count(plan: CountPlan, on?: OpenTransaction, presence?: Presence): Promise<number>
   /** Writes are committed when they answer, and their rows are here whole. */
-  insert(plan: InsertPlan, on?: OpenTransaction, presence?: Presence): Promise<WriteAnswer>
-  update(plan: UpdatePlan, on?: OpenTransaction, presence?: Presence): Promise<WriteAnswer>
-  delete(plan: DeletePlan, on?: OpenTransaction, presence?: Presence): Promise<WriteAnswer>
+  insert(plan: InsertPlan, on?: OpenTransaction, presence?: Presence): Promise<WriteResult>
+  update(plan: UpdatePlan, on?: OpenTransaction, presence?: Presence): Promise<WriteResult>
+  delete(plan: DeletePlan, on?: OpenTransaction, presence?: Presence): Promise<WriteResult>
 
   /** SQL whose text is the caller's own, on a connection that is cleaned before anybody else has it. */
-  sql(request: SqlRequest): Promise<SqlAnswer>
+  sql(request: SqlRequest): Promise<SqlResult>
   /** Calls a function; its rows are read like those of a table. */
-  call(request: CallRequest): Promise<RowsAnswer>
+  call(request: CallRequest): Promise<RowsResult>
 
   /**
    * One connection and one transaction for the work: committed when it returns, rolled back when it throws, also for a failure of
@@ -107,7 +107,7 @@ export type IdempotencyStore = {
 
 export type StoredAnswer = { readonly body: string; readonly answer: string }
 
-export type RowsAnswer = {
+export type RowsResult = {
   /**
    * JSON text of the row array in UTF-8. An array: all of it is here. Else a stream with back-pressure, which holds a connection:
    * read it to its end or leave the loop (`return()` gives the connection back).
@@ -125,7 +125,7 @@ export type RowsFacts = {
   readonly total: number | undefined
 }
 
-export type WriteAnswer = {
+export type WriteResult = {
   readonly json: readonly Buffer[]
   readonly affected: number
   readonly rows: number
@@ -163,7 +163,7 @@ export type CallRequest = {
   readonly presence: Presence
 }
 
-export type SqlAnswer = {
+export type SqlResult = {
   /** The rows of the last statement. */
   readonly json: readonly Buffer[]
   readonly rows: number

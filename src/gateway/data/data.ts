@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { OpenTransaction, RowsAnswer, WriteAnswer } from '#databases/drivers/driver.ts'
+import type { OpenTransaction, RowsResult, WriteResult } from '#databases/drivers/driver.ts'
 import type { InsertPlan, Plan, ReadPlan, WritePlan } from '#databases/plan/plan.ts'
 import type { Body } from '#databases/request/fields.ts'
 import {
@@ -18,7 +18,7 @@ import { group, planGrouped, readGrouping } from './post-processing.ts'
 import type { Outcome, ReadCache } from './read-cache.ts'
 
 export type Fetched = {
-  readonly rows: RowsAnswer
+  readonly rows: RowsResult
   readonly cacheKey: string
   /** JSON, when the body asked for groups. */
   readonly postProcessing: string | undefined
@@ -107,16 +107,16 @@ export const insertRows = async (
   kernel: Kernel,
   caller: GatewayCaller,
   body: Body,
-  run?: (ready: ReadyWrite<InsertPlan>) => Promise<WriteAnswer>,
-): Promise<WriteAnswer> => runWrite(kernel, caller, await readyInsert(kernel, caller, body), run)
+  run?: (ready: ReadyWrite<InsertPlan>) => Promise<WriteResult>,
+): Promise<WriteResult> => runWrite(kernel, caller, await readyInsert(kernel, caller, body), run)
 
-export const updateRows = async (kernel: Kernel, caller: GatewayCaller, body: Body): Promise<WriteAnswer> =>
+export const updateRows = async (kernel: Kernel, caller: GatewayCaller, body: Body): Promise<WriteResult> =>
   runWrite(kernel, caller, await readyUpdate(kernel, caller, body))
 
-export const deleteRows = async (kernel: Kernel, caller: GatewayCaller, body: Body): Promise<WriteAnswer> =>
+export const deleteRows = async (kernel: Kernel, caller: GatewayCaller, body: Body): Promise<WriteResult> =>
   runWrite(kernel, caller, await readyDelete(kernel, caller, body))
 
-export type ReadyWrite<P extends WritePlan = WritePlan> = Ready<P, WriteAnswer>
+export type ReadyWrite<P extends WritePlan = WritePlan> = Ready<P, WriteResult>
 
 export async function readyInsert(
   kernel: Kernel,
@@ -148,10 +148,10 @@ async function runWrite<P extends WritePlan>(
   caller: GatewayCaller,
   ready: ReadyWrite<P>,
   run = (write: ReadyWrite<P>) => write.run(),
-): Promise<WriteAnswer> {
-  const answer = await run(ready)
-  tellOf(kernel, caller, ready, answer.affected)
-  return answer
+): Promise<WriteResult> {
+  const result = await run(ready)
+  tellOf(kernel, caller, ready, result.affected)
+  return result
 }
 
 /** Says what was done, once it is done for good. */

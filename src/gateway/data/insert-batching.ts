@@ -1,4 +1,4 @@
-import type { Driver, OpenTransaction, Presence, WriteAnswer } from '#databases/drivers/driver.ts'
+import type { Driver, OpenTransaction, Presence, WriteResult } from '#databases/drivers/driver.ts'
 import { rowTexts } from '#databases/drivers/json-rows.ts'
 import { callerLeft } from '#databases/drivers/presence.ts'
 import type { InsertPlan } from '#databases/plan/plan.ts'
@@ -12,7 +12,7 @@ type Asked = { readonly milliseconds: number; readonly bytes: number }
 
 export type InsertBatching = {
   /** Waits at most so long for others that insert into the same table in the same way, then runs with them as one statement. */
-  insert(caller: GatewayCaller, insert: Insert, asked: Asked): Promise<WriteAnswer>
+  insert(caller: GatewayCaller, insert: Insert, asked: Asked): Promise<WriteResult>
   /** Runs what waits; from then on nothing waits. */
   close(): Promise<void>
 }
@@ -20,7 +20,7 @@ export type InsertBatching = {
 type Waiting = {
   readonly insert: Insert
   readonly presence: Presence
-  readonly resolve: (answer: WriteAnswer | Promise<WriteAnswer>) => void
+  readonly resolve: (result: WriteResult | Promise<WriteResult>) => void
   readonly reject: (error: unknown) => void
 }
 
@@ -62,7 +62,7 @@ export function createInsertBatching(): InsertBatching {
     if (batches.get(key)?.client !== caller.client) end(key)
     const batch = batches.get(key) ?? createBatch(caller)
     batches.set(key, batch)
-    const { promise, resolve, reject } = Promise.withResolvers<WriteAnswer>()
+    const { promise, resolve, reject } = Promise.withResolvers<WriteResult>()
     batch.waiting.push({ insert, presence: caller.presence, resolve, reject })
     batch.rows += insert.plan.rows.length
     batch.bytes += bytes
@@ -137,11 +137,11 @@ async function runBatch({ driver, waiting: all }: Batch): Promise<void> {
   for (const { presence, reject } of all) if (presence.hasLeft()) reject(callerLeft())
   if (waiting.length > 1) {
     try {
-      const answers = await driver.transaction((on) => insertTogether(driver, waiting, on), {})
+      const results = await driver.transaction((on) => insertTogether(driver, waiting, on), {})
       waiting.forEach(({ resolve, reject }, index) => {
-        const answer = answers[index]
-        if (answer === undefined) reject(new Error('A caller of an insert batch has no answer'))
-        else resolve(answer)
+        const result = results[index]
+        if (result === undefined) reject(new Error('A caller of an insert batch has no answer'))
+        else resolve(result)
       })
       return
     } catch (error) {
@@ -153,9 +153,9 @@ async function runBatch({ driver, waiting: all }: Batch): Promise<void> {
   }
   // One after the other, as they came.
   for (const { insert, resolve } of waiting) {
-    const answer = insert.run()
-    resolve(answer)
-    await answer.catch(() => {})
+    const result = insert.run()
+    resolve(result)
+    await result.catch(() => {})
   }
 }
 
@@ -164,15 +164,15 @@ async function insertTogether(
   driver: Driver,
   waiting: readonly Waiting[],
   on: OpenTransaction,
-): Promise<WriteAnswer[]> {
+): Promise<WriteResult[]> {
   const plans = waiting.map(({ insert }) => insert.plan)
   const [first] = plans
   if (first === undefined) return []
   const rows = plans.flatMap((plan) => plan.rows)
-  const answer = await driver.insert({ ...first, rows, request: { ...first.request, rows } }, on)
-  const texts = rowTexts(Buffer.concat(answer.json).toString())
+  const result = await driver.insert({ ...first, rows, request: { ...first.request, rows } }, on)
+  const texts = rowTexts(Buffer.concat(result.json).toString())
   // A conflict that was met with nothing, or a trigger, has left rows out: nobody knows whose.
-  const isComplete = answer.affected === rows.length && (first.head || texts.length === rows.length)
+  const isComplete = result.affected === rows.length && (first.head || texts.length === rows.length)
   if (!isComplete) throw fail('write_conflict')
   let at = 0
   return plans.map((plan) => {

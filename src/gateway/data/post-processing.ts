@@ -1,4 +1,4 @@
-import type { RowsAnswer } from '#databases/drivers/driver.ts'
+import type { RowsResult } from '#databases/drivers/driver.ts'
 import { eachRow, membersOf } from '#databases/drivers/json-rows.ts'
 import { answerTooLarge } from '#databases/drivers/too-large.ts'
 import type { PlanOf, ReadPlan } from '#databases/plan/plan.ts'
@@ -52,19 +52,19 @@ export async function planGrouped(
 }
 
 export type Grouped = {
-  readonly rows: RowsAnswer
+  readonly rows: RowsResult
   /** JSON of `post_processing`. */
   readonly postProcessing: string
 }
 
 /** Reads the rows to their end, at most so many bytes, and groups them, in turns with what else the process has to do. */
 export async function group(
-  answer: RowsAnswer,
+  result: RowsResult,
   grouping: Grouping,
   hidden: ReadonlySet<string>,
   most: number,
 ): Promise<Grouped> {
-  const json = (await collect(answer, most)).toString()
+  const json = (await collect(result, most)).toString()
   const pause = breaks()
   const grouper = createGrouper(grouping)
   const members = new Map<string | null, string[]>()
@@ -84,8 +84,8 @@ export async function group(
     if (pause.isDue()) await pause.take()
   }
   const rows =
-    hidden.size === 0 && Array.isArray(answer.json) ? answer.json : [Buffer.from(`[${shown.join(',')}]`)]
-  return { rows: { json: rows, facts: answer.facts }, postProcessing: `{"grouped":[${groups.join(',')}]}` }
+    hidden.size === 0 && Array.isArray(result.json) ? result.json : [Buffer.from(`[${shown.join(',')}]`)]
+  return { rows: { json: rows, facts: result.facts }, postProcessing: `{"grouped":[${groups.join(',')}]}` }
 }
 
 function groupText(
@@ -109,7 +109,7 @@ function without(row: string, hidden: ReadonlySet<string>): string {
 }
 
 /** All of an answer, if that is not more than so many bytes; the connection is free again either way. */
-export async function collect({ json }: RowsAnswer, most: number): Promise<Buffer> {
+export async function collect({ json }: RowsResult, most: number): Promise<Buffer> {
   const chunks: Buffer[] = []
   let size = 0
   for await (const chunk of json) {

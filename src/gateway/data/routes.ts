@@ -6,12 +6,12 @@ import { HEADER } from '#kernel/http/words.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type GatewayAccess, gatewayCaller } from '../access.ts'
 import { success } from '../envelope.ts'
-import { sendFetched, sendTransaction, sendWritten } from './answer.ts'
 import { bytesOf, countRows, deleteRows, type Fetched, fetchRows, insertRows, updateRows } from './data.ts'
 import { createInsertBatching, readInsertWindow } from './insert-batching.ts'
 import { asksForFresh, createReadCache, type Outcome } from './read-cache.ts'
 import { Counted, RowsRead, RowsWritten, TransactionDone } from './responses.ts'
 import { dataBodies, InsertHeaders, ReadHeaders, TransactionHeaders } from './schemas.ts'
+import { sendFetched, sendTransaction, sendWritten } from './send-result.ts'
 import { runTransaction } from './transaction.ts'
 
 const told = (reply: FastifyReply, outcome: Outcome): FastifyReply =>
@@ -123,10 +123,10 @@ export function dataRoutes(app: App, kernel: Kernel, access: GatewayAccess): voi
         const caller = gatewayCaller(request)
         const milliseconds = readInsertWindow(request.headers[HEADER.insertWindow], limits.insert_window)
         const bytes = Number(request.headers['content-length'] ?? bodyLimit)
-        const answer = await insertRows(kernel, caller, request.body, (insert) =>
+        const result = await insertRows(kernel, caller, request.body, (insert) =>
           milliseconds === undefined ? insert.run() : batches.insert(caller, insert, { milliseconds, bytes }),
         )
-        return sendWritten(reply, 'Data inserted successfully', answer)
+        return sendWritten(reply, 'Data inserted successfully', result)
       },
     })
   }

@@ -9,7 +9,6 @@ import { Failure } from '#kernel/errors.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type GatewayCaller, rightsOf } from '../access.ts'
 import { fail } from '../errors.ts'
-import { readFacts, tail, writeFacts } from './answer.ts'
 import {
   type Fetched,
   type Ready,
@@ -21,6 +20,7 @@ import {
 } from './data.ts'
 import { type Result, replayedText, resultsText, storedText } from './idempotent-results.ts'
 import { collect } from './post-processing.ts'
+import { readFacts, tail, writeFacts } from './send-result.ts'
 
 export type Operation = {
   readonly id: string
@@ -135,11 +135,11 @@ async function ready(
   }
   const write = await READY[kind](kernel, caller, payload)
   const run = async (on: OpenTransaction): Promise<Result> => {
-    const answer = await write.run(on)
+    const written = await write.run(on)
     return {
-      json: Buffer.concat([head, ...answer.json, tail(writeFacts(answer))]),
-      rows: answer.rows,
-      affected: answer.affected,
+      json: Buffer.concat([head, ...written.json, tail(writeFacts(written))]),
+      rows: written.rows,
+      affected: written.affected,
     }
   }
   return { ...write, run }
@@ -147,10 +147,10 @@ async function ready(
 
 const READY = { insert: readyInsert, update: readyUpdate, delete: readyDelete }
 
-async function fetched(head: Buffer, answer: Fetched, most: number): Promise<Result> {
-  const rows = await collect(answer.rows, most)
-  const json = Buffer.concat([head, rows, tail(readFacts(answer), answer.postProcessing)])
-  return { json, rows: answer.rows.facts().rows, affected: 0 }
+async function fetched(head: Buffer, read: Fetched, most: number): Promise<Result> {
+  const rows = await collect(read.rows, most)
+  const json = Buffer.concat([head, rows, tail(readFacts(read), read.postProcessing)])
+  return { json, rows: read.rows.facts().rows, affected: 0 }
 }
 
 type Done = Pick<Prepared, 'plan' | 'event'> & { readonly affected: number }

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import type { RowsAnswer } from '#databases/drivers/driver.ts'
+import type { RowsResult } from '#databases/drivers/driver.ts'
 import { FAILURES_OF } from '#databases/failures.ts'
 import type { Row } from '#databases/request/request.ts'
 import type { Config } from '#kernel/config/config.ts'
@@ -11,8 +11,8 @@ import { Nullable, Parsed } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type GatewayAccess, gatewayCaller } from '../access.ts'
-import { sendWhole } from '../data/answer.ts'
 import { CountMode, columnsOf, conditionsOf, Row as RowSchema } from '../data/grammar.ts'
+import { sendWhole } from '../data/send-result.ts'
 import { type AskedCall, callFunction, callOfBody, callOfQuery } from './rpc.ts'
 
 const Name = Type.String({
@@ -152,7 +152,7 @@ function nameOf(body: { readonly function?: string; readonly function_name?: str
 }
 
 /** No envelope here; the rows are JSON text already. */
-function send(reply: FastifyReply, { json, facts }: RowsAnswer): FastifyReply {
+function send(reply: FastifyReply, { json, facts }: RowsResult): FastifyReply {
   if (!Array.isArray(json)) throw new Error('The rows of a function are here whole')
   const { total, hasMore } = facts()
   const tail = `${total === undefined ? '' : `,"count":${total}`}${hasMore ? ',"has_more":true' : ''}}`

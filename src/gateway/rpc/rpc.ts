@@ -1,4 +1,4 @@
-import type { RowsAnswer } from '#databases/drivers/driver.ts'
+import type { RowsResult } from '#databases/drivers/driver.ts'
 import type { Body } from '#databases/request/fields.ts'
 import { readFetch } from '#databases/request/read-request.ts'
 import type { Row } from '#databases/request/request.ts'
@@ -29,7 +29,7 @@ export async function callFunction(
   { client, driver, requestId, presence }: GatewayCaller,
   asked: AskedCall,
   options: { readonly byAddress: boolean },
-): Promise<RowsAnswer> {
+): Promise<RowsResult> {
   const read = readFetch(
     {
       table_name: asked.function,
@@ -51,10 +51,10 @@ export async function callFunction(
     readOnly: options.byAddress || client.isLogging || client.isFrozen,
     presence,
   }
-  const answer = await driver.call(call).catch(explainReadOnly(client))
+  const result = await driver.call(call).catch(explainReadOnly(client))
   const name = `${read.table.schema}.${read.table.table}`
-  tell(kernel, 'gateway_rpc', { client: client.name, requestId, function: name, rows: answer.facts().rows })
-  return answer
+  tell(kernel, 'gateway_rpc', { client: client.name, requestId, function: name, rows: result.facts().rows })
+  return result
 }
 
 /** Members of the body around the arguments. */

@@ -6,8 +6,8 @@ import { Nullable } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type GatewayAccess, gatewayCaller } from '../access.ts'
-import { sendWhole } from '../data/answer.ts'
 import { Row } from '../data/grammar.ts'
+import { sendWhole } from '../data/send-result.ts'
 import { successOf } from '../envelope.ts'
 import { type AskedSql, DRIVER_WORDS, type RanSql, runSql } from './sql.ts'
 
@@ -95,15 +95,15 @@ export function sqlRoutes(app: App, kernel: Kernel, access: GatewayAccess): void
 }
 
 /** The rows are JSON text already. */
-function send(reply: FastifyReply, { answer, backend, milliseconds }: RanSql): FastifyReply {
+function send(reply: FastifyReply, { result, backend, milliseconds }: RanSql): FastifyReply {
   const meta = {
     backend,
-    returned_row_count: answer.rows,
-    rows_affected: answer.affected,
-    statement_count: answer.statements,
+    returned_row_count: result.rows,
+    rows_affected: result.affected,
+    statement_count: result.statements,
     duration_ms: milliseconds,
   }
   const head = Buffer.from('{"status":"success","message":"Query executed","data":')
   const tail = Buffer.from(`,"meta":${JSON.stringify(meta)}}`)
-  return sendWhole(reply, [head, ...answer.json, tail])
+  return sendWhole(reply, [head, ...result.json, tail])
 }

@@ -1,4 +1,4 @@
-import type { SqlAnswer } from '#databases/drivers/driver.ts'
+import type { SqlResult } from '#databases/drivers/driver.ts'
 import type { Json } from '#databases/request/request.ts'
 import { type Kernel, tell } from '#kernel/kernel.ts'
 import { type GatewayCaller, hasRight, requirePassing } from '../access.ts'
@@ -26,7 +26,7 @@ const DRIVERS: Readonly<Record<string, string>> = {
 }
 export const DRIVER_WORDS = [...Object.keys(DRIVERS), OWN]
 
-export type RanSql = { readonly answer: SqlAnswer; readonly backend: string; readonly milliseconds: number }
+export type RanSql = { readonly result: SqlResult; readonly backend: string; readonly milliseconds: number }
 
 /** Runs the caller's own SQL (gateway.md 6). Who may only read gets one statement in a transaction that only reads. */
 export async function runSql(kernel: Kernel, caller: GatewayCaller, asked: AskedSql): Promise<RanSql> {
@@ -35,7 +35,7 @@ export async function runSql(kernel: Kernel, caller: GatewayCaller, asked: Asked
   requireDriver(asked.driver, driver.name)
   const onlyReads = !hasRight(caller, 'gateway.query')
   const began = performance.now()
-  const answer = await driver
+  const result = await driver
     .sql({
       text: asked.query,
       values: asked.params ?? undefined,
@@ -47,8 +47,8 @@ export async function runSql(kernel: Kernel, caller: GatewayCaller, asked: Asked
       presence,
     })
     .catch(explainReadOnly(client))
-  tell(kernel, 'gateway_query', { client: client.name, requestId: caller.requestId, rows: answer.rows })
-  return { answer, backend: driver.name, milliseconds: Math.round(performance.now() - began) }
+  tell(kernel, 'gateway_query', { client: client.name, requestId: caller.requestId, rows: result.rows })
+  return { result, backend: driver.name, milliseconds: Math.round(performance.now() - began) }
 }
 
 function requireDriver(word: string | undefined, name: string): void {

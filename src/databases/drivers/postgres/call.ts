@@ -1,4 +1,4 @@
-import type { CallRequest, Persona, RowsAnswer } from '#databases/drivers/driver.ts'
+import type { CallRequest, Persona, RowsResult } from '#databases/drivers/driver.ts'
 import { callable, type FunctionRow, functionsSql } from '#databases/drivers/postgres/catalogue/functions.ts'
 import type { RunUntrusted } from '#databases/drivers/postgres/pool/untrusted-connections.ts'
 import type { RowClient } from '#databases/drivers/postgres/protocol/connection.ts'
@@ -29,7 +29,7 @@ export async function callFunction(
   runUntrusted: RunUntrusted,
   request: CallRequest,
   { persona, most }: { readonly persona: Persona | undefined; readonly most: number },
-): Promise<RowsAnswer> {
+): Promise<RowsResult> {
   const { table } = request.read
   const rows = (await run.own(functionsSql(table), request.presence)) as readonly FunctionRow[] // as the statement builds them
   const candidates = rows.map(callable).filter((found) => found !== undefined)
@@ -39,10 +39,10 @@ export async function callFunction(
     const job: Job = { client, chosen, plan, given: request, most }
     await begin(client, request.readOnly)
     if (persona !== undefined) await become(client, persona)
-    const answer = plan.count === undefined ? await readRows(job) : await readCounted(job)
+    const result = plan.count === undefined ? await readRows(job) : await readCounted(job)
     if (client.pooled === undefined) await say(client, createSql('commit'))
     else await finishPooled(client, 'commit').catch((error) => Promise.reject(failureOf(error)))
-    return answer
+    return result
   })
 }
 
@@ -67,7 +67,7 @@ function planOf(chosen: CallableFunction, { read }: CallRequest): ReadPlan {
   return resolve(only, read, EVERY_RIGHT) as ReadPlan // a read request gives a read plan
 }
 
-async function readRows(job: Job): Promise<RowsAnswer> {
+async function readRows(job: Job): Promise<RowsResult> {
   const { plan, client, chosen } = job
   const query = await say(client, statementOf(job, plan), job)
   const rows = isSilent(chosen, plan) ? 0 : (query.writer?.rows ?? 0)
@@ -83,7 +83,7 @@ const isSilent = (chosen: CallableFunction, { head }: ReadPlan): boolean =>
   head || chosen.columns === undefined
 
 /** All rows and a page of them, of one call: it may write, and a second one may give other rows. */
-async function readCounted(job: Job): Promise<RowsAnswer> {
+async function readCounted(job: Job): Promise<RowsResult> {
   const { plan, client, chosen } = job
   const { limit, offset, open } = plan.page
   const all = statementOf(job, { ...plan, page: { limit: Number.MAX_SAFE_INTEGER, offset: 0, open: false } })

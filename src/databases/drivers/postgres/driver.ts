@@ -11,7 +11,6 @@ import type {
 } from '#databases/drivers/driver.ts'
 import { memoizeAsync } from '#databases/drivers/memoize-async.ts'
 import { planner } from '#databases/drivers/planner.ts'
-import { countRows, selectRows, writeRows } from '#databases/drivers/postgres/answers.ts'
 import { callFunction } from '#databases/drivers/postgres/call.ts'
 import {
   buildCatalogue,
@@ -35,6 +34,7 @@ import { runSql } from '#databases/drivers/postgres/raw.ts'
 import { become, OWN } from '#databases/drivers/postgres/roles/persona.ts'
 import { loginAs, ownRolesSql } from '#databases/drivers/postgres/roles/sql-role.ts'
 import { type Vet, vetting } from '#databases/drivers/postgres/roles/vetting.ts'
+import { countRows, selectRows, writeRows } from '#databases/drivers/postgres/run-plan.ts'
 import { runner } from '#databases/drivers/postgres/runner.ts'
 import { createSql } from '#databases/drivers/postgres/sql/sql-builder.ts'
 import { inTransaction } from '#databases/drivers/postgres/transaction.ts'
@@ -184,9 +184,9 @@ export function postgresDriver(given: PostgresOptions): PostgresDriver {
     },
     async sql(request) {
       const onlyReads = request.onlyReads === true && options.sqlRole === undefined
-      const answer = await runSql(ofSql.run, { ...request, onlyReads }, most.bytes)
+      const result = await runSql(ofSql.run, { ...request, onlyReads }, most.bytes)
       if (!request.readOnly && isStructural(request.text)) tables.invalidate()
-      return answer
+      return result
     },
     run: apply,
     catalogue: tables.fresh,

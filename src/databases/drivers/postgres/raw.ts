@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import type { SqlAnswer, SqlRequest } from '#databases/drivers/driver.ts'
+import type { SqlRequest, SqlResult } from '#databases/drivers/driver.ts'
 import type { RunUntrusted } from '#databases/drivers/postgres/pool/untrusted-connections.ts'
 import type { RowClient } from '#databases/drivers/postgres/protocol/connection.ts'
 import { failureOf } from '#databases/drivers/postgres/protocol/errors.ts'
@@ -18,7 +18,7 @@ export function runSql(
   runUntrusted: RunUntrusted,
   request: SqlRequest,
   maxBytes: number,
-): Promise<SqlAnswer> {
+): Promise<SqlResult> {
   const { readOnly, text } = request
   const statements = scriptOf(request)
   return runUntrusted(request.presence, async (client) => {
@@ -101,7 +101,7 @@ function refuseOpen(client: RowClient): void {
   })
 }
 
-function answerOf({ writer, affected, completed }: ScriptRun): SqlAnswer {
+function answerOf({ writer, affected, completed }: ScriptRun): SqlResult {
   const json = writer?.take() ?? [Buffer.from('[]')]
   // `set client_encoding` or a database in SQL_ASCII: the answer would be no JSON.
   if (!json.every((chunk) => isUtf8(chunk)))

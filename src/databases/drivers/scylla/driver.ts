@@ -1,5 +1,5 @@
 import { createConcurrencyLimit } from '#databases/drivers/concurrency-limit.ts'
-import type { Driver, Presence, SqlAnswer, SqlRequest } from '#databases/drivers/driver.ts'
+import type { Driver, Presence, SqlRequest, SqlResult } from '#databases/drivers/driver.ts'
 import { memoizeAsync } from '#databases/drivers/memoize-async.ts'
 import { planner } from '#databases/drivers/planner.ts'
 import { requirePresence } from '#databases/drivers/presence.ts'
@@ -69,7 +69,7 @@ export function scyllaDriver(options: ScyllaOptions): Driver {
     return `${row?.cluster_name}/${keyspace}`
   })
 
-  async function sql(request: SqlRequest): Promise<SqlAnswer> {
+  async function sql(request: SqlRequest): Promise<SqlResult> {
     requireDatabase(request.database, keyspace)
     const { isRead, changesStructure, lookUps } = requireAllowed(
       request.text,

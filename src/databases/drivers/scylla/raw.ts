@@ -1,4 +1,4 @@
-import type { SqlAnswer, SqlRequest } from '#databases/drivers/driver.ts'
+import type { SqlRequest, SqlResult } from '#databases/drivers/driver.ts'
 import { requirePresence } from '#databases/drivers/presence.ts'
 import type { CellColumn } from '#databases/drivers/scylla/cells.ts'
 import { productOf, requireFewCombinations } from '#databases/drivers/scylla/cql.ts'
@@ -24,7 +24,7 @@ type How = {
 }
 
 /** One statement of the caller's own text. Its pages are read until there are none, or more rows than may be. */
-export async function runCql(session: Session, request: SqlRequest, how: How): Promise<SqlAnswer> {
+export async function runCql(session: Session, request: SqlRequest, how: How): Promise<SqlResult> {
   try {
     requireFewCombinations(how.lookUps, how.mostLookUps)
     return await session.own(how.keyspace, how.isWrite, async (own) => {
@@ -41,7 +41,7 @@ async function pages(
   { text, maxRows, presence }: SqlRequest,
   values: readonly unknown[],
   mostBytes: number,
-): Promise<SqlAnswer> {
+): Promise<SqlResult> {
   const chunks: string[] = []
   let [rows, bytes] = [0, 0]
   let after: string | undefined

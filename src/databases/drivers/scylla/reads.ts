@@ -1,4 +1,4 @@
-import type { RowsAnswer, RowsFacts } from '#databases/drivers/driver.ts'
+import type { RowsFacts, RowsResult } from '#databases/drivers/driver.ts'
 import type { Page } from '#databases/drivers/scylla/cells.ts'
 import { cannot, columnOf, countText, selectText } from '#databases/drivers/scylla/cql.ts'
 import { isInvalid, messageOf } from '#databases/drivers/scylla/errors.ts'
@@ -14,7 +14,7 @@ const highWater = 1_048_576
 const firstPage = 100
 const largestPage = 5_000
 
-export async function selectRows(session: Session, plan: ReadPlan): Promise<RowsAnswer> {
+export async function selectRows(session: Session, plan: ReadPlan): Promise<RowsResult> {
   const { page, count, head } = plan
   if (page.offset > 0) throw cannot('offset')
   if (count !== undefined) requireExact(count)
@@ -36,14 +36,14 @@ export async function selectRows(session: Session, plan: ReadPlan): Promise<Rows
   })
 }
 
-const whole = (json: readonly Buffer[], facts: RowsFacts): RowsAnswer => ({ json, facts: () => facts })
+const whole = (json: readonly Buffer[], facts: RowsFacts): RowsResult => ({ json, facts: () => facts })
 
 /** Nothing is held between two pages, so a reader may leave whenever it likes. */
 const flowing = (
   ready: readonly Buffer[],
   rest: AsyncGenerator<Buffer>,
   facts: () => RowsFacts,
-): RowsAnswer => ({
+): RowsResult => ({
   json: (async function* () {
     yield* ready
     yield* rest

@@ -1,4 +1,4 @@
-import type { WriteAnswer } from '#databases/drivers/driver.ts'
+import type { WriteResult } from '#databases/drivers/driver.ts'
 import { type ScyllaTable, tableOf } from '#databases/drivers/scylla/catalogue.ts'
 import {
   cannot,
@@ -23,7 +23,7 @@ import type { Json, Row } from '#databases/request/request.ts'
  */
 const attempts = 5
 
-export async function insertRows(session: Session, plan: InsertPlan): Promise<WriteAnswer> {
+export async function insertRows(session: Session, plan: InsertPlan): Promise<WriteResult> {
   const table = writableTable(plan)
   const rows = await keyed(
     session,
@@ -45,7 +45,7 @@ async function upsert(
   conflict: NonNullable<InsertPlan['conflict']>,
   rows: readonly Keyed[],
   columns: readonly string[],
-): Promise<WriteAnswer> {
+): Promise<WriteResult> {
   const table = tableOf(plan)
   requireKey(table, conflict.columns)
   const set = conflict.set && changes(table, conflict.set, rows)
@@ -65,7 +65,7 @@ async function upsert(
   return written(session, plan, done.rows)
 }
 
-export async function updateRows(session: Session, plan: UpdatePlan, limit: number): Promise<WriteAnswer> {
+export async function updateRows(session: Session, plan: UpdatePlan, limit: number): Promise<WriteResult> {
   const table = writableTable(plan)
   const set = changes(table, plan.set, [])
   const rows = await chosenRows(session, plan, limit)
@@ -78,7 +78,7 @@ export async function updateRows(session: Session, plan: UpdatePlan, limit: numb
 }
 
 /** The rows that are given back are as they were seen just before. */
-export async function deleteRows(session: Session, plan: DeletePlan, limit: number): Promise<WriteAnswer> {
+export async function deleteRows(session: Session, plan: DeletePlan, limit: number): Promise<WriteResult> {
   const table = writableTable(plan)
   const rows = await chosenRows(session, plan, limit)
   const done = await asSeen(
@@ -113,14 +113,14 @@ async function asSeen(
 }
 
 /** The answer of what was written, read after it. */
-async function written(session: Session, plan: WritePlan, rows: readonly Keyed[]): Promise<WriteAnswer> {
+async function written(session: Session, plan: WritePlan, rows: readonly Keyed[]): Promise<WriteResult> {
   if (plan.head) return answerOf(plan, rows, new Map())
   const { output, stripNulls } = plan
   const found = await findKeyed(session, tableOf(plan), rows, { output, stripNulls, isSerial: false })
   return answerOf(plan, rows, found)
 }
 
-function answerOf(plan: WritePlan, rows: readonly Keyed[], found: Seen): WriteAnswer {
+function answerOf(plan: WritePlan, rows: readonly Keyed[], found: Seen): WriteResult {
   const texts = plan.head ? [] : rows.flatMap(({ key }) => found.get(key)?.text ?? [])
   return {
     json: [Buffer.from(`[${texts.join()}]`)],

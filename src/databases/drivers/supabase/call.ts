@@ -1,4 +1,4 @@
-import type { CallRequest, RowsAnswer } from '#databases/drivers/driver.ts'
+import type { CallRequest, RowsResult } from '#databases/drivers/driver.ts'
 import { jsonValue, writeText } from '#databases/drivers/postgres/sql/values.ts'
 import type { Answer, Exchange } from '#databases/drivers/supabase/exchange.ts'
 import { pathOf, refuse, requireDistinct, selectList } from '#databases/drivers/supabase/grammar.ts'
@@ -19,7 +19,7 @@ type Caller = { readonly exchange: Exchange; readonly catalogue: OpenApiCatalogu
 export async function callFunction(
   { exchange, catalogue }: Caller,
   request: CallRequest,
-): Promise<RowsAnswer> {
+): Promise<RowsResult> {
   const { read } = request
   const { schema, table: name } = read.table
   const own = catalogue.functions.get(name)
@@ -47,7 +47,7 @@ export async function callFunction(
 }
 
 /** Rows of a table, one row as an object, or values: each a row with one member that is called like the function. */
-async function answered(plan: ReadPlan, name: string, answer: Answer): Promise<RowsAnswer> {
+async function answered(plan: ReadPlan, name: string, answer: Answer): Promise<RowsResult> {
   const { limit, offset, open } = plan.page
   const { body, is, total: all } = answer
   const total = plan.count === undefined ? undefined : all

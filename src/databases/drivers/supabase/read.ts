@@ -1,4 +1,4 @@
-import type { RowsAnswer } from '#databases/drivers/driver.ts'
+import type { RowsResult } from '#databases/drivers/driver.ts'
 import type { Subject } from '#databases/drivers/supabase/errors.ts'
 import { type Answer, type Exchange, strange } from '#databases/drivers/supabase/exchange.ts'
 import {
@@ -34,7 +34,7 @@ export type Reader = {
   readonly maxRows: number
 }
 
-export async function selectRows(reader: Reader, plan: ReadPlan): Promise<RowsAnswer> {
+export async function selectRows(reader: Reader, plan: ReadPlan): Promise<RowsResult> {
   const { head, page } = plan
   const asked = head ? 0 : page.limit + (page.open ? 1 : 0)
   const answer = await ask(reader, plan, { limit: asked, offset: page.offset })

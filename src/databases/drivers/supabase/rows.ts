@@ -1,4 +1,4 @@
-import type { RowsAnswer, RowsFacts } from '#databases/drivers/driver.ts'
+import type { RowsFacts, RowsResult } from '#databases/drivers/driver.ts'
 import { eachRow, membersOf, NotRows } from '#databases/drivers/json-rows.ts'
 import { type Answer, strange } from '#databases/drivers/supabase/exchange.ts'
 import { tooManyRelated } from '#databases/drivers/too-large.ts'
@@ -99,4 +99,4 @@ const tooLargeRow = () =>
     hint: 'Ask for fewer columns, or read the relation by itself.',
   })
 
-export const whole = (json: Buffer, facts: RowsFacts): RowsAnswer => ({ json: [json], facts: () => facts })
+export const whole = (json: Buffer, facts: RowsFacts): RowsResult => ({ json: [json], facts: () => facts })

@@ -1,4 +1,4 @@
-import type { WriteAnswer } from '#databases/drivers/driver.ts'
+import type { WriteResult } from '#databases/drivers/driver.ts'
 import { assignedTo, givenIn, jsonValue } from '#databases/drivers/postgres/sql/values.ts'
 import type { Subject } from '#databases/drivers/supabase/errors.ts'
 import { type Answer, type Exchange, strange } from '#databases/drivers/supabase/exchange.ts'
@@ -26,7 +26,7 @@ export type Writer = {
 /** PostgREST counts what it has changed. */
 const counted = { count: 'exact' } as const
 
-export async function writeRows(writer: Writer, plan: WritePlan): Promise<WriteAnswer> {
+export async function writeRows(writer: Writer, plan: WritePlan): Promise<WriteResult> {
   try {
     return await answered(writer, plan, await sent(writer, plan))
   } catch (error) {
@@ -37,7 +37,7 @@ export async function writeRows(writer: Writer, plan: WritePlan): Promise<WriteA
   }
 }
 
-async function answered(writer: Writer, plan: WritePlan, answer: Answer): Promise<WriteAnswer> {
+async function answered(writer: Writer, plan: WritePlan, answer: Answer): Promise<WriteResult> {
   const affected = totalOf(answer)
   const total = plan.kind !== 'insert' && plan.count ? affected : undefined
   if (plan.head) return { json: [Buffer.from('[]')], rows: 0, affected, truncated: false, total }

@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify'
-import type { WriteAnswer } from '#databases/drivers/driver.ts'
+import type { WriteResult } from '#databases/drivers/driver.ts'
 import { LONG_BODY } from '#kernel/http/long-body.ts'
 import type { Fetched } from './data.ts'
 import type { Committed } from './transaction.ts'
@@ -23,14 +23,14 @@ export function readFacts({ rows, cacheKey }: Fetched): Record<string, unknown> 
   }
 }
 
-export const sendWritten = (reply: FastifyReply, message: string, answer: WriteAnswer): FastifyReply =>
-  sendWhole(reply, [HEAD, ...answer.json, tail({ message, ...writeFacts(answer) })])
+export const sendWritten = (reply: FastifyReply, message: string, result: WriteResult): FastifyReply =>
+  sendWhole(reply, [HEAD, ...result.json, tail({ message, ...writeFacts(result) })])
 
 /** What stands beside the rows of a write. */
-export const writeFacts = (answer: WriteAnswer): Record<string, unknown> => ({
-  affected_rows: answer.affected,
-  ...(answer.total === undefined ? {} : { count: answer.total }),
-  ...(answer.truncated ? { data_truncated: true } : {}),
+export const writeFacts = (result: WriteResult): Record<string, unknown> => ({
+  affected_rows: result.affected,
+  ...(result.total === undefined ? {} : { count: result.total }),
+  ...(result.truncated ? { data_truncated: true } : {}),
 })
 
 /** `results` is JSON; it stands in the data and on top. */

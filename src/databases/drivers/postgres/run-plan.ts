@@ -1,9 +1,9 @@
 import type {
   OpenTransaction,
   Presence,
-  RowsAnswer,
   RowsFacts,
-  WriteAnswer,
+  RowsResult,
+  WriteResult,
 } from '#databases/drivers/driver.ts'
 import type { Job, Runner, Running } from '#databases/drivers/postgres/runner.ts'
 import { type Defaults, insertSql } from '#databases/drivers/postgres/sql/insert.ts'
@@ -26,7 +26,7 @@ export async function selectRows(
   most: Most,
   on?: OpenTransaction,
   presence?: Presence,
-): Promise<RowsAnswer> {
+): Promise<RowsResult> {
   const { page, count, table, stripNulls } = plan
   if (plan.head) return headOnly(run, plan, on, presence)
   // With a count the rows are waited for, because they often tell it without another statement.
@@ -68,7 +68,7 @@ async function headOnly(
   plan: ReadPlan,
   on?: OpenTransaction,
   presence?: Presence,
-): Promise<RowsAnswer> {
+): Promise<RowsResult> {
   const total = plan.count && (await countRows(run, plan, plan.count, on, presence))
   return whole([empty], { rows: 0, hasMore: false, total })
 }
@@ -108,7 +108,7 @@ export async function writeRows(
   most: Most,
   on?: OpenTransaction,
   presence?: Presence,
-): Promise<WriteAnswer> {
+): Promise<WriteResult> {
   const matching = plan.kind === 'insert' ? undefined : await matchingRows(run, plan, on, presence)
   const { writer, affected } = await run.finish(
     {
@@ -183,10 +183,10 @@ const updateJob = (plan: UpdatePlan, limit: number): Job => ({
   given: (column) => assignedTo(plan.set, column),
 })
 
-const whole = (json: readonly Buffer[], facts: RowsFacts): RowsAnswer => ({ json, facts: () => facts })
+const whole = (json: readonly Buffer[], facts: RowsFacts): RowsResult => ({ json, facts: () => facts })
 
 /** Rows that are still coming: the connection goes back when they are here, and is broken off when the reader leaves. */
-function flowing(running: Running, open: boolean): RowsAnswer {
+function flowing(running: Running, open: boolean): RowsResult {
   const { query } = running
   return {
     json: untilEnd(running),
