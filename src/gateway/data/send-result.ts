@@ -2,6 +2,7 @@ import type { FastifyReply } from 'fastify'
 import type { WriteResult } from '#databases/drivers/driver.ts'
 import { LONG_BODY } from '#kernel/http/long-body.ts'
 import type { Fetched } from './data.ts'
+import { readFacts, tail, writeFacts } from './result-facts.ts'
 import type { Committed } from './transaction.ts'
 
 /** The success envelope around rows that are JSON text already: nothing of them is parsed or copied into objects. */
@@ -13,25 +14,8 @@ export function sendFetched(reply: FastifyReply, fetched: Fetched): FastifyReply
   return reply.type(JSON_TYPE).sendLong(around(rows.json, end))
 }
 
-/** What stands beside the rows of a read, once they have been read. */
-export function readFacts({ rows, cacheKey }: Fetched): Record<string, unknown> {
-  const { hasMore, total } = rows.facts()
-  return {
-    cache_key: cacheKey,
-    ...(total === undefined ? {} : { count: total }),
-    ...(hasMore ? { has_more: true } : {}),
-  }
-}
-
 export const sendWritten = (reply: FastifyReply, message: string, result: WriteResult): FastifyReply =>
   sendWhole(reply, [HEAD, ...result.json, tail({ message, ...writeFacts(result) })])
-
-/** What stands beside the rows of a write. */
-export const writeFacts = (result: WriteResult): Record<string, unknown> => ({
-  affected_rows: result.affected,
-  ...(result.total === undefined ? {} : { count: result.total }),
-  ...(result.truncated ? { data_truncated: true } : {}),
-})
 
 /** `results` is JSON; it stands in the data and on top. */
 export function sendTransaction(
@@ -62,12 +46,6 @@ const SMALL = 16_384
 const JSON_TYPE = 'application/json; charset=utf-8'
 
 const HEAD = Buffer.from('{"status":"success","data":')
-
-/** Behind the rows, because how many they are is known then; it closes the object. */
-export const tail = (facts: Record<string, unknown>, postProcessing?: string): Buffer => {
-  const grouped = postProcessing === undefined ? '' : `,"post_processing":${postProcessing}`
-  return Buffer.from(`,${JSON.stringify(facts).slice(1, -1)}${grouped}}`)
-}
 
 /** Not a generator: one that was never begun does not tell the rows that it has ended, and they hold a connection. */
 function around(rows: AsyncIterable<Buffer>, end: () => Buffer): AsyncIterable<Buffer> {

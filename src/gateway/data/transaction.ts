@@ -20,7 +20,7 @@ import {
 } from './data.ts'
 import { type Result, replayedText, resultsText, storedText } from './idempotent-results.ts'
 import { collect } from './post-processing.ts'
-import { readFacts, tail, writeFacts } from './send-result.ts'
+import { readFacts, tail, writeFacts } from './result-facts.ts'
 
 export type Operation = {
   readonly id: string
