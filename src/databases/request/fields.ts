@@ -29,7 +29,7 @@ export function oneOf(body: Body, fields: readonly string[], code: 'missing_tabl
   return values.values().next().value
 }
 
-export function whole(body: Body, field: string): number | undefined {
+export function wholeNumber(body: Body, field: string): number | undefined {
   const value = body[field]
   if (value === undefined || value === null) return undefined
   const number = typeof value === 'string' && /^\d{1,16}$/.test(value) ? Number(value) : plainNumber(value)

@@ -1,7 +1,15 @@
 import { fail } from '#databases/failures.ts'
 import { type ColumnOptions, parseColumns } from '#databases/request/columns.ts'
 import { type ConditionOptions, readConditions, readWhere } from '#databases/request/conditions.ts'
-import { type Body, flag, type Naming, oneOf, renaming, text, whole } from '#databases/request/fields.ts'
+import {
+  type Body,
+  flag,
+  type Naming,
+  oneOf,
+  renaming,
+  text,
+  wholeNumber,
+} from '#databases/request/fields.ts'
 import type {
   ColumnTerm,
   Condition,
@@ -106,8 +114,8 @@ function readWrite(body: Body, where: Condition<string> | undefined, options: Re
     table,
     where,
     sort: readSort(body, options),
-    limit: whole(body, 'limit'),
-    offset: whole(body, 'offset') ?? 0,
+    limit: wholeNumber(body, 'limit'),
+    offset: wholeNumber(body, 'offset') ?? 0,
     ...readReturning(body, table, options),
     count: readCountMode(body),
     head: flag(body, 'head', false),
@@ -267,14 +275,14 @@ const directions = new Map([
 ])
 
 function readPage(body: Body, limits: Limits): Page {
-  const size = whole(body, 'page_size')
-  const current = whole(body, 'current_page')
-  const asked = whole(body, 'limit') ?? size
+  const size = wholeNumber(body, 'page_size')
+  const current = wholeNumber(body, 'current_page')
+  const asked = wholeNumber(body, 'limit') ?? size
   if (asked !== undefined && asked > limits.maxRows)
     throw fail('limit_too_large', { details: { maximum: limits.maxRows, given: asked } })
   const limit = asked ?? Math.min(limits.rows, limits.maxRows)
   const offset =
-    whole(body, 'offset') ?? (current === undefined ? 0 : Math.max(0, current - 1) * (size ?? limit))
+    wholeNumber(body, 'offset') ?? (current === undefined ? 0 : Math.max(0, current - 1) * (size ?? limit))
   if (!Number.isSafeInteger(offset)) throw fail('invalid_limit', { details: { field: 'current_page' } })
   return { limit, offset, open: asked === undefined }
 }

@@ -1,10 +1,5 @@
-import type {
-  OpenTransaction,
-  Presence,
-  RowsFacts,
-  RowsResult,
-  WriteResult,
-} from '#databases/drivers/driver.ts'
+import { collectedRows } from '#databases/drivers/collected-rows.ts'
+import type { OpenTransaction, Presence, RowsResult, WriteResult } from '#databases/drivers/driver.ts'
 import type { Job, Runner, Running } from '#databases/drivers/postgres/runner.ts'
 import { type Defaults, insertSql } from '#databases/drivers/postgres/sql/insert.ts'
 import { countSql, deleteSql, explainSql, selectSql, updateSql } from '#databases/drivers/postgres/sql/sql.ts'
@@ -57,7 +52,11 @@ export async function selectRows(
   const rows = writer?.rows ?? 0
   const total =
     count && (endsWithin(plan, rows) ? page.offset + rows : await countRows(run, plan, count, on, presence))
-  return whole(writer?.take() ?? [empty], { rows, hasMore: page.open && (writer?.more ?? false), total })
+  return collectedRows(writer?.take() ?? [empty], {
+    rows,
+    hasMore: page.open && (writer?.more ?? false),
+    total,
+  })
 }
 
 const readsCode = (plan: ReadPlan | WritePlan): boolean =>
@@ -70,7 +69,7 @@ async function headOnly(
   presence?: Presence,
 ): Promise<RowsResult> {
   const total = plan.count && (await countRows(run, plan, plan.count, on, presence))
-  return whole([empty], { rows: 0, hasMore: false, total })
+  return collectedRows([empty], { rows: 0, hasMore: false, total })
 }
 
 /** A page that is not full shows where the rows end, unless it lies behind all of them. */
@@ -182,8 +181,6 @@ const updateJob = (plan: UpdatePlan, limit: number): Job => ({
   written: plan.set.map(({ column }) => column),
   given: (column) => assignedTo(plan.set, column),
 })
-
-const whole = (json: readonly Buffer[], facts: RowsFacts): RowsResult => ({ json, facts: () => facts })
 
 /** Rows that are still coming: the connection goes back when they are here, and is broken off when the reader leaves. */
 function flowing(running: Running, open: boolean): RowsResult {

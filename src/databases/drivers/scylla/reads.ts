@@ -1,3 +1,4 @@
+import { collectedRows } from '#databases/drivers/collected-rows.ts'
 import type { RowsFacts, RowsResult } from '#databases/drivers/driver.ts'
 import type { Page } from '#databases/drivers/scylla/cells.ts'
 import { cannot, columnOf, countText, selectText } from '#databases/drivers/scylla/cql.ts'
@@ -20,13 +21,13 @@ export async function selectRows(session: Session, plan: ReadPlan): Promise<Rows
   if (count !== undefined) requireExact(count)
   const statement = selectText(plan)
   const total = count && (await countRows(session, plan))
-  if (head || page.limit === 0) return whole([Buffer.from('[]')], { rows: 0, hasMore: false, total })
+  if (head || page.limit === 0) return collectedRows([Buffer.from('[]')], { rows: 0, hasMore: false, total })
   const state = { rows: 0, more: false, ended: false }
   const chunks = chunksOf(session, statement, plan, state)
   const ready: Buffer[] = []
   for (let size = 0; size <= highWater; ) {
     const { value, done } = await chunks.next()
-    if (done) return whole(ready, { rows: state.rows, hasMore: page.open && state.more, total })
+    if (done) return collectedRows(ready, { rows: state.rows, hasMore: page.open && state.more, total })
     ready.push(value)
     size += value.length
   }
@@ -35,8 +36,6 @@ export async function selectRows(session: Session, plan: ReadPlan): Promise<Rows
     return { rows: state.rows, hasMore: page.open && state.more, total }
   })
 }
-
-const whole = (json: readonly Buffer[], facts: RowsFacts): RowsResult => ({ json, facts: () => facts })
 
 /** Nothing is held between two pages, so a reader may leave whenever it likes. */
 const flowing = (

@@ -1,10 +1,11 @@
+import { collectedRows } from '#databases/drivers/collected-rows.ts'
 import type { CallRequest, RowsResult } from '#databases/drivers/driver.ts'
 import { jsonValue, writeText } from '#databases/drivers/postgres/sql/values.ts'
 import type { Answer, Exchange } from '#databases/drivers/supabase/exchange.ts'
 import { pathOf, refuse, requireDistinct, selectList } from '#databases/drivers/supabase/grammar.ts'
 import type { OpenApiCatalogue } from '#databases/drivers/supabase/openapi.ts'
 import { filtered, paged, sorted } from '#databases/drivers/supabase/read.ts'
-import { shaped, whole } from '#databases/drivers/supabase/rows.ts'
+import { shaped } from '#databases/drivers/supabase/rows.ts'
 import { fail } from '#databases/failures.ts'
 import type { Catalogue, Column, Table } from '#databases/plan/catalogue.ts'
 import type { ReadPlan } from '#databases/plan/plan.ts'
@@ -52,12 +53,13 @@ async function answered(plan: ReadPlan, name: string, answer: Answer): Promise<R
   const { body, is, total: all } = answer
   const total = plan.count === undefined ? undefined : all
   if (is.kind === 'nothing' || is.kind === 'null' || plan.head)
-    return whole(Buffer.from('[]'), { rows: 0, hasMore: false, total })
-  if (is.kind !== 'rows') return whole(oneRow(name, body, is.kind), { rows: 1, hasMore: false, total })
+    return collectedRows([Buffer.from('[]')], { rows: 0, hasMore: false, total })
+  if (is.kind !== 'rows')
+    return collectedRows([oneRow(name, body, is.kind)], { rows: 1, hasMore: false, total })
   const { json } = await shaped(answer, is.count, { rows: limit }, plan)
   const isCut =
     plan.count !== 'planned' && plan.count !== 'estimated' && all !== undefined && offset + is.count < all
-  return whole(json, {
+  return collectedRows([json], {
     rows: Math.min(is.count, limit),
     hasMore: (open && is.count > limit) || (is.count < limit && isCut),
     total,

@@ -1,3 +1,4 @@
+import { collectedRows } from '#databases/drivers/collected-rows.ts'
 import type { RowsResult } from '#databases/drivers/driver.ts'
 import type { Subject } from '#databases/drivers/supabase/errors.ts'
 import { type Answer, type Exchange, strange } from '#databases/drivers/supabase/exchange.ts'
@@ -9,7 +10,7 @@ import {
   selectList,
 } from '#databases/drivers/supabase/grammar.ts'
 import type { OpenApiCatalogue } from '#databases/drivers/supabase/openapi.ts'
-import { shaped, whole } from '#databases/drivers/supabase/rows.ts'
+import { shaped } from '#databases/drivers/supabase/rows.ts'
 import { namesOneRow } from '#databases/plan/by-key.ts'
 import type { Column } from '#databases/plan/catalogue.ts'
 import type { CountPlan, ReadPlan } from '#databases/plan/plan.ts'
@@ -46,7 +47,7 @@ export async function selectRows(reader: Reader, plan: ReadPlan): Promise<RowsRe
     throw strange('with more rows than it counts')
   learn(reader, count, count === asked)
   const isCut = count < asked && (await hasMore(reader, plan, count, total))
-  return whole(json, {
+  return collectedRows([json], {
     rows: Math.min(count, page.limit),
     // A list of a relation that is as long as any answer may be has perhaps been cut as well.
     hasMore: isCut || (page.open && count > page.limit) || longest >= reader.seen.most,

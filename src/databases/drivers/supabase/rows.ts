@@ -1,4 +1,3 @@
-import type { RowsFacts, RowsResult } from '#databases/drivers/driver.ts'
 import { eachRow, membersOf, NotRows } from '#databases/drivers/json-rows.ts'
 import { type Answer, strange } from '#databases/drivers/supabase/exchange.ts'
 import { tooManyRelated } from '#databases/drivers/too-large.ts'
@@ -98,5 +97,3 @@ const tooLargeRow = () =>
     message: 'A row is larger than 4 MiB',
     hint: 'Ask for fewer columns, or read the relation by itself.',
   })
-
-export const whole = (json: Buffer, facts: RowsFacts): RowsResult => ({ json: [json], facts: () => facts })

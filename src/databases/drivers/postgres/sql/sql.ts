@@ -182,18 +182,18 @@ function relationText(
   // Each row begins a line, which nothing else in JSON without white space does: so they are counted (rows.ts).
   const line = `pg_catalog.concat(e'\\n', ${row}::pg_catalog.text)`
   if (!many) return `(select ${line}::pg_catalog.json from (${rows} limit 1) as r)`
-  const limit = Number.isFinite(sql.relationRows) ? ` limit ${whole(sql.relationRows)}` : ''
+  const limit = Number.isFinite(sql.relationRows) ? ` limit ${limitText(sql.relationRows)}` : ''
   const lines = `pg_catalog.concat('[', pg_catalog.string_agg(${line}, ','), ']')::pg_catalog.json`
   return `(select ${lines} from (${rows}${limit}) as r)`
 }
 
 function writeRange(sql: SqlBuilder, limit: number | undefined, offset: number): void {
-  if (limit !== undefined) sql.text += ` limit ${whole(limit)}`
+  if (limit !== undefined) sql.text += ` limit ${limitText(limit)}`
   if (offset > 0) sql.text += ` offset ${bind(sql, String(offset))}`
 }
 
 /** The one number that stands in a text: refused unless it cannot be anything else. */
-function whole(limit: number): string {
+function limitText(limit: number): string {
   if (!Number.isSafeInteger(limit) || limit < 0) throw fail('invalid_limit')
   return String(limit)
 }
