@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { DEFAULT_LIMITS, driverFor } from '#databases/clients/client.ts'
-import { type ConfiguredClient, configuredClients } from '#databases/clients/configured.ts'
+import { type ConfiguredClient, createConfiguredClients } from '#databases/clients/configured.ts'
 import { urlOf } from '#databases/clients/registered.ts'
 import { type ClientRow, listClients } from '#databases/clients/store.ts'
 import type { SqlRequest } from '#databases/drivers/driver.ts'
@@ -98,7 +98,7 @@ async function control(databases: Databases): Promise<Finding[]> {
 
 async function clients({ config, log }: Context, databases: Databases): Promise<Finding[]> {
   const { builtIn, callerRoles, logging, advice } = databases
-  const registry = configuredClients({
+  const registry = createConfiguredClients({
     config,
     builtIn,
     callerRoles,

@@ -1,4 +1,4 @@
-import { type Announce, announcing } from '#databases/clients/changes.ts'
+import { type Announce, announceWrites } from '#databases/clients/announce-writes.ts'
 import type { Driver, DriverMaking, DriverSettings, RowLevelSecurity } from '#databases/drivers/driver.ts'
 import { drivers } from '#databases/drivers/index.ts'
 import type { Kernel } from '#kernel/kernel.ts'
@@ -46,5 +46,5 @@ export function announceOf({ config, coherence, log }: Kernel): Announce | undef
 
 export function driverFor(making: ClientMaking, settings: DriverSettings): Driver {
   const driver = drivers[settings.driver](making, settings)
-  return making.announce === undefined ? driver : announcing(driver, making.announce)
+  return making.announce === undefined ? driver : announceWrites(driver, making.announce)
 }

@@ -1,10 +1,10 @@
-import { readAheadOf } from '#databases/drivers/allowance.ts'
+import { createReadAheadBudgets } from '#databases/drivers/memory-budget.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { structureIn } from './changes.ts'
+import { structureIn } from './announce-writes.ts'
 import { announceOf, type Client } from './client.ts'
-import { type ConfiguredClient, type ConfiguredOptions, configuredClients } from './configured.ts'
-import { type CustomClients, customClients } from './custom.ts'
-import { type Environment, type RegisteredClient, registeredClients } from './registered.ts'
+import { type ConfiguredClient, type ConfiguredOptions, createConfiguredClients } from './configured.ts'
+import { type CustomClients, createCustomClients } from './custom.ts'
+import { type Environment, openRegisteredClients, type RegisteredClient } from './registered.ts'
 
 export type { Client }
 
@@ -42,8 +42,8 @@ export type ClientsOptions = Omit<
 export function openClients(kernel: Kernel, options: ClientsOptions): Clients {
   const { config, controlServer, log } = kernel
   const { environment } = options
-  const readAhead = readAheadOf(config.limits.answer)
-  const configured = configuredClients({
+  const readAhead = createReadAheadBudgets(config.limits.answer)
+  const configured = createConfiguredClients({
     ...options,
     config,
     controlServer,
@@ -51,7 +51,7 @@ export function openClients(kernel: Kernel, options: ClientsOptions): Clients {
     readAhead,
     announce: announceOf(kernel),
   })
-  const registry = registeredClients(kernel, environment, readAhead)
+  const registry = openRegisteredClients(kernel, environment, readAhead)
   const opened = () => [
     ...configured.values(),
     ...[...registry.known()]
@@ -70,7 +70,7 @@ export function openClients(kernel: Kernel, options: ClientsOptions): Clients {
   })
   return {
     configured,
-    custom: customClients(kernel),
+    custom: createCustomClients(kernel),
     registered: registry.all,
     environment,
     retain: registry.retain,

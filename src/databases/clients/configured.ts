@@ -20,7 +20,7 @@ export type ConfiguredClient = Client & {
 }
 
 /** What the configuration names, and what is built in where it names nothing. By name. */
-export function configuredClients(options: ConfiguredOptions): ReadonlyMap<string, ConfiguredClient> {
+export function createConfiguredClients(options: ConfiguredOptions): ReadonlyMap<string, ConfiguredClient> {
   const { config, builtIn, callerRoles, loggingReaderUrl } = options
   const { logging_client: loggingName } = config.gateway
   const given = [

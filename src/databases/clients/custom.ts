@@ -17,7 +17,7 @@ export type CustomClients = (address: string, key: string) => Client
 /** Projects that are remembered: their structure is not read anew for each request. */
 const mostProjects = 20
 
-export function customClients(kernel: Kernel): CustomClients {
+export function createCustomClients(kernel: Kernel): CustomClients {
   const known = new Map<string, Client>()
   // Keys are the caller's choice: all of them together get what one client gets.
   const shared = createConcurrencyLimit({

@@ -1,5 +1,5 @@
-import type { Allowance } from '#databases/drivers/allowance.ts'
 import type { DriverMaking } from '#databases/drivers/driver.ts'
+import type { MemoryBudget } from '#databases/drivers/memory-budget.ts'
 import { fail } from '#databases/failures.ts'
 import { clientUrlForms, isDriverName } from '#kernel/config/addresses.ts'
 import { type CoherentCache, coherentCache } from '#kernel/db/cache.ts'
@@ -27,10 +27,10 @@ export type RegisteredClients = {
 }
 
 /** Clients of table `service.database_client`: one driver each, renewed when what it was made from changes. */
-export function registeredClients(
+export function openRegisteredClients(
   kernel: Kernel,
   environment: Environment,
-  readAhead: () => Allowance,
+  readAhead: () => MemoryBudget,
 ): RegisteredClients {
   const making = { ...kernel, readAhead }
   const users = countDriverUsers()

@@ -1,4 +1,4 @@
-import type { Allowance } from '#databases/drivers/allowance.ts'
+import type { MemoryBudget } from '#databases/drivers/memory-budget.ts'
 import type { Catalogue, Index } from '#databases/plan/catalogue.ts'
 import type { CountPlan, DeletePlan, InsertPlan, PlanOf, ReadPlan, UpdatePlan } from '#databases/plan/plan.ts'
 import type { Rights } from '#databases/plan/rights.ts'
@@ -186,7 +186,7 @@ export type DriverMaking = {
   /** Whose roles no client may be on that server. */
   readonly controlServer?: () => Promise<ControlServer | undefined>
   /** Memory of the process for answers that are read ahead of slow readers. */
-  readonly readAhead?: () => Allowance
+  readonly readAhead?: () => MemoryBudget
 }
 
 export type DriverSettings = {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import { tagsOfAnswer, tagsOfWrite } from '#databases/clients/changes.ts'
+import { tagsOfAnswer, tagsOfWrite } from '#databases/clients/announce-writes.ts'
 import type { Table } from '#databases/plan/catalogue.ts'
 import { testDatabase, withClient } from '#test/database.ts'
 import { type Actor, actor, controlDatabase, testService } from '#test/harness.ts'

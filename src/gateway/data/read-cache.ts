@@ -1,4 +1,4 @@
-import { tagsOfAnswer } from '#databases/clients/changes.ts'
+import { tagsOfAnswer } from '#databases/clients/announce-writes.ts'
 import type { CountPlan, ReadPlan } from '#databases/plan/plan.ts'
 import { tablesOf } from '#databases/plan/required-rights.ts'
 import { taggedCache } from '#kernel/db/cache.ts'

@@ -1,5 +1,4 @@
 import type pg from 'pg'
-import { type Allowance, readAheadOf } from '#databases/drivers/allowance.ts'
 import type {
   Driver,
   DriverMaking,
@@ -10,6 +9,7 @@ import type {
   SqlRole,
 } from '#databases/drivers/driver.ts'
 import { memoizeAsync } from '#databases/drivers/memoize-async.ts'
+import { createReadAheadBudgets, type MemoryBudget } from '#databases/drivers/memory-budget.ts'
 import { planner } from '#databases/drivers/planner.ts'
 import { callFunction } from '#databases/drivers/postgres/call.ts'
 import {
@@ -63,7 +63,7 @@ export type PostgresOptions = {
   /** The client is named in `gateway.unsafe_clients`. */
   readonly allowServerRights?: boolean
   /** What all clients of the process share for answers to slow readers; without it this client has it for itself. */
-  readonly readAhead?: (() => Allowance) | undefined
+  readonly readAhead?: (() => MemoryBudget) | undefined
   /** Where the control database is now: its roles are no client's there. */
   readonly controlServer?: DriverMaking['controlServer']
   /** Callers act as these roles. */
@@ -77,7 +77,7 @@ export type PostgresDriver = Driver & {
 }
 
 export function postgresDriver(given: PostgresOptions): PostgresDriver {
-  const options = { ...given, readAhead: given.readAhead ?? readAheadOf(given.answerBytes) }
+  const options = { ...given, readAhead: given.readAhead ?? createReadAheadBudgets(given.answerBytes) }
   const vet = vetting(options)
   const terminate = terminator(options)
   const open = connector(options)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { readAheadOf } from '#databases/drivers/allowance.ts'
+import { createReadAheadBudgets } from '#databases/drivers/memory-budget.ts'
 import { pool as createPool } from '#databases/drivers/postgres/pool/pool.ts'
 import { connect } from '#databases/drivers/postgres/protocol/connect.ts'
 import type { RowClient } from '#databases/drivers/postgres/protocol/connection.ts'
@@ -21,7 +21,7 @@ const pool = createPool({
   maxConnections: 1,
   maxWaiting: 10,
   idleTimeout: 10_000,
-  readAhead: readAheadOf(33_554_432),
+  readAhead: createReadAheadBudgets(33_554_432),
 })
 after(async () => {
   await pool.close()
@@ -71,7 +71,7 @@ test('with a connection that the network has forgotten those end that wait in th
     maxConnections: 4,
     maxWaiting: 10,
     idleTimeout: 60_000,
-    readAhead: readAheadOf(33_554_432),
+    readAhead: createReadAheadBudgets(33_554_432),
   })
   const clients = await Promise.all([several.acquire(), several.acquire(), several.acquire()])
   for (const client of clients) several.release(client)

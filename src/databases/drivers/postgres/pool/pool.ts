@@ -1,6 +1,6 @@
-import type { Allowance } from '#databases/drivers/allowance.ts'
 import { type CircuitState, circuit } from '#databases/drivers/circuit.ts'
 import type { Presence } from '#databases/drivers/driver.ts'
+import type { MemoryBudget } from '#databases/drivers/memory-budget.ts'
 import { tidy } from '#databases/drivers/postgres/pool/tidying.ts'
 import type { RowClient, Terminate } from '#databases/drivers/postgres/protocol/connection.ts'
 import { callerLeft } from '#databases/drivers/presence.ts'
@@ -20,7 +20,7 @@ export type PoolOptions = {
   readonly statementTimeout: number
   readonly idleTimeout: number
   /** Memory for answers that are read to their end though their readers are slow. */
-  readonly readAhead: () => Allowance
+  readonly readAhead: () => MemoryBudget
 }
 
 export type Pool = {

@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events'
 import type pg from 'pg'
-import type { Allowance } from '#databases/drivers/allowance.ts'
 import type { Presence } from '#databases/drivers/driver.ts'
+import type { MemoryBudget } from '#databases/drivers/memory-budget.ts'
 import { AdaptiveDepth } from '#databases/drivers/postgres/protocol/adaptive-depth.ts'
 import { cancel, keysOf } from '#databases/drivers/postgres/protocol/cancel.ts'
 import { frames, joiner } from '#databases/drivers/postgres/protocol/frames.ts'
@@ -255,7 +255,7 @@ type ActiveQuery = Pick<RowQuery, 'row' | 'settle' | 'refuse'> & {
   /** The server sets it no time: the pool ends it when it is late. */
   readonly isLong?: boolean
   /** Its reader is slow: the rows are read to their end into this memory, so that the connection is free. */
-  readAhead?(allowance: Allowance): void
+  readAhead?(budget: MemoryBudget): void
   /** The server tells the types of the parameters. */
   describe?(types: readonly number[]): void
 }

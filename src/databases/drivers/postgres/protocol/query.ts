@@ -1,5 +1,5 @@
-import type { Allowance } from '#databases/drivers/allowance.ts'
 import type { Presence } from '#databases/drivers/driver.ts'
+import type { MemoryBudget } from '#databases/drivers/memory-budget.ts'
 import type { RowClient } from '#databases/drivers/postgres/protocol/connection.ts'
 import { type ColumnWriter, columnWriter, RowWriter } from '#databases/drivers/postgres/protocol/rows.ts'
 import type {
@@ -41,7 +41,7 @@ export class RowQuery {
   #isComplete = false
   #isSynced = false
   #wake: (() => void) | undefined
-  #allowance: Allowance | undefined
+  #budget: MemoryBudget | undefined
 
   constructor(client: RowClient, statement: Statement, options: RunOptions) {
     this.#client = client
@@ -122,7 +122,7 @@ export class RowQuery {
     const { most, commitsLast, relations } = this.#options
     if (relations !== undefined && writer.rows + writer.related > relations.rows)
       this.refuse(tooManyRelated(relations.rows))
-    if (this.#allowance?.reserve(writer.waiting) === false) this.refuse(tooSlow())
+    if (this.#budget?.reserve(writer.waiting) === false) this.refuse(tooSlow())
     if (most !== undefined && writer.waiting > most)
       this.refuse(answerTooLarge(most, commitsLast ? NOTHING_WRITTEN : undefined))
     if (writer.waiting < this.#options.highWater) return
@@ -132,7 +132,7 @@ export class RowQuery {
 
   /** As many bytes wait as may. */
   get isFull(): boolean {
-    if (this.writer === undefined || this.#allowance !== undefined) return false
+    if (this.writer === undefined || this.#budget !== undefined) return false
     return this.writer.waiting >= this.#options.highWater
   }
 
@@ -144,8 +144,8 @@ export class RowQuery {
     return this.#options.presence
   }
 
-  readAhead(allowance: Allowance): void {
-    this.#allowance = allowance
+  readAhead(budget: MemoryBudget): void {
+    this.#budget = budget
     this.#client.flow()
   }
 
@@ -257,7 +257,7 @@ export class RowQuery {
   /** The finished chunks; they are the taker's from now on. */
   takeRows(): readonly Buffer[] {
     const taken = this.writer?.take() ?? []
-    this.#allowance?.reserve(0)
+    this.#budget?.reserve(0)
     return taken
   }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { after, before, test } from 'node:test'
-import { readAheadOf } from '#databases/drivers/allowance.ts'
+import { createReadAheadBudgets } from '#databases/drivers/memory-budget.ts'
 import { pool as poolOf } from '#databases/drivers/postgres/pool/pool.ts'
 import { connect } from '#databases/drivers/postgres/protocol/connect.ts'
 import { runner } from '#databases/drivers/postgres/runner.ts'
@@ -18,7 +18,7 @@ const limits = {
   statementTimeout: 5_000,
   terminate: () => {},
   answerBytes: 33_554_432,
-  readAhead: readAheadOf(33_554_432),
+  readAhead: createReadAheadBudgets(33_554_432),
   idleTimeout: 10_000,
   maxConnections: 1,
   maxWaiting: 10,

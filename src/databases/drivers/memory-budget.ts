@@ -1,8 +1,8 @@
 /** Memory of one answer. False: so many bytes are not free; its reservation stays as it was. */
-export type Allowance = { reserve(bytes: number): boolean }
+export type MemoryBudget = { reserve(bytes: number): boolean }
 
 /** Memory that several answers share: so many bytes for all together, and so many for each. */
-export function allowances(total: number, each: number): () => Allowance {
+export function createMemoryBudgets(total: number, each: number): () => MemoryBudget {
   let left = total
   return () => {
     let reserved = 0
@@ -19,5 +19,5 @@ export function allowances(total: number, each: number): () => Allowance {
 }
 
 /** For answers that are read to their end because their readers are slow: five of the largest at once (`limits.answer`). */
-export const readAheadOf = (answerBytes: number): (() => Allowance) =>
-  allowances(5 * answerBytes, answerBytes)
+export const createReadAheadBudgets = (answerBytes: number): (() => MemoryBudget) =>
+  createMemoryBudgets(5 * answerBytes, answerBytes)

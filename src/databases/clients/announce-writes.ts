@@ -54,7 +54,7 @@ export const structureIn = (tag: string): string | undefined =>
 export type Announce = (tags: readonly string[]) => Promise<void>
 
 /** The same driver; but whatever may have changed rows answers when no process gives an older answer any more. */
-export function announcing(driver: Driver, announce: Announce): Driver {
+export function announceWrites(driver: Driver, announce: Announce): Driver {
   let known: Name
   const identity = async (): Promise<Name> => {
     known = await driver.identity()
@@ -97,6 +97,6 @@ export function announcing(driver: Driver, announce: Announce): Driver {
     call: (request) =>
       request.readOnly ? driver.call(request) : after(() => driver.call(request), tagsOfChange),
     run: (statements) => after(() => driver.run(statements), tagsOfStructure),
-    ...(as && { as: (persona) => announcing(as(persona), announce) }),
+    ...(as && { as: (persona) => announceWrites(as(persona), announce) }),
   }
 }
