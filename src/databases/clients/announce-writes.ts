@@ -1,5 +1,5 @@
+import { isStructural } from '#databases/drivers/catalogue-cache.ts'
 import type { Driver, OpenTransaction } from '#databases/drivers/driver.ts'
-import { isStructural } from '#databases/drivers/structure.ts'
 import type { Table } from '#databases/plan/catalogue.ts'
 import type { WritePlan } from '#databases/plan/plan.ts'
 

@@ -1,4 +1,4 @@
-import type { Structure } from '#databases/drivers/structure.ts'
+import type { CatalogueCache } from '#databases/drivers/catalogue-cache.ts'
 import type { Catalogue } from '#databases/plan/catalogue.ts'
 import type { Plan, PlanOf } from '#databases/plan/plan.ts'
 import { redactFailure } from '#databases/plan/redact-failure.ts'
@@ -19,7 +19,7 @@ export type Planner = {
 }
 
 /** Plans with a catalogue that may be old. `hasMoved`: the failure says that a name of the plan is not there any more. */
-export function planner(tables: Structure, hasMoved: (failure: Failure) => boolean): Planner {
+export function createPlanner(tables: CatalogueCache, hasMoved: (failure: Failure) => boolean): Planner {
   async function plan<R extends DataRequest>(request: R, rights: Rights): Promise<PlanOf<R>> {
     rights.require(requiredRights(request))
     try {

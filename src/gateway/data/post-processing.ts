@@ -1,6 +1,6 @@
 import type { RowsResult } from '#databases/drivers/driver.ts'
 import { eachRow, membersOf } from '#databases/drivers/json-rows.ts'
-import { answerTooLarge } from '#databases/drivers/too-large.ts'
+import { answerTooLarge } from '#databases/drivers/result-limits.ts'
 import type { PlanOf, ReadPlan } from '#databases/plan/plan.ts'
 import { type Body, snakeCased } from '#databases/request/fields.ts'
 import type { ReadRequest } from '#databases/request/request.ts'

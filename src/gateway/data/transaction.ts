@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { Isolation, OpenTransaction, Persona, TransactionOptions } from '#databases/drivers/driver.ts'
-import { answerTooLarge } from '#databases/drivers/too-large.ts'
+import { answerTooLarge } from '#databases/drivers/result-limits.ts'
 import type { Plan } from '#databases/plan/plan.ts'
 import { redactFailure, redactText } from '#databases/plan/redact-failure.ts'
 import { toRead } from '#databases/plan/rights.ts'

@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import { createCatalogueCache, isStructural } from '#databases/drivers/catalogue-cache.ts'
 import type {
   Driver,
   DriverMaking,
@@ -10,7 +11,7 @@ import type {
 } from '#databases/drivers/driver.ts'
 import { memoizeAsync } from '#databases/drivers/memoize-async.ts'
 import { createReadAheadBudgets, type MemoryBudget } from '#databases/drivers/memory-budget.ts'
-import { planner } from '#databases/drivers/planner.ts'
+import { createPlanner } from '#databases/drivers/planner.ts'
 import { callFunction } from '#databases/drivers/postgres/call.ts'
 import {
   buildCatalogue,
@@ -38,7 +39,6 @@ import { countRows, selectRows, writeRows } from '#databases/drivers/postgres/ru
 import { runner } from '#databases/drivers/postgres/runner.ts'
 import { createSql } from '#databases/drivers/postgres/sql/sql-builder.ts'
 import { inTransaction } from '#databases/drivers/postgres/transaction.ts'
-import { isStructural, structure } from '#databases/drivers/structure.ts'
 import type { Index } from '#databases/plan/catalogue.ts'
 import type { WritePlan } from '#databases/plan/plan.ts'
 import { Failure } from '#kernel/errors.ts'
@@ -87,10 +87,10 @@ export function postgresDriver(given: PostgresOptions): PostgresDriver {
   const run = runner(pool, own)
   // SQL and functions apart, so that long reports do not keep functions waiting.
   const [ofSql, ofCalls] = [sqlPool(), openUntrustedPool(options, vet)]
-  const tables = structure(async () =>
+  const tables = createCatalogueCache(async () =>
     buildCatalogue((await run.value(createSql(catalogueSql))) as CatalogueRow),
   ) // as the statement builds it
-  const { plan, attempt } = planner(tables, ({ cause }) => moved.has(codeOf(cause)))
+  const { plan, attempt } = createPlanner(tables, ({ cause }) => moved.has(codeOf(cause)))
   const defaultsFor = columnDefaults(run)
 
   async function apply(statements: readonly string[]): Promise<void> {

@@ -1,7 +1,8 @@
+import { createCatalogueCache } from '#databases/drivers/catalogue-cache.ts'
 import { createConcurrencyLimit } from '#databases/drivers/concurrency-limit.ts'
 import type { Driver, Presence, SqlRequest, SqlResult } from '#databases/drivers/driver.ts'
 import { memoizeAsync } from '#databases/drivers/memoize-async.ts'
-import { planner } from '#databases/drivers/planner.ts'
+import { createPlanner } from '#databases/drivers/planner.ts'
 import { requirePresence } from '#databases/drivers/presence.ts'
 import { readCatalogue, readIndexes } from '#databases/drivers/scylla/catalogue.ts'
 import { cannot, requireFewLookUps } from '#databases/drivers/scylla/cql.ts'
@@ -11,7 +12,6 @@ import { runCql } from '#databases/drivers/scylla/raw.ts'
 import { countRows, requireExact, selectRows } from '#databases/drivers/scylla/reads.ts'
 import { type Session, type SessionOptions, session as sessionOf } from '#databases/drivers/scylla/session.ts'
 import { deleteRows, insertRows, updateRows } from '#databases/drivers/scylla/writes.ts'
-import { structure } from '#databases/drivers/structure.ts'
 import { fail } from '#databases/failures.ts'
 import type { PlanOf } from '#databases/plan/plan.ts'
 import type { Rights } from '#databases/plan/rights.ts'
@@ -34,8 +34,8 @@ export type ScyllaOptions = SessionOptions & {
 export function scyllaDriver(options: ScyllaOptions): Driver {
   const { keyspace } = options.address
   const session = sessionOf(options)
-  const tables = structure(() => readCatalogue(session, keyspace))
-  const { plan, attempt } = planner(tables, hasMoved)
+  const tables = createCatalogueCache(() => readCatalogue(session, keyspace))
+  const { plan, attempt } = createPlanner(tables, hasMoved)
   // So that long reports do not keep others waiting.
   const reports = createConcurrencyLimit({
     places: options.sqlConnections,

@@ -1,5 +1,5 @@
 import { Client, policies, types } from 'cassandra-driver'
-import { circuit } from '#databases/drivers/circuit.ts'
+import { createCircuitBreaker } from '#databases/drivers/circuit-breaker.ts'
 import { createConcurrencyLimit } from '#databases/drivers/concurrency-limit.ts'
 import type { DriverStats } from '#databases/drivers/driver.ts'
 import { type Page, pageOf, wasApplied } from '#databases/drivers/scylla/cells.ts'
@@ -70,7 +70,7 @@ const largestBatch = 65_535
 /** Connections to the nodes of one cluster: made when needed, let go of when nobody needs them or no node answers. */
 export function session(options: SessionOptions): Session {
   const { connectTimeout, statementTimeout, idleTimeout } = options
-  const breaker = circuit(() => performance.now())
+  const breaker = createCircuitBreaker(() => performance.now())
   const places = createConcurrencyLimit({
     places: options.maxConnections * perConnection,
     waiting: options.maxWaiting,
@@ -88,7 +88,7 @@ export function session(options: SessionOptions): Session {
     const leave = await places.enter()
     clearTimeout(idle)
     try {
-      if (!breaker.admits()) throw unavailable(breaker.wait())
+      if (!breaker.allows()) throw unavailable(breaker.wait())
       return await judged(isWrite, work, isProof)
     } finally {
       leave()

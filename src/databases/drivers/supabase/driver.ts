@@ -1,6 +1,6 @@
+import { type Structure, structure } from '#databases/drivers/catalogue-cache.ts'
 import type { Driver, OpenTransaction, Presence } from '#databases/drivers/driver.ts'
 import { type Planner, planner } from '#databases/drivers/planner.ts'
-import { type Structure, structure } from '#databases/drivers/structure.ts'
 import { callFunction } from '#databases/drivers/supabase/call.ts'
 import { hasMoved } from '#databases/drivers/supabase/errors.ts'
 import {
@@ -107,14 +107,14 @@ const keepsNothing = async () => {
 
 const usual = 'public'
 
-type Schema = Planner & { readonly tables: Structure<OpenApiCatalogue>; readonly seen: Seen }
+type Schema = Planner & { readonly tables: CatalogueCache<OpenApiCatalogue>; readonly seen: Seen }
 
 /** PostgREST describes one schema at a time, and no request reaches more than one. */
 function schemas(read: (schema: string) => Promise<OpenApiCatalogue>) {
   const known = new Map<string, Schema>()
   const open = (schema: string): Schema => {
-    const tables = structure(() => read(schema))
-    const opened = { tables, seen: nothingSeen(), ...planner(tables, hasMoved) }
+    const tables = createCatalogueCache(() => read(schema))
+    const opened = { tables, seen: nothingSeen(), ...createPlanner(tables, hasMoved) }
     // Names come from requests: those that are exposed are few, and the others must not pile up.
     const [oldest] = known.size >= mostSchemas ? known.keys() : []
     if (oldest !== undefined) known.delete(oldest)

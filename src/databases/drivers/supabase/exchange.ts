@@ -1,12 +1,12 @@
 import type { PostgrestClient } from '@supabase/postgrest-js'
-import { circuit } from '#databases/drivers/circuit.ts'
+import { createCircuitBreaker } from '#databases/drivers/circuit-breaker.ts'
 import { type ConcurrencyLimit, createConcurrencyLimit } from '#databases/drivers/concurrency-limit.ts'
 import type { DriverStats } from '#databases/drivers/driver.ts'
 import { callerLeft } from '#databases/drivers/presence.ts'
+import { answerTooLarge } from '#databases/drivers/result-limits.ts'
 import { DOUBT, isJson, lossOf, refusalOf, type Subject } from '#databases/drivers/supabase/errors.ts'
 import { type JsonKind, jsonKind } from '#databases/drivers/supabase/json-kind.ts'
 import { type Mask, masking } from '#databases/drivers/supabase/masking.ts'
-import { answerTooLarge } from '#databases/drivers/too-large.ts'
 import { fail } from '#databases/failures.ts'
 import { Failure } from '#kernel/errors.ts'
 import type { Outbound, OutboundAnswer, OutboundRequest } from '#kernel/http/outbound.ts'
@@ -71,7 +71,7 @@ export function exchange(options: ExchangeOptions): Exchange {
     }
   }
   const mask = masking(key)
-  const breaker = circuit(() => performance.now())
+  const breaker = createCircuitBreaker(() => performance.now())
   const headers: Record<string, string> = {
     accept: 'application/json',
     ...(key !== undefined && { apikey: key, authorization: `Bearer ${key}` }),
@@ -86,7 +86,7 @@ export function exchange(options: ExchangeOptions): Exchange {
     const leave = await enter()
     try {
       if (request.signal?.aborted) throw callerLeft()
-      if (!breaker.admits()) throw unavailable(breaker.wait())
+      if (!breaker.allows()) throw unavailable(breaker.wait())
       return await attempt(url, { ...request, timeout: options.statementTimeout, most })
     } finally {
       leave()

@@ -1,6 +1,6 @@
 import { eachRow, membersOf, NotRows } from '#databases/drivers/json-rows.ts'
+import { tooManyRelated } from '#databases/drivers/result-limits.ts'
 import { type Answer, strange } from '#databases/drivers/supabase/exchange.ts'
-import { tooManyRelated } from '#databases/drivers/too-large.ts'
 import { fail } from '#databases/failures.ts'
 import type { Output } from '#databases/plan/plan.ts'
 import { breaks } from '#kernel/breaks.ts'

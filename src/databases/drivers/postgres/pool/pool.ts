@@ -1,4 +1,4 @@
-import { type CircuitState, circuit } from '#databases/drivers/circuit.ts'
+import { type CircuitState, createCircuitBreaker } from '#databases/drivers/circuit-breaker.ts'
 import type { Presence } from '#databases/drivers/driver.ts'
 import type { MemoryBudget } from '#databases/drivers/memory-budget.ts'
 import { tidy } from '#databases/drivers/postgres/pool/tidying.ts'
@@ -60,7 +60,7 @@ export function pool(options: PoolOptions): Pool {
   const all = new Set<RowClient>()
   const idle: RowClient[] = []
   const waiters: Waiter[] = []
-  const breaker = circuit(() => performance.now())
+  const breaker = createCircuitBreaker(() => performance.now())
   /** Connections that wait for slow readers. More than half of the pool never do: further answers are read to their end. */
   const slow = new Set<RowClient>()
   const half = Math.floor(options.maxConnections / 2)
@@ -93,7 +93,7 @@ export function pool(options: PoolOptions): Pool {
   }
 
   async function open(): Promise<RowClient> {
-    if (!breaker.admits()) throw unavailable(breaker.wait())
+    if (!breaker.allows()) throw unavailable(breaker.wait())
     opening++
     try {
       const client = await options.connect()

@@ -9,7 +9,7 @@ import type {
 } from '#databases/drivers/postgres/protocol/run-options.ts'
 import type { Prepared } from '#databases/drivers/postgres/protocol/statements.ts'
 import { encodeRun, syncMessage } from '#databases/drivers/postgres/protocol/wire.ts'
-import { answerTooLarge, tooManyRelated } from '#databases/drivers/too-large.ts'
+import { answerTooLarge, tooManyRelated } from '#databases/drivers/result-limits.ts'
 import { fail } from '#databases/failures.ts'
 
 /**

@@ -2,7 +2,7 @@ import { type ArrayWriter, arrayWriter, rewriteRow } from '#databases/drivers/po
 import type { RowClient } from '#databases/drivers/postgres/protocol/connection.ts'
 import { columnWriter, RowWriter } from '#databases/drivers/postgres/protocol/rows.ts'
 import { encodeExecute, encodeParse, syncMessage } from '#databases/drivers/postgres/protocol/wire.ts'
-import { answerTooLarge } from '#databases/drivers/too-large.ts'
+import { answerTooLarge } from '#databases/drivers/result-limits.ts'
 import { fail } from '#databases/failures.ts'
 
 export type Script = {

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { circuit } from '#databases/drivers/circuit.ts'
+import { createCircuitBreaker } from '#databases/drivers/circuit-breaker.ts'
 
 function atHand() {
   const clock = { now: 0 }
-  const breaker = circuit(() => clock.now)
+  const breaker = createCircuitBreaker(() => clock.now)
   const tryAt = (now: number): boolean => {
     clock.now = now
-    return breaker.admits()
+    return breaker.allows()
   }
   return { clock, breaker, tryAt }
 }

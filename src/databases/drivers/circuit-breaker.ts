@@ -4,9 +4,9 @@ export type CircuitState = 'closed' | 'open' | 'half_open'
  * Lets callers fail at once while a database is down. Closed → (a connection could not be made) → open, for 1 s doubling to 30 s →
  * half-open: one caller may try, the others still fail at once → closed, or open for longer.
  */
-export type Circuit = {
+export type CircuitBreaker = {
   /** Whether a connection may be tried now; a true answer in the half-open state is the one probe. */
-  admits(): boolean
+  allows(): boolean
   succeeded(): void
   failed(): void
   /** The attempt says nothing about the database; if it was the probe, the next one is. */
@@ -19,7 +19,7 @@ export type Circuit = {
 const first = 1_000
 const longest = 30_000
 
-export function circuit(now: () => number): Circuit {
+export function createCircuitBreaker(now: () => number): CircuitBreaker {
   let failures = 0
   let until = 0
   let probing = false
@@ -29,7 +29,7 @@ export function circuit(now: () => number): Circuit {
   }
   return {
     state,
-    admits() {
+    allows() {
       const current = state()
       if (current !== 'half_open') return current === 'closed'
       if (probing) return false

@@ -1,6 +1,6 @@
 import type { Catalogue } from '#databases/plan/catalogue.ts'
 
-export type Structure<C extends Catalogue = Catalogue> = {
+export type CatalogueCache<C extends Catalogue = Catalogue> = {
   current(): Promise<C>
   /** Read anew, unless what is there was read within the last second: a name that is not found may be new. */
   fresh(): Promise<C>
@@ -13,7 +13,7 @@ const hard = 300_000
 const recent = 1_000
 
 /** The catalogue of one client: read when needed, by one reader at a time, never older than `hard`. */
-export function structure<C extends Catalogue>(read: () => Promise<C>): Structure<C> {
+export function createCatalogueCache<C extends Catalogue>(read: () => Promise<C>): CatalogueCache<C> {
   let known: { readonly catalogue: C; readonly at: number } | undefined
   let reading: Promise<C> | undefined
   let generation = 0
