@@ -38,7 +38,7 @@ const CLEARED: readonly (readonly [file: string, literal: string, reason: string
     'an attempt that begins at a $ ends before the next one',
   ],
   ['databases/drivers/postgres/protocol/errors.ts', '/^E[A-Z]+$|^ERR_(SSL|TLS)/', 'a code of Node'],
-  ['databases/drivers/postgres/protocol/query.ts', String.raw`/\d+$/`, "the server's word on a command"],
+  ['databases/drivers/postgres/protocol/row-query.ts', String.raw`/\d+$/`, "the server's word on a command"],
   [
     'databases/drivers/postgres/protocol/script.ts',
     String.raw`/^(?:INSERT \d+|UPDATE|DELETE|MERGE|COPY) (\d+)$/`,

@@ -4,7 +4,7 @@ import { type ConfiguredClient, createConfiguredClients } from '#databases/clien
 import { urlOf } from '#databases/clients/registered.ts'
 import { type ClientRow, listClients } from '#databases/clients/store.ts'
 import type { SqlRequest } from '#databases/drivers/driver.ts'
-import { unguardedTables } from '#databases/drivers/postgres/roles/unguarded.ts'
+import { unguardedTables } from '#databases/drivers/postgres/roles/unprotected-tables.ts'
 import { ALWAYS_PRESENT } from '#databases/drivers/presence.ts'
 import { NOTED_DRIFT } from '#kernel/clock.ts'
 import { isDriverName } from '#kernel/config/addresses.ts'

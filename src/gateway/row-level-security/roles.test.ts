@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { after, before, test } from 'node:test'
-import { unguardedTables } from '#databases/drivers/postgres/roles/unguarded.ts'
+import { unguardedTables } from '#databases/drivers/postgres/roles/unprotected-tables.ts'
 import { testDatabase, testServerUrl, withClient } from '#test/database.ts'
 import { actor, testService } from '#test/harness.ts'
 

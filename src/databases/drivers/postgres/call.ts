@@ -3,17 +3,17 @@ import { callable, type FunctionRow, functionsSql } from '#databases/drivers/pos
 import type { RunUntrusted } from '#databases/drivers/postgres/pool/untrusted-connections.ts'
 import type { RowClient } from '#databases/drivers/postgres/protocol/connection.ts'
 import { failureOf } from '#databases/drivers/postgres/protocol/errors.ts'
-import { finishPooled } from '#databases/drivers/postgres/protocol/pooled.ts'
-import { RowQuery } from '#databases/drivers/postgres/protocol/query.ts'
+import { finishPooled } from '#databases/drivers/postgres/protocol/pooler.ts'
+import { RowQuery } from '#databases/drivers/postgres/protocol/row-query.ts'
 import { become } from '#databases/drivers/postgres/roles/persona.ts'
 import type { Runner } from '#databases/drivers/postgres/runner.ts'
-import { selectSql, writtenText } from '#databases/drivers/postgres/sql/sql.ts'
 import {
   type BuiltSql,
   bind,
   createSql,
   type SqlBuilder,
 } from '#databases/drivers/postgres/sql/sql-builder.ts'
+import { selectSql, writtenText } from '#databases/drivers/postgres/sql/statements.ts'
 import { quoteName } from '#databases/drivers/quote-name.ts'
 import { asTable, type CallableFunction, chooseFunction } from '#databases/plan/functions.ts'
 import type { ReadPlan } from '#databases/plan/plan.ts'

@@ -13,6 +13,7 @@ import { memoizeAsync } from '#databases/drivers/memoize-async.ts'
 import { createReadAheadBudgets, type MemoryBudget } from '#databases/drivers/memory-budget.ts'
 import { createPlanner } from '#databases/drivers/planner.ts'
 import { callFunction } from '#databases/drivers/postgres/call.ts'
+import { runSql } from '#databases/drivers/postgres/caller-sql.ts'
 import {
   buildCatalogue,
   type CatalogueRow,
@@ -29,12 +30,11 @@ import {
 import { connect, connector, within } from '#databases/drivers/postgres/protocol/connect.ts'
 import type { RowClient, Terminate } from '#databases/drivers/postgres/protocol/connection.ts'
 import { failureOf } from '#databases/drivers/postgres/protocol/errors.ts'
-import { beginPooled } from '#databases/drivers/postgres/protocol/pooled.ts'
-import { codeOf } from '#databases/drivers/postgres/protocol/query.ts'
-import { runSql } from '#databases/drivers/postgres/raw.ts'
+import { beginPooled } from '#databases/drivers/postgres/protocol/pooler.ts'
+import { codeOf } from '#databases/drivers/postgres/protocol/row-query.ts'
 import { become, OWN } from '#databases/drivers/postgres/roles/persona.ts'
+import { type Vet, vetting } from '#databases/drivers/postgres/roles/role-check.ts'
 import { loginAs, ownRolesSql } from '#databases/drivers/postgres/roles/sql-role.ts'
-import { type Vet, vetting } from '#databases/drivers/postgres/roles/vetting.ts'
 import { countRows, selectRows, writeRows } from '#databases/drivers/postgres/run-plan.ts'
 import { runner } from '#databases/drivers/postgres/runner.ts'
 import { createSql } from '#databases/drivers/postgres/sql/sql-builder.ts'

@@ -2,7 +2,13 @@ import { collectedRows } from '#databases/drivers/collected-rows.ts'
 import type { OpenTransaction, Presence, RowsResult, WriteResult } from '#databases/drivers/driver.ts'
 import type { Job, Runner, Running } from '#databases/drivers/postgres/runner.ts'
 import { type Defaults, insertSql } from '#databases/drivers/postgres/sql/insert.ts'
-import { countSql, deleteSql, explainSql, selectSql, updateSql } from '#databases/drivers/postgres/sql/sql.ts'
+import {
+  countSql,
+  deleteSql,
+  explainSql,
+  selectSql,
+  updateSql,
+} from '#databases/drivers/postgres/sql/statements.ts'
 import { assignedTo, givenIn } from '#databases/drivers/postgres/sql/values.ts'
 import { namesOneRow, readsByKey } from '#databases/plan/by-key.ts'
 import type { CountPlan, InsertPlan, Output, ReadPlan, UpdatePlan, WritePlan } from '#databases/plan/plan.ts'

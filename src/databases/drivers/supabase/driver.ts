@@ -1,6 +1,6 @@
-import { type Structure, structure } from '#databases/drivers/catalogue-cache.ts'
+import { type CatalogueCache, createCatalogueCache } from '#databases/drivers/catalogue-cache.ts'
 import type { Driver, OpenTransaction, Presence } from '#databases/drivers/driver.ts'
-import { type Planner, planner } from '#databases/drivers/planner.ts'
+import { createPlanner, type Planner } from '#databases/drivers/planner.ts'
 import { callFunction } from '#databases/drivers/supabase/call.ts'
 import { hasMoved } from '#databases/drivers/supabase/errors.ts'
 import {

@@ -1,6 +1,6 @@
 import type { Runner } from '#databases/drivers/postgres/runner.ts'
-import { systemNames } from '#databases/drivers/postgres/sql/expression.ts'
 import { type Defaults, takesDefault } from '#databases/drivers/postgres/sql/insert.ts'
+import { systemNames } from '#databases/drivers/postgres/sql/qualify-names.ts'
 import { type BuiltSql, bind, createSql } from '#databases/drivers/postgres/sql/sql-builder.ts'
 import type { Table } from '#databases/plan/catalogue.ts'
 import type { Plan } from '#databases/plan/plan.ts'

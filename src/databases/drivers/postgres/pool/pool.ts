@@ -1,7 +1,7 @@
 import { type CircuitState, createCircuitBreaker } from '#databases/drivers/circuit-breaker.ts'
 import type { Presence } from '#databases/drivers/driver.ts'
 import type { MemoryBudget } from '#databases/drivers/memory-budget.ts'
-import { tidy } from '#databases/drivers/postgres/pool/tidying.ts'
+import { tidy } from '#databases/drivers/postgres/pool/reset-session.ts'
 import type { RowClient, Terminate } from '#databases/drivers/postgres/protocol/connection.ts'
 import { callerLeft } from '#databases/drivers/presence.ts'
 import { fail } from '#databases/failures.ts'

@@ -1,9 +1,9 @@
 import type { Presence } from '#databases/drivers/driver.ts'
 import type { Pool } from '#databases/drivers/postgres/pool/pool.ts'
-import { isFresh } from '#databases/drivers/postgres/pool/tidying.ts'
+import { isFresh } from '#databases/drivers/postgres/pool/reset-session.ts'
 import { cancel, keysOf } from '#databases/drivers/postgres/protocol/cancel.ts'
 import type { RowClient, Terminate } from '#databases/drivers/postgres/protocol/connection.ts'
-import { beginPooled, cleanPooled } from '#databases/drivers/postgres/protocol/pooled.ts'
+import { beginPooled, cleanPooled } from '#databases/drivers/postgres/protocol/pooler.ts'
 import { fail } from '#databases/failures.ts'
 
 /** Runs what the work does on a connection that nobody else has, and cleans it before the next caller has it. */

@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { RowClient } from '#databases/drivers/postgres/protocol/connection.ts'
 import { connectFailure } from '#databases/drivers/postgres/protocol/errors.ts'
-import { isPoolersRefusal, type Pooled, pooledBy } from '#databases/drivers/postgres/protocol/pooled.ts'
+import { isPoolersRefusal, type Pooled, pooledBy } from '#databases/drivers/postgres/protocol/pooler.ts'
 import { fail } from '#databases/failures.ts'
 import { splitOptions } from '#kernel/db/session.ts'
 import { Failure } from '#kernel/errors.ts'

@@ -5,9 +5,9 @@ import type { MemoryBudget } from '#databases/drivers/memory-budget.ts'
 import { AdaptiveDepth } from '#databases/drivers/postgres/protocol/adaptive-depth.ts'
 import { cancel, keysOf } from '#databases/drivers/postgres/protocol/cancel.ts'
 import { frames, joiner } from '#databases/drivers/postgres/protocol/frames.ts'
-import type { Pooled } from '#databases/drivers/postgres/protocol/pooled.ts'
-import type { RowQuery } from '#databases/drivers/postgres/protocol/query.ts'
-import { Statements } from '#databases/drivers/postgres/protocol/statements.ts'
+import type { Pooled } from '#databases/drivers/postgres/protocol/pooler.ts'
+import { Statements } from '#databases/drivers/postgres/protocol/prepared-statements.ts'
+import type { RowQuery } from '#databases/drivers/postgres/protocol/row-query.ts'
 import { GuardedClient } from '#kernel/db/guarded-client.ts'
 
 /**

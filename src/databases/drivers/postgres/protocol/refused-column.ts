@@ -1,4 +1,4 @@
-import { isRecords } from '#databases/drivers/postgres/sql/records.ts'
+import { isRecords } from '#databases/drivers/postgres/sql/composite-values.ts'
 import type { Column } from '#databases/plan/catalogue.ts'
 import { parseDecimal } from '#databases/request/decimal.ts'
 import type { Json } from '#databases/request/request.ts'

@@ -1,4 +1,4 @@
-import { writeEscape } from '#databases/drivers/postgres/protocol/escapes.ts'
+import { writeEscape } from '#databases/drivers/postgres/protocol/json-escapes.ts'
 
 /**
  * Rows become JSON here without being parsed into values: the bytes of the text protocol are copied into the answer, by column

@@ -1,5 +1,9 @@
-import { type ArrayWriter, arrayWriter, rewriteRow } from '#databases/drivers/postgres/protocol/arrays.ts'
 import type { RowClient } from '#databases/drivers/postgres/protocol/connection.ts'
+import {
+  type ArrayWriter,
+  arrayWriter,
+  rewriteRow,
+} from '#databases/drivers/postgres/protocol/json-arrays.ts'
 import { columnWriter, RowWriter } from '#databases/drivers/postgres/protocol/rows.ts'
 import { encodeExecute, encodeParse, syncMessage } from '#databases/drivers/postgres/protocol/wire.ts'
 import { answerTooLarge } from '#databases/drivers/result-limits.ts'

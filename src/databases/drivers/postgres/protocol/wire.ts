@@ -117,7 +117,7 @@ function int16(out: Out, value: number): void {
   out.at = out.buffer.writeUInt16BE(value, out.at)
 }
 
-/** Names and SQL never contain NUL: names are hashes, and SQL is checked where it is made (sql.ts). */
+/** Names and SQL never contain NUL: names are hashes, and SQL is checked where it is written (sql/statements.ts). */
 function text(out: Out, value: string): void {
   out.at += out.buffer.write(value, out.at)
   byte(out, 0)

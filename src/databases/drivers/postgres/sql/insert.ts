@@ -1,5 +1,4 @@
-import { builtText } from '#databases/drivers/postgres/sql/records.ts'
-import { writeReturning, writtenText } from '#databases/drivers/postgres/sql/sql.ts'
+import { builtText } from '#databases/drivers/postgres/sql/composite-values.ts'
 import {
   type BuiltSql,
   bind,
@@ -7,6 +6,7 @@ import {
   type SqlBuilder,
   tableText,
 } from '#databases/drivers/postgres/sql/sql-builder.ts'
+import { writeReturning, writtenText } from '#databases/drivers/postgres/sql/statements.ts'
 import { arrayText, writeText } from '#databases/drivers/postgres/sql/values.ts'
 import { quoteName } from '#databases/drivers/quote-name.ts'
 import type { Column } from '#databases/plan/catalogue.ts'

@@ -1,4 +1,4 @@
-import { isRecords } from '#databases/drivers/postgres/sql/records.ts'
+import { isRecords } from '#databases/drivers/postgres/sql/composite-values.ts'
 import { fail } from '#databases/failures.ts'
 import type { Column } from '#databases/plan/catalogue.ts'
 import type { Assignment } from '#databases/plan/plan.ts'

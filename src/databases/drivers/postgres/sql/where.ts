@@ -1,4 +1,4 @@
-import { builtText, isRecord, isRecords } from '#databases/drivers/postgres/sql/records.ts'
+import { builtText, isRecord, isRecords } from '#databases/drivers/postgres/sql/composite-values.ts'
 import { bind, columnText, type SqlBuilder } from '#databases/drivers/postgres/sql/sql-builder.ts'
 import { arrayText, conditionText } from '#databases/drivers/postgres/sql/values.ts'
 import { fail } from '#databases/failures.ts'

@@ -7,8 +7,8 @@ import {
   callerRolesSql,
   unsafeCallerRoles,
 } from '#databases/drivers/postgres/roles/caller-roles.ts'
+import { type RoleFacts, roleSql, unsafe } from '#databases/drivers/postgres/roles/client-role.ts'
 import { ONLY_CATALOG } from '#databases/drivers/postgres/roles/persona.ts'
-import { type RoleFacts, roleSql, unsafe } from '#databases/drivers/postgres/roles/role.ts'
 import { reachableRolesSql, unsafeSqlRole } from '#databases/drivers/postgres/roles/sql-role.ts'
 import type { Failure } from '#kernel/errors.ts'
 

@@ -1,13 +1,13 @@
 import type { Presence } from '#databases/drivers/driver.ts'
 import type { MemoryBudget } from '#databases/drivers/memory-budget.ts'
 import type { RowClient } from '#databases/drivers/postgres/protocol/connection.ts'
+import type { Prepared } from '#databases/drivers/postgres/protocol/prepared-statements.ts'
 import { type ColumnWriter, columnWriter, RowWriter } from '#databases/drivers/postgres/protocol/rows.ts'
 import type {
   FirstStatement,
   RunOptions,
   Statement,
 } from '#databases/drivers/postgres/protocol/run-options.ts'
-import type { Prepared } from '#databases/drivers/postgres/protocol/statements.ts'
 import { encodeRun, syncMessage } from '#databases/drivers/postgres/protocol/wire.ts'
 import { answerTooLarge, tooManyRelated } from '#databases/drivers/result-limits.ts'
 import { fail } from '#databases/failures.ts'

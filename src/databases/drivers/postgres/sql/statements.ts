@@ -1,5 +1,5 @@
-import { builtText } from '#databases/drivers/postgres/sql/records.ts'
-import { boundedWork } from '#databases/drivers/postgres/sql/relation-work.ts'
+import { builtText } from '#databases/drivers/postgres/sql/composite-values.ts'
+import { boundedWork } from '#databases/drivers/postgres/sql/relation-limit.ts'
 import {
   type BuiltSql,
   bind,
