@@ -5,7 +5,7 @@
  */
 
 import pg from 'pg'
-import { postgresDriver } from '#databases/drivers/postgres/driver.ts'
+import { createPostgresDriver } from '#databases/drivers/postgres/driver.ts'
 import { EVERY_RIGHT } from '#databases/plan/rights.ts'
 import { readFetch } from '#databases/request/read-request.ts'
 import { ORDINARY_LIMITS } from '#test/drivers/calls.ts'
@@ -60,7 +60,7 @@ async function overHttp({ url, headers }: Ground, byHand: string): Promise<void>
 type Ways = (rows: number) => Readonly<Record<string, Way>>
 
 async function withWays(url: string, work: (ways: Ways) => Promise<void>): Promise<void> {
-  const driver = postgresDriver({
+  const driver = createPostgresDriver({
     url,
     maxConnections: CONNECTIONS,
     sqlConnections: 4,

@@ -4,7 +4,7 @@ import { type ConfiguredClient, createConfiguredClients } from '#databases/clien
 import { urlOf } from '#databases/clients/registered.ts'
 import { type ClientRow, listClients } from '#databases/clients/store.ts'
 import type { SqlRequest } from '#databases/drivers/driver.ts'
-import { unguardedTables } from '#databases/drivers/postgres/roles/unprotected-tables.ts'
+import { findUnprotectedTables } from '#databases/drivers/postgres/roles/unprotected-tables.ts'
 import { ALWAYS_PRESENT } from '#databases/drivers/presence.ts'
 import { NOTED_DRIFT } from '#kernel/clock.ts'
 import { isDriverName } from '#kernel/config/addresses.ts'
@@ -187,7 +187,7 @@ async function policies(
     [...registry.values()].map(async ({ name, rowLevelSecurity }) => {
       const url = urls[name]
       if (rowLevelSecurity === undefined || url === undefined) return []
-      const tables = await unguardedTables(url, rowLevelSecurity).catch(() => [])
+      const tables = await findUnprotectedTables(url, rowLevelSecurity).catch(() => [])
       return tables.map((table) => ({
         subject: `client ${name}`,
         ok: false,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { Driver } from '#databases/drivers/driver.ts'
-import { type ScyllaOptions, scyllaDriver } from '#databases/drivers/scylla/driver.ts'
+import { createScyllaDriver, type ScyllaOptions } from '#databases/drivers/scylla/driver.ts'
 import { readScyllaUrl } from '#kernel/config/scylla-url.ts'
 
 const settings = {
@@ -19,5 +19,5 @@ const settings = {
 export function driverOn(url: string, more: Partial<ScyllaOptions> = {}): Driver {
   const address = readScyllaUrl(url)
   assert.ok(address)
-  return scyllaDriver({ address, ...settings, ...more })
+  return createScyllaDriver({ address, ...settings, ...more })
 }

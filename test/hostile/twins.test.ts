@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { unguardedTables } from '#databases/drivers/postgres/roles/unprotected-tables.ts'
-import { systemNames } from '#databases/drivers/postgres/sql/qualify-names.ts'
+import { findUnprotectedTables } from '#databases/drivers/postgres/roles/unprotected-tables.ts'
+import { qualifyNames } from '#databases/drivers/postgres/sql/qualify-names.ts'
 import { withClient } from '#test/database.ts'
 import { type Answer, PASSWORD, testService } from '#test/harness.ts'
 import { twinsSql } from './twins.ts'
@@ -146,7 +146,7 @@ test('nor for what is made, listed and looked up', async () => {
   for (const path of ['tables', 'columns?table_name=made', 'constraints', 'indexes', 'types'])
     await done(key.get(`/schema/${path}`))
   await done(key.get('/management/capabilities'))
-  await unguardedTables(t.clientUrl, { anonymousRole: 'nobody', signedInRole: 'nobody' })
+  await findUnprotectedTables(t.clientUrl, { anonymousRole: 'nobody', signedInRole: 'nobody' })
 })
 
 test('nor in the control database and the audit log, where every name is of the system', async () => {
@@ -201,5 +201,5 @@ test('a default is written with the schema of the system in front of what has no
     "('{}'::text[])": "('{}'::pg_catalog.text[])",
     '(1 OPERATOR(public.+) 2)': '(1 OPERATOR(public.+) 2)',
   }
-  for (const [text, expected] of Object.entries(written)) assert.equal(await systemNames(text), expected)
+  for (const [text, expected] of Object.entries(written)) assert.equal(await qualifyNames(text), expected)
 })

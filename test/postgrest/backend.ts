@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after } from 'node:test'
 import type { Driver } from '#databases/drivers/driver.ts'
-import { supabaseFor } from '#databases/drivers/supabase/settings.ts'
+import { openSupabase } from '#databases/drivers/supabase/settings.ts'
 import { defaultConfig } from '#kernel/config/config.ts'
 import { Failure } from '#kernel/errors.ts'
 import { createLog } from '#kernel/log.ts'
@@ -24,7 +24,7 @@ const opened: Driver[] = []
 after(() => Promise.all(opened.map((driver) => driver.close())))
 
 export function openOn(url: string, more: object = {}): Driver {
-  const driver = supabaseFor(
+  const driver = openSupabase(
     { config: defaultConfig(), log: createLog({ level: 'silent', format: 'json' }) },
     {
       name: 'shop',

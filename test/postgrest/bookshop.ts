@@ -1,5 +1,5 @@
 import { after } from 'node:test'
-import { supabaseFor } from '#databases/drivers/supabase/settings.ts'
+import { openSupabase } from '#databases/drivers/supabase/settings.ts'
 import { defaultConfig } from '#kernel/config/config.ts'
 import { createLog } from '#kernel/log.ts'
 import { testDatabase, withClient } from '#test/database.ts'
@@ -28,7 +28,7 @@ export async function bookshop() {
       lang text default 'en')`,
   )
   const endpoint = await postgrestEndpoint(database.url, ['public', 'sales'])
-  const open = (readOnly = false) => supabaseFor(making, { ...settings, url: endpoint.url, readOnly })
+  const open = (readOnly = false) => openSupabase(making, { ...settings, url: endpoint.url, readOnly })
   const driver = open()
   after(async () => {
     await driver.close()

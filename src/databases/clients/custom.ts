@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { type ConcurrencyLimit, createConcurrencyLimit } from '#databases/drivers/concurrency-limit.ts'
-import { supabaseDriver } from '#databases/drivers/supabase/driver.ts'
+import { createSupabaseDriver } from '#databases/drivers/supabase/driver.ts'
 import { fail } from '#databases/failures.ts'
 import { hostFits } from '#kernel/config/addresses.ts'
 import type { Config } from '#kernel/config/config.ts'
@@ -42,7 +42,7 @@ export function createCustomClients(kernel: Kernel): CustomClients {
 type Project = { readonly root: string; readonly key: string }
 
 function clientOf(kernel: Kernel, shared: ConcurrencyLimit, project: Project): Client {
-  const driver = supabaseDriver({
+  const driver = createSupabaseDriver({
     ...project,
     shared,
     async send(url, request) {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { after, before, test } from 'node:test'
-import { unguardedTables } from '#databases/drivers/postgres/roles/unprotected-tables.ts'
+import { findUnprotectedTables } from '#databases/drivers/postgres/roles/unprotected-tables.ts'
 import { testDatabase, testServerUrl, withClient } from '#test/database.ts'
 import { actor, testService } from '#test/harness.ts'
 
@@ -69,7 +69,7 @@ test('the doctor finds what no policy decides about, and what policies must not 
     create function half(n int) returns int language sql immutable as 'select n / 2';
     create policy more on guarded using (said() <> '' and indirect() <> '' and half(id) > 0);
     grant select on open_to_all, closed, guarded, leaky, careful, copied to ${named('member')}`)
-  const found = await unguardedTables(database.url, {
+  const found = await findUnprotectedTables(database.url, {
     anonymousRole: named('anon'),
     signedInRole: named('member'),
   })

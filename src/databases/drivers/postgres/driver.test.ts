@@ -5,9 +5,9 @@ import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import {
+  createPostgresDriver,
   type PostgresDriver,
   type PostgresOptions,
-  postgresDriver,
 } from '#databases/drivers/postgres/driver.ts'
 import { Failure } from '#kernel/errors.ts'
 import { type TestDatabase, testDatabase, withClient } from '#test/database.ts'
@@ -34,7 +34,7 @@ async function using<T>(
   options: Partial<PostgresOptions>,
   work: (driver: PostgresDriver) => Promise<T>,
 ): Promise<T> {
-  const driver = postgresDriver({
+  const driver = createPostgresDriver({
     url,
     maxConnections: 2,
     sqlConnections: 4,

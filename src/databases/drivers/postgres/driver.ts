@@ -19,7 +19,7 @@ import {
   type CatalogueRow,
   catalogueSql,
 } from '#databases/drivers/postgres/catalogue/catalogue.ts'
-import { columnDefaults } from '#databases/drivers/postgres/catalogue/column-defaults.ts'
+import { createDefaultsReader } from '#databases/drivers/postgres/catalogue/column-defaults.ts'
 import { indexesSql } from '#databases/drivers/postgres/catalogue/indexes.ts'
 import { createIdempotencyStore } from '#databases/drivers/postgres/idempotency-store.ts'
 import { type PoolOptions, pool as poolOf } from '#databases/drivers/postgres/pool/pool.ts'
@@ -27,13 +27,13 @@ import {
   createUntrustedConnections,
   type RunUntrusted,
 } from '#databases/drivers/postgres/pool/untrusted-connections.ts'
-import { connect, connector, within } from '#databases/drivers/postgres/protocol/connect.ts'
+import { connect, createConnector, within } from '#databases/drivers/postgres/protocol/connect.ts'
 import type { RowClient, Terminate } from '#databases/drivers/postgres/protocol/connection.ts'
 import { failureOf } from '#databases/drivers/postgres/protocol/errors.ts'
 import { beginPooled } from '#databases/drivers/postgres/protocol/pooler.ts'
 import { codeOf } from '#databases/drivers/postgres/protocol/row-query.ts'
 import { become, OWN } from '#databases/drivers/postgres/roles/persona.ts'
-import { type Vet, vetting } from '#databases/drivers/postgres/roles/role-check.ts'
+import { createRoleCheck, type RoleCheck } from '#databases/drivers/postgres/roles/role-check.ts'
 import { loginAs, ownRolesSql } from '#databases/drivers/postgres/roles/sql-role.ts'
 import { countRows, selectRows, writeRows } from '#databases/drivers/postgres/run-plan.ts'
 import { runner } from '#databases/drivers/postgres/runner.ts'
@@ -76,22 +76,22 @@ export type PostgresDriver = Driver & {
   readonly name: 'postgresql'
 }
 
-export function postgresDriver(given: PostgresOptions): PostgresDriver {
+export function createPostgresDriver(given: PostgresOptions): PostgresDriver {
   const options = { ...given, readAhead: given.readAhead ?? createReadAheadBudgets(given.answerBytes) }
-  const vet = vetting(options)
-  const terminate = terminator(options)
-  const open = connector(options)
-  const pool = poolOf({ ...options, terminate, connect: () => vet(open) })
+  const checkRole = createRoleCheck(options)
+  const terminate = createTerminator(options)
+  const open = createConnector(options)
+  const pool = poolOf({ ...options, terminate, connect: () => checkRole(open) })
   const own = options.rowLevelSecurity && OWN
   const most = { rows: options.maxRows, bytes: options.answerBytes }
   const run = runner(pool, own)
   // SQL and functions apart, so that long reports do not keep functions waiting.
-  const [ofSql, ofCalls] = [sqlPool(), openUntrustedPool(options, vet)]
+  const [ofSql, ofCalls] = [sqlPool(), openUntrustedPool(options, checkRole)]
   const tables = createCatalogueCache(async () =>
     buildCatalogue((await run.value(createSql(catalogueSql))) as CatalogueRow),
   ) // as the statement builds it
   const { plan, attempt } = createPlanner(tables, ({ cause }) => moved.has(codeOf(cause)))
-  const defaultsFor = columnDefaults(run)
+  const defaultsFor = createDefaultsReader(run)
 
   async function apply(statements: readonly string[]): Promise<void> {
     const client = await pool.acquire()
@@ -116,11 +116,11 @@ export function postgresDriver(given: PostgresOptions): PostgresDriver {
 
   function sqlPool(): UntrustedPool {
     const { sqlRole, connectTimeout } = options
-    if (sqlRole === undefined) return openUntrustedPool(options, vet)
+    if (sqlRole === undefined) return openUntrustedPool(options, checkRole)
     const mayNotBecome = async () => (await run.own(ownRolesSql)) as readonly string[] // as the statement builds it
     return openUntrustedPool(
       { ...options, url: loginAs(options.url, sqlRole) },
-      vetting({ connectTimeout, mayNotBecome, controlServer: options.controlServer }),
+      createRoleCheck({ connectTimeout, mayNotBecome, controlServer: options.controlServer }),
     )
   }
 
@@ -205,17 +205,17 @@ type UntrustedPool = { readonly run: RunUntrusted; readonly close: () => Promise
 /** Connections for texts that are not ours, with the login of these options. */
 function openUntrustedPool(
   options: PostgresOptions & Pick<PoolOptions, 'readAhead'>,
-  vet: Vet,
+  checkRole: RoleCheck,
 ): UntrustedPool {
-  const terminate = terminator(options)
+  const terminate = createTerminator(options)
   const { sqlConnections: maxConnections } = options
-  const open = connector(options)
-  const pool = poolOf({ ...options, terminate, maxConnections, connect: () => vet(open) })
+  const open = createConnector(options)
+  const pool = poolOf({ ...options, terminate, maxConnections, connect: () => checkRole(open) })
   return { run: createUntrustedConnections(pool, options.statementTimeout, terminate), close: pool.close }
 }
 
 /** On a connection of its own, of the same login: those of the pools may all be held by what is to end. */
-function terminator(options: PostgresOptions): Terminate {
+function createTerminator(options: PostgresOptions): Terminate {
   return (processId) => {
     const end = async () => {
       const client = await connect(options)

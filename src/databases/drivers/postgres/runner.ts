@@ -6,7 +6,7 @@ import {
 } from '#databases/drivers/postgres/pool/shared-connections.ts'
 import { RowClient } from '#databases/drivers/postgres/protocol/connection.ts'
 import { type About, failureOf } from '#databases/drivers/postgres/protocol/errors.ts'
-import { type Namer, namer } from '#databases/drivers/postgres/protocol/prepared-statements.ts'
+import { createNamer, type Namer } from '#databases/drivers/postgres/protocol/prepared-statements.ts'
 import type { WrittenValues } from '#databases/drivers/postgres/protocol/refused-column.ts'
 import { codeOf, Displaced, RowQuery, staleCodes } from '#databases/drivers/postgres/protocol/row-query.ts'
 import type { RunOptions } from '#databases/drivers/postgres/protocol/run-options.ts'
@@ -53,7 +53,7 @@ export type Runner = {
 }
 
 export const runner = (pool: Pool, persona?: Persona): Runner =>
-  runnerAs(persona, { pool, join: createSharedConnections(pool), nameOf: namer() })
+  runnerAs(persona, { pool, join: createSharedConnections(pool), nameOf: createNamer() })
 
 type Means = {
   readonly pool: Pool

@@ -1,8 +1,8 @@
 import type { DriverMaking, DriverSettings } from '#databases/drivers/driver.ts'
-import { type PostgresDriver, postgresDriver } from '#databases/drivers/postgres/driver.ts'
+import { createPostgresDriver, type PostgresDriver } from '#databases/drivers/postgres/driver.ts'
 
 /** The driver of a client, as it is configured or registered. */
-export function postgresFor(
+export function openPostgres(
   { config, controlServer, log, readAhead }: DriverMaking,
   settings: DriverSettings,
 ): PostgresDriver {
@@ -13,7 +13,7 @@ export function postgresFor(
       { event: 'unsafe_client', client: name },
       `client ${name} may use a role with rights on the whole server`,
     )
-  return postgresDriver({
+  return createPostgresDriver({
     url,
     maxConnections: settings.max_connections,
     sqlConnections: settings.sql_connections,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { connect, createServer, type Socket } from 'node:net'
 import { after, before, test } from 'node:test'
 import type { OpenTransaction } from '#databases/drivers/driver.ts'
-import { type PostgresDriver, postgresDriver } from '#databases/drivers/postgres/driver.ts'
+import { createPostgresDriver, type PostgresDriver } from '#databases/drivers/postgres/driver.ts'
 import { EVERY_RIGHT } from '#databases/plan/rights.ts'
 import { readFetch, readInsert, readUpdate } from '#databases/request/read-request.ts'
 import type { WriteRequest } from '#databases/request/request.ts'
@@ -22,7 +22,7 @@ let database: TestDatabase
 let driver: PostgresDriver
 
 const open = (url: string) =>
-  postgresDriver({
+  createPostgresDriver({
     url,
     maxConnections: 2,
     sqlConnections: 4,

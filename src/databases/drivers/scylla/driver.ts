@@ -31,7 +31,7 @@ export type ScyllaOptions = SessionOptions & {
 }
 
 /** ScyllaDB and Apache Cassandra, by CQL. What CQL cannot do at once for all rows, or not truthfully, is refused. */
-export function scyllaDriver(options: ScyllaOptions): Driver {
+export function createScyllaDriver(options: ScyllaOptions): Driver {
   const { keyspace } = options.address
   const session = sessionOf(options)
   const tables = createCatalogueCache(() => readCatalogue(session, keyspace))

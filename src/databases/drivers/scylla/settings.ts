@@ -4,14 +4,14 @@ import { fail } from '#databases/failures.ts'
 import { readScyllaUrl } from '#kernel/config/scylla-url.ts'
 
 /** The driver of a client, as it is configured or registered. */
-export function scyllaFor({ config }: DriverMaking, settings: DriverSettings): Driver {
+export function openScylla({ config }: DriverMaking, settings: DriverSettings): Driver {
   const address = readScyllaUrl(settings.url)
   // Registered addresses and configured ones have been through the same form.
   if (address === undefined) throw fail('client_unavailable')
-  const { scyllaDriver }: typeof import('#databases/drivers/scylla/driver.ts') = load(
+  const { createScyllaDriver }: typeof import('#databases/drivers/scylla/driver.ts') = load(
     '#databases/drivers/scylla/driver.ts',
   )
-  return scyllaDriver({
+  return createScyllaDriver({
     address,
     maxConnections: settings.max_connections,
     sqlConnections: settings.sql_connections,

@@ -23,7 +23,7 @@ export type SupabaseOptions = ExchangeOptions & {
 }
 
 /** A PostgREST endpoint, as Supabase has one. What it cannot do is refused as `unsupported_by_driver`. */
-export function supabaseDriver(options: SupabaseOptions): Driver {
+export function createSupabaseDriver(options: SupabaseOptions): Driver {
   const exchange = exchangeWith(options)
   const { of, invalidate } = schemas(async (schema) => readOpenApi(schema, await exchange.describe(schema)))
 

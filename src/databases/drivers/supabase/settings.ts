@@ -1,11 +1,11 @@
 import type { Driver, DriverMaking, DriverSettings } from '#databases/drivers/driver.ts'
-import { supabaseDriver } from '#databases/drivers/supabase/driver.ts'
+import { createSupabaseDriver } from '#databases/drivers/supabase/driver.ts'
 import { directRequests } from '#kernel/http/outbound.ts'
 
 /** The driver of a client, as it is configured or registered. */
-export function supabaseFor({ config }: DriverMaking, settings: DriverSettings): Driver {
+export function openSupabase({ config }: DriverMaking, settings: DriverSettings): Driver {
   const { connect_timeout: connectTimeout, idle_timeout: idleTimeout } = settings
-  return supabaseDriver({
+  return createSupabaseDriver({
     ...endpointOf(settings.url),
     ...directRequests({ connectTimeout, idleTimeout }),
     connectTimeout,

@@ -1,6 +1,6 @@
 import type { Runner } from '#databases/drivers/postgres/runner.ts'
 import { type Defaults, takesDefault } from '#databases/drivers/postgres/sql/insert.ts'
-import { systemNames } from '#databases/drivers/postgres/sql/qualify-names.ts'
+import { qualifyNames } from '#databases/drivers/postgres/sql/qualify-names.ts'
 import { type BuiltSql, bind, createSql } from '#databases/drivers/postgres/sql/sql-builder.ts'
 import type { Table } from '#databases/plan/catalogue.ts'
 import type { Plan } from '#databases/plan/plan.ts'
@@ -9,7 +9,7 @@ import type { Plan } from '#databases/plan/plan.ts'
  * Defaults that a statement has to spell, where some rows of an insert name a column and others do not. The database writes them for a
  * search path of the system alone, so that what is its client's has its schema, and the rest gets that of the system.
  */
-export function columnDefaults(run: Runner): (plan: Plan) => Promise<Defaults> {
+export function createDefaultsReader(run: Runner): (plan: Plan) => Promise<Defaults> {
   // As long as the catalogue that the table is of.
   const known = new WeakMap<Table, Promise<Defaults>>()
   return async (plan) => {
@@ -31,7 +31,7 @@ const NONE: Defaults = new Map()
 async function read(run: Runner, table: Table): Promise<Defaults> {
   const texts = (await run.own(defaultsSql(table))) as Readonly<Record<string, string>> // as the statement builds it
   const written = await Promise.all(
-    Object.entries(texts).map(async ([name, text]) => [name, await systemNames(text)] as const),
+    Object.entries(texts).map(async ([name, text]) => [name, await qualifyNames(text)] as const),
   )
   return new Map(written)
 }

@@ -1,7 +1,7 @@
 import { type CircuitState, createCircuitBreaker } from '#databases/drivers/circuit-breaker.ts'
 import type { Presence } from '#databases/drivers/driver.ts'
 import type { MemoryBudget } from '#databases/drivers/memory-budget.ts'
-import { tidy } from '#databases/drivers/postgres/pool/reset-session.ts'
+import { resetSession } from '#databases/drivers/postgres/pool/reset-session.ts'
 import type { RowClient, Terminate } from '#databases/drivers/postgres/protocol/connection.ts'
 import { callerLeft } from '#databases/drivers/presence.ts'
 import { fail } from '#databases/failures.ts'
@@ -151,7 +151,7 @@ export function pool(options: PoolOptions): Pool {
     slow.delete(client)
     if (closed || !client.isClean()) drop(client)
     else if (client.mayBeMarked || (client.pooled === undefined && client.hasDrifted()))
-      tidy(client, grace).then(() => giveBack(client))
+      resetSession(client, grace).then(() => giveBack(client))
     else hand(client)
   }
 

@@ -4,11 +4,11 @@ import type { RowClient } from '#databases/drivers/postgres/protocol/connection.
  * What `discard all` does but for prepared statements, which are ours: settings go back to those of the start, role, locks, temporary
  * tables, cursors, notices and sequences to nothing. Behind the answer, and only where functions of users may have run.
  */
-const TIDY = `set session authorization default; reset all; close all; unlisten *;
+const RESET = `set session authorization default; reset all; close all; unlisten *;
   select pg_catalog.pg_advisory_unlock_all(); discard temp; discard sequences`
 
 /** Before anybody else has the connection; what cannot be cleaned is destroyed. */
-export async function tidy(client: RowClient, patience: number): Promise<void> {
+export async function resetSession(client: RowClient, patience: number): Promise<void> {
   // Behind a pooler the session is another's already; docs/decisions/0029-poolers.md.
   if (client.pooled !== undefined) {
     client.mayBeMarked = false
@@ -18,7 +18,7 @@ export async function tidy(client: RowClient, patience: number): Promise<void> {
   try {
     client.since = performance.now()
     client.presence = undefined
-    await client.query(TIDY)
+    await client.query(RESET)
     if (!isFresh(client)) client.destroy()
     client.mayBeMarked = false
   } catch {

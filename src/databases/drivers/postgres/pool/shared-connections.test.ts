@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type PostgresOptions, postgresDriver } from '#databases/drivers/postgres/driver.ts'
+import { createPostgresDriver, type PostgresOptions } from '#databases/drivers/postgres/driver.ts'
 import { type TestDatabase, testDatabase, testServerUrl, withClient } from '#test/database.ts'
 import { type Calls, calls } from '#test/drivers/calls.ts'
 import { proxyTo } from '#test/hostile/proxy.ts'
@@ -48,7 +48,7 @@ async function using(
 }
 
 const driverWith = (more: Partial<PostgresOptions>) =>
-  postgresDriver({
+  createPostgresDriver({
     url: database.url,
     maxConnections: 2,
     sqlConnections: 1,

@@ -19,7 +19,7 @@ export type ConnectOptions = {
  * Makes connected clients with the session that rows.ts and the plans rely on. Once one has met a pooler, the others ask for no session
  * of their own. Whatever keeps a client from connecting is a Failure.
  */
-export function connector(options: ConnectOptions): () => Promise<RowClient> {
+export function createConnector(options: ConnectOptions): () => Promise<RowClient> {
   let pooled: Pooled | undefined
   return async () => {
     const client = await connect(options, pooled)

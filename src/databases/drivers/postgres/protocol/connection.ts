@@ -4,9 +4,9 @@ import type { Presence } from '#databases/drivers/driver.ts'
 import type { MemoryBudget } from '#databases/drivers/memory-budget.ts'
 import { AdaptiveDepth } from '#databases/drivers/postgres/protocol/adaptive-depth.ts'
 import { cancel, keysOf } from '#databases/drivers/postgres/protocol/cancel.ts'
-import { frames, joiner } from '#databases/drivers/postgres/protocol/frames.ts'
+import { createJoiner, frames } from '#databases/drivers/postgres/protocol/frames.ts'
 import type { Pooled } from '#databases/drivers/postgres/protocol/pooler.ts'
-import { Statements } from '#databases/drivers/postgres/protocol/prepared-statements.ts'
+import { PreparedStatements } from '#databases/drivers/postgres/protocol/prepared-statements.ts'
 import type { RowQuery } from '#databases/drivers/postgres/protocol/row-query.ts'
 import { GuardedClient } from '#kernel/db/guarded-client.ts'
 
@@ -15,7 +15,7 @@ import { GuardedClient } from '#kernel/db/guarded-client.ts'
  * the active query as bytes, and the messages that only say "done" are dropped before they are parsed.
  */
 export class RowClient extends GuardedClient {
-  readonly statements = new Statements()
+  readonly statements = new PreparedStatements()
   /** There is a pooler between; undefined: the session is ours alone. */
   pooled: Pooled | undefined
   active: ActiveQuery | undefined
@@ -63,7 +63,7 @@ export class RowClient extends GuardedClient {
     const attach = connection.attachListeners
     connection.attachListeners = (stream) => {
       const rest = new EventEmitter()
-      const join = joiner()
+      const join = createJoiner()
       attach.call(connection, rest)
       this.#partial = join.buffered
       stream.on(

@@ -70,7 +70,7 @@ export type Joiner = {
 }
 
 /** Puts chunks together until the message at their front is whole; a row of a hundred megabytes is joined once, not 1,500 times. */
-export function joiner(): Joiner {
+export function createJoiner(): Joiner {
   let parts: Buffer[] = []
   let buffered = 0
   let needed = 0

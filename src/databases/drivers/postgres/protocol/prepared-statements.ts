@@ -13,7 +13,7 @@ export type Prepared = {
 }
 
 /** What one connection has prepared, the least recently used first. */
-export class Statements {
+export class PreparedStatements {
   readonly #prepared = new Map<string, Prepared>()
   #closing: string[] = []
 
@@ -62,7 +62,7 @@ export type Namer = (text: string, parameters: readonly (Column | undefined)[], 
  * The server settles the types of parameters when it prepares, for good: a column of another type needs another name. It plans a
  * statement anew whenever another role uses it, where policies are in it: each role has its own.
  */
-export function namer(): Namer {
+export function createNamer(): Namer {
   const seen = new Map<string, string>()
   return (text, parameters, role = '') => {
     if (text.length > longest) return ''

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import type { DriverMaking } from '#databases/drivers/driver.ts'
-import { postgresDriver } from '#databases/drivers/postgres/driver.ts'
+import { createPostgresDriver } from '#databases/drivers/postgres/driver.ts'
 import { Failure } from '#kernel/errors.ts'
 import { testDatabase, testServerUrl, withClient } from '#test/database.ts'
 
@@ -160,7 +160,7 @@ async function reasonsAgainst(
   allowServerRights = false,
   controlServer?: DriverMaking['controlServer'],
 ): Promise<unknown> {
-  const driver = postgresDriver({
+  const driver = createPostgresDriver({
     url,
     allowServerRights,
     ...(controlServer && { controlServer }),

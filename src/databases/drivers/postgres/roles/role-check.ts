@@ -22,12 +22,12 @@ type Options = {
   readonly mayNotBecome?: () => Promise<readonly string[]>
 }
 
-export type Vet = (open: () => Promise<RowClient>) => Promise<RowClient>
+export type RoleCheck = (open: () => Promise<RowClient>) => Promise<RowClient>
 
 const vettedFor = 60_000
 
 /** Looks at the roles behind a new connection, at most every 60 s; a refusal holds as long without connecting again. */
-export function vetting(options: Options): Vet {
+export function createRoleCheck(options: Options): RoleCheck {
   let verdict: { readonly at: number; readonly refusal: Failure | undefined } | undefined
   return async (open) => {
     const valid = verdict && performance.now() - verdict.at < vettedFor ? verdict : undefined

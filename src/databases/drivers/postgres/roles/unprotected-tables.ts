@@ -3,23 +3,23 @@ import { withSystemOperators } from '#databases/drivers/postgres/sql/system-name
 import { connected, GuardedClient } from '#kernel/db/guarded-client.ts'
 
 /** Something that callers of a client with row-level security reach and that no policy guards, or that makes policies err. */
-export type Unguarded = { readonly name: string; readonly why: string }
+export type UnprotectedTable = { readonly name: string; readonly why: string }
 
 /**
  * For the operator: what one of the two roles has a right to and whose rows no policy decides about, and functions that would tell
  * policies of one caller what they have told of another.
  */
-export async function unguardedTables(
+export async function findUnprotectedTables(
   url: string,
   { anonymousRole, signedInRole }: RowLevelSecurity,
-): Promise<readonly Unguarded[]> {
+): Promise<readonly UnprotectedTable[]> {
   const client = new GuardedClient({ connectionString: url, statement_timeout: 10_000, deadline: 12_000 })
   return connected(client, async () => {
-    return (await client.query<Unguarded>(unguardedSql, [[anonymousRole, signedInRole]])).rows
+    return (await client.query<UnprotectedTable>(unprotectedSql, [[anonymousRole, signedInRole]])).rows
   })
 }
 
-const unguardedSql = withSystemOperators(`
+const unprotectedSql = withSystemOperators(`
 select c.oid::pg_catalog.regclass::pg_catalog.text as name, case
     when c.relkind = any (array['v', 'm']) then 'is a view that reads with the rights of its owner: set (security_invoker = true)'
     when not c.relrowsecurity then 'has row-level security off: alter table … enable row level security'

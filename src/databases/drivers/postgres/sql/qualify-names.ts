@@ -3,7 +3,7 @@
  * without one. In its grammar a name is a list of parts, with a place in the text; keywords such as `integer` have two parts already.
  * `nullif`, `case x when` and `is distinct from` find their operator by the search path, and have no spelling that names it.
  */
-export async function systemNames(expression: string): Promise<string> {
+export async function qualifyNames(expression: string): Promise<string> {
   const { parse } = await import('libpg-query')
   const start = 'select '
   const edits: Edit[] = []
