@@ -22,7 +22,7 @@ import {
 import { createDefaultsReader } from '#databases/drivers/postgres/catalogue/column-defaults.ts'
 import { indexesSql } from '#databases/drivers/postgres/catalogue/indexes.ts'
 import { createIdempotencyStore } from '#databases/drivers/postgres/idempotency-store.ts'
-import { type PoolOptions, pool as poolOf } from '#databases/drivers/postgres/pool/pool.ts'
+import { createPool, type PoolOptions } from '#databases/drivers/postgres/pool/pool.ts'
 import {
   createUntrustedConnections,
   type RunUntrusted,
@@ -36,7 +36,7 @@ import { become, OWN } from '#databases/drivers/postgres/roles/persona.ts'
 import { createRoleCheck, type RoleCheck } from '#databases/drivers/postgres/roles/role-check.ts'
 import { loginAs, ownRolesSql } from '#databases/drivers/postgres/roles/sql-role.ts'
 import { countRows, selectRows, writeRows } from '#databases/drivers/postgres/run-plan.ts'
-import { runner } from '#databases/drivers/postgres/runner.ts'
+import { createRunner } from '#databases/drivers/postgres/runner.ts'
 import { createSql } from '#databases/drivers/postgres/sql/sql-builder.ts'
 import { inTransaction } from '#databases/drivers/postgres/transaction.ts'
 import type { Index } from '#databases/plan/catalogue.ts'
@@ -81,10 +81,10 @@ export function createPostgresDriver(given: PostgresOptions): PostgresDriver {
   const checkRole = createRoleCheck(options)
   const terminate = createTerminator(options)
   const open = createConnector(options)
-  const pool = poolOf({ ...options, terminate, connect: () => checkRole(open) })
+  const pool = createPool({ ...options, terminate, connect: () => checkRole(open) })
   const own = options.rowLevelSecurity && OWN
   const most = { rows: options.maxRows, bytes: options.answerBytes }
-  const run = runner(pool, own)
+  const run = createRunner(pool, own)
   // SQL and functions apart, so that long reports do not keep functions waiting.
   const [ofSql, ofCalls] = [sqlPool(), openUntrustedPool(options, checkRole)]
   const tables = createCatalogueCache(async () =>
@@ -210,7 +210,7 @@ function openUntrustedPool(
   const terminate = createTerminator(options)
   const { sqlConnections: maxConnections } = options
   const open = createConnector(options)
-  const pool = poolOf({ ...options, terminate, maxConnections, connect: () => checkRole(open) })
+  const pool = createPool({ ...options, terminate, maxConnections, connect: () => checkRole(open) })
   return { run: createUntrustedConnections(pool, options.statementTimeout, terminate), close: pool.close }
 }
 

@@ -52,7 +52,7 @@ export type Runner = {
   as(persona: Persona): Runner
 }
 
-export const runner = (pool: Pool, persona?: Persona): Runner =>
+export const createRunner = (pool: Pool, persona?: Persona): Runner =>
   runnerAs(persona, { pool, join: createSharedConnections(pool), nameOf: createNamer() })
 
 type Means = {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { createReadAheadBudgets } from '#databases/drivers/memory-budget.ts'
-import { pool as createPool } from '#databases/drivers/postgres/pool/pool.ts'
+import { createPool } from '#databases/drivers/postgres/pool/pool.ts'
 import { connect } from '#databases/drivers/postgres/protocol/connect.ts'
 import type { RowClient } from '#databases/drivers/postgres/protocol/connection.ts'
 import { testDatabase } from '#test/database.ts'

@@ -55,7 +55,7 @@ const tick = 100
 const patience = 200
 
 /** Connections of one client: opened when needed, the one used last is used next, so that the others can go. */
-export function pool(options: PoolOptions): Pool {
+export function createPool(options: PoolOptions): Pool {
   const { terminate } = options
   const all = new Set<RowClient>()
   const idle: RowClient[] = []

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { createReadAheadBudgets } from '#databases/drivers/memory-budget.ts'
-import { pool as poolOf } from '#databases/drivers/postgres/pool/pool.ts'
+import { createPool } from '#databases/drivers/postgres/pool/pool.ts'
 import { connect } from '#databases/drivers/postgres/protocol/connect.ts'
-import { runner } from '#databases/drivers/postgres/runner.ts'
+import { createRunner } from '#databases/drivers/postgres/runner.ts'
 import { createSql } from '#databases/drivers/postgres/sql/sql-builder.ts'
 import { inTransaction } from '#databases/drivers/postgres/transaction.ts'
 import { Failure } from '#kernel/errors.ts'
@@ -23,11 +23,11 @@ const limits = {
   maxConnections: 1,
   maxWaiting: 10,
 }
-const pool = poolOf({
+const pool = createPool({
   ...limits,
   connect: () => connect({ ...limits, url: database.url, applicationName: 'persona' }),
 })
-const own = runner(pool)
+const own = createRunner(pool)
 const caller = own.as({ role, claims })
 
 before(() =>
