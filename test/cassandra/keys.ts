@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Driver } from '#databases/drivers/driver.ts'
-import { calls } from '#test/drivers/calls.ts'
+import { createCalls } from '#test/drivers/calls.ts'
 import type { Keyspace } from './server.ts'
 
 export type Place = {
@@ -12,7 +12,7 @@ export type Place = {
 
 /** Tests of values and keys as the server has them: what is empty, nested, unsorted, or written in another way than it is kept. */
 export function testKeys({ driver, keyspace, skip }: Place): void {
-  const { fetch, insert, update, remove, count } = calls(driver)
+  const { fetch, insert, update, remove, count } = createCalls(driver)
   const duplicate = { code: 'unique_violation', status: 409 }
 
   test('rows are found by keys that are written in another way than the server keeps them', {

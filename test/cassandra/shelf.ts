@@ -1,6 +1,6 @@
 import type { Driver } from '#databases/drivers/driver.ts'
 import type { Body } from '#databases/request/fields.ts'
-import { type Calls, calls } from '#test/drivers/calls.ts'
+import { type Calls, createCalls } from '#test/drivers/calls.ts'
 import type { Subject } from '#test/drivers/contract.ts'
 import type { Keyspace } from './server.ts'
 
@@ -28,7 +28,7 @@ export function shelf({ driver, keyspace }: Place): Subject {
   })
   return {
     driver,
-    calls: onShelf(calls(driver), numbered),
+    calls: onShelf(createCalls(driver), numbered),
     key: { columns: ['shelf', 'id'], ofOne: { id: 1 } },
     // One batch, whose conditions a small server checks in less than a second.
     many: 2_000,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { calls } from '#test/drivers/calls.ts'
+import { createCalls } from '#test/drivers/calls.ts'
 import { proxyTo } from '#test/hostile/proxy.ts'
 import { driverOn } from './driver.ts'
 import type { Place } from './keys.ts'
@@ -25,7 +25,7 @@ export function testSilence({ keyspace, skip }: Place): void {
       await driver.close()
       await proxy.close()
     })
-    const { fetch, insert } = calls(() => driver)
+    const { fetch, insert } = createCalls(() => driver)
     await keyspace().run('create table if not exists calm (id int primary key)')
     await fetch({ table: 'calm' })
     await insert('calm', { id: 1 })
@@ -62,8 +62,8 @@ export function testSilence({ keyspace, skip }: Place): void {
       await driver.close()
       await proxy.close()
     })
-    const { fetch } = calls(() => driver)
-    const { insert } = calls(() => driver)
+    const { fetch } = createCalls(() => driver)
+    const { insert } = createCalls(() => driver)
     for (let round = 0; round < 5; round++) await assert.rejects(fetch({ table: 'calm' }), late)
     assert.equal(driver.stats().circuit, 'open')
     await assert.rejects(fetch({ table: 'calm' }), down)
@@ -81,7 +81,7 @@ export function testSilence({ keyspace, skip }: Place): void {
       await driver.close()
       await proxy.close()
     })
-    const { fetch } = calls(() => driver)
+    const { fetch } = createCalls(() => driver)
     for (let round = 0; round < 12; round++) {
       await assert.rejects(fetch({ table: 'calm' }), late)
       if (round % 4 === 3) await driver.probe()

@@ -23,10 +23,10 @@ export async function textOf(answer: RowsResult): Promise<string> {
   return Buffer.concat(chunks).toString()
 }
 
-export type Calls = ReturnType<typeof calls>
+export type Calls = ReturnType<typeof createCalls>
 
 /** Calls as the gateway makes them: read the body, plan, run. Rows come back parsed, digits kept. */
-export function calls(driver: () => Driver) {
+export function createCalls(driver: () => Driver) {
   const options = { limits }
   const rows = (json: readonly Buffer[]) => JSON.parse(Buffer.concat(json).toString())
   return {

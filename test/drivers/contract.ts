@@ -7,7 +7,7 @@ import type { Body } from '#databases/request/fields.ts'
 import { parseJson } from '#databases/request/json.ts'
 import { readFetch, readInsert } from '#databases/request/read-request.ts'
 import type { Json } from '#databases/request/request.ts'
-import { type Calls, calls, limits } from '#test/drivers/calls.ts'
+import { type Calls, createCalls, limits } from '#test/drivers/calls.ts'
 
 /** What every driver must do, on tables `authors` and `books` that the driver's own test has made (empty, keys counted from 1). */
 export type Subject = {
@@ -57,7 +57,7 @@ type Wrong = [
 const refused = { code: 'unsupported_by_driver', status: 400 }
 
 export function driverContract(subject: Subject): void {
-  const { fetch, insert, update, remove, count } = subject.calls ?? calls(subject.driver)
+  const { fetch, insert, update, remove, count } = subject.calls ?? createCalls(subject.driver)
   const { columns: unique, ofOne } = subject.key ?? { columns: ['title'], ofOne: {} }
   const one = { ...ofOne, title: 'one' }
   const titles = async (body: Body) => {

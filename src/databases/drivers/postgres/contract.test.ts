@@ -5,7 +5,7 @@ import { createPostgresDriver, type PostgresDriver } from '#databases/drivers/po
 import { EVERY_RIGHT } from '#databases/plan/rights.ts'
 import { readFetch } from '#databases/request/read-request.ts'
 import { type TestDatabase, testDatabase } from '#test/database.ts'
-import { calls, ORDINARY_LIMITS, textOf } from '#test/drivers/calls.ts'
+import { createCalls, ORDINARY_LIMITS, textOf } from '#test/drivers/calls.ts'
 import { driverContract } from '#test/drivers/contract.ts'
 
 const settings = {
@@ -46,7 +46,7 @@ after(async () => {
   await database.drop()
 })
 
-const { fetch, insert } = calls(() => driver)
+const { fetch, insert } = createCalls(() => driver)
 
 driverContract({
   driver: () => driver,
@@ -144,7 +144,7 @@ test('rows say the same as the json_agg of the database', async () => {
   await client.run([
     `create view agg as select json_agg(m order by id) as rows from (select id, t, b, n, f, a, j from mixed) m`,
   ])
-  const { rows } = await calls(() => client).fetch({ table: 'agg' })
+  const { rows } = await createCalls(() => client).fetch({ table: 'agg' })
   await client.close()
   assert.deepEqual(nested.rows, rows[0].rows)
 })

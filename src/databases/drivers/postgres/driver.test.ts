@@ -11,7 +11,7 @@ import {
 } from '#databases/drivers/postgres/driver.ts'
 import { Failure } from '#kernel/errors.ts'
 import { type TestDatabase, testDatabase, withClient } from '#test/database.ts'
-import { calls } from '#test/drivers/calls.ts'
+import { createCalls } from '#test/drivers/calls.ts'
 import { eventually } from '#test/embedded.ts'
 import { proxyTo } from '#test/hostile/proxy.ts'
 
@@ -54,7 +54,7 @@ async function using<T>(
   }
 }
 
-const note = (driver: PostgresDriver) => calls(() => driver).fetch({ table: 'notes', columns: 'text' })
+const note = (driver: PostgresDriver) => createCalls(() => driver).fetch({ table: 'notes', columns: 'text' })
 
 test('a database that is down answers 503 at once, and is found again when it is back', async () => {
   const way = await proxyTo(database.url)
@@ -83,7 +83,7 @@ test('an idle connection that breaks is replaced, one that breaks in use answers
     way.drop()
     await sleep(50)
     assert.equal((await note(driver)).rows.length, 1)
-    const running = calls(() => driver).fetch({ table: 'slow' })
+    const running = createCalls(() => driver).fetch({ table: 'slow' })
     await sleep(200)
     way.drop()
     await assert.rejects(running, { code: 'connection_lost', status: 502 })
@@ -94,7 +94,7 @@ test('an idle connection that breaks is replaced, one that breaks in use answers
 
 test('a backend that is ended by an administrator answers 502, and the next call works', async () => {
   await using(database.url, { applicationName: 'to be ended' }, async (driver) => {
-    const running = assert.rejects(calls(() => driver).fetch({ table: 'slow' }), {
+    const running = assert.rejects(createCalls(() => driver).fetch({ table: 'slow' }), {
       code: 'connection_lost',
       status: 502,
     })
@@ -127,7 +127,7 @@ test('a connection on which the server has said its last word is not used again,
 
 test('a statement that takes too long answers 504 and leaves its connection usable', async () => {
   await using(database.url, { statementTimeout: 300 }, async (driver) => {
-    await assert.rejects(calls(() => driver).fetch({ table: 'slow' }), {
+    await assert.rejects(createCalls(() => driver).fetch({ table: 'slow' }), {
       code: 'statement_timeout',
       status: 504,
     })
@@ -140,7 +140,7 @@ test('callers above the number of connections wait, and answer 503 when none bec
   await using(database.url, { statementTimeout: 3_000 }, async (driver) => {
     await note(driver)
     const slow = [0, 1].map(() =>
-      assert.rejects(calls(() => driver).fetch({ table: 'slow' }), { code: 'statement_timeout' }),
+      assert.rejects(createCalls(() => driver).fetch({ table: 'slow' }), { code: 'statement_timeout' }),
     )
     await sleep(100)
     await assert.rejects(note(driver), { code: 'client_busy', status: 503 })
@@ -256,14 +256,17 @@ test('a role that can read the control schema is refused even when its client is
 
 test('a read-only client refuses writes with 403', async () => {
   await using(database.url, { readOnly: true }, async (driver) => {
-    await assert.rejects(calls(() => driver).insert('notes', { id: 9 }), { code: 'read_only', status: 403 })
+    await assert.rejects(createCalls(() => driver).insert('notes', { id: 9 }), {
+      code: 'read_only',
+      status: 403,
+    })
     assert.equal((await note(driver)).rows.length, 1)
   })
 })
 
 test('statements that keep coming are prepared, and a connection keeps a hundred of them', async () => {
   await using(database.url, { maxConnections: 1, applicationName: 'counting' }, async (driver) => {
-    const { fetch } = calls(() => driver)
+    const { fetch } = createCalls(() => driver)
     for (let round = 0; round < 3; round++) {
       for (let limit = 1; limit <= 50; limit++) await fetch({ table: 'notes', limit })
       for (let limit = 1; limit <= 50; limit++) await fetch({ table: 'notes', columns: 'id', limit })
@@ -277,7 +280,7 @@ test('statements that keep coming are prepared, and a connection keeps a hundred
 
 test('a failure of a prepared statement leaves it prepared and the connection in order', async () => {
   await using(database.url, { maxConnections: 1 }, async (driver) => {
-    const { fetch } = calls(() => driver)
+    const { fetch } = createCalls(() => driver)
     const where = (value: unknown) => ({ table: 'notes', conditions: [{ column: 'id', value }] })
     for (let round = 0; round < 5; round++) {
       assert.equal((await fetch(where(1))).rows.length, 1)
@@ -294,7 +297,7 @@ test('management is all or nothing', async () => {
       code: 'object_exists',
       status: 409,
     })
-    await assert.rejects(calls(() => driver).fetch({ table: 'half' }), { code: 'table_not_found' })
+    await assert.rejects(createCalls(() => driver).fetch({ table: 'half' }), { code: 'table_not_found' })
     assert.equal(driver.stats().total, driver.stats().idle)
   })
 })

@@ -8,7 +8,7 @@ import { driverOn } from '#test/cassandra/driver.ts'
 import { cqlOn } from '#test/cassandra/own-text.ts'
 import { type Keyspace, missing, testKeyspace } from '#test/cassandra/server.ts'
 import { SHELF_TABLES, shelf } from '#test/cassandra/shelf.ts'
-import { calls, textOf } from '#test/drivers/calls.ts'
+import { createCalls, textOf } from '#test/drivers/calls.ts'
 import { driverContract } from '#test/drivers/contract.ts'
 import { actor, testService } from '#test/harness.ts'
 
@@ -30,7 +30,7 @@ after(async () => {
   await keyspace?.stop()
 })
 
-const { fetch, insert } = calls(() => driver)
+const { fetch, insert } = createCalls(() => driver)
 
 if (!missing) driverContract(shelf({ driver: () => driver, keyspace: () => keyspace }))
 
@@ -146,7 +146,7 @@ test('ten thousand rows come page by page, all of them once, and a reader may le
     [10_000, { rows: 10_000, hasMore: false, total: undefined }],
   )
   began = performance.now()
-  assert.equal(await calls(() => driver).count({ table: 'big' }), 10_000)
+  assert.equal(await createCalls(() => driver).count({ table: 'big' }), 10_000)
   const counted = performance.now() - began
   // Page by page of one row it would take ten times as long as reading all of them.
   assert.ok(counted < 2 * read, `counting took ${counted} ms, reading ${read} ms`)

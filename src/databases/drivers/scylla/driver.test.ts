@@ -7,7 +7,7 @@ import { testKeys } from '#test/cassandra/keys.ts'
 import { cqlOn, testOwnText } from '#test/cassandra/own-text.ts'
 import { type Keyspace, missing, testKeyspace } from '#test/cassandra/server.ts'
 import { testSilence } from '#test/cassandra/silence.ts'
-import { calls } from '#test/drivers/calls.ts'
+import { createCalls } from '#test/drivers/calls.ts'
 import { proxyTo } from '#test/hostile/proxy.ts'
 
 const skip = missing
@@ -30,7 +30,7 @@ after(async () => {
   await keyspace?.stop()
 })
 
-const { fetch, insert, update, remove, count } = calls(() => driver)
+const { fetch, insert, update, remove, count } = createCalls(() => driver)
 const unsupported = { code: 'unsupported_by_driver', status: 400 }
 const day = '2026-01-31'
 const onDay = { column: 'day', value: day }
@@ -215,7 +215,7 @@ test("CQL of the caller's own runs one statement, its values bound by their type
 
 test('a client that only reads refuses every write', { skip }, async () => {
   const reading = driverOn(keyspace.url, { readOnly: true })
-  const { insert: add, update: change, remove: drop, fetch: read } = calls(() => reading)
+  const { insert: add, update: change, remove: drop, fetch: read } = createCalls(() => reading)
   const conditions = [{ column: 'name', value: 'Eve' }]
   for (const call of [
     () => add('people', { name: 'new' }),
@@ -253,7 +253,7 @@ test('without its server a client fails at once and says when to ask again, and 
 
   // Silent, not gone: a write may have been done, and the caller hears so.
   const slow = driverOn(proxy.url, { statementTimeout: 2_000 })
-  const { insert: add, fetch: read } = calls(() => slow)
+  const { insert: add, fetch: read } = createCalls(() => slow)
   await read({ table: 'people' })
   await add('people', { name: 'early' })
   proxy.freeze()

@@ -5,7 +5,7 @@ import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Driver } from '#databases/drivers/driver.ts'
 import type { Failure } from '#kernel/errors.ts'
-import { calls } from '#test/drivers/calls.ts'
+import { createCalls } from '#test/drivers/calls.ts'
 import { DOCUMENT as document, BACKEND_KEY as key, openOn, silent, urlOf } from '#test/postgrest/backend.ts'
 
 /** A backend that can be down, slow or no PostgREST at all. */
@@ -39,8 +39,8 @@ after(() => {
 })
 
 const open = (more: object = {}): Driver => openOn(url, more)
-const read = (driver: Driver) => calls(() => driver).fetch({ table: 'books' })
-const write = (driver: Driver) => calls(() => driver).insert('books', { title: 'x' })
+const read = (driver: Driver) => createCalls(() => driver).fetch({ table: 'books' })
+const write = (driver: Driver) => createCalls(() => driver).insert('books', { title: 'x' })
 
 test('whatever a backend answers that is no answer of PostgREST is a failure of the backend', async () => {
   const told = (status: number, body: string, headers: Record<string, string> = json) =>

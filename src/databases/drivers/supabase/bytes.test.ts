@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { test } from 'node:test'
 import type { Failure } from '#kernel/errors.ts'
-import { calls } from '#test/drivers/calls.ts'
+import { createCalls } from '#test/drivers/calls.ts'
 import { BACKEND_KEY, DOCUMENT, openOn, silent, urlOf } from '#test/postgrest/backend.ts'
 
 /** Backends whose bytes are written by hand. */
@@ -52,7 +52,7 @@ const writeTo = (head: string, body: string, surplus = '') =>
 async function writeBehind(answer: (socket: Socket) => void) {
   const { url, server } = await listening(answer)
   try {
-    return await calls(() => openOn(url)).insert('books', { title: 'x' })
+    return await createCalls(() => openOn(url)).insert('books', { title: 'x' })
   } finally {
     server.close()
   }
@@ -105,7 +105,7 @@ test('a schema whose name a header cannot carry is refused, and nothing is asked
     '\u0001',
   ])
     await assert.rejects(
-      calls(() => driver).fetch({ table_name: 'books', schema_name: schema }),
+      createCalls(() => driver).fetch({ table_name: 'books', schema_name: schema }),
       { code: 'unsupported_by_driver', status: 400 },
       JSON.stringify(schema),
     )

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { calls } from '#test/drivers/calls.ts'
+import { createCalls } from '#test/drivers/calls.ts'
 import { driverContract } from '#test/drivers/contract.ts'
 import { bookshop } from '#test/postgrest/bookshop.ts'
 
 const { driver, endpoint, run, reset } = await bookshop()
-const { fetch, insert, update } = calls(() => driver)
+const { fetch, insert, update } = createCalls(() => driver)
 const unsupported = { code: 'unsupported_by_driver', status: 400 }
 
 driverContract({

@@ -5,11 +5,11 @@ import { ALWAYS_PRESENT } from '#databases/drivers/presence.ts'
 import { requiredRights } from '#databases/plan/required-rights.ts'
 import { EVERY_RIGHT } from '#databases/plan/rights.ts'
 import { readFetch } from '#databases/request/read-request.ts'
-import { calls, textOf } from '#test/drivers/calls.ts'
+import { createCalls, textOf } from '#test/drivers/calls.ts'
 import { bookshop } from '#test/postgrest/bookshop.ts'
 
 const { driver, endpoint, open, direct, run, reset } = await bookshop()
-const { fetch, insert, remove } = calls(() => driver)
+const { fetch, insert, remove } = createCalls(() => driver)
 const unsupported = { code: 'unsupported_by_driver', status: 400 }
 
 test('a relation that could be something else is refused, and rights are asked for what it reaches', async () => {
@@ -134,7 +134,7 @@ test('rows that a small backend keeps back are told of, also of functions and of
   )
   endpoint.maxRows = 3
   const small = open()
-  const own = calls(() => small)
+  const own = createCalls(() => small)
   const facts = ({ rows, hasMore }: { rows: unknown[]; hasMore: boolean }) => [rows.length, hasMore]
   assert.deepEqual(facts(await own.fetch({ table: 'shelf' })), [2, false])
   assert.deepEqual(facts(await own.fetch({ table: 'jar', limit: 4 })), [3, true])
@@ -168,7 +168,7 @@ test('a driver that only reads writes nothing and calls functions by GET', async
     'create function note_it(word text) returns void language sql as $$ insert into authors (name) values (word) $$',
   )
   const reading = open(true)
-  const own = calls(() => reading)
+  const own = createCalls(() => reading)
   await assert.rejects(own.insert('authors', { name: 'x' }), { code: 'read_only', status: 403 })
   await assert.rejects(own.remove({ table: 'authors', conditions: [{ column: 'id', value: 1 }] }), {
     code: 'read_only',

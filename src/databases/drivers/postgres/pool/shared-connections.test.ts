@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createPostgresDriver, type PostgresOptions } from '#databases/drivers/postgres/driver.ts'
 import { type TestDatabase, testDatabase, testServerUrl, withClient } from '#test/database.ts'
-import { type Calls, calls } from '#test/drivers/calls.ts'
+import { type Calls, createCalls } from '#test/drivers/calls.ts'
 import { proxyTo } from '#test/hostile/proxy.ts'
 
 let database: TestDatabase
@@ -41,7 +41,7 @@ async function using(
       return (await client.query<{ pid: number }>(text, [applicationName])).rows.map(({ pid }) => pid)
     })
   try {
-    await work({ db: calls(() => driver), backends, close: driver.close })
+    await work({ db: createCalls(() => driver), backends, close: driver.close })
   } finally {
     await driver.close()
   }
