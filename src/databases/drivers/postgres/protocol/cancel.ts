@@ -1,11 +1,11 @@
 import net from 'node:net'
-import type { RowClient } from '#databases/drivers/postgres/protocol/connection.ts'
+import type pg from 'pg'
 
 /**
  * https://www.postgresql.org/docs/18/protocol-flow.html#PROTOCOL-FLOW-CANCELING-REQUESTS: no authentication, no answer. `over`: the server
  * has done it, or was not reached; from then on it meets nothing that is sent to the client.
  */
-export function cancel(client: RowClient, over = () => {}): void {
+export function cancel(client: pg.Client, over = () => {}): void {
   const { processID, secretKey } = keysOf(client)
   const message = Buffer.alloc(16)
   message.writeInt32BE(16, 0)
@@ -26,5 +26,5 @@ export function cancel(client: RowClient, over = () => {}): void {
 }
 
 /** Not in pg's types: what the server told when the connection began. */
-export const keysOf = (client: RowClient) =>
+export const keysOf = (client: pg.Client) =>
   client as unknown as { readonly processID: number; readonly secretKey: number }

@@ -1,13 +1,11 @@
 import { EventEmitter } from 'node:events'
 import type pg from 'pg'
 import type { Presence } from '#databases/drivers/driver.ts'
-import type { MemoryBudget } from '#databases/drivers/memory-budget.ts'
+import type { ActiveQuery, PipelinedQuery } from '#databases/drivers/postgres/protocol/active-query.ts'
 import { AdaptiveDepth } from '#databases/drivers/postgres/protocol/adaptive-depth.ts'
 import { cancel, keysOf } from '#databases/drivers/postgres/protocol/cancel.ts'
 import { createJoiner, frames } from '#databases/drivers/postgres/protocol/frames.ts'
-import type { Pooled } from '#databases/drivers/postgres/protocol/pooler.ts'
 import { PreparedStatements } from '#databases/drivers/postgres/protocol/prepared-statements.ts'
-import type { RowQuery } from '#databases/drivers/postgres/protocol/row-query.ts'
 import { GuardedClient } from '#kernel/db/guarded-client.ts'
 
 /**
@@ -95,7 +93,7 @@ export class RowClient extends GuardedClient {
    * Sends a query behind those that are under way instead of waiting for their answers (protocol-flow, "Pipelining"). What is
    * written within one turn of the event loop goes out together.
    */
-  follow(query: RowQuery): void {
+  follow(query: PipelinedQuery): void {
     if (!this.takesMore()) {
       query.displace()
       return
@@ -240,25 +238,23 @@ const SETTLED = [
   'search_path',
 ] as const
 
-type Sent = { readonly query: RowQuery; readonly departure: Departure }
+/**
+ * A connection through a pooler (PgBouncer in transaction mode): each transaction may have another session of the server, which
+ * others have next. So every transaction sets for itself what a session of our own has from its start, and leaves nothing.
+ */
+export type Pooled = {
+  /** Expressions that set it until the end of the transaction, for a SELECT. */
+  readonly settings: string
+  /** The pooler keeps prepared statements apart (PgBouncer from 1.21 on, with max_prepared_statements). */
+  readonly prepares: boolean
+}
+
+type Sent = { readonly query: PipelinedQuery; readonly departure: Departure }
 /** When a turn's bytes went out (performance.now()); infinite before. */
 type Departure = { at: number }
 
 /** Ends a backend by its process id, whatever it does. */
 export type Terminate = (processId: number) => void
-
-/** What the connection hands the server's answer to. */
-type ActiveQuery = Pick<RowQuery, 'row' | 'settle' | 'refuse'> & {
-  parsed: boolean
-  /** It holds as many rows as it may: the socket is to wait until they are taken. */
-  readonly isFull: boolean
-  /** The server sets it no time: the pool ends it when it is late. */
-  readonly isLong?: boolean
-  /** Its reader is slow: the rows are read to their end into this memory, so that the connection is free. */
-  readAhead?(budget: MemoryBudget): void
-  /** The server tells the types of the parameters. */
-  describe?(types: readonly number[]): void
-}
 
 type Attachable = {
   attachListeners: (stream: EventEmitter) => void

@@ -1,4 +1,4 @@
-import type { RowClient } from '#databases/drivers/postgres/protocol/connection.ts'
+import type { ActiveQuery } from '#databases/drivers/postgres/protocol/active-query.ts'
 import { fail } from '#databases/failures.ts'
 
 /** A row above this is refused: it would be buffered in memory whole, and a relation can gather a table into one row. */
@@ -12,9 +12,18 @@ const tooLarge = () =>
 
 const codes = { parsed: 0x31, bound: 0x32, closed: 0x33, row: 0x44, ready: 0x5a } as const
 
+/** The connection, as far as its frames concern it. */
+type Receiver = {
+  readonly active: ActiveQuery | undefined
+  /** The active query has been answered. */
+  advance(): void
+  pauseWhenFull(): void
+  destroy(): void
+}
+
 /** Cuts the stream into messages: rows to the active query, the rest to `pass`. What cannot be read ends the connection. */
 export function frames(
-  client: RowClient,
+  client: Receiver,
   join: Joiner,
   pass: (bytes: Buffer) => void,
 ): (chunk: Buffer) => void {

@@ -1,18 +1,7 @@
-import type { RowClient } from '#databases/drivers/postgres/protocol/connection.ts'
+import type { Pooled, RowClient } from '#databases/drivers/postgres/protocol/connection.ts'
 import { firstWord } from '#databases/drivers/postgres/sql/statement-text.ts'
 import { fail } from '#databases/failures.ts'
 import { keepsStatements } from '#kernel/db/pooler.ts'
-
-/**
- * A connection through a pooler (PgBouncer in transaction mode): each transaction may have another session of the server, which
- * others have next. So every transaction sets for itself what a session of our own has from its start, and leaves nothing.
- */
-export type Pooled = {
-  /** Expressions that set it until the end of the transaction, for a SELECT. */
-  readonly settings: string
-  /** The pooler keeps prepared statements apart (PgBouncer from 1.21 on, with max_prepared_statements). */
-  readonly prepares: boolean
-}
 
 /** What the pooler says of settings in the startup message that it does not pass on; so does every version of PgBouncer. */
 export const isPoolersRefusal = (error: unknown): boolean =>
