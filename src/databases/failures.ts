@@ -90,7 +90,7 @@ const BACKEND = {
 } as const satisfies FailureTable
 
 /** What can go wrong between a request body and its rows (gateway.md 1, 4, 10). The surface adds its own table to this one. */
-export const databaseFailures = { ...BODY, ...FIT, ...OWN, ...TOGETHER, ...STRUCTURE, ...BACKEND }
+export const DATABASE_FAILURES = { ...BODY, ...FIT, ...OWN, ...TOGETHER, ...STRUCTURE, ...BACKEND }
 
 const codesOf = (...tables: FailureTable[]): readonly string[] =>
   tables.flatMap((table) => Object.keys(table))
@@ -103,7 +103,7 @@ export const FAILURES_OF = {
   structure: codesOf(FIT, STRUCTURE, BACKEND),
 } as const
 
-export const fail = failuresOf(databaseFailures)
+export const fail = failuresOf(DATABASE_FAILURES)
 
 /** What a driver answers to an operation (a noun) that its backend cannot do. */
 export const unsupported = (driver: string, operation: string): Failure =>
@@ -112,4 +112,4 @@ export const unsupported = (driver: string, operation: string): Failure =>
     details: { driver, unsupported: operation },
   })
 
-export type DatabaseFailureCode = keyof typeof databaseFailures
+export type DatabaseFailureCode = keyof typeof DATABASE_FAILURES

@@ -1,10 +1,10 @@
-import { databaseFailures } from '#databases/failures.ts'
+import { DATABASE_FAILURES } from '#databases/failures.ts'
 import { type FailureTable, failuresOf } from '#kernel/errors.ts'
 import { EDGE_FAILURES } from '#kernel/http/failures.ts'
 
 /** Everything that the gateway half refuses on purpose; what its databases refuse stands in databases/failures.ts. */
 export const GATEWAY_FAILURES = {
-  ...databaseFailures,
+  ...DATABASE_FAILURES,
   api_key_required: [401, 'API key required'],
   invalid_api_key: [401, 'Invalid API key'],
   inactive_api_key: [401, 'Inactive API key'],

@@ -1,6 +1,6 @@
 import { type Announce, announceWrites } from '#databases/clients/announce-writes.ts'
 import type { Driver, DriverMaking, DriverSettings, RowLevelSecurity } from '#databases/drivers/driver.ts'
-import { drivers } from '#databases/drivers/index.ts'
+import { DRIVERS } from '#databases/drivers/index.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 
 /** A named database that callers reach through the gateway. */
@@ -45,6 +45,6 @@ export function announceOf({ config, coherence, log }: Kernel): Announce | undef
 }
 
 export function driverFor(making: ClientMaking, settings: DriverSettings): Driver {
-  const driver = drivers[settings.driver](making, settings)
+  const driver = DRIVERS[settings.driver](making, settings)
   return making.announce === undefined ? driver : announceWrites(driver, making.announce)
 }

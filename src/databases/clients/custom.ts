@@ -15,7 +15,7 @@ export const CUSTOM_CLIENT = 'custom_supabase'
 export type CustomClients = (address: string, key: string) => Client
 
 /** Projects that are remembered: their structure is not read anew for each request. */
-const mostProjects = 20
+const MOST_PROJECTS = 20
 
 export function createCustomClients(kernel: Kernel): CustomClients {
   const known = new Map<string, Client>()
@@ -33,7 +33,7 @@ export function createCustomClients(kernel: Kernel): CustomClients {
     const client = known.get(name) ?? clientOf(kernel, shared, { root, key })
     known.delete(name)
     known.set(name, client)
-    const [oldest] = known.size > mostProjects ? known.keys() : []
+    const [oldest] = known.size > MOST_PROJECTS ? known.keys() : []
     if (oldest !== undefined) known.delete(oldest)
     return client
   }

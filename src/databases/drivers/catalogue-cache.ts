@@ -8,9 +8,9 @@ export type CatalogueCache<C extends Catalogue = Catalogue> = {
 }
 
 /** Served as it is up to `soft`, then still served while it is read again, and above `hard` waited for. Milliseconds. */
-const soft = 30_000
-const hard = 300_000
-const recent = 1_000
+const SOFT_AGE = 30_000
+const HARD_AGE = 300_000
+const RECENT = 1_000
 
 /** The catalogue of one client: read when needed, by one reader at a time, never older than `hard`. */
 export function createCatalogueCache<C extends Catalogue>(read: () => Promise<C>): CatalogueCache<C> {
@@ -39,13 +39,13 @@ export function createCatalogueCache<C extends Catalogue>(read: () => Promise<C>
 
   return {
     async current() {
-      if (!known || age() > hard) return refresh()
+      if (!known || age() > HARD_AGE) return refresh()
       // Failing, it is read again by the next caller; this one has an answer.
-      if (age() > soft) refresh().catch(() => {})
+      if (age() > SOFT_AGE) refresh().catch(() => {})
       return known.catalogue
     },
     async fresh() {
-      return known && age() < recent ? known.catalogue : refresh()
+      return known && age() < RECENT ? known.catalogue : refresh()
     },
     invalidate() {
       known = undefined

@@ -16,8 +16,8 @@ export type CircuitBreaker = {
   wait(): number
 }
 
-const first = 1_000
-const longest = 30_000
+const FIRST_WAIT = 1_000
+const LONGEST_WAIT = 30_000
 
 export function createCircuitBreaker(now: () => number): CircuitBreaker {
   let failures = 0
@@ -44,7 +44,7 @@ export function createCircuitBreaker(now: () => number): CircuitBreaker {
       // Of attempts that began together, while it was closed, the first has opened it.
       if (state() === 'open') return
       probing = false
-      until = now() + Math.min(longest, first * 2 ** failures)
+      until = now() + Math.min(LONGEST_WAIT, FIRST_WAIT * 2 ** failures)
       failures++
     },
     undecided() {

@@ -36,11 +36,11 @@ export function createConcurrencyLimit({ places, waiting, patience }: Options): 
   }
 
   function wait(): Promise<() => void> {
-    if (waiters.length >= waiting) throw fail('client_busy', busy)
+    if (waiters.length >= waiting) throw fail('client_busy', BUSY)
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         waiters.splice(waiters.indexOf(waiter), 1)
-        reject(fail('client_busy', busy))
+        reject(fail('client_busy', BUSY))
       }, patience)
       const enter = () => {
         clearTimeout(timer)
@@ -61,4 +61,4 @@ export function createConcurrencyLimit({ places, waiting, patience }: Options): 
   }
 }
 
-const busy = { headers: { 'retry-after': '1' } }
+const BUSY = { headers: { 'retry-after': '1' } }

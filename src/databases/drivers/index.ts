@@ -5,7 +5,7 @@ import { openScylla } from './scylla/settings.ts'
 import { openSupabase } from './supabase/settings.ts'
 
 /** How the driver of a client is made, by its name. What its URL must be: `clientUrlForms` of the configuration. */
-export const drivers = {
+export const DRIVERS = {
   postgresql: openPostgres,
   supabase: openSupabase,
   scylladb: openScylla,

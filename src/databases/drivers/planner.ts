@@ -38,7 +38,7 @@ export function createPlanner(tables: CatalogueCache, hasMoved: (failure: Failur
     try {
       return resolved(catalogue)
     } catch (error) {
-      if (!(error instanceof Failure) || !mayBeNew.has(error.code)) throw error
+      if (!(error instanceof Failure) || !MAY_BE_NEW.has(error.code)) throw error
       const fresh = await tables.fresh()
       if (fresh === catalogue) throw error
       return resolved(fresh)
@@ -79,4 +79,4 @@ export function createPlanner(tables: CatalogueCache, hasMoved: (failure: Failur
 }
 
 /** A name that is not there may have been made since the catalogue was read. */
-const mayBeNew = new Set(['unknown_column', 'table_not_found', 'unknown_relation'])
+const MAY_BE_NEW = new Set(['unknown_column', 'table_not_found', 'unknown_relation'])

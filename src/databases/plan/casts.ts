@@ -4,11 +4,13 @@ import { fail } from '#databases/failures.ts'
 export function castOf(name: string): string {
   const array = name.endsWith('[]')
   const plain = (array ? name.slice(0, -2) : name).trim().toLowerCase()
-  const type = Object.hasOwn(aliases, plain) ? aliases[plain] : types.find((known) => known === plain)
+  const type = Object.hasOwn(TYPE_ALIASES, plain)
+    ? TYPE_ALIASES[plain]
+    : CAST_TYPES.find((known) => known === plain)
   if (type !== undefined) return array ? `${type}[]` : type
   throw fail('invalid_cast', {
     message: `${name.slice(0, 100)} is not a type to cast to`,
-    details: { cast: name.slice(0, 100), allowed: types },
+    details: { cast: name.slice(0, 100), allowed: CAST_TYPES },
   })
 }
 
@@ -19,10 +21,10 @@ export function castOf(name: string): string {
 export function castText(cast: string): string {
   const array = cast.endsWith('[]')
   const plain = array ? cast.slice(0, -2) : cast
-  return `pg_catalog.${Object.hasOwn(systemNames, plain) ? systemNames[plain] : plain}${array ? '[]' : ''}`
+  return `pg_catalog.${Object.hasOwn(SYSTEM_NAMES, plain) ? SYSTEM_NAMES[plain] : plain}${array ? '[]' : ''}`
 }
 
-const systemNames: Readonly<Record<string, string>> = {
+const SYSTEM_NAMES: Readonly<Record<string, string>> = {
   smallint: 'int2',
   integer: 'int4',
   bigint: 'int8',
@@ -31,7 +33,7 @@ const systemNames: Readonly<Record<string, string>> = {
   boolean: 'bool',
 }
 
-const types = [
+const CAST_TYPES = [
   'text',
   'smallint',
   'integer',
@@ -55,7 +57,7 @@ const types = [
   'tsvector',
 ] as const
 
-const aliases: Readonly<Record<string, (typeof types)[number]>> = {
+const TYPE_ALIASES: Readonly<Record<string, (typeof CAST_TYPES)[number]>> = {
   string: 'text',
   varchar: 'text',
   'character varying': 'text',

@@ -1,4 +1,4 @@
-import { type DatabaseFailureCode, databaseFailures, fail } from '#databases/failures.ts'
+import { DATABASE_FAILURES, type DatabaseFailureCode, fail } from '#databases/failures.ts'
 import type { Rights } from '#databases/plan/rights.ts'
 import { comparisons } from '#databases/request/conditions.ts'
 import type { DataRequest } from '#databases/request/request.ts'
@@ -38,7 +38,7 @@ function otherTable({ details }: Failure) {
 }
 
 const isAboutData = (code: string): code is DatabaseFailureCode =>
-  Object.hasOwn(databaseFailures, code) && !OPERATIONAL.has(code)
+  Object.hasOwn(DATABASE_FAILURES, code) && !OPERATIONAL.has(code)
 
 /** Of the service and the connection: their sentences are ours. */
 const OPERATIONAL: ReadonlySet<string> = new Set<DatabaseFailureCode>([

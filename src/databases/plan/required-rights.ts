@@ -73,16 +73,16 @@ const isPlan = (subject: DataRequest | Plan): subject is Plan => 'name' in subje
 
 const isWrite = (plan: Plan): plan is WritePlan => plan.kind !== 'read' && plan.kind !== 'count'
 
-const actions = { read: 'read', count: 'read', insert: 'write', update: 'write', delete: 'delete' } as const
+const ACTIONS = { read: 'read', count: 'read', insert: 'write', update: 'write', delete: 'delete' } as const
 
 const target = (
-  subject: { readonly kind: keyof typeof actions },
+  subject: { readonly kind: keyof typeof ACTIONS },
   schema: string,
   table: string,
 ): RequiredRight => ({
   schema,
   table,
-  action: actions[subject.kind],
+  action: ACTIONS[subject.kind],
   because: 'target',
 })
 

@@ -29,13 +29,13 @@ function readCondition(item: unknown, options: ConditionOptions, nesting: number
   const group = readGroup(condition, options, (term) => readCondition(term, options, nesting - 1))
   if (group) return group
   for (const key of Object.keys(condition))
-    if (!members.has(key)) throw malformed(options, `${key} is not a member of a condition.`)
+    if (!MEMBERS.has(key)) throw malformed(options, `${key} is not a member of a condition.`)
   const name = condition.operator ?? 'eq'
   if (name === 'or' || name === 'not' || name === 'and') return readTextual(name, condition, options, nesting)
   return readComparison(name, condition, options)
 }
 
-const members = new Set([
+const MEMBERS = new Set([
   'operator',
   'column',
   'value',

@@ -257,7 +257,7 @@ function readSortItem(
   if (typeof item !== 'object' || item === null || Array.isArray(item)) throw bad()
   // An object of JSON text; what is null is as if it were absent.
   const { field, column = field, direction = 'asc', nulls } = present(item)
-  const descending = typeof direction === 'string' ? directions.get(direction.toLowerCase()) : undefined
+  const descending = typeof direction === 'string' ? DIRECTIONS.get(direction.toLowerCase()) : undefined
   if (typeof column !== 'string' || column === '' || descending === undefined) throw bad()
   if (field !== undefined && field !== column) throw bad()
   if (nulls !== undefined && nulls !== 'first' && nulls !== 'last') throw bad()
@@ -267,7 +267,7 @@ function readSortItem(
 const present = (item: object): Body =>
   Object.fromEntries(Object.entries(item).filter(([, value]) => value !== null))
 
-const directions = new Map([
+const DIRECTIONS = new Map([
   ['asc', false],
   ['ascending', false],
   ['desc', true],

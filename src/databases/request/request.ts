@@ -15,8 +15,8 @@ export type Json =
   | { readonly [key: string]: Json }
 export type RawJson = { readonly rawJSON: string }
 
-export type Operator = (typeof operators)[number]
-export const operators = [
+export type Operator = (typeof OPERATORS)[number]
+export const OPERATORS = [
   'eq', 'neq', 'gt', 'gte', 'lt', 'lte', 'like', 'ilike', 'is', 'in', 'contains', 'containedBy', 'overlaps', 'fts',
 ] as const // biome-ignore format: one line reads better
 

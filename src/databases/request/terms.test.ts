@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import type { Condition, Json } from '#databases/request/request.ts'
-import { operators } from '#databases/request/request.ts'
+import { OPERATORS } from '#databases/request/request.ts'
 import { parseTerms, printTerms } from '#databases/request/terms.ts'
 import { Failure } from '#kernel/errors.ts'
 
@@ -12,7 +12,7 @@ const value = (operator: string): fc.Arbitrary<Json> => {
   if (operator === 'in') return fc.array(fc.oneof(text, fc.constant(null)))
   return operator === 'eq' || operator === 'neq' ? fc.oneof(text, fc.constant(null)) : text
 }
-const comparison = fc.constantFrom(...operators).chain((operator) =>
+const comparison = fc.constantFrom(...OPERATORS).chain((operator) =>
   fc.record(
     {
       kind: fc.constant('compare' as const),

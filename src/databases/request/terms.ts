@@ -3,8 +3,8 @@ import {
   type Comparison,
   type Condition,
   type Json,
+  OPERATORS,
   type Operator,
-  operators,
 } from '#databases/request/request.ts'
 import {
   atEnd,
@@ -170,10 +170,10 @@ function readBraces(scanner: Scanner): string {
 
 /** The name of an operator in any of its spellings. */
 export function operatorOf(name: string): Operator | undefined {
-  return Object.hasOwn(spellings, name) ? spellings[name] : operators.find((operator) => operator === name)
+  return Object.hasOwn(SPELLINGS, name) ? SPELLINGS[name] : OPERATORS.find((operator) => operator === name)
 }
 
-const spellings: Readonly<Record<string, Operator>> = {
+const SPELLINGS: Readonly<Record<string, Operator>> = {
   cs: 'contains',
   cd: 'containedBy',
   contained_by: 'containedBy',

@@ -1,5 +1,5 @@
 import { type TSchema, Type } from 'typebox'
-import { operators } from '#databases/request/request.ts'
+import { OPERATORS } from '#databases/request/request.ts'
 import { named, namedAs } from '#kernel/http/components.ts'
 import { OneOf } from '#kernel/http/schemas.ts'
 
@@ -13,7 +13,7 @@ const Column = Type.String({ minLength: 1, description: 'A column', examples: ['
 const Comparison = Type.Object(
   {
     operator: Type.Optional(
-      OneOf(operators, {
+      OneOf(OPERATORS, {
         ...named('Operator'),
         description:
           'Default: eq. is takes null, true, false or unknown; in takes a list; eq with null is `is null`',

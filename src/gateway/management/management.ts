@@ -1,6 +1,6 @@
 import {
-  allowedColumnDataTypes,
-  allowedIndexMethods,
+  ALLOWED_COLUMN_DATA_TYPES,
+  ALLOWED_INDEX_METHODS,
   createTable,
   type TableDefinition,
 } from '#databases/drivers/postgres/sql/ddl.ts'
@@ -20,8 +20,8 @@ export async function capabilities({ driver }: GatewayCaller) {
     replication_mutation_supported: false,
     supported_operations: operations.map(([name]) => name),
     required_rights: operations.map(([operation, { right }]) => ({ operation, required_right: right })),
-    allowed_index_methods: [...allowedIndexMethods],
-    allowed_column_data_types: [...allowedColumnDataTypes],
+    allowed_index_methods: [...ALLOWED_INDEX_METHODS],
+    allowed_column_data_types: [...ALLOWED_COLUMN_DATA_TYPES],
   }
 }
 

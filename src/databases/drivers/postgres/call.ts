@@ -71,14 +71,14 @@ async function readRows(job: Job): Promise<RowsResult> {
   const { plan, client, chosen } = job
   const query = await say(client, statementOf(job, plan), job)
   const rows = isSilent(chosen, plan) ? 0 : (query.writer?.rows ?? 0)
-  const json = isSilent(chosen, plan) ? [empty] : (query.writer?.take() ?? [empty])
+  const json = isSilent(chosen, plan) ? [EMPTY] : (query.writer?.take() ?? [EMPTY])
   return {
     json,
     facts: () => ({ rows, hasMore: plan.page.open && query.writer?.more === true, total: undefined }),
   }
 }
 
-const empty = Buffer.from('[]')
+const EMPTY = Buffer.from('[]')
 const isSilent = (chosen: CallableFunction, { head }: ReadPlan): boolean =>
   head || chosen.columns === undefined
 
@@ -90,7 +90,7 @@ async function readCounted(job: Job): Promise<RowsResult> {
   await say(client, { ...all, text: `declare called scroll cursor for ${all.text}` })
   const { affected } = await say(client, createSql('move forward all in called'))
   const total = chosen.columns === undefined ? 0 : affected
-  if (isSilent(chosen, plan)) return { json: [empty], facts: () => ({ rows: 0, hasMore: false, total }) }
+  if (isSilent(chosen, plan)) return { json: [EMPTY], facts: () => ({ rows: 0, hasMore: false, total }) }
   await say(client, createSql(`move absolute ${Math.min(offset, total)} in called`))
   const { writer } = await say(
     client,
@@ -99,7 +99,7 @@ async function readCounted(job: Job): Promise<RowsResult> {
   )
   const rows = writer?.rows ?? 0
   return {
-    json: writer?.take() ?? [empty],
+    json: writer?.take() ?? [EMPTY],
     facts: () => ({ rows, hasMore: open && offset + rows < total, total }),
   }
 }

@@ -61,15 +61,15 @@ function scriptOf({ text, values, readOnly }: SqlRequest): readonly string[] {
   if (text.includes('\0')) throw fail('invalid_sql', { hint: 'The text contains NUL.' })
   const first = firstWord(text)
   if (first === '') throw fail('invalid_sql', { hint: 'The text contains no statement.' })
-  if (readOnly && !readers.has(first))
+  if (readOnly && !READERS.has(first))
     throw fail('read_only', {
       message: 'Only statements that read are possible here',
-      hint: `One statement that begins with one of: ${[...readers].join(', ')}.`,
+      hint: `One statement that begins with one of: ${[...READERS].join(', ')}.`,
     })
   return readOnly || values !== undefined ? [text] : splitStatements(text)
 }
 
-const readers = new Set(['select', 'with', 'values', 'table', 'explain', 'show'])
+const READERS = new Set(['select', 'with', 'values', 'table', 'explain', 'show'])
 
 function requireDatabase(client: RowClient, asked: string | undefined): void {
   if (asked === undefined || asked === client.database) return
@@ -122,15 +122,15 @@ function parameters(values: readonly Json[] = [], types: readonly number[]): (st
 function parameterText(value: Json, type: number): string | null {
   if (value === null) return null
   if (typeof value === 'string') return value
-  if (Array.isArray(value) && !jsonTypes.has(type)) return arrayText(value)
-  if (JSON.isRawJSON(value) && wholeTypes.has(type)) return wholeText(value.rawJSON)
+  if (Array.isArray(value) && !JSON_TYPES.has(type)) return arrayText(value)
+  if (JSON.isRawJSON(value) && WHOLE_TYPES.has(type)) return wholeText(value.rawJSON)
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }
 
 /** int8, int2, int4. */
-const wholeTypes = new Set([20, 21, 23])
+const WHOLE_TYPES = new Set([20, 21, 23])
 /** json, jsonb. */
-const jsonTypes = new Set([114, 3802])
+const JSON_TYPES = new Set([114, 3802])
 
 const arrayText = (items: readonly Json[]): string =>
   `{${items
@@ -168,9 +168,9 @@ function sqlFailure(error: unknown, statements: readonly string[], text: string)
 
 /** Names of prepared statements, roles and databases are the text's own too; elsewhere only a new connection can miss them. */
 const isMine = (known: DatabaseFailureCode, code: string): boolean =>
-  /^(26|28|3D)/.test(code) || (generic.has(known) && !/^(57|58|F0|XX)/.test(code))
+  /^(26|28|3D)/.test(code) || (GENERIC.has(known) && !/^(57|58|F0|XX)/.test(code))
 
-const generic: ReadonlySet<DatabaseFailureCode> = new Set([
+const GENERIC: ReadonlySet<DatabaseFailureCode> = new Set([
   'database_error',
   'rejected_by_database',
   'invalid_definition',

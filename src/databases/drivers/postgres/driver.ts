@@ -16,11 +16,11 @@ import { callFunction } from '#databases/drivers/postgres/call.ts'
 import { runSql } from '#databases/drivers/postgres/caller-sql.ts'
 import {
   buildCatalogue,
+  CATALOGUE_SQL,
   type CatalogueRow,
-  catalogueSql,
 } from '#databases/drivers/postgres/catalogue/catalogue.ts'
 import { createDefaultsReader } from '#databases/drivers/postgres/catalogue/column-defaults.ts'
-import { indexesSql } from '#databases/drivers/postgres/catalogue/indexes.ts'
+import { INDEXES_SQL } from '#databases/drivers/postgres/catalogue/indexes.ts'
 import { createIdempotencyStore } from '#databases/drivers/postgres/idempotency-store.ts'
 import { createPool, type PoolOptions } from '#databases/drivers/postgres/pool/pool.ts'
 import {
@@ -34,7 +34,7 @@ import { beginPooled } from '#databases/drivers/postgres/protocol/pooler.ts'
 import { codeOf } from '#databases/drivers/postgres/protocol/row-query.ts'
 import { become, OWN } from '#databases/drivers/postgres/roles/persona.ts'
 import { createRoleCheck, type RoleCheck } from '#databases/drivers/postgres/roles/role-check.ts'
-import { loginAs, ownRolesSql } from '#databases/drivers/postgres/roles/sql-role.ts'
+import { loginAs, OWN_ROLES_SQL } from '#databases/drivers/postgres/roles/sql-role.ts'
 import { countRows, selectRows, writeRows } from '#databases/drivers/postgres/run-plan.ts'
 import { createRunner } from '#databases/drivers/postgres/runner.ts'
 import { createSql } from '#databases/drivers/postgres/sql/sql-builder.ts'
@@ -88,9 +88,9 @@ export function createPostgresDriver(given: PostgresOptions): PostgresDriver {
   // SQL and functions apart, so that long reports do not keep functions waiting.
   const [ofSql, ofCalls] = [sqlPool(), openUntrustedPool(options, checkRole)]
   const tables = createCatalogueCache(async () =>
-    buildCatalogue((await run.value(createSql(catalogueSql))) as CatalogueRow),
+    buildCatalogue((await run.value(createSql(CATALOGUE_SQL))) as CatalogueRow),
   ) // as the statement builds it
-  const { plan, attempt } = createPlanner(tables, ({ cause }) => moved.has(codeOf(cause)))
+  const { plan, attempt } = createPlanner(tables, ({ cause }) => MOVED_CODES.has(codeOf(cause)))
   const defaultsFor = createDefaultsReader(run)
 
   async function apply(statements: readonly string[]): Promise<void> {
@@ -117,7 +117,7 @@ export function createPostgresDriver(given: PostgresOptions): PostgresDriver {
   function sqlPool(): UntrustedPool {
     const { sqlRole, connectTimeout } = options
     if (sqlRole === undefined) return openUntrustedPool(options, checkRole)
-    const mayNotBecome = async () => (await run.own(ownRolesSql)) as readonly string[] // as the statement builds it
+    const mayNotBecome = async () => (await run.own(OWN_ROLES_SQL)) as readonly string[] // as the statement builds it
     return openUntrustedPool(
       { ...options, url: loginAs(options.url, sqlRole) },
       createRoleCheck({ connectTimeout, mayNotBecome, controlServer: options.controlServer }),
@@ -126,7 +126,7 @@ export function createPostgresDriver(given: PostgresOptions): PostgresDriver {
 
   const identity = memoizeAsync(async () => {
     try {
-      return String(await run.value(createSql(identitySql)))
+      return String(await run.value(createSql(IDENTITY_SQL)))
     } catch (error) {
       if (error instanceof Failure && error.code === 'permission_denied') return undefined
       throw error
@@ -190,7 +190,7 @@ export function createPostgresDriver(given: PostgresOptions): PostgresDriver {
     },
     run: apply,
     catalogue: tables.fresh,
-    indexes: async () => (await run.value(createSql(indexesSql))) as readonly Index[], // as the statement builds it
+    indexes: async () => (await run.value(createSql(INDEXES_SQL))) as readonly Index[], // as the statement builds it
     invalidate: tables.invalidate,
     identity,
     probe,
@@ -245,8 +245,8 @@ async function systemFirst(client: RowClient): Promise<void> {
 const SYSTEM: ReadonlySet<string> = new Set(['pg_catalog', 'pg_temp'])
 
 /** The server, whatever its address, and the database, whatever its name. Anybody may ask, unless somebody has revoked that. */
-const identitySql = `select pg_catalog.to_json(c.system_identifier::pg_catalog.text || '/' || d.oid::pg_catalog.text) as identity
+const IDENTITY_SQL = `select pg_catalog.to_json(c.system_identifier::pg_catalog.text || '/' || d.oid::pg_catalog.text) as identity
   from pg_catalog.pg_control_system() as c, pg_catalog.pg_database as d where d.datname operator(pg_catalog.=) pg_catalog.current_database()`
 
 /** undefined_column, undefined_table: a name of the catalogue is gone. */
-const moved = new Set(['42703', '42P01'])
+const MOVED_CODES = new Set(['42703', '42P01'])

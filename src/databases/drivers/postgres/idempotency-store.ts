@@ -10,7 +10,7 @@ import { Failure } from '#kernel/errors.ts'
  * default privileges may have given it to. One after the other, and only who finds nothing makes it: whoever comes later would lock the
  * table against those who use it already, and they wait for one another.
  */
-const creation = [
+const CREATE_TABLE = [
   `select pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtext('public.service_idempotency'))`,
   `do $$ begin
      if pg_catalog.to_regclass('public.service_idempotency') is null then
@@ -77,7 +77,7 @@ function writeFind(sql: SqlBuilder, key: string, since: Date): void {
 
 async function make(create: Create): Promise<void> {
   try {
-    await create(creation)
+    await create(CREATE_TABLE)
   } catch (error) {
     // Somebody else was making it at the same moment.
     const isThere = error instanceof Failure && ['object_exists', 'unique_violation'].includes(error.code)
@@ -86,7 +86,7 @@ async function make(create: Create): Promise<void> {
 }
 
 /** A connection that breaks or collides says nothing about the table. */
-const passing = new Set([
+const PASSING_CODES = new Set([
   'client_unavailable',
   'client_busy',
   'client_refused',
@@ -97,7 +97,7 @@ const passing = new Set([
 ])
 
 function unavailable(error: unknown): unknown {
-  if (!(error instanceof Failure) || passing.has(error.code)) return error
+  if (!(error instanceof Failure) || PASSING_CODES.has(error.code)) return error
   return fail('idempotency_unavailable', {
     hint: 'The role of this client must be able to make and use the table public.service_idempotency.',
     cause: error.cause ?? error,

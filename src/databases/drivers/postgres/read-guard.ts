@@ -11,7 +11,7 @@ import { fail } from '#databases/failures.ts'
  */
 export async function requireReading(client: RowClient, text: string): Promise<void> {
   const names = await namesIn(text)
-  const { rows } = await client.query<{ functions: readonly string[] }>(guardSql, [
+  const { rows } = await client.query<{ functions: readonly string[] }>(GUARD_SQL, [
     JSON.stringify(names),
     MAKERS,
     EXTENSION_MAKERS,
@@ -64,7 +64,7 @@ const FIRST_OWN = 16_384
  * contain, by the numbers in their stored trees: views, policies, the defaults of arguments, bodies that the server has parsed, checks of domains. Views of the system and of
  * extensions are not looked into; no operator of the system has a VOLATILE function.
  */
-const guardSql = withSystemOperators(`
+const GUARD_SQL = withSystemOperators(`
 with recursive scope as (
   select n.oid, n.nspname, n.nspname = any (pg_catalog.current_schemas(true)) as visible from pg_catalog.pg_namespace n
 ),

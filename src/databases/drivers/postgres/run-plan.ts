@@ -16,10 +16,10 @@ import { tablesOf } from '#databases/plan/required-rights.ts'
 import type { CountMode } from '#databases/request/request.ts'
 
 /** Answers above this many bytes are streamed; below it a failure in the middle still gets its own status. */
-const highWater = 1_048_576
+const HIGH_WATER = 1_048_576
 /** An estimate above this many rows is good enough for `count: estimated`; below it they are counted. */
-const worthCounting = 10_000
-const empty = Buffer.from('[]')
+const WORTH_COUNTING = 10_000
+const EMPTY = Buffer.from('[]')
 
 export async function selectRows(
   run: Runner,
@@ -33,7 +33,7 @@ export async function selectRows(
   // With a count the rows are waited for, because they often tell it without another statement.
   // With relations they are too, as far as they can be held: that they are too many is found at the end, and has a status of its own.
   const relations = relationsOf(plan.output, most)
-  const mark = count ? Number.POSITIVE_INFINITY : relations ? most.bytes : highWater
+  const mark = count ? Number.POSITIVE_INFINITY : relations ? most.bytes : HIGH_WATER
   const short = readsByKey(plan)
   const running = await run.start(
     {
@@ -58,7 +58,7 @@ export async function selectRows(
   const rows = writer?.rows ?? 0
   const total =
     count && (endsWithin(plan, rows) ? page.offset + rows : await countRows(run, plan, count, on, presence))
-  return collectedRows(writer?.take() ?? [empty], {
+  return collectedRows(writer?.take() ?? [EMPTY], {
     rows,
     hasMore: page.open && (writer?.more ?? false),
     total,
@@ -75,7 +75,7 @@ async function headOnly(
   presence?: Presence,
 ): Promise<RowsResult> {
   const total = plan.count && (await countRows(run, plan, plan.count, on, presence))
-  return collectedRows([empty], { rows: 0, hasMore: false, total })
+  return collectedRows([EMPTY], { rows: 0, hasMore: false, total })
 }
 
 /** A page that is not full shows where the rows end, unless it lies behind all of them. */
@@ -93,7 +93,7 @@ export async function countRows(
 ): Promise<number> {
   if (mode !== 'exact') {
     const estimate = plannedRows(await run.value(explainSql(plan), plan.table, on, presence))
-    if (mode === 'planned' || estimate > worthCounting) return estimate
+    if (mode === 'planned' || estimate > WORTH_COUNTING) return estimate
   }
   return Number(await run.value(countSql(plan), plan.table, on, presence))
 }
@@ -128,7 +128,7 @@ export async function writeRows(
     on,
   )
   return {
-    json: writer?.take() ?? [empty],
+    json: writer?.take() ?? [EMPTY],
     rows: writer?.rows ?? 0,
     affected,
     truncated: writer?.more ?? false,

@@ -8,7 +8,7 @@ import { RowClient } from '#databases/drivers/postgres/protocol/connection.ts'
 import { type About, failureOf } from '#databases/drivers/postgres/protocol/errors.ts'
 import { createNamer, type Namer } from '#databases/drivers/postgres/protocol/prepared-statements.ts'
 import type { WrittenValues } from '#databases/drivers/postgres/protocol/refused-column.ts'
-import { codeOf, Displaced, RowQuery, staleCodes } from '#databases/drivers/postgres/protocol/row-query.ts'
+import { codeOf, Displaced, RowQuery, STALE_CODES } from '#databases/drivers/postgres/protocol/row-query.ts'
 import type { RunOptions } from '#databases/drivers/postgres/protocol/run-options.ts'
 import { firstStatement, personaFailure } from '#databases/drivers/postgres/roles/persona.ts'
 import type { BuiltSql } from '#databases/drivers/postgres/sql/sql-builder.ts'
@@ -178,7 +178,7 @@ async function run(client: RowClient, job: Job, how: How): Promise<RowQuery> {
     await query.ready
     return query
   } catch (error) {
-    if (again && name !== '' && staleCodes.has(codeOf(error)))
+    if (again && name !== '' && STALE_CODES.has(codeOf(error)))
       return run(client, job, { ...how, name: '', again: false })
     throw query.failedFirst ? personaFailure(error) : error
   }

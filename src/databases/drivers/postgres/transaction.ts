@@ -2,7 +2,7 @@ import type { OpenTransaction, Persona, TransactionOptions } from '#databases/dr
 import type { Pool } from '#databases/drivers/postgres/pool/pool.ts'
 import type { RowClient } from '#databases/drivers/postgres/protocol/connection.ts'
 import { failureOf } from '#databases/drivers/postgres/protocol/errors.ts'
-import { codeOf, staleCodes } from '#databases/drivers/postgres/protocol/row-query.ts'
+import { codeOf, STALE_CODES } from '#databases/drivers/postgres/protocol/row-query.ts'
 import { become } from '#databases/drivers/postgres/roles/persona.ts'
 import { requirePresence } from '#databases/drivers/presence.ts'
 import { fail } from '#databases/failures.ts'
@@ -27,7 +27,7 @@ export async function inTransaction<T>(
   try {
     return await transact(client, work, options)
   } catch (error) {
-    if (!(error instanceof Failure && staleCodes.has(codeOf(error.cause))) || !client.isClean()) throw error
+    if (!(error instanceof Failure && STALE_CODES.has(codeOf(error.cause))) || !client.isClean()) throw error
     // Tables have changed under prepared statements. All was rolled back, so it can run once more, prepared anew.
     client.statements.clear()
     return await transact(client, work, options)

@@ -11,7 +11,7 @@ import { bound } from '#databases/drivers/scylla/values.ts'
 import { fail } from '#databases/failures.ts'
 import { Failure } from '#kernel/errors.ts'
 
-const largestPage = 1_000
+const LARGEST_PAGE = 1_000
 
 /** An answer of more bytes is too large, however few its rows are. */
 type How = {
@@ -47,7 +47,7 @@ async function pages(
   let after: string | undefined
   do {
     requirePresence(presence)
-    const page = await own.page(text, { values, size: Math.min(largestPage, maxRows + 1 - rows), after })
+    const page = await own.page(text, { values, size: Math.min(LARGEST_PAGE, maxRows + 1 - rows), after })
     requireDistinct(page.columns)
     const columns = page.columns.map((column, index) => columnWriter(column, index, column.name))
     for (const row of page.rows) {

@@ -50,7 +50,7 @@ export async function readCatalogue(session: Session, own: string): Promise<Cata
     session.system<ColumnRow>(
       'select keyspace_name, table_name, column_name, kind, position, clustering_order, type from system_schema.columns',
     ),
-    session.system<IndexRow>(indexText),
+    session.system<IndexRow>(INDEX_TEXT),
     session.system<ViewRow>('select keyspace_name, view_name from system_schema.views'),
   ])
   const indexed = new Set(indexes.map((row) => key(row.keyspace_name, row.table_name, targetOf(row).column)))
@@ -68,7 +68,7 @@ const isHidden = (keyspace: string, own: string): boolean =>
 const schemaOf = (keyspace: string, own: string): string => (keyspace === own ? 'public' : keyspace)
 
 export async function readIndexes(session: Session, own: string): Promise<Index[]> {
-  const rows = await session.system<IndexRow>(indexText)
+  const rows = await session.system<IndexRow>(INDEX_TEXT)
   return rows
     .filter(({ keyspace_name }) => !isHidden(keyspace_name, own))
     .map((row) => ({
@@ -84,7 +84,7 @@ export async function readIndexes(session: Session, own: string): Promise<Index[
     }))
 }
 
-const indexText = 'select keyspace_name, table_name, index_name, kind, options from system_schema.indexes'
+const INDEX_TEXT = 'select keyspace_name, table_name, index_name, kind, options from system_schema.indexes'
 
 /** `pages`, `"Pages"`, `values(tags)`, `entries(meta)`; ScyllaDB writes its local ones as JSON. */
 function targetOf({ options }: IndexRow): { readonly target: string; readonly column: string } {
@@ -144,7 +144,7 @@ function buildColumn({ column_name, kind, type }: ColumnRow, isIndexed: boolean)
     name: column_name,
     type,
     cast: type,
-    category: base.startsWith('_') ? 'A' : base === 'jsonb' ? 'C' : numbers.has(base) ? 'N' : 'S',
+    category: base.startsWith('_') ? 'A' : base === 'jsonb' ? 'C' : NUMBERS.has(base) ? 'N' : 'S',
     base,
     nullable: kind === 'regular' || kind === 'static',
     fallback: undefined,
@@ -160,10 +160,10 @@ function baseOf(type: string): string {
   if (outer === 'frozen') return baseOf(inner)
   if (outer === 'list' || outer === 'set') return `_${baseOf(inner)}`
   if (outer === 'vector') return `_${baseOf(inner.slice(0, inner.lastIndexOf(',')).trim())}`
-  return bases.get(outer) ?? 'jsonb'
+  return BASES.get(outer) ?? 'jsonb'
 }
 
-const bases = new Map([
+const BASES = new Map([
   ...['text', 'varchar', 'ascii'].map((name) => [name, 'text'] as const),
   ...['uuid', 'timeuuid'].map((name) => [name, 'uuid'] as const),
   ...['tinyint', 'smallint'].map((name) => [name, 'int2'] as const),
@@ -180,6 +180,6 @@ const bases = new Map([
   ['blob', 'bytea'],
   ['inet', 'inet'],
 ])
-const numbers = new Set(['int2', 'int4', 'int8', 'numeric', 'float4', 'float8'])
+const NUMBERS = new Set(['int2', 'int4', 'int8', 'numeric', 'float4', 'float8'])
 
 const key = (...names: readonly string[]): string => JSON.stringify(names)

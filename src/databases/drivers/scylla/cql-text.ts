@@ -64,7 +64,7 @@ const isSpace = (character: string): boolean => /\s/.test(character)
 const isLetter = (character: string): boolean => /[A-Za-z]/.test(character)
 
 /** Statements about data and about structure. Not USE, which would change a connection for others, and nothing about roles. */
-const words = new Set([
+const WORDS = new Set([
   'select',
   'insert',
   'update',
@@ -75,7 +75,7 @@ const words = new Set([
   'alter',
   'drop',
 ])
-const structures = new Set(
+const STRUCTURES = new Set(
   'table columnfamily index custom type materialized function aggregate keyspace or'.split(' '),
 )
 
@@ -97,10 +97,10 @@ export function requireAllowed(
       hint: 'One statement that begins with select.',
     })
   const changesStructure = word === 'create' || word === 'alter' || word === 'drop'
-  if (!words.has(word) || (changesStructure && !structures.has(second?.text ?? '')))
+  if (!WORDS.has(word) || (changesStructure && !STRUCTURES.has(second?.text ?? '')))
     throw fail('not_supported', {
       message: 'This statement is not possible here',
-      hint: `Statements begin with one of: ${[...words].join(', ')}.`,
+      hint: `Statements begin with one of: ${[...WORDS].join(', ')}.`,
     })
   if (namesSystem(tokens))
     throw fail('permission_denied', { message: 'The keyspaces of the server are not for its clients' })
@@ -125,7 +125,7 @@ function lookUpsOf(tokens: readonly Token[]): number {
   let [most, product] = [1, 1]
   const open: { readonly isList: boolean; commas: number }[] = []
   for (const [index, { kind, text }] of tokens.entries()) {
-    if (kind === 'word' && beginnings.has(text)) product = 1
+    if (kind === 'word' && BEGINNINGS.has(text)) product = 1
     if (kind !== 'other') continue
     if ('([{'.includes(text)) open.push({ isList: isIn(tokens[index - 1]), commas: 0 })
     const inner = open.at(-1)
@@ -140,4 +140,4 @@ function lookUpsOf(tokens: readonly Token[]): number {
 }
 
 const isIn = (token: Token | undefined): boolean => token?.kind === 'word' && token.text === 'in'
-const beginnings: ReadonlySet<string> = new Set(['insert', 'update', 'delete'])
+const BEGINNINGS: ReadonlySet<string> = new Set(['insert', 'update', 'delete'])

@@ -90,7 +90,7 @@ export function requireFewCombinations(combinations: number, most: number): void
   })
 }
 
-const symbols = new Map([
+const SYMBOLS = new Map([
   ['eq', '='],
   ['gt', '>'],
   ['gte', '>='],
@@ -101,7 +101,7 @@ const symbols = new Map([
 function comparisonText(sql: CqlBuilder, table: ScyllaTable, comparison: Comparison<Column>): string {
   const { column, operator, value, columnCast, valueCast } = comparison
   if (columnCast !== undefined || valueCast !== undefined) throw cannot('casts')
-  const symbol = symbols.get(operator)
+  const symbol = SYMBOLS.get(operator)
   if (symbol === undefined && operator !== 'in' && operator !== 'contains')
     throw cannot(`the operator ${operator}`)
   if (value === null || (Array.isArray(value) && value.includes(null))) throw cannot('conditions with null')

@@ -6,7 +6,7 @@ import { Failure } from '#kernel/errors.ts'
  * The one table from an error of the server to a failure. Codes of the native protocol, version 4, section 9, and two of version 5.
  * https://github.com/apache/cassandra/blob/trunk/doc/native_protocol_v5.spec
  */
-const responses = new Map<number, DatabaseFailureCode>([
+const RESPONSES = new Map<number, DatabaseFailureCode>([
   [0x0000, 'database_error'], // server error
   [0x000a, 'database_error'], // protocol error
   [0x0100, 'client_refused'], // bad credentials
@@ -29,21 +29,21 @@ const responses = new Map<number, DatabaseFailureCode>([
   [0x2500, 'database_error'], // not prepared, twice in a row
 ])
 
-const badCredentials = 0x0100
-const unavailable = 0x1000
-const unauthorized = 0x2100
-const invalid = 0x2200
-const unprepared = 0x2500
+const BAD_CREDENTIALS = 0x0100
+const UNAVAILABLE = 0x1000
+const UNAUTHORIZED = 0x2100
+const INVALID = 0x2200
+const UNPREPARED = 0x2500
 
 /** Where the server's own sentence helps the caller and says nothing that they did not write or may not see. */
-const told: ReadonlySet<DatabaseFailureCode> = new Set([
+const QUOTED_CODES: ReadonlySet<DatabaseFailureCode> = new Set([
   'rejected_by_database',
   'invalid_definition',
   'object_exists',
 ])
 
 /** The answer of a write is the only sign that it was done. */
-const doubtful: ReadonlySet<DatabaseFailureCode> = new Set([
+const DOUBTFUL: ReadonlySet<DatabaseFailureCode> = new Set([
   'statement_timeout',
   'connection_lost',
   'database_error',
@@ -55,34 +55,34 @@ export function failureOf(thrown: unknown, isWrite: boolean): unknown {
   const error = reasonOf(thrown)
   const code = codeOf(error)
   if (code === undefined) return error
-  const isDoubtful = isWrite && (doubtful.has(code) || isLateUnavailable(error))
-  const hint = told.has(code) ? messageOf(error) : isDoubtful ? doubt : undefined
+  const isDoubtful = isWrite && (DOUBTFUL.has(code) || isLateUnavailable(error))
+  const hint = QUOTED_CODES.has(code) ? messageOf(error) : isDoubtful ? DOUBT : undefined
   return fail(code, {
     cause: error,
     ...(hint !== undefined && { hint }),
-    ...((code === 'client_unavailable' || code === 'client_busy') && { headers: soon }),
+    ...((code === 'client_unavailable' || code === 'client_busy') && { headers: SOON }),
   })
 }
 
 /** A conditional write is decided at a serial level, and too few nodes may be found after that; and replicas that failed may have it. */
 const isLateUnavailable = (error: unknown): boolean =>
   error instanceof errors.ResponseError &&
-  (areReplicasSick(error) || (error.code === unavailable && !isSerial(error)))
+  (areReplicasSick(error) || (error.code === UNAVAILABLE && !isSerial(error)))
 
 const isSerial = (error: errors.ResponseError): boolean =>
   'consistencies' in error &&
   (error.consistencies === types.consistencies.serial ||
     error.consistencies === types.consistencies.localSerial)
 
-const soon = { 'retry-after': '1' }
-const doubt = 'It is not known whether the write was done.'
+const SOON = { 'retry-after': '1' }
+const DOUBT = 'It is not known whether the write was done.'
 
 /**
  * The server keeps roles and rights in its own tables. When too few nodes answer for these, it calls that a refusal, of the
  * credentials or of the statement; its sentence tells the reason.
  */
 const isUnsure = ({ code, message }: errors.ResponseError): boolean =>
-  (code === badCredentials || code === unauthorized) &&
+  (code === BAD_CREDENTIALS || code === UNAUTHORIZED) &&
   /unable to perform auth|cannot achieve consistency|timed out|could not verify/i.test(message)
 
 /** Replicas that failed, not over what was asked of them. Cassandra names the reasons; ScyllaDB has none of these. */
@@ -91,7 +91,7 @@ const areReplicasSick = ({ code, message }: errors.ResponseError): boolean =>
 
 /** The server has a limit for what is written at once, and no code for it. */
 const isTooLarge = ({ code, message }: errors.ResponseError): boolean =>
-  code === invalid && /too large|exceeds? (?:the )?(?:max|limit)/i.test(message)
+  code === INVALID && /too large|exceeds? (?:the )?(?:max|limit)/i.test(message)
 
 /** A name of the statement is not there any more. */
 export const hasMoved = (failure: Failure): boolean =>
@@ -100,21 +100,21 @@ export const hasMoved = (failure: Failure): boolean =>
 
 /** It was prepared once, and cannot be again, since tables or columns are gone: the library keeps the server's reason to itself. */
 export const isUnprepared = (failure: Failure): boolean =>
-  failure.cause instanceof errors.ResponseError && failure.cause.code === unprepared
+  failure.cause instanceof errors.ResponseError && failure.cause.code === UNPREPARED
 
 /** The server understood a statement of ours and will not run it. */
 export const isInvalid = (failure: Failure): boolean =>
-  failure.cause instanceof errors.ResponseError && failure.cause.code === invalid
+  failure.cause instanceof errors.ResponseError && failure.cause.code === INVALID
 
 /** Of a connection, before there is a statement: who may not use the keyspace, or there is none, or nobody answers. */
 export function connectFailureOf(error: unknown): unknown {
   const reason = reasonOf(error)
   if (reason instanceof errors.OperationTimedOutError)
-    return fail('client_unavailable', { cause: error, headers: soon })
+    return fail('client_unavailable', { cause: error, headers: SOON })
   const isRejected =
     reason instanceof errors.ResponseError &&
     !isUnsure(reason) &&
-    [unauthorized, invalid].includes(reason.code)
+    [UNAUTHORIZED, INVALID].includes(reason.code)
   return isRejected ? fail('client_refused', { cause: error }) : failureOf(error, false)
 }
 
@@ -134,7 +134,7 @@ function codeOf(error: unknown): DatabaseFailureCode | undefined {
 
 function codeOfAnswer(error: errors.ResponseError): DatabaseFailureCode {
   if (isUnsure(error) || areReplicasSick(error)) return 'client_unavailable'
-  return isTooLarge(error) ? 'too_complex' : (responses.get(error.code) ?? 'database_error')
+  return isTooLarge(error) ? 'too_complex' : (RESPONSES.get(error.code) ?? 'database_error')
 }
 
 /** The library keeps the server's answer beside its own error, which its types leave out. */

@@ -52,9 +52,9 @@ export type Found = { readonly key: string; readonly text: string }
 type Shape = { readonly output: readonly Output[]; readonly stripNulls: boolean }
 
 /** Statements that run at once; serial ones of the same partition would only be in each other's way. */
-const together = 16
+const TOGETHER = 16
 /** ScyllaDB takes no more keys in one statement. */
-const mostKeys = 100
+const MOST_KEYS = 100
 
 /** The rows that are there, with the JSON of each. Serial: what a conditional write would see. */
 export async function findKeyed(
@@ -66,7 +66,7 @@ export async function findKeyed(
   const parts = [...Map.groupBy(rows, ({ partition }) => partition).values()].flatMap(portions)
   const found: Found[] = []
   while (parts.length > 0) {
-    const next = parts.splice(0, shape.isSerial ? 1 : together)
+    const next = parts.splice(0, shape.isSerial ? 1 : TOGETHER)
     found.push(
       ...(await Promise.all(next.map((keys) => findInPartition(session, table, keys, shape)))).flat(),
     )
@@ -75,8 +75,8 @@ export async function findKeyed(
 }
 
 const portions = (rows: readonly Keyed[]): (readonly Keyed[])[] =>
-  Array.from({ length: Math.ceil(rows.length / mostKeys) }, (_, index) =>
-    rows.slice(index * mostKeys, (index + 1) * mostKeys),
+  Array.from({ length: Math.ceil(rows.length / MOST_KEYS) }, (_, index) =>
+    rows.slice(index * MOST_KEYS, (index + 1) * MOST_KEYS),
   )
 
 async function findInPartition(

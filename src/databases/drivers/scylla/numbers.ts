@@ -1,14 +1,14 @@
 /** Numbers of any length on their way in: more digits are a mistake, and cost time in proportion to their square. */
-const longest = 10_000
+const LONGEST = 10_000
 /** Zeros that are written out; a number that needs more has an exponent. */
-const mostZeros = 1_000
+const MOST_ZEROS = 1_000
 
-const whole = /^[+-]?\d+$/
-const fraction = /^([+-]?)(\d*)(?:\.(\d*))?(?:e([+-]?\d{1,6}))?$/i
+const WHOLE = /^[+-]?\d+$/
+const FRACTION = /^([+-]?)(\d*)(?:\.(\d*))?(?:e([+-]?\d{1,6}))?$/i
 
 export function integerOf(text: string): bigint | undefined {
   const digits = text.trim()
-  return digits.length <= longest && whole.test(digits) ? BigInt(digits) : undefined
+  return digits.length <= LONGEST && WHOLE.test(digits) ? BigInt(digits) : undefined
 }
 
 /** An integer of so many bits. */
@@ -24,10 +24,10 @@ export function varintOf(text: string): Buffer | undefined {
 
 /** With the scale that it is written with: `1.50` stays `1.50`. */
 export function decimalOf(text: string): Buffer | undefined {
-  const [given, sign = '', before = '', after = '', exponent = '0'] = fraction.exec(text.trim()) ?? []
-  if (given === undefined || before + after === '' || given.length > longest) return undefined
+  const [given, sign = '', before = '', after = '', exponent = '0'] = FRACTION.exec(text.trim()) ?? []
+  if (given === undefined || before + after === '' || given.length > LONGEST) return undefined
   const scale = after.length - Number(exponent)
-  if (Math.abs(scale) > longest) return undefined
+  if (Math.abs(scale) > LONGEST) return undefined
   const head = Buffer.alloc(4)
   head.writeInt32BE(scale)
   return Buffer.concat([head, bytesOf(BigInt(`${before}${after}`), sign === '-')])
@@ -53,14 +53,14 @@ export function singleOf(text: string): Buffer | undefined {
 /** `NaN` and the infinities by their names. */
 function numberOf(text: string): number | undefined {
   const digits = text.trim()
-  const named = names.get(digits.toLowerCase())
+  const named = NAMES.get(digits.toLowerCase())
   if (named !== undefined) return named
-  const [given, , before = '', after = ''] = fraction.exec(digits) ?? []
+  const [given, , before = '', after = ''] = FRACTION.exec(digits) ?? []
   const number = given === undefined || before + after === '' ? Number.NaN : Number(digits)
   return Number.isFinite(number) ? number : undefined
 }
 
-const names = new Map([
+const NAMES = new Map([
   ['nan', Number.NaN],
   ['infinity', Number.POSITIVE_INFINITY],
   ['+infinity', Number.POSITIVE_INFINITY],
@@ -110,7 +110,7 @@ function decimalParts(bytes: Buffer) {
 
 function placed(digits: string, scale: number): string {
   if (scale === 0) return digits
-  if (scale < -mostZeros || scale > digits.length + mostZeros) return `${digits}e${-scale}`
+  if (scale < -MOST_ZEROS || scale > digits.length + MOST_ZEROS) return `${digits}e${-scale}`
   if (scale < 0) return digits === '0' ? '0' : digits + '0'.repeat(-scale)
   const padded = digits.padStart(scale + 1, '0')
   return `${padded.slice(0, -scale)}.${padded.slice(-scale)}`

@@ -34,7 +34,7 @@ export function orderOf(bytes: Buffer | null, type: CqlType): Order {
         fieldsOf(type).map((field) => field.type),
       )
   }
-  return bytes.length === 0 ? '' : (scalars.get(type.code) ?? plain)(bytes)
+  return bytes.length === 0 ? '' : (SCALARS.get(type.code) ?? plain)(bytes)
 }
 
 export function compareOrders(one: Order, other: Order): number {
@@ -85,7 +85,7 @@ const timeUuid = (bytes: Buffer): Order => [
   plain(Buffer.from(bytes.subarray(8).map((byte) => byte ^ 0x80))),
 ]
 
-const scalars = new Map<number, (bytes: Buffer) => Order>([
+const SCALARS = new Map<number, (bytes: Buffer) => Order>([
   [dataTypes.tinyint, signed],
   [dataTypes.smallint, signed],
   [dataTypes.int, signed],

@@ -10,10 +10,10 @@ import type { CountMode } from '#databases/request/request.ts'
 import { Failure } from '#kernel/errors.ts'
 
 /** Answers above this many bytes are streamed; below it a failure in the middle still gets its own status. */
-const highWater = 1_048_576
+const HIGH_WATER = 1_048_576
 /** Rows of the first page, whose size nobody knows; later ones are as many as fit the high water. */
-const firstPage = 100
-const largestPage = 5_000
+const FIRST_PAGE = 100
+const LARGEST_PAGE = 5_000
 
 export async function selectRows(session: Session, plan: ReadPlan): Promise<RowsResult> {
   const { page, count, head } = plan
@@ -25,7 +25,7 @@ export async function selectRows(session: Session, plan: ReadPlan): Promise<Rows
   const state = { rows: 0, more: false, ended: false }
   const chunks = chunksOf(session, statement, plan, state)
   const ready: Buffer[] = []
-  for (let size = 0; size <= highWater; ) {
+  for (let size = 0; size <= HIGH_WATER; ) {
     const { value, done } = await chunks.next()
     if (done) return collectedRows(ready, { rows: state.rows, hasMore: page.open && state.more, total })
     ready.push(value)
@@ -57,7 +57,7 @@ async function* chunksOf(
   { output, stripNulls, page: { limit } }: ReadPlan,
   state: { rows: number; more: boolean; ended: boolean },
 ): AsyncGenerator<Buffer> {
-  let [size, bytes] = [Math.min(firstPage, limit + 1), 0]
+  let [size, bytes] = [Math.min(FIRST_PAGE, limit + 1), 0]
   let after: string | undefined
   do {
     const page = await read(session, statement, size, after)
@@ -70,7 +70,7 @@ async function* chunksOf(
     )
     state.rows += wanted.length
     bytes += chunk.length
-    size = Math.min(largestPage, Math.max(1, Math.floor((highWater * state.rows) / bytes)))
+    size = Math.min(LARGEST_PAGE, Math.max(1, Math.floor((HIGH_WATER * state.rows) / bytes)))
     after = page.after
     if (chunk.length > 0) yield chunk
   } while (after !== undefined && !state.more)
@@ -88,7 +88,7 @@ export const writers = ({ columns }: Page, output: readonly Output[], before = 0
 
 export async function countRows(session: Session, plan: Pick<CountPlan, 'table' | 'where'>): Promise<number> {
   // The server counts page by page, of this size.
-  const { rows } = await read(session, countText(plan), largestPage, undefined)
+  const { rows } = await read(session, countText(plan), LARGEST_PAGE, undefined)
   return Number(rows[0]?.[0]?.readBigInt64BE() ?? 0)
 }
 

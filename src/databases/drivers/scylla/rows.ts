@@ -44,10 +44,10 @@ export const columnWriter = ({ type }: Pick<CellColumn, 'type'>, at: number, nam
 /** Types that have no value without bytes: there it is null. The server knows such values, and no way to write them but by hand. */
 export function writerOf(type: CqlType): Write {
   const write = textOf(type)
-  return hasEmpty.has(type.code) ? write : (bytes) => (bytes.length === 0 ? 'null' : write(bytes))
+  return HAS_EMPTY.has(type.code) ? write : (bytes) => (bytes.length === 0 ? 'null' : write(bytes))
 }
 
-const hasEmpty: ReadonlySet<number> = new Set([
+const HAS_EMPTY: ReadonlySet<number> = new Set([
   dataTypes.text,
   dataTypes.varchar,
   dataTypes.ascii,
@@ -71,7 +71,7 @@ function textOf(type: CqlType): Write {
     case dataTypes.udt:
       return records(type)
   }
-  return scalars.get(type.code) ?? blobs
+  return SCALARS.get(type.code) ?? blobs
 }
 
 const quoted =
@@ -87,7 +87,7 @@ const uuids: Write = (bytes) =>
     .concat('"')
 const blobs: Write = (bytes) => `"\\\\x${bytes.toString('hex')}"`
 
-const scalars = new Map<number, Write>([
+const SCALARS = new Map<number, Write>([
   [dataTypes.text, text],
   [dataTypes.varchar, text],
   [dataTypes.ascii, text],

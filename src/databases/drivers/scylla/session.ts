@@ -61,18 +61,18 @@ type Opened = { readonly client: Client; readonly watch: Watch }
 type Work<T> = (client: Client, watch: Watch) => Promise<T>
 
 /** CQL runs many statements on one connection at once; the server queues above some hundred. */
-const perConnection = 16
+const PER_CONNECTION = 16
 /** So many time-outs with nothing done in between, and the circuit opens. */
-const mostLate = 5
+const MOST_LATE = 5
 /** The protocol counts the statements of a batch with two bytes. */
-const largestBatch = 65_535
+const LARGEST_BATCH = 65_535
 
 /** Connections to the nodes of one cluster: made when needed, let go of when nobody needs them or no node answers. */
 export function session(options: SessionOptions): Session {
   const { connectTimeout, statementTimeout, idleTimeout } = options
   const breaker = createCircuitBreaker(() => performance.now())
   const places = createConcurrencyLimit({
-    places: options.maxConnections * perConnection,
+    places: options.maxConnections * PER_CONNECTION,
     waiting: options.maxWaiting,
     patience: connectTimeout,
   })
@@ -121,7 +121,7 @@ export function session(options: SessionOptions): Session {
       retire()
     } else if (isBrokenOff(error)) breaker.undecided()
     else if (!isSick(error)) settled()
-    else if (++late >= mostLate || breaker.state() !== 'closed') breaker.failed()
+    else if (++late >= MOST_LATE || breaker.state() !== 'closed') breaker.failed()
   }
 
   function settled(): void {
@@ -226,9 +226,9 @@ async function within<T>(work: Promise<T>, milliseconds: number): Promise<T> {
 }
 
 function requireOneBatch(statements: readonly Statement[]): void {
-  if (statements.length <= largestBatch) return
+  if (statements.length <= LARGEST_BATCH) return
   throw fail('too_complex', {
-    message: `A write may have ${largestBatch} rows at once`,
+    message: `A write may have ${LARGEST_BATCH} rows at once`,
     hint: `These are ${statements.length}; write them in several calls.`,
   })
 }

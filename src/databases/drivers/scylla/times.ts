@@ -3,13 +3,13 @@ import { types } from 'cassandra-driver'
 /** Dates, times and durations between JSON and CQL, as the PostgreSQL driver writes them: ISO 8601, UTC, no zeros at the end. */
 
 /** ISO 8601 writes years of six digits with a sign. */
-const day = /^([+-]?\d{4,6})-(\d\d)-(\d\d)$/
-const clock = /^(\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?$/
-const moment =
+const DAY = /^([+-]?\d{4,6})-(\d\d)-(\d\d)$/
+const CLOCK = /^(\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?$/
+const MOMENT =
   /^([+-]?\d{4,6}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?) ?(Z|[+-]\d\d(?::?\d\d)?)?)?$/i
 
 export function dateOf(text: string): Buffer | undefined {
-  const [given, year, month, date] = day.exec(text.trim()) ?? []
+  const [given, year, month, date] = DAY.exec(text.trim()) ?? []
   if (given === undefined || utc(Number(year), Number(month), Number(date)) === undefined) return undefined
   return new types.LocalDate(Number(year), Number(month), Number(date)).toBuffer()
 }
@@ -35,19 +35,19 @@ export function instantOf(text: string): Buffer | undefined {
 }
 
 function millisecondsOf(text: string): bigint | undefined {
-  const [given, date = '', time = '00:00', zone = 'Z'] = moment.exec(text.trim()) ?? []
-  const [, year, month, dayOfMonth] = day.exec(date) ?? []
+  const [given, date = '', time = '00:00', zone = 'Z'] = MOMENT.exec(text.trim()) ?? []
+  const [, year, month, dayOfMonth] = DAY.exec(date) ?? []
   const midnight = utc(Number(year), Number(month), Number(dayOfMonth))
   const parts = clockOf(time)
   const offset = offsetOf(zone)
   if (given === undefined || midnight === undefined || !parts || offset === undefined) return undefined
   if (/[1-9]/.test(parts.fraction.slice(3))) return undefined
   const milliseconds = midnight + parts.milliseconds - offset
-  return Math.abs(milliseconds) <= furthest ? BigInt(milliseconds) : undefined
+  return Math.abs(milliseconds) <= FURTHEST ? BigInt(milliseconds) : undefined
 }
 
 function clockOf(text: string) {
-  const [given, hours = '', minutes = '', seconds = '00', fraction = ''] = clock.exec(text) ?? []
+  const [given, hours = '', minutes = '', seconds = '00', fraction = ''] = CLOCK.exec(text) ?? []
   if (given === undefined || Number(hours) > 23 || Number(minutes) > 59 || Number(seconds) > 59)
     return undefined
   const full = fraction.padEnd(9, '0')
@@ -72,21 +72,21 @@ function utc(year: number, month: number, date: number): number | undefined {
 }
 
 /** Milliseconds before and after 1970 that JavaScript has dates for. */
-const furthest = 8_640_000_000_000_000
+const FURTHEST = 8_640_000_000_000_000
 
 export function instantText(bytes: Buffer): string {
   const milliseconds = bytes.readBigInt64BE()
-  if (milliseconds > furthest || milliseconds < -furthest) return String(milliseconds)
+  if (milliseconds > FURTHEST || milliseconds < -FURTHEST) return String(milliseconds)
   return new Date(Number(milliseconds)).toISOString().replace(/\.?0{1,3}Z$/, 'Z')
 }
 
-const span =
+const SPAN =
   /^P(?:(-?\d+)Y)?(?:(-?\d+)M)?(?:(-?\d+)W)?(?:(-?\d+)D)?(?:T(?:(-?\d+)H)?(?:(-?\d+)M)?(?:(-?)(\d+)(?:\.(\d{1,9}))?S)?)?$/
 
 /** Months, days and nanoseconds, all with the same sign: CQL has no others. */
 export function durationOf(text: string): Buffer | undefined {
   const [given, years, months, weeks, days, hours, minutes, sign = '', seconds, fraction = ''] =
-    span.exec(text.trim()) ?? []
+    SPAN.exec(text.trim()) ?? []
   if (given === undefined || /[PT]$/.test(given) || given.length > 100) return undefined
   const number = (digits = '0') => BigInt(digits)
   const late = BigInt(`${sign}${seconds ?? 0}${fraction.padEnd(9, '0')}`)

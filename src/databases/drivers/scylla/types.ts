@@ -31,13 +31,13 @@ export const vectorOf = ({ code, info }: CqlType): Vector | undefined =>
 /** Bytes of every value of the type; undefined where they differ. A vector writes a length in front of the others. */
 export function fixedSize(type: CqlType): number | undefined {
   const vector = vectorOf(type)
-  if (vector === undefined) return sizes.get(type.code)
+  if (vector === undefined) return SIZES.get(type.code)
   const size = fixedSize(vector.element)
   return size === undefined ? undefined : size * vector.dimensions
 }
 
 /** Those for which the server says so; it has others of one size that it writes with a length all the same. */
-const sizes = new Map<number, number>([
+const SIZES = new Map<number, number>([
   [dataTypes.boolean, 1],
   [dataTypes.float, 4],
   [dataTypes.int, 4],
@@ -56,7 +56,7 @@ export function typeOfClass(text: string): CqlType | undefined {
   const bracket = `${text}(`.indexOf('(')
   const name = text.slice(0, bracket).trim().replace('org.apache.cassandra.db.marshal.', '')
   const inner = text.slice(bracket + 1, text.lastIndexOf(')'))
-  const simple = classes.get(name)
+  const simple = CLASSES.get(name)
   if (simple !== undefined) return { code: simple }
   if (inner === '') return undefined
   const parts = partsOf(inner)
@@ -103,7 +103,7 @@ function partsOf(text: string): string[] {
   return parts
 }
 
-const classes = new Map<string, number>([
+const CLASSES = new Map<string, number>([
   ['UTF8Type', dataTypes.varchar],
   ['AsciiType', dataTypes.ascii],
   ['UUIDType', dataTypes.uuid],

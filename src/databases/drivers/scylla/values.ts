@@ -48,8 +48,8 @@ function convert(value: Json, type: CqlType): Buffer | null | undefined {
   }
   const given = textOf(value)
   if (given === undefined) return undefined
-  const text = JSON.isRawJSON(value) && wholes.has(type.code) ? wholeText(given) : given
-  return scalars.get(type.code)?.(text)
+  const text = JSON.isRawJSON(value) && WHOLES.has(type.code) ? wholeText(given) : given
+  return SCALARS.get(type.code)?.(text)
 }
 
 const textOf = (value: Exclude<Json, null>): string | undefined => {
@@ -59,7 +59,7 @@ const textOf = (value: Exclude<Json, null>): string | undefined => {
   return JSON.isRawJSON(value) ? (value as { readonly rawJSON: string }).rawJSON : undefined
 }
 
-const wholes: ReadonlySet<number> = new Set([
+const WHOLES: ReadonlySet<number> = new Set([
   dataTypes.tinyint,
   dataTypes.smallint,
   dataTypes.int,
@@ -80,14 +80,14 @@ const whole = (size: number) => (text: string) => {
   )
 }
 const verbatim = (text: string) => Buffer.from(text)
-const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 // The words that PostgreSQL takes.
-const truths = new Map([
+const TRUTHS = new Map([
   ...['true', 't', 'yes', 'y', 'on', '1'].map((word) => [word, true] as const),
   ...['false', 'f', 'no', 'n', 'off', '0'].map((word) => [word, false] as const),
 ])
 
-const scalars = new Map<number, (text: string) => Buffer | undefined>([
+const SCALARS = new Map<number, (text: string) => Buffer | undefined>([
   [dataTypes.text, verbatim],
   [dataTypes.varchar, verbatim],
   [dataTypes.ascii, (text) => (/^[\0-\x7f]*$/.test(text) ? Buffer.from(text) : undefined)],
@@ -101,10 +101,10 @@ const scalars = new Map<number, (text: string) => Buffer | undefined>([
   [dataTypes.float, singleOf],
   [dataTypes.double, realOf],
   [dataTypes.boolean, truthOf],
-  [dataTypes.uuid, (text) => (uuid.test(text) ? hex(text.replaceAll('-', '')) : undefined)],
+  [dataTypes.uuid, (text) => (UUID.test(text) ? hex(text.replaceAll('-', '')) : undefined)],
   [
     dataTypes.timeuuid,
-    (text) => (uuid.test(text) && text[14] === '1' ? hex(text.replaceAll('-', '')) : undefined),
+    (text) => (UUID.test(text) && text[14] === '1' ? hex(text.replaceAll('-', '')) : undefined),
   ],
   [dataTypes.inet, inetOf],
   [dataTypes.blob, (text) => (/^\\x(?:[0-9a-f]{2})*$/i.test(text) ? hex(text.slice(2)) : undefined)],
@@ -115,7 +115,7 @@ const scalars = new Map<number, (text: string) => Buffer | undefined>([
 ])
 
 function truthOf(text: string): Buffer | undefined {
-  const truth = truths.get(text.trim().toLowerCase())
+  const truth = TRUTHS.get(text.trim().toLowerCase())
   return truth === undefined ? undefined : Buffer.from([truth ? 1 : 0])
 }
 
@@ -188,7 +188,7 @@ function mapBytes(value: Json, keyType: CqlType, valueType: CqlType): Buffer | u
 
 /** Keys that are no scalars are the text of their JSON, as they leave (rows.ts). A text that is none stays, and does not fit. */
 function keyIn(key: string, type: CqlType): Json {
-  if (scalars.has(type.code)) return key
+  if (SCALARS.has(type.code)) return key
   try {
     return parseJson(key)
   } catch {

@@ -21,7 +21,7 @@ import type { Json, Row } from '#databases/request/request.ts'
  * it happens when the rows are as they were seen, all of it or nothing, else it is tried again. Conditions reach one partition; so
  * what would write to several is refused, but for a plain upsert, which needs none.
  */
-const attempts = 5
+const ATTEMPTS = 5
 
 export async function insertRows(session: Session, plan: InsertPlan): Promise<WriteResult> {
   const table = writableTable(plan)
@@ -103,7 +103,7 @@ async function asSeen(
   stepsFor: (found: Seen) => readonly Step[],
   { output, stripNulls }: Pick<WritePlan, 'output' | 'stripNulls'> = { output: [], stripNulls: false },
 ): Promise<{ readonly rows: readonly Keyed[]; readonly found: Seen }> {
-  for (let attempt = 0; attempt < attempts; attempt++) {
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const found = await findKeyed(session, table, rows, { output, stripNulls, isSerial: true })
     const steps = stepsFor(found)
     if (await session.write(steps.map(({ statement }) => statement)))

@@ -74,7 +74,7 @@ const oneRow = (name: string, body: Buffer, kind: string): Buffer =>
   )
 
 /** Parameters of the address that are not arguments: an argument must not be taken for one of them. */
-const reserved = /^(select|columns|on_conflict|(.*\.)?(order|limit|offset|and|or))$/
+const RESERVED = /^(select|columns|on_conflict|(.*\.)?(order|limit|offset|and|or))$/
 
 function argumentsOf({ arguments: given, readOnly }: CallRequest, own: ReadonlyMap<string, Column>) {
   const entries = Object.entries(given).map(([name, value]) => {
@@ -85,7 +85,7 @@ function argumentsOf({ arguments: given, readOnly }: CallRequest, own: ReadonlyM
         details: { given: Object.keys(given) },
       })
     if (!readOnly) return [name, jsonValue(value, column)] as const
-    if (reserved.test(name)) throw refuse(`an argument ${name} in a call that only reads`)
+    if (RESERVED.test(name)) throw refuse(`an argument ${name} in a call that only reads`)
     // A text that stands in the address; the library would write an array without quotes.
     return [name, writeText(value, column) ?? undefined] as const
   })

@@ -88,13 +88,13 @@ export function createSupabaseDriver(options: SupabaseOptions): Driver {
     indexes: async () => {
       throw refuse('a list of indexes')
     },
-    catalogue: () => of(usual).tables.fresh(),
+    catalogue: () => of(DEFAULT_SCHEMA).tables.fresh(),
     invalidate,
     // PostgREST does not tell which database it stands before.
     identity: async () => undefined,
     async probe() {
       await exchange.probe()
-      return (await of(usual).tables.current()).version
+      return (await of(DEFAULT_SCHEMA).tables.current()).version
     },
     stats: exchange.stats,
     close: options.close,
@@ -105,7 +105,7 @@ const keepsNothing = async () => {
   throw refuse('idempotency keys')
 }
 
-const usual = 'public'
+const DEFAULT_SCHEMA = 'public'
 
 type Schema = Planner & { readonly tables: CatalogueCache<OpenApiCatalogue>; readonly seen: Seen }
 
@@ -116,7 +116,7 @@ function schemas(read: (schema: string) => Promise<OpenApiCatalogue>) {
     const tables = createCatalogueCache(() => read(schema))
     const opened = { tables, seen: nothingSeen(), ...createPlanner(tables, hasMoved) }
     // Names come from requests: those that are exposed are few, and the others must not pile up.
-    const [oldest] = known.size >= mostSchemas ? known.keys() : []
+    const [oldest] = known.size >= MOST_SCHEMAS ? known.keys() : []
     if (oldest !== undefined) known.delete(oldest)
     known.set(schema, opened)
     return opened
@@ -129,7 +129,7 @@ function schemas(read: (schema: string) => Promise<OpenApiCatalogue>) {
   }
 }
 
-const mostSchemas = 100
+const MOST_SCHEMAS = 100
 
 /** The name travels in a header, which has ASCII only and loses the space around it: another schema must not be meant by it. */
 function carried(schema: string): string {

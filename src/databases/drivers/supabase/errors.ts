@@ -8,7 +8,7 @@ import { Failure } from '#kernel/errors.ts'
 import type { OutboundAnswer } from '#kernel/http/outbound.ts'
 
 /** PostgREST's own codes; an SQLSTATE that it passes on is translated where all are. https://docs.postgrest.org/en/v13/references/errors.html */
-const codes: Readonly<Record<string, DatabaseFailureCode>> = {
+const CODES: Readonly<Record<string, DatabaseFailureCode>> = {
   PGRST000: 'client_unavailable',
   PGRST001: 'client_unavailable',
   PGRST002: 'client_unavailable',
@@ -42,7 +42,7 @@ const codes: Readonly<Record<string, DatabaseFailureCode>> = {
 }
 
 /** Without a code of either kind: what stands before PostgREST has answered. */
-const statuses: Readonly<Record<number, DatabaseFailureCode>> = {
+const STATUSES: Readonly<Record<number, DatabaseFailureCode>> = {
   401: 'client_refused',
   403: 'client_refused',
   404: 'client_refused',
@@ -70,14 +70,14 @@ type Told = { readonly code: string; readonly message: string; readonly details:
 export function refusalOf(answer: OutboundAnswer, mask: Mask, subject?: Subject): Failure {
   const told = toldBy(answer, mask)
   if (told === undefined || told.code === '')
-    return fail(statuses[answer.status] ?? 'database_error', {
+    return fail(STATUSES[answer.status] ?? 'database_error', {
       // What stands before PostgREST may have lost its answer.
       ...(answer.status >= 500 && answer.status !== 503 && { hint: DOUBT }),
       cause: new Error(`The backend answered ${answer.status}`),
     })
   const cause = serverError(told)
   if (!told.code.startsWith('PGRST')) return stateFailure(cause, told, subject)
-  const code = Object.hasOwn(codes, told.code) ? codes[told.code] : undefined
+  const code = Object.hasOwn(CODES, told.code) ? CODES[told.code] : undefined
   return fail(code ?? 'database_error', { cause, ...(isOfRequest(code) && { hint: told.message }) })
 }
 
@@ -142,8 +142,8 @@ export const isJson = (headers: OutboundAnswer['headers']): boolean =>
   /^application\/([\w.+-]+\+)?json\b/i.test(String(headers['content-type'] ?? ''))
 
 /** A name of the plan is not there any more. */
-export const hasMoved = ({ cause }: Failure): boolean => moved.has(codeOf(cause))
-const moved = new Set(['42703', '42P01', 'PGRST200', 'PGRST204', 'PGRST205'])
+export const hasMoved = ({ cause }: Failure): boolean => MOVED.has(codeOf(cause))
+const MOVED = new Set(['42703', '42P01', 'PGRST200', 'PGRST204', 'PGRST205'])
 
 /** Whatever went wrong before there was an answer. */
 export function lossOf(error: unknown): unknown {

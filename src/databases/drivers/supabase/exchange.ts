@@ -48,7 +48,7 @@ export type Exchange = {
 }
 
 /** Of the OpenAPI document, which stays in memory: several thousand tables. */
-const largestDocument = 8 * 1024 * 1024
+const LARGEST_DOCUMENT = 8 * 1024 * 1024
 
 export function exchange(options: ExchangeOptions): Exchange {
   const { root, key } = options
@@ -129,8 +129,8 @@ export function exchange(options: ExchangeOptions): Exchange {
     async describe(schema) {
       const accept = 'application/openapi+json'
       const asked = { headers: { ...headers, accept, 'accept-profile': schema } }
-      const answer = await send(`${root}/`, asked, largestDocument)
-      return (await read(answer, largestDocument, mask)).body.toString()
+      const answer = await send(`${root}/`, asked, LARGEST_DOCUMENT)
+      return (await read(answer, LARGEST_DOCUMENT, mask)).body.toString()
     },
     async probe() {
       const answer = await send(`${root}/`, { method: 'HEAD', headers })

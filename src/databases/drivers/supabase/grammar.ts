@@ -34,7 +34,7 @@ export function conditionTerm(condition: Condition<Column>): string {
   return `${condition.kind === 'all' ? 'and' : 'or'}(${condition.terms.map(conditionTerm).join(',')})`
 }
 
-const words = {
+const WORDS = {
   eq: 'eq',
   neq: 'neq',
   gt: 'gt',
@@ -60,7 +60,7 @@ function comparisonTerm(comparison: Comparison<Column>): string {
   if (text === null) return nullTerm(name, comparison)
   if ((operator === 'like' || operator === 'ilike') && text.includes('*'))
     throw refuse('like with an asterisk, which it takes for a percent sign')
-  return `${name}.${words[operator]}.${quoteValue(text)}`
+  return `${name}.${WORDS[operator]}.${quoteValue(text)}`
 }
 
 function nullTerm(name: string, { operator }: Comparison<Column>): string {

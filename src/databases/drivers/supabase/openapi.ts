@@ -114,7 +114,7 @@ function columnOf(name: string, { format, maxLength, ...facts }: Fields, nullabl
 }
 
 /** pg_type.typname of what format_type writes in more words. */
-const bases: Readonly<Record<string, string>> = {
+const BASES: Readonly<Record<string, string>> = {
   boolean: 'bool',
   smallint: 'int2',
   integer: 'int4',
@@ -128,7 +128,7 @@ const bases: Readonly<Record<string, string>> = {
   'time without time zone': 'time',
   'time with time zone': 'timetz',
 }
-const baseOf = (type: string): string => (Object.hasOwn(bases, type) ? (bases[type] ?? type) : type)
+const baseOf = (type: string): string => (Object.hasOwn(BASES, type) ? (BASES[type] ?? type) : type)
 
 /** pg_type.typcategory, as far as values are written differently. */
 function categoryOf(type: string): string {

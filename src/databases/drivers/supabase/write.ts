@@ -24,7 +24,7 @@ export type Writer = {
 }
 
 /** PostgREST counts what it has changed. */
-const counted = { count: 'exact' } as const
+const COUNTED = { count: 'exact' } as const
 
 export async function writeRows(writer: Writer, plan: WritePlan): Promise<WriteResult> {
   try {
@@ -69,7 +69,7 @@ function insert({ exchange, catalogue }: Writer, plan: InsertPlan): Promise<Answ
   const list = selectList(catalogue, table, plan.output)
   const names = columns.map(({ name }) => quoteName(name)).join(',')
   const isUniform = rows.every((row) => Object.keys(row).length === columns.length)
-  const options = { ...counted, defaultToNull: plan.defaultToNull || isUniform }
+  const options = { ...COUNTED, defaultToNull: plan.defaultToNull || isUniform }
   if (conflict?.set !== undefined) requireInserted(plan)
   const onConflict = conflict?.columns.map(({ name }) => quoteName(name)).join(',')
   return exchange.run(
@@ -112,7 +112,7 @@ function update({ exchange, catalogue }: Writer, plan: UpdatePlan): Promise<Answ
   return exchange.run(
     plan.table.schema,
     (client) => {
-      const written = filtered(client.from(pathOf(plan.table.name)).update(values, counted), plan.where)
+      const written = filtered(client.from(pathOf(plan.table.name)).update(values, COUNTED), plan.where)
       return plan.head ? written : written.select(list)
     },
     aboutUpdate(plan),
@@ -124,7 +124,7 @@ function remove({ exchange, catalogue }: Writer, plan: DeletePlan): Promise<Answ
   return exchange.run(
     plan.table.schema,
     (client) => {
-      const written = filtered(client.from(pathOf(plan.table.name)).delete(counted), plan.where)
+      const written = filtered(client.from(pathOf(plan.table.name)).delete(COUNTED), plan.where)
       return plan.head ? written : written.select(list)
     },
     { table: plan.table, written: [], ...comparedBy(plan.where) },

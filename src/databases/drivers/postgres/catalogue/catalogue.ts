@@ -11,7 +11,7 @@ import {
  * Everything that plans need, in one statement with one row and one JSON value. Under the client's own search path, for which the server
  * then writes types and defaults as its users know them.
  */
-export const catalogueSql = withSystemOperators(`
+export const CATALOGUE_SQL = withSystemOperators(`
 with recursive base as (
   select oid as type, oid as root from pg_catalog.pg_type where typtype <> 'd'
   union all
@@ -159,7 +159,7 @@ export function buildCatalogue(row: CatalogueRow): Catalogue {
       return {
         schema,
         name,
-        kind: kinds[kind] ?? 'table',
+        kind: KINDS[kind] ?? 'table',
         estimatedRows: Math.max(0, estimate),
         columns: new Map((columns.get(oid) ?? []).map((item) => [item[1], columnOf(item)])),
         primaryKey: own.find((constraint) => constraint.kind === 'primary key')?.columns ?? [],
@@ -206,14 +206,14 @@ function constraintOf(
 ): Constraint {
   return {
     name,
-    kind: constraintKinds[kind] ?? 'check',
+    kind: CONSTRAINT_KINDS[kind] ?? 'check',
     columns: columns ?? [],
     references: target && { ...target, columns: targetColumns ?? [] },
     definition,
   }
 }
 
-const kinds: Readonly<Record<string, Table['kind']>> = {
+const KINDS: Readonly<Record<string, Table['kind']>> = {
   r: 'table',
   v: 'view',
   m: 'materialized view',
@@ -221,7 +221,7 @@ const kinds: Readonly<Record<string, Table['kind']>> = {
   p: 'partitioned table',
 }
 
-const constraintKinds: Readonly<Record<string, Constraint['kind']>> = {
+const CONSTRAINT_KINDS: Readonly<Record<string, Constraint['kind']>> = {
   p: 'primary key',
   u: 'unique',
   f: 'foreign key',

@@ -1,7 +1,7 @@
 import { withSystemOperators } from '#databases/drivers/postgres/sql/system-names.ts'
 
 /** Indexes that the role can see, in one JSON value. */
-export const indexesSql = withSystemOperators(`
+export const INDEXES_SQL = withSystemOperators(`
 select coalesce(pg_catalog.json_agg(pg_catalog.json_build_object(
   'schema', n.nspname, 'table', c.relname, 'name', i.relname, 'method', m.amname,
   'unique', x.indisunique, 'primary', x.indisprimary, 'valid', x.indisvalid,

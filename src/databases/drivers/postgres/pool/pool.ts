@@ -47,12 +47,12 @@ type Waiter = {
 }
 
 /** How long a connection may be silent after its statement should have ended, and a statement after it was cancelled. */
-const grace = 5_000
-const cancelGrace = 1_000
+const GRACE = 5_000
+const CANCEL_GRACE = 1_000
 /** How often the connections are looked at. */
-const tick = 100
+const TICK = 100
 /** A reader who keeps a connection waiting for longer is a slow one. */
-const patience = 200
+const SLOW_READER = 200
 
 /** Connections of one client: opened when needed, the one used last is used next, so that the others can go. */
 export function createPool(options: PoolOptions): Pool {
@@ -102,7 +102,7 @@ export function createPool(options: PoolOptions): Pool {
       return client
     } catch (error) {
       // While others work, or the role is refused, the database is there: it is only this connection that it did not give.
-      const down = all.size === 0 && !(error instanceof Failure && refusals.has(error.code))
+      const down = all.size === 0 && !(error instanceof Failure && REFUSALS.has(error.code))
       if (down) breaker.failed()
       else breaker.succeeded()
       // With no connection left nobody would wake those who wait.
@@ -117,7 +117,7 @@ export function createPool(options: PoolOptions): Pool {
   function admit(client: RowClient): void {
     all.add(client)
     client.once('end', () => drop(client))
-    sweeper ??= setInterval(watch, tick).unref()
+    sweeper ??= setInterval(watch, TICK).unref()
     if (closed) client.destroy()
   }
 
@@ -151,7 +151,7 @@ export function createPool(options: PoolOptions): Pool {
     slow.delete(client)
     if (closed || !client.isClean()) drop(client)
     else if (client.mayBeMarked || (client.pooled === undefined && client.hasDrifted()))
-      resetSession(client, grace).then(() => giveBack(client))
+      resetSession(client, GRACE).then(() => giveBack(client))
     else hand(client)
   }
 
@@ -176,10 +176,10 @@ export function createPool(options: PoolOptions): Pool {
 
   function watchBusy(client: RowClient, now: number): void {
     const late = now - client.since - options.statementTimeout
-    if (client.isLeft()) client.stop({ grace: cancelGrace, terminate })
+    if (client.isLeft()) client.stop({ grace: CANCEL_GRACE, terminate })
     else if (client.pausedSince !== undefined) watchReader(client, now - client.pausedSince)
-    else if (late > grace) breakOff(client)
-    else if (late > 0 && client.active?.isLong) client.stop({ grace, terminate })
+    else if (late > GRACE) breakOff(client)
+    else if (late > 0 && client.active?.isLong) client.stop({ grace: GRACE, terminate })
   }
 
   /** One that was silent for too long is rarely alone: the network has forgotten those that wait here as well. */
@@ -189,7 +189,7 @@ export function createPool(options: PoolOptions): Pool {
   }
 
   function watchReader(client: RowClient, paused: number): void {
-    if (paused < patience || slow.has(client)) return
+    if (paused < SLOW_READER || slow.has(client)) return
     if (slow.size < half) slow.add(client)
     else client.active?.readAhead?.(options.readAhead())
   }
@@ -230,7 +230,7 @@ export function createPool(options: PoolOptions): Pool {
 }
 
 /** A connection was there, and what was found behind it is not to be used. */
-const refusals = new Set(['unsafe_client', 'roles_unavailable'])
+const REFUSALS = new Set(['unsafe_client', 'roles_unavailable'])
 
 const unavailable = (wait: number) =>
   fail('client_unavailable', { headers: { 'retry-after': String(Math.max(1, Math.ceil(wait / 1_000))) } })

@@ -6,8 +6,8 @@ import type { RowClient } from '#databases/drivers/postgres/protocol/connection.
 export type SharedConnection = { readonly client: RowClient; leave(): void }
 
 /** How long a read may keep those behind it waiting, and for how long nothing is shared then. Milliseconds. */
-const patience = 100
-const pause = 5_000
+const PATIENCE = 100
+const PAUSE = 5_000
 
 /**
  * Reads by key share connections, one behind the other, as many as the server answers quickly (`AdaptiveDepth`): less work for both sides
@@ -73,12 +73,12 @@ export function createSharedConnections(
     })
     shared.add(connection)
     // After what has arrived meanwhile has been read: that the process itself was busy is nobody's fault here.
-    watch ??= setInterval(() => setImmediate(look), patience / 2).unref()
+    watch ??= setInterval(() => setImmediate(look), PATIENCE / 2).unref()
     return connection
   }
 
   function look(): void {
-    for (const { client } of shared) if (client.unburden(patience)) closedUntil = performance.now() + pause
+    for (const { client } of shared) if (client.unburden(PATIENCE)) closedUntil = performance.now() + PAUSE
     if (shared.size > 0) return
     clearInterval(watch)
     watch = undefined

@@ -10,7 +10,7 @@ import { fail } from '#databases/failures.ts'
 export type RunUntrusted = <T>(presence: Presence, work: (client: RowClient) => Promise<T>) => Promise<T>
 
 /** How long a cancelled statement has to end by itself; one that catches its cancelling is ended with its connection. */
-const grace = 1_000
+const GRACE = 1_000
 
 /**
  * For statements and functions whose text is not ours: settings, roles, temporary tables, locks and prepared statements stay
@@ -33,7 +33,7 @@ export function createUntrustedConnections(pool: Pool, limit: number, terminate:
         client.destroy()
         // The backend of a broken connection goes on until it next writes.
         terminate(processId)
-      }, grace)
+      }, GRACE)
     }
     const leave = () => stop('left')
     const timer = setTimeout(() => stop('late'), limit)
@@ -61,7 +61,7 @@ export function createUntrustedConnections(pool: Pool, limit: number, terminate:
 /** The pool ends a connection that is not clean. */
 async function clean(client: RowClient): Promise<void> {
   // A reset that never answers must not take the place of a connection for good.
-  const timer = setTimeout(() => client.destroy(), 5 * grace)
+  const timer = setTimeout(() => client.destroy(), 5 * GRACE)
   try {
     if (client.active !== undefined || !client.isAlive()) return client.destroy()
     if (client.pooled !== undefined) return await cleanPooled(client)

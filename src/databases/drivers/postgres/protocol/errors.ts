@@ -8,7 +8,7 @@ import { Failure, type FailureFacts } from '#kernel/errors.ts'
  * The one table from SQLSTATE to a failure: a whole code, else its class (the first two characters).
  * https://www.postgresql.org/docs/18/errcodes-appendix.html
  */
-const states: Readonly<Record<string, DatabaseFailureCode>> = {
+const SQLSTATES: Readonly<Record<string, DatabaseFailureCode>> = {
   '08': 'connection_lost',
   '09': 'rejected_by_database',
   '0A': 'not_supported',
@@ -83,10 +83,10 @@ export type About = {
   readonly spots: readonly { readonly at: number; readonly column: Column }[]
 } & WrittenValues
 
-const nothing: About = { table: undefined, parameters: [], spots: [], written: [], given: () => [] }
+const NO_STATEMENT: About = { table: undefined, parameters: [], spots: [], written: [], given: () => [] }
 
 /** An error of the server, the network or the pool as a Failure without text of the statement, host or credentials. */
-export function failureOf(error: unknown, about: About = nothing): unknown {
+export function failureOf(error: unknown, about: About = NO_STATEMENT): unknown {
   const code = codeOf(error)
   // Only an ErrorResponse has a severity; EPIPE is no SQLSTATE.
   const state = error instanceof Error && 'severity' in error ? stateOf(code) : undefined
@@ -102,7 +102,7 @@ export function connectFailure(error: unknown): unknown {
 }
 
 function stateOf(code: string): DatabaseFailureCode {
-  return (Object.hasOwn(states, code) ? states[code] : states[code.slice(0, 2)]) ?? 'database_error'
+  return (Object.hasOwn(SQLSTATES, code) ? SQLSTATES[code] : SQLSTATES[code.slice(0, 2)]) ?? 'database_error'
 }
 
 type ServerError = Error & {
@@ -130,7 +130,7 @@ function serverFailure(state: DatabaseFailureCode, error: ServerError, about: Ab
     ...(columns.length > 0 && { columns }),
     ...otherTable(error, about),
   }
-  const hint = told.has(code) ? error.message : hints[code]
+  const hint = QUOTED_CODES.has(code) ? error.message : HINTS[code]
   const facts: FailureFacts = { details, cause: error, ...(hint !== undefined && { hint }) }
   return fail(code, column === undefined ? facts : { ...facts, ...messageFor(code, column) })
 }
@@ -142,15 +142,15 @@ function otherTable({ schema, table }: ServerError, { table: own }: About) {
 }
 
 /** The answer of a statement that commits by itself is the only sign that it did. */
-const doubt = 'What was to be read can be asked for again; whether a write was done is not known.'
+const IN_DOUBT = 'What was to be read can be asked for again; whether a write was done is not known.'
 
-const hints: Partial<Record<DatabaseFailureCode, string>> = {
-  connection_lost: doubt,
+const HINTS: Partial<Record<DatabaseFailureCode, string>> = {
+  connection_lost: IN_DOUBT,
   statement_timeout: 'The statement was ended, and what it did is undone.',
 }
 
 /** Where the server's own sentence helps the caller and can contain nothing but their table, their values and its rules. */
-const told: ReadonlySet<DatabaseFailureCode> = new Set([
+const QUOTED_CODES: ReadonlySet<DatabaseFailureCode> = new Set([
   'invalid_value',
   'invalid_write',
   'not_null_violation',
@@ -229,13 +229,13 @@ const only = <T>(items: readonly T[]): T | undefined => (items.length === 1 ? it
 /** Errors of sockets have codes like ECONNREFUSED; pg's own have none. What is neither is a bug and stays as it is. */
 function networkFailure(error: unknown, code: string): unknown {
   if (!(error instanceof Error) || error instanceof Failure) return error
-  if (unreachable.has(code)) return fail('client_unavailable', { cause: error })
-  if (/^E[A-Z]+$|^ERR_(SSL|TLS)/.test(code) || lost.test(error.message))
-    return fail('connection_lost', { hint: doubt, cause: error })
+  if (UNREACHABLE.has(code)) return fail('client_unavailable', { cause: error })
+  if (/^E[A-Z]+$|^ERR_(SSL|TLS)/.test(code) || LOST.test(error.message))
+    return fail('connection_lost', { hint: IN_DOUBT, cause: error })
   return error
 }
 
-const unreachable = new Set([
+const UNREACHABLE = new Set([
   'ECONNREFUSED',
   'ENOENT',
   'ENOTFOUND',
@@ -245,4 +245,4 @@ const unreachable = new Set([
   'ENETUNREACH',
   'EACCES',
 ])
-const lost = /connection (terminated|error)|not queryable|timeout expired|SSL connections?/i
+const LOST = /connection (terminated|error)|not queryable|timeout expired|SSL connections?/i

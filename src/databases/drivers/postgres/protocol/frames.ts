@@ -2,7 +2,7 @@ import type { ActiveQuery } from '#databases/drivers/postgres/protocol/active-qu
 import { fail } from '#databases/failures.ts'
 
 /** A row above this is refused: it would be buffered in memory whole, and a relation can gather a table into one row. */
-const largestMessage = 67_108_864
+const LARGEST_MESSAGE = 67_108_864
 
 const tooLarge = () =>
   fail('result_too_large', {
@@ -10,7 +10,7 @@ const tooLarge = () =>
     hint: 'Ask for fewer columns, or read the relation by itself.',
   })
 
-const codes = { parsed: 0x31, bound: 0x32, closed: 0x33, row: 0x44, ready: 0x5a } as const
+const CODES = { parsed: 0x31, bound: 0x32, closed: 0x33, row: 0x44, ready: 0x5a } as const
 
 /** The connection, as far as its frames concern it. */
 type Receiver = {
@@ -28,7 +28,7 @@ export function frames(
   pass: (bytes: Buffer) => void,
 ): (chunk: Buffer) => void {
   const read = (chunk: Buffer) => {
-    if (join.needed() > largestMessage) return client.active?.refuse(tooLarge())
+    if (join.needed() > LARGEST_MESSAGE) return client.active?.refuse(tooLarge())
     const data = join.add(chunk)
     if (data === undefined) return
     let at = 0
@@ -40,15 +40,15 @@ export function frames(
       const query = client.active
       if (
         query !== undefined &&
-        (code === codes.row || code === codes.parsed || code === codes.bound || code === codes.closed)
+        (code === CODES.row || code === CODES.parsed || code === CODES.bound || code === CODES.closed)
       ) {
         if (passed < at) pass(data.subarray(passed, at))
         passed = end
-        if (code === codes.row) query.row(data, at + 7, end, data.length - at)
-        else if (code === codes.parsed) query.parsed = true
+        if (code === CODES.row) query.row(data, at + 7, end, data.length - at)
+        else if (code === CODES.parsed) query.parsed = true
       }
       at = end
-      if (code === codes.ready && query !== undefined) {
+      if (code === CODES.ready && query !== undefined) {
         pass(data.subarray(passed, at))
         passed = end
         query.settle()

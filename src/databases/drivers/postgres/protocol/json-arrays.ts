@@ -5,7 +5,7 @@
 export type ArrayWriter = (literal: string) => string
 
 export function arrayWriter(type: number): ArrayWriter | undefined {
-  const element = elements.get(type)
+  const element = ELEMENTS.get(type)
   return element && ((literal) => rewrite(literal, element))
 }
 
@@ -22,7 +22,7 @@ const instant: Element = (text) =>
 const isCommon = (text: string): boolean => /^\d{4}-\d\d-\d\d \d/.test(text) && !text.endsWith('BC')
 
 /** By type OID; the numbers are fixed in PostgreSQL's pg_type.dat. */
-const elements = new Map<number, Element>([
+const ELEMENTS = new Map<number, Element>([
   [1000, bool],
   ...[1005, 1007, 1016, 1028].map((oid) => [oid, asIs] as const), // int2, int4, int8, oid
   ...[1021, 1022, 1231].map((oid) => [oid, real] as const), // float4, float8, numeric

@@ -2,7 +2,7 @@
 export function writeEscape(byte: number, out: Buffer, start: number): number {
   let at = start
   out[at++] = 0x5c
-  const short = shortEscapes.get(byte)
+  const short = SHORT_ESCAPES.get(byte)
   if (short !== undefined) {
     out[at++] = short
     return at
@@ -11,7 +11,7 @@ export function writeEscape(byte: number, out: Buffer, start: number): number {
 }
 
 /** RFC 8259, section 7. */
-const shortEscapes = new Map([
+const SHORT_ESCAPES = new Map([
   [0x22, 0x22],
   [0x5c, 0x5c],
   [0x08, 0x62],

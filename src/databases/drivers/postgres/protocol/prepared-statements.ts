@@ -3,7 +3,7 @@ import type { ColumnWriter } from '#databases/drivers/postgres/protocol/rows.ts'
 import type { Column } from '#databases/plan/catalogue.ts'
 
 /** Prepared statements that one connection keeps; each costs the server some ten kilobytes. */
-const kept = 100
+const MOST_PREPARED = 100
 
 export type Prepared = {
   readonly text: string
@@ -27,7 +27,7 @@ export class PreparedStatements {
 
   add(name: string, statement: Prepared): void {
     const [oldest] = this.#prepared.keys()
-    if (oldest !== undefined && this.#prepared.size >= kept) this.drop(oldest)
+    if (oldest !== undefined && this.#prepared.size >= MOST_PREPARED) this.drop(oldest)
     this.#prepared.set(name, statement)
   }
 
@@ -41,18 +41,18 @@ export class PreparedStatements {
   }
 
   takeClosing(): readonly string[] {
-    if (this.#closing.length === 0) return none
+    if (this.#closing.length === 0) return NONE
     const closing = this.#closing
     this.#closing = []
     return closing
   }
 }
 
-const none: readonly string[] = []
+const NONE: readonly string[] = []
 
 /** Texts that are counted, and how long they may be: bodies can produce any number of them. */
-const counted = 1_000
-const longest = 16_384
+const MOST_COUNTED = 1_000
+const LONGEST_TEXT = 16_384
 
 export type Namer = (text: string, parameters: readonly (Column | undefined)[], role?: string) => string
 
@@ -65,10 +65,10 @@ export type Namer = (text: string, parameters: readonly (Column | undefined)[], 
 export function createNamer(): Namer {
   const seen = new Map<string, string>()
   return (text, parameters, role = '') => {
-    if (text.length > longest) return ''
+    if (text.length > LONGEST_TEXT) return ''
     const key = `${text}\0${role}\0${parameters.map((column) => column?.cast).join()}`
     const name = seen.get(key)
-    if (name === undefined && seen.size >= counted) seen.delete(seen.keys().next().value ?? '')
+    if (name === undefined && seen.size >= MOST_COUNTED) seen.delete(seen.keys().next().value ?? '')
     if (name !== undefined && name !== '') return name
     const next = name === undefined ? '' : `g${hash('sha256', key).slice(0, 24)}`
     seen.delete(key)

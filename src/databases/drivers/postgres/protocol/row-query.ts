@@ -8,7 +8,7 @@ import type {
   RunOptions,
   Statement,
 } from '#databases/drivers/postgres/protocol/run-options.ts'
-import { encodeRun, syncMessage } from '#databases/drivers/postgres/protocol/wire.ts'
+import { encodeRun, SYNC_MESSAGE } from '#databases/drivers/postgres/protocol/wire.ts'
 import { answerTooLarge, tooManyRelated } from '#databases/drivers/result-limits.ts'
 import { fail } from '#databases/failures.ts'
 
@@ -164,7 +164,7 @@ export class RowQuery {
   #sync(): void {
     if (!this.#options.commitsLast || this.#isSynced) return
     this.#isSynced = true
-    this.#client.connection.stream.write(syncMessage)
+    this.#client.connection.stream.write(SYNC_MESSAGE)
   }
 
   /** What comes from here on is of the statement itself, also that its text was accepted. */
@@ -227,7 +227,7 @@ export class RowQuery {
       this.parsed = this.#isKnown
     }
     // A text that the server did not accept, or does not accept any more, must be parsed again.
-    if (name !== '' && (!this.parsed || staleCodes.has(codeOf(failure)))) this.#client.statements.drop(name)
+    if (name !== '' && (!this.parsed || STALE_CODES.has(codeOf(failure)))) this.#client.statements.drop(name)
     this.#ready.reject(failure)
   }
 
@@ -282,7 +282,7 @@ export class Displaced extends Error {}
  * The plan of a prepared statement no longer fits the tables · there is no such statement, or there is one already (a pooler in
  * between has given another connection).
  */
-export const staleCodes: ReadonlySet<string> = new Set(['0A000', '26000', '42P05'])
+export const STALE_CODES: ReadonlySet<string> = new Set(['0A000', '26000', '42P05'])
 
 const QUERY_CANCELED = '57014'
 

@@ -13,23 +13,23 @@ export type ColumnWriter = {
   readonly absent: Phrase
 }
 
-type How = (typeof how)[keyof typeof how]
-const how = { text: 0, raw: 1, bool: 2, real: 3, timestamp: 4, instant: 5, json: 6, relation: 7 } as const
+type How = (typeof FORMAT)[keyof typeof FORMAT]
+const FORMAT = { text: 0, raw: 1, bool: 2, real: 3, timestamp: 4, instant: 5, json: 6, relation: 7 } as const
 
 /** By type OID; everything else is text. The numbers are fixed in PostgreSQL's pg_type.dat. */
-const byOid = new Map<number, How>([
-  [16, how.bool],
-  [20, how.raw], // int8
-  [21, how.raw], // int2
-  [23, how.raw], // int4
-  [26, how.raw], // oid
-  [114, how.json],
-  [3802, how.json], // jsonb
-  [700, how.real], // float4
-  [701, how.real], // float8
-  [1700, how.real], // numeric
-  [1114, how.timestamp],
-  [1184, how.instant], // timestamptz
+const BY_OID = new Map<number, How>([
+  [16, FORMAT.bool],
+  [20, FORMAT.raw], // int8
+  [21, FORMAT.raw], // int2
+  [23, FORMAT.raw], // int4
+  [26, FORMAT.raw], // oid
+  [114, FORMAT.json],
+  [3802, FORMAT.json], // jsonb
+  [700, FORMAT.real], // float4
+  [701, FORMAT.real], // float8
+  [1700, FORMAT.real], // numeric
+  [1114, FORMAT.timestamp],
+  [1184, FORMAT.instant], // timestamptz
 ])
 
 /** A relation is JSON in which each row begins a line. */
@@ -37,13 +37,13 @@ export function columnWriter(name: string, oid: number, isRelation = false): Col
   const head = `,${JSON.stringify(name)}:`
   return {
     name,
-    how: isRelation ? how.relation : (byOid.get(oid) ?? how.text),
+    how: isRelation ? FORMAT.relation : (BY_OID.get(oid) ?? FORMAT.text),
     head: phrase(head),
     absent: phrase(`${head}null`),
   }
 }
 
-const largestChunk = 65_536
+const LARGEST_CHUNK = 65_536
 
 /** Bytes, and the same for access by four. */
 type Place = { readonly bytes: Buffer; readonly view: DataView }
@@ -52,7 +52,7 @@ const placeOf = (bytes: Buffer): Place => ({
   bytes,
   view: new DataView(bytes.buffer, bytes.byteOffset, bytes.length),
 })
-const nowhere = placeOf(Buffer.alloc(0))
+const NOWHERE = placeOf(Buffer.alloc(0))
 
 /** Copies go by four bytes, and so may write up to three behind their end, which the next ones write over. */
 const SLACK = 3
@@ -101,7 +101,7 @@ export class RowWriter {
   #out: Place
   #at = 0
   /** The bytes that the last row was in. */
-  #from: Place = nowhere
+  #from: Place = NOWHERE
 
   constructor(columns: readonly ColumnWriter[], options: { stripNulls: boolean; limit: number }) {
     this.#columns = columns
@@ -140,7 +140,7 @@ export class RowWriter {
         at = writePhrase(column.absent, out, at)
         continue
       }
-      if (column.how === how.relation) this.related += linesIn(data.bytes, read, read + length)
+      if (column.how === FORMAT.relation) this.related += linesIn(data.bytes, read, read + length)
       at = writePhrase(column.head, out, at)
       at = writeValue(column.how, data, read, read + length, out, at)
       read += length
@@ -155,7 +155,7 @@ export class RowWriter {
   #reserve(bytes: number, ahead: number): void {
     if (this.#at + bytes + 1 <= this.#out.bytes.length) return
     this.#finishChunk()
-    this.#out = placeOf(Buffer.allocUnsafe(Math.max(bytes + 1, Math.min(largestChunk, ahead * 2))))
+    this.#out = placeOf(Buffer.allocUnsafe(Math.max(bytes + 1, Math.min(LARGEST_CHUNK, ahead * 2))))
   }
 
   #finishChunk(): void {
@@ -180,8 +180,8 @@ export class RowWriter {
   }
 }
 
-const trueText = phrase('true')
-const falseText = phrase('false')
+const TRUE_TEXT = phrase('true')
+const FALSE_TEXT = phrase('false')
 
 /** How many bytes the values can become: every one of them six (`\u001f`); counted when that would be too much memory. */
 function worstCase(data: Buffer, from: number, end: number): number {
@@ -202,21 +202,21 @@ function linesIn(data: Buffer, from: number, end: number): number {
 }
 
 const isNull = (data: DataView, at: number, length: number, kind: How): boolean =>
-  length < 0 || (kind === how.json && length === 4 && data.getInt32(at) === 0x6e756c6c)
+  length < 0 || (kind === FORMAT.json && length === 4 && data.getInt32(at) === 0x6e756c6c)
 
 function writeValue(kind: How, data: Place, from: number, end: number, out: Place, at: number): number {
   switch (kind) {
-    case how.raw:
-    case how.json:
-    case how.relation:
+    case FORMAT.raw:
+    case FORMAT.json:
+    case FORMAT.relation:
       return copy(data, from, end, out, at)
-    case how.bool:
-      return writePhrase(data.bytes[from] === 0x74 ? trueText : falseText, out, at)
-    case how.real:
+    case FORMAT.bool:
+      return writePhrase(data.bytes[from] === 0x74 ? TRUE_TEXT : FALSE_TEXT, out, at)
+    case FORMAT.real:
       return isNumber(data.bytes, from) ? copy(data, from, end, out, at) : writeText(data, from, end, out, at)
-    case how.timestamp:
+    case FORMAT.timestamp:
       return writeTimestamp(data, from, end, out, at)
-    case how.instant:
+    case FORMAT.instant:
       return writeInstant(data, from, end, out, at)
     default:
       return writeText(data, from, end, out, at)

@@ -5,7 +5,7 @@ import {
   rewriteRow,
 } from '#databases/drivers/postgres/protocol/json-arrays.ts'
 import { columnWriter, RowWriter } from '#databases/drivers/postgres/protocol/rows.ts'
-import { encodeExecute, encodeParse, syncMessage } from '#databases/drivers/postgres/protocol/wire.ts'
+import { encodeExecute, encodeParse, SYNC_MESSAGE } from '#databases/drivers/postgres/protocol/wire.ts'
 import { answerTooLarge } from '#databases/drivers/result-limits.ts'
 import { fail } from '#databases/failures.ts'
 
@@ -19,7 +19,7 @@ export type Script = {
   readonly maxBytes: number
 }
 
-const jsonType = 114
+const JSON_TYPE = 114
 
 /**
  * Statements of a caller on one connection, one after the other in the extended protocol, in pg's `Submittable` form. `Sync`
@@ -74,7 +74,7 @@ export class ScriptRun {
   #sync(): void {
     if (this.#synced) return
     this.#synced = true
-    this.#client.connection.stream.write(syncMessage)
+    this.#client.connection.stream.write(SYNC_MESSAGE)
   }
 
   describe(types: readonly number[]): void {
@@ -90,7 +90,7 @@ export class ScriptRun {
     const arrays = message.fields.map(({ dataTypeID }) => arrayWriter(dataTypeID))
     this.#arrays = arrays.some((array) => array !== undefined) ? arrays : undefined
     const writers = message.fields.map(({ name, dataTypeID }, index) =>
-      columnWriter(name, arrays[index] === undefined ? dataTypeID : jsonType),
+      columnWriter(name, arrays[index] === undefined ? dataTypeID : JSON_TYPE),
     )
     this.writer = new RowWriter(writers, { stripNulls: false, limit: this.#script.maxRows })
   }

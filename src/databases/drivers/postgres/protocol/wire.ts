@@ -20,7 +20,7 @@ export type Run = Step & {
   /** Statements that the connection should forget, to keep their number bounded. */
   readonly close: readonly string[]
   readonly describe: boolean
-  /** Flush in the place of Sync: the server answers, and commits nothing before `syncMessage`. */
+  /** Flush in the place of Sync: the server answers, and commits nothing before `SYNC_MESSAGE`. */
   readonly isOpen?: boolean
 }
 
@@ -32,11 +32,11 @@ export function encodeRun(run: Run): Buffer {
   for (const name of run.close) writeClose(out, name)
   if (run.first !== undefined) {
     writeStep(out, run.first)
-    out.at += execute.copy(out.buffer, out.at)
+    out.at += EXECUTE.copy(out.buffer, out.at)
   }
   writeStep(out, run)
-  if (run.describe) out.at += describePortal.copy(out.buffer, out.at)
-  out.at += (run.isOpen ? flushTail : syncTail).copy(out.buffer, out.at)
+  if (run.describe) out.at += DESCRIBE_PORTAL.copy(out.buffer, out.at)
+  out.at += (run.isOpen ? FLUSH_TAIL : SYNC_TAIL).copy(out.buffer, out.at)
   return out.buffer.subarray(0, out.at)
 }
 
@@ -52,7 +52,7 @@ function writeStep(out: Out, step: Step): void {
 export function encodeParse(sql: string): Buffer {
   const out: Out = { buffer: Buffer.allocUnsafe(Buffer.byteLength(sql) + 64), at: 0 }
   writeParse(out, '', sql)
-  out.at += describeStatement.copy(out.buffer, out.at)
+  out.at += DESCRIBE_STATEMENT.copy(out.buffer, out.at)
   return out.buffer.subarray(0, out.at)
 }
 
@@ -60,7 +60,7 @@ export function encodeExecute(values: readonly (string | null)[]): Buffer {
   const step: Step = { name: '', parse: undefined, values }
   const out: Out = { buffer: Buffer.allocUnsafe(sizeOf(step)), at: 0 }
   writeBind(out, step)
-  out.at += flushTail.copy(out.buffer, out.at)
+  out.at += FLUSH_TAIL.copy(out.buffer, out.at)
   return out.buffer.subarray(0, out.at)
 }
 
@@ -123,11 +123,11 @@ function text(out: Out, value: string): void {
   byte(out, 0)
 }
 
-const describePortal = Buffer.from([0x44, 0, 0, 0, 6, 0x50, 0]) // D, the unnamed portal
-const execute = Buffer.from([0x45, 0, 0, 0, 9, 0, 0, 0, 0, 0]) // E, the unnamed portal, all rows
-const sync = [0x53, 0, 0, 0, 4] // S
-const flush = [0x48, 0, 0, 0, 4] // H
-const describeStatement = Buffer.from([0x44, 0, 0, 0, 6, 0x53, 0, ...flush]) // D, the unnamed statement
-const flushTail = Buffer.from([...execute, ...flush])
-export const syncMessage = Buffer.from(sync)
-const syncTail = Buffer.from([...execute, ...sync])
+const DESCRIBE_PORTAL = Buffer.from([0x44, 0, 0, 0, 6, 0x50, 0]) // D, the unnamed portal
+const EXECUTE = Buffer.from([0x45, 0, 0, 0, 9, 0, 0, 0, 0, 0]) // E, the unnamed portal, all rows
+const SYNC = [0x53, 0, 0, 0, 4] // S
+const FLUSH = [0x48, 0, 0, 0, 4] // H
+const DESCRIBE_STATEMENT = Buffer.from([0x44, 0, 0, 0, 6, 0x53, 0, ...FLUSH]) // D, the unnamed statement
+const FLUSH_TAIL = Buffer.from([...EXECUTE, ...FLUSH])
+export const SYNC_MESSAGE = Buffer.from(SYNC)
+const SYNC_TAIL = Buffer.from([...EXECUTE, ...SYNC])

@@ -19,19 +19,19 @@ export const ONLY_CATALOG = `select pg_catalog.set_config('search_path', 'pg_cat
  * SET LOCAL ROLE and the claims of one transaction, with bound values; `none` is the client's own role. Claims are set after the role, so
  * that nothing is set for a role that could not be taken.
  */
-const personaSql = `select pg_catalog.set_config('role', $1, true), pg_catalog.set_config('request.claims', $2, true)`
+const PERSONA_SQL = `select pg_catalog.set_config('role', $1, true), pg_catalog.set_config('request.claims', $2, true)`
 /** Of the text, so that behind a pooler no other program's statement, nor another version's, is taken for it. */
-const personaName = `p${hash('sha256', personaSql).slice(0, 24)}`
+const PERSONA_NAME = `p${hash('sha256', PERSONA_SQL).slice(0, 24)}`
 
 /**
  * An answer that may be streamed takes as long as its reader, and the server counts that as time of the statement: the pool keeps
  * the time instead. The server's own limit is for the case that this process is gone.
  */
-const longSetting = `pg_catalog.set_config('statement_timeout', '1h', true)`
-const longSql = `select ${longSetting}`
-const longPersonaSql = `${personaSql}, ${longSetting}`
+const LONG_SETTING = `pg_catalog.set_config('statement_timeout', '1h', true)`
+const LONG_SQL = `select ${LONG_SETTING}`
+const LONG_PERSONA_SQL = `${PERSONA_SQL}, ${LONG_SETTING}`
 const nameOf = (text: string) => `p${hash('sha256', text).slice(0, 24)}`
-const [longName, longPersonaName] = [nameOf(longSql), nameOf(longPersonaSql)]
+const [LONG_NAME, LONG_PERSONA_NAME] = [nameOf(LONG_SQL), nameOf(LONG_PERSONA_SQL)]
 
 type Wanted = Readonly<Record<'isLong' | 'isPrepared' | 'isOwn', boolean>> & {
   /** Behind a pooler: what the session has to have. */
@@ -44,15 +44,15 @@ export function firstStatement(persona: Persona | undefined, wanted: Wanted): Fi
   if (settings !== undefined) return pooledStatement(persona, { ...wanted, settings })
   if (isOwn) return catalogStatement(persona)
   if (persona === undefined)
-    return isLong ? { name: isPrepared ? longName : '', text: longSql, values: [] } : undefined
-  const [name, text] = isLong ? [longPersonaName, longPersonaSql] : [personaName, personaSql]
+    return isLong ? { name: isPrepared ? LONG_NAME : '', text: LONG_SQL, values: [] } : undefined
+  const [name, text] = isLong ? [LONG_PERSONA_NAME, LONG_PERSONA_SQL] : [PERSONA_NAME, PERSONA_SQL]
   return { name: isPrepared ? name : '', text, values: [persona.role, persona.claims] }
 }
 
 /** In front of a statement of our own. */
 const catalogStatement = (persona: Persona | undefined): FirstStatement => ({
   name: '',
-  text: persona === undefined ? ONLY_CATALOG : `${ONLY_CATALOG}, ${settingsOf(personaSql)}`,
+  text: persona === undefined ? ONLY_CATALOG : `${ONLY_CATALOG}, ${settingsOf(PERSONA_SQL)}`,
   values: persona === undefined ? [] : [persona.role, persona.claims],
 })
 
@@ -63,9 +63,9 @@ function pooledStatement(
 ): FirstStatement {
   const parts = [
     settings,
-    ...(isLong ? [longSetting] : []),
+    ...(isLong ? [LONG_SETTING] : []),
     ...(isOwn ? [settingsOf(ONLY_CATALOG)] : []),
-    ...(persona === undefined ? [] : [settingsOf(personaSql)]),
+    ...(persona === undefined ? [] : [settingsOf(PERSONA_SQL)]),
   ]
   const text = `select ${parts.join(', ')}`
   return {
@@ -86,7 +86,7 @@ export function personaFailure(cause: unknown): unknown {
 /** In a transaction that is open; nobody else has the connection while it runs. */
 export async function become(client: RowClient, { role, claims }: Persona): Promise<void> {
   try {
-    await client.query(personaSql, [role, claims])
+    await client.query(PERSONA_SQL, [role, claims])
   } catch (error) {
     throw personaFailure(error)
   }

@@ -24,13 +24,13 @@ type Options = {
 
 export type RoleCheck = (open: () => Promise<RowClient>) => Promise<RowClient>
 
-const vettedFor = 60_000
+const VETTED_FOR = 60_000
 
 /** Looks at the roles behind a new connection, at most every 60 s; a refusal holds as long without connecting again. */
 export function createRoleCheck(options: Options): RoleCheck {
   let verdict: { readonly at: number; readonly refusal: Failure | undefined } | undefined
   return async (open) => {
-    const valid = verdict && performance.now() - verdict.at < vettedFor ? verdict : undefined
+    const valid = verdict && performance.now() - verdict.at < VETTED_FOR ? verdict : undefined
     if (valid?.refusal) throw valid.refusal
     const client = await open()
     if (valid) return client

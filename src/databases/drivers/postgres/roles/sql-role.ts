@@ -19,7 +19,7 @@ export function loginAs(
 }
 
 /** The roles that a connection of the client has. Asked of the server, since a pooler may know the client by another name. */
-export const ownRolesSql = createSql('select json_build_array(session_user, current_user) as roles')
+export const OWN_ROLES_SQL = createSql('select json_build_array(session_user, current_user) as roles')
 
 /**
  * Which of the client's own roles the session can become, by whatever membership: ADMIN OPTION alone is enough to grant oneself the rest.

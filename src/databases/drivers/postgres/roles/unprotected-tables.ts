@@ -15,11 +15,11 @@ export async function findUnprotectedTables(
 ): Promise<readonly UnprotectedTable[]> {
   const client = new GuardedClient({ connectionString: url, statement_timeout: 10_000, deadline: 12_000 })
   return connected(client, async () => {
-    return (await client.query<UnprotectedTable>(unprotectedSql, [[anonymousRole, signedInRole]])).rows
+    return (await client.query<UnprotectedTable>(UNPROTECTED_SQL, [[anonymousRole, signedInRole]])).rows
   })
 }
 
-const unprotectedSql = withSystemOperators(`
+const UNPROTECTED_SQL = withSystemOperators(`
 select c.oid::pg_catalog.regclass::pg_catalog.text as name, case
     when c.relkind = any (array['v', 'm']) then 'is a view that reads with the rights of its owner: set (security_invoker = true)'
     when not c.relrowsecurity then 'has row-level security off: alter table … enable row level security'

@@ -3,7 +3,7 @@ import { fail } from '#databases/failures.ts'
 import { castOf, castText } from '#databases/plan/casts.ts'
 
 /** Functions that a default may call: they make a value and touch nothing. */
-export const allowedDefaultFunctions = [
+export const ALLOWED_DEFAULT_FUNCTIONS = [
   'now',
   'transaction_timestamp',
   'statement_timestamp',
@@ -28,7 +28,7 @@ export const allowedDefaultFunctions = [
 export async function defaultText(expression: string, column: string): Promise<string> {
   const refuse = () =>
     fail('invalid_default', {
-      hint: `Use a literal, or one of: ${allowedDefaultFunctions.join(', ')}, current_timestamp, current_date.`,
+      hint: `Use a literal, or one of: ${ALLOWED_DEFAULT_FUNCTIONS.join(', ')}, current_timestamp, current_date.`,
       details: { column: column.slice(0, 63), default_expression: expression.slice(0, 200) },
     })
   const node = soleExpression(await parsed(expression, refuse))
@@ -70,7 +70,7 @@ function expressionText(node: Node): string | undefined {
   if ('A_Const' in node) return constantText(node.A_Const)
   if ('TypeCast' in node) return typedText(node.TypeCast)
   if ('FuncCall' in node) return callText(node.FuncCall)
-  if ('SQLValueFunction' in node) return valueFunctions.get(node.SQLValueFunction.op ?? '')
+  if ('SQLValueFunction' in node) return VALUE_FUNCTIONS.get(node.SQLValueFunction.op ?? '')
   if ('A_ArrayExpr' in node) {
     const items = listText(node.A_ArrayExpr.elements ?? [])
     return items === undefined ? undefined : `array[${items}]`
@@ -78,7 +78,7 @@ function expressionText(node: Node): string | undefined {
   return undefined
 }
 
-const valueFunctions = new Map<string, string>([
+const VALUE_FUNCTIONS = new Map<string, string>([
   ['SVFOP_CURRENT_TIMESTAMP', 'current_timestamp'],
   ['SVFOP_CURRENT_DATE', 'current_date'],
   ['SVFOP_CURRENT_TIME', 'current_time'],
@@ -119,7 +119,7 @@ function callText(call: FuncCall): string | undefined {
   const names = funcname.flatMap((name) => ('String' in name ? [name.String.sval ?? ''] : []))
   const name =
     names.length === 2 && names[0] === 'pg_catalog' ? names[1] : names.length === 1 ? names[0] : undefined
-  const known = allowedDefaultFunctions.find((allowed) => allowed === name)
+  const known = ALLOWED_DEFAULT_FUNCTIONS.find((allowed) => allowed === name)
   const items = listText(args)
   if (known === undefined || items === undefined || Object.keys(rest).length > 0) return undefined
   // That one is of an extension, wherever it is.

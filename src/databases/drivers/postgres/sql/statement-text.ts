@@ -80,10 +80,10 @@ const isSpace = (text: string, at: number): boolean => ' \t\n\r\f\v'.includes(te
 const endOr = (otherwise: number, found: number): number => (found < 0 ? otherwise : found)
 
 function endOfWord(text: string, from: number): number {
-  word.lastIndex = from
-  return word.test(text) ? word.lastIndex : from
+  WORD.lastIndex = from
+  return WORD.test(text) ? WORD.lastIndex : from
 }
-const word = /[\p{L}_\u0080-\uffff][\p{L}\p{N}_$\u0080-\uffff]*|\d[\p{L}\p{N}_.]*/uy
+const WORD = /[\p{L}_\u0080-\uffff][\p{L}\p{N}_$\u0080-\uffff]*|\d[\p{L}\p{N}_.]*/uy
 
 function endOfQuoted(text: string, at: number): number | undefined {
   const first = text.charAt(at)
@@ -91,13 +91,13 @@ function endOfQuoted(text: string, at: number): number | undefined {
   if (first === "'") return endOfQuote(text, at, "'", false)
   if ((first === 'e' || first === 'E') && text[at + 1] === "'") return endOfQuote(text, at + 1, "'", true)
   if (first !== '$') return undefined
-  dollar.lastIndex = at
-  const tag = dollar.exec(text)?.[0]
+  DOLLAR.lastIndex = at
+  const tag = DOLLAR.exec(text)?.[0]
   if (tag === undefined) return undefined
   const end = text.indexOf(tag, at + tag.length)
   return end < 0 ? text.length : end + tag.length
 }
-const dollar = /\$(?:[\p{L}_\u0080-\uffff][\p{L}\p{N}_\u0080-\uffff]*)?\$/uy
+const DOLLAR = /\$(?:[\p{L}_\u0080-\uffff][\p{L}\p{N}_\u0080-\uffff]*)?\$/uy
 
 function endOfQuote(text: string, from: number, quote: string, escapes: boolean): number {
   for (let at = from + 1; at < text.length; at++) {

@@ -27,7 +27,7 @@ function writeCondition(sql: SqlBuilder, condition: Condition<Column>): void {
   sql.text += ')'
 }
 
-const infix = {
+const INFIX = {
   eq: '=',
   neq: '<>',
   gt: '>',
@@ -59,8 +59,8 @@ function comparisonText(sql: SqlBuilder, condition: Comparison<Column>): string 
   }
   const parameter = bind(sql, conditionText(value, condition), column)
   if (columnCast !== undefined || valueCast !== undefined)
-    return `${left} ${infix[operator]} ${parameter}${cast}`
-  return `${left} ${infix[operator]} ${builtText(column, [value], parameter) ?? typed(column, parameter)}`
+    return `${left} ${INFIX[operator]} ${parameter}${cast}`
+  return `${left} ${INFIX[operator]} ${builtText(column, [value], parameter) ?? typed(column, parameter)}`
 }
 
 /** A record is compared with records of any type: what a text means must be said. */
@@ -69,12 +69,12 @@ const typed = ({ category, cast }: Column, text: string): string =>
 
 /** The only words that stand in a text because of a value: four, written down here. */
 function truthOf(value: Json): string {
-  const word = truths.find((known) => known === value)
+  const word = TRUTHS.find((known) => known === value)
   if (word === undefined) throw fail('invalid_condition')
   return word
 }
 
-const truths = ['null', 'true', 'false', 'unknown'] as const
+const TRUTHS = ['null', 'true', 'false', 'unknown'] as const
 
 /** One array parameter whatever the length; a null in the list is found by `is null`, as in eq. */
 function membershipText(sql: SqlBuilder, condition: Comparison<Column>, left: string, cast: string): string {
