@@ -4,9 +4,9 @@ import { answerTooLarge } from '#databases/drivers/result-limits.ts'
 import type { CellColumn } from '#databases/drivers/scylla/cells.ts'
 import { productOf, requireFewCombinations } from '#databases/drivers/scylla/cql.ts'
 import { isInvalid, isUnprepared, messageOf } from '#databases/drivers/scylla/errors.ts'
-import type { Own } from '#databases/drivers/scylla/own.ts'
 import { columnWriter, rowText } from '#databases/drivers/scylla/rows.ts'
 import type { Session } from '#databases/drivers/scylla/session.ts'
+import type { UnpreparedStatements } from '#databases/drivers/scylla/unprepared.ts'
 import { bound } from '#databases/drivers/scylla/values.ts'
 import { fail } from '#databases/failures.ts'
 import { Failure } from '#kernel/errors.ts'
@@ -37,7 +37,7 @@ export async function runCql(session: Session, request: SqlRequest, how: How): P
 }
 
 async function pages(
-  own: Own,
+  own: UnpreparedStatements,
   { text, maxRows, presence }: SqlRequest,
   values: readonly unknown[],
   mostBytes: number,
@@ -76,7 +76,7 @@ function requireDistinct(columns: readonly CellColumn[]): void {
 
 /** Bytes of the parameters, told by the columns that they belong to. */
 async function valuesOf(
-  own: Own,
+  own: UnpreparedStatements,
   { text, values }: SqlRequest,
   { lookUps, mostLookUps }: How,
 ): Promise<(Buffer | null)[]> {

@@ -174,7 +174,7 @@ function comesSorted(
 export type Given = ReadonlyMap<string, Json>
 
 /** Rows of one partition by their keys, and where there are clustering columns several of them at once. */
-export function keyedText(table: ScyllaTable, output: readonly Output[], keys: readonly Given[]): Statement {
+export function byKeysText(table: ScyllaTable, output: readonly Output[], keys: readonly Given[]): Statement {
   const { primaryKey, partitionKey, clusteringKey } = table
   const named = primaryKey.map((name, index) => `${quoteName(name)} as k${index}`)
   const sql: CqlBuilder = {

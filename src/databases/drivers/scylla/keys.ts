@@ -1,18 +1,22 @@
 import type { ScyllaTable } from '#databases/drivers/scylla/catalogue.ts'
 import type { Cells, Page } from '#databases/drivers/scylla/cells.ts'
-import { type Given, keyedText } from '#databases/drivers/scylla/cql.ts'
-import { orderOf } from '#databases/drivers/scylla/order.ts'
+import { byKeysText, type Given } from '#databases/drivers/scylla/cql.ts'
 import { writers } from '#databases/drivers/scylla/reads.ts'
 import { rowText } from '#databases/drivers/scylla/rows.ts'
 import type { Session } from '#databases/drivers/scylla/session.ts'
 import { type CqlType, elementOf, membersOf } from '#databases/drivers/scylla/types.ts'
+import { orderOf } from '#databases/drivers/scylla/value-order.ts'
 import { bound } from '#databases/drivers/scylla/values.ts'
 import type { Output } from '#databases/plan/plan.ts'
 
 /** A row of a request with what tells it from others: its key, and that of its partition, as the server compares them. */
-export type Keyed = { readonly row: Given; readonly key: string; readonly partition: string }
+export type RowWithKey = { readonly row: Given; readonly key: string; readonly partition: string }
 
-export async function keyed(session: Session, table: ScyllaTable, rows: readonly Given[]): Promise<Keyed[]> {
+export async function withKeys(
+  session: Session,
+  table: ScyllaTable,
+  rows: readonly Given[],
+): Promise<RowWithKey[]> {
   const { primaryKey, partitionKey } = table
   const types = await keyTypes(session, table)
   return rows.map((row) => {
@@ -24,7 +28,7 @@ export async function keyed(session: Session, table: ScyllaTable, rows: readonly
 
 /** Of the parameters of the statement that finds rows by their keys: the last one is a list of the clustering columns. */
 async function keyTypes(session: Session, table: ScyllaTable): Promise<readonly CqlType[]> {
-  const parameters = await session.parameters(keyedText(table, [], []).text)
+  const parameters = await session.parameters(byKeysText(table, [], []).text)
   const types = parameters.map(({ type }) => type)
   const last = table.clusteringKey.length > 0 ? types.pop() : undefined
   return last ? [...types, ...membersOf(elementOf(last))] : types
@@ -57,10 +61,10 @@ const TOGETHER = 16
 const MOST_KEYS = 100
 
 /** The rows that are there, with the JSON of each. Serial: what a conditional write would see. */
-export async function findKeyed(
+export async function findByKeys(
   session: Session,
   table: ScyllaTable,
-  rows: readonly Keyed[],
+  rows: readonly RowWithKey[],
   shape: Shape & { readonly isSerial: boolean },
 ): Promise<ReadonlyMap<string, Found>> {
   const parts = [...Map.groupBy(rows, ({ partition }) => partition).values()].flatMap(portions)
@@ -74,7 +78,7 @@ export async function findKeyed(
   return new Map(found.map((row) => [row.key, row]))
 }
 
-const portions = (rows: readonly Keyed[]): (readonly Keyed[])[] =>
+const portions = (rows: readonly RowWithKey[]): (readonly RowWithKey[])[] =>
   Array.from({ length: Math.ceil(rows.length / MOST_KEYS) }, (_, index) =>
     rows.slice(index * MOST_KEYS, (index + 1) * MOST_KEYS),
   )
@@ -82,10 +86,10 @@ const portions = (rows: readonly Keyed[]): (readonly Keyed[])[] =>
 async function findInPartition(
   session: Session,
   table: ScyllaTable,
-  rows: readonly Keyed[],
+  rows: readonly RowWithKey[],
   { output, stripNulls, isSerial }: Shape & { readonly isSerial: boolean },
 ): Promise<Found[]> {
-  const statement = keyedText(
+  const statement = byKeysText(
     table,
     output,
     rows.map(({ row }) => row),

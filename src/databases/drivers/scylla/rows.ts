@@ -1,7 +1,7 @@
 import type { CellColumn, Cells } from '#databases/drivers/scylla/cells.ts'
+import { fieldParts, listParts, vectorParts } from '#databases/drivers/scylla/collection-parts.ts'
 import { inetText } from '#databases/drivers/scylla/inet.ts'
 import { decimalText, realText, singleText, varintText } from '#databases/drivers/scylla/numbers.ts'
-import { fieldParts, listParts, vectorParts } from '#databases/drivers/scylla/parts.ts'
 import { clockText, dateText, durationText, instantText } from '#databases/drivers/scylla/times.ts'
 import {
   type CqlType,

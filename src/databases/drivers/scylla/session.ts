@@ -11,8 +11,8 @@ import {
   parametersOf,
 } from '#databases/drivers/scylla/library.ts'
 import { type Watch, watchNodes } from '#databases/drivers/scylla/liveness.ts'
-import { type Own, ownOn } from '#databases/drivers/scylla/own.ts'
 import { retryPolicy } from '#databases/drivers/scylla/retries.ts'
+import { runUnprepared, type UnpreparedStatements } from '#databases/drivers/scylla/unprepared.ts'
 import { bound } from '#databases/drivers/scylla/values.ts'
 import { fail } from '#databases/failures.ts'
 import type { Json } from '#databases/request/request.ts'
@@ -50,7 +50,7 @@ export type Session = {
   /** Types of the parameters. */
   parameters(text: string): Promise<readonly Parameter[]>
   /** Statements of the caller's own text, which are not prepared, in this keyspace. */
-  own<T>(keyspace: string, isWrite: boolean, work: (own: Own) => Promise<T>): Promise<T>
+  own<T>(keyspace: string, isWrite: boolean, work: (own: UnpreparedStatements) => Promise<T>): Promise<T>
   /** All rows of a table of the server, by the names of its columns. */
   system<T>(text: string): Promise<T[]>
   stats(): DriverStats
@@ -191,7 +191,9 @@ export function session(options: SessionOptions): Session {
     },
     parameters: (text) => use(false, (client) => parametersOf(client, text), false),
     own: (keyspace, isWrite, work) =>
-      use(isWrite, (client, watch) => ownOn(client, { keyspace, statementTimeout, isWrite, watch }, work)),
+      use(isWrite, (client, watch) =>
+        runUnprepared(client, { keyspace, statementTimeout, isWrite, watch }, work),
+      ),
     system: (text) => use(false, (client) => systemRows(client, text)),
     stats() {
       const { inside, waiting } = places.stats()

@@ -1,6 +1,5 @@
 import { inetOf } from '#databases/drivers/scylla/inet.ts'
 import { boundedOf, decimalOf, realOf, singleOf, varintOf } from '#databases/drivers/scylla/numbers.ts'
-import { compareOrders, type Order, orderOf } from '#databases/drivers/scylla/order.ts'
 import { dateOf, durationOf, instantOf, timeOf } from '#databases/drivers/scylla/times.ts'
 import {
   type CqlType,
@@ -13,6 +12,7 @@ import {
   type Vector,
   vectorOf,
 } from '#databases/drivers/scylla/types.ts'
+import { compareOrders, type Order, orderOf } from '#databases/drivers/scylla/value-order.ts'
 import { fail } from '#databases/failures.ts'
 import { wholeText } from '#databases/request/decimal.ts'
 import { parseJson } from '#databases/request/json.ts'

@@ -8,7 +8,7 @@ import {
   insertText,
   updateText,
 } from '#databases/drivers/scylla/cql.ts'
-import { type Found, findKeyed, type Keyed, keyed } from '#databases/drivers/scylla/keys.ts'
+import { type Found, findByKeys, type RowWithKey, withKeys } from '#databases/drivers/scylla/keys.ts'
 import { requireExact } from '#databases/drivers/scylla/reads.ts'
 import type { Session, Statement } from '#databases/drivers/scylla/session.ts'
 import { fail } from '#databases/failures.ts'
@@ -25,7 +25,7 @@ const ATTEMPTS = 5
 
 export async function insertRows(session: Session, plan: InsertPlan): Promise<WriteResult> {
   const table = writableTable(plan)
-  const rows = await keyed(
+  const rows = await withKeys(
     session,
     table,
     plan.rows.map((row) => givenRow(table, row)),
@@ -43,7 +43,7 @@ async function upsert(
   session: Session,
   plan: InsertPlan,
   conflict: NonNullable<InsertPlan['conflict']>,
-  rows: readonly Keyed[],
+  rows: readonly RowWithKey[],
   columns: readonly string[],
 ): Promise<WriteResult> {
   const table = tableOf(plan)
@@ -92,19 +92,19 @@ export async function deleteRows(session: Session, plan: DeletePlan, limit: numb
   return answerOf(plan, done.rows, done.found)
 }
 
-type Step = { readonly row: Keyed; readonly statement: Statement }
+type Step = { readonly row: RowWithKey; readonly statement: Statement }
 type Seen = ReadonlyMap<string, Found>
 
 /** Looks which rows are there, writes what follows from that, and looks again when they have changed meanwhile. */
 async function asSeen(
   session: Session,
   table: ScyllaTable,
-  rows: readonly Keyed[],
+  rows: readonly RowWithKey[],
   stepsFor: (found: Seen) => readonly Step[],
   { output, stripNulls }: Pick<WritePlan, 'output' | 'stripNulls'> = { output: [], stripNulls: false },
-): Promise<{ readonly rows: readonly Keyed[]; readonly found: Seen }> {
+): Promise<{ readonly rows: readonly RowWithKey[]; readonly found: Seen }> {
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    const found = await findKeyed(session, table, rows, { output, stripNulls, isSerial: true })
+    const found = await findByKeys(session, table, rows, { output, stripNulls, isSerial: true })
     const steps = stepsFor(found)
     if (await session.write(steps.map(({ statement }) => statement)))
       return { rows: steps.map(({ row }) => row), found }
@@ -113,14 +113,14 @@ async function asSeen(
 }
 
 /** The answer of what was written, read after it. */
-async function written(session: Session, plan: WritePlan, rows: readonly Keyed[]): Promise<WriteResult> {
+async function written(session: Session, plan: WritePlan, rows: readonly RowWithKey[]): Promise<WriteResult> {
   if (plan.head) return answerOf(plan, rows, new Map())
   const { output, stripNulls } = plan
-  const found = await findKeyed(session, tableOf(plan), rows, { output, stripNulls, isSerial: false })
+  const found = await findByKeys(session, tableOf(plan), rows, { output, stripNulls, isSerial: false })
   return answerOf(plan, rows, found)
 }
 
-function answerOf(plan: WritePlan, rows: readonly Keyed[], found: Seen): WriteResult {
+function answerOf(plan: WritePlan, rows: readonly RowWithKey[], found: Seen): WriteResult {
   const texts = plan.head ? [] : rows.flatMap(({ key }) => found.get(key)?.text ?? [])
   return {
     json: [Buffer.from(`[${texts.join()}]`)],
@@ -151,7 +151,8 @@ function givenRow(table: ScyllaTable, row: Row): Given {
 
 const factsOf = ({ schema, name }: ScyllaTable) => ({ schema_name: schema, table_name: name })
 
-const isRepeated = (rows: readonly Keyed[]): boolean => new Set(rows.map(({ key }) => key)).size < rows.length
+const isRepeated = (rows: readonly RowWithKey[]): boolean =>
+  new Set(rows.map(({ key }) => key)).size < rows.length
 
 const duplicate = (table: ScyllaTable) =>
   fail('unique_violation', {
@@ -159,7 +160,7 @@ const duplicate = (table: ScyllaTable) =>
     details: { ...factsOf(table), constraint: 'primary key', columns: table.primaryKey },
   })
 
-function requireOnePartition(rows: readonly Keyed[]): void {
+function requireOnePartition(rows: readonly RowWithKey[]): void {
   if (new Set(rows.map(({ partition }) => partition)).size <= 1) return
   throw cannot(
     'writes to several partitions at once, unless on_conflict stands with an update_body that says the same as each row',
@@ -177,7 +178,7 @@ function requireKey(table: ScyllaTable, columns: readonly Column[]): void {
 }
 
 /** New values. Those of the key may stand there when they are the row's own. */
-function changes(table: ScyllaTable, set: readonly Assignment[], rows: readonly Keyed[]): Given {
+function changes(table: ScyllaTable, set: readonly Assignment[], rows: readonly RowWithKey[]): Given {
   const isKey = ({ column }: Assignment) => table.primaryKey.includes(column.name)
   for (const { column, value } of set.filter(isKey))
     if (rows.length === 0 || !rows.every(({ row }) => isSame(row.get(column.name), value)))
@@ -197,12 +198,16 @@ const isSame = (one: Json | undefined, other: Json | undefined): boolean =>
   JSON.stringify(one) === JSON.stringify(other)
 
 /** The rows that the conditions name by their whole keys. */
-async function chosenRows(session: Session, plan: UpdatePlan | DeletePlan, limit: number): Promise<Keyed[]> {
+async function chosenRows(
+  session: Session,
+  plan: UpdatePlan | DeletePlan,
+  limit: number,
+): Promise<RowWithKey[]> {
   const table = tableOf(plan)
   if (plan.limit !== undefined || plan.offset > 0 || plan.sort.length > 0)
     throw cannot('limit, offset and order of a write')
   if (plan.count) requireExact(plan.count)
-  const chosen = await keyed(session, table, combinations(table, choices(table, plan), limit))
+  const chosen = await withKeys(session, table, combinations(table, choices(table, plan), limit))
   const rows = [...new Map(chosen.map((row) => [row.key, row])).values()]
   requireOnePartition(rows)
   return rows

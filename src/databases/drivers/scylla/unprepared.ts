@@ -11,7 +11,7 @@ import {
 import type { Watch } from '#databases/drivers/scylla/liveness.ts'
 import { fail } from '#databases/failures.ts'
 
-type OwnPage = {
+type PageOptions = {
   readonly values: readonly unknown[]
   readonly size: number
   readonly after: string | undefined
@@ -21,12 +21,12 @@ type OwnPage = {
  * Statements of the caller's own text. They run unprepared: each text may be another one, and the room that the server and the
  * library have for prepared statements is for those of plans. Only values need the types of their parameters, which come no other way.
  */
-export type Own = {
+export type UnpreparedStatements = {
   parameters(text: string): Promise<readonly Parameter[]>
-  page(text: string, how: OwnPage): Promise<Page>
+  page(text: string, how: PageOptions): Promise<Page>
 }
 
-type OwnOptions = {
+type Options = {
   readonly keyspace: string
   readonly statementTimeout: number
   readonly isWrite: boolean
@@ -34,12 +34,12 @@ type OwnOptions = {
 }
 
 /** A connection is in one keyspace for all that use it: another one gets a connection of its own, for as long as the work takes. */
-export async function ownOn<T>(
+export async function runUnprepared<T>(
   client: Client,
-  { keyspace, statementTimeout, isWrite, watch }: OwnOptions,
-  work: (own: Own) => Promise<T>,
+  { keyspace, statementTimeout, isWrite, watch }: Options,
+  work: (own: UnpreparedStatements) => Promise<T>,
 ): Promise<T> {
-  const optionsOf = ({ size, after }: OwnPage) => ({
+  const optionsOf = ({ size, after }: PageOptions) => ({
     prepare: false,
     fetchSize: size,
     isIdempotent: !isWrite,
@@ -61,7 +61,7 @@ export async function ownOn<T>(
 
 async function onConnection<T>(
   client: Client,
-  { keyspace, watch }: Pick<OwnOptions, 'keyspace' | 'watch'>,
+  { keyspace, watch }: Pick<Options, 'keyspace' | 'watch'>,
   work: (connection: Connection) => Promise<T>,
 ): Promise<T> {
   const host = nearestHost(client)

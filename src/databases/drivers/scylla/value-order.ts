@@ -1,5 +1,5 @@
+import { fieldParts, listParts, vectorParts } from '#databases/drivers/scylla/collection-parts.ts'
 import { decimalOrder, varintOrder } from '#databases/drivers/scylla/numbers.ts'
-import { fieldParts, listParts, vectorParts } from '#databases/drivers/scylla/parts.ts'
 import {
   type CqlType,
   dataTypes,
