@@ -4,7 +4,7 @@ import type { Grant } from './access.ts'
 import { isApiKey } from './caller-role.ts'
 import { fail, REFUSED } from './errors.ts'
 import type { AdminKey } from './keys/admin-key.ts'
-import { presentedKey } from './keys/presented.ts'
+import { presentedKey } from './keys/presented-key.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -84,11 +84,11 @@ function isRepeated({ seen }: Gathered, row: string): boolean {
 
 /** By label, null last. UTF-8 sorts as code points do; UTF-16, which `<` compares, does not. */
 function inOrder<T>(gathered: ReadonlyMap<string | null, T>): (readonly [string | null, T])[] {
-  const keyed = [...gathered].map((entry) => ({
+  const ordered = [...gathered].map((entry) => ({
     entry,
     key: entry[0] === null ? undefined : Buffer.from(entry[0]),
   }))
-  return keyed
+  return ordered
     .sort((left, right) => {
       if (left.key === undefined) return 1
       return right.key === undefined ? -1 : Buffer.compare(left.key, right.key)

@@ -14,7 +14,7 @@ import { dataBodies, InsertHeaders, ReadHeaders, TransactionHeaders } from './sc
 import { sendFetched, sendTransaction, sendWritten } from './send-result.ts'
 import { runTransaction } from './transaction.ts'
 
-const told = (reply: FastifyReply, outcome: Outcome): FastifyReply =>
+const withOutcome = (reply: FastifyReply, outcome: Outcome): FastifyReply =>
   outcome === undefined ? reply : reply.header(HEADER.cache, outcome)
 
 export function dataRoutes(app: App, kernel: Kernel, access: GatewayAccess): void {
@@ -39,7 +39,7 @@ export function dataRoutes(app: App, kernel: Kernel, access: GatewayAccess): voi
       fresh: asksForFresh(request.headers['cache-control']),
     } as const
     const fetched = await fetchRows(kernel, gatewayCaller(request), { ...body }, asked)
-    return sendFetched(told(reply, fetched.outcome), fetched)
+    return sendFetched(withOutcome(reply, fetched.outcome), fetched)
   }
 
   for (const url of ['/gateway/fetch', '/gateway/data']) {
@@ -94,7 +94,7 @@ export function dataRoutes(app: App, kernel: Kernel, access: GatewayAccess): voi
       const caller = gatewayCaller(request)
       const asked = { cache: countCache, fresh: asksForFresh(request.headers['cache-control']) }
       const { count, cacheKey, milliseconds, outcome } = await countRows(kernel, caller, request.body, asked)
-      told(reply, outcome)
+      withOutcome(reply, outcome)
       const data = {
         count,
         db_name: caller.client.name,

@@ -222,7 +222,7 @@ async function about<T>({ id }: Operation, index: number, work: () => Promise<T>
   }
 }
 
-type Keyed = TransactionOptions & { readonly body: string; readonly bounds: Bounds }
+type UnderKey = TransactionOptions & { readonly body: string; readonly bounds: Bounds }
 
 /**
  * The key is taken in the transaction itself, so that the answer is there exactly when the writes are. Of parallel requests one
@@ -233,7 +233,7 @@ async function onceUnder(
   kernel: Kernel,
   caller: GatewayCaller,
   steps: readonly Step[],
-  { body, bounds, isolation }: Keyed,
+  { body, bounds, isolation }: UnderKey,
 ): Promise<Answered> {
   const { driver, presence } = caller
   const at = kernel.now()

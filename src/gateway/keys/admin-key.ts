@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { HEADER } from '#kernel/http/words.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { isApiKey } from '../caller-role.ts'
-import { sameAs } from './presented.ts'
+import { sameAs } from './presented-key.ts'
 
 /** The static admin key, and beside it the token of `metrics.token`: the two texts that whoever guesses could try. */
 export type AdminKey = {

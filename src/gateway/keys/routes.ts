@@ -5,7 +5,7 @@ import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { GatewayAccess } from '../access.ts'
 import { success, successOf } from '../envelope.ts'
-import { listing } from '../lists.ts'
+import { paginationOf } from '../pagination.ts'
 import { changeKey, createKey, existing, revokeKey, rotateKey } from './keys.ts'
 import { FIXED_RIGHTS } from './rights.ts'
 import { type ApiKey, listKeys } from './store.ts'
@@ -67,7 +67,7 @@ const recordOf = (key: ApiKey) => ({
 
 export function keyRoutes(app: App, kernel: Kernel, access: GatewayAccess): void {
   const config = { access: access.admin, failures: ['invalid_right', 'api_key_not_found'] }
-  const { query, place } = listing(kernel.config)
+  const { query, place } = paginationOf(kernel.config)
   app.route({
     method: 'GET',
     url: '/admin/api-keys',

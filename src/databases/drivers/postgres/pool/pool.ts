@@ -98,7 +98,7 @@ export function createPool(options: PoolOptions): Pool {
     try {
       const client = await options.connect()
       breaker.succeeded()
-      admit(client)
+      adopt(client)
       return client
     } catch (error) {
       // While others work, or the role is refused, the database is there: it is only this connection that it did not give.
@@ -114,7 +114,7 @@ export function createPool(options: PoolOptions): Pool {
     }
   }
 
-  function admit(client: RowClient): void {
+  function adopt(client: RowClient): void {
     all.add(client)
     client.once('end', () => drop(client))
     sweeper ??= setInterval(watch, TICK).unref()
