@@ -1,5 +1,4 @@
-import { hash } from 'node:crypto'
-import type { Isolation, OpenTransaction, Persona, TransactionOptions } from '#databases/drivers/driver.ts'
+import type { Isolation, OpenTransaction, TransactionOptions } from '#databases/drivers/driver.ts'
 import { answerTooLarge } from '#databases/drivers/result-limits.ts'
 import type { Plan } from '#databases/plan/plan.ts'
 import { redactFailure, redactText } from '#databases/plan/redact-failure.ts'
@@ -18,6 +17,7 @@ import {
   readyUpdate,
   tellOf,
 } from './data.ts'
+import { digestOf, keyOf } from './idempotency-key.ts'
 import { type Result, replayedText, resultsText, storedText } from './idempotent-results.ts'
 import { collect } from './post-processing.ts'
 import { readFacts, tail, writeFacts } from './result-facts.ts'
@@ -267,38 +267,4 @@ async function onceUnder(
     if (other === undefined) throw error
     return other
   }
-}
-
-/** One for each API key, client, user of the session and key of the caller's. */
-function keyOf({ client, grant, persona }: GatewayCaller, { keys }: Transaction): string | undefined {
-  const [key, other] = [...new Set(keys)]
-  if (key === undefined) return undefined
-  if (other !== undefined || !/^[\x20-\x7e]{1,255}$/.test(key))
-    throw fail('invalid_idempotency_key', {
-      hint: 'Idempotency-Key has 1 to 255 printable characters, and idempotency_key in the body says the same.',
-    })
-  const who = grant.kind === 'key' ? grant.key.publicId : grant.kind
-  return hash(
-    'sha256',
-    JSON.stringify([client.name, who, key, ...(persona === undefined ? [] : [userOf(persona)])]),
-  )
-}
-
-/** Undefined for who has no session. */
-const userOf = ({ claims }: Persona): unknown => JSON.parse(claims).user_id
-
-/**
- * Rows that a caller may not see any more must not be replayed either: what is silenced is part of the body, and so is what policies
- * decide by. A new session of the same user is the same caller.
- */
-function digestOf(
-  { persona }: GatewayCaller,
-  { operations, options, stripNulls }: Transaction,
-  steps: readonly Step[],
-) {
-  const silenced = steps.map(({ plan }) => 'head' in plan && plan.head)
-  const seenAs = persona && { role: persona.role, ...JSON.parse(persona.claims), session_id: null }
-  // The ids are names for the answer, and change nothing of what is done.
-  const done = operations.map(({ kind, payload }) => [kind, payload])
-  return hash('sha256', JSON.stringify([done, options, stripNulls, silenced, seenAs]))
 }

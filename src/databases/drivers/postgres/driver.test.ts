@@ -55,6 +55,7 @@ async function using<T>(
 }
 
 const note = (driver: PostgresDriver) => createCalls(() => driver).fetch({ table: 'notes', columns: 'text' })
+const readSlow = (driver: PostgresDriver) => createCalls(() => driver).fetch({ table: 'slow' })
 
 test('a database that is down answers 503 at once, and is found again when it is back', async () => {
   const way = await proxyTo(database.url)
@@ -83,7 +84,7 @@ test('an idle connection that breaks is replaced, one that breaks in use answers
     way.drop()
     await sleep(50)
     assert.equal((await note(driver)).rows.length, 1)
-    const running = createCalls(() => driver).fetch({ table: 'slow' })
+    const running = readSlow(driver)
     await sleep(200)
     way.drop()
     await assert.rejects(running, { code: 'connection_lost', status: 502 })
@@ -94,10 +95,7 @@ test('an idle connection that breaks is replaced, one that breaks in use answers
 
 test('a backend that is ended by an administrator answers 502, and the next call works', async () => {
   await using(database.url, { applicationName: 'to be ended' }, async (driver) => {
-    const running = assert.rejects(createCalls(() => driver).fetch({ table: 'slow' }), {
-      code: 'connection_lost',
-      status: 502,
-    })
+    const running = assert.rejects(readSlow(driver), { code: 'connection_lost', status: 502 })
     const other = new pg.Client(database.url)
     await other.connect()
     for (let rows = 0; rows === 0; await sleep(50)) {
@@ -127,10 +125,7 @@ test('a connection on which the server has said its last word is not used again,
 
 test('a statement that takes too long answers 504 and leaves its connection usable', async () => {
   await using(database.url, { statementTimeout: 300 }, async (driver) => {
-    await assert.rejects(createCalls(() => driver).fetch({ table: 'slow' }), {
-      code: 'statement_timeout',
-      status: 504,
-    })
+    await assert.rejects(readSlow(driver), { code: 'statement_timeout', status: 504 })
     assert.equal((await note(driver)).rows.length, 1)
     assert.equal(driver.stats().total, 1)
   })
@@ -139,9 +134,7 @@ test('a statement that takes too long answers 504 and leaves its connection usab
 test('callers above the number of connections wait, and answer 503 when none becomes free', async () => {
   await using(database.url, { statementTimeout: 3_000 }, async (driver) => {
     await note(driver)
-    const slow = [0, 1].map(() =>
-      assert.rejects(createCalls(() => driver).fetch({ table: 'slow' }), { code: 'statement_timeout' }),
-    )
+    const slow = [0, 1].map(() => assert.rejects(readSlow(driver), { code: 'statement_timeout' }))
     await sleep(100)
     await assert.rejects(note(driver), { code: 'client_busy', status: 503 })
     await Promise.all(slow)
@@ -256,10 +249,8 @@ test('a role that can read the control schema is refused even when its client is
 
 test('a read-only client refuses writes with 403', async () => {
   await using(database.url, { readOnly: true }, async (driver) => {
-    await assert.rejects(createCalls(() => driver).insert('notes', { id: 9 }), {
-      code: 'read_only',
-      status: 403,
-    })
+    const { insert } = createCalls(() => driver)
+    await assert.rejects(insert('notes', { id: 9 }), { code: 'read_only', status: 403 })
     assert.equal((await note(driver)).rows.length, 1)
   })
 })
