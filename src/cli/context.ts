@@ -19,17 +19,17 @@ import { newSecret, type Secrets, secretsFrom } from '#kernel/secrets.ts'
 import { expectOwnDatabase } from '../control.ts'
 import { terminal } from './terminal.ts'
 
-/** The outside world, read once: the only place besides the tests that looks at the environment. */
-// biome-ignore lint/style/noProcessEnv: this is that place
+/** Process environment. Outside the tests, only this function reads it. */
+// biome-ignore lint/style/noProcessEnv: the only reader of the environment
 const environment = (): Record<string, string | undefined> => process.env
 
-/** Options that are settings. */
+/** Command-line options that override a setting. */
 const OPTIONS = {
   port: { option: '--port', setting: 'server.port' },
   dataDir: { option: '--data-dir', setting: 'server.data_dir' },
 } as const
 
-/** The configuration that `--config`, the environment, the working folder and the command's options name. */
+/** Loads the configuration from `--config`, the environment, the working folder and the command's options. */
 export function configOf(command: Command): Config {
   const given = command.optsWithGlobals<{ config?: string; port?: string; dataDir?: string }>()
   const options = (['port', 'dataDir'] as const).flatMap((name) => {
@@ -39,31 +39,31 @@ export function configOf(command: Command): Config {
   return loadConfig({ file: given.config, env: environment(), cwd: process.cwd(), options })
 }
 
-/** Why the environment and the data folder do not do; a sentence each. */
+/** Problems with the environment and the data folder, one sentence each. */
 export function placeProblems(config: Config): readonly string[] {
   const { database, mail, server } = config
   const { SERVICE_SECRET: secret, SERVICE_KEY_12: adminKey } = environment()
-  // Without them it runs on a disk that is only read.
+  // If none of these holds, the service writes no files, so a read-only disk is fine.
   const keepsFiles = database.url === undefined || mail.transport === 'outbox' || !secret || !adminKey
   const folder = keepsFiles ? folderProblem(server.data_dir) : undefined
   return [...secretProblems(config, environment()), ...(folder === undefined ? [] : [folder])]
 }
 
-/** Configuration, secrets and log: what every command begins with that does something. */
+/** Configuration, secrets and log, as needed by every command that opens a database. */
 export type Context = {
   readonly config: Config
   readonly secrets: Secrets
-  /** For people, when the control database has another secret. */
+  /** Part of the error message if the control database was set up with a different secret. */
   readonly misfit: string
-  /** One variable, for clients whose URL is in one. */
+  /** Reads one environment variable, for clients that are registered with `url_env_var`. */
   readonly environment: (name: string) => string | undefined
   readonly log: Log
 }
 
-/** Of the two commands that may begin an installation. */
+/** Context of `serve` and `migrate`, the two commands that may create an installation. */
 export type MakingContext = Context & { readonly installation: Installation }
 
-/** Uses the installation that is there. Writes nothing, and refuses where there is none. */
+/** Reads the existing installation without writing anything. Throws if there is none. */
 export function contextOf(command: Command): Context {
   const config = configOf(command)
   const found = readSecret(config, environment())
@@ -71,7 +71,7 @@ export function contextOf(command: Command): Context {
   return { ...surroundings(config), ...secretsOf(found) }
 }
 
-/** Makes up the secret and the admin key that are missing, unless the control database is another installation's. */
+/** Generates the secret and the admin key if they are missing. Throws if the control database belongs to another installation. */
 export async function makingContext(command: Command, takeOver?: Mismatch): Promise<MakingContext> {
   const config = configOf(command)
   const problems = placeProblems(config)
@@ -82,7 +82,7 @@ export async function makingContext(command: Command, takeOver?: Mismatch): Prom
   return { ...surroundings(config), ...secretsOf(installation), installation }
 }
 
-/** With the secret that there is. One that is not there fits nothing. */
+/** Secrets for opening the control database. If no secret exists yet, a random one is used, which matches no database. */
 export function askingOf(config: Config): Asking {
   const found = readSecret(config, environment())
   return found ? secretsOf(found) : secretsOf({ ...NO_SECRET, misfit: absentSecret(config) })

@@ -7,12 +7,12 @@ import { secureRandom } from '#kernel/random.ts'
 import type { Databases } from '../control.ts'
 import type { Context } from './context.ts'
 
-/** Where the key lies, and the key itself when it was issued just now. */
+/** Path of the key file, and the key itself if it was issued just now. */
 export type DefaultKey = { readonly file: string; readonly issued: string | undefined }
 
 /**
- * The key of the built-in client `default`, with all of its rights, also that which no wildcard gives: issued at the first start into a file that only the
- * service's user can read. Undefined when there is no such client.
+ * Issues the key of the built-in client `default` at the first start, into a file that only the service's user can read. The key has all
+ * rights, including the one that no wildcard grants. Returns undefined if there is no such client.
  */
 export async function ensureDefaultKey(
   { config, log }: Context,
@@ -37,7 +37,7 @@ export async function ensureDefaultKey(
         rights: ['*', 'gateway.bypass_row_level_security'],
       }
       const { api_key } = await createKey(kernel, asked)
-      // The key counts only once its file is there: a key that nobody can read is of no use.
+      // Write the file before the commit: a key that was committed without its file would be lost.
       await writeFile(file, `${api_key}\n`, { mode: 0o600, flag: 'wx' })
       return api_key
     })

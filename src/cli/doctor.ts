@@ -24,12 +24,12 @@ type Finding = { readonly subject: string; readonly ok: boolean; readonly says: 
 
 export function doctorCommand(): Command {
   return new Command('doctor')
-    .description('check configuration, database, migrations, clock, mail and clients, and say what to do')
+    .description('check configuration, database, migrations, clock, mail and clients, and suggest fixes')
     .option('--json', 'as JSON')
     .action(async ({ json }: { json?: boolean }, command: Command) => {
       const context = contextOf(command)
       const findings = [
-        { subject: 'configuration', ok: true, says: 'is right' },
+        { subject: 'configuration', ok: true, says: 'is valid' },
         ...mail(context),
         ...proxyWarnings(context.config).map((says) => ({ subject: 'proxy', ok: false, says })),
         ...(await database(context)),
@@ -46,7 +46,7 @@ function mail({ config }: Context): Finding[] {
   const problems = mailWarnings(config).map((says) => ({ subject: 'mail', ok: false, says }))
   if (problems.length > 0) return problems
   const says =
-    config.mail.transport === 'smtp' ? 'goes out by smtp' : 'stays in the outbox (gatehouse mail list)'
+    config.mail.transport === 'smtp' ? 'is sent by smtp' : 'is written to the outbox (gatehouse mail list)'
   return [{ subject: 'mail', ok: true, says }]
 }
 
@@ -109,7 +109,7 @@ async function clients({ config, log }: Context, databases: Databases): Promise<
     [...registry.values()].map(async ({ name, driver }): Promise<Finding> => {
       try {
         const says = `${driver.name} ${await driver.probe()}`
-        // Refused when the role for SQL reaches the client's own.
+        // Fails if the role for SQL is a member of the client's own role.
         if (config.clients[name]?.sql_role.name !== undefined) await driver.sql(ANY_SQL)
         return { subject: `client ${name}`, ok: true, says }
       } catch (error) {
@@ -125,12 +125,12 @@ async function clients({ config, log }: Context, databases: Databases): Promise<
   reached.push(...(await policies({ ...builtIn, ...urlsOf(config) }, registry)))
   if (advice !== undefined) reached.push({ subject: 'clients', ok: false, says: advice })
   if (loggingOwner(config, databases) === undefined) {
-    reached.push({ subject: 'audit', ok: false, says: 'no logging client, so management answers 503' })
+    reached.push({ subject: 'audit', ok: false, says: 'no logging client, so management returns 503' })
   }
   return reached
 }
 
-/** Clients that were registered over HTTP; one of the configuration beats another of its name. */
+/** Checks clients that were registered over HTTP. A configured client replaces a registered one of the same name. */
 async function registered(context: Context, { controlUrl }: Databases): Promise<Finding[]> {
   const control = connectOnce(readOnly(controlUrl))
   try {
@@ -178,7 +178,7 @@ const ANY_SQL: SqlRequest = {
   presence: ALWAYS_PRESENT,
 }
 
-/** Where the database is to decide about rows: what it does not decide about. A client that cannot be reached was told of before. */
+/** Finds tables without row-level security in clients that rely on it. Skips unreachable clients, which `clients` has reported. */
 async function policies(
   urls: Readonly<Record<string, string>>,
   registry: ReadonlyMap<string, ConfiguredClient>,

@@ -21,14 +21,14 @@ type Create = {
 }
 
 export function keysCommand(): Command {
-  const keys = new Command('keys').description('issue and revoke API keys of the gateway')
+  const keys = new Command('keys').description('issue, list, rotate and revoke API keys of the gateway')
   keys
     .command('create <name>')
-    .description('issue a key and show it, this once')
-    .option('--client <client>', 'bind it to this client; management rights need that')
+    .description('issue a key and show it once')
+    .option('--client <client>', 'bind the key to this client; required for management rights')
     .requiredOption('--rights <rights>', 'comma-separated, for example "users.read,orders.*"')
-    .option('--browser', 'for pages, which show it to everybody: only rows, and only where policies decide')
-    .option('--expires <date>', 'ISO 8601; never, if absent')
+    .option('--browser', 'for web pages, where the key is public: table rights only, with row-level security')
+    .option('--expires <date>', 'ISO 8601; default: never')
     .option('--description <text>')
     .option('--json', 'as JSON')
     .addHelpText('after', `\nRights:\n${RIGHTS}`)
@@ -50,7 +50,7 @@ export function keysCommand(): Command {
     })
   keys
     .command('list')
-    .description('every key, without its secret')
+    .description('list all keys, without their secrets')
     .option('--client <client>', 'only keys bound to this client')
     .option('--json', 'as JSON')
     .action(({ client, json }: { client?: string; json?: boolean }, command: Command) =>
@@ -70,7 +70,7 @@ export function keysCommand(): Command {
     )
   keys
     .command('revoke <key>')
-    .description('end a key, by its id, its public part or its name')
+    .description('revoke a key, given by id, public part or name')
     .action((key: string, _options, command: Command) =>
       withKernel(command, async (kernel) => {
         await revokeKey(kernel, await idOf(kernel, key))
@@ -79,8 +79,8 @@ export function keysCommand(): Command {
     )
   keys
     .command('rotate <key>')
-    .description('give a key a new secret and show it, this once')
-    .option('--grace <seconds>', 'how long the old secret still works', '0')
+    .description('give a key a new secret and show it once')
+    .option('--grace <seconds>', 'how long the old secret keeps working', '0')
     .action((key: string, { grace }: { grace: string }, command: Command) =>
       withKernel(command, async (kernel) => {
         const { api_key } = await rotateKey(kernel, await idOf(kernel, key), Number.parseInt(grace, 10) || 0)
@@ -90,14 +90,14 @@ export function keysCommand(): Command {
   return keys
 }
 
-/** What `--rights` takes. */
+/** Help text: the values of `--rights`. */
 const RIGHTS = [
   ...Object.entries(FIXED_RIGHTS).map(([right, says]) => `  ${right.padEnd(36)} ${says}`),
   `  ${'TABLE.read|write|delete'.padEnd(36)} One table; SCHEMA.TABLE.… outside public`,
   `  ${'TABLE.*, *.read, gateway.*, *'.padEnd(36)} Several at once`,
 ].join('\n')
 
-/** A key for a client that is not there would open nothing, and nothing would say so. */
+/** Throws if the client does not exist: a key for it would be useless, without any warning. */
 async function expectClient(
   kernel: Kernel,
   { builtIn, logging }: Databases,
@@ -109,19 +109,22 @@ async function expectClient(
   const own = logging === undefined ? [] : [gateway.logging_client]
   const names = new Set([...Object.keys(clients), ...Object.keys(builtIn), ...own, ...registered])
   if (names.has(client) || client === CUSTOM_CLIENT) return
-  const there = names.size === 0 ? 'There is none yet.' : `There are: ${[...names].sort().join(', ')}.`
-  throw new Error(`There is no client ${client}. ${there}`)
+  const existing =
+    names.size === 0 ? 'No clients exist yet.' : `Existing clients: ${[...names].sort().join(', ')}.`
+  throw new Error(`There is no client ${client}. ${existing}`)
 }
 
 function expectRights(rights: readonly string[], client: string | undefined): void {
   const wrong = rights.filter((right) => !isRight(right))
-  if (wrong.length > 0) throw new Error(`No right: ${wrong.join(', ')}. There are:\n${RIGHTS}`)
+  if (wrong.length > 0) throw new Error(`Unknown rights: ${wrong.join(', ')}. Valid rights:\n${RIGHTS}`)
   const bound = rights.filter((right) => right.startsWith('management.'))
   if (bound.length > 0 && client === undefined)
-    throw new Error(`${bound.join(', ')}: rights of management need a key for one client, --client NAME.`)
+    throw new Error(
+      `${bound.join(', ')}: management rights need a key that is bound to a client: add --client NAME.`,
+    )
 }
 
-/** Rights that are more than rows and functions, which policies of the database decide about. */
+/** Rights beyond rows and functions: row-level security does not limit these. */
 const NOT_FOR_PAGES = (Object.keys(FIXED_RIGHTS) as (keyof typeof FIXED_RIGHTS)[]).filter(
   (right) => !/^gateway\.(read|write|delete|rpc\.execute)$/.test(right),
 )
@@ -130,27 +133,27 @@ function expectForPages({ clients }: Config, rights: readonly string[], client =
   const wrong = rights.filter((right) => NOT_FOR_PAGES.some((more) => grantsFixed([right], more, true)))
   if (wrong.length > 0)
     throw new Error(
-      `--browser: everybody who opens the page would have ${wrong.join(', ')}. Name rights to tables.`,
+      `--browser: every visitor of the page would have ${wrong.join(', ')}. Grant rights to tables only.`,
     )
   if (clients[client]?.row_level_security.enabled !== true)
     throw new Error(
-      '--browser: everybody who opens the page would have all rows. Name a --client with row_level_security.enabled: true.',
+      '--browser: every visitor of the page could reach all rows. Use a --client with row_level_security.enabled: true.',
     )
 }
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
-/** A key is named by its id, by the part that stands in the open (`svc_0123456789abcdef`), or by a name that no other has. */
+/** Finds a key by its id, by its public part (`svc_0123456789abcdef`), or by its name if that is unique. */
 async function idOf({ db }: Kernel, key: string): Promise<string> {
   const [, publicId] = /^(?:svc_)?([0-9a-f]{16})(?:[.…]|$)/.exec(key) ?? []
-  const found = publicId !== undefined ? await findKey(db, 'publicId', publicId) : undefined
+  const byPublicId = publicId !== undefined ? await findKey(db, 'publicId', publicId) : undefined
   const byId = UUID.test(key) ? await findKey(db, 'id', key.toLowerCase()) : undefined
-  const [one, ...others] = (found ?? byId) ? [] : await findKeysNamed(db, key)
-  if (others.length > 0) {
-    const ids = [one, ...others].map((named) => named?.id).join(', ')
-    throw new Error(`Several keys are named ${key}: say which one by its id, ${ids}.`)
+  const named = (byPublicId ?? byId) ? [] : await findKeysNamed(db, key)
+  if (named.length > 1) {
+    const ids = named.map(({ id }) => id).join(', ')
+    throw new Error(`Several keys are named ${key}: give the id of one, ${ids}.`)
   }
-  const id = (found ?? byId ?? one)?.id
+  const id = (byPublicId ?? byId ?? named[0])?.id
   if (id === undefined) throw new Error(`There is no key ${key}. See gatehouse keys list.`)
   return id
 }

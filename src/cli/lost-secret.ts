@@ -5,7 +5,7 @@ import { retireKeys } from '#gateway/keys/keys.ts'
 import { clockOf, connectOnce, type Db } from '#kernel/db/connect.ts'
 import type { Secrets } from '#kernel/secrets.ts'
 
-/** Deletes what no secret of this process opens any more, and says a line for each. */
+/** Deletes all data that the current secrets cannot decrypt. Returns one line for each deletion. */
 export async function dropSealed(url: string, secrets: Secrets): Promise<readonly string[]> {
   const control = connectOnce(url)
   try {
@@ -17,7 +17,7 @@ export async function dropSealed(url: string, secrets: Secrets): Promise<readonl
   }
 }
 
-/** Their URLs are sealed; their keys stay, inactive. */
+/** Deletes clients with undecryptable URLs. Their keys are kept but deactivated. */
 async function dropClients(db: Db, secrets: Secrets): Promise<string[]> {
   const lost = (await listClients(db)).filter(
     ({ sealedUrl }) => sealedUrl !== null && secrets.open('client-url', sealedUrl) === undefined,
@@ -33,7 +33,7 @@ async function dropClients(db: Db, secrets: Secrets): Promise<string[]> {
 
 type QueuedJob = { readonly id: string; readonly sealed: string }
 
-/** In the queue, which may not be there yet. */
+/** Deletes undecryptable mail jobs. The job queue's tables may not exist yet. */
 async function dropMails(db: Db, secrets: Secrets): Promise<string[]> {
   const { rows: found } = await sql<{ there: boolean }>`
     select to_regclass('service_jobs.job') is not null as there`.execute(db)

@@ -4,10 +4,10 @@ import { configOf } from './context.ts'
 import { printList, terminal } from './terminal.ts'
 
 export function mailCommand(): Command {
-  const mail = new Command('mail').description('read what the outbox transport has written')
+  const mail = new Command('mail').description('read the mails that the outbox transport has written')
   mail
     .command('list')
-    .description('mails in the outbox, oldest first')
+    .description('list the mails in the outbox, oldest first')
     .option('--json', 'as JSON')
     .action(async ({ json }: { json?: boolean }, command: Command) => {
       const mails = await readOutbox(configOf(command))
@@ -20,7 +20,7 @@ export function mailCommand(): Command {
     })
   mail
     .command('show [id]')
-    .description('one mail as it stands; the newest, if none is named')
+    .description('print one mail unchanged; default: the newest')
     .action(async (id: string | undefined, _options, command: Command) => {
       const mails = await readOutbox(configOf(command))
       const found = id === undefined ? mails.at(-1) : mails.find((candidate) => candidate.id === id)

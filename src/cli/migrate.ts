@@ -10,12 +10,12 @@ type Options = { asCopy?: boolean; newSecret?: boolean }
 
 export function migrateCommand(): Command {
   return new Command('migrate')
-    .description('bring the control database and the log tables to the schema of this version')
-    .option('--as-copy', 'make a control database that was copied an installation of its own')
+    .description("migrate the control database and the log tables to this version's schema")
+    .option('--as-copy', 'turn a copied control database into a separate installation')
     .addOption(
       new Option(
         '--new-secret',
-        'go on without the secret of the installation: lists and drops what it had sealed',
+        "continue without the installation's previous secret: drops everything encrypted with it, and lists it",
       ).conflicts('asCopy'),
     )
     .action(async (options: Options, command: Command) => {

@@ -3,12 +3,13 @@ import { usernameFrom } from '#identity/usernames.ts'
 import { findUser, findUserWithPassword, type User } from '#identity/users.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 
-/** How commands name a user. */
-export const WHO = 'id, email or username'
+/** Help text of the `<user>` argument. */
+export const USER_ARGUMENT = 'id, email or username'
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
-export async function existing(kernel: Kernel, name: string): Promise<User> {
+/** Finds a user by id, email or username. Throws if there is none. */
+export async function findNamedUser(kernel: Kernel, name: string): Promise<User> {
   const email = emailFrom(name)
   const found = UUID.test(name)
     ? await findUser(kernel.db, 'id', name)
@@ -19,8 +20,8 @@ export async function existing(kernel: Kernel, name: string): Promise<User> {
   return found
 }
 
-/** 20 characters, 120 bits; longer where the policy wants it. */
-export function madeUp({ config, random }: Kernel): string {
+/** A random password of 20 characters (120 bits), or longer if the password policy requires it. */
+export function generatePassword({ config, random }: Kernel): string {
   const characters = Math.max(20, config.auth.email_password.password_min_length)
   return random(Math.ceil((characters * 3) / 4)).toString('base64url')
 }

@@ -7,9 +7,9 @@ import { printList, terminal } from './terminal.ts'
 
 export function openapiCommand(): Command {
   return new Command('openapi')
-    .description('print the OpenAPI document, or who may call which route')
-    .option('--access', 'the access table: method, path, who may call it')
-    .option('--json', 'the access table as JSON')
+    .description('print the OpenAPI document or the access table')
+    .option('--access', 'print the access table: surface, method, path and access rule of each route')
+    .option('--json', 'print the access table as JSON')
     .action(async ({ access, json }: { access?: boolean; json?: boolean }, command: Command) => {
       const context = contextOf(command)
       const databases = await openDatabases({

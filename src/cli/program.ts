@@ -1,7 +1,7 @@
 import { Command, type CommanderError } from 'commander'
 import { VERSION } from '#kernel/version.ts'
 
-/** Every command is one line. Each is loaded when it is wanted: `config check` need not load a web server. */
+/** All commands, loaded on demand so that `config check` does not load a web server. */
 const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   serve: async () => (await import('./serve.ts')).serveCommand(),
   migrate: async () => (await import('./migrate.ts')).migrateCommand(),
@@ -13,7 +13,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   doctor: async () => (await import('./doctor.ts')).doctorCommand(),
 }
 
-/** The program, with the commands that the arguments may mean; with all of them when they name none. */
+/** Creates the program with the commands that the arguments name, or with all commands if they name none. */
 export async function program(argv: readonly string[]): Promise<Command> {
   const gatehouse = new Command('gatehouse')
     .description('Authentication and data gateway: one process on one Postgres')
@@ -30,7 +30,7 @@ export async function program(argv: readonly string[]): Promise<Command> {
   return gatehouse
 }
 
-/** Wrong usage is 2, help and version are 0, and whatever a command throws is said in a sentence and is 1. */
+/** Sets exit codes: 2 for wrong usage, 0 for help and version. Errors that a command throws exit with 1 (`fatal`). */
 function exitOnError(command: Command): void {
   command.exitOverride((error: CommanderError) => process.exit(error.exitCode === 0 ? 0 : 2))
   for (const inner of command.commands) exitOnError(inner)

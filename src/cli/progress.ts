@@ -3,12 +3,12 @@ import { terminal } from './terminal.ts'
 
 export type Progress = {
   advance(bytes: number): void
-  /** Prints a line that stays, above the bar. */
+  /** Prints a permanent line above the bar. */
   warn(line: string): void
   end(): void
 }
 
-/** A bar on a terminal when it is known how much there is to do, else only the lines that stay. */
+/** Shows a progress bar if the total is known and stderr is a terminal. Otherwise prints the warnings only. */
 export async function showProgress(total: number | undefined): Promise<Progress> {
   if (total === undefined || !terminal.showsProgress) {
     return { advance: () => {}, warn: terminal.warn, end: () => {} }
@@ -23,7 +23,7 @@ export async function showProgress(total: number | undefined): Promise<Progress>
     advance: (bytes) => bar.increment(bytes),
     warn: (line) => void bars.log(`${visible(line)}\n`),
     end() {
-      // Lines wait for the next time the bar is drawn.
+      // Logged lines are printed at the next redraw, so redraw once more before stopping.
       bars.update()
       bars.stop()
     },

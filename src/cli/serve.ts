@@ -24,7 +24,7 @@ export function serveCommand(): Command {
     .action(async (_options, command: Command) => {
       const config = configOf(command)
       logRuntime(logOf(config))
-      // Before anything is made, also secrets.
+      // Check before creating anything, including secrets.
       if (cluster.isPrimary) await expectStartable(config)
       const context = await makingContext(command)
       if (cluster.isPrimary) await serve(context)
@@ -32,26 +32,26 @@ export function serveCommand(): Command {
     })
 }
 
-/** What the runtime has to say is a record like all others; Node's own way is lines on standard error. */
+/** Logs Node's warnings and uncaught exceptions as records. By default, Node writes plain lines to stderr. */
 function logRuntime(log: Log): void {
   process.removeAllListeners('warning')
   process.on('warning', ({ name, message, stack }) => {
     log.warn({ event: 'runtime_warning', name, stack }, message)
   })
   process.on('uncaughtException', (error) => {
-    log.error({ event: 'crashed', error }, 'a bug has ended this process')
+    log.error({ event: 'crashed', error }, 'uncaught exception, the process exits')
     process.exit(1)
   })
 }
 
-/** What answers requests: this process, or several that share the port. */
+/** The running service: this process, or several workers that share the port. */
 export type Running = {
-  /** Known when requests are answered. */
+  /** Resolves once requests are accepted. */
   readonly port: Promise<number>
   stop(deadline: Deadline): Promise<void>
 }
 
-/** What a start has opened so far, for a stop that comes before it is through. */
+/** Resources that a start has opened so far, to be closed if a signal interrupts it. */
 type Opened = { databases?: Databases; running?: Running }
 
 async function serve(context: MakingContext): Promise<void> {
@@ -73,7 +73,7 @@ async function serve(context: MakingContext): Promise<void> {
   process.exit(0)
 }
 
-/** Opens one thing after the other. A signal ends it where it is. */
+/** Opens the databases, issues the default key and listens. A signal aborts the start at any step. */
 async function start(
   context: MakingContext,
   opened: Opened,
@@ -93,10 +93,7 @@ async function start(
   })
   opened.databases = databases
   databases.died.then(({ log }) => {
-    context.log.error(
-      { event: 'database_lost', log },
-      'the embedded PostgreSQL server has ended unexpectedly',
-    )
+    context.log.error({ event: 'database_lost', log }, 'the embedded PostgreSQL server exited unexpectedly')
     process.exit(1)
   })
   await unlessAborted(signal, openLogging(config, databases))
@@ -119,11 +116,11 @@ function serveHere(context: MakingContext, databases: Databases, app: App): Runn
     await service.work()
     return service.listen()
   }
-  // One that is still starting has nothing to finish.
+  // A service that is still starting has no requests to finish.
   return { port: listen(), stop: async (deadline) => service?.stop(deadline) }
 }
 
-/** Ends in order, and in any case within `limits.shutdown`: what has not ended by then is killed. */
+/** Stops the service, then PostgreSQL. Anything still running after `limits.shutdown` is killed. */
 async function shutDown(
   { config, log }: MakingContext,
   { databases, running }: Opened,
@@ -132,15 +129,15 @@ async function shutDown(
   const deadline = deadlineIn(config.limits.shutdown)
   await endWithin('the service', deadline.left('database'), log, async () => running?.stop(deadline))
   const left = Math.max(deadline.left('database'), LEAST_MS)
-  // Also when the system cannot kill what it is asked to.
+  // Exit even if the operating system cannot kill a child process.
   setTimeout(() => process.exit(code), Math.max(deadline.left(), left + LEAST_MS)).unref()
   await endWithin('PostgreSQL', left + LEAST_MS, log, async () => databases?.stop(left))
 }
 
-/** What PostgreSQL gets for its shutdown even where `limits.shutdown` is 0. */
+/** Minimum time for PostgreSQL's shutdown in milliseconds, even if `limits.shutdown` is 0. */
 const LEAST_MS = 500
 
-/** Resolves at the first SIGTERM or SIGINT; the second ends the process at once. */
+/** Resolves at the first SIGTERM or SIGINT. A second signal ends the process immediately. */
 function stopSignal(): { readonly stop: Promise<string>; readonly signal: AbortSignal } {
   const stop = Promise.withResolvers<string>()
   const aborting = new AbortController()
@@ -148,26 +145,26 @@ function stopSignal(): { readonly stop: Promise<string>; readonly signal: AbortS
     process.on(signal, () => {
       if (aborting.signal.aborted) process.exit(1)
       stop.resolve(signal)
-      aborting.abort(new Error(`The start was ended by ${signal}.`))
+      aborting.abort(new Error(`The start was interrupted by ${signal}.`))
     })
   }
   return { stop: stop.promise, signal: aborting.signal }
 }
 
 const STEPS: Readonly<Record<string, string>> = {
-  'wait for the previous server': 'Waiting for another server on the data folder to end …',
-  'wait for the migration lock': 'Waiting for another process that migrates …',
-  'wait for the provisioning lock': 'Waiting for another process that makes databases …',
+  'wait for the previous server': 'Waiting for another server on the same data folder to exit …',
+  'wait for the migration lock': 'Waiting for another process to finish migrating …',
+  'wait for the provisioning lock': 'Waiting for another process to finish creating databases …',
   initdb: 'Creating the database (once) …',
   start: 'Starting PostgreSQL …',
-  provision: 'Making databases and roles …',
-  migrate: 'Bringing the schema up to date …',
+  provision: 'Creating databases and roles …',
+  migrate: 'Migrating the schema …',
   listen: 'Opening the port …',
 }
 
 type Progress = { step(name: string): void; end(): void }
 
-/** A spinner on a terminal; elsewhere a record where the start has to wait for another process. */
+/** Shows a spinner on a terminal. Elsewhere, logs a record each time the start waits for another process. */
 function showProgress(log: Log): Progress {
   if (!terminal.isInteractive) {
     const step = (name: string) =>
@@ -183,14 +180,18 @@ function showProgress(log: Log): Progress {
   }
 }
 
-type Facts = {
+type StartSummary = {
   readonly port: number
   readonly defaultKey: DefaultKey | undefined
   readonly seconds: number
 }
 
-/** Tells where everything is, once, when requests are answered. A key is shown on a terminal only, and in no log record. */
-function announce(context: MakingContext, databases: Databases, { port, defaultKey, seconds }: Facts): void {
+/** Prints or logs the service's address once it accepts requests. Keys are shown on a terminal only and are never logged. */
+function announce(
+  context: MakingContext,
+  databases: Databases,
+  { port, defaultKey, seconds }: StartSummary,
+): void {
   const { config, installation, log } = context
   const url = config.server.public_url ?? `http://localhost:${port}`
   for (const advice of [databases.advice ?? [], warningsOf(config)].flat())
@@ -209,6 +210,6 @@ function announce(context: MakingContext, databases: Databases, { port, defaultK
   terminal.say(`ready in ${seconds.toFixed(1)} s`)
 }
 
-/** To somebody who sits there, when the key is new. */
+/** Shows a newly issued key if stdout is a terminal. */
 const shownOnce = ({ issued }: DefaultKey): string =>
   issued !== undefined && terminal.isInteractive ? `\n            ${issued} (shown this once)` : ''

@@ -15,23 +15,23 @@ import { loggingSetting, openDatabases, sessionUrl } from '../control.ts'
 import { askingOf, placeProblems } from './context.ts'
 import { sentenceOf } from './terminal.ts'
 
-/** Throws everything that the environment, the data folder and the port are refused for; nothing has been made by then. */
+/** Throws one error that lists all problems with the environment, the data folder and the port. Creates nothing. */
 export async function expectStartable(config: Config): Promise<void> {
   const problems = [...placeProblems(config), ...(await portProblems(config))]
   if (problems.length > 0) throw new Error(problems.join('\n'))
 }
 
-/** Everything that a start would be refused for, without making anything. */
+/** Lists every problem that would stop a start. Creates nothing. */
 export async function startProblems(
   config: Config,
   { offline }: { readonly offline: boolean },
 ): Promise<readonly string[]> {
   const places = placeProblems(config)
   if (offline) return places
-  // A service that runs has its port already.
+  // If Gatehouse already runs on the port, the port is not a problem.
   const port = (await answersAsGatehouse(config.server)) ? [] : await portProblems(config)
-  const looks = [places.length > 0 ? undefined : lookAtControl(config), lookAtLogging(config)]
-  const databases = (await Promise.all(looks)).filter((problem) => problem !== undefined)
+  const checks = [places.length > 0 ? undefined : checkControl(config), checkLogging(config)]
+  const databases = (await Promise.all(checks)).filter((problem) => problem !== undefined)
   return [...places, ...port, ...databases]
 }
 
@@ -40,12 +40,12 @@ async function portProblems({ server }: Config): Promise<readonly string[]> {
   return problem === undefined ? [] : [problem]
 }
 
-/** As `serve` opens it, but nothing is made. An embedded server that does not run is started for a moment. */
-function lookAtControl(config: Config): Promise<string | undefined> {
+/** Opens the control database as `serve` does, but creates nothing. A stopped embedded server is started for the check. */
+function checkControl(config: Config): Promise<string | undefined> {
   return problemOf(async () => {
     if (sessionUrl(config) === undefined) {
       await findBinaries()
-      // Before the first start there is nothing to look at.
+      // Before the first start there is no database to check.
       if (!existsSync(path.join(config.server.data_dir, 'postgres/data'))) return
     }
     const asking = { ...askingOf(config), random: secureRandom, report: () => {} }
@@ -67,7 +67,7 @@ async function expectClock(controlUrl: string): Promise<void> {
   }
 }
 
-async function lookAtLogging(config: Config): Promise<string | undefined> {
+async function checkLogging(config: Config): Promise<string | undefined> {
   const url = config.clients[config.gateway.logging_client]?.url
   if (url === undefined) return undefined
   return problemOf(() =>
@@ -75,9 +75,9 @@ async function lookAtLogging(config: Config): Promise<string | undefined> {
   )
 }
 
-async function problemOf(look: () => Promise<unknown>): Promise<string | undefined> {
+async function problemOf(check: () => Promise<unknown>): Promise<string | undefined> {
   try {
-    await look()
+    await check()
     return undefined
   } catch (error) {
     return error instanceof NoInstallation ? undefined : sentenceOf(error)

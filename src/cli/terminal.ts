@@ -3,14 +3,14 @@ import path from 'node:path'
 import { visible, visibleLine } from '#kernel/visible.ts'
 
 /**
- * The process's own ends; everything that the commands read and write goes through here. Names, addresses and messages come from
- * strangers, so no character of them commands the terminal (`visible`).
+ * Standard input and output of the commands. Names, addresses and messages are untrusted, so control characters in them are escaped
+ * (`visible`) and cannot control the terminal.
  */
 export const terminal = {
   get isInteractive(): boolean {
     return process.stdout.isTTY === true
   },
-  /** Whether somebody looks at what is no answer: it goes to standard error. */
+  /** Whether stderr, which progress is written to, is a terminal. */
   get showsProgress(): boolean {
     return process.stderr.isTTY === true
   },
@@ -18,7 +18,7 @@ export const terminal = {
     return process.stdin
   },
   say: (line: string): void => void process.stdout.write(`${visible(line)}\n`),
-  /** As it is where no terminal shows it: the file of a mail, for one. */
+  /** Prints a text (the file of a mail) unchanged, unless stdout is a terminal. */
   sayRaw: (text: string): void =>
     process.stdout.isTTY === true
       ? terminal.say(text.replaceAll('\r\n', '\n'))
@@ -26,17 +26,17 @@ export const terminal = {
   warn: (line: string): void => void process.stderr.write(`${visible(line)}\n`),
 }
 
-/** All of standard input, without the line break at its end. */
+/** Reads all of standard input, without the final line break. */
 export async function readInput(): Promise<string> {
   const chunks: Buffer[] = []
-  // Without an encoding the stream gives bytes.
+  // The stream has no encoding, so it yields buffers.
   for await (const chunk of terminal.input) chunks.push(chunk as Buffer)
   return Buffer.concat(chunks)
     .toString('utf8')
     .replace(/\r?\n$/, '')
 }
 
-/** What a command prints where a list is asked for: a table for people, or `--json`. */
+/** Prints a list as a table, or as JSON with `--json`. */
 export function printList(
   rows: readonly Record<string, unknown>[],
   columns: readonly string[],
@@ -65,7 +65,7 @@ const textOf = (value: unknown): string =>
     ? '–'
     : visibleLine(value instanceof Date ? value.toISOString() : String(value))
 
-/** Says what went wrong in a sentence and ends with 1; the stack is for bugs. */
+/** Prints the error as one sentence, or with its stack if it is a bug, and exits with 1. */
 export async function fatal(error: unknown): Promise<never> {
   const isBug = error instanceof TypeError || error instanceof ReferenceError
   const text = isBug ? (error.stack ?? error.message) : sentenceOf(error)
@@ -73,7 +73,7 @@ export async function fatal(error: unknown): Promise<never> {
   process.exit(1)
 }
 
-/** Files are told by their whole path. What failed at several addresses of a name failed for the first one's reason. */
+/** The message of an error. Files are named by absolute path. If several addresses of a host failed, the first error is reported. */
 export function sentenceOf(error: unknown): string {
   if (error instanceof AggregateError && error.message === '') return sentenceOf(error.errors[0])
   if (!(error instanceof Error)) return String(error)

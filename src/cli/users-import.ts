@@ -11,22 +11,22 @@ import { withKernel } from './with-kernel.ts'
 const HELP = `
 Every line is one JSON object:
   email*, name*, emailVerified, username, displayUsername, image, role, createdAt, banned, banReason, banExpires,
-  id (kept when it is a UUID) and passwordHash: better-auth's salt:key, bcrypt, PBKDF2 or scrypt in PHC form, PBKDF2 as
-  Django stores it, or Argon2. It is replaced by a hash of this service at the first sign-in. One that would take more
-  than about a second or 256 MiB to check is refused: strangers could keep the machine busy with it.
+  id (kept if it is a UUID) and passwordHash: better-auth's salt:key, bcrypt, PBKDF2 or scrypt in PHC form, PBKDF2 as
+  Django stores it, or Argon2. The hash is replaced by one of this service at the first sign-in. A hash that takes more
+  than about a second or 256 MiB to verify is rejected, because sign-in attempts with it could overload the machine.
 
-Whose email is there already is left as they are, so a run that was interrupted is simply started again.`
+  Users whose email already exists are skipped, so you can simply rerun an interrupted import.`
 
 type Options = { dryRun?: boolean; dropCostlyHashes?: boolean }
 
 export function importCommand(): Command {
   return new Command('import')
-    .description('add the users of a file of JSON lines')
+    .description('import users from a file of JSON lines')
     .argument('<file>', 'the file, or - for standard input')
-    .option('--dry-run', 'only check each line, and look who is there already')
+    .option('--dry-run', 'only check each line and whether its user already exists')
     .option(
       '--drop-costly-hashes',
-      'add users whose hash takes too long to check without a password; a reset mail lets them in',
+      'import users with too expensive hashes without a password; they set one through a reset mail',
     )
     .addHelpText('after', HELP)
     .action(async (file: string, { dryRun = false, dropCostlyHashes = false }: Options, command: Command) => {
@@ -42,10 +42,10 @@ export function importCommand(): Command {
           report,
           onBadLine: (number, why) => progress.warn(`line ${number}: ${why}`),
         })
-        // Also of one that failed or was interrupted: what it has added stays.
+        // Print the summary even after a failure or an interruption: users added so far are kept.
         await importing
           .catch((error: unknown) => {
-            throw signal.aborted ? new Error('Interrupted; the rest is added by running it again.') : error
+            throw signal.aborted ? new Error('Interrupted; run it again to add the remaining users.') : error
           })
           .finally(() => {
             progress.end()
@@ -55,7 +55,7 @@ export function importCommand(): Command {
     })
 }
 
-/** At the first Ctrl-C or SIGTERM; the second ends the process. */
+/** Aborts at the first Ctrl-C or SIGTERM. A second signal ends the process. */
 function interrupted(): AbortSignal {
   const interruption = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interruption.abort())
@@ -65,7 +65,7 @@ function interrupted(): AbortSignal {
 async function* read(file: string, { advance }: Progress, signal: AbortSignal): AsyncGenerator<Buffer> {
   const stream = file === '-' ? terminal.input : createReadStream(file, { highWaterMark: 256 * 1_024 })
   for await (const chunk of addAbortSignal(signal, stream)) {
-    // Neither stream has an encoding, so both give bytes.
+    // Both streams have no encoding, so they yield buffers.
     const bytes = chunk as Buffer
     yield bytes
     advance(bytes.length)
@@ -77,11 +77,11 @@ function summarise(
   dryRun: boolean,
   seconds: number,
 ): void {
-  if (ignored.size > 0) terminal.warn(`left out, because they mean nothing here: ${[...ignored].join(', ')}`)
+  if (ignored.size > 0) terminal.warn(`ignored unknown fields: ${[...ignored].join(', ')}`)
   const parts = [
     `${added} ${dryRun ? 'to add' : 'added'}`,
-    `${alreadyThere} already there`,
-    `${bad} bad ${bad === 1 ? 'line' : 'lines'}`,
+    `${alreadyThere} existing`,
+    `${bad} invalid ${bad === 1 ? 'line' : 'lines'}`,
   ]
   terminal.say(`${parts.join(', ')} in ${seconds.toFixed(1)} s`)
   if (bad > 0) process.exitCode = 1

@@ -12,7 +12,7 @@ import { isBanned, searchUsers } from '#identity/users.ts'
 import { instantFrom } from '#kernel/instants.ts'
 import { type Kernel, tell } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
-import { existing, madeUp, WHO } from './named-user.ts'
+import { findNamedUser, generatePassword, USER_ARGUMENT } from './named-user.ts'
 import { printList, readInput, terminal } from './terminal.ts'
 import { importCommand } from './users-import.ts'
 import { withKernel, withReading } from './with-kernel.ts'
@@ -28,34 +28,34 @@ export function usersCommand(): Command {
   users.addCommand(resetPasswordCommand())
   users
     .command('delete')
-    .argument('<user>', WHO)
-    .description('delete a user with everything that belongs to the account')
+    .argument('<user>', USER_ARGUMENT)
+    .description('delete a user and all data of the account')
     .action((name: string, _options, command: Command) =>
       withKernel(command, async (kernel) => {
-        const user = await existing(kernel, name)
+        const user = await findNamedUser(kernel, name)
         await deleteByOperator(kernel, user.id)
         terminal.say(`${user.email} is deleted, id ${user.id}`)
       }),
     )
   users
     .command('unban')
-    .argument('<user>', WHO)
+    .argument('<user>', USER_ARGUMENT)
     .description('lift a ban')
     .action((name: string, _options, command: Command) =>
       withKernel(command, async (kernel) => {
-        const user = await existing(kernel, name)
+        const user = await findNamedUser(kernel, name)
         await unbanUser(kernel, user.id)
         terminal.say(`${user.email} may sign in again`)
       }),
     )
   users
     .command('set-role')
-    .argument('<user>', WHO)
+    .argument('<user>', USER_ARGUMENT)
     .addArgument(new Argument('<role>').choices(ROLES))
-    .description('give a user another role')
+    .description("change a user's role")
     .action((name: string, role: Role, _options, command: Command) =>
       withKernel(command, async (kernel) => {
-        const user = await existing(kernel, name)
+        const user = await findNamedUser(kernel, name)
         await setRole(kernel, user.id, role)
         terminal.say(`${user.email} has the role ${role}`)
       }),
@@ -67,18 +67,17 @@ type Create = { email: string; name: string; role: Role; password?: string; pass
 
 function createCommand(): Command {
   return new Command('create')
-    .description('create a user whose email counts as verified; the first admin, for one')
+    .description('create a user with a verified email, for example the first admin')
     .requiredOption('--email <email>')
     .requiredOption('--name <name>')
     .addOption(new Option('--role <role>').choices(ROLES).default('user'))
     .addOption(
-      new Option(
-        '--password <password>',
-        'stands in the list of processes; better --password-stdin',
-      ).conflicts('passwordStdin'),
+      new Option('--password <password>', 'visible in the process list; prefer --password-stdin').conflicts(
+        'passwordStdin',
+      ),
     )
     .option('--password-stdin', 'read the password from standard input')
-    .addHelpText('after', MADE_UP)
+    .addHelpText('after', PASSWORD_HELP)
     .action((options: Create, command: Command) => withKernel(command, (kernel) => create(kernel, options)))
 }
 
@@ -88,7 +87,7 @@ async function create(kernel: Kernel, { role, ...options }: Create): Promise<voi
   const name = nameFrom(options.name)
   if (name === undefined) throw new Error(`--name must be ${NAME_RULE}.`)
   const given = options.passwordStdin === true ? await readInput() : options.password
-  const password = await acceptablePassword(kernel, given ?? madeUp(kernel))
+  const password = await acceptablePassword(kernel, given ?? generatePassword(kernel))
   const createdAt = kernel.now()
   const id = uuidv7(createdAt, kernel.random)
   const [outcome] = await addUsers(kernel.db, [
@@ -117,15 +116,15 @@ async function create(kernel: Kernel, { role, ...options }: Create): Promise<voi
 
 function resetPasswordCommand(): Command {
   return new Command('reset-password')
-    .description('give a user a new password, and end every session and every link that was mailed')
-    .argument('<user>', WHO)
+    .description('set a new password, end all sessions and invalidate all mailed links')
+    .argument('<user>', USER_ARGUMENT)
     .option('--password-stdin', 'read the password from standard input')
-    .addHelpText('after', MADE_UP)
+    .addHelpText('after', PASSWORD_HELP)
     .action((name: string, { passwordStdin }: { passwordStdin?: boolean }, command: Command) =>
       withKernel(command, async (kernel) => {
-        const user = await existing(kernel, name)
+        const user = await findNamedUser(kernel, name)
         const given = passwordStdin === true ? await readInput() : undefined
-        const password = given ?? madeUp(kernel)
+        const password = given ?? generatePassword(kernel)
         await setPasswordByOperator(kernel, user.id, password)
         terminal.say(`${user.email} has a new password and is signed out everywhere`)
         if (given === undefined) terminal.say(`password: ${password}  (shown this once)`)
@@ -133,15 +132,15 @@ function resetPasswordCommand(): Command {
     )
 }
 
-const MADE_UP = '\nWithout a password one is made up and shown, this once.'
+const PASSWORD_HELP = '\nIf no password is given, one is generated and shown once.'
 
 type List = { search?: string; limit: number; json?: boolean }
 
 function listCommand(): Command {
   return new Command('list')
-    .description('users, the newest first')
-    .option('--search <text>', 'only those whose email, name or username contains this')
-    .addOption(new Option('--limit <count>', 'at most so many').default(100).argParser(count))
+    .description('list users, newest first')
+    .option('--search <text>', 'only users whose email, name or username contains this text')
+    .addOption(new Option('--limit <count>', 'maximum number of users').default(100).argParser(count))
     .option('--json', 'as JSON')
     .action(({ search, limit, json }: List, command: Command) =>
       withReading(command, async (kernel) => {
@@ -159,7 +158,7 @@ function listCommand(): Command {
         const columns = ['id', 'email', 'verified', 'name', 'username', 'role', 'banned', 'created']
         printList(rows, columns, json === true)
         if (json !== true && rows.length === limit)
-          terminal.warn(`only ${limit} are shown; --limit shows more`)
+          terminal.warn(`only the first ${limit} users are shown; use --limit to show more`)
       }),
     )
 }
@@ -171,15 +170,16 @@ function count(text: string): number {
 
 function banCommand(): Command {
   return new Command('ban')
-    .description('keep a user out, and end every session')
-    .argument('<user>', WHO)
+    .description('ban a user and end all sessions')
+    .argument('<user>', USER_ARGUMENT)
     .option('--reason <text>')
-    .option('--expires <date>', 'ISO 8601; until it is lifted, if absent')
+    .option('--expires <date>', 'ISO 8601; default: until the ban is lifted')
     .action((name: string, { reason, expires }: { reason?: string; expires?: string }, command: Command) =>
       withKernel(command, async (kernel) => {
         const until = expires === undefined ? null : (instantFrom(expires) ?? new Date(0))
-        if (until !== null && until <= kernel.now()) throw new Error(`${expires} is no date in the future.`)
-        const user = await existing(kernel, name)
+        if (until !== null && until <= kernel.now())
+          throw new Error(`--expires: ${expires} is not a date in the future.`)
+        const user = await findNamedUser(kernel, name)
         await banUser(kernel, user.id, { reason: reason ?? null, expires: until })
         terminal.say(`${user.email} is banned${until === null ? '' : ` until ${until.toISOString()}`}`)
       }),

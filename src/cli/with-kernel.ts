@@ -8,13 +8,13 @@ import { expectSchema, startKernel } from '#kernel/start.ts'
 import { type Databases, openDatabases } from '../control.ts'
 import { type Context, contextOf } from './context.ts'
 
-/** Runs a command's work beside a running service, or with the embedded server started for as long as it takes. */
+/** Runs a command's work next to a running service. If the embedded server is stopped, it runs for the duration of the command. */
 export function withKernel<T>(
   command: Command,
   work: (kernel: Kernel, databases: Databases) => Promise<T>,
 ): Promise<T> {
   return withDatabases(command, async ({ config, secrets }, databases) => {
-    // A command's output is its answer; of the log only what went wrong is wanted.
+    // Log errors only: the rest of the log would mix with the command's output.
     const log = createLog({ level: 'error', format: 'pretty' })
     const started = await startKernel({ config, controlUrl: databases.controlUrl, secrets, log })
     try {
@@ -25,10 +25,10 @@ export function withKernel<T>(
   })
 }
 
-/** What a command that only reads may use. */
+/** The part of the kernel that read-only commands may use. */
 export type Reading = Pick<Kernel, 'db' | 'now'>
 
-/** The same for a command that only reads. The server itself sees to it that nothing is written. */
+/** Runs a command that only reads, on a read-only session: the database server rejects writes. */
 export function withReading<T>(
   command: Command,
   work: (kernel: Reading, databases: Databases) => Promise<T>,

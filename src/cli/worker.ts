@@ -2,17 +2,17 @@ import { deadlineIn } from '#kernel/shutdown.ts'
 import type { Service } from '../app.ts'
 import type { MakingContext } from './context.ts'
 import { returnMemory } from './memory.ts'
-import type { Handed, ToPrimary, ToWorker } from './workers.ts'
+import type { ToPrimary, ToWorker, WorkerDatabases } from './workers.ts'
 
-/** One of the processes that share the port: it serves until the primary says stop, or is gone. */
+/** Runs one of the processes that share the port, until the primary sends `stop` or exits. */
 export async function runWorker(context: MakingContext): Promise<void> {
-  // Loads while the primary makes the databases ready.
+  // Load modules while the primary prepares the databases.
   const app = import('../app.ts')
-  // Both reach every process, from a terminal or a supervisor; the primary decides what happens.
+  // A terminal or supervisor may signal every process; only the primary reacts.
   for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => {})
   process.on('disconnect', () => process.exit(1))
-  const databases = Promise.withResolvers<Handed>()
-  const metrics = questions<string>()
+  const databases = Promise.withResolvers<WorkerDatabases>()
+  const metrics = createQuestions<string>()
   let service: Service | undefined
 
   process.on('message', async (message: ToWorker) => {
@@ -35,7 +35,7 @@ export async function runWorker(context: MakingContext): Promise<void> {
   await returnMemory()
 }
 
-// When the channel is closed, `disconnect` is about to be heard.
+// Ignore send errors: if the channel is closed, `disconnect` follows.
 const send = (message: ToPrimary): void => void process.send?.(message, () => {})
 
 async function reportOf(service: Service | undefined): Promise<object[]> {
@@ -47,8 +47,8 @@ async function stop(service: Service | undefined, within: number): Promise<void>
   process.exit(0)
 }
 
-/** Questions to the primary, all of which its next answer answers. */
-function questions<Answer>() {
+/** Pending questions to the primary. Its next answer resolves all of them. */
+function createQuestions<Answer>() {
   const waiting: ((answer: Answer) => void)[] = []
   return {
     ask: (send: () => void) =>

@@ -7,18 +7,18 @@ import type { Databases } from '../control.ts'
 import type { MakingContext } from './context.ts'
 import type { Running } from './serve.ts'
 
-/** What the primary hands to its workers over the process channel: it holds passwords, so it is in no environment. */
-export type Handed = Pick<Databases, 'controlUrl' | 'pooler' | 'builtIn' | 'callerRoles' | 'logging'>
+/** Database addresses for the workers. They contain passwords, so they are sent over the process channel, not in the environment. */
+export type WorkerDatabases = Pick<Databases, 'controlUrl' | 'pooler' | 'builtIn' | 'callerRoles' | 'logging'>
 
 export type ToWorker =
-  | { readonly databases: Handed }
-  /** The primary asks whether the worker still answers; the same word comes back. */
+  | { readonly databases: WorkerDatabases }
+  /** Heartbeat: the worker replies with the same message. */
   | 'beat'
-  /** The worker's own metrics are wanted. */
+  /** Asks for the worker's own metrics. */
   | 'collect'
-  /** Those of all workers, as a worker has asked for them. */
+  /** Metrics of all workers, in reply to a worker's `metrics` message. */
   | { readonly metrics: string }
-  /** To be over within that many milliseconds. */
+  /** Asks the worker to exit within this many milliseconds. */
   | { readonly stop: number }
 
 export type ToPrimary =
@@ -28,178 +28,180 @@ export type ToPrimary =
   | { readonly collected: object[] }
   | { readonly listening: number }
 
-/** Forks `server.workers` processes that share the port. One that ends, or falls silent, is replaced. */
+/** Forks `server.workers` processes that share the port. A worker that exits or stops responding is replaced. */
 export function startWorkers({ config, log }: MakingContext, databases: Databases): Running {
   const { controlUrl, pooler, builtIn, callerRoles, logging } = databases
-  const lives = new Set<Life>()
+  const handles = new Set<Handle>()
   const stopping = new AbortController()
-  const begin = (): Life => {
-    const life = live({ controlUrl, pooler, builtIn, callerRoles, logging }, log, () =>
-      metricsOf([...lives], log),
+  const fork = (): Handle => {
+    const handle = forkWorker({ controlUrl, pooler, builtIn, callerRoles, logging }, log, () =>
+      metricsOf([...handles], log),
     )
-    lives.add(life)
-    life.ended.then(() => lives.delete(life))
-    return life
+    handles.add(handle)
+    handle.exited.then(() => handles.delete(handle))
+    return handle
   }
-  const first = Array.from({ length: config.server.workers }, begin)
-  for (const life of first) keepAlive(life, begin, log, stopping.signal)
+  const first = Array.from({ length: config.server.workers }, fork)
+  for (const handle of first) keepAlive(handle, fork, log, stopping.signal)
   return {
     port: Promise.all(first.map(({ listening }) => listening)).then(([port = 0]) => port),
     async stop(deadline) {
       stopping.abort()
-      await Promise.all([...lives].map((life) => stopWorker(life, deadline)))
+      await Promise.all([...handles].map((handle) => stopWorker(handle, deadline)))
     },
   }
 }
 
-/** A worker from its fork to its end. */
-type Life = {
+/** A worker process, from its fork to its exit. */
+type Handle = {
   readonly worker: Worker
-  /** Resolves to its port; rejects when it ends before. */
+  /** Resolves to the worker's port. Rejects if the worker exits before it listens. */
   readonly listening: Promise<number>
-  readonly ended: Promise<End>
-  /** Whether it has answered lately. */
+  readonly exited: Promise<Exit>
+  /** Whether it has answered the last heartbeats. */
   isAnswering(): boolean
 }
 
-function live(databases: Handed, log: Log, metricsOfAll: () => Promise<string>): Life {
+function forkWorker(databases: WorkerDatabases, log: Log, metricsOfAll: () => Promise<string>): Handle {
   const worker = cluster.fork()
-  closeUntaken(worker)
+  closeUnaccepted(worker)
   const listening = Promise.withResolvers<number>()
-  // A replacement that ends is replaced as well; only the first start waits for its workers.
+  // Only the first start awaits `listening`. For a replacement, a rejection must not be unhandled: `keepAlive` replaces it as well.
   listening.promise.catch(() => {})
   worker.on('message', async (message: ToPrimary) => {
-    if (message === 'hello') tell(worker, { databases })
-    else if (message === 'metrics') tell(worker, { metrics: await metricsOfAll() })
+    if (message === 'hello') sendTo(worker, { databases })
+    else if (message === 'metrics') sendTo(worker, { metrics: await metricsOfAll() })
     else if (typeof message === 'object' && 'listening' in message) listening.resolve(message.listening)
   })
-  const ended = endOf(worker)
-  ended.then(({ code, signal }) => {
-    listening.reject(new Error(`A worker ended before it could serve (${signal ?? `code ${code}`}).`))
+  const exited = exitOf(worker)
+  exited.then(({ code, signal }) => {
+    listening.reject(new Error(`A worker exited before it could serve (${signal ?? `code ${code}`}).`))
   })
-  return { worker, listening: listening.promise, ended, isAnswering: watchPulse(worker, log) }
+  return { worker, listening: listening.promise, exited, isAnswering: watchHeartbeat(worker, log) }
 }
 
-type End = { readonly code: number | null; readonly signal: NodeJS.Signals | null }
+type Exit = { readonly code: number | null; readonly signal: NodeJS.Signals | null }
 
-function endOf(worker: Worker): Promise<End> {
+function exitOf(worker: Worker): Promise<Exit> {
   return new Promise((resolve) => {
     worker.once('exit', (code: number | null, signal: NodeJS.Signals | null) => resolve({ code, signal }))
-    // Also a message that came too late for it, which is nothing; but one that could not be forked has no exit.
+    // A failed fork emits `error` without `exit`. A message sent too late emits `error` as well, which can be ignored.
     worker.on('error', () => worker.process.pid === undefined && resolve({ code: null, signal: null }))
   })
 }
 
 /**
- * The primary hands a worker the next connection when it has taken the last. The one that a worker has not taken when it ends stays open
- * in the primary, where nothing would ever answer it (Node 26); it is closed here, so that its caller tries again.
+ * Closes a connection that an exited worker did not accept. The primary sends a worker one connection at a time and waits until it is
+ * accepted. If the worker exits first, Node 26 leaves the connection open in the primary, unanswered; once closed, the client retries.
  */
-function closeUntaken({ process }: Worker): void {
+function closeUnaccepted({ process }: Worker): void {
   const { send } = process
-  let handed: { close(): void } | undefined
+  let pending: { close(): void } | undefined
   process.send = (...args: unknown[]) => {
-    const [message, handle] = args as [{ act?: string }, { close(): void }] // what Node's own cluster module sends
-    if (message.act === 'newconn') handed = handle
+    const [message, handle] = args as [{ act?: string }, { close(): void }] // the arguments of Node's cluster module
+    if (message.act === 'newconn') pending = handle
     return send.apply(process, args as Parameters<typeof send>)
   }
-  // A second time does nothing.
-  process.once('exit', () => handed?.close())
+  // If the worker has accepted it, the primary's copy is already closed, and closing it again is harmless.
+  process.once('exit', () => pending?.close())
 }
 
-export function tell(worker: Worker, message: ToWorker): void {
-  // One that has just ended hears nothing, and its end is told elsewhere.
+export function sendTo(worker: Worker, message: ToWorker): void {
+  // A worker that has just exited cannot receive messages; its `exit` event is handled separately.
   if (worker.isConnected()) worker.send(message, () => {})
 }
 
 const BEAT_MS = 1_000
-/** Beats in a row without an answer, after which a worker is ended: it is frozen, or its event loop is. */
+/** Heartbeats without an answer after which a worker is killed: the process or its event loop is blocked. */
 const SILENT_BEATS = 10
-/** The same while it loads its modules. */
+/** The same limit while the worker loads its modules. */
 const LOADING_BEATS = 60
 
 /**
- * Ends a worker that does not answer, and says whether it does. Beats are counted, not timed: after a sleep of the machine, or
- * of the primary alone, its workers have missed one. Meanwhile the worker has at most one of the new connections.
+ * Kills a worker that does not answer heartbeats. The returned function says whether it answers. Heartbeats are counted, not timed, so that
+ * workers miss only one if the machine or the primary is suspended. A blocked worker holds at most one new connection.
  */
-function watchPulse(worker: Worker, log: Log): () => boolean {
+function watchHeartbeat(worker: Worker, log: Log): () => boolean {
   let missed = 0
-  let patience = LOADING_BEATS
+  let limit = LOADING_BEATS
   const beating = setInterval(() => {
     missed++
-    if (missed < patience) return tell(worker, 'beat')
+    if (missed < limit) return sendTo(worker, 'beat')
     clearInterval(beating)
-    log.error({ event: 'worker_silent', pid: worker.process.pid }, 'a worker does not answer and is ended')
+    log.error({ event: 'worker_silent', pid: worker.process.pid }, 'a worker does not respond and is killed')
     worker.process.kill('SIGKILL')
   }, BEAT_MS)
   worker.on('message', () => {
-    patience = SILENT_BEATS
+    limit = SILENT_BEATS
     missed = 0
   })
   worker.once('exit', () => clearInterval(beating))
   return () => missed <= 2
 }
 
-/** How long a worker has to live for its end not to count as another failure of the same kind. */
+/** Minimum lifetime of a worker, in milliseconds, that resets the count of short lives. */
 const STEADY_MS = 60_000
 const FIRST_DELAY_MS = 1_000
 const LONGEST_DELAY_MS = 60_000
 
-/** How long to wait before the next fork: doubling from one short life to the next. */
+/** Delay before the next fork, in milliseconds. It doubles with each consecutive short life. */
 export const replacementDelay = (shortLives: number): number =>
   Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** Math.max(0, shortLives - 1))
 
-async function keepAlive(first: Life, begin: () => Life, log: Log, stopping: AbortSignal): Promise<void> {
+async function keepAlive(first: Handle, fork: () => Handle, log: Log, stopping: AbortSignal): Promise<void> {
   let shortLives = 0
-  for (let life = first; ; life = begin()) {
+  for (let handle = first; ; handle = fork()) {
     const began = performance.now()
-    const { code, signal } = await life.ended
+    const { code, signal } = await handle.exited
     if (stopping.aborted) return
     shortLives = performance.now() - began < STEADY_MS ? shortLives + 1 : 0
     const delay = replacementDelay(shortLives)
     log.error(
       { event: 'worker_lost', code, signal, replaced_in_seconds: delay / 1_000 },
-      'a worker ended and is replaced',
+      'a worker exited and will be replaced',
     )
     await sleep(delay, undefined, { signal: stopping }).catch(() => {})
     if (stopping.aborted) return
   }
 }
 
-/** Asks it to stop, and kills it when it is late. */
-async function stopWorker({ worker, ended }: Life, deadline: Deadline): Promise<void> {
-  tell(worker, { stop: deadline.left() })
-  const late = setTimeout(() => void worker.process.kill('SIGKILL'), deadline.left('workers'))
-  await ended
-  clearTimeout(late)
+/** Asks the worker to stop, and kills it if it exceeds the deadline. */
+async function stopWorker({ worker, exited }: Handle, deadline: Deadline): Promise<void> {
+  sendTo(worker, { stop: deadline.left() })
+  const timeout = setTimeout(() => void worker.process.kill('SIGKILL'), deadline.left('workers'))
+  await exited
+  clearTimeout(timeout)
 }
 
-/** How long a worker has to report its metrics: a source of its own that is silent costs it two seconds. */
+/** Time limit for a worker to report its metrics, in milliseconds. A silent metrics source takes two seconds of it. */
 const METRICS_MS = 3_000
 
-/** Of the workers that answer. One that does not is missing from this scrape, and the log says so. */
-async function metricsOf(lives: readonly Life[], log: Log): Promise<string> {
-  const asked = await Promise.all(lives.map((life) => (life.isAnswering() ? collect(life) : undefined)))
-  const reports = asked.filter((report) => report !== undefined)
-  const missing = lives.length - reports.length
+/** Merges the metrics of all workers. Workers that do not respond are missing from this scrape, which is logged. */
+async function metricsOf(handles: readonly Handle[], log: Log): Promise<string> {
+  const collected = await Promise.all(
+    handles.map((handle) => (handle.isAnswering() ? collect(handle) : undefined)),
+  )
+  const reports = collected.filter((report) => report !== undefined)
+  const missing = handles.length - reports.length
   if (missing > 0) {
-    log.warn({ event: 'metrics_incomplete', missing }, 'not all workers have reported their metrics in time')
+    log.warn({ event: 'metrics_incomplete', missing }, 'some workers did not report their metrics in time')
   }
   return AggregatorRegistry.aggregate(reports).metrics()
 }
 
-function collect({ worker, ended }: Life): Promise<object[] | undefined> {
+function collect({ worker, exited }: Handle): Promise<object[] | undefined> {
   return new Promise((resolve) => {
-    const hear = (message: ToPrimary) => {
+    const onMessage = (message: ToPrimary) => {
       if (typeof message === 'object' && 'collected' in message) done(message.collected)
     }
-    const late = setTimeout(() => done(undefined), METRICS_MS)
+    const timeout = setTimeout(() => done(undefined), METRICS_MS)
     const done = (report: object[] | undefined): void => {
-      clearTimeout(late)
-      worker.off('message', hear)
+      clearTimeout(timeout)
+      worker.off('message', onMessage)
       resolve(report)
     }
-    worker.on('message', hear)
-    ended.then(() => done(undefined))
-    tell(worker, 'collect')
+    worker.on('message', onMessage)
+    exited.then(() => done(undefined))
+    sendTo(worker, 'collect')
   })
 }

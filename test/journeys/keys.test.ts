@@ -31,9 +31,9 @@ test('keys are made for clients and rights that exist, and end by id, public id 
     keys('create', 'a', '--rights', 'management.read'),
   ])
   assert.deepEqual([noClient.code, noRight.code, unbound.code], [1, 1, 1])
-  assert.match(noClient.stderr, /^There is no client shopp\. There are: .*registered.*shop\.$/m)
-  assert.match(noRight.stderr, /^No right: user\. There are:\n {2}gateway\.read .*Read every table/)
-  assert.match(unbound.stderr, /^management\.read: rights of management need a key for one client/)
+  assert.match(noClient.stderr, /^There is no client shopp\. Existing clients: .*registered.*shop\.$/m)
+  assert.match(noRight.stderr, /^Unknown rights: user\. Valid rights:\n {2}gateway\.read .*Read every table/)
+  assert.match(unbound.stderr, /^management\.read: management rights need a key that is bound to a client/)
   assert.deepEqual((await t.admin.get('/admin/api-keys')).body.data.api_keys, [])
 
   const page = (rights: string, client: string) =>
@@ -44,8 +44,8 @@ test('keys are made for clients and rights that exist, and end by id, public id 
     page('*.read', 'shop'),
     page('*.read,orders.*', 'rls'),
   ])
-  assert.match(sql.stderr, /^--browser: everybody who opens the page would have gateway\.query\.read\. /)
-  assert.match(all.stderr, /^--browser: everybody who opens the page would have \*\. /)
+  assert.match(sql.stderr, /^--browser: every visitor of the page would have gateway\.query\.read\. /)
+  assert.match(all.stderr, /^--browser: every visitor of the page would have \*\. /)
   assert.match(open.stderr, /would have all rows\. Name a --client with row_level_security/)
   assert.equal(good.code, 0, good.stderr)
 

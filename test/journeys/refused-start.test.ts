@@ -81,7 +81,7 @@ test('config check looks without making anything, also beside the service that h
   const folder = await emptyFolder(context)
   const env = { ...PRODUCTION, DATABASE_URL: t.controlUrl, SERVICE_SERVER__PORT: new URL(t.url).port }
   const check = await runProgram(folder, ['config', 'check'], env)
-  assert.deepEqual(check, { code: 0, stdout: 'The configuration is right.\n', stderr: '' })
+  assert.deepEqual(check, { code: 0, stdout: 'The configuration is valid.\n', stderr: '' })
   const foreign = await runProgram(folder, ['config', 'check'], { ...env, SERVICE_SECRET: 's'.repeat(40) })
   assert.equal(foreign.code, 1)
   assert.match(foreign.stderr, /^The control database .* belongs to an installation with another secret/)

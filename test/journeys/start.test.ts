@@ -101,7 +101,7 @@ test('a second start on the same folder says so and leaves the first alone; in p
     await check(production),
     await check({ ...production, SERVICE_SECRET: 'f'.repeat(40) }),
   ]
-  assert.deepEqual(right, { code: 0, stdout: 'The configuration is right.\n', stderr: '' })
+  assert.deepEqual(right, { code: 0, stdout: 'The configuration is valid.\n', stderr: '' })
   assert.equal(foreign.code, 1)
   assert.match(
     foreign.stderr,

@@ -103,7 +103,7 @@ test('a stop that comes while the start waits for the migration lock is obeyed, 
     await home.remove()
   })
   await eventually(() =>
-    /"event":"start_waits".*Waiting for another process that migrates/.test(program.output()),
+    /"event":"start_waits".*Waiting for another process to finish migrating/.test(program.output()),
   )
   await endInTime(program)
   assert.doesNotMatch(program.output(), /"event":"ready"/)

@@ -152,11 +152,11 @@ test('import adds the users of a file, names bad lines on standard error and end
   await writeFile(file, `${line(1)}${line(2)}{"email":"nobody","name":"N"}\n${line(2)}`)
   const before = await count()
   const dry = await run(['import', file, '--dry-run'])
-  assert.match(dry.stdout, /^3 to add, 0 already there, 1 bad line in /)
+  assert.match(dry.stdout, /^3 to add, 0 existing, 1 invalid line in /)
   assert.equal(await count(), before)
   const { code, stdout, stderr } = await run(['import', file])
   assert.equal(code, 1)
-  assert.match(stdout, /^2 added, 1 already there, 1 bad line in \d+\.\d s\n$/)
+  assert.match(stdout, /^2 added, 1 existing, 1 invalid line in \d+\.\d s\n$/)
   assert.equal(stderr, 'line 3: email "nobody" is not an address\n')
   assert.equal(await count(), before + 2)
   assert.equal((await run(['import', path.join(folder, 'absent.jsonl')])).code, 1)
@@ -172,7 +172,7 @@ test('an import that fails or is interrupted says what it has added', async () =
   const lines = Array.from({ length: 2_000 }, (_, index) => line(50_000 + index))
   const failed = await run(['import', '-'], lines.join(''))
   assert.equal(failed.code, 1)
-  assert.match(failed.stdout, /^1000 added, 0 already there, 0 bad lines in /)
+  assert.match(failed.stdout, /^1000 added, 0 existing, 0 invalid lines in /)
   assert.match(failed.stderr, /^no$/m)
 
   const before = await count()
@@ -182,8 +182,8 @@ test('an import that fails or is interrupted says what it has added', async () =
   child.kill('SIGINT')
   const interrupted = await ended
   assert.equal(interrupted.code, 1)
-  assert.match(interrupted.stdout, /^1000 added, 0 already there, 0 bad lines in /)
-  assert.match(interrupted.stderr, /^Interrupted; the rest is added by running it again\.$/m)
+  assert.match(interrupted.stdout, /^1000 added, 0 existing, 0 invalid lines in /)
+  assert.match(interrupted.stderr, /^Interrupted; run it again to add the remaining users\.$/m)
 })
 
 test('an import that is killed has added whole users, and the next run goes on', async () => {
@@ -199,6 +199,6 @@ test('an import that is killed has added whole users, and the next run goes on',
 
   const { code, stdout } = await run(['import', '-'], lines.join(''))
   assert.equal(code, 0)
-  assert.match(stdout, new RegExp(`^${6_000 - left} added, ${left} already there, 0 bad lines`))
+  assert.match(stdout, new RegExp(`^${6_000 - left} added, ${left} existing, 0 invalid lines`))
   assert.equal(await count(), before + 6_000)
 })
