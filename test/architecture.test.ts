@@ -5,16 +5,16 @@ import path from 'node:path'
 import { test } from 'node:test'
 import { codeOf } from './code.ts'
 
-/** A file of src, by its path from there: `kernel/clock.ts`. */
+/** A file of src, with its path relative to src: `kernel/clock.ts`. */
 type Source = { readonly file: string; readonly text: string }
 
-/** What is wrong with a file, one sentence each. */
+/** A rule that every file must keep. */
 type Rule = {
   readonly says: string
   readonly complaints: (source: Source) => readonly string[]
-  /** Files that break it, so that the rule is known to bite; each gets exactly one complaint. */
+  /** Examples that break the rule, to prove that it detects them. Each gets exactly one complaint. */
   readonly wrong: readonly Source[]
-  /** Files that come close and keep it. */
+  /** Examples that are close to a violation, but keep the rule. */
   readonly right?: readonly Source[]
 }
 
@@ -27,7 +27,7 @@ const sources = (): readonly Source[] =>
 
 const isTest = ({ file }: Source): boolean => file.endsWith('.test.ts')
 
-/** What each floor may stand on (house.md 1). `app` is everything that lies in src itself. */
+/** The folders that each folder may import (house.md 1). `app` is the files directly in src. */
 const FLOORS: Readonly<Record<string, readonly string[]>> = {
   kernel: ['kernel'],
   identity: ['identity', 'kernel'],
@@ -65,20 +65,20 @@ const upwardIn =
 const upwardInDatabases = upwardIn('databases/', DATABASE_FLOORS, DATABASE_FLOORS.length)
 const upwardInPostgres = upwardIn('databases/drivers/postgres/', POSTGRES_FLOORS, -1)
 
-/** `src/gateway/keys/store.ts` is of feature `gateway/keys`; a file of the surface itself is of none. */
+/** The feature of a file: `gateway/keys` for `src/gateway/keys/store.ts`, undefined for a file directly in `gateway/` or `auth/`. */
 const featureOf = (file: string): string | undefined => /^(?:auth|gateway)\/[^/]+(?=\/)/.exec(file)?.[0]
 
-/** Places made for what the rest is handed, and why there. */
+/** Files that may use time, randomness, environment or network directly. All other code gets these as arguments. */
 const TIME = ['kernel/clock.ts', 'cli/doctor.ts'] // the doctor compares this machine's clock with the database's
-/** The machine's own clock, which may be wrong: no shared row is judged by it (decision 33). `control.ts` makes ids with it. */
+/** Users of the machine's clock. It may be wrong, so it never decides about shared rows (decision 33). `control.ts` creates ids with it. */
 const MACHINE_TIME = ['kernel/clock.ts', 'kernel/http/limiter-table.ts', 'control.ts']
-const RANDOMNESS = ['kernel/random.ts', 'kernel/db/scram.ts'] // a salt that nobody needs to foresee, even in tests
+const RANDOMNESS = ['kernel/random.ts', 'kernel/db/scram.ts'] // a salt; even tests need not predict it
 const ENVIRONMENT = ['cli/context.ts']
 const NETWORK = ['kernel/http/outbound.ts']
 const CONNECTIONS = ['kernel/db/guarded-client.ts', 'kernel/db/guarded-pool.ts']
 const CLIENT_ADDRESS = 'kernel/http/client-address.ts'
 
-/** Past 300 lines, and why they are one thing all the same. */
+/** Files with more than 300 lines, and why they are not split. */
 const LONG = [
   'kernel/db/tables.ts', // generated
 ]
@@ -90,7 +90,7 @@ const FORBIDDEN_NAME = /^(utils?|helpers?|common|shared|core|base|managers?|serv
 
 const RULES: readonly Rule[] = [
   {
-    says: 'imports go down only, and the two halves never meet',
+    says: 'imports only point downwards, and auth and gateway never import each other',
     complaints: ({ file, text }) =>
       importsOf({ file, text })
         .filter((target) => FLOORS[floorOf(file)]?.includes(floorOf(target)) !== true)
@@ -136,7 +136,7 @@ const RULES: readonly Rule[] = [
     ],
   },
   {
-    says: "a feature reaches another's verbs, never its store or its routes",
+    says: "a feature may import another feature's functions, but not its store or routes",
     complaints: (source) =>
       importsOf(source)
         .filter((target) => featureOf(target) !== undefined && featureOf(target) !== featureOf(source.file))
@@ -158,13 +158,13 @@ const RULES: readonly Rule[] = [
     ],
   },
   {
-    says: 'what is imported can be read off the statement',
+    says: 'every import names its module literally',
     complaints: ({ text }) =>
-      (codeOf(text).match(/\bimport\s*\(\s*(?!['"])/g) ?? []).map(() => 'import() of something computed'),
+      (codeOf(text).match(/\bimport\s*\(\s*(?!['"])/g) ?? []).map(() => 'import() of a computed name'),
     wrong: [{ file: 'kernel/a.ts', text: 'const load = (name: string) => import(name)\n' }],
   },
   {
-    says: 'index.ts is a list of things, never a barrel',
+    says: 'index.ts is a literal list, never a barrel',
     complaints: ({ file, text }) =>
       path.basename(file) === 'index.ts' && /^export\b[^\n]*\bfrom\b|=>|\bfunction\b/m.test(codeOf(text))
         ? ['an index.ts holds one literal list']
@@ -181,7 +181,7 @@ const RULES: readonly Rule[] = [
     ],
   },
   {
-    says: 'names are kebab-case and say what something is',
+    says: 'file names are kebab-case and descriptive',
     complaints: ({ file }) => [
       ...partsOf(file)
         .filter((part) => !/^[a-z0-9]+(-[a-z0-9]+)*$/.test(part))
@@ -190,7 +190,7 @@ const RULES: readonly Rule[] = [
         .filter((part) => !TERMS.includes(part))
         .flatMap((part) => part.split('-'))
         .filter((word) => FORBIDDEN_NAME.test(word))
-        .map((word) => `"${word}" says nothing (house.md 7)`),
+        .map((word) => `"${word}" is not descriptive (house.md 7)`),
     ],
     wrong: [
       { file: 'kernel/utils.ts', text: '' },
@@ -202,7 +202,7 @@ const RULES: readonly Rule[] = [
     right: [{ file: 'auth/sign-in/sign-in.test.ts', text: '' }],
   },
   {
-    says: 'time, randomness, environment and network are handed in',
+    says: 'time, randomness, environment and network are passed as arguments',
     complaints: ({ file, text }) =>
       isTest({ file, text })
         ? []
@@ -251,7 +251,7 @@ const RULES: readonly Rule[] = [
     ],
   },
   {
-    says: "a client's address is the parsed one, not the proxy's and not a header's text",
+    says: "a client's address comes from request.clientAddress, not from the socket or a header",
     complaints: ({ file, text }) =>
       isTest({ file, text })
         ? []
@@ -263,7 +263,7 @@ const RULES: readonly Rule[] = [
     right: [{ file: 'auth/a.ts', text: 'await kernel.limits.consume(rule, request.clientAddress)\n' }],
   },
   {
-    says: 'every connection to Postgres has a listener and a deadline for all of its life',
+    says: 'every connection to Postgres is created by a guarded client or pool, with error listener and deadline',
     complaints: (source) =>
       isTest(source)
         ? []
@@ -282,16 +282,16 @@ const RULES: readonly Rule[] = [
     ],
   },
   {
-    says: 'a file is rarely over three hundred lines',
+    says: 'a file has at most 300 lines, with listed exceptions',
     complaints: ({ file, text }) => {
       const lines = text.split('\n').length - 1
-      return lines > 300 && !LONG.includes(file) ? [`${lines} lines; split it, or say in LONG why not`] : []
+      return lines > 300 && !LONG.includes(file) ? [`${lines} lines; split it, or add it to LONG with a reason`] : []
     },
     wrong: [{ file: 'kernel/a.ts', text: 'const a = 1\n'.repeat(301) }],
     right: [{ file: 'kernel/a.ts', text: 'const a = 1\n'.repeat(300) }],
   },
   {
-    says: 'every export has a name',
+    says: 'there are no default exports',
     complaints: ({ text }) =>
       /^export default\b|^export\s*\{[^}]*\bas default\b/m.test(codeOf(text)) ? ['a default export'] : [],
     wrong: [
@@ -305,7 +305,7 @@ const RULES: readonly Rule[] = [
 for (const { says, complaints, wrong, right = [] } of RULES) {
   test(says, () => {
     for (const sample of wrong) {
-      assert.equal(complaints(sample).length, 1, `the rule does not see what is wrong with:\n${sample.text}`)
+      assert.equal(complaints(sample).length, 1, `the rule does not detect:\n${sample.text}`)
     }
     for (const sample of right) assert.deepEqual(complaints(sample), [], sample.text)
     const found = sources().flatMap((source) => complaints(source).map((says) => `${source.file}: ${says}`))
@@ -313,34 +313,33 @@ for (const { says, complaints, wrong, right = [] } of RULES) {
   })
 }
 
-test('the scanner finds every import of the tree', () => {
-  // As Node's own resolver would: whatever the scanner names is there.
+test('every import that the scanner finds is an existing file', () => {
   const files = new Set(sources().map(({ file }) => file))
   const all = sources().flatMap(importsOf)
   assert.ok(all.length > files.size)
   for (const target of all) if (!target.startsWith('test/')) assert.ok(files.has(target), target)
 })
 
-test('the scanner leaves code that is still code', () => {
+test('code without comments and texts still parses', () => {
   for (const { file, text } of sources()) {
     assert.doesNotThrow(() => stripTypeScriptTypes(codeOf(text)), file)
   }
 })
 
-test('every exception is still needed', () => {
+test('every listed exception is still needed', () => {
   const byFile = new Map(sources().map(({ file, text }) => [file, text]))
   for (const file of LONG)
     assert.ok((byFile.get(file)?.split('\n').length ?? 0) > 301 || file.endsWith('tables.ts'), file)
   for (const file of [...TIME, ...RANDOMNESS, ...ENVIRONMENT]) assert.ok(byFile.has(file), file)
 })
 
-/** The surface of a half gathers its features' routes. */
+/** A surface registers the routes of all its features. */
 const isSurface = (file: string): boolean => file === 'auth/surface.ts' || file === 'gateway/surface.ts'
 
 const partsOf = (file: string): string[] => file.replace(/(\.test)?\.ts$/, '').split('/')
 
 const uses = (text: string, isMadeForIt: boolean, what: RegExp): string[] =>
-  isMadeForIt ? [] : (codeOf(text).match(what) ?? []).map((found) => `${found} has a place of its own`)
+  isMadeForIt ? [] : (codeOf(text).match(what) ?? []).map((found) => `${found} is allowed in listed files only`)
 
 /** The files of this project that a file imports, as paths from src; tests may import `#test/…`. */
 function importsOf(source: Source): string[] {
@@ -351,7 +350,7 @@ function importsOf(source: Source): string[] {
     .map((found) => found[2] ?? found[4] ?? found[6] ?? '')
     .filter((specifier) => /^[#.]/.test(specifier))
     .map((specifier) => resolved(file, specifier))
-  // The harness and what lies beside src are nobody's floor; a test may use them.
+  // Tests may import the harness and files outside src.
   return isTest(source) ? targets.filter((target) => !/^(test|\.\.)\//.test(target)) : targets
 }
 

@@ -9,7 +9,7 @@ import { dropDatabase, withClient } from './database.ts'
 import { type Pooler, startPgBouncer } from './pgbouncer.ts'
 import { removeAbandoned, temporaryFolder } from './temporary.ts'
 
-/** Nothing here outlives the run, so nothing needs to reach the disk; and nothing that waits for ever is worth waiting for. */
+/** No data outlives the run, so durability is off. The timeout ends statements that hang. */
 const SETTINGS = {
   fsync: 'off',
   synchronous_commit: 'off',
@@ -18,7 +18,7 @@ const SETTINGS = {
   statement_timeout: '60s',
 }
 
-/** Module state, because node:test hands nothing from the setup to the teardown. */
+/** Module state, because node:test passes nothing from setup to teardown. */
 const run: {
   serverUrl?: string
   roles?: readonly string[]
@@ -28,14 +28,14 @@ const run: {
 } = {}
 
 /**
- * The run's server, for `node --test --test-global-setup=test/cluster.ts`: the one that TEST_DATABASE_URL names (as a
- * superuser, or a role with CREATEDB and CREATEROLE), else an embedded one that lives as long as the run. Test
- * processes find it in TEST_SERVER_URL; TEST_OWNER_URL is the role that owns the test databases, and TEST_CONTROL_URL that of control
- * databases, which no client may be.
+ * Sets up the PostgreSQL server of a test run, for `node --test --test-global-setup=test/cluster.ts`. TEST_DATABASE_URL names a server (with
+ * a superuser, or a role with CREATEDB and CREATEROLE); otherwise an embedded server runs as long as the tests. Test processes read its
+ * address from TEST_SERVER_URL. TEST_OWNER_URL logs in as the owner of client databases, TEST_CONTROL_URL as the owner of control
+ * databases, a role that no client may use.
  */
 export async function globalSetup(): Promise<void> {
   const env = process.env
-  // Each test file is a process; with it they compile nothing that another one has compiled.
+  // Each test file is a process. The cache lets them share compiled modules.
   env.NODE_COMPILE_CACHE ??= path.resolve('node_modules/.cache/compiled')
   const serverUrl = env.TEST_DATABASE_URL || (await startServer())
   const owner = { name: `gatehouse_test_${randomBytes(4).toString('hex')}`, password: secret() }
@@ -46,7 +46,7 @@ export async function globalSetup(): Promise<void> {
   env.TEST_SERVER_URL = serverUrl
   env.TEST_OWNER_URL = loginUrl(serverUrl, owner)
   env.TEST_CONTROL_URL = loginUrl(serverUrl, control)
-  // The services of the tests reach their databases through PgBouncer then; the tests themselves do not.
+  // With TEST_POOLER, the tested services use PgBouncer; the tests themselves connect directly.
   if (env.TEST_POOLER !== undefined) {
     run.pooler = await startPgBouncer(serverUrl)
     env.TEST_POOLER_PORT = String(run.pooler.port)
@@ -56,7 +56,7 @@ export async function globalSetup(): Promise<void> {
 const loginUrl = (url: string, { name, password }: { name: string; password: string }): string =>
   Object.assign(new URL(url), { username: name, password }).href
 
-/** Runs after failed tests as well; what a killed run leaves, the next one removes. */
+/** Also runs after failed tests. The leftovers of a killed run are removed by the next run. */
 export async function globalTeardown(): Promise<void> {
   await run.pooler?.stop()
   if (run.server) await run.server.stop()
@@ -69,7 +69,7 @@ async function startServer(): Promise<string> {
   run.folder = await temporaryFolder()
   const password = secret()
   const port = await freePort()
-  // A TCP port besides the socket, because some tests reach the server by host name.
+  // A TCP port in addition to the socket, because some tests connect by host name.
   const settings = { ...SETTINGS, listen_addresses: '127.0.0.1', port: `${port}` }
   run.server = await startEmbedded({ dir: run.folder, password, settings })
   return `postgres://postgres:${password}@127.0.0.1:${port}/postgres`
@@ -78,13 +78,13 @@ async function startServer(): Promise<string> {
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await new Promise((resolve) => server.once('listening', resolve))
-  // An object for every server that listens on a port.
+  // A server that listens on a port has an object as its address.
   const { port } = server.address() as AddressInfo
   await new Promise((resolve) => server.close(resolve))
   return port
 }
 
-/** Lets a server's role that is no superuser copy and drop what the owner owns; before 16 membership is enough. */
+/** Lets a non-superuser copy and drop the owner's databases. Before PostgreSQL 16, membership is enough. */
 async function inheritRights(serverUrl: string, owner: string): Promise<void> {
   await withClient(serverUrl, async (client) => {
     const { rowCount } = await client.query(
@@ -95,7 +95,7 @@ async function inheritRights(serverUrl: string, owner: string): Promise<void> {
   })
 }
 
-/** The run's databases are named after its role. */
+/** Drops the run's databases, whose names begin with the name of its first role, and its roles. */
 async function dropAll(serverUrl: string, roles: readonly string[]): Promise<void> {
   await withClient(serverUrl, async (client) => {
     const { rows } = await client.query<{ datname: string }>(

@@ -1,4 +1,4 @@
-/** One way to ask for something on table `vault`, and the rights to the table that it takes. */
+/** A request on table `vault`, and the rights to the table that it needs. */
 export type Shape = {
   readonly kind: 'fetch' | 'data' | 'count' | 'insert' | 'update' | 'delete'
   readonly needs: readonly ('read' | 'write' | 'delete')[]
@@ -16,7 +16,7 @@ export const VAULT_TABLES = `
     $$ begin raise exception 'the secret is %', old.secret; end $$;
   create trigger betray before update on vault for each row when (new.note = 'betray') execute function betray()`
 
-/** Row 1 is always there, row 9 never; row 3 is referred to. */
+/** Row 1 always exists, row 9 never. Row 3 is referenced by an entry. */
 export const vaultRows = (secret: string) => `
   delete from entry; delete from vault; delete from person;
   insert into person values (1, 'ada@example.com');
@@ -25,7 +25,7 @@ export const vaultRows = (secret: string) => `
 
 const byKey = { conditions: [{ eq_column: 'id', eq_value: 1 }] }
 
-/** Everything that looks at rows or columns, as members that any body with conditions takes. */
+/** Body members that make an operation read rows or columns, for any body with conditions. */
 const looking = (guess: string): Readonly<Record<string, Readonly<Record<string, unknown>>>> => ({
   'equality on another column': { conditions: [{ eq_column: 'secret', eq_value: guess }] },
   'equality on the key and another column': {
@@ -52,14 +52,14 @@ const looking = (guess: string): Readonly<Record<string, Readonly<Record<string,
   'structured conditions': { where: { secret: guess } },
   'structured conditions as a list': { where_filters: [{ column: 'secret', value: guess }] },
   'conditions and structured ones': { ...byKey, where: { secret: guess } },
-  'a column that is not there': { conditions: [{ column: 'secrets', value: guess }] },
+  'an unknown column': { conditions: [{ column: 'secrets', value: guess }] },
   'a sort': { ...byKey, sort_by: { field: 'secret' } },
   'a sort by another name': { ...byKey, sortBy: 'secret' },
   'a sort by a third name': { ...byKey, order_by: { field: 'secret', direction: 'desc' } },
   'a structured sort': { ...byKey, orderBy: { column: 'secret' } },
-  'a sort by a column that is not there': { ...byKey, sort_by: { field: 'secrets' } },
+  'a sort by an unknown column': { ...byKey, sort_by: { field: 'secrets' } },
   'a limit': { ...byKey, limit: 1 },
-  'a limit of none': { ...byKey, limit: 0 },
+  'a limit of zero': { ...byKey, limit: 0 },
   'an offset': { ...byKey, offset: 1 },
   'a count': { ...byKey, count: 'exact', head: true },
   'an estimate': { ...byKey, count: 'planned' },
@@ -67,16 +67,16 @@ const looking = (guess: string): Readonly<Record<string, Readonly<Record<string,
   'all columns to return': { ...byKey, columns: '*' },
   'a cast of a column to return': { ...byKey, columns: ['secret::integer'] },
   'columns to return, and no rows': { ...byKey, columns: ['secret'], head: true },
-  'columns to return that are not there': { ...byKey, columns: ['secrets'] },
+  'unknown columns to return': { ...byKey, columns: ['secrets'] },
   'structured columns to return': { ...byKey, select: { secret: true } },
   'no condition': { allow_unbounded: true },
 })
 
-/** What a body can be without looking at anything. */
+/** Body members that read no rows or columns. */
 const blind: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   'the key': byKey,
-  'the key of no row': { conditions: [{ column: 'id', value: 9 }] },
-  'the key of a row that is referred to': { conditions: [{ column: 'id', value: 3 }] },
+  'a key without a row': { conditions: [{ column: 'id', value: 9 }] },
+  'the key of a referenced row': { conditions: [{ column: 'id', value: 3 }] },
   'the key, structured': { where: { id: 1 } },
   'the key as a list of structured conditions': { where_filters: [{ eq_column: 'id', eq_value: 1 }] },
   'the key, and no rows': { ...byKey, head: true },
@@ -88,7 +88,7 @@ const blind: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
 const set = { note: 'new' }
 const row = { id: 9, secret: 'mine' }
 
-/** `guess` stands where a caller who knows the secret would write it. */
+/** All shapes, by name. `guess` is the caller's guess of the secret value. */
 export function shapes(guess: string): Readonly<Record<string, Shape>> {
   const found: Record<string, Shape> = {}
   const add = (kind: Shape['kind'], name: string, needs: Shape['needs'], body: object, more: object = {}) => {
@@ -98,7 +98,7 @@ export function shapes(guess: string): Readonly<Record<string, Shape>> {
     const needs = name in blind ? [] : (['read'] as const)
     const { allow_unbounded: _, ...rest } = body
     add('fetch', name, ['read'], rest)
-    // Where a count takes the same members.
+    // A count takes only some of these members.
     if (Object.keys(body).every((key) => ['conditions', 'where', 'where_filters', 'count'].includes(key)))
       add('count', name, ['read'], body)
     add('update', name, ['write', ...needs], { set, ...body })
@@ -124,7 +124,7 @@ export function shapes(guess: string): Readonly<Record<string, Shape>> {
   add('insert', 'a row', ['write'], { insert_body: row })
   add('insert', 'rows', ['write'], { insert_body: [row, { ...row, id: 10, note: 'x' }] })
   add('insert', 'a row, no rows back', ['write'], { insert_body: row, head: true })
-  add('insert', 'a row, null for what is absent', ['write'], {
+  add('insert', 'a row, null for missing columns', ['write'], {
     insert_body: { ...row, hidden: 'x' },
     default_to_null: true,
   })
@@ -143,11 +143,11 @@ export function shapes(guess: string): Readonly<Record<string, Shape>> {
     insert_body: row,
     columns: 'person(email_address)',
   })
-  add('insert', 'nothing where the key is there', ['write'], {
+  add('insert', 'a row that is skipped if its key exists', ['write'], {
     insert_body: { ...row, id: 1 },
     on_conflict: 'id',
   })
-  add('insert', 'new values where the key is there', ['write'], {
+  add('insert', 'a row that updates an existing one', ['write'], {
     insert_body: { ...row, id: 1 },
     on_conflict: ['id'],
     update_body: { note: 'new' },
@@ -160,23 +160,26 @@ export function shapes(guess: string): Readonly<Record<string, Shape>> {
   return found
 }
 
-/** Requests of a write that the database refuses; what it says of them must tell nothing either. */
+/** Writes that the database rejects. Its error messages must not reveal data either. */
 export const REFUSED: Readonly<Record<string, Pick<Shape, 'kind' | 'body'>>> = {
-  'a key that is there': { kind: 'insert', body: { insert_body: { ...row, id: 1 } } },
-  'a column that is not there': { kind: 'insert', body: { insert_body: { ...row, secrets: 1 } } },
+  'an existing key': { kind: 'insert', body: { insert_body: { ...row, id: 1 } } },
+  'an unknown column': { kind: 'insert', body: { insert_body: { ...row, secrets: 1 } } },
   'a value that does not fit': { kind: 'insert', body: { insert_body: { ...row, id: 'x' } } },
   'a missing value': { kind: 'insert', body: { insert_body: { id: 9 } } },
-  'nothing for a value': { kind: 'insert', body: { insert_body: { id: 9, secret: null } } },
-  'nobody to belong to': { kind: 'insert', body: { insert_body: { ...row, owner: 99 } } },
-  'a value that is not allowed': { kind: 'insert', body: { insert_body: { ...row, note: 'forbidden' } } },
-  'a conflict in one call': { kind: 'insert', body: { insert_body: [row, row] } },
-  'a new value that is not allowed': { kind: 'update', body: { set: { note: 'forbidden' }, ...byKey } },
-  'a trigger that tells': { kind: 'update', body: { set: { note: 'betray' }, ...byKey } },
-  'a new key that is there': { kind: 'update', body: { set: { id: 2 }, ...byKey } },
-  'a new owner that is not there': { kind: 'update', body: { set: { owner: 99 }, ...byKey } },
-  'a new value for a column that is not there': { kind: 'update', body: { set: { noet: 1 }, ...byKey } },
+  'null for a required value': { kind: 'insert', body: { insert_body: { id: 9, secret: null } } },
+  'an unknown owner': { kind: 'insert', body: { insert_body: { ...row, owner: 99 } } },
+  'a value that violates a check': { kind: 'insert', body: { insert_body: { ...row, note: 'forbidden' } } },
+  'a duplicate key in one call': { kind: 'insert', body: { insert_body: [row, row] } },
+  'a new value that violates a check': { kind: 'update', body: { set: { note: 'forbidden' }, ...byKey } },
+  'a trigger whose error message contains the secret': {
+    kind: 'update',
+    body: { set: { note: 'betray' }, ...byKey },
+  },
+  'a new key that exists already': { kind: 'update', body: { set: { id: 2 }, ...byKey } },
+  'an unknown new owner': { kind: 'update', body: { set: { owner: 99 }, ...byKey } },
+  'a new value for an unknown column': { kind: 'update', body: { set: { noet: 1 }, ...byKey } },
   'a new value that does not fit': { kind: 'update', body: { set: { made: 'x' }, ...byKey } },
   'a key that does not fit': { kind: 'update', body: { set, conditions: [{ column: 'id', value: 'x' }] } },
-  'a row that is referred to': { kind: 'delete', body: { conditions: [{ column: 'id', value: 3 }] } },
+  'a referenced row': { kind: 'delete', body: { conditions: [{ column: 'id', value: 3 }] } },
   'a key to delete that does not fit': { kind: 'delete', body: { resource_id: 'x' } },
 }

@@ -3,13 +3,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 
 export type TestDatabase = {
-  /** Logs in as the role that owns the database: no superuser, as in production. */
+  /** Logs in as the role that owns the database. As in production, it is not a superuser. */
   readonly url: string
   readonly name: string
   drop(): Promise<void>
 }
 
-/** A database of its own on the run's server; 20 ms from a template. Dropped by `drop()`, or at the end of the run. */
+/** Creates a database on the run's server, in 20 ms from a template. It is dropped by `drop()` or at the end of the run. */
 export async function testDatabase(
   options: { template?: string; isControl?: boolean } = {},
 ): Promise<TestDatabase> {
@@ -24,8 +24,8 @@ export async function testDatabase(
 }
 
 /**
- * Builds a template once per run, whichever test process asks first, and answers its name for
- * `testDatabase({ template })`. `build` gets the owner's URL and must close its connections.
+ * Returns the name of a template database for `testDatabase({ template })`. The first test process that calls it creates the template,
+ * once per run. `build` gets the owner's URL and must close its connections.
  */
 export async function templateDatabase(
   name: string,
@@ -38,7 +38,7 @@ export async function templateDatabase(
     await client.query('select pg_advisory_lock(hashtextextended($1, 0))', [template])
     const { rowCount } = await client.query('select from pg_database where datname = $1', [template])
     if (rowCount) return
-    // Built under another name, so that a build that failed half-way is never taken for a template.
+    // Use another name during the build, so that a failed build is never used as a template.
     const building = `${template}_building`
     await dropDatabase(client, building)
     await create(client, run, building)
@@ -48,27 +48,27 @@ export async function templateDatabase(
   return template
 }
 
-/** The run's server, for tests that make roles or databases themselves: may do both, and is the superuser of an embedded one. */
+/** URL of the run's server, for tests that create roles or databases. On an embedded server it logs in as a superuser. */
 export function testServerUrl(): string {
   return testRun().serverUrl
 }
 
 type TestRun = { serverUrl: string; ownerUrl: string; owner: string; name: string }
 
-/** Whether the services of this run reach their databases through PgBouncer. */
+/** Whether the tested services of this run use PgBouncer. */
 export const hasPooler = (): boolean => process.env.TEST_POOLER_PORT !== undefined
 
-/** The same database through the run's PgBouncer, where it has one (TEST_POOLER). */
+/** The URL of the same database through the run's PgBouncer, if there is one (TEST_POOLER). */
 export function pooled(url: string): string {
   const { TEST_POOLER_PORT: port, TEST_SERVER_URL: server = '' } = process.env
-  // A server of a test's own, or none at all, has no pooler in front.
+  // A server that a test started itself has no pooler, nor has an invalid URL.
   const isOurs = URL.canParse(url) && new URL(url).host === new URL(server).host
   return port === undefined || !isOurs
     ? url
     : Object.assign(new URL(url), { hostname: '127.0.0.1', port }).href
 }
 
-/** As if the database's server had gone: ends every connection to it, and lets no new one in. */
+/** Simulates the loss of a database: terminates all connections to it and rejects new ones. */
 export async function shutDatabase(url: string): Promise<void> {
   const name = new URL(url).pathname.slice(1)
   await withClient(testRun().serverUrl, async (client) => {
@@ -77,7 +77,7 @@ export async function shutDatabase(url: string): Promise<void> {
   })
 }
 
-/** What test/cluster.ts put into the environment of every test process. */
+/** Reads the variables that test/cluster.ts sets for every test process. */
 function testRun(isControl = false): TestRun {
   const { TEST_SERVER_URL: serverUrl, TEST_OWNER_URL: usual, TEST_CONTROL_URL: control } = process.env
   const ownerUrl = isControl ? control : usual
@@ -86,20 +86,20 @@ function testRun(isControl = false): TestRun {
       'No test server: run `node --test --test-global-setup=test/cluster.ts FILE`, which starts one for the run.',
     )
   }
-  // All of the run are named after the one role, which the end of the run looks for.
+  // All databases of a run begin with the name of one role, by which the teardown finds them.
   return { serverUrl, ownerUrl, owner: new URL(ownerUrl).username, name: new URL(usual).username }
 }
 
 async function create(client: pg.Client, run: TestRun, name: string, template = 'template0') {
   const { rows } = await client.query<{ fsync: string }>('show fsync')
-  // Half the time, unless every file has to reach the disk; and then log records are quicker.
+  // File copies take half the time if fsync is off. With fsync on, log records are faster.
   const strategy = rows[0]?.fsync === 'off' ? 'file_copy' : 'wal_log'
   await client.query(
     `create database ${id(name)} owner ${id(run.owner)} template ${id(template)} encoding 'UTF8' strategy ${strategy}`,
   )
 }
 
-/** Tries again while the server's own vacuum is in it, whose process only superusers may end. */
+/** Retries while autovacuum works in the database: only superusers may terminate it. */
 export async function dropDatabase(client: pg.Client, name: string): Promise<void> {
   for (let tries = 50; ; tries--) {
     try {

@@ -11,17 +11,17 @@ import { temporaryFolder } from './temporary.ts'
 
 export const PASSWORD = 'correct horse'
 
-/** Off the disk: what these tests kill are processes, and the system keeps what they have written. */
+/** Durability is not needed: these tests kill processes, not the machine, and the kernel keeps written data. */
 const SETTINGS = { fsync: 'off' }
 
 export function optionsFor(dir: string, more: Partial<EmbeddedOptions> = {}): EmbeddedOptions {
   return { dir, password: PASSWORD, ...more, settings: { ...SETTINGS, ...more.settings } }
 }
 
-/** Node runs these in the order in which they were given. */
+/** Node runs the callbacks in the order of their registration. */
 export type Cleanup = { after(clean: () => Promise<void>): void }
 
-/** A place for a server's folder, which does not exist yet. After the test its server is stopped and it goes. */
+/** Returns a path for a new server's folder. After the test, the server is stopped and the folder removed. */
 export async function newFolder(t: Cleanup, name = 'postgres'): Promise<string> {
   const parent = await temporaryFolder()
   const dir = path.join(parent, name)
@@ -32,7 +32,7 @@ export async function newFolder(t: Cleanup, name = 'postgres'): Promise<string> 
   return dir
 }
 
-/** Whoever started it. */
+/** Stops the server on a folder, no matter which process started it. */
 async function stopServerOn(dir: string): Promise<void> {
   const file = await readPidFile(path.join(dir, 'data/postmaster.pid'))
   if (!file || (await stateOf(file)) !== 'running') return
@@ -40,14 +40,14 @@ async function stopServerOn(dir: string): Promise<void> {
   await eventually(() => hasEnded(dir))
 }
 
-/** A copy of a made folder: 50 ms, where initdb takes a second. */
+/** Copies an initialised data folder in 50 ms; initdb takes a second. */
 export async function madeFolder(t: Cleanup, template: string): Promise<string> {
   const dir = await newFolder(t)
   await cp(template, dir, { recursive: true })
   return dir
 }
 
-/** For `madeFolder`, once per file. */
+/** Initialises a folder for `madeFolder`, once per test file. */
 export async function templateFolder(after: Cleanup['after']): Promise<string> {
   const dir = await newFolder({ after })
   await (await startEmbedded(optionsFor(dir))).stop()
@@ -57,14 +57,14 @@ export async function templateFolder(after: Cleanup['after']): Promise<string> {
 export type Child = {
   readonly process: ChildProcess
   readonly url: string
-  /** Sends it to the whole process group. */
+  /** Sends the signal to the whole process group. */
   kill(signal: NodeJS.Signals): void
   stop(): Promise<void>
 }
 
 /**
- * A process of its own that starts the server and then stays, or throws what the start says. `wrap` comes before
- * the command, `before` is code that runs before the server's address is told.
+ * Starts the server in a child process, which then keeps running. Throws the error of a failed start. `wrap` is put in front of the
+ * command; `before` is code that runs before the child reports the server's address.
  */
 export async function startInChild(
   t: Cleanup,
@@ -80,33 +80,33 @@ export async function startInChild(
   }
   t.after(stop)
   for await (const line of createInterface({ input: child.stdout })) {
-    // What the code below prints.
-    const said = JSON.parse(line) as { url?: string; error?: string }
-    if (said.error) throw new Error(said.error)
-    if (said.url) return { process: child, url: said.url, kill, stop }
+    // The code below prints these lines.
+    const report = JSON.parse(line) as { url?: string; error?: string }
+    if (report.error) throw new Error(report.error)
+    if (report.url) return { process: child, url: report.url, kill, stop }
   }
-  throw new Error('the child ended before its server was there')
+  throw new Error('the child exited before its server was ready')
 }
 
-/** Says `{"step": …}` for each step, then `{"url": …}` or `{"error": …}`. */
+/** The child prints `{"step": …}` for each step, then `{"url": …}` or `{"error": …}`. */
 export function spawnStarter(dir: string, wrap: readonly string[] = [], before = '') {
   const [command = process.execPath, ...args] = [...wrap, process.execPath]
   const code = `
     import { startEmbedded } from ${JSON.stringify(import.meta.resolve('#kernel/db/embedded.ts'))}
-    const say = (what) => process.stdout.write(JSON.stringify(what) + '\\n')
-    const options = { ...JSON.parse(process.argv[1]), report: (step) => say({ step }) }
+    const print = (report) => process.stdout.write(JSON.stringify(report) + '\\n')
+    const options = { ...JSON.parse(process.argv[1]), report: (step) => print({ step }) }
     try {
       const server = await startEmbedded(options)
-      // Until we are told to end, or the test that started us has ended.
+      // Keep running until SIGTERM, or until the test that started this process has exited.
       process.stdin.resume()
       process.once('SIGTERM', () => server.stop().then(() => process.exit(0)))
       ${before}
-      say({ url: server.superuserUrl })
+      print({ url: server.superuserUrl })
     } catch (error) {
-      say({ error: error.message })
+      print({ error: error.message })
     }`
   const script = ['--input-type=module', '--eval', code, JSON.stringify(optionsFor(dir))]
-  // A process group of its own, as a terminal's foreground job has.
+  // Its own process group, like a foreground job of a terminal.
   return spawn(command, [...args, ...script], { stdio: ['pipe', 'pipe', 'inherit'], detached: true })
 }
 
@@ -114,7 +114,7 @@ export async function postmasterOf(dir: string): Promise<number> {
   return Number.parseInt(await readFile(path.join(dir, 'data/postmaster.pid'), 'utf8'), 10)
 }
 
-/** A server removes its lock file as the last thing, and its process id may belong to a zombie for a while. */
+/** Whether the server has exited. It removes its lock file last; its process id may remain as a zombie for a while. */
 export async function hasEnded(dir: string): Promise<boolean> {
   return postmasterOf(dir).then(
     () => false,
@@ -122,18 +122,18 @@ export async function hasEnded(dir: string): Promise<boolean> {
   )
 }
 
-/** Fails when it has not come true after ten seconds. */
-export async function eventually(isSo: () => boolean | Promise<boolean>): Promise<void> {
+/** Waits until the condition holds. Throws after ten seconds. */
+export async function eventually(condition: () => boolean | Promise<boolean>): Promise<void> {
   const since = performance.now()
-  while (!(await isSo())) {
-    if (performance.now() - since > 10_000) throw new Error('it has not come true')
+  while (!(await condition())) {
+    if (performance.now() - since > 10_000) throw new Error('the condition did not hold within ten seconds')
     await sleep(20)
   }
 }
 
 export async function query<Row extends pg.QueryResultRow>(url: string, sql: string): Promise<Row[]> {
   const client = new pg.Client({ connectionString: url })
-  client.on('error', () => {}) // a connection that breaks while nothing is asked; what is asked rejects
+  client.on('error', () => {}) // a connection may break while it is idle; a running query rejects by itself
   await client.connect()
   try {
     return (await client.query<Row>(sql)).rows

@@ -21,12 +21,12 @@ import { documentedStatuses, type OpenapiDocument } from './openapi.ts'
 export const ADMIN_KEY = 'admin-key-of-the-tests-0123456789'
 export const PASSWORD = 'correct horse battery'
 
-/** What came back, the body parsed when it is JSON. */
+/** A response. The body is parsed if it is JSON. */
 // biome-ignore lint/suspicious/noExplicitAny: tests look into bodies of every shape
 export type Answer = { status: number; headers: Headers; body: any; text: string }
 export type Ask = { body?: unknown; headers?: Record<string, string>; raw?: string }
 
-/** Somebody who sends requests: paths of the auth surface begin with `/api/auth`. */
+/** A caller with its own headers. Paths of the auth surface begin with `/api/auth`. */
 export type Actor = {
   readonly headers: Readonly<Record<string, string>>
   get(path: string, ask?: Ask): Promise<Answer>
@@ -44,19 +44,19 @@ export type TestService = {
   readonly loggingUrl: string
   readonly controlUrl: string
   readonly anon: Actor
-  /** Carries the static admin key. */
+  /** Sends the static admin key. */
   readonly admin: Actor
-  /** Somebody with a client-bound key for `default`. */
+  /** Creates a key that is bound to the client `default`, and returns a caller that sends it. */
   key(
     rights: readonly string[],
     more?: Partial<NewKey>,
   ): Promise<Actor & { readonly apiKey: string; readonly keyId: string }>
   signUp(name: string): Promise<User>
-  /** Everything logged so far, one JSON record a line. */
+  /** All log records so far, one JSON text each. */
   readonly log: readonly string[]
-  /** Turns the clock forward. */
+  /** Moves the clock forward. */
   advance(milliseconds: number): void
-  /** Works the queue by hand and returns the mails that went out since the last call, oldest first. */
+  /** Runs all queued jobs and returns the mails that were sent since the last call, oldest first. */
   mails(): Promise<readonly string[]>
   stop(): Promise<void>
 }
@@ -66,20 +66,20 @@ type Overrides = Parameters<typeof defaultConfig>[0]
 export type Options = {
   readonly config?: Overrides
   readonly controlUrl?: string
-  /** Variables that `url_env_var` of a client may name. */
+  /** Environment variables for the `url_env_var` of clients. */
   readonly environment?: Readonly<Record<string, string>>
   readonly secrets?: Secrets
   readonly clock?: TestClock
 }
 
-/** What the database's time is seen through. */
+/** Offset that is applied to the database's time. */
 export type TestClock = {
   turned(now: Clock): Clock
-  /** Turns it forward. */
+  /** Moves the time forward. */
   advance(milliseconds: number): void
 }
 
-/** With `isStopped` it moves only when it is turned: a slow machine must not sit out a wait. */
+/** With `isStopped`, time moves only by `advance`, so that waits do not elapse on a slow machine. */
 export function testClock({ isStopped = false } = {}): TestClock {
   let ahead = 0
   let stoppedAt: number | undefined
@@ -94,7 +94,7 @@ export function testClock({ isStopped = false } = {}): TestClock {
   }
 }
 
-/** A service of its own for a test file, on databases of its own; stopped when the file's tests are done. */
+/** Starts a service with new databases for a test file. It is stopped after the file's tests. */
 export async function testService({
   config: overrides = {},
   controlUrl,
@@ -114,7 +114,7 @@ export async function testService({
     config,
     databases: {
       controlUrl: control,
-      // Of an old PgBouncer, which keeps no statements apart.
+      // As with an old PgBouncer, which does not support prepared statements.
       pooler: pooled(control) === control ? undefined : { url: pooled(control), prepares: false },
       builtIn: { default: pooled(client.url) },
       logging: { ownerUrl: logging.url, readerUrl: pooled(logging.url), reader: 'reader' },
@@ -127,7 +127,7 @@ export async function testService({
   })
   const url = `http://127.0.0.1:${await service.listen()}`
 
-  // What a test is refused with, the API reference has to know. The library types its document for any version.
+  // Every error status that a test receives must be in the OpenAPI document. The library types the document for any version.
   const expect = documentedStatuses(() => service.app.swagger() as unknown as OpenapiDocument)
   const read = new Set<string>()
   let stopped: Promise<void> | undefined
@@ -164,7 +164,7 @@ export async function testService({
   }
 }
 
-/** A kernel without a server around it, on a control database of its own; closed when the file's tests are done. */
+/** Starts a kernel without a web server, on a new control database. It is closed after the file's tests. */
 export async function testKernel({
   config: overrides = {},
   controlUrl,
@@ -185,12 +185,12 @@ export async function testKernel({
   return kernel
 }
 
-/** SERVICE_SECRET of a program beside a service of the tests. */
+/** SERVICE_SECRET for a program that runs next to a test service. */
 export const TEST_SECRET = 'secret-of-the-tests-0123456789-0123'
 
 const testSecrets = () => secretsFrom(TEST_SECRET, secureRandom)
 
-/** A migrated control database of its own, of an installation with the secret of the tests. */
+/** Creates a migrated control database with an installation whose secret is TEST_SECRET. */
 export async function controlDatabase(): Promise<string> {
   const template = await templateDatabase('control', async (url) => void (await migrate(url)), true)
   const { url } = await testDatabase({ template, isControl: true })
@@ -204,7 +204,7 @@ export async function controlDatabase(): Promise<string> {
   return url
 }
 
-/** Cheap password hashes, a free port, nothing that a test did not ask for. */
+/** The default configuration with cheap password hashes, a free port and the test's overrides. */
 function testConfig(overrides: Overrides, dir: string): Config {
   const base = defaultConfig(overrides)
   return {
@@ -228,7 +228,7 @@ function testConfig(overrides: Overrides, dir: string): Config {
   }
 }
 
-/** `expect` judges the status of every answer. */
+/** Creates a caller. `expect` checks the status of every response. */
 export function actor(
   url: string,
   own: Readonly<Record<string, string>> = {},
@@ -269,7 +269,7 @@ async function signUp(url: string, name: string, expect: Expectation): Promise<U
   return { ...actor(url, { authorization: `Bearer ${token}` }, expect), email, token, id: user.id }
 }
 
-/** The path and query of the one link in a mail: its text part as a reader shows it. */
+/** Path and query of the only link in a mail's text part, decoded as a mail reader does. */
 export function linkIn(mail: string): string {
   const text = mail.replace(/=\r?\n/g, '').replaceAll('=3D', '=')
   const [link] = /http:\/\/localhost:\d+\/[^\s"<]+/.exec(text) ?? []
@@ -277,7 +277,7 @@ export function linkIn(mail: string): string {
   return link.replace(/^http:\/\/localhost:\d+/, '')
 }
 
-/** The endpoint that acts, as a page of an application calls it with the token of a mailed link. */
+/** Turns a mailed link into the address of the endpoint that an application's page calls with the link's token. */
 export const endpointOf = (link: string): string =>
   link
     .replace(/confirm\/(verify|change)-email/, 'verify-email')
@@ -294,7 +294,7 @@ export async function confirm(
   return pressButton(actor, link, page, filled)
 }
 
-/** Sends the form of a page that is open. */
+/** Submits the form of an open page. */
 export const pressButton = (
   actor: Actor,
   link: string,
@@ -306,7 +306,7 @@ export const pressButton = (
     headers: { ...BROWSER, ...FORM },
   })
 
-/** What the form of a page sends: the first one that has a field for what is filled in. */
+/** The form data of a page: hidden fields and `filled`. Uses the first form that has all fields of `filled`. */
 export function formIn(page: string, filled: Readonly<Record<string, string>> = {}): string {
   const forms = page.match(/<form method="post">[\s\S]*?<\/form>/g) ?? []
   const form = forms.find((form) => Object.keys(filled).every((name) => form.includes(`name="${name}"`)))

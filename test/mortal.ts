@@ -5,17 +5,17 @@ import { provision } from '#kernel/db/provision.ts'
 import { freePort } from './cluster.ts'
 import { type Cleanup, newFolder, optionsFor, postmasterOf, query } from './embedded.ts'
 
-/** A server of its own on a port, that can die, fall silent and come back. */
+/** A PostgreSQL server on its own port that tests can kill, freeze and restart. */
 export type MortalServer = {
-  /** For a role that may be a client's, in a database of its own. */
+  /** URL of a separate database with a role that a client may use. */
   readonly url: string
-  /** `kill -9` of every process of it. */
+  /** Sends SIGKILL to all processes of the server. */
   kill(): Promise<void>
-  /** As `pg_ctl stop -m fast` and `-m immediate` do it. */
+  /** Stops it like `pg_ctl stop -m fast` or `-m immediate`. */
   stop(mode: keyof typeof STOPS): Promise<void>
-  /** After `kill` or `stop`: on the same folder and port. */
+  /** Restarts it on the same folder and port after `kill` or `stop`. */
   start(): Promise<void>
-  /** Stops every process of it in its tracks, so that its port takes connections and says nothing. */
+  /** Suspends all processes, so that the port accepts connections but nothing responds. */
   freeze(): Promise<void>
   thaw(): Promise<void>
 }
@@ -25,7 +25,7 @@ const STOPS = { fast: 'SIGINT', immediate: 'SIGQUIT' } as const
 
 const APP = { name: 'app', password: 'app' }
 
-/** With the tables that `schema` makes. */
+/** Starts a server and runs `schema` on its database. */
 export async function mortalServer(t: Cleanup, schema: string): Promise<MortalServer> {
   const dir = await newFolder(t)
   const port = `${await freePort()}`
@@ -39,7 +39,7 @@ export async function mortalServer(t: Cleanup, schema: string): Promise<MortalSe
     for (const pid of frozen) process.kill(pid, 'SIGCONT')
     frozen = []
   }
-  // Before its folder's own end, which asks it to stop.
+  // Resume it before the folder's cleanup, which asks the server to stop.
   t.after(thaw)
   return {
     url,
@@ -62,7 +62,7 @@ export async function mortalServer(t: Cleanup, schema: string): Promise<MortalSe
   }
 }
 
-/** The one that makes the others comes first, so that none comes after. */
+/** Process ids of the server. The postmaster comes first, so that it cannot fork more after its children are killed. */
 export async function processesOf(dir: string): Promise<readonly number[]> {
   const postmaster = await postmasterOf(dir)
   const { stdout } = await promisify(execFile)('ps', ['-A', '-o', 'pid=,ppid='])

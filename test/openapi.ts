@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 
-/** As much of the OpenAPI document as tests look at. */
+/** The parts of the OpenAPI document that tests use. */
 export type OpenapiDocument = {
   readonly openapi: string
   readonly tags: readonly { readonly name: string; readonly description: string }[]
@@ -41,13 +41,13 @@ export type Schema = { readonly [keyword: string]: unknown }
 export type Place = { readonly method: string; readonly path: string }
 export type Answer = { readonly status: number; readonly type: string; readonly text: string }
 
-/** Every operation of the document, with its place. */
+/** All operations of the document, with method and path. */
 export const operationsOf = (document: OpenapiDocument) =>
   Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
   )
 
-/** What stands behind a `$ref`. */
+/** Resolves a `$ref`. */
 export function resolved({ components }: OpenapiDocument, schema: Schema): Schema {
   const { $ref, ...rest } = schema
   if (typeof $ref !== 'string') return schema
@@ -56,9 +56,9 @@ export function resolved({ components }: OpenapiDocument, schema: Schema): Schem
   return { ...found, ...rest }
 }
 
-/** Fails unless the document says that this operation may answer so: status, content type and body. */
+/** Returns an assertion that a response is documented for its operation: status, content type and body schema. */
 export function documentedAnswers(document: OpenapiDocument): (place: Place, answer: Answer) => void {
-  // Formats are descriptions here; keywords of OpenAPI are unknown to JSON Schema.
+  // Formats are only descriptions here. OpenAPI has keywords that JSON Schema does not know.
   const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true })
   const compiled = new Map<Schema, ValidateFunction>()
   const compile = (schema: Schema): ValidateFunction => {
@@ -81,8 +81,8 @@ export function documentedAnswers(document: OpenapiDocument): (place: Place, ans
 }
 
 /**
- * Fails when a failure has a status that the document does not know for that operation. What no operation is asked for, or what never
- * reaches one, is passed over. The document is read when the first failure comes.
+ * Returns an assertion that a failure's status is documented for its operation. It ignores requests that match no operation and statuses
+ * that are sent before routing (405, 431). The document is read at the first failure.
  */
 export function documentedStatuses(read: () => OpenapiDocument): (place: Place, status: number) => void {
   let patterns: { readonly pattern: RegExp; readonly place: Place; readonly statuses: readonly string[] }[]
@@ -93,30 +93,31 @@ export function documentedStatuses(read: () => OpenapiDocument): (place: Place, 
       pattern: new RegExp(`^${place.path.replace(/[.]/g, '\\.').replace(/\{\w+\}/g, '[^/]+')}$`),
       statuses: Object.keys(operation.responses),
     }))
-    const asked = path.split('?', 1)[0] ?? ''
-    // An address that stands in the document as it is comes before one with parameters.
+    const requested = path.split('?', 1)[0] ?? ''
+    // A literal path in the document takes precedence over one with parameters.
     const found = patterns
       .filter(
-        ({ pattern, place }) => place.method === (method === 'HEAD' ? 'GET' : method) && pattern.test(asked),
+        ({ pattern, place }) =>
+          place.method === (method === 'HEAD' ? 'GET' : method) && pattern.test(requested),
       )
-      .sort((a, b) => Number(b.place.path === asked) - Number(a.place.path === asked))[0]
+      .sort((a, b) => Number(b.place.path === requested) - Number(a.place.path === requested))[0]
     if (found === undefined) return
     const { statuses, place } = found
     assert.ok(
       statuses.includes(String(status)) || statuses.includes(`${String(status).charAt(0)}XX`),
-      `${place.method} ${place.path} answered ${status}, which its route does not declare (config.failures)`,
+      `${place.method} ${place.path} returned ${status}, which its route does not declare (config.failures)`,
     )
   }
 }
 
-/** Bodies that the document shows for an operation; put together from examples of members where it shows none. */
+/** Example bodies of an operation. If the document has none, one is built from the examples of the members. */
 export function shownBodies(document: OpenapiDocument, { requestBody }: DocumentedOperation): unknown[] {
   const media = requestBody?.content['application/json']
   if (media === undefined) return []
   if (media.example !== undefined) return [media.example]
   if (media.examples !== undefined) return Object.values(media.examples).map(({ value }) => value)
   const { properties = {} } = resolved(document, media.schema)
-  // Members of a schema.
+  // TypeBox schemas: each property may have examples.
   const members = Object.entries(properties as Record<string, { examples?: readonly unknown[] }>)
   return [
     Object.fromEntries(

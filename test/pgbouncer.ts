@@ -10,7 +10,7 @@ import pg from 'pg'
 
 const PROGRAM = process.env.PGBOUNCER ?? '/usr/sbin/pgbouncer'
 
-/** Why tests with a real PgBouncer are skipped; false when there is one. */
+/** The `skip` option for tests with a real PgBouncer: the reason if it is missing, otherwise false. */
 export const WITHOUT_PGBOUNCER = existsSync(PROGRAM) ? false : `there is no ${PROGRAM}`
 
 export type Pooler = {
@@ -19,8 +19,8 @@ export type Pooler = {
 }
 
 /**
- * PgBouncer in transaction mode in front of a server, for every login there. Few sessions, each given back after a transaction and
- * taken in turn, so that whatever relies on having the same one again fails.
+ * Starts PgBouncer in transaction mode in front of a server, for all of its logins. It uses few sessions in turn, one per transaction, so
+ * that code which relies on keeping a session fails.
  */
 export async function startPgBouncer(superuserUrl: string): Promise<Pooler> {
   const folder = await mkdtemp(path.join(tmpdir(), 'gatehouse-pgbouncer-'))
@@ -50,7 +50,7 @@ export async function startPgBouncer(superuserUrl: string): Promise<Pooler> {
   await writeFile(path.join(folder, 'pgbouncer.ini'), `${settings.join('\n')}\n`)
   for (const file of ['users', 'pgbouncer.ini']) await chmod(path.join(folder, file), 0o644)
   await chmod(folder, 0o755)
-  // It does not run as root.
+  // PgBouncer refuses to run as root.
   const asUser = process.getuid?.() === 0 ? ['-u', 'nobody'] : []
   const child = spawn(PROGRAM, ['-q', ...asUser, path.join(folder, 'pgbouncer.ini')], {
     stdio: ['ignore', 'ignore', process.env.PGBOUNCER_LOG ? 'inherit' : 'ignore'],

@@ -3,15 +3,15 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { codeOf } from './code.ts'
 
-/** Programs, the configuration as a whole, our own database: no text of a caller gets there. */
+/** Files that never see text of a caller: commands, configuration, our own database. */
 const NOT_REACHED =
   /^(cli\/|kernel\/config\/(?!addresses|scylla-url)|kernel\/db\/|control\.ts|app\.ts|main\.ts)|\.test\.ts$/
 
-/** Repetitions without an end that `isSimple` does not clear by itself, and why each takes no time that grows faster than the text. */
+/** Unbounded repetitions that `isSimple` rejects, and why the time of each grows at most linearly with the text. */
 const CLEARED: readonly (readonly [file: string, literal: string, reason: string])[] = [
   // biome-ignore format: one line each
   ['auth/cookies.ts', String.raw`/^bearer +(\S+) *$/i`, 'a header, at most limits.header; the parts share no character'],
-  ['auth/well-known-passwords.ts', String.raw`/^(#.*\n)+\n/`, 'a file of ours'],
+  ['auth/well-known-passwords.ts', String.raw`/^(#.*\n)+\n/`, 'a file of our own'],
   [
     'databases/clients/custom.ts',
     String.raw`/^https?:\/\/[a-z0-9.:-]+(\/|\/rest\/v1\/?)?$/i`,
@@ -38,16 +38,16 @@ const CLEARED: readonly (readonly [file: string, literal: string, reason: string
     'an attempt that begins at a $ ends before the next one',
   ],
   ['databases/drivers/postgres/protocol/errors.ts', '/^E[A-Z]+$|^ERR_(SSL|TLS)/', 'a code of Node'],
-  ['databases/drivers/postgres/protocol/row-query.ts', String.raw`/\d+$/`, "the server's word on a command"],
+  ['databases/drivers/postgres/protocol/row-query.ts', String.raw`/\d+$/`, "the server's command tag"],
   [
     'databases/drivers/postgres/protocol/script.ts',
     String.raw`/^(?:INSERT \d+|UPDATE|DELETE|MERGE|COPY) (\d+)$/`,
-    "the server's word on a command",
+    "the server's command tag",
   ],
   [
     'databases/drivers/postgres/sql/statement-text.ts',
     String.raw`/[\p{L}_\u0080-\uffff][\p{L}\p{N}_$\u0080-\uffff]*|\d[\p{L}\p{N}_.]*/uy`,
-    'sticky, and read on behind what it has matched',
+    'sticky; the scan continues after the match',
   ],
   [
     'databases/drivers/postgres/sql/statement-text.ts',
@@ -57,9 +57,9 @@ const CLEARED: readonly (readonly [file: string, literal: string, reason: string
   [
     'databases/drivers/scylla/catalogue.ts',
     String.raw`/^(?:values|keys|entries|full)\((.*)\)$/s`,
-    "the server's own structure",
+    "text that the server writes",
   ],
-  ['databases/drivers/scylla/catalogue.ts', String.raw`/^(\w+)<(.*)>$/`, "the server's own structure"],
+  ['databases/drivers/scylla/catalogue.ts', String.raw`/^(\w+)<(.*)>$/`, "text that the server writes"],
   [
     'databases/drivers/scylla/numbers.ts',
     String.raw`/^([+-]?)(\d*)(?:\.(\d*))?(?:e([+-]?\d{1,6}))?$/i`,
@@ -68,7 +68,7 @@ const CLEARED: readonly (readonly [file: string, literal: string, reason: string
   [
     'databases/drivers/scylla/reads.ts',
     String.raw`/ If you want .* use ALLOW FILTERING\.?/s`,
-    "the server's own sentence",
+    "a message that the server writes",
   ],
   [
     'databases/drivers/scylla/times.ts',
@@ -84,7 +84,7 @@ const CLEARED: readonly (readonly [file: string, literal: string, reason: string
   [
     'databases/drivers/supabase/call.ts',
     String.raw`/^(select|columns|on_conflict|(.*\.)?(order|limit|offset|and|or))$/`,
-    'the name of an argument, which the catalogue has too',
+    'the name of an argument, which is also in the catalogue',
   ],
   [
     'databases/drivers/supabase/json-kind.ts',
@@ -94,22 +94,22 @@ const CLEARED: readonly (readonly [file: string, literal: string, reason: string
   [
     'databases/drivers/supabase/errors.ts',
     '/column "([^"]+)"/',
-    'what PostgREST says; an attempt ends at the next quote',
+    'a message of PostgREST; an attempt ends at the next quote',
   ],
   [
     'databases/drivers/supabase/errors.ts',
     '/constraint "([^"]+)"/',
-    'what PostgREST says; an attempt ends at the next quote',
+    'a message of PostgREST; an attempt ends at the next quote',
   ],
   [
     'databases/drivers/supabase/openapi.ts',
     String.raw`/(?:^|\n\n)Note:\n(.*)$/s`,
-    "PostgREST's own structure",
+    "text that PostgREST writes",
   ],
   [
     'databases/drivers/supabase/openapi.ts',
     String.raw`/<fk table='(.*)' column='(.*)'\/>$/`,
-    "PostgREST's own structure",
+    "text that PostgREST writes",
   ],
   [
     'gateway/data/grouping.ts',
@@ -141,7 +141,7 @@ const CLEARED: readonly (readonly [file: string, literal: string, reason: string
   [
     'kernel/config/scylla-url.ts',
     String.raw`/^(?:scylladb|scylla|cassandra):\/\/(?:([^:@/?#]+):([^:@/?#]+)@)?([^:@/?#]+)(?::(\d{1,5}))?\/([A-Za-z][A-Za-z0-9_]{0,47})(?:\?([^#]*))?$/`,
-    'a URL of at most 4,096 characters; each part ends at a sign that it does not contain',
+    'a URL of at most 4,096 characters; each part ends at a character that it cannot contain',
   ],
   [
     'kernel/http/escaped-keys.ts',
@@ -151,7 +151,7 @@ const CLEARED: readonly (readonly [file: string, literal: string, reason: string
   [
     'databases/drivers/supabase/errors.ts',
     '/foreign key constraint "[^"]+" on table "([^"]+)"/',
-    'what PostgREST says; an attempt ends at the next quote',
+    'a message of PostgREST; an attempt ends at the next quote',
   ],
   ['kernel/http/client-address.ts', '/%.*$/', 'the address of a socket'],
   [
@@ -165,7 +165,7 @@ const CLEARED: readonly (readonly [file: string, literal: string, reason: string
   [
     'kernel/redact.ts',
     String.raw`/([?&](?:api_key|token|code|state|apikey)=)[^&\s"]+/gi`,
-    'matches whenever it begins to repeat, and goes on behind that',
+    'every attempt that reaches the repetition matches; the scan continues after it',
   ],
   [
     'kernel/redact.ts',
@@ -175,17 +175,17 @@ const CLEARED: readonly (readonly [file: string, literal: string, reason: string
   [
     'kernel/redact.ts',
     String.raw`/\b(Bearer|Basic)\s+[A-Za-z0-9._~+/=-]{8,}/gi`,
-    'the parts share no character, and what comes next can begin only behind them',
+    'the parts share no character, and the next attempt begins after them',
   ],
   [
     'kernel/redact.ts',
     String.raw`/\b(password=)('(?:[^'\\]|\\.)*'|[^\s&"';]+)/gi`,
-    'a quoted one is closed by the quote of the next, so only the last can be open',
+    'the quote of the next match closes a quoted value, so only the last one can be open',
   ],
   [
     'kernel/redact.ts',
     String.raw`/\bsvc_[0-9a-f]{16}\.[A-Za-z0-9_-]{20,}/g`,
-    'no word boundary is inside of the repetition',
+    'the repetition contains no word boundary',
   ],
   [
     'kernel/redact.ts',
@@ -214,7 +214,7 @@ function found(file: string, text: string): Found[] {
   return [...literals].filter((literal) => !isSimple(literal)).map((literal) => ({ file, literal }))
 }
 
-/** No repetition without an end; or one, of single characters, in a pattern that begins where the text begins. */
+/** True without unbounded repetitions, or with one repetition of single characters in a pattern anchored at the start. */
 function isSimple(literal: string): boolean {
   const end = literal.lastIndexOf('/')
   const pattern = literal
@@ -230,14 +230,14 @@ function isSimple(literal: string): boolean {
 const isCleared = ({ file, literal }: Found): boolean =>
   CLEARED.some(([cleared, pattern]) => cleared === file && pattern === literal)
 
-test('a regular expression over text of a caller has a bound, or a reason why it needs none', () => {
+test('every regular expression over text of a caller is bounded, or has a reason why it is safe', () => {
   assert.deepEqual(
     repetitions().filter((one) => !isCleared(one)),
     [],
   )
 })
 
-test('the rule sees what can grow, and lets pass what cannot', () => {
+test('the rule rejects expressions that can backtrack, and accepts those that cannot', () => {
   const wrong = [
     '/a+$/',
     '/^(a+)+$/',

@@ -1,12 +1,12 @@
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** Begins a POST, lets something happen while its body is still arriving, and answers the response as it came. */
+/** Sends the head of a POST, runs `happen` before the body is complete, and returns the raw response. */
 export async function whileArriving(
   url: string,
   { path, headers, body }: { path: string; headers: Readonly<Record<string, string>>; body: unknown },
   happen: () => Promise<unknown>,
-  /** Resolves when the head has been judged. */
+  /** Resolves once the service has processed the head. */
   judged: () => Promise<unknown> = () => sleep(100),
 ): Promise<string> {
   const { hostname, port } = new URL(url)

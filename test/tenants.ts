@@ -5,11 +5,11 @@ import { testDatabase, testServerUrl, withClient } from './database.ts'
 import { type Actor, actor, testService, type User } from './harness.ts'
 
 /**
- * A service with two organizations on one database whose policies decide by the session: Ada owns acme and Bea is a member of it,
- * Cem owns beta, Dora is in none. Documents 1 (of acme), 2 (of beta), 3 (for all) and 4 (Dora's own).
+ * A service with two organizations on one database with row-level security by session. Ada owns acme and Bea is a member of it; Cem owns
+ * beta; Dora has no organization. Document 1 belongs to acme, 2 to beta, 3 is public and 4 is Dora's.
  */
 export async function tenants() {
-  // Roles belong to the whole server, which other test files use at the same time.
+  // Roles are global to the server, which other test files use at the same time, so their names are unique.
   const suffix = randomBytes(4).toString('hex')
   const roles = { anon: `anon_${suffix}`, member: `authenticated_${suffix}` }
   const database = await testDatabase()
@@ -29,7 +29,7 @@ export async function tenants() {
   const t = await testService({
     config: {
       clients: {
-        // One connection, so that every request follows on somebody else's.
+        // One connection, so that every request reuses the connection of another caller.
         app: {
           url: database.url,
           max_connections: 1,
@@ -52,7 +52,7 @@ export async function tenants() {
     await t.signUp('Cem'),
     await t.signUp('Dora'),
   ]
-  /** A change in the control database that every cache knows of when this has answered. */
+  /** Changes the control database and waits until all caches have been invalidated. */
   const control = async (text: string, values: readonly unknown[]) => {
     await withClient(t.controlUrl, (client) => client.query(text, [...values]))
     await t.service.kernel.coherence.settle()

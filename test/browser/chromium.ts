@@ -6,18 +6,18 @@ import { type BrowserContext, type ConsoleMessage, chromium, type Page } from 'p
 
 const PROGRAM = process.env.CHROMIUM ?? '/usr/bin/chromium'
 
-/** For a test's option `skip`: why there is no browser, or false when there is one. */
+/** The `skip` option for tests in a browser: the reason if Chromium is missing, otherwise false. */
 export const withoutBrowser: string | false = existsSync(PROGRAM)
   ? false
-  : `there is no Chromium at ${PROGRAM}: apt-get install chromium, or name another in CHROMIUM`
+  : `there is no Chromium at ${PROGRAM}: apt-get install chromium, or set CHROMIUM to its path`
 
 export type Visit = {
   readonly page: Page
-  /** What the browser complained of: refused by a policy, failed scripts, failed requests. */
+  /** Errors and warnings of the browser's console: blocked by a policy, failed scripts, failed requests. */
   readonly complaints: readonly string[]
 }
 
-/** A browser with a fresh profile for each visit; closed when the file's tests are done. */
+/** Starts a browser with a new profile for each visit. It is closed after the file's tests. */
 export async function openBrowser(): Promise<{ visit(options?: VisitOptions): Promise<Visit> }> {
   const browser = await chromium.launch({
     executablePath: PROGRAM,
@@ -54,7 +54,7 @@ async function watched(context: BrowserContext): Promise<Visit> {
   return { page, complaints }
 }
 
-/** An application of another origin; `visited` are the paths that it was asked for. */
+/** Serves an application on another origin. `visited` lists the requested paths with their referrers. */
 export async function otherOrigin(
   answer: RequestListener = (_request, response) => {
     response.setHeader('content-type', 'text/html').end('<title>App</title><h1>App</h1>')
@@ -68,6 +68,6 @@ export async function otherOrigin(
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   after(() => server.close())
-  const { port } = server.address() as AddressInfo // a TCP server's
+  const { port } = server.address() as AddressInfo // the address of a TCP server
   return { origin: `http://127.0.0.1:${port}`, visited }
 }

@@ -13,7 +13,7 @@ else await tests()
 async function tests(): Promise<void> {
   const app = await otherOrigin((request, response) => {
     response.setHeader('content-type', 'text/html')
-    // A page that has the browser fetch a link before anybody clicks.
+    // A page that makes the browser prefetch a link before the user clicks it.
     const next = new URL(request.url ?? '', 'http://app').searchParams.get('prefetch')
     response.end(
       next === null
@@ -21,7 +21,7 @@ async function tests(): Promise<void> {
         : `<title>Mail</title><link rel="prefetch" href="${next}"><a href="${next}">open</a>`,
     )
   })
-  // Another site than the service's localhost, not only another origin.
+  // 127.0.0.1 is a different site from the service's localhost, not only a different origin.
   const t = await testService({ config: { auth: { trusted_origins: [app.origin] } } })
   const browser = await openBrowser()
   const own = t.service.kernel.publicUrl()
@@ -44,7 +44,7 @@ async function tests(): Promise<void> {
     (await t.service.kernel.db.selectFrom('user').select('emailVerified').where('id', '=', id).execute())[0]
       ?.emailVerified
 
-  test('the button leads to the application of another origin; nothing is complained of, and no token goes along', async () => {
+  test('the button redirects to the application on another origin, without the token and without browser warnings', async () => {
     const ada = await t.signUp('Ada')
     const visit = await browser.visit()
     await open(visit, await verification(ada))
@@ -60,7 +60,7 @@ async function tests(): Promise<void> {
     await visit.page.waitForURL(callbackURL)
     assert.equal(await isVerified(ada), true)
     assert.deepEqual(app.visited.slice(before), ['/done?from=mail without referrer'])
-    // The browser names the status of the page that said that the password was wrong.
+    // The browser reports the status of the page for the wrong password.
     assert.deepEqual(
       visit.complaints.filter((text) => !text.includes('400 (Bad Request)')),
       [],
@@ -68,7 +68,7 @@ async function tests(): Promise<void> {
     assert.equal((await ada.get('/api/auth/get-session')).status, 200)
   })
 
-  test('"I do not know the password" unfolds without script, and a new one is chosen', async () => {
+  test('"I do not know the password" opens without scripts, and sets a new password', async () => {
     const ada = await t.signUp('Ada')
     const visit = await browser.visit({ javaScriptEnabled: false })
     await open(visit, await verification(ada))
@@ -82,7 +82,7 @@ async function tests(): Promise<void> {
     assert.equal((await ada.get('/api/auth/get-session')).status, 401)
   })
 
-  test('a page that prefetches the link, and opening it many times, uses nothing up', async () => {
+  test('prefetching the link or opening it repeatedly does not consume it', async () => {
     const ada = await t.signUp('Ada')
     const link = await verification(ada)
     const visit = await browser.visit()
@@ -93,19 +93,19 @@ async function tests(): Promise<void> {
     while (opened() === before) await visit.page.waitForTimeout(20)
     for (let times = 0; times < 3; times++) await open(visit, link)
     assert.equal(await isVerified(ada), false)
-    // As from a mail that is read in the browser: the visit comes from another site.
+    // Like a click in webmail: the navigation comes from another site.
     await visit.page.goto(`${app.origin}/mail?prefetch=${encodeURIComponent(`${own}${link}`)}`)
     await visit.page.getByText('open').click()
     await visit.page.getByLabel('Password', { exact: true }).fill(PASSWORD)
     await press(visit.page, 'Confirm address')
     await visit.page.waitForURL(callbackURL)
     assert.equal(await isVerified(ada), true)
-    // The foreign page may not even have what it fetched (Cross-Origin-Resource-Policy). The second time the click may be quicker.
+    // Cross-Origin-Resource-Policy keeps the prefetched page from the other site. The second time, the click may come before the prefetch.
     const prefetched = 'Failed to load resource: net::ERR_BLOCKED_BY_RESPONSE.NotSameOrigin'
     assert.deepEqual([...new Set(visit.complaints)], [prefetched])
   })
 
-  test('in the browser that is signed in one click is enough, to confirm, to change and to delete', async () => {
+  test('a signed-in browser needs one click to confirm an address, change it, or delete the account', async () => {
     const ada = await t.signUp('Ada')
     const visit = await browser.visit()
     const cookie = { name: t.config.session.cookie_name, value: ada.token, url: own }
@@ -133,10 +133,10 @@ async function tests(): Promise<void> {
     assert.equal((await ada.get('/api/auth/get-session')).status, 401)
     assert.deepEqual(visit.complaints, [])
     const cookies = await visit.page.context().cookies(own)
-    assert.ok(!cookies.some(({ name }) => name === cookie.name), 'the session cookie is gone')
+    assert.ok(!cookies.some(({ name }) => name === cookie.name), 'the session cookie was not deleted')
   })
 
-  test('without a callback the reset link leads to a page that sets the password', async () => {
+  test('without a callback, the reset link opens a page that sets the password', async () => {
     const ada = await t.signUp('Ada')
     await t.anon.post('/api/auth/forget-password', { email: ada.email })
     const visit = await browser.visit({ colorScheme: 'dark' })

@@ -4,11 +4,11 @@ import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { LIBRARIES } from './libraries.ts'
 
-/** `npm run cassandra`: fetches the server for the tests of the driver scylladb (66 MB), once. Needs a JDK or JRE, and Maven. */
+/** `npm run cassandra`: downloads the server for the tests of the driver scylladb (66 MB), once. Needs Java and Maven. */
 if (!existsSync(LIBRARIES)) {
   const parent = path.dirname(LIBRARIES)
   await mkdir(parent, { recursive: true })
-  // Under its own name only when it is whole.
+  // Renamed when the download is complete.
   const folder = await mkdtemp(path.join(parent, 'fetching-'))
   const pom = path.join(import.meta.dirname, 'pom.xml')
   const fetched = spawnSync(

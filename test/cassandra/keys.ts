@@ -10,12 +10,12 @@ export type Place = {
   readonly skip: string | false
 }
 
-/** Tests of values and keys as the server has them: what is empty, nested, unsorted, or written in another way than it is kept. */
+/** Tests of values and keys that are empty, nested, unsorted, or not in the server's canonical form. */
 export function testKeys({ driver, keyspace, skip }: Place): void {
   const { fetch, insert, update, remove, count } = createCalls(driver)
   const duplicate = { code: 'unique_violation', status: 409 }
 
-  test('rows are found by keys that are written in another way than the server keeps them', {
+  test('finds rows by keys that are not in canonical form', {
     skip,
   }, async () => {
     await keyspace().run(
@@ -53,7 +53,7 @@ export function testKeys({ driver, keyspace, skip }: Place): void {
     assert.deepEqual([gone.affected, gone.rows[0].note, await count({ table: 'prices' })], [1, 'p', 0])
   })
 
-  test('partitions are told apart by bytes, as the server does it', { skip }, async () => {
+  test('partition keys with different bytes are different, as on the server', { skip }, async () => {
     await keyspace().run(
       'create table rates (rate decimal primary key, n int)',
       'create table whole (id frozen<map<int, text>> primary key)',
@@ -78,7 +78,7 @@ export function testKeys({ driver, keyspace, skip }: Place): void {
     })
   })
 
-  test('sets of every type that are part of a key are sorted as the server sorts them', {
+  test('sorts sets of every type in keys as the server does', {
     skip,
   }, async () => {
     const sets = {
@@ -125,7 +125,7 @@ export function testKeys({ driver, keyspace, skip }: Place): void {
     assert.equal(await count({ table: 'sorted' }), 1)
   })
 
-  test('what is empty inside of another value, and vectors of any type, leave as they came', {
+  test('nested empty values and vectors of any type are returned unchanged', {
     skip,
   }, async () => {
     await keyspace().run(
@@ -157,7 +157,7 @@ export function testKeys({ driver, keyspace, skip }: Place): void {
       })
   })
 
-  test('lists of in make a thousand combinations at most, in whatever reads or writes by them', {
+  test('the lists of `in` conditions are limited to a thousand combinations in reads and writes', {
     skip,
   }, async () => {
     await keyspace().run('create table grid (part int, x int, y int, n int, primary key (part, x, y))')
@@ -185,7 +185,7 @@ export function testKeys({ driver, keyspace, skip }: Place): void {
     assert.equal((await fetch({ table: 'grid' })).rows[0].n, 1)
   })
 
-  test('a write of more rows than a batch can have is refused before anything is sent', {
+  test('rejects a write of more rows than fit into a batch before sending anything', {
     skip,
   }, async () => {
     const rows = Array.from({ length: 65_536 }, (_, y) => ({ part: 2, x: 0, y }))

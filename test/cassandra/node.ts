@@ -7,24 +7,24 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { LIBRARIES } from './libraries.ts'
 
 export type NodeOptions = {
-  /** Its files, which stay there for the next start. */
+  /** Folder of its files, which are kept for the next start. */
   readonly folder: string
   readonly address: string
   readonly port: number
-  /** The same for all nodes of a ring. */
+  /** Must be the same for all nodes of a ring. */
   readonly storagePort: number
-  /** Address of the node that this one asks for the others; its own by default. */
+  /** Address of the seed node, by default its own. */
   readonly seed?: string
-  /** More lines of cassandra.yaml. */
+  /** Additional lines of cassandra.yaml. */
   readonly settings: Readonly<Record<string, string | number>>
   readonly flags: readonly string[]
-  /** Also stands in the log of a node that is ready. */
+  /** A log message that a ready node has written, in addition to accepting connections. */
   readonly readyAt: string
 }
 
 export type CassandraNode = { readonly process: ChildProcess; kill(): Promise<void> }
 
-/** One node of Apache Cassandra, which ends with this process, however that ends. Answers when it takes statements. */
+/** Starts one node of Apache Cassandra and waits until it accepts statements. It is killed when this process exits, even by a crash. */
 export async function startNode(options: NodeOptions): Promise<CassandraNode> {
   const { folder } = options
   await writeFile(path.join(folder, 'cassandra.yaml'), settingsOf(options))
@@ -61,12 +61,10 @@ async function ready(server: ChildProcess, { folder, address, port, readyAt }: N
   const log = path.join(folder, 'log')
   for (const until = performance.now() + 180_000; performance.now() < until; await sleep(100)) {
     if (server.exitCode !== null) break
-    const said = await readFile(log, 'utf8').catch(() => '')
-    if (said.includes(readyAt) && (await answers(port, address))) return
+    const lines = await readFile(log, 'utf8').catch(() => '')
+    if (lines.includes(readyAt) && (await answers(port, address))) return
   }
-  throw new Error(
-    `Cassandra has not started:\n${(await readFile(log, 'utf8').catch(() => '')).slice(-2_000)}`,
-  )
+  throw new Error(`Cassandra did not start:\n${(await readFile(log, 'utf8').catch(() => '')).slice(-2_000)}`)
 }
 
 async function answers(port: number, address: string): Promise<boolean> {
@@ -111,7 +109,7 @@ const LOGGING = `<configuration>
 </configuration>
 `
 
-/** Internals of Java that Cassandra reaches into; its own conf/jvm17-server.options has the same list. */
+/** Internal Java packages that Cassandra uses, as listed in its conf/jvm17-server.options. */
 const OPENED = [
   ...['java.io', 'java.lang', 'java.lang.module', 'java.nio', 'java.util', 'java.util.concurrent'],
   ...['java.util.concurrent.atomic', 'sun.nio.ch', 'jdk.internal.loader', 'jdk.internal.math'],
@@ -136,7 +134,7 @@ const flagsOf = ({ folder, flags }: NodeOptions) => [
   '-Xms512m',
   '-Xmx512m',
   '-XX:+UseSerialGC',
-  // It lives for a minute: code that is compiled fast beats code that runs fast.
+  // The node runs for a minute, so compile time matters more than the speed of the code.
   '-XX:TieredStopAtLevel=1',
   '-Dcassandra-foreground=yes',
   `-Dcassandra.config=file://${folder}/cassandra.yaml`,

@@ -19,13 +19,13 @@ export const cqlOn =
       ...more,
     })
 
-/** Tests of CQL whose text is the caller's own. */
+/** Tests of CQL statements that callers write themselves. */
 export function testOwnText({ driver, keyspace, skip }: Place): void {
   const cql = cqlOn(driver)
   const textOf = async (text: string, more: Partial<SqlRequest> = {}) =>
     Buffer.concat((await cql(text, more)).json).toString()
 
-  test('columns keep the names that the text gives them, and no two have one', { skip }, async () => {
+  test('columns keep their aliases, and duplicate names are rejected', { skip }, async () => {
     await keyspace().run(
       'create table notes (id int primary key, body text, parts list<int>)',
       `insert into notes (id, body, parts) values (1, 'b', [1, 2])`,
@@ -38,7 +38,7 @@ export function testOwnText({ driver, keyspace, skip }: Place): void {
       await assert.rejects(cql(text), { code: 'invalid_sql', status: 400, message: /Two columns/ }, text)
   })
 
-  test("a caller's own text is not prepared, and so is known to have changed with its table", {
+  test("a caller's CQL is not prepared, so it sees new columns of its table", {
     skip,
   }, async () => {
     const mark = randomBytes(8).toString('hex')
@@ -51,7 +51,7 @@ export function testOwnText({ driver, keyspace, skip }: Place): void {
     assert.match(await textOf('select * from notes'), /"late":null/)
   })
 
-  test("lists of in are bounded in a caller's own text as well, in whatever form they come", {
+  test("the lists of `in` are also limited in a caller's CQL, in every notation", {
     skip,
   }, async () => {
     await keyspace().run('create table cells (part int, x int, y int, primary key (part, x, y))')
@@ -80,7 +80,9 @@ export function testOwnText({ driver, keyspace, skip }: Place): void {
     )
   })
 
-  test('schema_name takes one connection to one node, which ends with the statement', { skip }, async () => {
+  test('schema_name opens a connection to one node, and closes it after the statement', {
+    skip,
+  }, async () => {
     const other = `other_${randomBytes(4).toString('hex')}`
     await keyspace().run(
       `create keyspace ${other} with replication = { 'class': 'SimpleStrategy', 'replication_factor': 1 }`,

@@ -8,20 +8,20 @@ import { temporaryFolder } from '#test/temporary.ts'
 import { LIBRARIES } from './libraries.ts'
 import { startNode } from './node.ts'
 
-const theirs = process.env.TEST_CASSANDRA_URL
+const externalUrl = process.env.TEST_CASSANDRA_URL
 
-/** Why there is no Cassandra here: what `test(…, { skip })` takes. `npm test` itself needs only Node. */
-export const missing: string | false = !theirs && why()
+/** The `skip` option for tests with Cassandra: the reason if it is missing, otherwise false. `npm test` itself needs only Node. */
+export const missing: string | false = !externalUrl && missingReason()
 
-function why(): string | false {
+function missingReason(): string | false {
   if (!existsSync(LIBRARIES))
-    return 'needs Apache Cassandra: `npm run cassandra` fetches it (with Java 17 and Maven)'
+    return 'needs Apache Cassandra: `npm run cassandra` downloads it (with Java 17 and Maven)'
   const { stderr } = spawnSync('java', ['-version'], { encoding: 'utf8' })
   return /version "(?:11|17)\b/.test(stderr ?? '') ? false : 'needs Java 11 or 17'
 }
 
 export type Cassandra = {
-  /** As a superuser; its keyspace is that of a test. */
+  /** URL of the server, with a superuser and without a keyspace. */
   readonly url: URL
   stop(): Promise<void>
 }
@@ -29,16 +29,16 @@ export type Cassandra = {
 export type Keyspace = {
   readonly url: string
   readonly name: string
-  /** As the superuser, in the keyspace. */
+  /** Runs statements as the superuser, in the keyspace. */
   run(...statements: string[]): Promise<void>
-  /** Of a table of the server. */
+  /** Runs a query as the superuser, for example on a system table. */
   rows(statement: string): Promise<readonly object[]>
   stop(): Promise<void>
 }
 
-/** A keyspace of its own: on the server that TEST_CASSANDRA_URL names (as a superuser), else on one that lives as long as this. */
+/** Creates a keyspace, on the server in TEST_CASSANDRA_URL (with a superuser) or on a new server that stops with the keyspace. */
 export async function testKeyspace(): Promise<Keyspace> {
-  const server = theirs ? { url: new URL(theirs), stop: async () => {} } : await startCassandra()
+  const server = externalUrl ? { url: new URL(externalUrl), stop: async () => {} } : await startCassandra()
   const { hostname, port, username, password } = server.url
   const name = `test_${randomBytes(6).toString('hex')}`
   const client = new Client({
@@ -68,8 +68,8 @@ export async function testKeyspace(): Promise<Keyspace> {
 }
 
 /**
- * A real server of one node on the loopback, in 9 s and 800 MB: with passwords and rights, without waiting for other nodes.
- * It ends with this process, however that ends.
+ * Starts a server with one node on the loopback address, in 9 s and 800 MB: with passwords and permissions, without waiting for other nodes.
+ * It is killed when this process exits, even by a crash.
  */
 async function startCassandra(): Promise<Cassandra> {
   const folder = await temporaryFolder()
@@ -83,9 +83,9 @@ async function startCassandra(): Promise<Cassandra> {
       authenticator: 'PasswordAuthenticator',
       authorizer: 'CassandraAuthorizer',
     },
-    // Nothing here outlives the run, so nothing needs to reach the disk.
+    // No data outlives the run, so durability is off.
     flags: ['-Dcassandra.unsafesystem=true'],
-    // Every new server has this role; it is made just after the port is open.
+    // A new server creates this role just after it opens the port.
     readyAt: 'Created default superuser role',
   }).catch(async (error: unknown) => {
     await rm(folder, { recursive: true, force: true })

@@ -4,7 +4,7 @@ import { type Calls, createCalls } from '#test/drivers/calls.ts'
 import type { Subject } from '#test/drivers/contract.ts'
 import type { Keyspace } from './server.ts'
 
-/** The tables of the contract, in CQL: a row is identified by its shelf, which is the partition, and its number. */
+/** The tables of the driver contract in CQL. The key of a row is its shelf (the partition) and its number. */
 export const SHELF_TABLES = [
   'create table authors (shelf int, id bigint, name text, primary key (shelf, id))',
   `create table books (shelf int, id bigint, title text, author_id bigint, pages int, price decimal, exact decimal,
@@ -16,21 +16,21 @@ export const SHELF_TABLES = [
 
 type Place = { readonly driver: () => Driver; readonly keyspace: () => Keyspace }
 
-/** All books and authors stand on one shelf, and are numbered in the order in which they come. */
+/** The subject for the driver contract. All rows are on shelf 1 and are numbered in the order of their insertion. */
 export function shelf({ driver, keyspace }: Place): Subject {
   let given = { authors: 0, books: 0 }
   const numbered = (table: 'authors' | 'books') => (row: Body) => ({
     shelf: 1,
     ...(row.id === undefined && { id: ++given[table] }),
     ...row,
-    // CQL has no JSON.
+    // CQL has no JSON type.
     ...('meta' in row && { meta: JSON.stringify(row.meta) }),
   })
   return {
     driver,
     calls: onShelf(createCalls(driver), numbered),
     key: { columns: ['shelf', 'id'], ofOne: { id: 1 } },
-    // One batch, whose conditions a small server checks in less than a second.
+    // One batch; a small server checks its conditions in less than a second.
     many: 2_000,
     async reset() {
       given = { authors: 0, books: 0 }
@@ -58,7 +58,7 @@ const onShelf = ({ fetch, insert, update, remove, count }: Calls, numbered: Numb
   },
 })
 
-/** Every request names the shelf, but one that means all rows. */
+/** Adds the shelf to the conditions of a request, unless it is unbounded. */
 const there = (body: Body): Body => {
   if (body.allow_unbounded === true) return body
   const conditions = Array.isArray(body.conditions) ? body.conditions : []

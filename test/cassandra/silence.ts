@@ -14,9 +14,9 @@ const took = async (work: () => Promise<unknown>): Promise<number> => {
 const down = { code: 'client_unavailable', status: 503 }
 const late = { code: 'statement_timeout', status: 504 }
 
-/** Tests of a server that does not answer, or not in time. */
+/** Tests of a server that does not respond, or responds too late. */
 export function testSilence({ keyspace, skip }: Place): void {
-  test('a frozen node holds callers for connect_timeout, whatever time a statement has, and then nobody', {
+  test('a frozen node delays callers for connect_timeout at most; later callers fail at once', {
     skip,
   }, async (t) => {
     const proxy = await proxyTo(keyspace().url)
@@ -30,17 +30,17 @@ export function testSilence({ keyspace, skip }: Place): void {
     await fetch({ table: 'calm' })
     await insert('calm', { id: 1 })
     proxy.freeze()
-    const held = await took(() =>
+    const delayed = await took(() =>
       Promise.all([
         assert.rejects(fetch({ table: 'calm' }), { ...late, hint: undefined }),
         assert.rejects(insert('calm', { id: 2 }), { ...late, hint: /not known whether the write was done/ }),
       ]),
     )
-    assert.ok(held > 900 && held < 3_000, `${held} ms`)
+    assert.ok(delayed > 900 && delayed < 3_000, `${delayed} ms`)
     assert.equal(driver.stats().circuit, 'open')
     const refused = await took(() => assert.rejects(fetch({ table: 'calm' }), down))
     assert.ok(refused < 200, `${refused} ms`)
-    // A new connection is accepted there, and hears nothing either.
+    // The proxy accepts a new connection, but does not respond on it either.
     await new Promise((resolve) => setTimeout(resolve, 1_050))
     const probed = await took(() => assert.rejects(fetch({ table: 'calm' }), down))
     assert.ok(probed < 2_500, `${probed} ms`)
@@ -52,7 +52,7 @@ export function testSilence({ keyspace, skip }: Place): void {
     assert.ok((await fetch({ table: 'calm' })).rows.length >= 1)
   })
 
-  test('five time-outs in a row open the circuit, and one statement at a time is tried after that', {
+  test('five consecutive timeouts open the circuit; then only one statement at a time is tried', {
     skip,
   }, async (t) => {
     await keyspace().run('create table if not exists calm (id int primary key)')
@@ -68,13 +68,13 @@ export function testSilence({ keyspace, skip }: Place): void {
     assert.equal(driver.stats().circuit, 'open')
     await assert.rejects(fetch({ table: 'calm' }), down)
     await new Promise((resolve) => setTimeout(resolve, 1_050))
-    // A value that does not fit says nothing about the server: the next statement is the probe.
+    // An invalid value is not a sign of the server's state, so the next statement is the probe.
     await assert.rejects(insert('calm', { id: 'x' }), { code: 'invalid_value' })
     await assert.rejects(fetch({ table: 'calm' }), late)
     assert.equal(driver.stats().circuit, 'open')
   })
 
-  test('an answer between time-outs leaves the circuit closed', { skip }, async (t) => {
+  test('a response between timeouts keeps the circuit closed', { skip }, async (t) => {
     const proxy = await proxyTo(keyspace().url, { delay: 60 })
     const driver = driverOn(proxy.url, { statementTimeout: 40 })
     t.after(async () => {

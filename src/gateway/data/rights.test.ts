@@ -151,11 +151,14 @@ test('who may read the table is told what was wrong, as before', async () => {
   for (const [name, shape] of Object.entries(REFUSED)) answers.set(name, await ask(who, shape))
   await fill()
   const details = (name: string) => answers.get(name)?.body.data.details
-  assert.equal(details('a column that is not there').did_you_mean, 'secret')
+  assert.equal(details('an unknown column').did_you_mean, 'secret')
   assert.equal(details('a missing value').column, 'secret')
-  assert.equal(details('a key that is there').constraint, 'vault_pkey')
-  assert.match(answers.get('a trigger that tells')?.text ?? '', /the secret is alpha/)
-  assert.match(answers.get('a row that is referred to')?.text ?? '', /entry_of_vault/)
+  assert.equal(details('an existing key').constraint, 'vault_pkey')
+  assert.match(
+    answers.get('a trigger whose error message contains the secret')?.text ?? '',
+    /the secret is alpha/,
+  )
+  assert.match(answers.get('a referenced row')?.text ?? '', /entry_of_vault/)
 })
 
 test('a foreign key is told to those who may read its own table, and to no others', async () => {
