@@ -24,8 +24,8 @@ for (const surface of surfaces) {
   const interfaces: readonly Endpoint[] = endpoints.interface[surface]
   const additions: readonly Endpoint[] = endpoints.additions[surface]
 
-  test(`${surface}: what is listed as built is there, with that access, and described`, () => {
-    // The document's own form.
+  test(`${surface}: every endpoint listed as built exists with the listed access and is documented`, () => {
+    // Fastify's type of the document is wider.
     const { paths = {} } = t.service.app.swagger() as { paths?: Record<string, Record<string, unknown>> }
     for (const endpoint of [...interfaces.filter(({ built }) => built), ...additions]) {
       const name = nameOf(surface, endpoint)
@@ -37,12 +37,12 @@ for (const surface of surfaces) {
     }
   })
 
-  test(`${surface}: what is listed as not built does not exist`, async () => {
+  test(`${surface}: endpoints listed as not built return 404 or 405`, async () => {
     for (const endpoint of interfaces.filter(({ built }) => !built)) {
       const { method } = endpoint
       const path = prefixes[surface] + endpoint.path.replace(/\{\w+\}/g, 'x')
       const answer = await t.admin.send(method, path, method === 'GET' ? {} : { body: {} })
-      // Another method of the same address may be built already.
+      // Another method of the same path may be built already.
       const isTaken = t.service.book.methodsAt(path).length > 0
       assert.equal(answer.status, isTaken ? 405 : 404, `${method} ${path}`)
       const code = isTaken ? 'method_not_allowed' : 'not_found'
@@ -54,7 +54,7 @@ for (const surface of surfaces) {
 
 const GATEWAY_ENVELOPE = ['status', 'message', 'error', 'code', 'request_id']
 
-test('every running route is in one of the lists, once', (context) => {
+test('every registered route is listed exactly once', (context) => {
   const { interface: contract, additions } = endpoints
   const listed = surfaces.flatMap((surface) =>
     [...contract[surface], ...additions[surface]].map((endpoint) => nameOf(surface, endpoint)),

@@ -14,7 +14,7 @@ const t = await testService()
 const document: OpenapiDocument = (await t.anon.get('/openapi.json')).body
 const operations = operationsOf(document)
 
-test('every operation has a name of its own, a summary, a feature and the ways it can end', () => {
+test('every operation has a unique id, a summary, one tag and described responses', () => {
   const names = operations.map(({ operation }) => operation.operationId)
   assert.deepEqual(
     names.filter((name, index) => names.indexOf(name) !== index),
@@ -26,23 +26,23 @@ test('every operation has a name of its own, a summary, a feature and the ways i
     assert.match(operation.operationId, /^[a-z][A-Za-z0-9]+$/, what)
     assert.ok(operation.summary, what)
     assert.equal(operation.tags.length, 1, what)
-    assert.ok(features.has(operation.tags[0] ?? ''), `${what} has the tag of a feature`)
+    assert.ok(features.has(operation.tags[0] ?? ''), `${what} has an unknown tag`)
     const alias = operation['x-alias-of']
-    if (alias !== undefined) assert.ok(names.includes(alias), `${what} is an alias of something`)
+    if (alias !== undefined) assert.ok(names.includes(alias), `${what} is an alias of an unknown operation`)
     const statuses = Object.keys(operation.responses)
     assert.ok(
       statuses.some((status) => /^[23]/.test(status)),
-      `${what} says how it succeeds`,
+      `${what} has no response for success`,
     )
     for (const status of expected(method, operation))
       assert.ok(statuses.includes(status), `${what}: ${status}`)
     for (const [status, { description }] of Object.entries(operation.responses))
-      assert.ok(description && description !== 'Default Response', `${what}: ${status} is described`)
+      assert.ok(description && description !== 'Default Response', `${what}: ${status} has no description`)
   }
-  for (const { name, description } of document.tags) assert.ok(description, `${name} is described`)
+  for (const { name, description } of document.tags) assert.ok(description, `tag ${name} has no description`)
 })
 
-/** What follows from who may call, and how. */
+/** Statuses that follow from an operation's method and security. */
 const expected = (method: string, { security }: DocumentedOperation): readonly string[] => [
   '400',
   '5XX',
@@ -50,7 +50,7 @@ const expected = (method: string, { security }: DocumentedOperation): readonly s
   ...(security.length > 0 && security.every((way) => Object.keys(way).length > 0) ? ['401'] : []),
 ]
 
-test('the two envelopes, users, sessions, keys, clients and the query language are written once', () => {
+test('common schemas are defined once and referenced', () => {
   const { schemas } = document.components
   for (const name of [
     'AuthError', 'GatewayError', 'User', 'Session', 'Condition', 'SortBy', 'Row', 'ApiKeyRecord', 'ClientRecord',
@@ -62,20 +62,20 @@ test('the two envelopes, users, sessions, keys, clients and the query language a
   assert.doesNotMatch(text, /"x-(component|parsed)/)
 })
 
-test('generated clients have a class for each body and each answer, and need no member that has a default', () => {
+test('every object schema has a name, and no member has a default, so that generated clients have classes', () => {
   for (const { method, path, operation } of operations) {
     const { requestBody, responses } = operation
     const contents = [requestBody?.content, ...Object.values(responses).map(({ content }) => content)]
     for (const { schema } of contents.flatMap((content = {}) => Object.values(content)))
       if (schema.type === 'object' || schema.allOf !== undefined)
-        assert.fail(`${method} ${path} has a schema without a name: ${JSON.stringify(schema).slice(0, 300)}`)
+        assert.fail(`${method} ${path} has an inline schema: ${JSON.stringify(schema).slice(0, 300)}`)
   }
   for (const [name, { properties = {} }] of Object.entries(document.components.schemas))
     for (const [member, schema] of Object.entries(properties as Record<string, Schema>))
       assert.equal(schema.default, undefined, `${name}.${member}`)
 })
 
-test('each example of the document, sent as it stands, answers as the document says', async (context) => {
+test('each example request of the document gets a documented response', async (context) => {
   const { apiKey } = await t.key(['*'])
   const ada = await t.anon.post('/api/auth/sign-up/email', {
     name: 'Ada Lovelace',
@@ -96,19 +96,19 @@ test('each example of the document, sent as it stands, answers as the document s
         })
         const type = answer.headers.get('content-type')?.split(';')[0] ?? ''
         isDocumented({ method, path }, { status: answer.status, type, text: answer.text })
-        if (DOES.has(operation.operationId)) assert.ok(answer.status < 300, answer.text)
+        if (MUST_SUCCEED.has(operation.operationId)) assert.ok(answer.status < 300, answer.text)
       })
     }
   }
 })
 
-/** What the examples are bound to do, on the table that one of them makes. */
-const DOES = new Set([
+/** Operations whose examples must succeed, on the table that one of them creates. */
+const MUST_SUCCEED = new Set([
   'createTable', 'insertRows', 'fetchRows', 'fetchRowsByValue', 'countRows', 'updateRows', 'deleteRows', 'runTransaction',
   'gatewayData', 'gatewayInsert', 'gatewayDelete', 'runSql', 'runSqlOnDriver', 'listColumns', 'signInEmail', 'signInUsername',
 ]) // biome-ignore format: a list of names
 
-/** The table first, then rows, then what asks; what ends a session or deletes comes last. */
+/** Creates the table first, then inserts rows, then runs the rest. Operations that delete or end sessions come last. */
 function inOrder(all: typeof operations): typeof operations {
   const place = (name: string): number => {
     if (name === 'createTable') return 0

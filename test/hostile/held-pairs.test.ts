@@ -3,31 +3,31 @@ import { test } from 'node:test'
 import { testService } from '#test/harness.ts'
 import {
   actingTurn,
-  beginningOf,
   carryOut,
   columns,
+  expected,
   expectOpens,
-  foretold,
   headersOf,
   names,
   type Outcome,
   revokingTurn,
+  setupOf,
   type Turn,
   verbOf,
 } from '#test/pairs/table.ts'
+import { createUsers, readStates, START, storedHashes, type TestUser } from '#test/pairs/user-state.ts'
 import type { VerbName } from '#test/pairs/verbs.ts'
-import { lookAt, makePeople, type Person, START, storedForms } from '#test/pairs/world.ts'
 import { whileArriving } from '#test/slow-body.ts'
 
 const t = await testService({ config: { auth: { email: { sign_in_after_verification: true } } } })
 const { kernel } = t.service
-const stored = await storedForms(kernel)
-await makePeople(kernel, [{ world: { ...START, role: 'admin' }, age: 0 }], stored)
+const stored = await storedHashes(kernel)
+await createUsers(kernel, [{ state: { ...START, role: 'admin' }, age: 0 }], stored)
 
-/** The next call to what is watched. */
+/** The next call of a watched function. */
 type Next = { readonly reached: Promise<void>; release(): void }
 
-/** Stops the next call of the function until it is released; calls after that one run. */
+/** Blocks the next call of a function until it is released. Later calls pass. */
 function stopper() {
   let next: { reach: () => void; gate: Promise<void> } | undefined
   return {
@@ -46,10 +46,10 @@ function stopper() {
   }
 }
 
-/** Access is judged in front of the limit of a route, and the limit in front of the body. */
+/** Blocks at the rate limit, which runs after the access check and before the body is read. */
 const heads = stopper()
 const { consume } = kernel.limits
-/** Every hash is checked and made in one of the two lines. */
+/** Blocks at the work queues, where every hash is computed and verified. */
 const hashes = stopper()
 const { heavy, foreignHashes } = kernel
 type Work<T> = () => Promise<T>
@@ -73,57 +73,57 @@ Object.assign(kernel, {
   },
 })
 
-type Play = (person: Person, acting: Turn, revoke: () => Promise<Outcome>) => Promise<[Outcome, Outcome]>
-/** Whether the acting verb has read the stored hash before the revoking one changes it. */
+type Play = (person: TestUser, acting: Turn, revoke: () => Promise<Outcome>) => Promise<[Outcome, Outcome]>
+/** Whether the acting verb reads the stored hash before or after the revoking verb changes it. */
 type HashRead = 'before' | 'after'
 
-/** Plays a row against every column, one after the other, and then looks at all of them. */
+/** Runs a row against every column in turn, and then checks all users. */
 async function eachColumn(row: VerbName, read: HashRead, play: Play): Promise<void> {
   const acting = actingTurn(row)
   const cells = columns.map((column) => {
     const revoking = revokingTurn(column)
-    return { column, revoking, beginning: beginningOf(acting.verb, revoking.verb) }
+    return { column, revoking, setup: setupOf(acting.verb, revoking.verb) }
   })
-  const people = await makePeople(
+  const people = await createUsers(
     kernel,
-    cells.map(({ beginning }) => beginning),
+    cells.map(({ setup }) => setup),
     stored,
   )
   const played = []
   for (const [index, person] of people.entries()) {
     const cell = cells[index]
     assert.ok(cell)
-    const { column, revoking, beginning } = cell
-    const { world: start } = beginning
-    const deed = revoking.verb.deed(person, revoking.me)
-    const outcomes = await play(person, acting, () => carryOut(t, deed, person))
-    const one = foretold(revoking, start, start)
-    const two = foretold(acting, one.world, read === 'before' ? start : one.world)
-    assert.deepEqual(outcomes, [one.outcome, two.outcome], `${column}: the answers`)
-    played.push({ column, person, start, world: two.world })
+    const { column, revoking, setup } = cell
+    const { state: start } = setup
+    const action = revoking.verb.action(person, revoking.me)
+    const outcomes = await play(person, acting, () => carryOut(t, action, person))
+    const one = expected(revoking, start, start)
+    const two = expected(acting, one.state, read === 'before' ? start : one.state)
+    assert.deepEqual(outcomes, [one.outcome, two.outcome], `${column}: responses`)
+    played.push({ column, person, start, state: two.state })
   }
-  const seen = await lookAt(kernel, people)
-  const looks = played.map(async ({ column, person, start, world }) => {
-    assert.deepEqual(seen.get(person), world.user === 'gone' ? 'gone' : world, column)
-    await expectOpens(t, person, world, start)
+  const seen = await readStates(kernel, people)
+  const checks = played.map(async ({ column, person, start, state }) => {
+    assert.deepEqual(seen.get(person), state.user === 'gone' ? 'gone' : state, column)
+    await expectOpens(t, person, state, start)
   })
-  await Promise.all(looks)
+  await Promise.all(checks)
 }
 
-/** Bodies held back: whatever is let in by a session, before its body is there. */
-const [nobody] = await makePeople(kernel, [beginningOf()], stored)
+/** Verbs that are authorised by a session before their body arrives. The tests delay the body. */
+const [nobody] = await createUsers(kernel, [setupOf()], stored)
 assert.ok(nobody)
 const withSession = names.filter((name) => {
-  const deed = verbOf(name).deed(nobody, 'S')
-  return 'path' in deed && deed.method === 'POST' && deed.session !== undefined
+  const action = verbOf(name).action(nobody, 'S')
+  return 'path' in action && action.method === 'POST' && action.session !== undefined
 })
 
 for (const row of withSession) {
-  test(`${row}: a session that is revoked while the body arrives acts no more`, () =>
+  test(`${row}: has no effect if its session is revoked while the body arrives`, () =>
     eachColumn(row, 'after', async (person, { verb, me }, revoke) => {
-      const deed = verb.deed(person, me)
-      assert.ok('path' in deed)
-      const { path, body, session } = deed
+      const action = verb.action(person, me)
+      assert.ok('path' in action)
+      const { path, body, session } = action
       const head = heads.stopNext()
       let first: Outcome | undefined
       const answer = await whileArriving(
@@ -145,32 +145,32 @@ function outcomeOf(answer: string): Outcome {
   return [status, status === 200 ? undefined : /"code":"(\w+)"/.exec(answer)?.[1]]
 }
 
-/** The rows that check or make a hash, and how many. */
+/** Rows that verify or compute hashes, with the number of hashes. */
 const HASHES: Partial<Record<VerbName, number>> = {
   'sign-in by email': 1,
   'sign-in by username': 1,
-  'a hash is renewed': 1,
-  'verify-email by the page, with the password': 1,
-  'verify-email by the page, choosing a password': 1,
-  'reset-password by the button': 1,
+  'renew password hash': 1,
+  'verify-email with password': 1,
+  'verify-email with a new password': 1,
+  'reset-password by form': 1,
   'reset-password': 1,
-  'change-email by password, asked for': 1,
-  'change-email, done by the page, with the password': 1,
-  'change-email, done by the page, choosing a password': 1,
+  'change-email, requested with password': 1,
+  'change-email, completed with password': 1,
+  'change-email, completed with a new password': 1,
   'change-password': 2,
-  'change-password that revokes': 2,
+  'change-password with revokeOtherSessions': 2,
   'set-password': 1,
   'delete-user by password': 1,
-  'delete-user by the button, with the password': 1,
-  'a password by the operator': 1,
+  'delete-user by form, with password': 1,
+  'set password as operator': 1,
 }
 
 for (const [row, count] of Object.entries(HASHES) as [VerbName, number][]) {
   for (let stop = 1; stop <= count; stop++) {
-    test(`${row}: what is revoked while hash ${stop} is under way acts no more`, () =>
+    test(`${row}: has no effect if its proof is revoked during hash ${stop}`, () =>
       eachColumn(row, 'before', async (person, { verb, me }, revoke) => {
         let slow = hashes.stopNext()
-        const acting = carryOut(t, verb.deed(person, me), person)
+        const acting = carryOut(t, verb.action(person, me), person)
         const reach = () => Promise.race([slow.reached, acting])
         await reach()
         for (let skip = 1; skip < stop; skip++) {
@@ -186,21 +186,21 @@ for (const [row, count] of Object.entries(HASHES) as [VerbName, number][]) {
   }
 }
 
-test('a row that hashes is known as one', async () => {
+test('the list of rows with hashes is complete', async () => {
   const counts: Record<string, number> = {}
   const passed = { count: 0 }
   const { heavy: stops } = kernel
   const counting = Object.assign((...asked: Parameters<typeof stops>) => {
     passed.count++
     return stops(...asked)
-  }, stops) as typeof stops // the same function, counted
+  }, stops) as typeof stops // counts the calls
   Object.assign(kernel, { heavy: counting })
   for (const row of names) {
     const { verb, me } = actingTurn(row)
-    const [person] = await makePeople(kernel, [beginningOf(verb)], stored)
+    const [person] = await createUsers(kernel, [setupOf(verb)], stored)
     assert.ok(person)
     passed.count = 0
-    await carryOut(t, verb.deed(person, me), person)
+    await carryOut(t, verb.action(person, me), person)
     if (passed.count > 0) counts[row] = passed.count
   }
   Object.assign(kernel, { heavy: stops })

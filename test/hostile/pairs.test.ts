@@ -2,32 +2,32 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { setRole } from '#identity/roles.ts'
 import { testService } from '#test/harness.ts'
-import { rowLines } from '#test/pairs/line.ts'
+import { rowLocks } from '#test/pairs/row-locks.ts'
 import {
   actingTurn,
-  beginningOf,
   carryOut,
   columns,
+  expected,
   expectOpens,
-  foretold,
   names,
   type Outcome,
   revokingTurn,
+  setupOf,
   type Turn,
   verbOf,
 } from '#test/pairs/table.ts'
-import { EXEMPT, type VerbName } from '#test/pairs/verbs.ts'
 import {
-  type Beginning,
-  lookAt,
-  makePeople,
-  type Person,
+  createUsers,
+  readStates,
+  type Setup,
   START,
-  storedForms,
-  type World,
-} from '#test/pairs/world.ts'
+  storedHashes,
+  type TestUser,
+  type UserState,
+} from '#test/pairs/user-state.ts'
+import { EXEMPT, type VerbName } from '#test/pairs/verbs.ts'
 
-/** Cells at a time: a row, each with a connection that holds a user, and two requests. */
+/** Cells that run in parallel: one row. Each cell uses a connection that locks the user, and two requests. */
 const AT_ONCE = 2 * columns.length
 
 const t = await testService({
@@ -37,64 +37,64 @@ const t = await testService({
   },
 })
 const { kernel } = t.service
-const stored = await storedForms(kernel)
-const lines = rowLines(t.controlUrl, AT_ONCE)
-after(() => lines.close())
-// Nobody of the table is the last admin.
-await makePeople(kernel, [{ world: { ...START, role: 'admin' }, age: 0 }], stored)
+const stored = await storedHashes(kernel)
+const locks = rowLocks(t.controlUrl, AT_ONCE)
+after(() => locks.close())
+// Another admin, so that no user of the table is the last one.
+await createUsers(kernel, [{ state: { ...START, role: 'admin' }, age: 0 }], stored)
 
 type Cell = {
   readonly name: string
   readonly turns: readonly [Turn, Turn]
-  readonly beginning: Beginning
+  readonly setup: Setup
 }
-type Found = { readonly cell: Cell; readonly person: Person; readonly world: World }
+type Found = { readonly cell: Cell; readonly person: TestUser; readonly state: UserState }
 
-/** A row's cells: each revoking verb, once committed just before the proof is stated again, and once right after. */
+/** The cells of a row: each revoking verb commits once just before the acting verb re-checks its proof, and once right after. */
 function cellsOf(row: VerbName): readonly Cell[] {
   const acting = actingTurn(row)
   return columns.flatMap((column) => {
     const revoking = revokingTurn(column)
-    const beginning = beginningOf(acting.verb, revoking.verb)
+    const setup = setupOf(acting.verb, revoking.verb)
     return [
-      { name: `after ${column}`, turns: [revoking, acting], beginning },
-      { name: `before ${column}`, turns: [acting, revoking], beginning },
+      { name: `after ${column}`, turns: [revoking, acting], setup },
+      { name: `before ${column}`, turns: [acting, revoking], setup },
     ] satisfies Cell[]
   })
 }
 
 /**
- * Both are let in by the user as they were at the start, then wait in line for their row, which the test holds, and go
- * on in the order of the turns. Returns what the table says of the user then.
+ * Starts both verbs while the test holds the user's row lock, so that both pass their access checks in the initial state and then queue for
+ * the lock. They continue in the order of the turns. Returns the user's expected final state.
  */
-async function play({ turns: [first, second], beginning }: Cell, person: Person): Promise<World> {
-  const { world: start } = beginning
-  const held = await lines.hold(person.id)
-  let inLine = 0
+async function play({ turns: [first, second], setup }: Cell, person: TestUser): Promise<UserState> {
+  const { state: start } = setup
+  const lock = await locks.lock(person.id)
+  let queued = 0
   const begin = async ({ verb, me }: Turn): Promise<{ outcome: Promise<Outcome>; waited: boolean }> => {
-    const outcome = carryOut(t, verb.deed(person, me), person)
+    const outcome = carryOut(t, verb.action(person, me), person)
     const answered = outcome.then(
       () => false,
       () => false,
     )
-    const waited = await Promise.race([held.waiting(inLine + 1).then(() => true), answered])
-    if (waited) inLine++
+    const waited = await Promise.race([lock.waiting(queued + 1).then(() => true), answered])
+    if (waited) queued++
     return { outcome, waited }
   }
   const [one, two] = [await begin(first), await begin(second)]
-  await held.release()
+  await lock.release()
   const outcomes = await Promise.all([one.outcome, two.outcome])
 
-  const afterOne = foretold(first, start, start)
-  const afterTwo = foretold(second, afterOne.world, start)
-  assert.deepEqual(outcomes, [afterOne.outcome, afterTwo.outcome], 'the answers')
-  // Whoever is let in waits where the proof is stated again.
-  const isLetIn = ({ verb, me }: Turn) => verb.refused(start, me, start) === undefined
-  assert.deepEqual([one.waited, two.waited], [isLetIn(first), isLetIn(second)], 'who waited for the row')
-  return afterTwo.world
+  const afterOne = expected(first, start, start)
+  const afterTwo = expected(second, afterOne.state, start)
+  assert.deepEqual(outcomes, [afterOne.outcome, afterTwo.outcome], 'responses')
+  // A verb that passes its access check must wait where it re-checks its proof.
+  const passes = ({ verb, me }: Turn) => verb.refused(start, me, start) === undefined
+  assert.deepEqual([one.waited, two.waited], [passes(first), passes(second)], 'waited for the row lock')
+  return afterTwo.state
 }
 
-/** Runs the work for each; the failures of all are one failure. */
+/** Runs the work for each item in parallel, and throws one error with all failures. */
 async function each<T>(list: readonly T[], nameOf: (one: T) => string, work: (one: T) => Promise<void>) {
   const wrong: string[] = []
   const tried = list.map((one) =>
@@ -105,11 +105,11 @@ async function each<T>(list: readonly T[], nameOf: (one: T) => string, work: (on
 }
 
 for (const row of names) {
-  test(`${row}, beside every verb that revokes`, async () => {
+  test(`${row} concurrently with every revoking operation`, async () => {
     const cells = cellsOf(row)
-    const people = await makePeople(
+    const people = await createUsers(
       kernel,
-      cells.map(({ beginning }) => beginning),
+      cells.map(({ setup }) => setup),
       stored,
     )
     const played: Found[] = []
@@ -120,29 +120,29 @@ for (const row of names) {
     await each(
       pairs,
       ({ cell }) => cell.name,
-      async ({ cell, person }) => void played.push({ cell, person, world: await play(cell, person) }),
+      async ({ cell, person }) => void played.push({ cell, person, state: await play(cell, person) }),
     )
-    const seen = await lookAt(kernel, people)
+    const seen = await readStates(kernel, people)
     await each(
       played,
       ({ cell }) => cell.name,
-      async ({ cell, person, world }) => {
-        assert.deepEqual(seen.get(person), world.user === 'gone' ? 'gone' : world)
-        await expectOpens(t, person, world, cell.beginning.world)
+      async ({ cell, person, state }) => {
+        assert.deepEqual(seen.get(person), state.user === 'gone' ? 'gone' : state)
+        await expectOpens(t, person, state, cell.setup.state)
       },
     )
   })
 }
 
-test('everything at once on one user: some come too late, none meets a deadlock or a broken key', async () => {
-  const beginning = beginningOf(...names.map(verbOf).filter(({ start }) => start?.password === undefined))
-  const people = await makePeople(kernel, Array(8).fill(beginning), stored)
+test('all operations at once on one user cause no deadlock and no constraint violation', async () => {
+  const setup = setupOf(...names.map(verbOf).filter(({ start }) => start?.password === undefined))
+  const people = await createUsers(kernel, Array(8).fill(setup), stored)
   for (const [round, person] of people.entries()) {
-    // Each round begins with another verb.
+    // Each round starts with a different verb.
     const order = names.map((_, index) => names[(index * 5 + round * 7) % names.length] ?? 'ban')
     const answers = order.flatMap((name) =>
       (['S', 'O'] as const).map(async (me) => {
-        const [status, code] = await carryOut(t, verbOf(name).deed(person, me), person)
+        const [status, code] = await carryOut(t, verbOf(name).action(person, me), person)
         return status < 500 ? [] : [`${name}: ${code}`]
       }),
     )
@@ -150,22 +150,22 @@ test('everything at once on one user: some come too late, none meets a deadlock 
   }
 })
 
-test('two admins who delete themselves at once leave one', async () => {
+test('of two admins who delete themselves concurrently, one remains', async () => {
   const admins = () => kernel.db.selectFrom('user').select('id').where('role', '=', 'admin').execute()
   for (const { id } of await admins()) await setRole(kernel, id, 'user')
-  const world = { ...START, role: 'admin' }
-  const [ada, bob] = await makePeople(
+  const state = { ...START, role: 'admin' }
+  const [ada, bob] = await createUsers(
     kernel,
     [
-      { world, age: 0 },
-      { world, age: 0 },
+      { state, age: 0 },
+      { state, age: 0 },
     ],
     stored,
   )
   assert.ok(ada && bob)
-  const held = await Promise.all([lines.hold(ada.id), lines.hold(bob.id)])
+  const lock = await Promise.all([locks.lock(ada.id), locks.lock(bob.id)])
   const deletes = [ada, bob].map((person) =>
-    carryOut(t, verbOf('delete-user by password').deed(person, 'S'), person),
+    carryOut(t, verbOf('delete-user by password').action(person, 'S'), person),
   )
   await Promise.all(held.map((each) => each.waiting(1)))
   await Promise.all(held.map((each) => each.release()))
@@ -174,23 +174,25 @@ test('two admins who delete themselves at once leave one', async () => {
   assert.equal((await admins()).length, 1)
 })
 
-test('every route of the surface is a row, or says why not', async () => {
-  const [person] = await makePeople(kernel, [beginningOf()], stored)
+test('every route of the auth surface has a row or is exempt with a reason', async () => {
+  const [person] = await createUsers(kernel, [setupOf()], stored)
   assert.ok(person)
-  const deeds = names.map((name) => verbOf(name).deed(person, 'S'))
+  const actions = names.map((name) => verbOf(name).action(person, 'S'))
   const routes = t.service.book
     .entries()
     .filter(({ surface }) => surface === 'auth')
     .map(({ method, path }) => `${method} ${path}`)
-  const rows = deeds.flatMap((deed) => ('call' in deed ? [] : [`${deed.method} ${deed.path.split('?')[0]}`]))
+  const rows = actions.flatMap((action) =>
+    'call' in action ? [] : [`${action.method} ${action.path.split('?')[0]}`],
+  )
   const covered = new Set([...rows, ...Object.keys(EXEMPT)])
   assert.deepEqual([...new Set(routes)].toSorted(), [...covered].toSorted())
 })
 
-test('every verb that takes away what another relies on is a column, or says which is like it', () => {
+test('every revoking verb is a column, or names an equivalent one', () => {
   for (const name of names) {
     const verb = verbOf(name)
-    const { world: before } = beginningOf(verb)
+    const { state: before } = setupOf(verb)
     const after = verb.leaves(before, verb.column ?? 'O')
     const own = verb.start?.tickets ?? []
     const takes =

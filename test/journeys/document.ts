@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 
-/** What a client can know of an operation: only what stands in the OpenAPI document. */
+/** An operation as the OpenAPI document describes it. */
 export type Operation = {
   readonly name: string
   readonly method: string
@@ -28,7 +28,7 @@ type Parameter = {
   readonly example?: unknown
 }
 
-/** By the names that the document gives them. */
+/** Credentials by the name of their security scheme in the document. */
 export type Credentials = Readonly<Record<string, string>>
 export type Given = {
   readonly parameters?: Readonly<Record<string, string>>
@@ -40,13 +40,13 @@ export type Answered = { readonly status: number; readonly body: any; readonly t
 
 export type DocumentClient = {
   readonly operations: ReadonlyMap<string, Operation>
-  /** Builds the request from the document, and checks the answer against it. */
+  /** Builds the request from the document, and checks the response against it. */
   call(name: string, given?: Given): Promise<Answered>
 }
 
-/** A client that knows an address, and finds the rest in the document there. */
+/** Creates a client from a service's address and its OpenAPI document alone. */
 export async function documentClient(url: string): Promise<DocumentClient> {
-  // What it is not, the checks below find out.
+  // The checks below fail if the document has another shape.
   const document = (await (await fetch(`${url}/openapi.json`)).json()) as Document
   assert.match(document.openapi, /^3\.1\./)
   const operations = new Map(operationsOf(document).map((operation) => [operation.name, operation]))
@@ -118,7 +118,7 @@ const withSchemas = (content: Content, components: Components): Content =>
     Object.entries(content).map(([type, { schema }]) => [type, { schema: resolved(schema, components) }]),
   )
 
-/** A schema of the document by itself: what it refers to goes along, so that a validator finds it. */
+/** A schema with `$ref` resolved, and with the document's components, so that a validator finds nested references. */
 function resolved(schema: Schema, components: Components): Schema {
   const { $ref, ...rest } = schema
   const name = typeof $ref === 'string' ? ($ref.split('/').at(-1) ?? '') : undefined
@@ -127,9 +127,9 @@ function resolved(schema: Schema, components: Components): Schema {
 
 type Check = (schema: Schema, value: unknown, what: string) => void
 
-/** JSON Schema 2020-12 by a validator that is not the service's own. */
+/** Validates JSON Schema 2020-12 with a different validator than the service uses. */
 function checker(): Check {
-  // The document's formats are descriptions here; unknown keywords of OpenAPI are too.
+  // Formats and OpenAPI's own keywords are not validated.
   const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true })
   const compiled = new Map<Schema, ValidateFunction>()
   return (schema, value, what) => {
@@ -177,25 +177,25 @@ function requestOf(
   ]
 }
 
-/** What is given must be in the document; what it demands and nobody gives is taken from its examples. */
+/** Given parameters must be in the document. Missing required parameters are taken from its examples. */
 function parametersOf({ name, parameters }: Operation, given: Given): Record<string, string> {
   const known = new Map(parameters.map((parameter) => [parameter.name.toLowerCase(), parameter]))
   const values: Record<string, string> = {}
   for (const [key, value] of Object.entries(given.parameters ?? {})) {
     const parameter = known.get(key.toLowerCase())
-    assert.ok(parameter ?? parameters.some(isOpen), `${name} does not say that it has a parameter ${key}`)
+    assert.ok(parameter ?? parameters.some(isOpen), `${name} does not document the parameter ${key}`)
     values[parameter?.name ?? key] = value
   }
   for (const { name: key, required, example, schema } of parameters) {
     if (!required || values[key] !== undefined) continue
     const shown = example ?? (schema.examples as readonly unknown[] | undefined)?.[0]
-    assert.notEqual(shown, undefined, `${name} gives no example of its parameter ${key}`)
+    assert.notEqual(shown, undefined, `${name} has no example of the parameter ${key}`)
     values[key] = String(shown)
   }
   return values
 }
 
-/** An object whose members are parameters: in a query they are, unless the document says otherwise. */
+/** Whether a parameter is an object whose members are query parameters, which is the default style. */
 const isOpen = ({ in: place, schema, style = 'form', explode = true }: Parameter): boolean =>
   place === 'query' &&
   schema.type === 'object' &&
@@ -205,7 +205,7 @@ const isOpen = ({ in: place, schema, style = 'form', explode = true }: Parameter
 
 function bodyOf({ name, body }: Operation, given: Given, check: Check): unknown {
   if (body === undefined) {
-    assert.equal(given.body, undefined, `${name} does not say that it takes a body`)
+    assert.equal(given.body, undefined, `${name} documents no body`)
     return undefined
   }
   const value = given.body ?? body.example ?? exampleOf(name, body.schema)
@@ -215,23 +215,23 @@ function bodyOf({ name, body }: Operation, given: Given, check: Check): unknown 
     for (const key of Object.keys(value as object))
       assert.ok(
         Object.hasOwn((properties ?? {}) as object, key),
-        `${name} does not say that its body has a member ${key}`,
+        `${name} does not document the member ${key} of its body`,
       )
   return value
 }
 
-/** Put together from those of its members; what it demands must be among them. */
+/** Builds an example from the examples of the members. Every required member must have one. */
 function exampleOf(name: string, { properties = {}, required = [] }: Schema): unknown {
   const members = Object.entries(properties as Record<string, { examples?: readonly unknown[] }>)
   const shown = Object.fromEntries(
     members.flatMap(([key, { examples = [] }]) => (examples.length > 0 ? [[key, examples[0]]] : [])),
   )
   for (const key of required as readonly string[])
-    assert.ok(Object.hasOwn(shown, key), `${name} gives no example of ${key} in its body`)
+    assert.ok(Object.hasOwn(shown, key), `${name} has no example of ${key} in its body`)
   return shown
 }
 
-/** The first way in for which the credentials suffice. */
+/** Headers of the first security requirement that the credentials satisfy. */
 function credentialHeaders(
   { components }: Document,
   { security }: Operation,
@@ -252,7 +252,7 @@ function credentialHeaders(
 
 type Received = Answered & { readonly type: string }
 
-/** A success has a response of its own in the document, with all its members; a failure may have the common one. */
+/** Asserts that the response is documented. A failure may use the default response; a success may not, and must not have extra members. */
 function isDescribed(
   { name, responses }: Operation,
   { status, type, body, text }: Received,
@@ -263,18 +263,18 @@ function isDescribed(
     responses[status] ??
     responses[`${String(status).charAt(0)}XX`] ??
     (status >= 400 ? responses.default : undefined)
-  assert.ok(response, `the document does not know ${what}: ${text.slice(0, 500)}`)
+  assert.ok(response, `the document has no ${what}: ${text.slice(0, 500)}`)
   const content = response.content?.[type]
-  assert.ok(content, `the document does not know ${type} of ${what}`)
-  assert.notEqual(response.description, 'Default Response', `the document says nothing about ${what}`)
+  assert.ok(content, `the document has no content type ${type} for ${what}`)
+  assert.notEqual(response.description, 'Default Response', `the document has no description of ${what}`)
   if (body === undefined) check(content.schema, text, what)
   else check(closed(content.schema), body, what)
 }
 
-/** The same object for the same schema, so that it is compiled once. */
-const closedOnes = new WeakMap<Schema, Schema>()
+/** Closed schemas by their original, so that each is compiled once. */
+const closedSchemas = new WeakMap<Schema, Schema>()
 function closed(schema: Schema): Schema {
-  const known = closedOnes.get(schema) ?? { ...schema, unevaluatedProperties: false }
-  closedOnes.set(schema, known)
+  const known = closedSchemas.get(schema) ?? { ...schema, unevaluatedProperties: false }
+  closedSchemas.set(schema, known)
   return known
 }

@@ -13,7 +13,7 @@ import { query } from '#test/embedded.ts'
 import { actor, PASSWORD } from '#test/harness.ts'
 import { startProgram, temporaryHome } from './program.ts'
 
-/** Commands that open no database and use no secret. Every other one has to refuse. */
+/** Commands that open no database and use no secret. All others must fail. */
 const NEEDS_NO_INSTALLATION = new Set(['config show', 'mail list', 'mail show'])
 
 const bin = path.resolve(import.meta.dirname, '../../bin/gatehouse.mjs')
@@ -24,9 +24,9 @@ const names = builtInNames(control)
 const home = await temporaryHome()
 const service = await startProgram(home.folder, { DATABASE_URL: controlUrl })
 const elsewhere = await mkdtemp(path.join(tmpdir(), 'gatehouse-foreign-'))
-/** What every argument is that may be anything: also a file. */
+/** Value for arguments without choices. A file of this name exists as well. */
 const ANYTHING = 'x'
-/** Options that are judged before a database is opened. */
+/** Values for options that are checked before a database is opened. */
 const GIVEN: Readonly<Record<string, string>> = { '--rights': 'users.read' }
 await writeFile(path.join(elsewhere, ANYTHING), '')
 
@@ -44,7 +44,7 @@ after(async () => {
 const anon = actor(service.url)
 const key = actor(service.url, { apikey: await home.key(), 'x-service-client': 'default' })
 
-/** Every command of the program, with arguments that it takes. */
+/** All commands of the program, with valid arguments. */
 async function commands(): Promise<string[][]> {
   return leavesOf(await program([])).map(([names, command]) => [...names, ...argumentsOf(command)])
 }
@@ -85,7 +85,7 @@ function run(
   })
 }
 
-/** What a command could have changed, but for what the running service itself keeps writing. */
+/** Everything that a command could change, without the data that the running service itself keeps writing. */
 async function state(): Promise<unknown> {
   const roles = await query(
     testServerUrl(),
@@ -113,7 +113,7 @@ async function state(): Promise<unknown> {
   }
 }
 
-/** A connection that the service opens now, with the password that it has. */
+/** Makes the service open a new connection with its password. */
 async function isUnharmed(): Promise<void> {
   await query(
     testServerUrl(),
@@ -125,7 +125,7 @@ async function isUnharmed(): Promise<void> {
   assert.equal((await anon.get('/health/ready')).status, 200)
 }
 
-test('every command with a foreign secret is refused, writes nothing and leaves the service alone', {
+test('every command with a different secret fails, writes nothing and does not disturb the service', {
   timeout: 120_000,
 }, async () => {
   const made = await key.post('/management/tables', {
@@ -139,9 +139,9 @@ test('every command with a foreign secret is refused, writes nothing and leaves 
   const all = await commands()
   assert.ok(all.length >= 15, `${all.length} commands`)
   const refused: string[] = []
-  const inTurn = [...all]
+  const remaining = [...all]
   const worker = async () => {
-    for (let args = inTurn.shift(); args !== undefined; args = inTurn.shift()) {
+    for (let args = remaining.shift(); args !== undefined; args = remaining.shift()) {
       const command = args.slice(0, 2).join(' ')
       const { code, stderr } = await run(args, {
         SERVICE_SECRET: 'another-secret-of-40-characters-012345678',
@@ -159,7 +159,7 @@ test('every command with a foreign secret is refused, writes nothing and leaves 
   await isUnharmed()
 })
 
-test('a command from another folder, without a secret, makes none and says where it looked', async () => {
+test('a command without a secret, in another folder, creates none and names the places it checked', async () => {
   const before = await state()
   const [users, serve, migrate] = await Promise.all([
     run(['users', 'list'], {}),
@@ -177,7 +177,7 @@ test('a command from another folder, without a secret, makes none and says where
   await isUnharmed()
 })
 
-test('reading commands of the installation itself write no row and no file', async () => {
+test('read-only commands write no row and no file', async () => {
   const env = { SERVICE_SERVER__DATA_DIR: path.join(home.folder, 'data') }
   const files = () => readdir(path.join(home.folder, 'data'), { recursive: true })
   const [before, filesBefore] = [await state(), await files()]

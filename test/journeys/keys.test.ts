@@ -7,7 +7,7 @@ import { runProgram } from './program.ts'
 
 const t = await testService()
 
-test('keys are made for clients and rights that exist, and end by id, public id or name', async (context) => {
+test('creates keys for existing clients and rights, and revokes them by id, public id or name', async (context) => {
   const folder = await newFolder(context)
   await mkdir(folder)
   const keys = (...args: string[]) =>
@@ -53,7 +53,7 @@ test('keys are made for clients and rights that exist, and end by id, public id 
   const [first, second] = [await t.key(['*'], { name: 'twin' }), await t.key(['*'], { name: 'twin' })]
   const status = async (apikey: string) =>
     (await actor(t.url, { apikey }).post('/gateway/fetch', { table_name: 'users' })).status
-  assert.equal(await status(reporting.api_key), 400, 'the key is one, and only the client is missing')
+  assert.equal(await status(reporting.api_key), 400, 'the key is valid, only the client is missing')
 
   assert.deepEqual(await keys('revoke', 'reporting'), { code: 0, stdout: 'revoked\n', stderr: '' })
   assert.equal(await status(reporting.api_key), 401)

@@ -7,88 +7,93 @@ const t = await testService()
 const client = await documentClient(t.url)
 const admin: Credentials = { adminKey: ADMIN_KEY }
 const done = new Set<string>()
-/** What the story has to do: the data plane. What else the document has is asked as its examples say, whatever comes of it. */
-const STORY =
+/** Operations of the data plane, which must all be called below. Other operations are called with their examples, with any outcome. */
+const DATA_PLANE =
   /^\w+ \/(gateway|query|rpc|data|schema|health|ping|metrics|openapi.json|clients|admin\/(clients|api-key|rights)|management\/(tables$|capabilities))|^GET \/$/
 
-/** Of one of the operations whose names the story knows; everything else about it comes from the document. */
-async function does(name: string, given: Given = {}): Promise<Answered> {
+/** Calls an operation by name. Everything else comes from the document. */
+async function succeeds(name: string, given: Given = {}): Promise<Answered> {
   const answer = await client.call(name, given)
   assert.ok(answer.status < 300, `${name}: ${answer.text}`)
   done.add(name)
   return answer
 }
 
-test('who knows only the document can do everything that it describes', async (context) => {
-  await context.test('looking around, without a key', async () => {
+test('a client that is built from the document alone can use the whole data plane', async (context) => {
+  await context.test('reads public endpoints without a key', async () => {
     for (const path of ['/', '/ping', '/health', '/health/live', '/health/ready', '/openapi.json'])
-      await does(`GET ${path}`)
+      await succeeds(`GET ${path}`)
   })
 
   const key: Credentials = { apiKey: '' }
   const id = { value: '' }
-  await context.test('the operator looks after keys', async () => {
-    await does('GET /metrics', { as: admin })
-    await does('GET /admin/rights/catalog', { as: admin })
-    const issued = await does('POST /admin/api-keys', {
+  await context.test('manages keys as the operator', async () => {
+    await succeeds('GET /metrics', { as: admin })
+    await succeeds('GET /admin/rights/catalog', { as: admin })
+    const issued = await succeeds('POST /admin/api-keys', {
       as: admin,
       body: { name: 'story', rights: ['*'], client_name: 'default' },
     })
     id.value = issued.body.data.record.id
     Object.assign(key, { apiKey: issued.body.data.api_key })
-    await does('GET /admin/api-keys', { as: admin, parameters: { client_name: 'default', limit: '5' } })
+    await succeeds('GET /admin/api-keys', { as: admin, parameters: { client_name: 'default', limit: '5' } })
     const parameters = { id: id.value }
-    await does('GET /admin/api-keys/{id}', { as: admin, parameters })
-    await does('PATCH /admin/api-keys/{id}', { as: admin, parameters, body: { description: 'of the story' } })
-    const rotated = await does('POST /admin/api-keys/{id}/rotate', { as: admin, parameters })
+    await succeeds('GET /admin/api-keys/{id}', { as: admin, parameters })
+    await succeeds('PATCH /admin/api-keys/{id}', {
+      as: admin,
+      parameters,
+      body: { description: 'of the story' },
+    })
+    const rotated = await succeeds('POST /admin/api-keys/{id}/rotate', { as: admin, parameters })
     Object.assign(key, { apiKey: rotated.body.data.api_key })
-    await does('GET /admin/api-key-config', { as: admin })
-    await does('PUT /admin/api-key-config', { as: admin, body: { enforce_api_keys: null } })
-    await does('PUT /admin/api-key-clients/{client_name}', {
+    await succeeds('GET /admin/api-key-config', { as: admin })
+    await succeeds('PUT /admin/api-key-config', { as: admin, body: { enforce_api_keys: null } })
+    await succeeds('PUT /admin/api-key-clients/{client_name}', {
       as: admin,
       parameters: { client_name: 'default' },
     })
-    await does('DELETE /admin/api-key-clients/{client_name}', {
+    await succeeds('DELETE /admin/api-key-clients/{client_name}', {
       as: admin,
       parameters: { client_name: 'default' },
     })
   })
 
-  await context.test('the operator looks after clients', async () => {
-    await does('GET /clients', { as: admin })
-    await does('GET /schema/clients', { as: admin })
-    await does('POST /admin/clients', {
+  await context.test('manages clients as the operator', async () => {
+    await succeeds('GET /clients', { as: admin })
+    await succeeds('GET /schema/clients', { as: admin })
+    await succeeds('POST /admin/clients', {
       as: admin,
       body: { client_name: 'second', driver: 'postgresql', url: t.clientUrl },
     })
     const parameters = { name: 'second' }
-    await does('PATCH /admin/clients/{name}', {
+    await succeeds('PATCH /admin/clients/{name}', {
       as: admin,
       parameters,
       body: { description: 'the same again' },
     })
-    await does('PUT /admin/clients/{name}/freeze', { as: admin, parameters, body: { is_frozen: true } })
-    await does('GET /admin/clients', { as: admin })
-    await does('DELETE /admin/clients/{name}', { as: admin, parameters })
+    await succeeds('PUT /admin/clients/{name}/freeze', { as: admin, parameters, body: { is_frozen: true } })
+    await succeeds('GET /admin/clients', { as: admin })
+    await succeeds('DELETE /admin/clients/{name}', { as: admin, parameters })
   })
 
-  await context.test('a table is made and described', async () => {
-    await does('GET /management/capabilities', { as: key })
-    await does('POST /management/tables', { as: key })
-    await does('GET /schema/tables', { as: key })
-    for (const part of ['columns', 'constraints', 'indexes']) await does(`GET /schema/${part}`, { as: key })
-    await does('GET /schema/types', { as: key })
+  await context.test('creates and describes a table', async () => {
+    await succeeds('GET /management/capabilities', { as: key })
+    await succeeds('POST /management/tables', { as: key })
+    await succeeds('GET /schema/tables', { as: key })
+    for (const part of ['columns', 'constraints', 'indexes'])
+      await succeeds(`GET /schema/${part}`, { as: key })
+    await succeeds('GET /schema/types', { as: key })
   })
 
-  await context.test('rows come, change and go, as the examples have it', async () => {
-    const read = (name: string, given: Given = {}) => does(name, { as: key, ...given })
+  await context.test('inserts, updates and deletes rows as in the examples', async () => {
+    const read = (name: string, given: Given = {}) => succeeds(name, { as: key, ...given })
     const [inserted] = (await read('PUT /gateway/insert', { parameters: { 'x-service-insert-window': '5' } }))
       .body.data
     assert.equal(inserted.title, 'Notes on the Analytical Engine')
     await read('POST /gateway/insert')
     for (const name of ['POST /gateway/fetch', 'POST /gateway/data', 'GET /data']) {
       const { body } = await read(name, { parameters: { 'x-strip-nulls': 'true' } })
-      assert.ok(body.data.length > 0, `${name} finds the rows of the examples`)
+      assert.ok(body.data.length > 0, `${name} returns the rows of the examples`)
     }
     const grouped = await read('POST /gateway/fetch', {
       body: {
@@ -111,27 +116,28 @@ test('who knows only the document can do everything that it describes', async (c
     await read('DELETE /gateway/delete')
   })
 
-  await context.test('SQL runs, and functions are called', async () => {
-    await does('POST /query/sql', {
+  await context.test('runs SQL and calls functions', async () => {
+    await succeeds('POST /query/sql', {
       as: key,
       body: {
         driver: 'postgresql',
         query: 'create function add(a int, b int) returns int language sql immutable return a + b',
       },
     })
-    await does('POST /gateway/sql', { as: key })
-    assert.deepEqual((await does('POST /gateway/query', { as: key })).body.data, [{ one: 1 }])
+    await succeeds('POST /gateway/sql', { as: key })
+    assert.deepEqual((await succeeds('POST /gateway/query', { as: key })).body.data, [{ one: 1 }])
     for (const name of ['POST /gateway/rpc', 'POST /rpc/{name}'])
-      assert.deepEqual((await does(name, { as: key })).body.data, [{ add: 3 }])
-    assert.deepEqual((await does('GET /rpc/{name}', { as: key, parameters: { a: '1', b: '2' } })).body.data, [
-      { add: 3 },
-    ])
+      assert.deepEqual((await succeeds(name, { as: key })).body.data, [{ add: 3 }])
+    assert.deepEqual(
+      (await succeeds('GET /rpc/{name}', { as: key, parameters: { a: '1', b: '2' } })).body.data,
+      [{ add: 3 }],
+    )
   })
 
-  await context.test('what is refused is refused as the document says', async () => {
+  await context.test('errors are as documented', async () => {
     for (const [name, operation] of client.operations) {
       const as = name.includes('/admin/') || name.endsWith('clients') ? admin : key
-      // One of the ways in may ask for nothing: then a credential only shows more.
+      // If a security requirement is empty, credentials are optional.
       const isLocked =
         operation.security.length > 0 && operation.security.every((way) => Object.keys(way).length > 0)
       if (isLocked) {
@@ -143,20 +149,20 @@ test('who knows only the document can do everything that it describes', async (c
         await isRefused(name, [400], { as, parameters })
       }
       if (operation.parameters.some(({ in: place }) => place === 'path'))
-        await isRefused(name, [400, 404, 409], { as, parameters: nobody(operation) })
+        await isRefused(name, [400, 404, 409], { as, parameters: unknownParameters(operation) })
     }
   })
 
-  await context.test('what the story leaves out still answers as the document says', async () => {
+  await context.test('all other operations return documented responses', async () => {
     for (const name of client.operations.keys()) {
-      if (done.has(name) || STORY.test(name)) continue
+      if (done.has(name) || DATA_PLANE.test(name)) continue
       await client.call(name, { as: name.includes('/admin/') ? admin : key })
     }
   })
 
-  await does('DELETE /admin/api-keys/{id}', { as: admin, parameters: { id: id.value } })
-  const left = [...client.operations.keys()].filter((name) => STORY.test(name) && !done.has(name))
-  assert.deepEqual(left, [], 'every operation of the data plane is done')
+  await succeeds('DELETE /admin/api-keys/{id}', { as: admin, parameters: { id: id.value } })
+  const left = [...client.operations.keys()].filter((name) => DATA_PLANE.test(name) && !done.has(name))
+  assert.deepEqual(left, [], 'every operation of the data plane was called')
 })
 
 async function isRefused(name: string, statuses: readonly number[], given: Given): Promise<void> {
@@ -164,7 +170,9 @@ async function isRefused(name: string, statuses: readonly number[], given: Given
   assert.ok(statuses.includes(status), `${name}: ${status} ${text}`)
 }
 
-/** A place in the path where nothing is. */
-const nobody = ({ parameters }: Operation): Record<string, string> =>
-  Object.fromEntries(parameters.flatMap(({ name, in: place }) => (place === 'path' ? [[name, NOBODY]] : [])))
-const NOBODY = '01a1fed6-8936-7ac3-bdf5-1fc3f49efcc6'
+/** A path parameter that names nothing. */
+const unknownParameters = ({ parameters }: Operation): Record<string, string> =>
+  Object.fromEntries(
+    parameters.flatMap(({ name, in: place }) => (place === 'path' ? [[name, UNKNOWN_ID]] : [])),
+  )
+const UNKNOWN_ID = '01a1fed6-8936-7ac3-bdf5-1fc3f49efcc6'

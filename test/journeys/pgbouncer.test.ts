@@ -57,7 +57,7 @@ const open = (database: { url: string; direct_url?: string }) =>
     makes: true,
   })
 
-test('a pooler without database.direct_url is found at the start and named, and nothing is made', {
+test('a start through a pooler without database.direct_url fails with a clear message and creates nothing', {
   skip,
 }, async () => {
   await assert.rejects(open({ url: through(direct) }), {
@@ -80,7 +80,7 @@ test('a pooler without database.direct_url is found at the start and named, and 
   )
 })
 
-test('through PgBouncer in transaction mode people sign in, revokes hold in every process, mail goes out', {
+test('sign-in, revocation in every process and mail work through PgBouncer in transaction mode', {
   skip,
 }, async (t) => {
   const database = { url: through(direct), direct_url: direct }
@@ -114,7 +114,7 @@ test('through PgBouncer in transaction mode people sign in, revokes hold in ever
   await here.post('/api/auth/forget-password', { email, redirectTo: '/' })
   assert.ok((await one.service.kernel.jobs.drain(one.service.handlers)) > 0)
   assert.equal((await here.get('/health/ready')).status, 200)
-  // Names without a schema are the system's here too, and the server ends a statement by itself.
+  // The search path and statement_timeout are also set through the pooler.
   const { rows } = await one.service.kernel.db
     .selectNoFrom((eb) => [
       eb.fn<string>('current_setting', [eb.val('search_path')]).as('path'),
@@ -125,7 +125,7 @@ test('through PgBouncer in transaction mode people sign in, revokes hold in ever
   assert.deepEqual(rows, [{ path: 'pg_catalog, pg_temp', timeout: '30s' }])
 })
 
-test("what callers' SQL leaves in its session reaches no one behind a pooler", { skip }, async (t) => {
+test("session state of a caller's SQL does not leak through a pooler", { skip }, async (t) => {
   const databases = await open({ url: through(direct), direct_url: direct })
   const service = await startService({
     config: configFor({ url: through(direct), direct_url: direct }),

@@ -7,17 +7,17 @@ import path from 'node:path'
 
 const bin = path.resolve(import.meta.dirname, '../../bin/gatehouse.mjs')
 
-/** The program as people start it, in a folder of its own, on a free port. */
+/** The program as users start it, in a new folder, on a free port. */
 export type Program = Started & { readonly url: string }
 
-/** One that may not answer requests yet. */
+/** A program that may not accept requests yet. */
 export type Started = {
   readonly child: ChildProcess
-  /** Everything it has printed. */
+  /** All output so far. */
   output(): string
-  /** What of it went to standard error. */
+  /** The part of the output that was written to stderr. */
   errors(): string
-  /** Ends it by a signal and answers its exit code. */
+  /** Sends a signal, waits for the exit and returns the exit code. */
   end(signal: NodeJS.Signals): Promise<number | null>
 }
 
@@ -38,7 +38,7 @@ export async function startProgram(folder: string, env: Record<string, string> =
   const program = spawnProgram(folder, env)
   const { child, output } = program
   while (!output().includes('"event":"ready"')) {
-    assert.equal(child.exitCode, null, `the service ended:\n${output()}`)
+    assert.equal(child.exitCode, null, `the service exited:\n${output()}`)
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
   const ready = output()
@@ -47,7 +47,7 @@ export async function startProgram(folder: string, env: Record<string, string> =
   return { ...program, url: `http://127.0.0.1:${JSON.parse(ready ?? '').port}` }
 }
 
-/** Runs a command to its end. */
+/** Runs a command and waits for its exit. */
 export async function runProgram(
   folder: string,
   args: readonly string[],

@@ -12,10 +12,10 @@ const DAY = 86_400_000
 const rows = async (table: 'session' | 'verification') =>
   (await t.service.kernel.db.selectFrom(table).select('userId').execute()).length
 
-test('the recurring work takes what has run out, batch after batch, and nothing else', async () => {
+test('the recurring jobs delete expired rows in batches, and nothing else', async () => {
   const { db } = t.service.kernel
   const ada = await t.signUp('Ada')
-  // More than two batches, written at once: signing in so often would take minutes.
+  // More than two batches, inserted directly, because so many sign-ins would take minutes.
   await sql`
     insert into service.session (id, token_hash, user_id, expires_at, created_at, updated_at, remembered)
     select gen_random_uuid(), sha256(n::text::bytea), user_id, expires_at, created_at, updated_at, remembered
@@ -26,7 +26,7 @@ test('the recurring work takes what has run out, batch after batch, and nothing 
 
   const prune = () => Promise.all(t.service.recurring.map(({ run }) => run()))
   await prune()
-  assert.deepEqual([await rows('session'), await rows('verification')], [2_501, 1], 'nothing has run out yet')
+  assert.deepEqual([await rows('session'), await rows('verification')], [2_501, 1], 'nothing has expired yet')
   t.advance(8 * DAY)
   const bob = await t.signUp('Bob')
   await prune()
@@ -34,7 +34,7 @@ test('the recurring work takes what has run out, batch after batch, and nothing 
   assert.equal((await bob.get('/api/auth/get-session')).status, 200)
 })
 
-test('the lease of a process that ended without a word is taken, and those of the living stay', async () => {
+test('leases of crashed processes are deleted, leases of running processes are kept', async () => {
   const { db } = t.service.kernel
   await sql`
     insert into service.process_lease (id, expires_at)
@@ -44,10 +44,10 @@ test('the lease of a process that ended without a word is taken, and those of th
   const left = async () => (await sql`select id from service.process_lease`.execute(db)).rows.length
   assert.equal(await left(), 3)
   await t.service.recurring.find(({ name }) => name === 'prune-leases')?.run()
-  assert.equal(await left(), 2, 'one that is just over may belong to a process that is stuck')
+  assert.equal(await left(), 2, 'a lease that has just expired may belong to a process that is blocked')
 })
 
-test('a mail leaves the outbox after mail.outbox_keep, and what else lies there stays', async () => {
+test('mails are deleted from the outbox after mail.outbox_keep, other files are kept', async () => {
   const prune = () => t.service.recurring.find(({ name }) => name === 'prune-outbox')?.run()
   const kept = async () => (await readOutbox(t.config)).length
   const ada = await t.signUp('Ada')
@@ -71,7 +71,7 @@ test('a mail leaves the outbox after mail.outbox_keep, and what else lies there 
   )
 })
 
-test('what is named nearly as a mail of the outbox, or is no file, stays there and stops no prune', async () => {
+test('files with similar names and folders are kept in the outbox and do not stop the deletion', async () => {
   const folder = outboxFolder(t.config)
   const ada = await t.signUp('Ada')
   await t.anon.post('/api/auth/forget-password', { email: ada.email })

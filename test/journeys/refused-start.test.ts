@@ -32,12 +32,12 @@ const PRODUCTION: Env = {
 
 const REFUSED: readonly (readonly [what: string, env: Env, says: readonly RegExp[]])[] = [
   [
-    'a port that is taken',
+    'a port in use',
     { SERVICE_SERVER__PORT: port },
     [new RegExp(`^server.port: ${port} is in use on 127.0.0.1\\. .* SERVICE_SERVER__PORT or --port\\.$`)],
   ],
   [
-    'a host that is none of this machine, without the secrets of production',
+    'a host of another machine, in production without secrets',
     { SERVICE_SERVER__HOST: '192.0.2.1', SERVICE_SERVER__PORT: '8080', NODE_ENV: 'production' },
     [
       /^SERVICE_SECRET is missing: set /,
@@ -46,21 +46,21 @@ const REFUSED: readonly (readonly [what: string, env: Env, says: readonly RegExp
     ],
   ],
   [
-    'a data folder that cannot be made',
+    'a data folder that cannot be created',
     { SERVICE_SERVER__DATA_DIR: './file/data' },
     [
       /^server.data_dir: user id \d+ cannot write to \/.*\/file\/data \(ENOTDIR\)\. Give the folder to that user/,
     ],
   ],
   [
-    'a database where nothing listens',
+    'a database address without a server',
     { DATABASE_URL: 'postgres://ada:hidden@localhost:1/shop' },
     [/^database.url \(DATABASE_URL\): nothing listens at localhost:1: start the server/],
   ],
 ]
 
 for (const [what, env, says] of REFUSED) {
-  test(`${what}: the start names the setting, makes nothing else, and config check says the same`, async (t) => {
+  test(`${what}: the start names the setting and creates nothing; config check reports the same`, async (t) => {
     const folder = await emptyFolder(t)
     const [start, check] = [
       await runProgram(folder, ['serve'], env),
@@ -77,7 +77,7 @@ for (const [what, env, says] of REFUSED) {
   })
 }
 
-test('config check looks without making anything, also beside the service that has the port', async (context) => {
+test('config check creates nothing, and accepts the port of the running service', async (context) => {
   const folder = await emptyFolder(context)
   const env = { ...PRODUCTION, DATABASE_URL: t.controlUrl, SERVICE_SERVER__PORT: new URL(t.url).port }
   const check = await runProgram(folder, ['config', 'check'], env)
@@ -90,7 +90,7 @@ test('config check looks without making anything, also beside the service that h
   assert.equal(existsSync(path.join(folder, 'data')), false)
 })
 
-test('the doctor tells of clients that were registered over HTTP, and cannot be reached or read', async (context) => {
+test('doctor reports registered clients that are unreachable or have an unreadable URL', async (context) => {
   const url = 'postgres://shop:hidden@localhost:1/shop'
   for (const client_name of ['reachless', 'sealed'])
     await t.admin.post('/admin/clients', { client_name, url })
@@ -110,7 +110,7 @@ test('the doctor tells of clients that were registered over HTTP, and cannot be 
   assert.match(String(findings.get('client sealed')), /^false its address cannot be read here/)
 })
 
-test('serve takes port and data folder as options, over the environment', async (t) => {
+test('the options --port and --data-dir take precedence over the environment', async (t) => {
   const folder = await emptyFolder(t)
   const shown = await runProgram(folder, ['config', 'show', '--json', '--data-dir', 'elsewhere'], {})
   assert.equal(JSON.parse(shown.stdout).server.data_dir, 'elsewhere')

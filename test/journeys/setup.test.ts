@@ -16,7 +16,7 @@ const WINDOWS: Packages = { windows: { version: '1.0.0', optional: true } }
 
 const PROJECT = { dependencies: { fastify: '5.0.0', pg: '8.0.0' } }
 
-/** What npm installs in these tests: writes down how it was called, and puts the packages of the lockfile in place. */
+/** A fake npm: records its arguments and creates the packages of the lockfile. */
 const NPM = `
 import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 const args = process.argv.slice(2)
@@ -32,7 +32,7 @@ for (const [name] of wanted) {
 writeFileSync('node_modules/.package-lock.json', JSON.stringify({ packages: Object.fromEntries(wanted) }))
 `
 
-/** A clone with a lockfile, and what `installed` says in node_modules. */
+/** A clone with a lockfile and with the packages of `installed` in node_modules. */
 async function clone(t: TestContext, installed: Packages | undefined) {
   const folder = await newFolder(t)
   const file = (...names: string[]) => path.join(folder, ...names)
@@ -53,7 +53,7 @@ async function clone(t: TestContext, installed: Packages | undefined) {
   }
   return {
     file,
-    /** Runs the script as npm does; answers what it said and how npm was called. */
+    /** Runs the script as npm does. Returns its output and the recorded npm calls. */
     async run(args: readonly string[] = [], env: Readonly<Record<string, string>> = {}) {
       await rm(file('calls'), { force: true })
       const child = spawn(process.execPath, [file('scripts/setup.mjs'), ...args], {
@@ -76,13 +76,13 @@ const inModules = (packages: Packages): Packages =>
 
 const QUIET = { code: 0, said: '', installs: [] }
 
-test('a start needs the packages that the service runs on, and installs nothing when they are there', async (t) => {
+test('a start requires only production packages, and installs nothing if they are present', async (t) => {
   const { run, file } = await clone(t, RUNS)
   assert.deepEqual(await run(['--omit=dev']), QUIET)
   assert.equal(await readFile(file('node_modules/kept'), 'utf8'), '')
 })
 
-test('tests need all, and add what is missing without removing what is there', async (t) => {
+test('tests require all packages, and add missing ones without removing others', async (t) => {
   const { run, file } = await clone(t, RUNS)
   const { code, said, installs } = await run([], { NODE_ENV: 'production' })
   assert.equal(code, 0)
@@ -92,18 +92,18 @@ test('tests need all, and add what is missing without removing what is there', a
   assert.deepEqual(await run(), QUIET)
 })
 
-test('a fresh clone is installed from the lockfile alone, for a start without what only tests need', async (t) => {
+test('a fresh clone is installed by npm ci, for a start without development packages', async (t) => {
   const { run } = await clone(t, undefined)
   assert.match((await run(['--omit=dev'])).installs.join(), /^ci --omit=dev --ignore-scripts/)
   assert.deepEqual(await run(['--omit=dev']), QUIET)
 })
 
-test('an update keeps the packages for testing where they were installed', async (t) => {
+test('an update keeps installed development packages', async (t) => {
   const { run } = await clone(t, { ...RUNS, pg: { version: '7.0.0' }, ...TESTS })
   assert.match((await run(['--omit=dev'])).installs.join(), /^install --no-save --include=dev/)
 })
 
-test('a package that the list claims and the folder lacks is installed, and so is a list that broke off', async (t) => {
+test('installs packages that are listed but missing, and recovers from a truncated list', async (t) => {
   const { run, file } = await clone(t, { ...RUNS, ...TESTS })
   await rm(file('node_modules/fastify'), { recursive: true })
   assert.equal((await run(['--omit=dev'])).installs.length, 1)
@@ -112,7 +112,7 @@ test('a package that the list claims and the folder lacks is installed, and so i
   assert.deepEqual(await run(['--omit=dev']), QUIET)
 })
 
-test('a registry that is away is said in one sentence, and what was installed stays', {
+test('an unreachable registry is reported in one sentence, and installed packages are kept', {
   timeout: 60_000,
 }, async (t) => {
   const { run, file } = await clone(t, { pg: { version: '7.0.0' } })

@@ -3,13 +3,13 @@ import { test } from 'node:test'
 import { actor, PASSWORD } from '#test/harness.ts'
 import { type Program, runProgram, startProgram, temporaryHome } from './program.ts'
 
-test('what was answered is there again after a stop, and after kill -9 in the middle of writes', {
+test('acknowledged writes survive a stop, and a kill -9 during writes', {
   timeout: 120_000,
 }, async (t) => {
   const home = await temporaryHome()
   const programs: Program[] = []
   const start = async () => {
-    // With one switch: the two roles that it needs are there from the first start.
+    // One setting is enough: the two roles it needs exist from the first start.
     const env = { SERVICE_CLIENTS__DEFAULT__ROW_LEVEL_SECURITY__ENABLED: 'true' }
     const program = await startProgram(home.folder, env)
     programs.push(program)
@@ -40,7 +40,7 @@ test('what was answered is there again after a stop, and after kill -9 in the mi
   const second = await start()
   assert.equal((await actor(second.url).get('/api/auth/get-session', { headers })).status, 200)
   const answered = await writeUntilKilled(await keyed(second), second)
-  assert.ok(answered.length > 20, `${answered.length} writes were answered before the kill`)
+  assert.ok(answered.length > 20, `${answered.length} writes were acknowledged before the kill`)
 
   const third = await start()
   const { body } = await (await keyed(third)).post('/gateway/fetch', {
@@ -56,7 +56,7 @@ test('what was answered is there again after a stop, and after kill -9 in the mi
   assert.equal(await third.end('SIGINT'), 0)
 })
 
-/** Eight writers at once; the process is killed while they are at it. Returns what was answered with success. */
+/** Kills the process while eight writers run. Returns the acknowledged writes. */
 async function writeUntilKilled(key: ReturnType<typeof actor>, program: Program): Promise<number[]> {
   const answered: number[] = []
   let next = 0
@@ -76,7 +76,7 @@ async function writeUntilKilled(key: ReturnType<typeof actor>, program: Program)
   return answered
 }
 
-test('a second start on the same folder says so and leaves the first alone; in production the start warns of the outbox', {
+test('a second start on the same folder fails without disturbing the first; production warns about the outbox', {
   timeout: 60_000,
 }, async (t) => {
   const home = await temporaryHome()
@@ -95,7 +95,7 @@ test('a second start on the same folder says so and leaves the first alone; in p
     startProgram(home.folder, production),
     /already runs on .*\/data\/postgres \(process \d+\)/,
   )
-  // Looks at the database of the service that runs, and starts none.
+  // Checks the database of the running service without starting another.
   const check = (env: Record<string, string>) => runProgram(home.folder, ['config', 'check'], env)
   const [right, foreign] = [
     await check(production),

@@ -12,10 +12,10 @@ import { proxyTo } from '../hostile/proxy.ts'
 import { processesOf } from '../mortal.ts'
 import { type Started, spawnProgram, startProgram, temporaryHome } from './program.ts'
 
-/** Seconds that a stop may take in these tests, all in all. */
+/** `limits.shutdown` of these tests, in seconds. */
 const PATIENCE = 2
 
-/** Ends the program and asserts that it was in time. A busy machine has a little more. */
+/** Stops the program and asserts that it exits in time, with some tolerance for a busy machine. */
 async function endInTime(program: Started): Promise<void> {
   const since = performance.now()
   assert.equal(await program.end('SIGTERM'), 0, program.output())
@@ -23,7 +23,7 @@ async function endInTime(program: Started): Promise<void> {
   assert.ok(took < (PATIENCE + 2) * 1_000, `${Math.round(took)} ms\n${program.output()}`)
 }
 
-test('a stop ends in time when PostgreSQL is frozen, and takes all of it along; the next start has what was answered', {
+test('a stop with a frozen PostgreSQL ends in time and kills its processes; acknowledged writes survive', {
   timeout: 60_000,
 }, async (t) => {
   const home = await temporaryHome()
@@ -51,14 +51,14 @@ test('a stop ends in time when PostgreSQL is frozen, and takes all of it along; 
   assert.doesNotMatch(next.output(), /stop_late|stop_failed/)
 })
 
-test('a stop ends in time with dead connections, a silent mail server and a frozen worker, all at once', {
+test('a stop ends in time despite dead connections, a hanging mail server and a frozen worker', {
   timeout: 60_000,
 }, async (t) => {
   const home = await temporaryHome()
   const proxy = await proxyTo(await controlDatabase())
   const silent = createServer().listen(0, '127.0.0.1')
   await once(silent, 'listening')
-  const { port } = silent.address() as AddressInfo // a TCP server's
+  const { port } = silent.address() as AddressInfo // the address of a TCP server
   const program = await startProgram(home.folder, {
     DATABASE_URL: proxy.url,
     SERVICE_SECRET: TEST_SECRET,
@@ -88,7 +88,7 @@ test('a stop ends in time with dead connections, a silent mail server and a froz
   await eventually(() => workers.every((pid) => !isAlive(pid)))
 })
 
-test('a stop that comes while the start waits for the migration lock is obeyed, and the wait is said', {
+test('a start that waits for the migration lock logs the wait and can be stopped', {
   timeout: 60_000,
 }, async (t) => {
   const home = await temporaryHome()
@@ -110,7 +110,7 @@ test('a stop that comes while the start waits for the migration lock is obeyed, 
   const { rows } = await migrating.query(
     `select from pg_stat_activity where application_name like 'gatehouse%' and datname = current_database()`,
   )
-  assert.equal(rows.length, 0, 'nothing of it is left at the server')
+  assert.equal(rows.length, 0, 'no connection is left on the server')
 })
 
 function isAlive(pid: number): boolean {

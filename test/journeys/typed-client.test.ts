@@ -33,7 +33,7 @@ test('a generated TypeScript client is typed without casts, and does what its ty
   await node('program.ts', t.url, apiKey)
 })
 
-/** As strict as our own, so that nothing of the client is only loosely typed. */
+/** As strict as our own configuration, so that loose types of the client are errors. */
 const TSCONFIG = {
   compilerOptions: {
     target: 'esnext',

@@ -14,7 +14,7 @@ const bin = path.resolve(import.meta.dirname, '../../bin/gatehouse.mjs')
 const folder = await mkdtemp(path.join(tmpdir(), 'gatehouse-users-'))
 after(() => rm(folder, { recursive: true, force: true }))
 
-/** The program beside the running service, on the same control database. */
+/** Starts a command next to the running service, on the same control database. */
 function start(...args: string[]) {
   const env = {
     PATH: process.env.PATH ?? '',
@@ -48,7 +48,7 @@ const line = (index: number) =>
   `${JSON.stringify({ email: `i${index}@example.com`, name: `User ${index}` })}\n`
 const count = async () => (await db.selectFrom('user').select('id').execute()).length
 
-test('the first admin is made with a password that is shown once, and signs in', async () => {
+test('create prints a generated password once, with which the first admin can sign in', async () => {
   const { code, stdout } = await run([
     'create',
     '--email',
@@ -69,7 +69,7 @@ test('the first admin is made with a password that is shown once, and signs in',
   assert.match(again.stderr, /^There is an account with root@example.com already\.\n$/)
 })
 
-test('a password comes from standard input, and the policy holds', async () => {
+test('--password-stdin reads the password, and the password policy applies', async () => {
   const create = ['create', '--email', 'ada@example.com', '--name', 'Ada', '--password-stdin']
   const short = await run(create, 'short\n')
   assert.deepEqual([short.code, short.stderr], [1, 'The password needs at least 8 characters\n'])
@@ -79,7 +79,7 @@ test('a password comes from standard input, and the policy holds', async () => {
   assert.equal((await signIn('ada@example.com', PASSWORD)).status, 200)
 })
 
-test('wrong usage is 2, whoever is not there is 1', async () => {
+test('wrong usage exits with 2, an unknown user or an invalid name with 1', async () => {
   const [role, missing, unknown, name] = await Promise.all([
     run(['create', '--email', 'a@example.com', '--name', 'A', '--role', 'root']),
     run(['create', '--email', 'a@example.com']),
@@ -110,7 +110,7 @@ test('ban, unban, set-role and list work on a running service', async () => {
   assert.equal((await signIn(bob.email, PASSWORD)).status, 200)
 })
 
-test('a password is replaced and an account deleted on a running service, but not the last admin', async () => {
+test('reset-password and delete work on a running service, but not on the last admin', async () => {
   const carol = await t.signUp('Carol')
   const { code, stdout } = await run(['reset-password', carol.email])
   assert.equal(code, 0)
@@ -132,10 +132,10 @@ test('a password is replaced and an account deleted on a running service, but no
   assert.match(outcomes.at(-1)?.stderr ?? '', /^The last admin cannot go\n$/)
 })
 
-test('a name that commands a terminal is listed as text, and in JSON it is what it was', async () => {
+test('list escapes control characters in names; JSON has the original name', async () => {
   const eve = await t.signUp('Eve')
   const name = 'Eve\u001b]0;owned\u0007\u202e\nroot  admin'
-  // As it came there before names had rules.
+  // Inserted directly, like a name from before the name rules existed.
   await db.updateTable('user').set({ name }).where('id', '=', eve.id).execute()
   const { stdout } = await run(['list', '--search', eve.email])
   const isRaw = (text: string) => ['\u001b', '\u0007', '\u202e'].some((character) => text.includes(character))
@@ -147,7 +147,7 @@ test('a name that commands a terminal is listed as text, and in JSON it is what 
   assert.equal(JSON.parse(json)[0].name, name)
 })
 
-test('import adds the users of a file, names bad lines on standard error and ends with 1', async () => {
+test('import adds the users of a file, reports invalid lines on stderr and exits with 1', async () => {
   const file = path.join(folder, 'users.jsonl')
   await writeFile(file, `${line(1)}${line(2)}{"email":"nobody","name":"N"}\n${line(2)}`)
   const before = await count()
@@ -162,7 +162,7 @@ test('import adds the users of a file, names bad lines on standard error and end
   assert.equal((await run(['import', path.join(folder, 'absent.jsonl')])).code, 1)
 })
 
-test('an import that fails or is interrupted says what it has added', async () => {
+test('a failed or interrupted import reports how many users it has added', async () => {
   await withClient(t.controlUrl, (client) =>
     client.query(`
     create function service.poison() returns trigger language plpgsql as $$
@@ -186,7 +186,7 @@ test('an import that fails or is interrupted says what it has added', async () =
   assert.match(interrupted.stderr, /^Interrupted; run it again to add the remaining users\.$/m)
 })
 
-test('an import that is killed has added whole users, and the next run goes on', async () => {
+test('a killed import leaves no partial users, and the next run continues', async () => {
   const lines = Array.from({ length: 6_000 }, (_, index) => line(10_000 + index))
   const before = await count()
   const { child, ended } = start('import', '-')

@@ -7,7 +7,7 @@ import { childrenOf } from '#kernel/db/embedded/processes.ts'
 import { actor, controlDatabase, PASSWORD, TEST_SECRET } from '#test/harness.ts'
 import { startProgram, temporaryHome } from './program.ts'
 
-/** A connection that is kept: the primary gave it to one worker, and there it stays. */
+/** A keep-alive connection. The primary has assigned it to one worker, which serves all of its requests. */
 function connection(url: string) {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   const status = (token: string) =>
@@ -21,7 +21,7 @@ function connection(url: string) {
   return { status, close: () => agent.destroy() }
 }
 
-test('a session revoked in one worker is refused in every other as soon as the revoke has answered', {
+test('once a sign-out has responded, every worker rejects the session', {
   timeout: 120_000,
 }, async (t) => {
   const home = await temporaryHome()
@@ -46,7 +46,7 @@ test('a session revoked in one worker is refused in every other as soon as the r
       email: 'ada@example.com',
       password: PASSWORD,
     })
-    // Every worker has it in memory now.
+    // Now every worker has the session in its cache.
     const before = await Promise.all(connections.map(({ status }) => status(body.token)))
     assert.deepEqual(new Set(before), new Set([200]))
     const signedOut = await anon.post(
@@ -64,19 +64,19 @@ test('a session revoked in one worker is refused in every other as soon as the r
     /gatehouse_http_requests_total\{[^}]*route="\/api\/auth\/get-session"[^}]*status="401"[^}]*\} (\d+)/.exec(
       metrics.text,
     )
-  assert.equal(Number(counted?.[1]), 240, 'the metrics are those of both workers')
+  assert.equal(Number(counted?.[1]), 240, 'the metrics are not the sum of both workers')
 })
 
-test('a worker that does not answer is replaced, later each time, while the others serve and report; signals open no inspector', {
+test('an unresponsive worker is replaced with growing delays while others serve; signals open no inspector', {
   timeout: 120_000,
-  skip: process.env.CI === undefined && 'waits for 15 s; it runs with CI set',
+  skip: process.env.CI === undefined && 'waits for 15 s; runs if CI is set',
 }, async (t) => {
   const home = await temporaryHome()
   const program = await startProgram(home.folder, {
     DATABASE_URL: await controlDatabase(),
     SERVICE_SECRET: TEST_SECRET,
     SERVICE_SERVER__WORKERS: '2',
-    // Warns as libraries do, once the log is there, and has a bug.
+    // Emits a warning like a library, once the log exists, and throws an uncaught exception.
     NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(
       `const look = setInterval(() => {
          if (process.listenerCount('SIGTERM') === 0) return
@@ -96,7 +96,7 @@ test('a worker that does not answer is replaced, later each time, while the othe
   for (const pid of [program.child.pid ?? 0, victim, survivor]) process.kill(pid, 'SIGUSR1')
 
   process.kill(victim, 'SIGSTOP')
-  // One of them goes to the frozen worker, and ends with it.
+  // One of the connections is assigned to the frozen worker, and closed with it.
   const asked = Array.from({ length: 20 }, () =>
     fetch(`${program.url}/ping`, { headers: { connection: 'close' } }).then(
       ({ status }) => status,
@@ -129,7 +129,7 @@ test('a worker that does not answer is replaced, later each time, while the othe
   assert.match(program.output(), /"event":"runtime_warning".*something is odd/)
 })
 
-/** The process that is there beside those that have been. */
+/** Waits for a worker process that is not in `known`. */
 async function replacement(
   workers: () => Promise<readonly number[]>,
   known: readonly number[],

@@ -5,109 +5,112 @@ import { banUser, unbanUser } from '#identity/bans.ts'
 import { renewPassword } from '#identity/passwords.ts'
 import { setRole } from '#identity/roles.ts'
 import { PASSWORD, type TestService } from '#test/harness.ts'
-import { newAddress, PASSWORDS, type Person, type Who, type World } from './world.ts'
+import { newAddress, PASSWORDS, type TestUser, type UserState, type Who } from './user-state.ts'
 
-/** Status and code. */
+/** Status and code of an error response. */
 export type Refusal = readonly [number, string]
 
-/** A request, or a call in this process for what has no route of its own. */
-export type Deed =
+/** A request, or a direct call for operations without a route. */
+export type Action =
   | {
       readonly method: 'GET' | 'POST'
       readonly path: string
       readonly body?: object
-      /** Whose session it carries. */
+      /** The session whose token it sends. */
       readonly session?: Who
     }
   | { readonly call: (t: TestService) => Promise<unknown> }
 
-/** One row: what acts on a user, what it relies on, and what it leaves. To add a feature, add its rows. */
+/** One operation on a user: its preconditions and its effect. A new feature adds its operations here. */
 export type Verb = {
-  /** What is different at its start; tickets are further ones. */
-  readonly start?: Partial<World>
-  /** Its sessions are older than `session.fresh_age`. */
+  /** Differences of the initial state. Tickets are added to those of START. */
+  readonly start?: Partial<UserState>
+  /** Whether the sessions are older than `session.fresh_age`. */
   readonly stale?: true
-  readonly deed: (person: Person, me: Who) => Deed
-  /** Why it does not act on such a user, given how they were when it was let in; undefined: it acts. */
-  readonly refused: (now: World, me: Who, before: World) => Refusal | undefined
-  /** What it leaves when it acts. */
-  readonly leaves: (world: World, me: Who) => World
-  /** As a column: whose session it comes from, against a row of session S. */
+  readonly action: (person: TestUser, me: Who) => Action
+  /** The expected error for a user in state `now`, whose state was `before` at the access check. Undefined on success. */
+  readonly refused: (now: UserState, me: Who, before: UserState) => Refusal | undefined
+  /** The user's state after success. */
+  readonly leaves: (state: UserState, me: Who) => UserState
+  /** If it is also a revoking column: the session that calls it, against a row that acts from session S. */
   readonly column?: Who
-  /** Takes something away as the named column does, and is therefore not one. */
+  /** The column that revokes the same things, so that this verb need not be a column. */
   readonly revokesAs?: string
 }
 
 const AUTH = '/api/auth'
-const post = (path: string, body: object, session?: Who): Deed =>
+const post = (path: string, body: object, session?: Who): Action =>
   session === undefined
     ? { method: 'POST', path: `${AUTH}${path}`, body }
     : { method: 'POST', path: `${AUTH}${path}`, body, session }
-const get = (path: string, session?: Who): Deed =>
+const get = (path: string, session?: Who): Action =>
   session === undefined
     ? { method: 'GET', path: `${AUTH}${path}` }
     : { method: 'GET', path: `${AUTH}${path}`, session }
-/** Refusals, by what a verb relies on. */
-const alive = ({ user, sessions }: World, me: Who): Refusal | undefined =>
+/** Expected errors, by precondition. */
+const alive = ({ user, sessions }: UserState, me: Who): Refusal | undefined =>
   user === 'there' && sessions.includes(me) ? undefined : [401, 'UNAUTHORIZED']
 const sameHash =
   (refusal: Refusal) =>
-  ({ user, password }: World, before: World): Refusal | undefined =>
+  ({ user, password }: UserState, before: UserState): Refusal | undefined =>
     user !== 'gone' && password === before.password ? undefined : refusal
 const open =
   (ticket: string, refusal: Refusal) =>
-  ({ user, tickets, address }: World): Refusal | undefined =>
+  ({ user, tickets, address }: UserState): Refusal | undefined =>
     user === 'there' && tickets.includes(ticket) && (address === 'own' || ticket.startsWith('change-email'))
       ? undefined
       : refusal
-const isThere = ({ user }: World): Refusal | undefined => (user === 'gone' ? [404, 'NOT_THERE'] : undefined)
+const exists = ({ user }: UserState): Refusal | undefined =>
+  user === 'gone' ? [404, 'NOT_THERE'] : undefined
 
-/** Changes. */
+/** Effects. */
 const without = (list: readonly string[], ...names: string[]) => list.filter((name) => !names.includes(name))
 const plus = (list: readonly string[], ...names: string[]) => [...list, ...names].toSorted()
-const noTickets = (world: World): World => ({ ...world, tickets: [] })
-const ended = (world: World, ...who: string[]): World => ({
-  ...world,
-  sessions: without(world.sessions, ...who),
-  tickets: world.tickets.filter((name) => !who.some((one) => name.endsWith(` of ${one}`))),
+const noTickets = (state: UserState): UserState => ({ ...state, tickets: [] })
+const ended = (state: UserState, ...who: string[]): UserState => ({
+  ...state,
+  sessions: without(state.sessions, ...who),
+  tickets: state.tickets.filter((name) => !who.some((one) => name.endsWith(` of ${one}`))),
 })
 const other = (me: Who): Who => (me === 'S' ? 'O' : 'S')
-const gone = (world: World): World => ({ ...world, user: 'gone' })
-/** What was added before the address was proven goes: it may be another person's. */
-const firstProof = (world: World): World =>
-  world.verified ? world : { ...world, verified: true, linked: false }
-const withoutWhatOthersAdded = (world: World): World => noTickets({ ...firstProof(world), sessions: [] })
-const redeemed = (world: World, ticket: string): World => ({
-  ...world,
-  tickets: without(world.tickets, ticket),
+const gone = (state: UserState): UserState => ({ ...state, user: 'gone' })
+/** The first proof of an address removes everything that was added before it, which may be another person's. */
+const firstProof = (state: UserState): UserState =>
+  state.verified ? state : { ...state, verified: true, linked: false }
+const withoutUnprovenAccess = (state: UserState): UserState =>
+  noTickets({ ...firstProof(state), sessions: [] })
+const redeemed = (state: UserState, ticket: string): UserState => ({
+  ...state,
+  tickets: without(state.tickets, ticket),
 })
-/** The link by itself shows nothing of who set the password. */
-const provenByLink = (world: World): World =>
-  world.verified
-    ? redeemed(world, 'verify-email')
-    : { ...withoutWhatOthersAdded(world), mustChange: world.password !== null }
-/** The owner's own proof. */
-const provenByOwner = (world: World): World => redeemed({ ...world, verified: true }, 'verify-email')
-/** A link of an address that is proven already signs nobody in. */
-const begunAtFirstProof = (before: World, after: World): World => (before.verified ? after : begun(after))
-const begun = (world: World): World => ({ ...world, sessions: plus(world.sessions, 'new') })
+/** A link alone does not prove who set the password, so the password must be changed. */
+const provenByLink = (state: UserState): UserState =>
+  state.verified
+    ? redeemed(state, 'verify-email')
+    : { ...withoutUnprovenAccess(state), mustChange: state.password !== null }
+/** The owner of the password has proven the address. */
+const provenByOwner = (state: UserState): UserState => redeemed({ ...state, verified: true }, 'verify-email')
+/** A link to an address that was already verified does not sign in. */
+const signedInAtFirstProof = (before: UserState, after: UserState): UserState =>
+  before.verified ? after : begun(after)
+const begun = (state: UserState): UserState => ({ ...state, sessions: plus(state.sessions, 'new') })
 
-/** The account has an address of which nothing shows that it is of the person who set the password. */
-const taken = (world: World, me: Who): World =>
-  noTickets({ ...world, address: `new of ${me}`, verified: true, linked: false, sessions: [] })
+/** The account gets an address that may not belong to the person who set the password. */
+const takenOver = (state: UserState, me: Who): UserState =>
+  noTickets({ ...state, address: `new of ${me}`, verified: true, linked: false, sessions: [] })
 
-const wasReset = (world: World): World => ({
-  ...withoutWhatOthersAdded(world),
+const passwordReset = (state: UserState): UserState => ({
+  ...withoutUnprovenAccess(state),
   ...{ password: 'reset', mustChange: false },
 })
 
 const NO_PASSWORD: Refusal = [400, 'CREDENTIAL_ACCOUNT_NOT_FOUND']
 const WRONG: Refusal = [400, 'INVALID_PASSWORD']
 const TO_CHANGE: Refusal = [403, 'PASSWORD_CHANGE_REQUIRED']
-const isFirst = ({ password }: World): boolean => password === 'first' || password === 'old form'
+const isFirst = ({ password }: UserState): boolean => password === 'first' || password === 'old form'
 
-/** Of a caller who shows the first password as well, when it is checked against the hash of before. */
-const aliveWithPassword = (now: World, me: Who, before: World): Refusal | undefined => {
+/** Precondition of a caller with a session and the first password, which is checked against the hash of `before`. */
+const aliveWithPassword = (now: UserState, me: Who, before: UserState): Refusal | undefined => {
   const ended = alive(now, me)
   if (ended !== undefined) return ended
   if (before.password === null) return NO_PASSWORD
@@ -116,10 +119,10 @@ const aliveWithPassword = (now: World, me: Who, before: World): Refusal | undefi
   return now.mustChange ? [401, 'UNAUTHORIZED'] : sameHash([401, 'UNAUTHORIZED'])(now, before)
 }
 
-/** Of a link and the first password, without a session. */
+/** Precondition of a link and the first password, without a session. */
 const openWithPassword =
   (ticket: string, refusal: Refusal) =>
-  (now: World, _me: Who, before: World): Refusal | undefined => {
+  (now: UserState, _me: Who, before: UserState): Refusal | undefined => {
     const closed = open(ticket, BAD_LINK)(before) ?? open(ticket, refusal)(now)
     if (closed !== undefined) return closed
     if (!isFirst(before)) return WRONG
@@ -127,18 +130,18 @@ const openWithPassword =
     return now.mustChange ? WRONG : sameHash(WRONG)(now, before)
   }
 
-/** Another hash of the same password stops nobody from signing in. */
-const signsIn = (now: World, _me: Who, before: World): Refusal | undefined => {
+/** A new hash of the same password does not prevent a sign-in. */
+const signsIn = (now: UserState, _me: Who, before: UserState): Refusal | undefined => {
   const same =
     now.password === before.password || (before.password === 'old form' && now.password === 'first')
   if (now.user === 'gone' || now.password === null || !same) return [401, 'INVALID_EMAIL_OR_PASSWORD']
   if (now.user === 'banned') return [403, 'BANNED_USER']
   return now.mustChange ? TO_CHANGE : undefined
 }
-const signedIn = (world: World): World => ({
-  ...world,
-  sessions: plus(world.sessions, 'new'),
-  password: world.password === 'old form' ? 'first' : world.password,
+const signedIn = (state: UserState): UserState => ({
+  ...state,
+  sessions: plus(state.sessions, 'new'),
+  password: state.password === 'old form' ? 'first' : state.password,
 })
 const BAD_LINK: Refusal = [401, 'INVALID_TOKEN']
 const BAD_RESET: Refusal = [400, 'INVALID_TOKEN']
@@ -149,248 +152,249 @@ const CHANGES = (['S', 'O'] as const).flatMap((who) => [
 
 export const VERBS = {
   'sign-in by email': {
-    deed: ({ email }) => post('/sign-in/email', { email, password: PASSWORD }),
+    action: ({ email }) => post('/sign-in/email', { email, password: PASSWORD }),
     refused: signsIn,
     leaves: signedIn,
   },
   'sign-in by username': {
-    deed: ({ username }) => post('/sign-in/username', { username, password: PASSWORD }),
+    action: ({ username }) => post('/sign-in/username', { username, password: PASSWORD }),
     refused: (now, me, before) => {
       const [status, code] = signsIn(now, me, before) ?? []
       return status && code ? [status, code.replace('EMAIL', 'USERNAME')] : undefined
     },
     leaves: signedIn,
   },
-  'a hash is renewed': {
+  'renew password hash': {
     start: { password: 'old form' },
-    deed: ({ id, stored }) => ({
+    action: ({ id, stored }) => ({
       call: ({ service }) =>
         renewPassword(service.kernel, { userId: id, stored: stored ?? '', password: PASSWORD }),
     }),
-    // It says nothing when there is nothing to renew.
+    // It reports no error if there is nothing to renew.
     refused: () => undefined,
-    leaves: (world) =>
-      world.password === 'old form' && !world.mustChange ? { ...world, password: 'first' } : world,
+    leaves: (state) =>
+      state.password === 'old form' && !state.mustChange ? { ...state, password: 'first' } : state,
     revokesAs: 'change-password',
   },
-  'verify-email in the own session': {
+  'verify-email with session': {
     start: { tickets: ['verify-email'] },
-    deed: ({ tickets }, me) => get(`/verify-email?token=${tickets['verify-email']}`, me),
+    action: ({ tickets }, me) => get(`/verify-email?token=${tickets['verify-email']}`, me),
     refused: open('verify-email', BAD_LINK),
-    // A session that has ended since is none: then it is the link alone.
-    leaves: (world, me) => (alive(world, me) === undefined ? provenByOwner(world) : provenByLink(world)),
+    // If the session has ended in the meantime, only the link counts.
+    leaves: (state, me) => (alive(state, me) === undefined ? provenByOwner(state) : provenByLink(state)),
   },
-  'verify-email by the link alone, signing in': {
+  'verify-email without session, signing in': {
     start: { tickets: ['verify-email'] },
-    deed: ({ tickets }) => get(`/verify-email?token=${tickets['verify-email']}`),
+    action: ({ tickets }) => get(`/verify-email?token=${tickets['verify-email']}`),
     refused: open('verify-email', BAD_LINK),
-    leaves: (world) => begunAtFirstProof(world, provenByLink(world)),
+    leaves: (state) => signedInAtFirstProof(state, provenByLink(state)),
     column: 'O',
   },
-  'verify-email by the page, with the password': {
+  'verify-email with password': {
     start: { tickets: ['verify-email'] },
-    deed: ({ tickets }) => post('/verify-email', { token: tickets['verify-email'], password: PASSWORD }),
+    action: ({ tickets }) => post('/verify-email', { token: tickets['verify-email'], password: PASSWORD }),
     refused: openWithPassword('verify-email', BAD_LINK),
-    leaves: (world) => begunAtFirstProof(world, provenByOwner(world)),
+    leaves: (state) => signedInAtFirstProof(state, provenByOwner(state)),
   },
-  'verify-email by the page, choosing a password': {
+  'verify-email with a new password': {
     start: { tickets: ['verify-email'] },
-    deed: ({ tickets }) =>
+    action: ({ tickets }) =>
       post('/verify-email', { token: tickets['verify-email'], newPassword: PASSWORDS.chosen }),
-    // It is for the first proof, and no other way to reset a password.
+    // Only for the first proof: it must not become another way to reset a password.
     refused: (now) => open('verify-email', BAD_LINK)(now) ?? (now.verified ? BAD_LINK : undefined),
-    leaves: (world) => ({
-      ...withoutWhatOthersAdded(world),
+    leaves: (state) => ({
+      ...withoutUnprovenAccess(state),
       ...{ password: 'chosen', mustChange: false, sessions: ['new'] },
     }),
-    revokesAs: 'verify-email by the link alone, signing in',
+    revokesAs: 'verify-email without session, signing in',
   },
-  'verify-email by the button, in the own session': {
+  'verify-email by form, with session': {
     start: { tickets: ['verify-email'] },
-    deed: ({ tickets }, me) => post('/confirm/verify-email', { token: tickets['verify-email'] }, me),
+    action: ({ tickets }, me) => post('/confirm/verify-email', { token: tickets['verify-email'] }, me),
     refused: (now, me) =>
       open('verify-email', BAD_LINK)(now) ??
       (alive(now, me) === undefined ? undefined : [400, 'PASSWORD_REQUIRED']),
     leaves: provenByOwner,
   },
-  'a verification mail': {
-    deed: ({ email }) => ({ call: ({ service }) => mailVerification(service.kernel, email, undefined) }),
+  'send verification mail': {
+    action: ({ email }) => ({ call: ({ service }) => mailVerification(service.kernel, email, undefined) }),
     refused: () => undefined,
-    leaves: (world) =>
-      world.user === 'there' && !world.verified && world.address === 'own'
-        ? { ...world, tickets: plus(world.tickets, 'verify-email') }
-        : world,
+    leaves: (state) =>
+      state.user === 'there' && !state.verified && state.address === 'own'
+        ? { ...state, tickets: plus(state.tickets, 'verify-email') }
+        : state,
   },
-  'a reset mail': {
-    deed: ({ email }) => ({ call: ({ service }) => mailReset(service.kernel, email, undefined) }),
+  'send reset mail': {
+    action: ({ email }) => ({ call: ({ service }) => mailReset(service.kernel, email, undefined) }),
     refused: () => undefined,
-    leaves: (world) =>
-      world.user === 'there' && world.address === 'own'
-        ? { ...world, tickets: plus(world.tickets, 'reset-password') }
-        : world,
+    leaves: (state) =>
+      state.user === 'there' && state.address === 'own'
+        ? { ...state, tickets: plus(state.tickets, 'reset-password') }
+        : state,
   },
   'reset-password': {
     start: { tickets: ['reset-password'] },
-    deed: ({ tickets }) =>
+    action: ({ tickets }) =>
       post('/reset-password', { newPassword: PASSWORDS.reset, token: tickets['reset-password'] }),
     refused: open('reset-password', BAD_RESET),
-    leaves: wasReset,
+    leaves: passwordReset,
     column: 'O',
   },
-  'reset-password by the button': {
+  'reset-password by form': {
     start: { tickets: ['reset-password'] },
-    deed: ({ tickets }) =>
+    action: ({ tickets }) =>
       post('/confirm/reset-password', { newPassword: PASSWORDS.reset, token: tickets['reset-password'] }),
-    // The page is of no use any more, or what its button does.
+    // Either the form's first check fails, or the action itself.
     refused: (now, _me, before) =>
       open('reset-password', BAD_LINK)(before) ?? open('reset-password', BAD_RESET)(now),
-    leaves: wasReset,
+    leaves: passwordReset,
     revokesAs: 'reset-password',
   },
   'change-password': {
-    deed: (_person, me) =>
+    action: (_person, me) =>
       post('/change-password', { currentPassword: PASSWORD, newPassword: PASSWORDS[`changed by ${me}`] }, me),
     refused: aliveWithPassword,
-    leaves: (world, me) => noTickets({ ...world, password: `changed by ${me}`, mustChange: false }),
+    leaves: (state, me) => noTickets({ ...state, password: `changed by ${me}`, mustChange: false }),
     column: 'O',
   },
-  'change-password that revokes': {
-    deed: (_person, me) => {
+  'change-password with revokeOtherSessions': {
+    action: (_person, me) => {
       const newPassword = PASSWORDS[`changed by ${me}`]
       const body = { currentPassword: PASSWORD, newPassword, revokeOtherSessions: true }
       return post('/change-password', body, me)
     },
     refused: aliveWithPassword,
-    leaves: (world, me) => noTickets({ ...world, password: `changed by ${me}`, sessions: [`${me} renewed`] }),
+    leaves: (state, me) => noTickets({ ...state, password: `changed by ${me}`, sessions: [`${me} renewed`] }),
     column: 'O',
   },
   'set-password': {
     start: { password: null },
-    deed: (_person, me) => post('/set-password', { newPassword: PASSWORDS.set }, me),
+    action: (_person, me) => post('/set-password', { newPassword: PASSWORDS.set }, me),
     refused: (now, me) =>
       alive(now, me) ?? (now.password === null ? undefined : [400, 'PASSWORD_ALREADY_SET']),
-    leaves: (world) => noTickets({ ...world, password: 'set' }),
+    leaves: (state) => noTickets({ ...state, password: 'set' }),
     revokesAs: 'change-password',
   },
-  'change-email, asked for': {
-    deed: ({ email }, me) => post('/change-email', { newEmail: newAddress(email, me) }, me),
+  'change-email, requested': {
+    action: ({ email }, me) => post('/change-email', { newEmail: newAddress(email, me) }, me),
     refused: alive,
-    // A newer one takes the place of the older; an address that is proven has to allow it.
-    leaves: (world, me) => {
-      const ticket = world.verified ? `confirm-change-email of ${me}` : `change-email of ${me}`
-      return { ...world, tickets: plus(without(world.tickets, ...CHANGES), ticket) }
+    // A new request replaces the older one. A verified old address must confirm first.
+    leaves: (state, me) => {
+      const ticket = state.verified ? `confirm-change-email of ${me}` : `change-email of ${me}`
+      return { ...state, tickets: plus(without(state.tickets, ...CHANGES), ticket) }
     },
   },
-  'change-email by password, asked for': {
+  'change-email, requested with password': {
     start: { verified: true },
-    deed: ({ email }, me) =>
+    action: ({ email }, me) =>
       post('/change-email', { newEmail: newAddress(email, me), password: PASSWORD }, me),
     refused: aliveWithPassword,
-    leaves: (world, me) => ({
-      ...world,
-      tickets: plus(without(world.tickets, ...CHANGES), `change-email of ${me}`),
+    leaves: (state, me) => ({
+      ...state,
+      tickets: plus(without(state.tickets, ...CHANGES), `change-email of ${me}`),
     }),
   },
   'change-email, confirmed by the old address': {
     start: { tickets: ['confirm-change-email of S'] },
-    deed: ({ tickets }) => get(`/verify-email?token=${tickets['confirm-change-email of S']}`),
+    action: ({ tickets }) => get(`/verify-email?token=${tickets['confirm-change-email of S']}`),
     refused: open('confirm-change-email of S', BAD_LINK),
-    leaves: (world) => ({
-      ...world,
-      tickets: plus(without(world.tickets, 'confirm-change-email of S'), 'change-email of S'),
+    leaves: (state) => ({
+      ...state,
+      tickets: plus(without(state.tickets, 'confirm-change-email of S'), 'change-email of S'),
     }),
   },
-  'change-email, confirmed by the button': {
+  'change-email, confirmed by form': {
     start: { tickets: ['confirm-change-email of S'] },
-    deed: ({ tickets }) => post('/confirm/change-email', { token: tickets['confirm-change-email of S'] }),
+    action: ({ tickets }) => post('/confirm/change-email', { token: tickets['confirm-change-email of S'] }),
     refused: open('confirm-change-email of S', BAD_LINK),
-    leaves: (world) => ({
-      ...world,
-      tickets: plus(without(world.tickets, 'confirm-change-email of S'), 'change-email of S'),
+    leaves: (state) => ({
+      ...state,
+      tickets: plus(without(state.tickets, 'confirm-change-email of S'), 'change-email of S'),
     }),
   },
-  'change-email, done by the button, in the own session': {
+  'change-email, completed by form, with session': {
     start: { tickets: ['change-email of S', 'change-email of O'] },
-    deed: ({ tickets }, me) => post('/confirm/change-email', { token: tickets[`change-email of ${me}`] }, me),
+    action: ({ tickets }, me) =>
+      post('/confirm/change-email', { token: tickets[`change-email of ${me}`] }, me),
     refused: (now, me) => open(`change-email of ${me}`, BAD_LINK)(now),
-    leaves: (world, me) => noTickets({ ...world, address: `new of ${me}`, verified: true }),
-    revokesAs: 'change-email, done',
+    leaves: (state, me) => noTickets({ ...state, address: `new of ${me}`, verified: true }),
+    revokesAs: 'change-email, completed with session',
   },
-  'change-email, done by the page, with the password': {
+  'change-email, completed with password': {
     start: { tickets: ['change-email of S', 'change-email of O'] },
-    deed: ({ tickets }, me) =>
+    action: ({ tickets }, me) =>
       post('/verify-email', { token: tickets[`change-email of ${me}`], password: PASSWORD }),
     refused: (now, me, before) => openWithPassword(`change-email of ${me}`, BAD_LINK)(now, me, before),
-    leaves: (world, me) => noTickets({ ...world, address: `new of ${me}`, verified: true }),
-    revokesAs: 'change-email, done',
+    leaves: (state, me) => noTickets({ ...state, address: `new of ${me}`, verified: true }),
+    revokesAs: 'change-email, completed with session',
   },
-  'change-email, done by the page, choosing a password': {
+  'change-email, completed with a new password': {
     start: { tickets: ['change-email of S', 'change-email of O'] },
-    deed: ({ tickets }, me) =>
+    action: ({ tickets }, me) =>
       post('/verify-email', { token: tickets[`change-email of ${me}`], newPassword: PASSWORDS.chosen }),
     refused: (now, me) => open(`change-email of ${me}`, BAD_LINK)(now),
-    leaves: (world, me) => ({ ...taken(world, me), password: 'chosen', mustChange: false }),
-    revokesAs: 'verify-email by the link alone, signing in',
+    leaves: (state, me) => ({ ...takenOver(state, me), password: 'chosen', mustChange: false }),
+    revokesAs: 'verify-email without session, signing in',
   },
-  'change-email, done': {
+  'change-email, completed with session': {
     start: { tickets: ['change-email of S', 'change-email of O'] },
-    deed: ({ tickets }, me) => get(`/verify-email?token=${tickets[`change-email of ${me}`]}`, me),
+    action: ({ tickets }, me) => get(`/verify-email?token=${tickets[`change-email of ${me}`]}`, me),
     refused: (now, me) => open(`change-email of ${me}`, BAD_LINK)(now),
-    leaves: (world, me) => noTickets({ ...world, address: `new of ${me}`, verified: true }),
+    leaves: (state, me) => noTickets({ ...state, address: `new of ${me}`, verified: true }),
     column: 'O',
   },
-  'change-email, done by the link alone': {
+  'change-email, completed without session': {
     start: { tickets: ['change-email of S', 'change-email of O'] },
-    deed: ({ tickets }, me) => get(`/verify-email?token=${tickets[`change-email of ${me}`]}`),
+    action: ({ tickets }, me) => get(`/verify-email?token=${tickets[`change-email of ${me}`]}`),
     refused: (now, me) => open(`change-email of ${me}`, BAD_LINK)(now),
-    leaves: (world, me) => ({ ...taken(world, me), mustChange: world.password !== null }),
-    revokesAs: 'verify-email by the link alone, signing in',
+    leaves: (state, me) => ({ ...takenOver(state, me), mustChange: state.password !== null }),
+    revokesAs: 'verify-email without session, signing in',
   },
   'update-user': {
-    deed: (_person, me) => post('/update-user', { name: `Ada of ${me}` }, me),
+    action: (_person, me) => post('/update-user', { name: `Ada of ${me}` }, me),
     refused: alive,
-    leaves: (world, me) => ({ ...world, name: `Ada of ${me}` }),
+    leaves: (state, me) => ({ ...state, name: `Ada of ${me}` }),
   },
   'unlink-account': {
-    deed: (_person, me) => post('/unlink-account', { providerId: 'github' }, me),
+    action: (_person, me) => post('/unlink-account', { providerId: 'github' }, me),
     refused: (now, me) =>
       alive(now, me) ??
       (now.linked ? undefined : [404, 'ACCOUNT_NOT_FOUND']) ??
       (now.password === null ? [400, 'FAILED_TO_UNLINK_LAST_ACCOUNT'] : undefined),
-    leaves: (world) => ({ ...world, linked: false }),
+    leaves: (state) => ({ ...state, linked: false }),
   },
   'delete-user in a fresh session': {
-    deed: (_person, me) => post('/delete-user', {}, me),
+    action: (_person, me) => post('/delete-user', {}, me),
     refused: alive,
     leaves: gone,
     revokesAs: 'delete-user by password',
   },
   'delete-user by password': {
-    deed: (_person, me) => post('/delete-user', { password: PASSWORD }, me),
+    action: (_person, me) => post('/delete-user', { password: PASSWORD }, me),
     refused: aliveWithPassword,
     leaves: gone,
     column: 'O',
   },
-  'delete-user by mail, asked for': {
+  'delete-user by mail, requested': {
     stale: true,
-    deed: (_person, me) => post('/delete-user', {}, me),
+    action: (_person, me) => post('/delete-user', {}, me),
     refused: alive,
-    leaves: (world, me) => ({ ...world, tickets: plus(world.tickets, `delete-user of ${me}`) }),
+    leaves: (state, me) => ({ ...state, tickets: plus(state.tickets, `delete-user of ${me}`) }),
   },
   'delete-user by token': {
-    deed: ({ tickets }, me) => post('/delete-user', { token: tickets[`delete-user of ${me}`] }, me),
+    action: ({ tickets }, me) => post('/delete-user', { token: tickets[`delete-user of ${me}`] }, me),
     refused: (now, me) => alive(now, me) ?? open(`delete-user of ${me}`, BAD_RESET)(now),
     leaves: gone,
     revokesAs: 'delete-user by password',
   },
   'delete-user by link': {
-    deed: ({ tickets }, me) => get(`/delete-user/callback?token=${tickets[`delete-user of ${me}`]}`, me),
+    action: ({ tickets }, me) => get(`/delete-user/callback?token=${tickets[`delete-user of ${me}`]}`, me),
     refused: (now, me) => alive(now, me) ?? open(`delete-user of ${me}`, BAD_RESET)(now),
     leaves: gone,
     revokesAs: 'delete-user by password',
   },
-  'delete-user by the button': {
-    deed: ({ tickets }, me) => post('/confirm/delete-user', { token: tickets[`delete-user of ${me}`] }, me),
+  'delete-user by form': {
+    action: ({ tickets }, me) => post('/confirm/delete-user', { token: tickets[`delete-user of ${me}`] }, me),
     refused: (now, me, before) =>
       open(`delete-user of ${me}`, BAD_LINK)(before) ??
       alive(now, me) ??
@@ -398,75 +402,75 @@ export const VERBS = {
     leaves: gone,
     revokesAs: 'delete-user by password',
   },
-  'delete-user by the button, with the password': {
-    deed: ({ tickets }, me) =>
+  'delete-user by form, with password': {
+    action: ({ tickets }, me) =>
       post('/confirm/delete-user', { token: tickets[`delete-user of ${me}`], password: PASSWORD }),
     refused: (now, me, before) => openWithPassword(`delete-user of ${me}`, BAD_RESET)(now, me, before),
     leaves: gone,
     revokesAs: 'delete-user by password',
   },
   'revoke-session': {
-    deed: ({ sessions }, me) => post('/revoke-session', { token: `sh_${sessions[other(me)].id}` }, me),
+    action: ({ sessions }, me) => post('/revoke-session', { token: `sh_${sessions[other(me)].id}` }, me),
     refused: alive,
-    leaves: (world, me) => ended(world, other(me), `${other(me)} renewed`),
+    leaves: (state, me) => ended(state, other(me), `${other(me)} renewed`),
     column: 'O',
   },
   'revoke-sessions': {
-    deed: (_person, me) => post('/revoke-sessions', {}, me),
+    action: (_person, me) => post('/revoke-sessions', {}, me),
     refused: alive,
-    leaves: (world) => noTickets({ ...world, sessions: [] }),
+    leaves: (state) => noTickets({ ...state, sessions: [] }),
     column: 'O',
   },
   'revoke-other-sessions': {
-    deed: (_person, me) => post('/revoke-other-sessions', {}, me),
+    action: (_person, me) => post('/revoke-other-sessions', {}, me),
     refused: alive,
-    leaves: (world, me) => ended(world, other(me), `${other(me)} renewed`, 'new'),
+    leaves: (state, me) => ended(state, other(me), `${other(me)} renewed`, 'new'),
     column: 'O',
   },
   'sign-out': {
-    deed: (_person, me) => post('/sign-out', {}, me),
+    action: (_person, me) => post('/sign-out', {}, me),
     refused: alive,
-    leaves: (world, me) => ended(world, me),
-    // Another request of the very session that acts.
+    leaves: (state, me) => ended(state, me),
+    // Sent by the same session that acts.
     column: 'S',
   },
   ban: {
-    deed: ({ id }) => ({
+    action: ({ id }) => ({
       call: ({ service }) => banUser(service.kernel, id, { reason: null, expires: null }),
     }),
-    refused: isThere,
-    leaves: (world) => noTickets({ ...world, user: 'banned', sessions: [] }),
+    refused: exists,
+    leaves: (state) => noTickets({ ...state, user: 'banned', sessions: [] }),
     column: 'O',
   },
-  'a password by the operator': {
-    deed: ({ id }) => ({ call: ({ service }) => setPasswordByOperator(service.kernel, id, PASSWORDS.set) }),
-    refused: isThere,
-    leaves: (world) => noTickets({ ...world, password: 'set', mustChange: false, sessions: [] }),
+  'set password as operator': {
+    action: ({ id }) => ({ call: ({ service }) => setPasswordByOperator(service.kernel, id, PASSWORDS.set) }),
+    refused: exists,
+    leaves: (state) => noTickets({ ...state, password: 'set', mustChange: false, sessions: [] }),
     revokesAs: 'reset-password',
   },
-  'a deletion by the operator': {
-    deed: ({ id }) => ({ call: ({ service }) => deleteByOperator(service.kernel, id) }),
-    refused: isThere,
+  'delete user as operator': {
+    action: ({ id }) => ({ call: ({ service }) => deleteByOperator(service.kernel, id) }),
+    refused: exists,
     leaves: gone,
     revokesAs: 'delete-user by password',
   },
-  'lift a ban': {
-    deed: ({ id }) => ({ call: ({ service }) => unbanUser(service.kernel, id) }),
-    refused: isThere,
-    leaves: (world) => ({ ...world, user: 'there' }),
+  unban: {
+    action: ({ id }) => ({ call: ({ service }) => unbanUser(service.kernel, id) }),
+    refused: exists,
+    leaves: (state) => ({ ...state, user: 'there' }),
   },
   'set-role': {
     start: { role: 'admin' },
-    deed: ({ id }) => ({ call: ({ service }) => setRole(service.kernel, id, 'user') }),
-    refused: isThere,
-    leaves: (world) => ({ ...world, role: 'user' }),
+    action: ({ id }) => ({ call: ({ service }) => setRole(service.kernel, id, 'user') }),
+    refused: exists,
+    leaves: (state) => ({ ...state, role: 'user' }),
     column: 'O',
   },
 } as const satisfies Record<string, Verb>
 
 export type VerbName = keyof typeof VERBS
 
-/** Routes of the surface that act on no user who is there, and why. */
+/** Routes of the surface that change no existing user, and why. */
 export const EXEMPT: Readonly<Record<string, string>> = {
   'GET /api/auth/ok': 'reads',
   'GET /api/auth/error': 'reads',
@@ -474,14 +478,14 @@ export const EXEMPT: Readonly<Record<string, string>> = {
   'POST /api/auth/get-session': 'reads',
   'GET /api/auth/list-sessions': 'reads',
   'GET /api/auth/list-accounts': 'reads',
-  'GET /api/auth/reset-password/{token}': 'reads: the token is used up by the POST',
-  'GET /api/auth/confirm/verify-email': 'reads: its button acts',
-  'GET /api/auth/confirm/change-email': 'reads: its button acts',
-  'GET /api/auth/confirm/delete-user': 'reads: its button acts',
-  'GET /api/auth/confirm/reset-password': 'reads: its button acts',
+  'GET /api/auth/reset-password/{token}': 'reads: the POST consumes the token',
+  'GET /api/auth/confirm/verify-email': 'reads: the form acts',
+  'GET /api/auth/confirm/change-email': 'reads: the form acts',
+  'GET /api/auth/confirm/delete-user': 'reads: the form acts',
+  'GET /api/auth/confirm/reset-password': 'reads: the form acts',
   'POST /api/auth/is-username-available': 'reads',
-  'POST /api/auth/sign-up/email': 'its user is of its own transaction',
-  'POST /api/auth/send-verification-email': 'leaves it to the queue, row "a verification mail"',
-  'POST /api/auth/forget-password': 'leaves it to the queue, row "a reset mail"',
-  'POST /api/auth/request-password-reset': 'leaves it to the queue, row "a reset mail"',
+  'POST /api/auth/sign-up/email': 'creates its user in the same transaction',
+  'POST /api/auth/send-verification-email': 'enqueues a job, row "send verification mail"',
+  'POST /api/auth/forget-password': 'enqueues a job, row "send reset mail"',
+  'POST /api/auth/request-password-reset': 'enqueues a job, row "send reset mail"',
 }

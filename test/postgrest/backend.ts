@@ -6,12 +6,12 @@ import { defaultConfig } from '#kernel/config/config.ts'
 import { Failure } from '#kernel/errors.ts'
 import { createLog } from '#kernel/log.ts'
 
-/** For backends of tests that are no PostgREST, or one that lies. */
+/** A driver for fake backends that do not behave like PostgREST. */
 
 export const BACKEND_KEY = 'sb_secret_0123456789'
 export const urlOf = (port: number): string => `http://:${BACKEND_KEY}@127.0.0.1:${port}`
 
-/** What each of them says of its structure. */
+/** The OpenAPI document that each fake backend serves. */
 export const DOCUMENT = {
   info: { version: '13.0.5' },
   definitions: {
@@ -44,7 +44,7 @@ export function openOn(url: string, more: object = {}): Driver {
   return driver
 }
 
-/** Neither the key nor the address is in what a caller or the log may see. */
+/** Asserts that neither the key nor the address is in the response or the log. */
 export function silent(error: unknown): void {
   assert.ok(error instanceof Failure, String(error))
   const seen = JSON.stringify([error.message, error.hint, error.details, error.headers])

@@ -5,7 +5,7 @@ import { createLog } from '#kernel/log.ts'
 import { testDatabase, withClient } from '#test/database.ts'
 import { postgrestEndpoint } from './endpoint.ts'
 
-/** The tables of the drivers' contract behind an endpoint, and a driver on it; all closed when the file's tests are done. */
+/** Serves the tables of the driver contract by a PostgREST endpoint with a driver on it. All are closed after the file's tests. */
 export async function bookshop() {
   const database = await testDatabase()
   const direct = async (...statements: string[]) =>
@@ -35,7 +35,7 @@ export async function bookshop() {
     await endpoint.close()
     await database.drop()
   })
-  /** Past the driver, which then looks anew. */
+  /** Runs SQL directly on the database, and invalidates the driver's catalogue. */
   const run = async (...statements: string[]) => {
     await direct(...statements)
     driver.invalidate()

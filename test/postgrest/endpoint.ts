@@ -1,6 +1,6 @@
 /**
- * Speaks PostgREST's HTTP on a real PostgreSQL database. Written for these tests from PostgREST's documentation; it is no PostgREST
- * and leaves out what the driver does not use. It shares no code with the driver: grammar.ts parses what the driver writes.
+ * A server with PostgREST's HTTP interface on a real PostgreSQL database. It was written for these tests from PostgREST's documentation and
+ * implements only the parts that the driver uses. It shares no code with the driver: grammar.ts parses the requests that the driver writes.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -14,11 +14,11 @@ export type Endpoint = {
   /** `http://:KEY@127.0.0.1:PORT` */
   readonly url: string
   readonly key: string
-  /** Method and address of what was asked since the start. */
+  /** Method and path of all requests since the start. */
   readonly asked: readonly string[]
-  /** Answers instead, or nothing when it returns false. */
+  /** Handles requests instead of the endpoint. Returning false passes a request on. */
   intercept: ((request: IncomingMessage, response: ServerResponse) => boolean) | undefined
-  /** db-max-rows. */
+  /** PostgREST's setting db-max-rows. */
   maxRows: number | undefined
   close(): Promise<void>
 }
@@ -26,7 +26,7 @@ export type Endpoint = {
 export async function postgrestEndpoint(databaseUrl: string, schemas = ['public']): Promise<Endpoint> {
   const key = 'the-key-of-this-project.sb_secret-0123456789'
   const pool = new pg.Pool({ connectionString: databaseUrl, max: 4, options: '-c timezone=UTC' })
-  // A connection may hear of its database's end after the pool has let go of it.
+  // A connection may receive its database's shutdown error after the pool has released it.
   pool.on('error', () => {})
   const asked: string[] = []
   const server = createServer((request, response) => {
@@ -93,7 +93,7 @@ export async function postgrestEndpoint(databaseUrl: string, schemas = ['public'
   }
 
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo // a TCP server's
+  const { port } = server.address() as AddressInfo // the address of a TCP server
   const endpoint: Endpoint = {
     url: `http://:${key}@127.0.0.1:${port}`,
     key,

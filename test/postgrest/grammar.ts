@@ -1,6 +1,6 @@
 /**
- * PostgREST's grammar of addresses, read from its documentation (URL grammar, tables and views, resource embedding) for the
- * endpoint of the tests beside this file. It shares nothing with the driver that writes it.
+ * Parser of PostgREST's URL grammar, written from its documentation (URL grammar, tables and views, resource embedding) for the endpoint
+ * of these tests. It shares no code with the driver that writes these URLs.
  */
 
 export type Item =
@@ -31,7 +31,7 @@ export type Logic =
 
 export type Order = { readonly field: string; readonly words: string }
 
-/** What PostgREST answers as PGRST100. */
+/** A parse error, which PostgREST reports as PGRST100. */
 export class GrammarError extends Error {}
 
 type Text = { readonly text: string; at: number }
@@ -39,9 +39,9 @@ type Text = { readonly text: string; at: number }
 export const parseSelect = (text: string): Item[] => wholly(text, items)
 export const parseNames = (text: string): string[] => wholly(text, (from) => separated(from, name))
 export const parseOrder = (text: string): Order[] => wholly(text, (from) => separated(from, order))
-/** `and` or `or`, and what stands behind the equals sign. */
+/** `and` or `or`, and the text after the equals sign. */
 export const parseLogic = (word: string, text: string): Logic => wholly(`${word}${text}`, logic)
-/** `eq.5`: what stands behind the name of a column. */
+/** The value of a column's filter, for example `eq.5`. */
 export const parseFilter = (field: string, text: string): Logic =>
   wholly(text, (from) => operation(from, field, () => rest(from, /^.*/s)))
 
@@ -85,7 +85,7 @@ function name(from: Text): string {
 
 function quoted(from: Text): string {
   const text = rest(from, /^"(?:[^"\\]|\\.)*"/s)
-  if (text === '') throw new GrammarError('a quote without its end')
+  if (text === '') throw new GrammarError('an unterminated quote')
   return text.slice(1, -1).replace(/\\(.)/gs, '$1')
 }
 
@@ -148,6 +148,6 @@ function list(from: Text): string[] {
   need(from, '(')
   const values = separated(from, single)
   need(from, ')')
-  // As PostgREST has it, which therefore never finds the empty text alone.
+  // Like PostgREST, which therefore cannot search for a single empty text.
   return values.length === 1 && values[0] === '' ? [] : values
 }

@@ -3,7 +3,7 @@ import { type Logic, parseFilter, parseLogic, parseNames, parseOrder, parseSelec
 import { logicSql, orderSql, payloadSql, Refused, selectSql } from './sql.ts'
 import type { FunctionRow, Schema } from './structure.ts'
 
-/** What the tests' endpoint does: reads, writes and calls, each as PostgREST answers it. */
+/** Reads, writes and function calls of the test endpoint, with responses like PostgREST's. */
 export type Reply = {
   readonly status: number
   readonly body?: string
@@ -39,7 +39,7 @@ export async function read({ pool, schema, params, prefer, maxRows }: Asking, ta
 type Source = Pick<Asking, 'pool' | 'schema' | 'params' | 'prefer' | 'maxRows'> & {
   readonly table: string
   readonly from: string
-  /** Stands in front: what is called is called once. */
+  /** A CTE in front of the query, so that a function is called once. */
   readonly first?: string
   readonly where: string
 }
@@ -217,7 +217,7 @@ async function rowsOfCall(
   }
   const own = new Set(found.names)
   const where = whereSql(params, 't0', own)
-  // A transaction of its own is already there: one client answers for the pool.
+  // All queries run in the open transaction, on one client in place of the pool.
   const pool = client as unknown as pg.Pool
   const reply = await rowsOf({
     pool,
@@ -233,6 +233,6 @@ async function rowsOfCall(
   return found.returns === 'row' ? { ...reply, body: (reply.body ?? '').slice(1, -1) } : reply
 }
 
-/** Of the address: those that are no filters. */
+/** The function's arguments among the query parameters; the others are filters. */
 const argumentsOf = (params: URLSearchParams, found: FunctionRow | undefined): Record<string, string> =>
   Object.fromEntries([...params].filter(([key]) => found?.names.includes(key)))

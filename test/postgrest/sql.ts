@@ -2,9 +2,9 @@ import pg from 'pg'
 import type { Item, Logic, Order } from './grammar.ts'
 import type { KeyRow, Schema } from './structure.ts'
 
-/** Statements of the tests' endpoint: literals without a type, as PostgREST has them, so that the database finds the type. */
+/** SQL statements of the test endpoint. Like PostgREST, it writes untyped literals, so that the database infers their type. */
 
-/** What PostgREST answers with a code of its own. */
+/** An error with one of PostgREST's own codes. */
 export class Refused extends Error {
   readonly status: number
   readonly code: string
@@ -19,10 +19,10 @@ export class Refused extends Error {
 }
 
 const { escapeIdentifier: id, escapeLiteral } = pg
-// escapeLiteral writes E'…' where there is a backslash.
+// escapeLiteral writes E'…' if the text contains a backslash.
 const literal = (text: string): string => escapeLiteral(text).trim()
 
-/** `from` is called `alias`; relations are those of the table `origin`. */
+/** `alias` is the SQL alias of `from`. Relations are resolved from the table `origin`. */
 export function selectSql(
   schema: Schema,
   origin: string,
@@ -66,7 +66,7 @@ type Found = {
   readonly many: boolean
 }
 
-/** "Resource embedding" of the documentation: by table, constraint or column; a hint makes it certain; functions of the name count. */
+/** Finds a relation by table, constraint, column or computed relationship; a hint disambiguates (PostgREST's "Resource embedding"). */
 function relationOf(
   schema: Schema,
   origin: string,
@@ -86,7 +86,7 @@ function relationOf(
       'PGRST200',
       `Could not find a relationship between '${origin}' and '${target}' in the schema cache`,
     )
-  // A computed relationship overrides the one of a key.
+  // A computed relationship takes precedence over a foreign key.
   if (others.length > 0 && only.on !== '')
     throw new Refused(
       300,
@@ -194,7 +194,7 @@ export const orderSql = (terms: readonly Order[], alias: string): string =>
     ? ''
     : `order by ${terms.map(({ field, words }) => `${alias}.${id(field)} ${words}`).join(', ')}`
 
-/** Where the rows of a write come from: the members of the body that are columns, a missing one null or its default. */
+/** The source of a write's rows: columns from the body, with null or the default for missing ones. */
 export function payloadSql(
   schema: Schema,
   table: string,

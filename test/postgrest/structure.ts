@@ -1,12 +1,12 @@
 import type pg from 'pg'
 
-/** What the endpoint of the tests knows of a schema, and the OpenAPI document that it makes of it, as PostgREST words it. */
+/** The structure of a schema, and the OpenAPI document of it in PostgREST's format. */
 export type Schema = {
   readonly name: string
   readonly tables: ReadonlyMap<string, readonly ColumnRow[]>
   readonly keys: readonly KeyRow[]
   readonly functions: readonly FunctionRow[]
-  /** db-max-rows, which holds for rows of relations too. */
+  /** PostgREST's setting db-max-rows, which also limits the rows of relations. */
   readonly maxRows?: number | undefined
 }
 
@@ -40,7 +40,7 @@ export type FunctionRow = {
   readonly returns: 'rows' | 'row' | 'values' | 'value' | 'void'
   readonly target: string
   readonly reads: boolean
-  /** Of a computed relationship: the table whose rows it takes. */
+  /** For a computed relationship: the table of its argument. */
   readonly takes: string | null
 }
 

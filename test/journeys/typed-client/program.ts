@@ -1,6 +1,6 @@
 /**
- * What somebody writes who has nothing but a client made from /openapi.json: no cast, no type of their own. The test beside it makes
- * `schema.ts` from the document, checks this file against it and runs it.
+ * A program that uses only a client generated from /openapi.json, without casts or types of its own. typed-client.test.ts generates
+ * `schema.ts` from the document, type-checks this file against it and runs it.
  */
 import assert from 'node:assert/strict'
 import createClient from 'openapi-fetch'

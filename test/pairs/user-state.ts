@@ -7,25 +7,25 @@ import type { Kernel } from '#kernel/kernel.ts'
 import { randomToken, uuidv7 } from '#kernel/random.ts'
 import { PASSWORD } from '#test/harness.ts'
 
-/** One of the user's two sessions, each of which is somebody at a browser. */
+/** One of the user's two sessions. */
 export type Who = 'S' | 'O'
 
-/** A user as the table speaks of them: what it says must be so, and what is found in the database. */
-export type World = {
+/** The state of a user, as expected by the table and as read from the database. */
+export type UserState = {
   readonly user: 'there' | 'banned' | 'gone'
   readonly role: string
   readonly name: string
   readonly verified: boolean
   readonly address: 'own' | `new of ${Who}`
-  /** Which password opens the account. `old form`: the first one, stored as another configuration would. */
+  /** The current password. `old form`: the first one, hashed with other parameters. */
   readonly password: Password | null
-  /** The password signs nobody in until there is a new one. */
+  /** The password must be changed before the next sign-in. */
   readonly mustChange: boolean
-  /** There is a second way of signing in. */
+  /** A second sign-in method is linked. */
   readonly linked: boolean
-  /** `S renewed`: the session of S under another token. `new`: begun since. */
+  /** Active sessions. `S renewed`: session S with a new token. `new`: a session that began later. */
   readonly sessions: readonly string[]
-  /** Open ones: `reset-password`, `change-email of S`. */
+  /** Open tickets, for example `reset-password` or `change-email of S`. */
   readonly tickets: readonly string[]
 }
 export type Password = 'first' | 'old form' | keyof typeof PASSWORDS
@@ -40,7 +40,7 @@ export const PASSWORDS = {
 
 const DAY = 86_400_000
 
-export const START: World = {
+export const START: UserState = {
   user: 'there',
   role: 'user',
   name: 'Ada',
@@ -53,8 +53,8 @@ export const START: World = {
   tickets: ['delete-user of O', 'delete-user of S'],
 }
 
-/** A user who is as the table says, with what opens things at hand. */
-export type Person = {
+/** A user in the database, with the secrets that a test needs. */
+export type TestUser = {
   readonly id: string
   readonly email: string
   readonly username: string
@@ -65,33 +65,33 @@ export type Person = {
 
 export const newAddress = (email: string, who: Who): string => `${who.toLowerCase()}.${email}`
 
-/** `age`: of both sessions, milliseconds. */
-export type Beginning = { readonly world: World; readonly age: number }
+/** `age` is the age of both sessions in milliseconds. */
+export type Setup = { readonly state: UserState; readonly age: number }
 
-/** Makes the users of many cells, in a statement a table. */
-export async function makePeople(
+/** Creates the users of many cells, with one statement for each table. */
+export async function createUsers(
   { db, now, random }: Kernel,
-  beginnings: readonly Beginning[],
+  setups: readonly Setup[],
   stored: Stored,
-): Promise<readonly Person[]> {
+): Promise<readonly TestUser[]> {
   const at = now()
   const times = { createdAt: at, updatedAt: at }
-  const people = beginnings.map(({ world, age }) => {
+  const people = setups.map(({ state, age }) => {
     const id = uuidv7(at, random)
     const username = `u_${id.slice(-12)}`
     const email = `${username}@example.com`
     const begun = () => ({ id: uuidv7(at, random), token: randomToken(random) })
     const sessions = { S: begun(), O: begun() }
-    const tickets = Object.fromEntries(world.tickets.map((name) => [name, randomToken(random)]))
-    const hash = world.password === null ? null : stored[world.password === 'old form' ? 'old form' : 'first']
-    return { world, age, id, username, email, sessions, tickets, stored: hash }
+    const tickets = Object.fromEntries(state.tickets.map((name) => [name, randomToken(random)]))
+    const hash = state.password === null ? null : stored[state.password === 'old form' ? 'old form' : 'first']
+    return { state, age, id, username, email, sessions, tickets, stored: hash }
   })
   await db
     .insertInto('user')
     .values(
-      people.map(({ world, id, username, email }) => ({
+      people.map(({ state, id, username, email }) => ({
         ...{ id, username, email, displayUsername: username, ...times },
-        ...{ name: world.name, role: world.role, emailVerified: world.verified },
+        ...{ name: state.name, role: state.role, emailVerified: state.verified },
       })),
     )
     .execute()
@@ -132,8 +132,8 @@ export async function makePeople(
   return people
 }
 
-function ticketOf(name: string, email: string, sessions: Person['sessions']) {
-  const [purpose, who] = name.split(' of ') as [TicketPurpose, Who?] // the names of the table
+function ticketOf(name: string, email: string, sessions: TestUser['sessions']) {
+  const [purpose, who] = name.split(' of ') as [TicketPurpose, Who?] // the names used in START and VERBS
   const isNew = purpose === 'change-email' && who !== undefined
   const newEmail = newAddress(email, who ?? 'S')
   return {
@@ -147,17 +147,17 @@ function ticketOf(name: string, email: string, sessions: Person['sessions']) {
 
 export type Stored = Readonly<Record<'first' | 'old form', string>>
 
-/** One hash of the first password for all, and one that a sign-in would renew. */
-export const storedForms = async (kernel: Kernel): Promise<Stored> => ({
+/** Hashes of the first password: a current one, and one with old parameters, which a sign-in renews. */
+export const storedHashes = async (kernel: Kernel): Promise<Stored> => ({
   first: await hashPassword(kernel, PASSWORD),
   'old form': await hash(PASSWORD, { memoryCost: 512, timeCost: 1, parallelism: 1 }),
 })
 
-/** What became of them, as the database has it. */
-export async function lookAt(
+/** Reads the users' states from the database. */
+export async function readStates(
   kernel: Kernel,
-  people: readonly Person[],
-): Promise<ReadonlyMap<Person, World | 'gone'>> {
+  people: readonly TestUser[],
+): Promise<ReadonlyMap<TestUser, UserState | 'gone'>> {
   const { db } = kernel
   const ids = people.map(({ id }) => id)
   const [users, accounts, sessions, tickets] = await Promise.all([
@@ -166,7 +166,7 @@ export async function lookAt(
     db.selectFrom('session').selectAll().where('userId', 'in', ids).execute(),
     db.selectFrom('verification').selectAll().where('userId', 'in', ids).execute(),
   ])
-  const worldOf = async (person: Person): Promise<World | 'gone'> => {
+  const stateOf = async (person: TestUser): Promise<UserState | 'gone'> => {
     const user = users.find(({ id }) => id === person.id)
     if (user === undefined) return 'gone'
     const own = <Row extends { userId: string }>(rows: readonly Row[]) =>
@@ -190,33 +190,33 @@ export async function lookAt(
         .toSorted(),
     }
   }
-  const worlds = await Promise.all(people.map(worldOf))
-  return new Map(people.map((person, index) => [person, worlds[index] ?? 'gone']))
+  const states = await Promise.all(people.map(stateOf))
+  return new Map(people.map((person, index) => [person, states[index] ?? 'gone']))
 }
 
-const whose = ({ sessions }: Person, id: string): Who | undefined =>
+const whose = ({ sessions }: TestUser, id: string): Who | undefined =>
   (['S', 'O'] as const).find((who) => sessions[who].id === id)
 
-function sessionName(person: Person, session: { readonly id: string; readonly tokenHash: Buffer }): string {
+function sessionName(person: TestUser, session: { readonly id: string; readonly tokenHash: Buffer }): string {
   const who = whose(person, session.id)
   if (who === undefined) return 'new'
   return session.tokenHash.equals(tokenHash(person.sessions[who].token)) ? who : `${who} renewed`
 }
 
 const ticketName = (
-  person: Person,
+  person: TestUser,
   { purpose, sessionId }: { readonly purpose: string; readonly sessionId: string | null },
 ): string => (sessionId === null ? purpose : `${purpose} of ${whose(person, sessionId) ?? 'new'}`)
 
-function addressOf({ email }: Person, found: string): World['address'] {
+function addressOf({ email }: TestUser, found: string): UserState['address'] {
   const who = (['S', 'O'] as const).find((who) => found === newAddress(email, who))
-  if (who === undefined && found !== email) throw new Error(`an address of nobody: ${found}`)
+  if (who === undefined && found !== email) throw new Error(`an unknown address: ${found}`)
   return who === undefined ? 'own' : `new of ${who}`
 }
 
-async function passwordOf({ stored }: Person, found: string): Promise<Password> {
+async function passwordOf({ stored }: TestUser, found: string): Promise<Password> {
   if (found === stored) return stored.includes('m=512') ? 'old form' : 'first'
   for (const [name, text] of Object.entries({ first: PASSWORD, ...PASSWORDS }))
     if (await readHash(found)?.matches(text)) return name as Password // a key of the object above
-  throw new Error('a password of nobody')
+  throw new Error('an unknown password')
 }

@@ -1,16 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 
-/** Holds a user's row, so that whatever states a proof again waits for it, and sees who waits. */
-export type Held = {
-  /** Resolves once so many statements wait for the row. */
+/** A lock on a user's row. Operations that re-check their proof wait for it. */
+export type RowLock = {
+  /** Resolves once this many statements wait for the row. */
   waiting(count: number): Promise<void>
   release(): Promise<void>
 }
 
-/** The database's own queue for a row is the barrier: whoever waits for it stands inside the statement that locks it. */
-export function rowLines(url: string, most: number) {
-  // One more looks at who waits.
+/** Locks rows of users. PostgreSQL's queue for a row is the barrier: each waiter is inside the statement that locks the row. */
+export function rowLocks(url: string, most: number) {
+  // One more connection watches the waiters.
   const pool = new pg.Pool({ connectionString: url, max: most + 1, application_name: 'pairs' })
   const waits = new Set<{ row: string; count: number; resolve: () => void }>()
   let running = false
@@ -35,7 +35,7 @@ export function rowLines(url: string, most: number) {
   }
 
   return {
-    async hold(userId: string): Promise<Held> {
+    async lock(userId: string): Promise<RowLock> {
       const client = await pool.connect()
       await client.query('begin')
       const { rows } = await client.query<{ row: string }>(
