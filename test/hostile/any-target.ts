@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 
-/** URLs put together from the pieces that parsers read in different ways. `hosts`: some own, some foreign, with their ports. */
+/** Generates URLs from pieces that parsers read differently. `hosts` are our own and foreign hosts, with ports. */
 export function anyTarget(hosts: readonly string[]): fc.Arbitrary<string> {
   const beginnings = ['', '/', '/', '/', '//', '/.', '/..', '/x', ...hosts.flatMap(beginningsAt)]
   return fc

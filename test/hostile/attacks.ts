@@ -1,25 +1,25 @@
 import fc from 'fast-check'
 import { sampleOf, type Target } from './routes.ts'
 
-/** One change to an otherwise proper request. */
+/** One change to an otherwise valid request. */
 export type Attack = {
   readonly name: string
-  /** Behind the path, without the question mark; a proper one when absent. */
+  /** Query string without the question mark; by default a valid one. */
   readonly query?: string
-  /** Stands for each `{name}` in the path. */
+  /** Value for each `{name}` in the path. */
   readonly parameter?: string
   readonly headers?: readonly (readonly [name: string, value: string])[]
   readonly contentType?: string | null
-  /** A proper one when absent. */
+  /** By default a valid body. */
   readonly body?: Buffer | null
-  /** True where HTTP itself is broken, so that no route is reached. */
+  /** The request is not valid HTTP, so it reaches no route. */
   readonly isBrokenHttp?: boolean
 }
 
 const DEEP = 100_000
 const HUGE = 2 * 2 ** 20
 
-/** Texts of JSON values, as they stand in a body. */
+/** JSON texts of values for body members. */
 const VALUES = [
   'null', 'true', '0', '-1', '1.5', '1e308', '1e999', '-1e999', '9007199254740993', '123456789012345678901234567890',
   '""', '" "', '"x"', '"\\u0000"', '"a\\u0000b"', '"\\ud800"', '"\\udfff\\ud800"', '"\\u202e"', '"\ufeff"', '"%00"',
@@ -54,7 +54,7 @@ const BODIES: Readonly<Record<string, Buffer | null>> = {
   'deep arrays': Buffer.from('['.repeat(DEEP) + ']'.repeat(DEEP)),
   'deep arrays around a number of many digits': Buffer.from(`${'['.repeat(DEEP)}1e999${']'.repeat(DEEP)}`),
   'deep objects': Buffer.from(`${'{"a":'.repeat(DEEP)}1${'}'.repeat(DEEP)}`),
-  'deep and never closed': Buffer.from('[{"a":'.repeat(DEEP)),
+  'deep and unterminated': Buffer.from('[{"a":'.repeat(DEEP)),
   __proto__key: Buffer.from('{"__proto__":{"isAdmin":true}}'),
   'an escaped __proto__': Buffer.from('{"\\u005f_proto__":{"isAdmin":true}}'),
   constructor: Buffer.from('{"constructor":{"prototype":{"isAdmin":true}}}'),
@@ -102,14 +102,14 @@ const BROKEN_HEADERS: readonly (readonly [name: string, value: string])[] = [
   ['x-user-id', 'a\0b'], ['x-user-id', '\x01'], ['authorization', 'Bearer a\0b'], ['a\0b', 'c'], ['a b', 'c'], ['', 'c'], ['x-a', 'a\rb'], ['\xff', 'c'],
 ] // biome-ignore format: a line a kind
 
-/** What every route has to bear in every run. */
+/** Attacks that are sent to every route in every run. */
 export function attacksOn(target: Target): readonly Attack[] {
   const nothing = { name: 'nothing' }
   if (target.isFile) return [nothing]
   return [
     nothing,
     ...Object.entries(BODIES)
-      // Nobody reads what comes with a GET, so a long one ends in a broken connection.
+      // The body of a GET is not read, so a long one breaks the connection.
       .filter(([_, body]) => target.method !== 'GET' || (body?.length ?? 0) < 1_000)
       .map(([name, body]) => ({ name: `body: ${name}`, body })),
     { name: 'no content type', contentType: null },
@@ -122,7 +122,7 @@ export function attacksOn(target: Target): readonly Attack[] {
   ]
 }
 
-/** And what is drawn from anew in each run: one thing wrong, or junk in several places at once. */
+/** Random attacks: one invalid part, or junk in several places at once. */
 export function randomAttack(target: Target): fc.Arbitrary<Attack> {
   const inBody = [fieldAttack(target), memberAttack(target), bytesAttack]
   const arbitraries = [headerAttack, contentTypeAttack, queryAttack(target)]
@@ -210,9 +210,9 @@ const fieldsOf = ({ body }: Target): string[] => Object.keys(body?.properties ??
 export const properBody = (target: Target): Buffer | null =>
   target.body === undefined ? null : bodyText(target)
 
-/** A proper body, but for one field: left out, or with this JSON text as its value. */
+/** A valid body with one field omitted or replaced by the given JSON text. */
 function bodyText({ body = {} }: Target, field?: string, value?: string): Buffer {
-  // The sample of an object is one.
+  // The sample of an object schema is an object.
   const sample = sampleOf({ ...body, type: 'object' }) as Record<string, unknown>
   const members = Object.entries(sample)
     .filter(([name]) => name !== field)

@@ -32,13 +32,13 @@ const metric = async (name: string): Promise<number> => {
   return Number(value?.[1])
 }
 const held = () => metric('gatehouse_body_bytes')
-async function until(isSo: () => Promise<boolean>): Promise<void> {
-  for (const end = Date.now() + 10_000; !(await isSo()); await sleep(5))
-    assert.ok(Date.now() < end, 'it did not happen within ten seconds')
+async function until(condition: () => Promise<boolean>): Promise<void> {
+  for (const end = Date.now() + 10_000; !(await condition()); await sleep(5))
+    assert.ok(Date.now() < end, 'the condition did not hold within ten seconds')
 }
-const nothingIsHeld = () => until(async () => (await held()) === 0)
+const allReleased = () => until(async () => (await held()) === 0)
 
-/** The table of client `one`, locked until the work has ended. */
+/** Locks the table of client `one` while the work runs. */
 async function whileLocked(work: () => Promise<void>): Promise<void> {
   const session = new pg.Client(one.url)
   await session.connect()
@@ -50,8 +50,8 @@ async function whileLocked(work: () => Promise<void>): Promise<void> {
   }
 }
 
-/** A POST whose body has begun to arrive, as from this address. */
-function begun(head: readonly string[], first: string, address = '192.0.2.1') {
+/** Starts a request with the beginning of its body, as if from this address. */
+function startRequest(head: readonly string[], first: string, address = '192.0.2.1') {
   const socket = connect({ port, host: '127.0.0.1', noDelay: true })
   const answer = socket
     .setEncoding('utf8')
@@ -68,7 +68,7 @@ function begun(head: readonly string[], first: string, address = '192.0.2.1') {
   return { socket, answer }
 }
 
-test('bodies behind a database that does not answer take a bounded memory, and no other caller notices', async () => {
+test('bodies that wait for a blocked database use bounded memory and do not affect other clients', async () => {
   const large = notes(100 * KIB)
   let waiting: ReturnType<typeof insert>[] = []
   await whileLocked(async () => {
@@ -81,10 +81,10 @@ test('bodies behind a database that does not answer take a bounded memory, and n
     )
     assert.match(refused.body.message, /large requests/)
     assert.match(refused.body.error, /limits\.bodies/)
-    assert.ok((await held()) <= limits.bodies / 2, 'half of all')
+    assert.ok((await held()) <= limits.bodies / 2, 'one client uses more than half')
     assert.equal((await insert('two', large)).status, 200, 'another client')
     await t.signUp('Ada')
-    // A small one is never counted: it waits for the table like the first two.
+    // A small body is not counted: it waits for the table like the first two.
     waiting.push(insert('one', notes(10)))
     await until(async () => {
       const { rows } = await withClient(one.url, (client) =>
@@ -99,45 +99,45 @@ test('bodies behind a database that does not answer take a bounded memory, and n
     (await Promise.all(waiting)).map(({ status }) => status),
     [200, 200, 200],
   )
-  await nothingIsHeld()
-  assert.equal((await insert('one', large)).status, 200, 'there is room again')
+  await allReleased()
+  assert.equal((await insert('one', large)).status, 200, 'the memory was not released')
 })
 
-test('a caller who leaves gives the memory back, while the body arrives and after', async () => {
+test('the memory of a body is released if its caller disconnects, before or after the body is complete', async () => {
   const text = JSON.stringify(notes(100 * KIB))
   const head = ['PUT /gateway/insert', `apikey: ${key.apiKey}`, 'x-service-client: one']
   await whileLocked(async () => {
-    const whole = begun([...head, `content-length: ${text.length}`], text)
-    const half = begun([...head, `content-length: ${text.length}`], text.slice(0, 50 * KIB))
-    const chunked = begun(
+    const whole = startRequest([...head, `content-length: ${text.length}`], text)
+    const half = startRequest([...head, `content-length: ${text.length}`], text.slice(0, 50 * KIB))
+    const chunked = startRequest(
       [...head, 'transfer-encoding: chunked'],
       `${(50 * KIB).toString(16)}\r\n${text.slice(0, 50 * KIB)}\r\n`,
     )
     await until(async () => (await held()) > 300 * KIB)
     for (const { socket } of [whole, half, chunked]) socket.destroy()
-    await nothingIsHeld()
+    await allReleased()
   })
 })
 
-test('what a body is read into counts too', async () => {
+test('the memory of the parsed body is counted as well', async () => {
   const before = await metric('gatehouse_bodies_refused_total')
-  // 21,000 empty objects are 64 KB of text, and more than a megabyte of memory.
+  // 21,000 empty objects are 64 KB of text, but more than a megabyte in memory.
   const many = { table_name: 'note', insert_body: Array.from({ length: 21_000 }, () => ({})) }
   const answer = await insert('one', many)
   assert.deepEqual([answer.status, answer.body.code], [413, 'payload_too_large'], answer.text)
   assert.match(answer.body.error, /limits\.bodies/)
   assert.equal(answer.body.data.details.maximum_bytes, limits.bodies / 2)
-  await nothingIsHeld()
-  assert.equal(await metric('gatehouse_bodies_refused_total'), before, 'it was not for want of room')
+  await allReleased()
+  assert.equal(await metric('gatehouse_bodies_refused_total'), before, 'it was rejected for lack of memory')
 })
 
-test('one address holds half of it, and beginnings of bodies from many are broken off where room is missing', async () => {
+test('one address can use half of the budget; slow bodies are aborted when a request needs their memory', async () => {
   const head = ['POST /api/auth/sign-in/email', `content-length: ${60 * KIB}`]
   const beginning = `{"email":"${'x'.repeat(55 * KIB)}`
   const sockets: Socket[] = []
   const answers: string[] = []
   const begin = (address: string) => {
-    const { socket, answer } = begun(head, beginning, address)
+    const { socket, answer } = startRequest(head, beginning, address)
     sockets.push(socket)
     answer.then((text) => text !== '' && answers.push(text)).catch(() => {})
   }
@@ -145,8 +145,8 @@ test('one address holds half of it, and beginnings of bodies from many are broke
   await until(async () => answers.length === 1)
   for (let index = 0; index < 9; index++) begin('192.0.2.2')
   await until(async () => (await held()) > limits.bodies - 60 * KIB)
-  assert.equal(answers.length, 1, 'nine of each address are there')
-  // Just begun, they are not slow yet.
+  assert.equal(answers.length, 1, 'more than nine bodies of an address are accepted')
+  // They have just started, so they are not slow yet.
   assert.equal((await insert('two', notes(100 * KIB))).status, 503)
   assert.equal(answers.length, 1)
   t.advance(10_000)
@@ -155,31 +155,33 @@ test('one address holds half of it, and beginnings of bodies from many are broke
   await until(async () => answers.length > 1)
   for (const text of answers) assert.match(text, / 503 .*SERVICE_UNAVAILABLE/s)
   for (const socket of sockets) socket.destroy()
-  await nothingIsHeld()
+  await allReleased()
 })
 
-test('stalled bodies for a client do not lock out the other callers of that client', async () => {
+test('stalled bodies for a client do not block other callers of that client', async () => {
   const head = [
     'POST /gateway/fetch',
     `apikey: ${key.apiKey}`,
     'x-service-client: one',
     `content-length: ${64 * KIB}`,
   ]
-  const stalled = Array.from({ length: 8 }, () => begun(head, `{"table_name":"${'x'.repeat(60 * KIB)}`))
+  const stalled = Array.from({ length: 8 }, () =>
+    startRequest(head, `{"table_name":"${'x'.repeat(60 * KIB)}`),
+  )
   await until(async () => (await held()) > 480 * KIB)
-  // Just begun, they are not slow yet.
+  // They have just started, so they are not slow yet.
   assert.equal((await insert('one', notes(20 * KIB))).status, 503)
   t.advance(10_000)
   const answer = await insert('one', notes(20 * KIB))
   assert.equal(answer.status, 200, answer.text)
   assert.match(await Promise.race(stalled.map(({ answer }) => answer)), / 503 .*service_unavailable/s)
   for (const { socket } of stalled) socket.destroy()
-  await nothingIsHeld()
+  await allReleased()
 })
 
-test('a body that comes a byte at a time is read like any other', async () => {
+test('a body that arrives byte by byte is read correctly', async () => {
   const text = JSON.stringify({ email: 'nobody@example.com', password: PASSWORD, filler: 'é'.repeat(2_000) })
-  const { socket, answer } = begun(
+  const { socket, answer } = startRequest(
     ['POST /api/auth/sign-in/email', 'transfer-encoding: chunked', 'connection: close'],
     '',
   )

@@ -18,7 +18,7 @@ const t = await testService({
   },
 })
 
-// The service first, and then what it stands on.
+// Stop the service first, then its database.
 after(async () => {
   await t.stop()
   for (const clean of cleanups) await clean()
@@ -38,14 +38,14 @@ async function signUp(): Promise<Answer> {
 async function isBack(): Promise<number> {
   const began = performance.now()
   while ((await signUp()).status !== 200 || (await t.anon.get('/health/ready')).status !== 200) {
-    assert.ok(performance.now() - began < 15_000, 'it does not come back')
+    assert.ok(performance.now() - began < 15_000, 'the service did not recover')
     await sleep(20)
   }
   return performance.now() - began
 }
 
 for (const mode of ['fast', 'immediate'] as const)
-  test(`a control database that is restarted with -m ${mode} under load is 503 for as long, and nothing that was answered is lost`, async () => {
+  test(`a restart of the control database with -m ${mode} under load causes only 503, and loses no acknowledged write`, async () => {
     await isBack()
     const statuses = new Map<number, number>()
     let isStopped = false

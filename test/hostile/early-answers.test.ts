@@ -8,7 +8,7 @@ import { testService } from '#test/harness.ts'
 const t = await testService({ config: { limits: { timeout: 700 } } })
 const port = Number(new URL(t.url).port)
 
-/** A connection on which bytes are sent as they stand, and everything that comes back. */
+/** A connection that sends raw bytes and collects the responses. */
 function conversation() {
   const socket = connect({ port, host: '127.0.0.1', noDelay: true })
   let text = ''
@@ -19,12 +19,12 @@ function conversation() {
   const closed = once(socket, 'close')
   return {
     send: (bytes: string) => void socket.write(bytes),
-    /** Until so many answers are there. */
+    /** Waits for this number of responses. */
     async answers(count: number) {
       while (statusesIn(text).length < count && !socket.closed) await sleep(5)
       return text
     },
-    /** Everything that came until the server closed the connection. */
+    /** Waits until the server closes the connection, and returns all responses. */
     async rest() {
       await closed
       return text
@@ -40,28 +40,28 @@ const head = (method: string, path: string, length: number, more = '') =>
   `${method} ${path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\n${more}\r\n`
 
 const EARLY: Readonly<Record<string, readonly [status: number, head: string]>> = {
-  'an unknown address': [404, head('POST', '/nowhere', 1_000)],
-  'an unknown address of the other surface': [404, head('POST', '/api/auth/nowhere', 1_000)],
-  'a method that is not taken': [405, head('PUT', '/api/auth/sign-in/email', 1_000)],
+  'an unknown path': [404, head('POST', '/nowhere', 1_000)],
+  'an unknown path of the other surface': [404, head('POST', '/api/auth/nowhere', 1_000)],
+  'a method that is not allowed': [405, head('PUT', '/api/auth/sign-in/email', 1_000)],
   'no credential': [401, head('POST', '/gateway/fetch', 1_000)],
   'no session': [401, head('POST', '/api/auth/update-user', 1_000)],
   'a body that is too large': [413, head('POST', '/api/auth/sign-in/email', 99_999_999)],
 }
 
 for (const [name, [status, bytes]] of Object.entries(EARLY)) {
-  test(`${name}: ${status} while the body is still on its way, and the connection ends without a second answer`, async () => {
-    for (const behind of ['', 'a'.repeat(1_000), `garbage\r\n\r\n${head('GET', '/ping', 0)}`]) {
+  test(`${name}: returns ${status} before the body is complete and closes the connection without a second response`, async () => {
+    for (const rest of ['', 'a'.repeat(1_000), `garbage\r\n\r\n${head('GET', '/ping', 0)}`]) {
       const client = conversation()
       client.send(`${bytes}{`)
       const first = await client.answers(1)
       assert.match(first, /^connection: close\r$/im)
-      client.send(behind)
-      assert.deepEqual(statusesIn(await client.rest()), [status], behind.slice(0, 20))
+      client.send(rest)
+      assert.deepEqual(statusesIn(await client.rest()), [status], rest.slice(0, 20))
     }
   })
 }
 
-test('a body that is there whole leaves the connection open, also when the answer does not need it', async () => {
+test('the connection stays open if the whole body has arrived, even if the response does not depend on it', async () => {
   const client = conversation()
   client.send(`${head('POST', '/gateway/fetch', 2)}{}`)
   assert.doesNotMatch(await client.answers(1), /connection: close/i)
@@ -72,7 +72,7 @@ test('a body that is there whole leaves the connection open, also when the answe
   client.end()
 })
 
-test('a body that does not come is 408 in the envelope of its surface, and one answer is all', async () => {
+test('a body that never arrives gets one 408 response in the envelope of its surface', async () => {
   const codes = { '/api/auth/sign-in/email': 'REQUEST_TIMEOUT', '/api/auth/sign-up/email': 'REQUEST_TIMEOUT' }
   for (const [path, code] of Object.entries(codes)) {
     const client = conversation()
@@ -84,7 +84,7 @@ test('a body that does not come is 408 in the envelope of its surface, and one a
   }
 })
 
-test('headers that do not come are 408', async () => {
+test('incomplete headers get 408', async () => {
   for (const bytes of ['GET /ping HTT', 'GET /ping HTTP/1.1\r\nhost: localhost\r\nx-a']) {
     const client = conversation()
     client.send(bytes)
@@ -94,7 +94,7 @@ test('headers that do not come are 408', async () => {
   }
 })
 
-test('two Hosts are 400, whatever they say, and one in any case is fine', async () => {
+test('two Host headers get 400, whatever their values; the letter case of one does not matter', async () => {
   const ask = async (...hosts: readonly string[]) => {
     const client = conversation()
     client.send(
@@ -114,7 +114,7 @@ test('two Hosts are 400, whatever they say, and one in any case is fine', async 
   assert.deepEqual(statusesIn(await ask('HoSt: a')), [200])
 })
 
-test('garbage behind an answer that is still being written ends the connection and is not answered into it', async () => {
+test('garbage after a request closes the connection and does not corrupt a response that is being written', async () => {
   const client = conversation()
   client.send('GET /openapi.json HTTP/1.1\r\nhost: localhost\r\n\r\n\u0000garbage\r\n\r\n')
   const statuses = statusesIn(await client.rest())

@@ -12,19 +12,19 @@ import { type Target, targetsOf } from './routes.ts'
 import { exchange, type Reply, requestBytes } from './wire.ts'
 
 /**
- * Nothing over a caller's text takes time that grows faster than its length (house.md 5). Every text of every route is filled with
- * texts that are slow to read when anything is.
+ * No operation on a caller's text may take superlinear time (house.md 5). Every text of every route is filled with texts that are slow to
+ * process for bad algorithms.
  */
 const LONG = 32_768
-/** Milliseconds of work that are not looked at: nothing that grows with the square is done in so little at this length. */
+/** Work below this many milliseconds passes: at this length, a quadratic algorithm takes longer. */
 const LITTLE = 50
-/** Eight times the text may take as much more, with room for what is not exact in measuring. */
+/** Eight times the text may take at most twelve times as long, which tolerates measurement errors. */
 const [TIMES, MOST] = [8, 12]
 
 const t = await testService({
   config: {
     rate_limits: { enabled: false },
-    // Addresses and headers may be as long as bodies.
+    // Allow URLs and headers as long as bodies.
     limits: { header: 8 * LONG },
     server: { trusted_proxies: ['127.0.0.1'] },
     gateway: { force_camel_case_to_snake_case: true },
@@ -45,14 +45,14 @@ before(async () => {
   await renew()
 })
 
-/** One text of a request, of any length. */
+/** A request with one text of variable length. */
 type Question = { readonly name: string; readonly ask: (length: number) => Asked }
 type Asked = Partial<Record<'query' | 'parameter' | 'body', string>> & {
   readonly header?: readonly [name: string, value: string]
 }
 
 for (const target of targets)
-  test(`${target.method} ${target.path} takes time in proportion to each text that it is sent`, async () => {
+  test(`${target.method} ${target.path} takes linear time in each of its texts`, async () => {
     for (const question of [
       ...bodyQuestions(target),
       ...addressQuestions(target),
@@ -61,7 +61,7 @@ for (const target of targets)
       await isProportional(question.name, (length) => costOf(() => isAnswered(target, question.ask(length))))
   })
 
-test('texts that reach no route of this service, or are logged, are read in proportion too', async () => {
+test('CQL statements, log lines and client URLs are processed in linear time', async () => {
   const readers: Readonly<Record<string, (text: string) => unknown>> = {
     'statements of CQL': (text) => requireAllowed(text, false),
     'lines of the log': redactText,
@@ -84,7 +84,7 @@ function attempt(read: (text: string) => unknown, text: string): void {
   }
 }
 
-/** A value that another route has described in the same words is read by the same code: there it was asked everything. */
+/** Texts for the body. A value with the same schema on another route is read by the same code, so it gets only a few texts. */
 function bodyQuestions(target: Target): Question[] {
   return spotsOf(target).flatMap(({ path, fill, shape }) => {
     const description = JSON.stringify([target.surface, path, shape])
@@ -112,7 +112,7 @@ function addressQuestions(target: Target): Question[] {
   })
 }
 
-/** Read before a route is reached, so one route of each kind of caller is enough; and those that a route names itself. */
+/** Texts for headers. Common headers are read before routing, so they are tested on one route per kind of caller. */
 function headerQuestions(target: Target): Question[] {
   const first = targets.find(
     ({ surface, credential }) => surface === target.surface && credential === target.credential,
@@ -132,7 +132,7 @@ const COMMON = [
   'user-agent', 'x-forwarded-for', 'x-request-id', 'x-service-auth-session-token', 'x-service-client', 'x-supabase-url', 'x-user-id',
 ] // biome-ignore format: one line reads better
 
-/** The process compiles and collects garbage meanwhile, so one good measurement of several is enough. */
+/** Passes if one of several measurements is linear, because compilation and garbage collection disturb some. */
 async function isProportional(name: string, work: (length: number) => Promise<number>): Promise<void> {
   let [long, short] = [0, 0]
   for (let times = 0; times < 8; times++) {
@@ -144,7 +144,7 @@ async function isProportional(name: string, work: (length: number) => Promise<nu
   assert.fail(`${name}: ${short} ms, and ${long} ms for ${TIMES} times the text`)
 }
 
-/** Milliseconds of processor time. */
+/** Processor time in milliseconds. */
 async function costOf(work: () => unknown): Promise<number> {
   const began = process.cpuUsage()
   await work()
@@ -158,7 +158,7 @@ async function isAnswered(target: Target, asked: Asked): Promise<void> {
   if (target.credential === 'session' && reply.status === 401) await renew()
 }
 
-/** The one before has ended the session. */
+/** Signs up again, because a request may have ended the session. */
 async function renew(): Promise<void> {
   session.token = (await t.signUp('Victim')).token
 }

@@ -1,6 +1,6 @@
 import { type Shape, sampleOf, type Target } from './routes.ts'
 
-/** Texts that are slow to read when anything is, about so many characters long. */
+/** Texts of about the given length that are slow to process for bad algorithms. */
 export const TEXTS: Readonly<Record<string, (length: number) => string>> = {
   'one letter': (length) => 'a'.repeat(length),
   capitals: (length) => 'A'.repeat(length),
@@ -35,7 +35,7 @@ export const TEXTS: Readonly<Record<string, (length: number) => string>> = {
   'marks that change places': (length) => `a${'\u0301\u0323'.repeat(length / 2)}`,
 }
 
-/** JSON of values: the texts, those that are numbers without quotes, and lists and objects of many. */
+/** JSON texts of values: the texts above, long numbers, and large lists and objects. */
 export const VALUES: Readonly<Record<string, (length: number) => string>> = {
   ...Object.fromEntries(
     Object.entries(TEXTS).map(([name, text]) => [name, (length) => JSON.stringify(text(length))]),
@@ -49,19 +49,19 @@ export const VALUES: Readonly<Record<string, (length: number) => string>> = {
     `{${Array.from({ length: length / 12 }, (_, index) => `"a${index}":"b"`).join()}}`,
 }
 
-/** For values that nothing but the parser and the validation reads. */
+/** For values that only the parser and the schema validation read. */
 export const FEW: typeof VALUES = Object.fromEntries(
   Object.entries(VALUES).filter(([name]) => ['a number', 'backslashes', 'a list of names'].includes(name)),
 )
 
-/** A body with one value open: `fill` gives the JSON of the whole. */
+/** A value in a body that a test can replace: `fill` returns the JSON text of the body with the given value. */
 export type Spot = {
   readonly path: string
   readonly shape: Shape
   readonly fill: (json: string) => string
 }
 
-/** Every value of a proper body that its description or its example has, inner ones too. */
+/** All values of a body, including nested ones, that its schema or its example has. */
 export function spotsOf({ body }: Target): Spot[] {
   if (body === undefined) return []
   const sample = sampleOf({ ...body, type: 'object' })
@@ -76,7 +76,7 @@ const OPEN = '<the open value>'
 
 type Opening = { readonly path: string; readonly shape: Shape; readonly put: (value: unknown) => unknown }
 
-/** Whether its description says how long it may be, or which words it may be. */
+/** Whether the schema limits the length or the type of the value. */
 export function isBounded({ type, enum: words, maxLength, format, anyOf }: Shape): boolean {
   if (anyOf !== undefined) return anyOf.every(isBounded)
   const types = [type].flat()

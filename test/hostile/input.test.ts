@@ -11,12 +11,12 @@ import { exchange, type Reply, requestBytes } from './wire.ts'
 const t = await testService()
 const port = Number(new URL(t.url).port)
 const key = await t.key(['*'])
-/** What `{id}` names. */
+/** Value of `{id}` in paths. */
 const { keyId } = await t.key([])
 const session = { token: '' }
 const isDocumented = documentedAnswers(documentOf(t.service))
 
-/** Random attacks on each route, besides those that every run makes. */
+/** Number of random attacks on each route, in addition to the fixed ones. */
 const RANDOM = Number(process.env.HOSTILE_RUNS ?? 40)
 
 before(async () => {
@@ -30,7 +30,7 @@ before(async () => {
   session.token = (await t.signUp('Victim')).token
 })
 
-test('whatever is sent to whichever route, the answer is an orderly one', async (context) => {
+test('every route answers malformed requests with a documented response below 500', async (context) => {
   for (const target of targetsOf(t)) {
     await context.test(`${target.method} ${target.path}`, async () => {
       await mayPass(target)
@@ -48,7 +48,7 @@ test('whatever is sent to whichever route, the answer is an orderly one', async 
   }
 })
 
-test('afterwards the service answers as before, and nothing it could not explain was logged', async () => {
+test('the service still works after the attacks, and has logged no warnings or errors', async () => {
   const ada = await t.signUp('Ada')
   assert.equal((await ada.get('/api/auth/get-session')).status, 200)
   const rows = await key.post('/gateway/fetch', { table_name: 'books', limit: 1 })
@@ -57,12 +57,12 @@ test('afterwards the service answers as before, and nothing it could not explain
   assert.deepEqual(problems, [])
 })
 
-/** The credential is the right one, so that an attack reaches what is behind it. */
+/** Asserts that the credentials are accepted, so that the attacks get past authentication. */
 async function mayPass(target: Target): Promise<void> {
   if (target.credential === 'none') return
   const reply = await send(target, { name: 'nothing' })
   assert.ok(reply !== undefined, target.path)
-  // The token of a mailed link is made up, and refused as such.
+  // The token of a mailed link is fake, and may be rejected.
   const isLet = ![401, 403].includes(reply.status) || reply.text.includes('"INVALID_TOKEN"')
   assert.ok(isLet, `${reply.status} ${reply.text}`)
 }
@@ -70,7 +70,7 @@ async function mayPass(target: Target): Promise<void> {
 async function send(target: Target, attack: Attack): Promise<Reply | undefined> {
   const reply = await exchange(port, bytesOf(target, attack))
   if (target.credential !== 'session' || reply?.status !== 401) return reply
-  // The attack before has ended the session.
+  // The previous attack has ended the session.
   session.token = (await t.signUp('Victim')).token
   return exchange(port, bytesOf(target, attack))
 }
@@ -103,7 +103,7 @@ const credentials: Record<Target['credential'], () => (readonly [name: string, v
 }
 
 function isOrderly(target: Target, attack: Attack, reply: Reply | undefined): void {
-  assert.ok(reply !== undefined, 'the connection was closed without an answer')
+  assert.ok(reply !== undefined, 'the connection was closed without a response')
   const { status, headers, text } = reply
   assert.ok(status >= 200 && status < 500, `${status} ${text.slice(0, 300)}`)
   assert.match(headers.get('x-request-id') ?? '', /^[\w.:-]{1,128}$/)

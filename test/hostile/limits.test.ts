@@ -14,7 +14,7 @@ await withClient(database.url, (client) =>
     create table tag (id int primary key, note_id int references note);
     create view slow as select 1 as id, pg_sleep(1)::text as slept`),
 )
-/** Every limit so low that a small request is above it. */
+/** Limits so low that small requests exceed them. */
 const limits = {
   body: 2 * KIB,
   body_bulk: 4 * KIB,
@@ -48,7 +48,7 @@ const insert = (id: number) => ({
 const transaction = (operations: object[]) => send('POST', '/gateway/transaction', { operations })
 const notes = { id: 'all', kind: 'fetch', payload: { table_name: 'note', limit: 10 } }
 
-test('every limit of a request is the configured one, and its failure says what it is', async () => {
+test('requests above a configured limit fail with the limit in the details', async () => {
   const long = 'x'.repeat(5 * KIB)
   const one = { table_name: 'note', insert_body: { id: 51 } }
   const bulk = { table_name: 'note', insert_body: { id: 50, text: long } }
@@ -91,10 +91,10 @@ test('every limit of a request is the configured one, and its failure says what 
   const { rows } = await withClient(database.url, (session) =>
     session.query('select count(*)::int from note'),
   )
-  assert.deepEqual(rows, [{ count: 20 }], 'nothing of what was refused is there')
+  assert.deepEqual(rows, [{ count: 20 }], 'a rejected write was executed')
 })
 
-test('one below each limit passes', async () => {
+test('requests within the limits pass', async () => {
   const some = await read({
     conditions: [condition, condition],
     columns: ['id', 'text'],
@@ -114,12 +114,12 @@ test('one below each limit passes', async () => {
   )
 })
 
-test('headers above their limit are refused', async () => {
+test('headers above their limit get 431', async () => {
   const { status, body } = await read({}, { headers: { 'x-long': 'x'.repeat(5 * KIB) } })
   assert.deepEqual([status, body.code], [431, 'headers_too_large'])
 })
 
-test('a list has as many entries as configured, and more only up to the maximum', async () => {
+test('lists have the configured default length, and at most the configured maximum', async () => {
   for (let index = 0; index < 4; index++) await t.key(['*.read'])
   const list = (query = '') => t.admin.get(`/admin/api-keys${query}`)
   assert.equal((await list()).body.data.api_keys.length, 2)
@@ -129,7 +129,7 @@ test('a list has as many entries as configured, and more only up to the maximum'
   assert.match(body.message, /3/)
 })
 
-test('as many callers wait for a connection as configured, the next is refused at once', async () => {
+test('the configured number of callers may wait for a connection; the next is rejected at once', async () => {
   await read({})
   const slow = { table_name: 'slow' }
   for (const ask of [() => read(slow), () => send('POST', '/gateway/query', { query: 'table slow' })]) {

@@ -8,7 +8,7 @@ import { eventually } from '#test/embedded.ts'
 import { controlDatabase, PASSWORD, testService } from '#test/harness.ts'
 import { type DatabaseProxy, type Passage, proxyTo } from './proxy.ts'
 
-/** Ends a connection of this name at the answer that many answers from here. */
+/** Closes a connection of this name after `left` more responses of the server. */
 type Plan = { readonly name: string; left: number; isOver: boolean }
 
 let plan: Plan | undefined
@@ -18,7 +18,7 @@ const onAnswer = (passage: Passage): void => {
   passage.end()
 }
 
-/** The work with a connection ending after its first answer, then after its second, and so on, and what follows; how many there were. */
+/** Repeats the work while closing its connection after the first response, then after the second, and so on. Returns the number of steps. */
 async function atEachStep(name: string, work: () => Promise<void>, next = async () => {}): Promise<number> {
   for (let step = 1; ; step++) {
     const mine = { name, left: step, isOver: false }
@@ -27,7 +27,7 @@ async function atEachStep(name: string, work: () => Promise<void>, next = async 
     plan = undefined
     await next()
     if (!mine.isOver) return step - 1
-    assert.ok(step < 100, 'there is no end of answers')
+    assert.ok(step < 100, 'more than 100 responses')
   }
 }
 
@@ -53,7 +53,7 @@ for (const [name, least] of [
   ['gatehouse keyed', 1],
   ['gatehouse limits', 2],
 ] as const)
-  test(`a connection of "${name}" that ends at any step of a transaction costs one request, and nothing else`, async () => {
+  test(`the loss of a "${name}" connection at any step fails only one request`, async () => {
     const work = async () => {
       const email = newEmail()
       const first = await signUp(email)
@@ -62,7 +62,7 @@ for (const [name, least] of [
       for (const { body, headers } of refused)
         assert.deepEqual([body.code, headers.get('retry-after')], ['SERVICE_UNAVAILABLE', '1'])
       assert.ok(refused.length <= 1 || first.status === 503, `${first.text} ${second.text}`)
-      // Who was refused when it was signed up has no account, or has one: COMMIT may have been what was not heard.
+      // After a failed sign-up the account may or may not exist: the response to COMMIT may have been lost.
       if (first.status === 200 && second.status !== 503) assert.equal(second.status, 200, second.text)
     }
     const next = async () => assert.equal((await signUp()).status, 200)
@@ -70,7 +70,7 @@ for (const [name, least] of [
     assert.ok(steps >= least, `${steps} steps`)
   })
 
-test('a listener that is lost, and lost again while it comes back, is there again, and everybody is served meanwhile', async () => {
+test('a listener that is lost twice reconnects, and requests are served in the meantime', async () => {
   const { coherence } = t.service.kernel
   for (const left of [1, 2]) {
     const mine = { name: 'gatehouse listener', left, isOver: false }
@@ -82,17 +82,17 @@ test('a listener that is lost, and lost again while it comes back, is there agai
   await eventually(() => coherence.isTrusted())
 })
 
-test('no mail is lost with a connection of the job queue', async () => {
+test('the loss of a connection of the job queue loses no mail', async () => {
   const mailed = new Set<string>()
   const emails: string[] = []
   const steps = await atEachStep('gatehouse jobs', async () => {
     const email = newEmail()
     assert.equal((await signUp(email)).status, 200)
     const { status } = await t.anon.post('/api/auth/request-password-reset', { email })
-    // The first to use a queue asks for its settings by the queue's own connections.
+    // The first use of a queue reads its settings through the queue's own connections.
     if (status === 200) emails.push(email)
     else assert.equal(status, 503)
-    // What it had taken it gives back to the queue, or keeps until it is taken from it.
+    // Fetched jobs are returned to the queue, or expire there.
     const mails = await t.mails().catch(() => [])
     for (const mail of mails) for (const to of emails) if (mail.includes(to)) mailed.add(to)
   })
@@ -106,7 +106,7 @@ test('no mail is lost with a connection of the job queue', async () => {
   )
 })
 
-test('a trail that loses its connection refuses the work before it is begun, or keeps its result', async () => {
+test('if the audit log loses its connection, the operation is rejected before it starts or its result is kept', async () => {
   const database = await testDatabase()
   await prepareLogging(database.url, undefined)
   const { url } = await mortalWay(database.url)
@@ -132,13 +132,13 @@ test('a trail that loses its connection refuses the work before it is begun, or 
       (error) => assert.deepEqual([error.code, begun], ['audit_unavailable', false]),
     )
   }
-  // The one that has ended may just have been given back when the next caller takes it.
+  // The next caller may take the closed connection just after its release.
   const next = () => eventually(() => audit.around(act, async () => true).catch(() => false))
   assert.equal(await atEachStep('gatehouse audit', work, next), 2)
   await audit.close()
 })
 
-test('a migration that loses its connection at any step is an error, and the next run goes on from there', async () => {
+test('a migration fails if its connection is lost at any step, and the next run continues', async () => {
   const database = await testDatabase()
   const { url } = await mortalWay(database.url)
   let failures = 0

@@ -1,12 +1,12 @@
-/** https://www.postgresql.org/docs/18/protocol-message-formats.html, as far as the proxy looks into it. */
+/** The parts of https://www.postgresql.org/docs/18/protocol-message-formats.html that the proxy needs. */
 
-/** The application_name of a startup message; empty where there is none. */
+/** The application_name in a startup message, or an empty text. */
 export function nameIn(startup: Buffer): string {
   const [, name = ''] = /\0application_name\0([^\0]*)/.exec(startup.toString()) ?? []
   return name
 }
 
-/** Told all that a server says, in parts of any size: how many statements each part has finished (ReadyForQuery). */
+/** Returns a function that counts the statements finished (ReadyForQuery) in each chunk of a server's output. */
 export function answersIn(): (bytes: Buffer) => number {
   let rest: Buffer = Buffer.alloc(0)
   return (bytes) => {

@@ -26,7 +26,7 @@ type Reply = {
 }
 type Asked = { readonly headers?: Record<string, string>; readonly body?: Buffer | null }
 
-/** Unlike fetch it sends any method. */
+/** Sends a request with any method, unlike fetch. */
 function ask(method: string, path: string, { headers = {}, body = null }: Asked = {}): Promise<Reply> {
   return new Promise((resolve, reject) => {
     const type =
@@ -61,14 +61,14 @@ const queryOf = ({ path }: Target): string => {
   return path.startsWith('/api/auth') ? '?token=AAAA' : ''
 }
 
-/** Node speaks no other: CONNECT is for proxies, OPTIONS is CORS's. */
+/** All methods of Node's parser except CONNECT, which is for proxies. */
 const methods = METHODS.filter((method) => method !== 'CONNECT')
 const byPath = Map.groupBy(targets, addressOf)
 
-test('a method that a route does not take is 405 in the envelope of its surface, with those that it takes', async () => {
+test('an unsupported method gets 405 in the envelope of its surface, with the allowed methods', async () => {
   assert.ok(methods.includes('QUERY') && methods.includes('TRACE') && byPath.size > 50)
   for (const [path, routes] of byPath) {
-    // Another route may have a pattern that fits too.
+    // The pattern of another route may match as well.
     const allowed = t.service.book.methodsAt(path)
     for (const { method } of routes) assert.ok(allowed.includes(method))
     const others = methods.filter((method) => !allowed.includes(method))
@@ -92,7 +92,7 @@ test('a method that a route does not take is 405 in the envelope of its surface,
   }
 })
 
-test('a method with a body of any kind is 405 too, and an unknown address 404', async () => {
+test('an unsupported method with any body gets 405, an unknown path 404', async () => {
   const bodies: readonly Asked[] = [
     { body: Buffer.from('{') },
     { body: Buffer.alloc(2 ** 20 + 10, 'a') },
@@ -107,14 +107,14 @@ test('a method with a body of any kind is 405 too, and an unknown address 404', 
       }
 })
 
-/** Of an answer to both, what may differ: each request has an id of its own, and a stream no length. */
+/** Status and headers of a response, without those that differ per request. A stream has no length. */
 const compared = ({ status, headers }: Reply): Record<string, unknown> => {
   const { date: _, 'x-request-id': __, connection: ___, ...rest } = headers
   const { 'content-length': length, 'transfer-encoding': encoding, 'keep-alive': ____, ...others } = rest
   return { status, ...others, ...(encoding === undefined ? { length: length ?? '0' } : {}) }
 }
 
-test('HEAD is answered wherever GET is, as GET is, without a body', async () => {
+test('every GET route supports HEAD, with the same status and headers and no body', async () => {
   const gets = targets.filter(({ method }) => method === 'GET')
   assert.ok(gets.length > 20)
   for (const target of gets) {
@@ -122,7 +122,7 @@ test('HEAD is answered wherever GET is, as GET is, without a body', async () => 
     for (const headers of [credential[target.credential], {}]) {
       const [get, head] = [await ask('GET', path, { headers }), await ask('HEAD', path, { headers })]
       assert.equal(head.text, '', path)
-      // A link of a mail acts when it is opened, so a HEAD only says that it is there; see below.
+      // The GET of a mailed link acts, so its HEAD may differ; see the next test.
       const isLink = t.service.book
         .entries()
         .some((entry) => entry.path === target.path && entry.redirects.length > 0)
@@ -132,14 +132,14 @@ test('HEAD is answered wherever GET is, as GET is, without a body', async () => 
       }
       const { length: _, ...differing } = compared(get)
       const { length: __, ...found } = compared(head)
-      // Numbers of a running process change from one to the other.
+      // The contents change between the two requests.
       const isMoving = ['/metrics', '/health'].includes(target.path)
       assert.deepEqual(isMoving ? found : compared(head), isMoving ? differing : compared(get), path)
     }
   }
 })
 
-test('a HEAD of a link that acts does nothing, and the link is still good', async () => {
+test('HEAD of a mailed link does not act, and the link stays valid', async () => {
   const eve = await t.signUp('Eve')
   const headers = { authorization: `Bearer ${eve.token}` }
   const tokenOf = async () => {
@@ -164,11 +164,11 @@ test('a HEAD of a link that acts does nothing, and the link is still good', asyn
   assert.equal(await user(), undefined)
 })
 
-test('a HEAD of rows that are streamed sends none, and leaves the connections of the client free', async () => {
+test('HEAD of streamed rows sends no body and releases the connection of the client', async () => {
   const headers = credential.key
   const path = '/data?view=same&eq_column=one&eq_value=1&limit=3000'
   const whole = await ask('GET', path, { headers })
-  assert.equal(whole.headers['transfer-encoding'], 'chunked', 'these rows are a stream')
+  assert.equal(whole.headers['transfer-encoding'], 'chunked', 'the response is not streamed')
   const heads = await Promise.all(Array.from({ length: 30 }, () => ask('HEAD', path, { headers })))
   for (const { status, headers, text } of heads)
     assert.deepEqual([status, headers['content-type'], text], [200, whole.headers['content-type'], ''])
@@ -176,7 +176,7 @@ test('a HEAD of rows that are streamed sends none, and leaves the connections of
   assert.equal(again.text.length, whole.text.length)
 })
 
-test('whatever carries a session, a user or data is not stored by any cache', async () => {
+test('all responses except static files have cache-control: no-store', async () => {
   const files = ['/docs/swagger-ui.css', '/docs/swagger-ui-bundle.js', '/docs/favicon-32x32.png']
   for (const target of targets) {
     const path = addressOf(target) + queryOf(target)

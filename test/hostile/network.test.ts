@@ -4,9 +4,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Answer, controlDatabase, PASSWORD, testService } from '#test/harness.ts'
 import { proxyTo } from './proxy.ts'
 
-/** Milliseconds of a request; the deadlines of statements follow from it. Readiness asks for two seconds. */
+/** `limits.timeout` in milliseconds, from which the deadlines of statements are derived. Readiness checks take at most two seconds. */
 const TIMEOUT = 2_500
-/** What a connection that says nothing may cost: its statement's time, and what the server has to end it by itself. */
+/** Maximum delay by a silent connection: the statement's timeout, plus the time that the server has to cancel it. */
 const DEADLINE = TIMEOUT + 2_000
 const WAITING = 20
 
@@ -25,10 +25,10 @@ const ada = await t.signUp('Ada')
 const signIn = () => t.anon.post('/api/auth/sign-in/email', { email: ada.email, password: PASSWORD })
 const ready = () => t.anon.get('/health/ready')
 
-async function timeUntil(isSo: () => Promise<boolean>): Promise<number> {
+async function timeUntil(condition: () => Promise<boolean>): Promise<number> {
   const began = performance.now()
-  while (!(await isSo())) {
-    assert.ok(performance.now() - began < 20_000, 'it does not come back')
+  while (!(await condition())) {
+    assert.ok(performance.now() - began < 20_000, 'the service did not recover')
     await sleep(20)
   }
   return performance.now() - began
@@ -38,24 +38,27 @@ const isServed = async () => (await signIn()).status === 200 && (await ready()).
 const many = <T>(count: number, act: () => Promise<T>) => Promise.all(Array.from({ length: count }, act))
 const statuses = (answers: readonly Answer[]) => new Set(answers.map(({ status }) => status))
 
-test('connections that the network has forgotten cost one deadline, not a quarter of an hour', async () => {
-  // So that each connection of each kind is there.
+test('connections that the network has dropped silently delay requests by one deadline, not by 15 minutes', async () => {
+  // Open all connections of each kind.
   await many(10, signIn)
   proxy.forget()
   const took = await timeUntil(isServed)
   assert.ok(took < DEADLINE + 3_000, `${took} ms`)
 })
 
-test('one dead way to the control database among living ones is not ready, and is again by itself', async () => {
+test('the service is not ready while one kind of connection to the control database is dead, and recovers by itself', async () => {
   await timeUntil(isServed)
-  // Each is asked by itself, and none of them is back before the last one is dead.
-  for (const [name, says] of [
+  // Each kind is checked separately. None recovers before the last one is dead.
+  for (const [name, purposes] of [
     ['gatehouse keyed', 'look-ups'],
     ['gatehouse', 'transactions, look-ups'],
   ] as const) {
     proxy.forget(name)
     const { status, body } = await ready()
-    assert.deepEqual([status, body.problems], [503, [`The control database cannot be reached for ${says}`]])
+    assert.deepEqual(
+      [status, body.problems],
+      [503, [`The control database cannot be reached for ${purposes}`]],
+    )
   }
   await timeUntil(isServed)
   proxy.forget('gatehouse listener')
@@ -65,7 +68,7 @@ test('one dead way to the control database among living ones is not ready, and i
   assert.ok((await timeUntil(isServed)) < DEADLINE)
 })
 
-test('of those who wait for a silent database only so many wait; the others are told at once to come back', async () => {
+test('only max_waiting callers wait for a silent database; others get 503 with Retry-After at once', async () => {
   await timeUntil(isServed)
   proxy.freeze()
   try {
@@ -84,7 +87,7 @@ test('of those who wait for a silent database only so many wait; the others are 
   await timeUntil(isServed)
 })
 
-test('resets in the middle of everything are 503 and nothing worse, and a slow way is only slow', async () => {
+test('connection resets cause only 503, and a slow network only delays', async () => {
   await timeUntil(isServed)
   const load = many(60, async () => {
     await sleep(Math.random() * 300)

@@ -6,10 +6,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Answer, controlDatabase, PASSWORD, testService } from '#test/harness.ts'
 import { proxyTo } from './proxy.ts'
 
-/** Three times the time that a listener needs to come back. */
+/** Three times the time that a listener needs to reconnect. */
 const RECOVERY = 9_000
 
-/** A service whose way to its control database can be cut. */
+/** Starts a service whose connection to its control database can be cut. */
 async function fragileService(timeout = 5_000) {
   const proxy = await proxyTo(await controlDatabase())
   const service = await testService({ controlUrl: proxy.url, config: { limits: { timeout } } })
@@ -17,22 +17,22 @@ async function fragileService(timeout = 5_000) {
   return { ...service, proxy }
 }
 
-async function eventually(isSo: () => Promise<boolean>, within = RECOVERY): Promise<void> {
+async function eventually(condition: () => Promise<boolean>, within = RECOVERY): Promise<void> {
   const since = performance.now()
-  while (!(await isSo())) {
+  while (!(await condition())) {
     assert.ok(performance.now() - since < within, `not within ${within} ms`)
     await sleep(10)
   }
 }
 
-/** Says that it does not work now, when to ask again, and nothing of the inside. */
+/** Asserts that the response is 503 with Retry-After and without internal details. */
 function isUnavailable(answer: Answer, code: string): void {
   assert.deepEqual([answer.status, answer.body?.code], [503, code], answer.text)
   assert.match(answer.headers.get('retry-after') ?? '', /^[1-9]\d*$/)
   assert.doesNotMatch(answer.text, /ECONN|127\.0\.0\.1|postgres|gatehouse_test|terminat/i)
 }
 
-test('while the control database is away everything says so, in its envelope; when it is back, all is as before', async () => {
+test('without the control database, requests get 503 in their envelope; when it returns, they succeed again', async () => {
   const t = await fragileService()
   const ada = await t.signUp('Ada')
   const key = await t.key(['gateway.*'])
@@ -73,7 +73,7 @@ test('while the control database is away everything says so, in its envelope; wh
   })
   assert.deepEqual((await t.anon.get('/health/live')).body, { status: 'ok' })
   assert.equal((await t.anon.get('/api/auth/ok')).status, 200)
-  assert.equal((await t.admin.get('/metrics')).status, 200, 'metrics are wanted most when something is wrong')
+  assert.equal((await t.admin.get('/metrics')).status, 200, 'metrics must be available during an outage')
 
   await t.proxy.mend()
   await eventually(async () => (await get(ada)).status === 200)
@@ -84,7 +84,7 @@ test('while the control database is away everything says so, in its envelope; wh
   assert.ok(!t.log.some((line) => line.includes(PASSWORD) || line.includes(new URL(t.proxy.url).password)))
 })
 
-test('a control database that goes silent keeps nobody waiting for ever, and nothing is answered from memory past the lease', async () => {
+test('a silent control database does not block callers forever, and caches are not used after the lease', async () => {
   const t = await fragileService(1_000)
   const ada = await t.signUp('Ada')
   assert.equal((await ada.get('/api/auth/get-session')).status, 200)
@@ -103,7 +103,7 @@ test('a control database that goes silent keeps nobody waiting for ever, and not
   await eventually(async () => (await ada.get('/api/auth/get-session')).status === 200)
 })
 
-test('a client database that is away is no trouble of anybody else', async () => {
+test('an unreachable client database does not affect other requests', async () => {
   const proxy = await proxyTo(await controlDatabase())
   after(() => proxy.close())
   const t = await testService({ config: { clients: { far: { url: proxy.url } } } })
@@ -117,12 +117,12 @@ test('a client database that is away is no trouble of anybody else', async () =>
   const away = await ask()
   assert.equal(away.status, 503, away.text)
   assert.doesNotMatch(away.text, /ECONN|127\.0\.0\.1|postgres:/)
-  assert.equal((await t.anon.get('/health/ready')).status, 200, 'it is ready for everything else')
+  assert.equal((await t.anon.get('/health/ready')).status, 200, 'the service must stay ready')
   const ada = await t.signUp('Ada')
   assert.equal((await ada.get('/api/auth/get-session')).status, 200)
 })
 
-test('while it drains, what runs is finished, what was begun is told, and nobody new gets in', async () => {
+test('while draining, running requests finish, started requests get 503 and new connections are refused', async () => {
   const heavy = { memory: 65_536, iterations: 12, concurrency: 1 }
   const t = await testService({ config: { auth: { password: heavy } } })
   const { email } = await t.signUp('Ada')
@@ -134,7 +134,7 @@ test('while it drains, what runs is finished, what was begun is told, and nobody
   })
   await once(socket, 'connect')
   socket.write('GET /health/ready HTTP/1.1\r\nhost: x\r\n')
-  // Both are in when one waits for the other; their hashes take a good while, and the service stops in the middle of it.
+  // Both requests run when one hash waits for the other. Hashes are slow, so the service stops in the middle.
   const running = [signIn(), signIn()]
   await eventually(async () => t.service.kernel.heavy.depth() === 1)
   const began = performance.now()
@@ -156,10 +156,10 @@ test('while it drains, what runs is finished, what was begun is told, and nobody
     ],
   )
   await stopping
-  assert.ok(performance.now() - began < 15_000, 'nobody waits for connections that are kept alive')
+  assert.ok(performance.now() - began < 15_000, 'the stop waited for keep-alive connections')
 })
 
-test('whoever is not done when the time to drain is over is cut off', async () => {
+test('requests that do not finish within limits.shutdown are cut off', async () => {
   const heavy = { memory: 65_536, iterations: 40, concurrency: 1 }
   const t = await testService({ config: { limits: { shutdown: 200 }, auth: { password: heavy } } })
   const { email } = await t.signUp('Ada')

@@ -163,7 +163,7 @@ test('of two admins who delete themselves concurrently, one remains', async () =
     stored,
   )
   assert.ok(ada && bob)
-  const lock = await Promise.all([locks.lock(ada.id), locks.lock(bob.id)])
+  const held = await Promise.all([locks.lock(ada.id), locks.lock(bob.id)])
   const deletes = [ada, bob].map((person) =>
     carryOut(t, verbOf('delete-user by password').action(person, 'S'), person),
   )

@@ -2,43 +2,43 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { answersIn, nameIn } from './messages.ts'
 
-/** A way to a database that can be cut, lose connections without a word, be slow, or go silent, and come back. */
+/** A TCP proxy to a database that simulates failures: cut, silently dropped, slow, or frozen connections. */
 export type DatabaseProxy = {
-  /** The database's URL, by this way. */
+  /** URL of the database through the proxy. */
   readonly url: string
-  /** Ends every connection. */
+  /** Closes all connections. */
   drop(): void
-  /** Breaks every connection off with a reset. */
+  /** Resets all connections (RST). */
   reset(): void
   /**
-   * The connections that are there (those of this name) say nothing any more, and never end; new ones are as ever. A router that has
-   * forgotten them does that.
+   * Makes open connections (of this application name) silent without closing them, like a router that lost their state. New connections
+   * work.
    */
   forget(name?: string): void
-  /** And refuses new ones. */
+  /** Closes all connections and refuses new ones. */
   cut(): Promise<void>
-  /** Lets nothing through any more, in neither direction, and closes nothing. */
+  /** Stops all traffic in both directions without closing connections. */
   freeze(): void
-  /** Bytes are under way for as many milliseconds from here on. */
+  /** Delays all bytes by this many milliseconds from now on. */
   slow(delay: number): void
-  /** As if nothing had been; what was frozen goes on. What was forgotten stays so. */
+  /** Restores normal operation. Frozen connections continue; forgotten ones stay silent. */
   mend(): Promise<void>
   close(): Promise<void>
 }
 
 export type Passage = {
-  /** Its `application_name`, as the client gave it. */
+  /** `application_name` of the connection. */
   readonly name: string
-  /** The client is told what the server has said so far, and then that the connection has ended. */
+  /** Passes on the server's output so far, then closes the connection. */
   end(): void
 }
 
 type Options = {
-  /** The caller's side stays open when the database's has closed. */
+  /** Keeps the client's side open if the database closes its side. */
   readonly lingers?: boolean
-  /** Milliseconds that bytes are under way. */
+  /** Delay of all bytes in milliseconds. */
   readonly delay?: number
-  /** The server has finished a statement, and the client is about to hear of it. */
+  /** Called when the server has finished a statement, just before the client receives the result. */
   readonly onAnswer?: (passage: Passage) => void
 }
 
@@ -85,7 +85,7 @@ export async function proxyTo(databaseUrl: string, options: Options = {}): Promi
   const listen = async (port: number): Promise<number> => {
     server.listen(port, '127.0.0.1')
     await once(server, 'listening')
-    // An object for every server that listens on a port.
+    // A server that listens on a port has an object as its address.
     return (server.address() as AddressInfo).port
   }
   const port = await listen(0)
@@ -132,7 +132,7 @@ export async function proxyTo(databaseUrl: string, options: Options = {}): Promi
   }
 }
 
-/** Tells each ReadyForQuery, after what came before it has been passed on. */
+/** Calls `onAnswer` for each ReadyForQuery, after the preceding bytes were passed on. */
 function observe(pair: Pair, onAnswer: (passage: Passage) => void): void {
   const { near, far } = pair
   const passage = {

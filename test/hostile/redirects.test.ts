@@ -85,7 +85,7 @@ const HOSTILE = [
   'https://app.example.com.',
   'https://*.example.com/',
   `/${'a'.repeat(3_000)}`,
-  // What parsing makes `//evil.example` of.
+  // URL parsers normalise these to `//evil.example`.
   '/.//evil.example',
   '/././/evil.example',
   '/x/..//evil.example',
@@ -100,7 +100,7 @@ const HOSTILE = [
   'https://app.example.com/.//evil.example',
   'https://app.example.com//evil.example',
   `${own.origin}/x/..//evil.example`,
-  // Endpoints of the surface: what our own page leads to looks like a request of the own application.
+  // Endpoints of the auth surface: a redirect from our own page would look like a same-site request.
   '/api/auth/verify-email?token=x',
   '/api/auth/delete-user/callback?token=x',
   '/api/x/../auth/verify-email?token=x',
@@ -130,12 +130,12 @@ const GOOD = [
   `http://[::1]:${own.port}/`,
 ]
 
-/** Every place where a request can name a target: found in the routes, so that a new one is not forgotten. */
+/** All request members that name a redirect target, taken from the routes so that none is forgotten. */
 const places = t.service.book
   .entries()
   .flatMap(({ method, path, redirects }) => redirects.map((name) => ({ method, path, name })))
 
-test('the list of places is what the surface has', () => {
+test('the routes with redirect targets are known', () => {
   assert.deepEqual(places.map(({ method, path, name }) => `${method} ${path} ${name}`).sort(), [
     'GET /api/auth/confirm/change-email callbackURL',
     'GET /api/auth/confirm/delete-user callbackURL',
@@ -159,7 +159,7 @@ test('the list of places is what the surface has', () => {
   ])
 })
 
-test('a member that is named like a redirect target is judged as one', () => {
+test('every member named like a redirect target is validated as one', () => {
   const named = targetsOf(t).flatMap(({ method, path, query, body }) =>
     [...Object.keys(query), ...Object.keys(body?.properties ?? {})]
       .filter((name) => /(callback_?url|redirect_?(to|ur[il]))$/i.test(name))
@@ -171,26 +171,26 @@ test('a member that is named like a redirect target is judged as one', () => {
 const { kernel } = t.service
 const targets = anyTarget(['evil.example', 'app.example.com', own.host, own.hostname, 'localhost'])
 
-/** Pages on which a browser may be when it follows a Location, and the origins where it may be afterwards. */
+/** Pages from which a browser may follow a Location. */
 const PAGES = [`${own.origin}/`, `${own.origin}/api/auth/verify-email?token=a`, 'https://gate.example/a/b/']
 const isAllowedFrom = (page: string, { origin }: URL) =>
   origin === new URL(page).origin || ownOrigins(kernel).has(origin)
 
-test('whatever is accepted leads, as a browser resolves it, to the own origin or a trusted one', () => {
+test('a browser resolves every accepted target to our own origin or a trusted one', () => {
   const taken = new Set<string>()
   fc.assert(
     fc.property(targets, (target) => {
-      const judged = redirectTarget(kernel, target)
-      if (judged === undefined) return
-      taken.add(judged)
-      assert.equal(redirectTarget(kernel, judged), judged, 'the judged form is its own form')
-      assert.match(judged, /^[!-~]+$/)
+      const accepted = redirectTarget(kernel, target)
+      if (accepted === undefined) return
+      taken.add(accepted)
+      assert.equal(redirectTarget(kernel, accepted), accepted, 'normalisation is not idempotent')
+      assert.match(accepted, /^[!-~]+$/)
       for (const page of PAGES) {
-        const there = new URL(judged, page)
-        assert.equal(there.href, new URL(target, page).href, 'it leads where it was to lead')
+        const there = new URL(accepted, page)
+        assert.equal(there.href, new URL(target, page).href, 'normalisation changed the target')
         assert.ok(isAllowedFrom(page, there), there.href)
         assert.doesNotMatch(there.pathname, /^\/([\\/]|%2f|%5c)/i)
-        const sent = new URL(withQuery(judged, { token: 'T', error: 'E' }), page)
+        const sent = new URL(withQuery(accepted, { token: 'T', error: 'E' }), page)
         assert.deepEqual([sent.origin, sent.pathname, sent.hash], [there.origin, there.pathname, there.hash])
         assert.deepEqual([sent.searchParams.get('token'), sent.searchParams.get('error')], ['T', 'E'])
       }
@@ -202,7 +202,7 @@ test('whatever is accepted leads, as a browser resolves it, to the own origin or
 })
 
 for (const { method, path, name } of places) {
-  test(`${method} ${path} refuses every hostile ${name} and takes the good ones`, async () => {
+  test(`${method} ${path} rejects hostile values of ${name} and accepts valid ones`, async () => {
     const ada = await t.signUp('Ada')
     const bodies: Record<string, object> = {
       '/api/auth/sign-up/email': { name: 'Eve', email: 'eve@example.com', password: PASSWORD },
@@ -228,12 +228,12 @@ for (const { method, path, name } of places) {
     }
     for (const target of GOOD) assert.notEqual((await ask(target)).status, 403, target)
     for (const target of fc.sample(targets, 60)) {
-      const judged = redirectTarget(kernel, target)
+      const accepted = redirectTarget(kernel, target)
       const answer = await ask(target)
       const isRefused = ['INVALID_CALLBACK_URL', 'INVALID_TEXT'].includes(answer.body?.code)
-      assert.equal(isRefused, judged === undefined, JSON.stringify(target))
+      assert.equal(isRefused, accepted === undefined, JSON.stringify(target))
       const sent = answer.headers.get('location') ?? answer.body?.url ?? undefined
-      if (judged === undefined) assert.equal(sent, undefined)
+      if (accepted === undefined) assert.equal(sent, undefined)
       else if (sent !== undefined) assert.ok(isAllowedFrom(t.url, new URL(sent, t.url)), sent)
     }
   })

@@ -13,7 +13,7 @@ const SCHEMA = `
   insert into note values (0, 'first');
   insert into gate values (1, 0)`
 
-/** Milliseconds; a caller who had to wait for it would show as one. */
+/** Milliseconds. A request that waited for this timeout stands out in the measurements. */
 const CONNECT_TIMEOUT = 5_000
 const CONNECTIONS = 4
 
@@ -43,18 +43,18 @@ const read = (client: string) =>
   )
 
 type Tried = {
-  /** Of the row that was to be inserted. */
+  /** Id of the inserted row; undefined for a read. */
   readonly id: number | undefined
   readonly status: number
   readonly code: string
   readonly retryAfter: string | null
-  /** Milliseconds. */
+  /** Duration in milliseconds. */
   readonly took: number
 }
 
 let lastId = 0
 
-/** Callers that insert and read by turns, each as fast as it is answered, until told to stop. */
+/** Starts callers that alternate inserts and reads as fast as they get responses, until `stop`. */
 function load(client: string, callers: number): { tried: Tried[]; stop(): Promise<void> } {
   const tried: Tried[] = []
   let isStopped = false
@@ -68,7 +68,7 @@ function load(client: string, callers: number): { tried: Tried[]; stop(): Promis
     while (!isStopped) {
       await call(++lastId)
       await call(undefined)
-      // So that those who are refused at once do not take the processor from everybody else.
+      // Without a pause, callers that get immediate rejections would use up the processor.
       await sleep(5)
     }
   }
@@ -85,7 +85,7 @@ function load(client: string, callers: number): { tried: Tried[]; stop(): Promis
 async function isBack(client: string): Promise<void> {
   const began = performance.now()
   while ((await read(client)).status !== 200) {
-    assert.ok(performance.now() - began < 20_000, `${client} does not come back`)
+    assert.ok(performance.now() - began < 20_000, `${client} did not recover`)
     await sleep(20)
   }
 }
@@ -93,29 +93,29 @@ async function isBack(client: string): Promise<void> {
 const idsWith = (tried: readonly Tried[], status: number): number[] =>
   tried.flatMap(({ id, status: had }) => (had === status && id !== undefined ? [id] : []))
 
-/** What was answered with success is there; what was refused before it was sent is not. */
-async function tellsTheTruth(url: string, tried: readonly Tried[]): Promise<void> {
+/** Asserts that acknowledged rows exist and rejected ones do not. */
+async function outcomesAreTrue(url: string, tried: readonly Tried[]): Promise<void> {
   const ids = await withClient(url, async (client) => (await client.query('select id from note')).rows)
   const there = new Set(ids.map(({ id }) => id))
   assert.deepEqual(
     idsWith(tried, 200).filter((id) => !there.has(id)),
     [],
-    'answered with 200 and lost',
+    'lost despite status 200',
   )
   assert.deepEqual(
     idsWith(tried, 503).filter((id) => there.has(id)),
     [],
-    'answered with 503 and done',
+    'written despite status 503',
   )
 }
 
-/** Nobody who uses it notices anything. */
-function isUntroubled(tried: readonly Tried[]): void {
+/** Asserts that all requests succeeded in time. */
+function isUndisturbed(tried: readonly Tried[]): void {
   assert.deepEqual([...new Set(tried.map(({ status }) => status))], [200])
   assert.ok(tried.every(({ took }) => took < CONNECT_TIMEOUT))
 }
 
-test('a server that is killed under load is 503 at once and comes back by itself; what was told is true, and no other client notices', async () => {
+test('requests to a killed server get 503 at once and succeed after its restart; other clients are not disturbed', async () => {
   const callers = 8
   const loads = { near: load('near', 2), far: load('far', callers) }
   await sleep(1_000)
@@ -139,20 +139,20 @@ test('a server that is killed under load is 503 at once and comes back by itself
   )
   for (const { code, retryAfter } of refused)
     assert.ok(code === 'client_unavailable' && /^[1-9]\d*$/.test(retryAfter ?? ''), `${code} ${retryAfter}`)
-  // Only what was under way.
+  // Only requests in progress.
   assert.ok(broken.length <= callers + CONNECTIONS, `${broken.length} broken`)
-  // Had each waited for its timeout, one answer for each caller.
-  assert.ok(down - before > callers * 3, `${down - before} answers while it was down`)
-  await tellsTheTruth(far.url, tried)
-  isUntroubled(loads.near.tried)
+  // If each had waited for its timeout, there would be one response per caller.
+  assert.ok(down - before > callers * 3, `${down - before} responses while it was down`)
+  await outcomesAreTrue(far.url, tried)
+  isUndisturbed(loads.near.tried)
 })
 
-test('a server that falls silent holds its callers no longer than their timeouts, and goes on where it was', async () => {
+test('a silent server delays its callers by their timeouts at most, and is used again when it responds', async () => {
   const callers = 8
   const loads = { near: load('near', 2), curt: load('curt', callers) }
   await sleep(500)
   await far.freeze()
-  // The sweeper breaks off what is silent for five seconds beyond the statement's time; from then on nobody waits.
+  // The sweeper closes connections that are silent for five seconds beyond the statement timeout. Then callers no longer wait.
   await sleep(8_000)
   const { length: known } = loads.curt.tried
   await sleep(1_000)
@@ -174,16 +174,16 @@ test('a server that falls silent holds its callers no longer than their timeouts
   assert.ok(late.length > 0)
   assert.deepEqual([...new Set(late.map(({ code }) => code))], ['client_unavailable'])
   assert.ok(tried.every(({ took }) => took < 10_000))
-  await tellsTheTruth(far.url, tried)
-  isUntroubled(loads.near.tried)
+  await outcomesAreTrue(far.url, tried)
+  isUndisturbed(loads.near.tried)
 })
 
 const asFar = { headers: { 'x-service-client': 'far' } }
 
-test('of a transaction in whose middle the server dies nothing is there, and the answer says so', async () => {
+test('a transaction is rolled back if the server dies in the middle, and the response says so', async () => {
   await isBack('far')
   const holder = new pg.Client(far.url)
-  holder.on('error', () => {}) // its end is what the test is about
+  holder.on('error', () => {}) // the test kills this connection
   await holder.connect()
   await holder.query('begin; select from gate for update')
   const [first, second] = [++lastId, ++lastId]
@@ -218,7 +218,7 @@ test('of a transaction in whose middle the server dies nothing is there, and the
   assert.deepEqual(rows, [{ notes: '0', opened: 0 }])
 })
 
-test('an answer in whose middle the server dies breaks off, and never looks whole', async () => {
+test('if the server dies during a streamed response, the response is aborted and not valid JSON', async () => {
   await isBack('far')
   const response = await fetch(`${t.url}/gateway/fetch`, {
     method: 'POST',

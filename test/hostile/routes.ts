@@ -1,7 +1,7 @@
 import type { TestService } from '#test/harness.ts'
 import { type OpenapiDocument, resolved, shownBodies } from '#test/openapi.ts'
 
-/** As much of an OpenAPI schema as the attacks look at. */
+/** The parts of an OpenAPI schema that the attacks use. */
 export type Shape = {
   readonly type?: string | readonly string[]
   readonly properties?: Readonly<Record<string, Shape>>
@@ -17,28 +17,28 @@ export type Shape = {
   readonly examples?: readonly unknown[]
 }
 
-/** A route of the running service, and what its documentation says that it takes. */
+/** A route of the running service with its documented parameters and body. */
 export type Target = {
   readonly method: string
-  /** With `{name}` where a parameter stands. */
+  /** Path with `{name}` for parameters. */
   readonly path: string
   readonly surface: string
   readonly credential: 'none' | 'session' | 'key' | 'admin'
   readonly query: Readonly<Record<string, Shape>>
   readonly headers: readonly string[]
   readonly body: Shape | undefined
-  /** A file of the API reference page: it takes nothing. */
+  /** A file of the API reference page, without parameters. */
   readonly isFile: boolean
 }
 
-/** Every route in the book, described by the service's own OpenAPI document; nobody has to list them here. */
+/** All registered routes, described by the service's own OpenAPI document. */
 export function targetsOf({ service }: TestService): readonly Target[] {
   const document = documentOf(service)
   const { paths } = document
   return service.book.entries().map(({ method, path, surface }) => {
     const operation = paths[path]?.[method.toLowerCase()]
     const { security = [], parameters = [], requestBody } = operation ?? {}
-    // What a form takes, its route takes as JSON too.
+    // Routes that accept a form accept the same fields as JSON.
     const [media] = Object.values(requestBody?.content ?? {})
     const query = parameters.filter((parameter) => parameter.in === 'query')
     return {
@@ -60,7 +60,7 @@ export function targetsOf({ service }: TestService): readonly Target[] {
   })
 }
 
-/** The document's own form. */
+/** The OpenAPI document; Fastify's type of it is wider. */
 export const documentOf = (service: TestService['service']): OpenapiDocument =>
   service.app.swagger() as unknown as OpenapiDocument
 
@@ -71,7 +71,7 @@ function credentialOf(security: readonly Readonly<Record<string, unknown>>[]): T
   return names.includes('sessionToken') ? 'session' : 'none'
 }
 
-/** A value that the schema takes. */
+/** A valid value for the schema. */
 export function sampleOf(shape: Shape): unknown {
   const [type] = [shape.type].flat()
   if (shape.examples?.[0] !== undefined) return shape.examples[0]
@@ -84,6 +84,6 @@ export function sampleOf(shape: Shape): unknown {
   return 'sample'
 }
 
-/** Only what is required; the rest is there to be attacked. */
+/** Required members only. The attacks add the others. */
 const sampleObject = ({ properties = {}, required = [] }: Shape): Record<string, unknown> =>
   Object.fromEntries(required.map((name) => [name, sampleOf(properties[name] ?? {})]))

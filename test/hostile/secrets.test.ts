@@ -5,7 +5,7 @@ import { ADMIN_KEY, actor, linkIn, PASSWORD, testService } from '#test/harness.t
 
 const t = await testService({ config: { log: { level: 'trace' } } })
 
-/** Every row of every table of a database, as text. */
+/** Dumps all rows of all tables of a database as text. */
 async function dump(url: string): Promise<string> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
@@ -22,7 +22,7 @@ async function dump(url: string): Promise<string> {
   return parts.join('\n')
 }
 
-test('no token, password or key of a whole run stands in a log line or a database', async () => {
+test('no token, password or key appears in the log or in plain text in a database', async () => {
   const secrets = new Map<string, string>([
     ['password', PASSWORD],
     ['admin key', ADMIN_KEY],
@@ -32,7 +32,7 @@ test('no token, password or key of a whole run stands in a log line or a databas
     secrets.set(name, value)
     return value
   }
-  // People: every flow once, the mails still in the queue when the dump is made.
+  // Users: every flow once. The dump is taken while mails are still in the queue.
   const ada = await t.signUp('Ada')
   know('session token of sign-up', ada.token)
   const signedIn = await t.anon.post('/api/auth/sign-in/email', { email: ada.email, password: PASSWORD })
@@ -56,7 +56,7 @@ test('no token, password or key of a whole run stands in a log line or a databas
   const newPassword = know('new password', 'a new password 456')
   await t.anon.post('/api/auth/reset-password', { token: resetToken, newPassword })
 
-  // Data: keys in every place where they may stand, good and bad ones, and failures on the way.
+  // Data: valid and invalid keys in every place where a key may be sent, and failing requests.
   const key = await t.key(['*'])
   know('api key', key.apiKey)
   know('half of the api key', key.apiKey.split('.')[1])
@@ -78,18 +78,18 @@ test('no token, password or key of a whole run stands in a log line or a databas
       table_name: 'notes',
     })
   }
-  // The mails that nobody has delivered yet.
+  // Mails that are not yet delivered.
   await t.anon.post('/api/auth/forget-password', { email: ada.email })
 
   const log = t.log.join('\n')
-  assert.ok(log.includes('/gateway/fetch'), 'the log holds the requests of this run')
+  assert.ok(log.includes('/gateway/fetch'), 'the log has no requests of this run')
   const databases = [
     whileWaiting,
     await dump(t.controlUrl),
     await dump(t.loggingUrl),
     await dump(t.clientUrl),
   ].join('\n')
-  assert.ok(databases.includes(ada.email), 'the dump holds the rows of this run')
+  assert.ok(databases.includes(ada.email), 'the dump has no rows of this run')
   for (const [name, value] of secrets) {
     assert.ok(!log.includes(value), `the log holds the ${name}`)
     assert.ok(!databases.includes(value), `a database holds the ${name}`)

@@ -29,24 +29,27 @@ const CASES: Readonly<Record<string, readonly [status: number, bytes: readonly (
       Array.from({ length: 2_500 }, () => ['a', 'b'] as const),
     ),
   ],
-  'an address over 16 KiB': [431, get(`/${'a'.repeat(17_000)}`)],
-  'no HTTP at all': [400, ['hello there, is anybody in\r\n\r\n']],
+  'a URL over 16 KiB': [431, get(`/${'a'.repeat(17_000)}`)],
+  'bytes that are not HTTP': [400, ['hello there, is anybody in\r\n\r\n']],
   'the first bytes of TLS': [400, [Buffer.from('16030100a5010000a10303', 'hex')]],
   'the preface of HTTP/2': [400, ['PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n']],
   'no Host': [400, ['GET /ping HTTP/1.1\r\nconnection: close\r\n\r\n']],
-  'a method that nobody knows': [400, ['FROBNICATE /ping HTTP/1.1\r\nhost: x\r\n\r\n']],
-  'a method that this address does not take': [
+  'an unknown method': [400, ['FROBNICATE /ping HTTP/1.1\r\nhost: x\r\n\r\n']],
+  'a method that is not allowed here': [
     405,
     requestBytes({ method: 'PROPFIND', path: '/ping', headers: [] }),
   ],
-  'a NUL in the address': [400, get('/pi\0ng')],
+  'a NUL in the URL': [400, get('/pi\0ng')],
   'a NUL in a header': [400, get('/ping', [['x-user-id', 'a\0b']])],
   'a header without a name': [400, get('/ping', [['', 'value']])],
   'a bare line feed between headers': [400, ['GET /ping HTTP/1.1\r\nhost: x\r\na: b\nc d\r\n\r\n']],
-  'a Content-Length beyond all measure': [400, post([['content-length', '99999999999999999999999999']])],
+  'a Content-Length above the maximum integer': [
+    400,
+    post([['content-length', '99999999999999999999999999']]),
+  ],
   'a Content-Length of ten gigabytes': [413, post([['content-length', '9999999999']])],
   'a negative Content-Length': [400, post([['content-length', '-1']])],
-  'a Content-Length that is no number': [400, post([['content-length', '0x10']])],
+  'a Content-Length that is not a number': [400, post([['content-length', '0x10']])],
   'two Content-Lengths': [
     400,
     post(
@@ -58,7 +61,7 @@ const CASES: Readonly<Record<string, readonly [status: number, bytes: readonly (
     ),
   ],
   'Content-Length and Transfer-Encoding': [400, post([['content-length', '2'], chunked], '0\r\n\r\n')],
-  'a Transfer-Encoding that nobody knows': [400, post([['transfer-encoding', 'gzip, identity']], '{}')],
+  'an unknown Transfer-Encoding': [400, post([['transfer-encoding', 'gzip, identity']], '{}')],
   'two Authorizations': [
     400,
     get('/api/auth/get-session', [
@@ -99,15 +102,12 @@ const CASES: Readonly<Record<string, readonly [status: number, bytes: readonly (
     415,
     typed('application/x-www-form-urlencoded; charset=iso-8859-1', '/api/auth/confirm/verify-email'),
   ],
-  'a body that says it is in UTF-8, with another parameter': [
-    400,
-    typed('application/json; a=b;charset="utf-8"'),
-  ],
-  'a chunk size that is no number': [400, post([chunked], 'zz\r\n{}\r\n0\r\n\r\n')],
-  'a chunk size beyond all measure': [400, post([chunked], 'ffffffffffffffffff\r\n{}\r\n0\r\n\r\n')],
+  'a UTF-8 body with another content type parameter': [400, typed('application/json; a=b;charset="utf-8"')],
+  'a chunk size that is not a number': [400, post([chunked], 'zz\r\n{}\r\n0\r\n\r\n')],
+  'a chunk size above the maximum integer': [400, post([chunked], 'ffffffffffffffffff\r\n{}\r\n0\r\n\r\n')],
   'chunks of two megabytes without end': [413, post([chunked], '200000\r\n', Buffer.alloc(2 * 2 ** 20, 'a'))],
-  'an expectation that nobody knows': [200, get('/ping', [['expect', 'tea']])],
-  'an upgrade that nobody offers': [
+  'an unknown Expect header': [200, get('/ping', [['expect', 'tea']])],
+  'an unknown upgrade': [
     200,
     get('/ping', [
       ['upgrade', 'websocket'],
@@ -117,9 +117,9 @@ const CASES: Readonly<Record<string, readonly [status: number, bytes: readonly (
 }
 
 for (const [name, [status, bytes]] of Object.entries(CASES)) {
-  test(`${name} is ${status}, with the headers and the envelope of every answer`, async () => {
+  test(`${name} gets ${status} with the usual headers and envelope`, async () => {
     const reply = await exchange(port, bytes)
-    assert.ok(reply !== undefined, 'closed without an answer')
+    assert.ok(reply !== undefined, 'closed without a response')
     assert.equal(reply.status, status, reply.text)
     assert.match(reply.headers.get('x-request-id') ?? '', /^[0-9a-f-]{36}$/)
     assert.equal(reply.headers.get('x-content-type-options'), 'nosniff')
@@ -129,7 +129,7 @@ for (const [name, [status, bytes]] of Object.entries(CASES)) {
   })
 }
 
-test("a request that broke HTTP has the gateway's envelope with the id that the header tells", async () => {
+test("malformed HTTP gets the gateway's envelope with the request id of the header", async () => {
   const reply = await exchange(port, ['nonsense\r\n\r\n'])
   const { request_id, ...rest } = JSON.parse(reply?.text ?? '')
   assert.deepEqual(rest, {
@@ -141,7 +141,7 @@ test("a request that broke HTTP has the gateway's envelope with the id that the 
   assert.equal(request_id, reply?.headers.get('x-request-id'))
 })
 
-test('a percent sign that begins no character reaches the surface that it was meant for', async () => {
+test('an invalid percent-encoding gets the envelope of the surface in the path', async () => {
   const answers = await Promise.all(
     ['/api/auth/%ff', '/%ff', '/gateway/%zz?a=%ff'].map((path) => exchange(port, get(path))),
   )
@@ -155,7 +155,7 @@ test('a percent sign that begins no character reaches the surface that it was me
   )
 })
 
-test('a body that is far too large is answered 413 to a client that is still sending', async () => {
+test('a client that is still sending a far too large body gets 413', async () => {
   for (const megabytes of [2, 20]) {
     const answer = await t.anon.send('POST', '/api/auth/sign-in/email', {
       raw: 'x'.repeat(megabytes * 2 ** 20),
@@ -164,7 +164,7 @@ test('a body that is far too large is answered 413 to a client that is still sen
   }
 })
 
-test('a megabyte of brackets costs no more than a megabyte of anything else', async () => {
+test('a megabyte of brackets takes no longer than a megabyte of other text', async () => {
   const quickest = async (raw: string): Promise<number> => {
     const times: number[] = []
     for (let round = 0; round < 5; round++) {
@@ -178,11 +178,11 @@ test('a megabyte of brackets costs no more than a megabyte of anything else', as
   const size = 2 ** 20 - 1
   const plain = await quickest('x'.repeat(size))
   const nested = await quickest('['.repeat(size))
-  // Parsed before it is looked at, it would be thirty times as long.
+  // Parsing it before the check would take thirty times as long.
   assert.ok(nested < 5 * plain, `${nested} ms against ${plain} ms`)
 })
 
-test('a client that goes away in the middle of its body is no failure of ours', async () => {
+test('a client that disconnects during its body is not logged as an error', async () => {
   await Promise.all([
     breakOff(port, post([['content-length', '1000']], '{"email":')),
     breakOff(port, post([chunked], '5\r\n{"ema')),
@@ -191,7 +191,7 @@ test('a client that goes away in the middle of its body is no failure of ours', 
   assert.doesNotMatch(text, /gatehouse_http_requests_total\{[^}]*status="5/)
 })
 
-test('a link in a mail comes from the configuration, whatever the request says of hosts', async () => {
+test('the host of a mailed link comes from the configuration, not from the request', async () => {
   const { email } = await t.signUp('Ada')
   const body = Buffer.from(JSON.stringify({ email }))
   const lies = [
@@ -223,7 +223,7 @@ test('a link in a mail comes from the configuration, whatever the request says o
   }
 })
 
-test('after all that the service is as it was', async () => {
+test('the service still works afterwards', async () => {
   const ada = await t.signUp('Ada')
   assert.equal((await ada.get('/api/auth/get-session')).status, 200)
   assert.deepEqual(

@@ -10,7 +10,7 @@ import { Failure } from '#kernel/errors.ts'
 import { testDatabase, withClient } from '#test/database.ts'
 import { type Actor, type Answer, testService } from '#test/harness.ts'
 
-/** Of its appendix, what PostgreSQL can say of each class (two characters) that no code of its own says better. */
+/** Expected failure for each class (two characters) of PostgreSQL's error codes, for codes without their own entry. */
 const CLASSES: Readonly<Record<string, readonly [status: number, code: string]>> = {
   '00': [502, 'database_error'],
   '01': [502, 'database_error'],
@@ -58,7 +58,7 @@ const CLASSES: Readonly<Record<string, readonly [status: number, code: string]>>
   XX: [502, 'database_error'],
 }
 
-/** Codes that callers meet and programs act on. */
+/** Expected failures for codes that programs commonly handle. */
 const CODES: Readonly<Record<string, readonly [status: number, code: string]>> = {
   '22001': [422, 'invalid_value'],
   '22012': [422, 'invalid_value'],
@@ -92,17 +92,17 @@ const CODES: Readonly<Record<string, readonly [status: number, code: string]>> =
   XX001: [502, 'database_error'],
 }
 
-/** What a server may say that is nobody's business: never told where the failure is the backend's. */
+/** A server message with internal details, which failures of the backend must not reveal. */
 const INSIDE =
   'could not open "/var/lib/postgresql/x" for select secret from t: postgres://app:hush@db.internal/shop'
 
-const said = (code: string): Failure => {
+const failureFor = (code: string): Failure => {
   const failure = failureOf(Object.assign(new Error(INSIDE), { severity: 'ERROR', code }))
   assert.ok(failure instanceof Failure, code)
   return failure
 }
 const verdict = (code: string) => {
-  const { status, code: name } = said(code)
+  const { status, code: name } = failureFor(code)
   return [status, name]
 }
 
@@ -170,7 +170,7 @@ for (const { url } of [crowded, standby, hasty])
     session.query('create table gate (id int primary key, opened int); insert into gate values (1)'),
   )
 
-/** The status and the code, and that no statement, no host and no password is told. */
+/** Asserts status and code, and that the response contains no statement, host or password. */
 function refused(answer: Answer, status: number, code: string): void {
   assert.deepEqual([answer.status, answer.body?.code], [status, code], answer.text)
   assert.doesNotMatch(answer.text, /(into|update|from) \\"|\$\d|pg_sleep|postgres(ql)?:|127\.0\.0\.1/i)
@@ -180,7 +180,7 @@ function refused(answer: Answer, status: number, code: string): void {
   if (status === 503) assert.match(answer.headers.get('retry-after') ?? '', /^[1-9]\d*$/)
 }
 
-test('every class of SQLSTATE has an answer of its own, and none is a bug of the service', async () => {
+test('every class of SQLSTATE maps to a failure, and none to status 500', async () => {
   const codes = await appendix()
   assert.ok(codes.length > 250, `${codes.length} codes`)
   assert.deepEqual(
@@ -190,13 +190,13 @@ test('every class of SQLSTATE has an answer of its own, and none is a bug of the
   for (const [found, expected] of Object.entries(CLASSES))
     assert.deepEqual(verdict(`${found}ZZZ`), expected, found)
   for (const [code, expected] of Object.entries(CODES)) assert.deepEqual(verdict(code), expected, code)
-  assert.deepEqual(verdict('QQ123'), [502, 'database_error'], 'what functions of the database make up')
-  for (const code of codes) assert.notEqual(said(code).status, 500, code)
+  assert.deepEqual(verdict('QQ123'), [502, 'database_error'], 'a code that a database function invented')
+  for (const code of codes) assert.notEqual(failureFor(code).status, 500, code)
 })
 
-test('a failure of the backend tells nothing that its server said', async () => {
+test('a failure of the backend does not reveal the server message', async () => {
   for (const code of await appendix()) {
-    const { status, message, hint = '', details } = said(code)
+    const { status, message, hint = '', details } = failureFor(code)
     if (status >= 500)
       assert.doesNotMatch(JSON.stringify([message, hint, details]), /hush|select|internal|postgres/, code)
   }
@@ -211,7 +211,7 @@ const remove = (table: string, id: number) =>
 const fetch = (who: Actor, table: string) => who.post('/gateway/fetch', { table_name: table })
 const sql = (query: string) => shop.post('/gateway/query', { query })
 
-test("what breaks a rule of the table is the caller's to mend, and says which rule", async () => {
+test("constraint violations are client errors with the constraint's code", async () => {
   const row = { id: 2, name: 'two' }
   refused(await insert('item', { ...row, name: 'one' }), 409, 'unique_violation')
   refused(await insert('item', { ...row, team_id: 9 }), 409, 'foreign_key_violation')
@@ -231,7 +231,7 @@ test("what breaks a rule of the table is the caller's to mend, and says which ru
   assert.deepEqual(rows, [{ n: '1', teams: '2' }])
 })
 
-test('what does not fit its column is told with the column', async () => {
+test('invalid values get 422 with the name of the column', async () => {
   const misfits = {
     stock: ['x', '99999999999', '1.5'],
     price: ['1000', 'NaN!'],
@@ -247,7 +247,7 @@ test('what does not fit its column is told with the column', async () => {
   refused(await insert('item', { id: 2, name: 'two', share: 3 }), 422, 'invalid_value')
 })
 
-test('what the role may not do, or the database only reads, is 403', async () => {
+test('missing privileges and read-only databases get 403', async () => {
   refused(await fetch(shop, 'hush'), 403, 'permission_denied')
   refused(await insert('hush', { id: 1 }), 403, 'permission_denied')
   await withClient(standby.url, (session) =>
@@ -260,7 +260,7 @@ test('what the role may not do, or the database only reads, is 403', async () =>
   refused(await update(reader, 'gate', 1, { opened: 1 }), 403, 'read_only')
 })
 
-/** Holds rows of `gate` until the work has been begun and `waiting` sessions wait for them. */
+/** Locks rows of `gate` while the work starts, until `waiting` sessions wait for them. */
 async function whileHeld<T>(url: string, waiting: number, begin: () => Promise<T>): Promise<T> {
   const holder = new pg.Client(url)
   await holder.connect()
@@ -286,7 +286,7 @@ async function until(url: string, waiting: number, like = '%'): Promise<readonly
       )
       if (rows.length >= waiting) return rows.map(({ pid }) => pid)
     }
-    throw new Error(`never ${waiting} that wait`)
+    throw new Error(`fewer than ${waiting} sessions wait`)
   })
 }
 
@@ -300,7 +300,7 @@ const transaction = (operations: readonly object[], options = {}) =>
     options,
   })
 
-test('of two transactions that wait for each other one is refused with 409 and leaves nothing, the other is done', async () => {
+test('of two deadlocked transactions one is rolled back with 409, the other succeeds', async () => {
   const crossing = (gate: number, first: number, second: number) =>
     transaction([
       write('account', first, { amount: first * 100 + second }),
@@ -319,7 +319,7 @@ test('of two transactions that wait for each other one is refused with 409 and l
   )
 })
 
-test('of two serializable transactions that read what the other writes one is refused with 409', async () => {
+test('of two conflicting serializable transactions one is rolled back with 409', async () => {
   const skewed = (gate: number, id: number) =>
     transaction(
       [
@@ -343,7 +343,7 @@ test('of two serializable transactions that read what the other writes one is re
   )
 })
 
-test('a lock that is not to be had in time is 409', async () => {
+test('a lock timeout gets 409', async () => {
   await withClient(hasty.url, (session) =>
     session.query(
       `do $$begin execute format('alter database %I set lock_timeout = 100', current_database()); end$$`,
@@ -358,7 +358,7 @@ test('a lock that is not to be had in time is 409', async () => {
   assert.equal((await update(by('hasty'), 'gate', 1, { opened: 2 })).status, 200)
 })
 
-test('a statement that takes too long, or that an operator cancels, is 504, and nothing of it is done', async () => {
+test('a statement that times out or is cancelled by an operator gets 504 and has no effect', async () => {
   refused(await fetch(by('impatient'), 'slow'), 504, 'statement_timeout')
   const holder = new pg.Client(client.url)
   await holder.connect()
@@ -373,7 +373,7 @@ test('a statement that takes too long, or that an operator cancels, is 504, and 
   assert.notEqual(body.data.find((row: { id: number }) => row.id === 2).opened, 7)
 })
 
-test('a connection that breaks under a write is 502, and says that nobody knows whether the write was done', async () => {
+test('a connection that is lost during a write gets 502, with a hint that the outcome is unknown', async () => {
   const holder = new pg.Client(client.url)
   await holder.connect()
   await holder.query('begin; select from gate for update')
@@ -388,7 +388,7 @@ test('a connection that breaks under a write is 502, and says that nobody knows 
   assert.equal((await update(shop, 'gate', 2, { opened: 9 })).status, 200)
 })
 
-test('a server that has no connection left is 503, and says when to ask again', async () => {
+test('a server without free connections gets 503 with Retry-After', async () => {
   await withClient(crowded.url, async (session) => {
     await session.query(
       `do $$begin execute format('alter database %I connection limit 1', current_database()); end$$`,
@@ -402,7 +402,7 @@ test('a server that has no connection left is 503, and says when to ask again', 
   }
 })
 
-test('what was dropped since it was last seen is not there, in a transaction as well', async () => {
+test('dropped columns and tables are noticed despite the cached catalogue, even in a transaction', async () => {
   const named = { table_name: 'wobbly', columns: ['id', 'extra'] }
   assert.equal((await shop.post('/gateway/fetch', named)).status, 200)
   await withClient(client.url, (session) => session.query('alter table wobbly drop column extra'))
@@ -415,7 +415,7 @@ test('what was dropped since it was last seen is not there, in a transaction as 
   refused(await fetch(shop, 'wobbly'), 404, 'table_not_found')
 })
 
-test("what only connecting can mean is a mistake in a caller's own SQL", async () => {
+test("SQLSTATEs of failed connections are client errors if they come from a caller's own SQL", async () => {
   for (const query of ['execute nothing', 'drop database nowhere']) {
     const answer = await sql(query)
     assert.deepEqual([answer.status, answer.body.code], [400, 'invalid_sql'], `${query}: ${answer.text}`)

@@ -1,4 +1,4 @@
-/** What a table, its columns and a function are called. */
+/** Names of a schema, its tables, their columns and a function. */
 export type Names = Readonly<Record<(typeof PARTS)[number], string>>
 const PARTS = [
   'schema',
@@ -15,7 +15,7 @@ const PARTS = [
   'alias',
 ] as const
 
-/** Names that begin with one of the texts, each within 63 bytes. */
+/** Names that begin with one of the texts, at most 63 bytes long. */
 export function namesFrom(...texts: readonly string[]): Names {
   const name = (at: number) => `${cut(texts[at % texts.length] ?? '')}${String.fromCharCode(97 + at)}`
   return Object.fromEntries(PARTS.map((part, at) => [part, name(at)])) as Names
@@ -33,7 +33,7 @@ export const HOSTILE = [
 
 const quoted = (name: string) => `"${name.replaceAll('"', '""')}"`
 
-/** A schema of its own: a table with a foreign key to another, and a function. */
+/** SQL that creates a schema with two tables, a foreign key and a function. */
 export function structureSql(n: Names): string {
   const [schema, table, parent] = [quoted(n.schema), quoted(n.table), quoted(n.parent)]
   return `
@@ -57,7 +57,7 @@ export type Request = {
 
 const said = (text: string) => `"${text.replace(/["\\]/g, (sign) => `\\${sign}`)}"`
 
-/** One request of every form, with the value in every place that takes one. `turn`: a number that no request before had. */
+/** One request of every form, with `value` wherever a value is allowed. `turn` must be unique. */
 export function requestsOf(n: Names, value: string, turn: number): readonly Request[] {
   const target = { table_name: quoted(n.table), schema_name: n.schema }
   const conditions = conditionsOf(n, value)
@@ -109,7 +109,7 @@ function conditionsOf(n: Names, value: string): readonly unknown[] {
   const term = `${said(n.text)}.eq.${said(value)}`
   return [
     ...['neq', 'gt', 'lt', 'gte', 'lte', 'fts'].map((operator) => ({ operator, column, value })),
-    // A backslash at its end would be half of an escape.
+    // A trailing backslash would be an incomplete escape.
     ...['like', 'ilike'].map((operator) => ({ operator, column, value: `${value}%` })),
     { operator: 'in', column, value: [value, null] },
     { operator: 'contains', column: n.list, value: [value] },
@@ -123,7 +123,7 @@ function conditionsOf(n: Names, value: string): readonly unknown[] {
   ] // biome-ignore format: a table
 }
 
-/** Requests that nothing in the database answers to: the text stands where a name or a word of the gateway is meant. */
+/** Requests with `text` in names and keywords, which must be rejected because nothing in the database matches. */
 export function refusedWith(text: string): readonly Request[] {
   const fetch = (body: object): Request => ({
     method: 'POST',

@@ -3,7 +3,7 @@ import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { withClient } from '#test/database.ts'
 
-/** For a server that writes down every statement that reaches it, also those that fail before they run. */
+/** Server settings that log every statement, including those that fail before execution. */
 export const LOGGING = {
   log_statement: 'all',
   log_min_duration_statement: '0',
@@ -19,7 +19,7 @@ export const LOGGING = {
 
 export type Logged = { readonly text: string; readonly parameters: string }
 
-/** Reads what a role has sent since the last look. The log is written by a process of its own, so a mark is waited for. */
+/** Returns a function that reads the statements of a role since its last call. It waits for a marker, because another process writes the log. */
 export function statementLog(dir: string, superuserUrl: string, role: string): () => Promise<Logged[]> {
   const file = path.join(dir, 'data/log/statements.json')
   let seen = 0
@@ -38,17 +38,17 @@ export function statementLog(dir: string, superuserUrl: string, role: string): (
   }
 }
 
-/** Whole lines from a place on, once the mark is among them. */
+/** Reads whole lines from an offset, once they contain the marker. */
 async function upTo(file: string, from: number, mark: string): Promise<Buffer> {
   for (let tries = 0; tries < 500; tries++) {
     const fresh = (await readFile(file)).subarray(from)
     if (fresh.includes(mark)) return fresh.subarray(0, fresh.lastIndexOf('\n') + 1)
     await sleep(20)
   }
-  throw new Error('the log does not come')
+  throw new Error('the log does not contain the marker')
 }
 
-/** A line is about a statement in its message, and that of an error in a member of its own. */
+/** The statement of a log line: in its message, or for an error in the member `statement`. */
 function statementsIn({ message = '', detail = '', statement }: Record<string, string>): Logged[] {
   const found =
     /^(?:duration: [\d.]+ ms {2})?(?:statement|(?:parse|bind|execute) \S+): (.*)$/s.exec(message)?.[1] ??
@@ -59,8 +59,8 @@ function statementsIn({ message = '', detail = '', statement }: Record<string, s
 export type Shape = { readonly shape: string; readonly names: readonly string[] }
 
 /**
- * A statement with its quoted names taken out, and whole numbers of limits. Every other sign of the text stays: whatever a request had
- * slipped in would be seen. https://www.postgresql.org/docs/18/sql-syntax-lexical.html
+ * Replaces quoted names and integers in a statement by placeholders. All other characters stay, so that injected text would be visible.
+ * https://www.postgresql.org/docs/18/sql-syntax-lexical.html
  */
 export function shapeOf(text: string): Shape {
   const names: string[] = []

@@ -30,7 +30,7 @@ const url = `postgres://${ROLE.name}:${encodeURIComponent(ROLE.password)}@127.0.
 const t = await testService({ config: { clients: { watched: { url } } } })
 const key = await t.key(['*'], { client_name: 'watched' })
 const statements = statementLog(dir, server.superuserUrl, ROLE.name)
-/** Each on its own, so that what is seen is what the request has caused. */
+/** Counts requests. They run one at a time, so that logged statements belong to the current one. */
 let turn = 0
 
 const CANARY = 'select count(*)::int as rows, sum(id)::int as sum from canary'
@@ -39,10 +39,10 @@ const RELATIONS = `select count(*)::int as relations from pg_class where relname
 /** Names and values of one round of requests. */
 const PAIRS = HOSTILE.flatMap((text, at) => (at % 2 === 0 ? [[text, HOSTILE[at + 1] ?? 'a']] : []))
 
-/** The rest only look odd, or mean nothing behind a word. */
+/** Texts that could change a statement. The others only look odd, or are harmless after a word. */
 const INJECTIONS = HOSTILE.slice(0, 12)
 
-/** What the requests of each form send to the server when nothing about them is hostile. */
+/** Statements that harmless requests of each form cause. */
 const known = { shapes: new Set<string>(), lookups: new Set<string>() }
 
 before(async () => {
@@ -51,23 +51,23 @@ before(async () => {
     insert into canary values (1), (2), (4);
     create function greet(name text) returns text language sql as 'select name'`)
   for (const texts of [['plain'], ...PAIRS]) await run(structureSql(namesFrom(...texts)))
-  // More than once: what is seen again is prepared, and what is prepared is run.
+  // Three times, because repeated statements are prepared, and prepared statements are logged differently.
   for (let round = 0; round < 3; round++) await all(requestsOf(namesFrom('plain'), 'plain', ++turn), 'plain')
   const harmless = await statements()
   await refused(refusedWith('zz'))
   known.shapes = new Set(harmless.map(({ text }) => shapeOf(text).shape))
-  // Which of the two reads the structure depends on how long ago it was read.
+  // Either kind of request may read the catalogue, depending on the age of the cached one.
   known.lookups = new Set([...harmless, ...(await statements())].map(({ text }) => text).filter(isLookup))
 })
 
-test('a name or a value, whatever it says, changes no statement', async () => {
+test('names and values cannot change the structure of a statement', async () => {
   for (const [at, texts] of PAIRS.entries()) {
     const names = namesFrom(...texts)
     const [one = '', other = ''] = PAIRS[(at + 7) % PAIRS.length] ?? []
     const value = `${one} v${at}v ${other}`
     await all(requestsOf(names, value, ++turn), texts.join(' '))
     const seen = await statements()
-    assert.ok(seen.length > 20, 'the log says what was run')
+    assert.ok(seen.length > 20, 'the log has too few statements')
     for (const logged of seen) isKnown(logged, names, value)
     assert.ok(
       seen.some(({ parameters }) => parameters.includes(`v${at}v`)),
@@ -76,7 +76,7 @@ test('a name or a value, whatever it says, changes no statement', async () => {
   }
 })
 
-test('a request that is refused for what it says sends no statement', async () => {
+test('a rejected request causes no statement', async () => {
   for (const text of INJECTIONS) {
     await refused(refusedWith(text))
     const seen = await statements()
@@ -88,7 +88,7 @@ test('a request that is refused for what it says sends no statement', async () =
   }
 })
 
-test('afterwards every table is there, and holds what it held', async () => {
+test('all tables and rows still exist afterwards', async () => {
   await withClient(url, async (client) => {
     assert.deepEqual((await client.query(CANARY)).rows, [{ rows: 3, sum: 7 }])
     // The table and its key, and those of the stored answers with an index.
@@ -96,7 +96,7 @@ test('afterwards every table is there, and holds what it held', async () => {
   })
 })
 
-/** Of the server's own tables, or the search path in front of it, in a text that has nothing of a request. */
+/** Whether a statement reads the system catalogue or sets the search path, without any text of a request. */
 function isLookup(text: string): boolean {
   return (
     /\bfrom (?:pg_catalog\.)?pg_\w|^select pg_catalog\.set_config\('search_path', 'pg_catalog, pg_temp'/.test(
@@ -105,10 +105,10 @@ function isLookup(text: string): boolean {
   )
 }
 
-/** Of a known shape; its names are those of the tables in it, and no part of the value stands in it. */
+/** Asserts that a statement has a known shape, uses only existing names and does not contain the value. */
 function isKnown({ text }: Logged, names: Names, value: string): void {
   const { shape, names: used }: Shape = shapeOf(text)
-  assert.ok(known.shapes.has(shape), `not a known shape: ${shape}\nof: ${text}`)
+  assert.ok(known.shapes.has(shape), `unknown shape: ${shape}\nof: ${text}`)
   assert.ok(!shape.includes(value), shape)
   const there = new Set<string>([...Object.values(names), ...FIXED])
   assert.deepEqual(
@@ -118,7 +118,7 @@ function isKnown({ text }: Logged, names: Names, value: string): void {
   )
 }
 
-/** Names that the gateway's own statements have. */
+/** Names in the gateway's own statements. */
 const FIXED = ['public', 'a'] as const
 
 async function all(requests: readonly Request[], what: string): Promise<void> {
@@ -145,14 +145,14 @@ function send({ method, path, body, headers }: Request): Promise<Answer> {
   })
 }
 
-/** As a superuser for the client's role, which the log of that role does not show. */
+/** Runs SQL as a superuser with SET ROLE, so that it does not appear in the log of the client's role. */
 function run(sql: string): Promise<unknown> {
   return withClient(onServer(server.superuserUrl, 'watched'), (client) =>
     client.query(`set role ${ROLE.name}; ${sql}`),
   )
 }
 
-/** By TCP, in a database. */
+/** The server's URL over TCP, for a database. */
 function onServer(address: string, database = 'postgres'): string {
   const { password } = new URL(address)
   return `postgres://postgres:${password}@127.0.0.1:${port}/${database}`

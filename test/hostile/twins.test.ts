@@ -9,7 +9,7 @@ import { twinsSql } from './twins.ts'
 const t = await testService()
 const key = await t.key(['*', 'management.*'])
 
-/** Types that only the system's own tables have: on those of the client's columns its operators decide. */
+/** Types that only system tables use. Operators on types of the client's own columns may be the client's. */
 const SYSTEM_TYPES = ['name', 'oid', 'char', 'tid', 'regclass', 'int2', 'tsquery', 'tsvector']
 const TABLES = `
   create type public.place as (x int, y text);
@@ -20,7 +20,7 @@ const TABLES = `
   create function public.greet(name text, times int default 1) returns text language sql as 'select $1';
   insert into public.author values (1, 'Ada'); insert into public.loose values (1, 'x'), (2, 'y')`
 
-/** Connections that are open keep the path that they began with. */
+/** Creates the twins. Only new connections use the changed search path. */
 async function arm(url: string, operators: readonly string[], more = '') {
   await withClient(url, (client) => client.query(more + twinsSql(operators)))
 }
@@ -31,7 +31,7 @@ async function done(asked: Promise<Answer>): Promise<Answer> {
   return answer
 }
 
-test('the twins are there, and one that is called is noticed', async () => {
+test('the twins exist and fail when called', async () => {
   await arm(t.clientUrl, SYSTEM_TYPES, `${TABLES};`)
   await withClient(t.clientUrl, async (client) => {
     for (const text of [
@@ -44,7 +44,7 @@ test('the twins are there, and one that is called is noticed', async () => {
   })
 })
 
-test('no name of the client is called for one of the system, whatever the operation', async () => {
+test('data operations call no twin of a system name', async () => {
   const insert = (insert_body: unknown, more: object = {}, headers: Record<string, string> = {}) =>
     done(key.send('PUT', '/gateway/insert', { body: { table_name: 'book', insert_body, ...more }, headers }))
   await insert({
@@ -129,7 +129,7 @@ test('no name of the client is called for one of the system, whatever the operat
   await done(key.post('/query/sql', { driver: 'postgresql', query: 'select 1', schema_name: 'public' }))
 })
 
-test('nor for what is made, listed and looked up', async () => {
+test('management operations call no twin', async () => {
   const columns = [
     { name: 'title', data_type: 'text', default_expression: "'x'::text" },
     { name: 'data', data_type: 'jsonb', default_expression: "json_build_object('a', 'b')::jsonb" },
@@ -149,7 +149,7 @@ test('nor for what is made, listed and looked up', async () => {
   await findUnprotectedTables(t.clientUrl, { anonymousRole: 'nobody', signedInRole: 'nobody' })
 })
 
-test('nor in the control database and the audit log, where every name is of the system', async () => {
+test('the control database and the audit log call no twin', async () => {
   const types = [
     ...SYSTEM_TYPES,
     'text',
@@ -165,7 +165,7 @@ test('nor in the control database and the audit log, where every name is of the 
   ]
   await arm(t.loggingUrl, types)
   await arm(t.controlUrl, types)
-  // Not with the connections of before.
+  // New connections, which use the changed search path.
   const fresh = await testService({ controlUrl: t.controlUrl })
   const ada = await fresh.signUp('Ada')
   assert.equal((await ada.get('/api/auth/get-session')).body.user.id, ada.id)
@@ -188,7 +188,7 @@ test('nor in the control database and the audit log, where every name is of the 
   await done(fresh.anon.get('/health/ready'))
 })
 
-test('a default is written with the schema of the system in front of what has none', async () => {
+test('defaults are written with pg_catalog for unqualified system names', async () => {
   const written: Readonly<Record<string, string>> = {
     "nextval('public.s'::regclass)": "pg_catalog.nextval('public.s'::pg_catalog.regclass)",
     "lower(('ä'::text || 'b'::text))":

@@ -1,6 +1,6 @@
 /**
- * A schema first in the search path, in front of the system's own, in which every function and type of the system has a twin that fails when
- * it is called. `operators`: and every operator on these types.
+ * SQL for an attack on unqualified names: a schema that precedes pg_catalog in the search path, with a twin of every system function and type
+ * that fails when it is called. `operators` lists types whose operators get twins as well.
  */
 export const twinsSql = (operators: readonly string[]): string => `
 create schema hostile;
@@ -18,7 +18,7 @@ begin
     exception when others then null;
     end;
   end loop;
-  -- Those that take anything match better with what we give them.
+  -- Twins of functions with polymorphic arguments need exact types, to match better.
   foreach twin.proname in array array['json_build_object', 'json_build_array', 'count', 'json_agg', 'to_json', 'row_to_json', 'concat', 'json_object_agg', 'jsonb_build_object'] loop
     for twin in select twin.proname, a.text as arguments, 'json' as result from unnest(array['text', 'text[]', 'timestamptz', 'timestamptz[]', 'json', 'text, text', 'text, json', 'text, text, text, text', 'jsonb']) as a(text) loop
       begin

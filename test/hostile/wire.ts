@@ -2,19 +2,18 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** An answer as it came over the socket. */
+/** A response as read from the socket. */
 export type Reply = {
   readonly status: number
   readonly headers: ReadonlyMap<string, string>
   readonly text: string
 }
 
-/** After this a server counts as hanging, milliseconds. */
+/** Timeout in milliseconds. */
 const PATIENCE = 10_000
 
 /**
- * Sends bytes as they are, which no well-behaved client would, and reads one answer. Undefined when the server closed
- * the connection without a word.
+ * Sends raw bytes, valid HTTP or not, and reads one response. Returns undefined if the server closes the connection without a response.
  */
 export function exchange(port: number, request: readonly (Buffer | string)[]): Promise<Reply | undefined> {
   const { promise, resolve, reject } = Promise.withResolvers<Reply | undefined>()
@@ -24,7 +23,7 @@ export function exchange(port: number, request: readonly (Buffer | string)[]): P
   let needed = 0
   socket.setTimeout(PATIENCE, () => {
     socket.destroy()
-    reject(new Error(`no answer within ${PATIENCE} ms to ${shown(request)}`))
+    reject(new Error(`no response within ${PATIENCE} ms to ${shown(request)}`))
   })
   socket.on('data', (chunk: Buffer) => {
     chunks.push(chunk)
@@ -38,14 +37,14 @@ export function exchange(port: number, request: readonly (Buffer | string)[]): P
     resolve(reply)
     socket.destroy()
   })
-  // The server may stop reading in the middle of what is sent; what it said before counts.
+  // The server may stop reading before everything is sent. A response that came before counts.
   socket.on('error', () => {})
   socket.on('close', () => resolve(undefined))
   for (const part of request) socket.write(typeof part === 'string' ? Buffer.from(part, 'latin1') : part)
   return promise
 }
 
-/** Sends these bytes and is gone, once they have arrived. */
+/** Sends the bytes, then closes the connection after they have arrived. */
 export async function breakOff(port: number, request: readonly (Buffer | string)[]): Promise<void> {
   const socket = connect({ port, host: '127.0.0.1', noDelay: true })
   await once(socket, 'connect')
@@ -55,7 +54,7 @@ export async function breakOff(port: number, request: readonly (Buffer | string)
   await sleep(50)
 }
 
-/** Header lines and body as the bytes of one request; the connection is for this request alone. */
+/** The bytes of one request, which asks to close the connection afterwards. */
 export function requestBytes(asked: {
   readonly method: string
   readonly path: string
@@ -77,14 +76,14 @@ function shown(request: readonly (Buffer | string)[]): string {
   return request.map((part) => part.toString('latin1').slice(0, 500)).join('')
 }
 
-/** As long as something is missing, how many bytes there have to be at least. */
+/** Parses a response. Returns the number of bytes needed if it is incomplete. */
 function parsedReply(bytes: Buffer): Reply | number {
   const end = bytes.indexOf('\r\n\r\n')
   if (end < 0) return bytes.length + 1
   const [first = '', ...lines] = bytes.subarray(0, end).toString('latin1').split('\r\n')
   const status = Number(first.split(' ')[1])
   const begin = end + 4
-  // 100 Continue is no answer yet.
+  // Skip 100 Continue.
   if (status < 200) return parsedReply(bytes.subarray(begin))
   const headers = new Map(
     lines.map((line) => {

@@ -27,7 +27,7 @@ export function outputJson(
 export const whole = (of: Table): NonNullable<Reading['output']> =>
   [-1, ...of.columns.keys()].map((column) => ({ column, asText: false }))
 
-/** The digits of a double may be others as long as they are the same double. */
+/** Doubles are compared by value, because their digits may differ. */
 export function plain(
   of: Table,
   data: readonly Record<string, unknown>[],

@@ -50,7 +50,7 @@ const comparison = (source: Source): fc.Arbitrary<Comparison> =>
     )
   })
 
-/** Operators that go together with one sort of operand. */
+/** Operators by the kind of operand they accept. */
 type Way = {
   readonly operators: readonly Operator[]
   readonly operand: (source: Source, column: number) => fc.Arbitrary<Operand>
@@ -68,7 +68,7 @@ function waysOf(kind: KindName): Way[] {
     one,
     one,
     { operators: ['is'], operand: () => aWord('null') },
-    // Printed by the server in a way of its own.
+    // The server prints these in a special format.
     ...(kind === 'double' ? [] : [{ operators: SAME, operand: aText(kind), columnCast: 'text' as const }]),
     { ...one, valueCast: 'same' },
   ]
@@ -127,7 +127,7 @@ function special(kind: KindName): Way[] {
   }
 }
 
-/** Mostly one of the column's own, so that something fits. */
+/** Prefers values of the column, so that some rows match. */
 const aValue =
   (of: KindName) =>
   (source: Source, column: number): fc.Arbitrary<Operand> =>
@@ -174,7 +174,7 @@ const aDay = (source: Source, column: number): fc.Arbitrary<Operand> => {
   }))
 }
 
-/** Of a text that is there, with some characters hidden or in another case. */
+/** A pattern from an existing text, with some characters as wildcards or in another case. */
 function aPattern(source: Source, column: number): fc.Arbitrary<Operand> {
   const there = present(source, column) as string[]
   const from =

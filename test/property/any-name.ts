@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 
-/** What quoting, the two grammars of the gateway, JavaScript objects and the aliases of its statements could trip over. */
+/** Names that could break quoting, the gateway's two grammars, JavaScript objects or aliases in statements. */
 const HOSTILE_NAMES = [
   'id', 'name', 'Name', 'NAME', 'select', 'table', 'user', 'order', 'group', 'null', 'true', 'default', 'or', 'and', 'not', 'in', 'is', 'eq', 'fts',
   't', 't1', 'r', 'u', 'c0', 'h0', 'e', 'key', 'value', 'count', 'row', 'oid', 'a.b', 'a,b', '(a)', 'a:b', 'a::text', 'a!b', 'a as b', 'as', '*',
@@ -11,12 +11,12 @@ const HOSTILE_NAMES = [
   'valueOf', 'length', 'then', 'toJSON', '{a}', '[a]', '{"a":1}', 'a->b', "a->>'b'", 'a'.repeat(63), '"'.repeat(63), 'ü'.repeat(31), '😀'.repeat(15),
 ] as const // biome-ignore format: a table
 
-/** Columns that every table has already. */
+/** System columns of every table. */
 const SYSTEM = new Set(['tableoid', 'xmin', 'xmax', 'cmin', 'cmax', 'ctid'])
 
 const isStorable = (text: string): boolean => text.isWellFormed() && !text.includes('\0')
 
-/** Text that PostgreSQL can hold, of every plane. */
+/** Text that PostgreSQL can store, from all Unicode planes. */
 export const text = (maxLength: number) =>
   fc
     .oneof(

@@ -27,7 +27,7 @@ export const rowsOf = (of: Table): fc.Arbitrary<Row[]> =>
 const valueIn = ({ kind, nullable }: Column): fc.Arbitrary<Value | null> =>
   nullable ? fc.option(ofKind[kind], { freq: 3 }) : ofKind[kind]
 
-/** What the database makes of the rows. */
+/** The rows as the database stores them. */
 export const stored = ({ columns }: Table, row: Row): Row => ({
   ...row,
   values: row.values.map((value, at) => storedAs(columns[at], value)),
@@ -39,7 +39,7 @@ const storedAs = (column: Column | undefined, value: Value | null): Value | null
 export type Reading = {
   readonly condition: Condition | undefined
   readonly sort: readonly Sort[]
-  /** Places of columns, with a name of their own or a cast. */
+  /** Column indexes, with an optional alias or cast. */
   readonly output:
     | readonly { readonly column: number; readonly alias?: string; readonly asText: boolean }[]
     | undefined
@@ -84,7 +84,7 @@ function sortOf({ table: of }: Source): fc.Arbitrary<Sort[]> {
   )
 }
 
-/** No two of one name. */
+/** No duplicate names. */
 const outputOf = ({ table: of }: Source) =>
   fc.uniqueArray(
     fc.record(
@@ -115,7 +115,7 @@ export const change = (source: Source): fc.Arbitrary<Change> =>
     wording: fc.nat(),
   })
 
-/** New values of some columns, at least one. */
+/** New values for at least one column. */
 export const assignments = ({ table: of }: Source): fc.Arbitrary<[at: number, value: Value | null][]> =>
   fc
     .uniqueArray(fc.nat(of.columns.length - 1), { minLength: 1, maxLength: 3 })

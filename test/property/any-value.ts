@@ -42,7 +42,7 @@ const often = <T>(arbitrary: fc.Arbitrary<T>, seldom: fc.Arbitrary<T>) =>
 
 const jsonNumber = finite(25, 12).map(({ digits, scale }) => shortest(digits, scale))
 
-/** Without trailing zeros of the fraction, which a JSON number would not keep. */
+/** Without trailing zeros in the fraction, which JSON numbers do not preserve. */
 function shortest(digits: bigint, scale: number) {
   let [least, places] = [digits, scale]
   while (places > 0 && least % 10n === 0n) [least, places] = [least / 10n, places - 1]
@@ -69,7 +69,7 @@ const WORDS = ['fox', 'owl', 'elk', 'yak', 'bat', 'cod'] as const
 export const word = fc.constantFrom(...WORDS)
 const mark = fc.constantFrom(' ', '  ', ', ', '. ', '\n')
 
-/** Of one kind; never null. */
+/** A value of one kind, never null. */
 export const ofKind: Record<KindName, fc.Arbitrary<Value>> = {
   smallint: int(16),
   integer: int(32),

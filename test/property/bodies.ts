@@ -2,7 +2,7 @@ import type { Change, Reading } from './any-request.ts'
 import { columnAt, type Row, type Sort, type Table, valueAt } from './model.ts'
 import { type Choose, filterOf, inQuotes, written } from './wording.ts'
 
-/** The same choices for the same number. */
+/** A deterministic chooser, seeded with a number. */
 export function chooser(wording: number): Choose {
   let state = wording | 1
   return (ways) => {
@@ -11,7 +11,7 @@ export function chooser(wording: number): Choose {
   }
 }
 
-/** `schema.table` in one, or in two members. */
+/** The table as `schema.table` in one member, or in two members. */
 export function targetOf({ schema, name }: Table, choose: Choose): Record<string, unknown> {
   const member = ['table_name', 'table', 'view_name'][choose(3)] ?? 'table_name'
   return choose(2) === 0
@@ -21,7 +21,7 @@ export function targetOf({ schema, name }: Table, choose: Choose): Record<string
 
 export const inPath = (part: string) => `"${part.replaceAll('"', '""')}"`
 
-/** A null may also be left out. */
+/** A null may be omitted. */
 export function rowBody(of: Table, row: Row, choose: Choose): Record<string, unknown> {
   const entries = of.columns.flatMap(({ name, kind }, at): [string, unknown][] => {
     const value = valueAt(row, at)
@@ -63,11 +63,11 @@ export function columnsBody(
   return choose(2) === 0 ? columns : columns.join([',', ' , '][choose(2)])
 }
 
-/** The server prints doubles in a way of its own. */
+/** The server prints doubles in a special format. */
 export const isCast = (of: Table, column: number, asText: boolean): boolean =>
   asText && columnAt(of, column).kind !== 'double'
 
-/** By the key at last, so that limit and offset choose the same rows everywhere. */
+/** Adds the key as the last sort column, so that limit and offset are deterministic. */
 export const lastByKey = (sort: readonly Sort[]): Sort[] => [...sort, { column: -1, descending: true }]
 
 export const changeBody = (of: Table, { condition, sort, limit, offset }: Change, choose: Choose) => ({

@@ -29,9 +29,9 @@ import { columnAt, matches, type Row, sorted, type Table, valueAt } from './mode
 import { type Kind, type KindName, kinds, tagged, type Value } from './values.ts'
 import { type Choose, filterOf, inQuotes, textOf, written } from './wording.ts'
 
-/** Few enough that a table of twelve rows has more. */
+/** Default limit, lower than the maximum of twelve rows in a table. */
 const ROWS = 7
-/** `PROPERTY_RUNS=3000` looks longer; a failure prints the seed that `PROPERTY_SEED` takes. */
+/** `PROPERTY_RUNS=3000` runs more examples. A failure prints the seed for `PROPERTY_SEED`. */
 const RUNS = Number(process.env.PROPERTY_RUNS ?? 50)
 const seed = process.env.PROPERTY_SEED === undefined ? {} : { seed: Number(process.env.PROPERTY_SEED) }
 
@@ -52,7 +52,7 @@ const example = table.chain((of) =>
   }),
 )
 
-test('reads, counts and writes of any table answer what their conditions mean', async () => {
+test('reads, counts and writes of random tables agree with a model', async () => {
   await fc.assert(
     fc.asyncProperty(example, async ({ table: of, rows, readings, updates, removal, wording }) => {
       await create(of)
@@ -70,7 +70,7 @@ test('reads, counts and writes of any table answer what their conditions mean', 
   )
 })
 
-/** As conditions; whatever is JSON may be written into a jsonb. */
+/** Kinds to test with invalid values. Any JSON is valid for jsonb. */
 const MISFITS: Partial<Record<KindName, readonly string[]>> = {
   smallint: ['1.5', 'x', '', '32768'],
   integer: ['2147483648', '1e3', ' '],
@@ -87,7 +87,7 @@ const MISFITS: Partial<Record<KindName, readonly string[]>> = {
   ints: ['{1,a}', '{1.5}', '[1]'],
 }
 
-test('a value that its column cannot hold is refused with the name of the column, and nothing is written', async () => {
+test('an invalid value is rejected with the name of its column, and nothing is written', async () => {
   const columns = Object.keys(MISFITS).map((kind, at) => ({
     name: `"${at}" '; --`,
     kind: kind as KindName,
@@ -155,7 +155,7 @@ function told(
   return tagged(answer.text) as ReturnType<typeof told>
 }
 
-/** The first by itself, the others at once: these are two ways to write rows. */
+/** One single insert and one bulk insert, which are different code paths. */
 async function insert(of: Table, rows: readonly Row[], choose: Choose): Promise<Row[]> {
   const there = rows.map((row) => stored(of, row))
   for (const [from, to] of [
@@ -178,7 +178,7 @@ async function insert(of: Table, rows: readonly Row[], choose: Choose): Promise<
 
 async function read(of: Table, rows: readonly Row[], asked: Reading): Promise<void> {
   const choose = chooser(asked.wording)
-  // What the body says beats the header, which says the contrary then.
+  // The body takes precedence over the header, which contradicts it here.
   const inBody = choose(2) === 0
   const filter = filterOf(of, asked.condition, choose)
   const fitting = rows.filter((row) => matches(of, row, asked.condition))
@@ -238,7 +238,7 @@ async function readByQuery(of: Table, rows: readonly Row[], asked: Reading, choo
   assert.deepEqual(plain(of, data), expected, String(query))
 }
 
-/** Limit and offset beat pages; without both, the default cuts. */
+/** Limit and offset take precedence over pages. Without both, the default limit applies. */
 function rangeOf({ limit, offset, size, current }: Reading['page']) {
   const most = limit ?? size ?? ROWS
   const before = current === undefined ? 0 : Math.max(0, current - 1) * (size ?? most)
@@ -306,7 +306,7 @@ function chosenBy(
   return sorted(of, fitting, lastByKey(sort)).slice(offset, offset + limit)
 }
 
-/** The rows that a write gives back, whatever their order. */
+/** Compares the rows that a write returns, in any order. */
 async function writes(
   of: Table,
   path: string,
@@ -326,7 +326,7 @@ async function writes(
   assert.equal(affected_rows, `#${expected.length}`)
 }
 
-/** The table is what the model says, to its last row. */
+/** Asserts that the table has exactly the rows of the model. */
 async function holds(of: Table, rows: readonly Row[]): Promise<void> {
   const body = { table_name: inPath(of.name), schema_name: of.schema, limit: 100 }
   const { data } = told(await send('POST', '/gateway/fetch', body), body)

@@ -12,7 +12,7 @@ import {
   type Value,
 } from './values.ts'
 
-/** Tables, rows and conditions of gateway.md 4, and what they mean: JavaScript over the rows, in three-valued logic. */
+/** A model of gateway.md 4: tables, rows and conditions, evaluated in JavaScript with three-valued logic. */
 export type Column = { readonly name: string; readonly kind: KindName; readonly nullable: boolean }
 export type Table = {
   readonly schema: string
@@ -22,12 +22,12 @@ export type Table = {
 }
 export type Row = { readonly key: number; readonly values: readonly (Value | null)[] }
 
-/** undefined: unknown. */
+/** SQL's three-valued logic; undefined is unknown. */
 export type Truth = boolean | undefined
 
 export type Comparison = {
   readonly kind: 'compare'
-  /** Its place among the columns; -1 is the key. */
+  /** Index of the column; -1 is the key. */
   readonly column: number
   readonly operator: Operator
   readonly operand: Operand
@@ -58,7 +58,7 @@ export type Operand =
 
 /** `%`, `_`, or one character. */
 export type PatternPart = { readonly any: 'many' | 'one' } | { readonly character: string }
-/** Alternatives of phrases that must, or must not, stand in the text. */
+/** Alternatives of phrases that the text must or must not contain. */
 export type Search = readonly (readonly { readonly words: readonly string[]; readonly not: boolean }[])[]
 
 export type Condition =
@@ -66,7 +66,7 @@ export type Condition =
   | { readonly kind: 'all' | 'any'; readonly terms: readonly Condition[] }
   | { readonly kind: 'not'; readonly term: Condition }
 
-/** What a column is read as. */
+/** Casts of columns. */
 export const casts = {
   text: { sql: 'text', to: 'text', of: (value: Value, from: Kind) => from.text(value) },
   numeric: { sql: 'numeric', to: 'numeric', of: (value: Value) => value },
@@ -76,7 +76,7 @@ export const casts = {
 } as const
 export type Cast = keyof typeof casts
 
-/** What a value is read as, and how it then compares with the column. */
+/** Casts of values, and how the result compares with the column. */
 export const valueCasts = {
   same: undefined,
   numeric: { sql: 'numeric', as: 'numeric' },
@@ -130,15 +130,15 @@ function compare(
   }
 }
 
-/** Truths are only asked of booleans. */
+/** Only boolean columns are tested for truth. */
 const isWord = (left: Value | null, word: string): boolean =>
   left === null ? word === 'null' || word === 'unknown' : word !== 'null' && String(left) === word
 
-/** A day beside a moment is its beginning. */
+/** A date compared with a timestamp means its midnight. */
 const widened = (value: Value | null, cast: ValueCast | undefined): Value | null =>
   cast === 'date' && value !== null ? startOf(value as Instant) : value
 
-/** A null in the list finds nulls, as in eq; a list without anything to compare with is false. */
+/** A null in the list matches nulls, as with eq. An empty list is false. */
 function isAmong(left: Value | null, list: readonly (Value | null)[], kind: Kind): Truth {
   const truths = list.map((item): Truth => {
     if (item === null) return left === null
@@ -175,11 +175,11 @@ function ordered(operator: Operator, order: number): boolean {
     lte: order <= 0,
   }
   const answer = answers[operator]
-  if (answer === undefined || Number.isNaN(order)) throw new Error(`${operator} is not known here`)
+  if (answer === undefined || Number.isNaN(order)) throw new Error(`unknown operator ${operator}`)
   return answer
 }
 
-/** The elements of arrays, as texts; a null is equal to nothing, not even itself. */
+/** Array elements as texts. A null never equals anything, not even another null. */
 const elements = (value: Value): (string | null)[] =>
   (value as readonly (string | Decimal | null)[]).map((item) =>
     item === null || typeof item === 'string' ? item : String(item.digits),
@@ -193,13 +193,13 @@ function contains(outer: Value, inner: Value, kind: Kind): boolean {
 const shares = (left: Value, right: Value): boolean =>
   elements(left).some((item) => item !== null && elements(right).includes(item))
 
-/** Of the C collation: only ASCII has another case. */
+/** Lower case in the C collation, which affects ASCII only. */
 const folded = (character: string): string =>
   /^[A-Z]$/.test(character) ? character.toLowerCase() : character
 
 export function isLike(text: string, pattern: readonly PatternPart[], ignoresCase: boolean): boolean {
   const fold = ignoresCase ? folded : (character: string) => character
-  // Places of the pattern that the characters so far may have led to.
+  // Pattern positions that are reachable after the characters so far.
   let places = reach(new Set([0]), pattern)
   for (const character of text) {
     const next = new Set<number>()
@@ -215,7 +215,7 @@ export function isLike(text: string, pattern: readonly PatternPart[], ignoresCas
   return places.has(pattern.length)
 }
 
-/** `%` may stand for nothing. */
+/** Adds positions after `%`, which may match nothing. */
 function reach(places: Set<number>, pattern: readonly PatternPart[]): Set<number> {
   for (const place of places) {
     const part = pattern[place]
@@ -224,7 +224,7 @@ function reach(places: Set<number>, pattern: readonly PatternPart[]): Set<number
   return places
 }
 
-/** For texts of known words, none of which a dictionary changes or leaves out. */
+/** Full-text search for texts of known words that no dictionary stems or drops. */
 function isFound(text: string, search: Search): boolean {
   const words = text.toLowerCase().match(/[a-z]+/g) ?? []
   const follows = (wanted: readonly string[], at: number) =>
@@ -240,7 +240,7 @@ export type Sort = {
   readonly nulls?: 'first' | 'last'
 }
 
-/** Nulls are above everything unless they are placed. */
+/** Nulls sort last in ascending order unless specified. */
 export function sorted(table: Table, rows: readonly Row[], sorts: readonly Sort[]): Row[] {
   return [...rows].sort((left, right) => {
     for (const { column, descending, nulls } of sorts) {

@@ -1,8 +1,8 @@
 import { readJson } from '#kernel/http/body.ts'
 
 /**
- * What PostgreSQL's types mean, written down a second time: their order, their equality, their text and their JSON, over
- * whole numbers of any length. Nothing of the gateway takes part, so that the two can be compared.
+ * A second implementation of PostgreSQL's types: order, equality, text and JSON, with arbitrary precision. It shares no code with the
+ * gateway, so that the two can be compared.
  */
 export type Value = Exclude<unknown, null>
 /** digits × 10^-scale. */
@@ -16,14 +16,14 @@ export type JsonMembers = ReadonlyMap<string, JsonValue>
 export type Kind = {
   readonly name: string
   readonly sql: string
-  /** What the database keeps of what it is given. */
+  /** The value as the database stores it. */
   store(value: Value): Value
-  /** As `value::text`. */
+  /** The text of `value::text`. */
   text(value: Value): string
-  /** In the answer, as `tagged` reads it. */
+  /** The value in a response, as read by `tagged`. */
   json(value: Value): unknown
   equal(left: Value, right: Value): boolean
-  /** Below, at or above zero; absent where this file does not know the order. */
+  /** Negative, zero or positive. Undefined if this model does not implement the order. */
   readonly compare?: (left: Value, right: Value) => number
 }
 
@@ -36,7 +36,7 @@ type Meaning<V> = {
   compare?: (left: V, right: V) => number
 }
 
-/** The generators only hand a kind values of its own type; the record below forgets which that is. */
+/** Erases the value type of a kind for the record below. The generators pass only values of the right type. */
 function kind<V>(name: string, meaning: Meaning<V>): Kind {
   const { sql, text, compare } = meaning
   const same = (left: V, right: V) => compare?.(left, right) === 0
@@ -111,7 +111,7 @@ export const kinds = {
 } satisfies Record<string, Kind>
 export type KindName = keyof typeof kinds
 
-/** JSON with its numbers as their own text: `#1.50`, and texts as `'1.50`. Read by what does not confuse keys. */
+/** Parses JSON with numbers as tagged texts, `#1.50`, and texts as `'1.50`. The parser keeps keys like `__proto__`. */
 export function tagged(text: string): unknown {
   return readJson(text, (json) =>
     JSON.parse(json, (_key, value, { source }) => {
@@ -139,7 +139,7 @@ function numericJson(value: Numeric): string {
   return typeof value === 'string' ? `'${value}` : `#${decimalText(value)}`
 }
 
-/** Half away from zero. */
+/** Rounds half away from zero. */
 function rounded(value: Decimal, scale: number): Decimal {
   if (value.scale <= scale) return decimal(value.digits * 10n ** BigInt(scale - value.scale), scale)
   const unit = 10n ** BigInt(value.scale - scale)
@@ -160,19 +160,19 @@ function byNumber(left: Numeric, right: Numeric): number {
 
 const sign = (value: bigint): number => (value < 0n ? -1 : value > 0n ? 1 : 0)
 
-/** NaN equals itself and is the largest; the two zeros are equal. */
+/** NaN equals itself and is greater than all others; the two zeros are equal. */
 function byDouble(left: number, right: number): number {
   if (Number.isNaN(left) || Number.isNaN(right))
     return Number(Number.isNaN(left)) - Number(Number.isNaN(right))
   return left < right ? -1 : left > right ? 1 : 0
 }
 
-/** One text for one double, whatever its digits were: JavaScript's. */
+/** The canonical text of a double: JavaScript's. */
 export const doubleText = (value: number): string => (Object.is(value, -0) ? '-0' : String(value))
 
 // Text
 
-/** Of the C collation: the order of UTF-8 is that of code points. */
+/** Order in the C collation: by UTF-8 bytes, which is by code point. */
 export function byCodePoint(left: string, right: string): number {
   return Buffer.compare(Buffer.from(left), Buffer.from(right))
 }
@@ -242,13 +242,13 @@ function momentText(value: Instant, zone: '' | '+00'): string {
   return `${text} ${clock}${fraction && `.${fraction}`}${zone}${era}`
 }
 
-/** ISO 8601 where four digits of year allow it. */
+/** ISO 8601 for years of four digits. */
 const isoText = (text: string): string =>
   /^\d{4}-\d\d-\d\d /.test(text) && !text.endsWith('BC') ? text.replace(' ', 'T').replace(/\+00$/, 'Z') : text
 
 // JSON
 
-/** As jsonb is printed: keys by length and then by bytes. */
+/** The text of jsonb: keys sorted by length, then by bytes. */
 export function jsonText(value: JsonValue): string {
   if (value === null || typeof value === 'boolean') return String(value)
   if (typeof value === 'string') return jsonString(value)
@@ -310,7 +310,7 @@ function quotedItem(item: string): string {
   return isPlain ? item : `"${item.replace(/["\\]/g, '\\$&')}"`
 }
 
-/** A null is above everything; the longer one is above its beginning. */
+/** Nulls sort last, and a longer array sorts after its prefix. */
 function byItems(left: readonly (Decimal | null)[], right: readonly (Decimal | null)[]): number {
   for (const [at, item] of left.entries()) {
     const other = right[at]

@@ -20,10 +20,10 @@ import {
   type Value,
 } from './values.ts'
 
-/** How a request may say it. The same condition has many forms; `choose(n)` picks one of n, anew for each place. */
+/** Writes conditions as requests. A condition has many notations; `choose(n)` picks one of n for each place. */
 export type Choose = (ways: number) => number
 
-/** A value in a body: what JSON.stringify makes the intended text of. */
+/** A value in a body, in a form that JSON.stringify writes as the intended text. */
 export function jsonOf(name: KindName, value: Value | null, choose: Choose): unknown {
   if (value === null) return null
   switch (name) {
@@ -51,7 +51,7 @@ export function jsonOf(name: KindName, value: Value | null, choose: Choose): unk
   }
 }
 
-/** JSON numbers have no trailing zeros of a fraction: they would be the same number without. */
+/** Whether a JSON number preserves the text: it would lose trailing zeros of the fraction. */
 const isExactNumber = (text: string): boolean => !/\.\d*0(?:e|$)/i.test(text)
 
 const numberText = (name: KindName, value: Value): string =>
@@ -59,7 +59,7 @@ const numberText = (name: KindName, value: Value): string =>
 
 const textIn = (name: KindName, value: Value): string => (kinds[name] as Kind).text(value)
 
-/** A value as text that the database reads. */
+/** A value as a text that the database parses. */
 export function textOf(name: KindName, value: Value, choose: Choose): string {
   const text = name === 'double' ? doubleText(value as number) : textIn(name, value)
   switch (name) {
@@ -84,7 +84,7 @@ function inOtherForm(text: string, choose: Choose): string {
   return text.replace(' ', 'T').replace(/\+00$/, 'Z')
 }
 
-/** JSON to write into a jsonb column: as it is, numbers with their digits. */
+/** JSON for a jsonb column, with the exact digits of numbers. */
 export function jsonBody(value: JsonValue): unknown {
   if (value === null || typeof value !== 'object') return value
   if (Array.isArray(value)) return value.map(jsonBody)
@@ -97,7 +97,7 @@ export const written = (name: KindName, value: Value | null, choose: Choose): un
 
 // Conditions
 
-/** Members of a request's body that say the condition. */
+/** Body members that express the condition. */
 export function filterOf(
   table: Table,
   condition: Condition | undefined,
@@ -164,7 +164,7 @@ function valueCastName(
   { column, valueCast, operand, columnCast }: Comparison,
 ): string | undefined {
   if (valueCast !== 'same') return valueCast && valueCasts[valueCast]?.sql
-  // Of the pattern and the search it is text anyway.
+  // Patterns and searches are texts anyway.
   if (operand.kind !== 'value' && operand.kind !== 'list') return undefined
   const kind = columnCast ? casts[columnCast].to : columnAt(table, column).kind
   return (kinds[kind] as Kind).sql.replace(/ collate "C"|\(\d+(?:,\d+)?\)/g, '')
@@ -202,7 +202,7 @@ function operandJson(operand: Operand, choose: Choose): unknown {
 
 const wordJson = (word: string): unknown => (word === 'unknown' ? word : JSON.parse(word))
 
-/** A text stands for JSON text; what is no text stands for itself. */
+/** A string is parsed as JSON text; other values are used as they are. */
 function conditionJson(name: KindName, value: Value | null, choose: Choose): unknown {
   if (name !== 'jsonb' || value === null) return jsonOf(name, value, choose)
   return typeof value === 'string' || choose(2) === 0
@@ -212,13 +212,13 @@ function conditionJson(name: KindName, value: Value | null, choose: Choose): unk
 
 // Text of terms
 
-/** Casts of values have no place in it. */
+/** The text notation has no value casts. */
 export const hasText = (condition: Condition): boolean => {
   if (condition.kind === 'compare') return condition.valueCast === undefined && !isNullOperand(condition)
   return condition.kind === 'not' ? hasText(condition.term) : condition.terms.every(hasText)
 }
 
-/** The word null is a value after eq, neq and in only. */
+/** The word null is a value only after eq, neq and in. */
 const isNullOperand = ({ operator, operand }: Comparison): boolean =>
   operand.kind === 'value' && operand.value === null && operator !== 'eq' && operator !== 'neq'
 
@@ -293,7 +293,7 @@ const searchText = (search: Search): string =>
 
 const groups = new Set(['or', 'and', 'not'])
 
-/** A column of these names with an object is a group there; and a value that is an object or a list means something else. */
+/** Whether `where` can express the term: a column named like a group cannot be used, nor can a value that is an object or a list. */
 const hasWhere = (table: Table, condition: Condition): boolean =>
   condition.kind === 'compare' &&
   condition.columnCast === undefined &&

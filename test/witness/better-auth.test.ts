@@ -6,10 +6,10 @@ import {
   CARRIERS,
   done,
   type KnownCode,
+  newUser,
   newVisitor,
   type Outcome,
   refused,
-  somebody,
   VERSIONS,
   type Version,
   type Visitor,
@@ -17,7 +17,7 @@ import {
 import { clientPaths, NOT_BUILT } from './endpoints.ts'
 
 const t = await testService()
-/** Everybody who came, by the version of their client. */
+/** All visitors by client version. */
 const visitors: Record<Version, Visitor[]> = { '1.7.7': [], '1.2.12': [] }
 const NEW_PASSWORD = 'battery staple horse'
 const DAY = 86_400_000
@@ -30,14 +30,14 @@ for (const version of VERSIONS) {
       visitors[version].push(someone)
       return someone
     }
-    /** Somebody who has just signed up. */
+    /** Creates a visitor who has just signed up. */
     const member = async () => {
       const ada = visitor()
-      const person = somebody()
+      const person = newUser()
       const { user } = done(await ada.client.signUp.email(person))
       return { ...ada, ...person, id: user.id }
     }
-    /** The same person at another device. */
+    /** Signs the same user in on another device. */
     const elsewhere = async ({ email, password }: { email: string; password: string }) => {
       const other = visitor()
       done(await other.client.signIn.email({ email, password }))
@@ -46,7 +46,7 @@ for (const version of VERSIONS) {
 
     test(`${who}: signs up, out, and in again by email and by username`, async () => {
       const { client, isUsernameAvailable } = visitor()
-      const ada = somebody()
+      const ada = newUser()
       assert.deepEqual(done(await isUsernameAvailable(ada)), { available: true })
       const { token, user } = done(await client.signUp.email(ada))
       assert.equal(user.email, ada.email)
@@ -71,7 +71,7 @@ for (const version of VERSIONS) {
       assert.equal(done(await client.getSession())?.session.token, byUsername?.token)
     })
 
-    test(`${who}: is told to go on to the callbackURL of a sign-in`, async () => {
+    test(`${who}: gets the callbackURL of a sign-in as redirect`, async () => {
       const { client, email, username, password } = await member()
       const callbackURL = '/app?tab=1'
       const sent = { redirect: true, url: callbackURL }
@@ -82,7 +82,7 @@ for (const version of VERSIONS) {
       )
     })
 
-    test(`${who}: shows in useSession who is signed in`, async () => {
+    test(`${who}: useSession returns the signed-in user`, async () => {
       const { client, useSession, email } = await member()
       assert.partialDeepStrictEqual(await useSession(), {
         data: { user: { email } },
@@ -97,14 +97,14 @@ for (const version of VERSIONS) {
       })
     })
 
-    test(`${who}: lists sessions and ends one, the others, all`, async () => {
+    test(`${who}: lists sessions and revokes one, all others, or all`, async () => {
       const here = await member()
       const others = [await elsewhere(here), await elsewhere(here), await elsewhere(here)] as const
       const own = done(await here.client.getSession())
       const gone = done(await others[0].client.getSession())
       const sessions = done(await here.client.listSessions())
       assert.equal(sessions.length, 4)
-      // How applications find out which of them is this device.
+      // Applications identify the current device this way.
       assert.equal(sessions.find(({ token }) => token === own?.session.token)?.id, own?.session.id)
 
       const { token = '' } = sessions.find(({ id }) => id === gone?.session.id) ?? {}
@@ -134,9 +134,9 @@ for (const version of VERSIONS) {
       const newEmail = `new-${email}`
       assert.equal(done(await client.changeEmail({ newEmail, callbackURL: '/settings' })).status, true)
       assert.equal(done(await client.getSession())?.user.email, email)
-      // The old address is proven by now, so it has to allow the change first.
+      // The old address is verified now, so it must confirm the change first.
       assert.equal((await confirm(await linkTo(email))).headers.get('location'), '/settings')
-      // A browser that knows no session of the account is asked for the password.
+      // A browser without a session of the account is asked for the password.
       const clicked = await confirm(await linkTo(newEmail), by === 'Bearer' ? { password: PASSWORD } : {})
       assert.deepEqual([clicked.status, clicked.headers.get('location')], [303, '/settings'])
       assert.equal(done(await client.getSession())?.user.email, newEmail)
@@ -165,7 +165,7 @@ for (const version of VERSIONS) {
       const { client, follow, forgetPassword, email } = await member()
       const known = done(await client.requestPasswordReset({ email, redirectTo: '/choose' }))
       assert.deepEqual([known.status, typeof known.message], [true, 'string'])
-      assert.deepEqual(done(await forgetPassword({ email: somebody().email })), known)
+      assert.deepEqual(done(await forgetPassword({ email: newUser().email })), known)
 
       const clicked = await follow(await linkTo(email))
       const location = clicked.headers.get('location') ?? ''
@@ -183,7 +183,7 @@ for (const version of VERSIONS) {
 
     test(`${who}: changes the profile`, async () => {
       const { client } = await member()
-      const { username } = somebody()
+      const { username } = newUser()
       const change = { name: 'Ada King', image: 'https://example.com/ada.png', username }
       assert.equal(done(await client.updateUser(change)).status, true)
       assert.partialDeepStrictEqual(done(await client.getSession())?.user, {
@@ -195,7 +195,7 @@ for (const version of VERSIONS) {
 
     test(`${who}: unlinks an account, but not the last`, async () => {
       const { client, unlinkAccount, id } = await member()
-      // What a social sign-in will leave.
+      // The account that a social sign-in will create.
       const now = new Date()
       const linked = { providerId: 'github', accountId: randomUUID(), password: null }
       await t.service.kernel.db
@@ -242,10 +242,10 @@ for (const version of VERSIONS) {
       for (const { client } of [bob, eve]) assert.equal(refused(await client.getSession()).status, 401)
     })
 
-    test(`${who}: learns from status, code and message what went wrong`, async () => {
+    test(`${who}: gets status, code and message of failures`, async () => {
       const { client, email, username } = await member()
       const password = 'wrong password'
-      const other = somebody()
+      const other = newUser()
       const short = { ...other, password: 'short' }
       const stranger = visitor().client
       const weak = { currentPassword: PASSWORD, newPassword: 'short' }
@@ -271,8 +271,8 @@ for (const version of VERSIONS) {
     })
   }
 
-  test(`better-auth ${version}: on a server, knows the visitor whose cookie is passed on`, async () => {
-    const ada = somebody()
+  test(`better-auth ${version}: identifies the visitor on a server by the forwarded cookie`, async () => {
+    const ada = newUser()
     const { token } = done(await newVisitor(t.url, version, 'cookie').client.signUp.email(ada))
     const { client } = newVisitor(t.url, version, 'Bearer')
     const headers = { cookie: `${t.config.session.cookie_name}=${token}` }
@@ -280,7 +280,7 @@ for (const version of VERSIONS) {
     assert.equal(refused(await client.getSession()).status, 401)
   })
 
-  test(`better-auth ${version}: every path of its own server was used above, or is known not to be built`, async () => {
+  test(`better-auth ${version}: every path of its own server was used above or is listed as not built`, async () => {
     const used = visitors[version]
       .flatMap(({ calls }) => calls)
       .flatMap((call) => /^\w+ \/api\/auth(\S+) [23]\d\d$/.exec(call)?.[1] ?? [])
@@ -295,7 +295,7 @@ for (const version of VERSIONS) {
   })
 }
 
-test('no path is listed as not built that neither version has', () => {
+test('every path listed as not built exists in one of the versions', () => {
   const paths = VERSIONS.flatMap(clientPaths)
   assert.deepEqual(
     Object.keys(NOT_BUILT).filter((path) => !paths.includes(path)),

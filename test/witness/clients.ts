@@ -7,7 +7,7 @@ import { usernameClient as usernameClient12 } from 'better-auth-1.2/client/plugi
 import { FORM, formIn, PASSWORD } from '#test/harness.ts'
 import { cookieFetch, plainFetch } from './fetches.ts'
 
-/** What a call comes back with: clients do not throw. */
+/** The result of a call. The clients do not throw. */
 export type Outcome<T> =
   | { readonly data: T; readonly error: null }
   | { readonly data: null; readonly error: Refusal }
@@ -40,7 +40,7 @@ type Session = {
   readonly userAgent?: string | null | undefined
 }
 type Known = { readonly session: Session; readonly user: User }
-/** What an application's `useSession` shows. */
+/** The state of an application's `useSession`. */
 type HookState = { readonly data: Known | null; readonly error: Refusal | null; readonly isPending: boolean }
 type Account = {
   readonly id: string
@@ -53,8 +53,8 @@ type Account = {
 }
 
 /**
- * What applications call. That both versions' own types promise these answers, the compiler checks below; what each
- * names its own way has one name here.
+ * The calls of applications. The compiler checks below that the types of both versions match. Calls that have different names in the two
+ * versions have one name here.
  */
 type Calls = {
   readonly signUp: {
@@ -89,7 +89,7 @@ type Calls = {
   revokeOtherSessions(): Answer<{ status: boolean }>
   revokeSessions(): Answer<{ status: boolean }>
   sendVerificationEmail(body: { email: string; callbackURL?: string }): Answer<{ status: boolean }>
-  // biome-ignore lint/suspicious/noConfusingVoidType: the clients' types say so, because the answer may be a redirect
+  // biome-ignore lint/suspicious/noConfusingVoidType: as in the clients' types, because the response may be a redirect
   verifyEmail(asked: { query: { token: string } }): Answer<{ status: boolean; user?: unknown } | void>
   changeEmail(body: { newEmail: string; callbackURL?: string }): Answer<{ status: boolean }>
   changePassword(body: {
@@ -112,17 +112,17 @@ type Calls = {
 
 export type Visitor = {
   readonly client: Calls
-  /** The name of 1.2 for `requestPasswordReset`, with a path of its own. */
+  /** 1.2's name for `requestPasswordReset`, with a different path. */
   forgetPassword(body: { email: string; redirectTo?: string }): Answer<{ status: boolean }>
   isUsernameAvailable(body: { username: string }): Answer<{ available: boolean } | null>
   unlinkAccount(account: Account): Answer<{ status: boolean }>
-  /** Asks anew who is signed in, as pages do, and returns what the hook then shows. */
+  /** Refetches the session, as pages do, and returns the state of the hook. */
   useSession(): Promise<HookState>
-  /** Goes to a path of the service and stays there when it redirects, as who follows a link of a mail. */
+  /** Opens a path of the service, like a link in a mail, without following redirects. */
   follow(path: string): Promise<Response>
-  /** Goes to the page of a link, fills it in and presses its button. */
+  /** Opens the page of a link, fills in its form and submits it. */
   confirm(path: string, filled?: Readonly<Record<string, string>>): Promise<Response>
-  /** What the client has asked for and got: `POST /api/auth/sign-in/email 200`. */
+  /** All requests with their status: `POST /api/auth/sign-in/email 200`. */
   readonly calls: readonly string[]
 }
 
@@ -134,18 +134,18 @@ type Carrier = (typeof CARRIERS)[number]
 const newClient = (options: object) => createAuthClient({ ...options, plugins: [usernameClient()] })
 const newClient12 = (options: object) => createAuthClient12({ ...options, plugins: [usernameClient12()] })
 
-/** Codes of failures that both versions' types name. */
+/** Failure codes that exist in the types of both versions. */
 export type KnownCode = keyof ReturnType<typeof newClient>['$ERROR_CODES'] &
   keyof ReturnType<typeof newClient12>['$ERROR_CODES']
 
-/** Somebody with a client of their own, set up the way an application sets it up. */
+/** A visitor with its own client, configured as in an application. */
 export function newVisitor(url: string, version: Version, by: Carrier): Visitor {
   const { fetch, calls } = by === 'cookie' ? cookieFetch() : plainFetch()
   const options = { baseURL: url, fetchOptions: { customFetchImpl: fetch, ...(by === 'Bearer' && bearer()) } }
   const shown = async ({ useSession }: Calls): Promise<HookState> => {
-    // In a page the hook asks by itself. The types of 1.2 leave these two members out.
+    // In a page the hook refetches by itself. The types of 1.2 omit these two members.
     const now = () => useSession.get() as HookState & { refetch(): Promise<unknown>; isRefetching: boolean }
-    // 1.7 asks once more 10 ms after a sign-out, and drops an answer that it is waiting for.
+    // 1.7 refetches 10 ms after a sign-out, and drops the response of a pending fetch.
     do await now().refetch()
     while (now().isRefetching)
     return now()
@@ -179,14 +179,14 @@ export function newVisitor(url: string, version: Version, by: Carrier): Visitor 
     client,
     useSession: () => shown(client),
     forgetPassword: client.forgetPassword,
-    // Its types do not know this path yet.
+    // The types of 1.2 do not have this path.
     isUsernameAvailable: (body) => client.$fetch('/is-username-available', { method: 'POST', body }),
     unlinkAccount: ({ provider = '', accountId }) =>
       client.unlinkAccount({ providerId: provider, accountId }),
   }
 }
 
-/** Keeps what `set-auth-token` brings and sends it. In `onResponse`, because 1.2 puts its own `onSuccess` over this one. */
+/** Stores the token of `set-auth-token` and sends it. Uses `onResponse`, because 1.2 overrides `onSuccess`. */
 function bearer() {
   let held = ''
   return {
@@ -197,10 +197,10 @@ function bearer() {
   } as const
 }
 
-/** What came back, when nothing was refused. */
+/** Returns the data, and fails on an error. */
 export function done<T>({ data, error }: Outcome<T>): T {
   assert.equal(error, null)
-  // Without an error there is data.
+  // There is data if there is no error.
   return data as T
 }
 
@@ -210,7 +210,7 @@ export function refused({ data, error }: Outcome<unknown>): Refusal {
   return error
 }
 
-export function somebody() {
+export function newUser() {
   const username = `Ada_${randomUUID().slice(0, 8)}`
   return {
     name: 'Ada Lovelace',

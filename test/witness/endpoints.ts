@@ -4,17 +4,17 @@ import { getEndpoints as getEndpoints12 } from 'better-auth-1.2/api'
 import { username as username12 } from 'better-auth-1.2/plugins/username'
 import type { Version } from './clients.ts'
 
-/** What better-auth's own server has and Gatehouse has not, and why. */
+/** Endpoints of better-auth's own server that Gatehouse does not have, and why. */
 export const NOT_BUILT: Readonly<Record<string, string>> = {
   '/sign-in/social': 'social sign-in is not built yet',
   '/link-social': 'social sign-in is not built yet',
   '/refresh-token': 'social sign-in is not built yet',
   '/get-access-token': 'social sign-in is not built yet',
   '/account-info': 'social sign-in is not built yet',
-  '/update-session': 'sessions have no fields of an application',
+  '/update-session': 'sessions have no custom fields',
 }
 
-/** What of an endpoint of better-auth's own server is looked at. */
+/** The parts of a better-auth endpoint that this file uses. */
 type Endpoint = {
   readonly path?: string
   readonly options: {
@@ -27,9 +27,9 @@ type Endpoint = {
   }
 }
 
-/** The paths that a client of this version with the username plugin can call: those of better-auth's own server. */
+/** Paths of better-auth's own server that a client of this version with the username plugin can call. */
 export function clientPaths(version: Version): string[] {
-  // Only a running endpoint would look at its context.
+  // The context is used only when an endpoint runs.
   const context = new Promise<never>(() => {})
   const { api } =
     version === '1.7.7'

@@ -1,11 +1,11 @@
 type Fetch = typeof globalThis.fetch
 
-/** A `fetch`, and what went through it: `POST /api/auth/sign-in/email 200`. */
+/** A `fetch` that records its requests: `POST /api/auth/sign-in/email 200`. */
 export type Watched = { readonly fetch: Fetch; readonly calls: readonly string[] }
 
 export const plainFetch = (): Watched => watched((request) => globalThis.fetch(request))
 
-/** A browser's part: keeps the cookies that it is given and sends them back, each with what else was asked for. */
+/** A `fetch` with a cookie jar, like a browser. */
 export function cookieFetch(): Watched {
   const jar = new Map<string, string>()
   return watched(async (request) => {

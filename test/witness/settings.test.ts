@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { confirm, linkIn, PASSWORD, testService } from '#test/harness.ts'
-import { done, newVisitor, refused, somebody, VERSIONS } from './clients.ts'
+import { done, newUser, newVisitor, refused, VERSIONS } from './clients.ts'
 
 const strict = await testService({
   config: { auth: { email_password: { require_email_verification: true } } },
 })
-/** Links that act as soon as they are opened, as those of better-auth's own server. */
+/** A service whose mailed links act as soon as they are opened, as on better-auth's own server. */
 const direct = await testService({
   config: { auth: { email_password: { require_email_verification: true }, email: { direct_links: true } } },
 })
@@ -15,9 +15,9 @@ const open = await testService({
 })
 
 for (const version of VERSIONS) {
-  test(`better-auth ${version}: signs in once the email is verified, where that is required`, async () => {
+  test(`better-auth ${version}: signs in only after email verification, if required`, async () => {
     const { client, confirm } = newVisitor(strict.url, version, 'cookie')
-    const { email, password, ...ada } = somebody()
+    const { email, password, ...ada } = newUser()
     const up = done(await client.signUp.email({ email, password, ...ada }))
     assert.equal(up.token, null)
     assert.equal(refused(await client.getSession()).status, 401)
@@ -32,19 +32,19 @@ for (const version of VERSIONS) {
     assert.deepEqual([user.id, user.emailVerified], [up.user.id, true])
   })
 
-  test(`better-auth ${version}: keeps the password when it is entered where the link was opened`, async () => {
+  test(`better-auth ${version}: keeps the password if it is entered on the page of the link`, async () => {
     const { client } = newVisitor(strict.url, version, 'Bearer')
-    const { email, password, ...ada } = somebody()
+    const { email, password, ...ada } = newUser()
     done(await client.signUp.email({ email, password, ...ada }))
     const [mail = ''] = await strict.mails()
     assert.equal((await confirm(strict.anon, linkIn(mail), { password })).status, 200)
     done(await client.signIn.email({ email, password }))
   })
 
-  test(`better-auth ${version}: with direct links chooses the password anew when one was followed elsewhere`, async () => {
+  test(`better-auth ${version}: with direct links, requires a new password if the link was opened in another browser`, async () => {
     const { client } = newVisitor(direct.url, version, 'Bearer')
     const phone = newVisitor(direct.url, version, 'cookie')
-    const { email, password, ...ada } = somebody()
+    const { email, password, ...ada } = newUser()
     done(await client.signUp.email({ email, password, ...ada }))
     const [mail = ''] = await direct.mails()
     assert.equal((await phone.follow(linkIn(mail))).status, 200)
@@ -58,7 +58,7 @@ for (const version of VERSIONS) {
     await direct.mails()
   })
 
-  test(`better-auth ${version}: sees null, and no error, of no session where none is required`, async () => {
+  test(`better-auth ${version}: getSession returns null without an error if authentication is optional`, async () => {
     const { client, useSession } = newVisitor(open.url, version, 'cookie')
     assert.equal(done(await client.getSession()), null)
     assert.partialDeepStrictEqual(await useSession(), { data: null, error: null, isPending: false })
