@@ -1,26 +1,26 @@
 # syntax=docker/dockerfile:1
 
-# npm is needed to install, and only there: Node itself is one of the packages, in the version of the lockfile.
+# This stage needs npm to install the packages. Node itself is one of the packages, in the lockfile's version.
 FROM node:22-trixie-slim AS packages
 WORKDIR /app
-# What that Node needs and Debian's small image lacks.
+# A library that this Node needs and Debian's slim image lacks.
 RUN apt-get update && apt-get install -y --no-install-recommends libatomic1 && rm -rf /var/lib/apt/lists/*
 COPY package.json package-lock.json .npmrc ./
-# Headers and source maps, 70 MB, are for building and debugging other things.
+# Remove headers and source maps (70 MB), which are not needed at run time.
 RUN npm ci --omit=dev --ignore-scripts \
  && rm -rf node_modules/node-linux-*/include node_modules/swagger-ui-dist/*.map
 COPY bin bin
 COPY migrations migrations
 COPY src src
-# The embedded server makes its library links at its first start; in the image its user may not write there.
-# `--version` shows that this Node runs on this system.
+# The embedded server creates links to its libraries at the first start. Create them now, because the image's user cannot write there.
+# `--version` checks that this Node runs on this system.
 RUN node_modules/.bin/node --input-type=module -e \
       "import { findBinaries } from './src/kernel/db/embedded/binaries.ts'; await findBinaries()" \
  && node_modules/.bin/node bin/gatehouse.mjs --version
 
-# With glibc, which the binaries of Node and PostgreSQL are built for.
+# Debian, because the binaries of Node and PostgreSQL need glibc.
 FROM debian:trixie-slim
-# The user has a name in /etc/passwd because PostgreSQL's initdb asks for it.
+# PostgreSQL's initdb needs a user with a name in /etc/passwd.
 RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates libatomic1 \
  && rm -rf /var/lib/apt/lists/* \
  && useradd --uid 10001 --user-group --home-dir /data --no-create-home --shell /usr/sbin/nologin gatehouse \
@@ -32,7 +32,7 @@ ENV NODE_ENV=production \
     PATH=/app/node_modules/.bin:$PATH \
     SERVICE_SERVER__HOST=0.0.0.0 \
     SERVICE_SERVER__DATA_DIR=/data
-# By number, so that a cluster can see that it is not root.
+# By number, so that Kubernetes can verify that it is not root.
 USER 10001:10001
 VOLUME /data
 EXPOSE 8080

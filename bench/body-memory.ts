@@ -1,6 +1,6 @@
 /**
- * What do inserts weigh that wait for their database? Bodies of 8 MB of several kinds are sent at a table that is locked, more than
- * `limits.bodies` has room for; how much the process grew, and how much of that it has counted. `node bench/body-memory.ts`
+ * Measures the memory of inserts that wait for their database. Sends more 8 MB bodies of several kinds to a locked table than
+ * `limits.bodies` allows, and prints how much the process grew and how much of that it counted. `node bench/body-memory.ts`
  */
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
@@ -13,7 +13,7 @@ const MIB = 2 ** 20
 const BODY = 8 * MIB
 const SENT = 30
 
-/** So many copies of a text that they are as long as a body. */
+/** An insert of the length BODY. */
 const filled = (row: (index: number) => string): string => {
   const rows: string[] = []
   for (let length = 0; length < BODY; length += (rows.at(-1)?.length ?? 0) + 1) rows.push(row(rows.length))
@@ -36,7 +36,7 @@ const home = await temporaryHome()
 const mib = (bytes: number): string => `${(bytes / MIB).toFixed()} MiB`
 
 for (const [name, body] of Object.entries(KINDS)) {
-  // A process each: the heap of one kind is not the ground of the next.
+  // One process for each kind, so that the heap of one does not affect the next.
   const program = await startProgram(home.folder, {
     SERVICE_LIMITS__INSERT_ROWS: '10000000',
     ...(process.argv[2] && { SERVICE_LIMITS__BODIES: process.argv[2] }),
@@ -62,12 +62,12 @@ for (const [name, body] of Object.entries(KINDS)) {
     const watch = setInterval(() => {
       most = Math.max(most, residentMemory(pid))
     }, 20)
-    const refusals: number[] = []
+    const rejected: number[] = []
     for (let index = 0; index < SENT; index++)
       answers.push(
         fetch(`${program.url}/gateway/insert`, { method: 'PUT', headers, body }).then(
-          ({ status }) => void refusals.push(status),
-          () => void refusals.push(0),
+          ({ status }) => void rejected.push(status),
+          () => void rejected.push(0),
         ),
       )
     await sleep(10_000)
@@ -76,7 +76,7 @@ for (const [name, body] of Object.entries(KINDS)) {
     const counted = Number(/^gatehouse_body_bytes (\d+)/m.exec(metrics)?.[1] ?? Number.NaN)
     const [now, top] = [residentMemory(pid) - before, most - before]
     console.log(
-      `${name.padEnd(22)} ${SENT - refusals.length} of ${SENT} wait; counted ${mib(counted)}, grown by ${mib(now)}, at most by ${mib(top)}`,
+      `${name.padEnd(22)} ${SENT - rejected.length} of ${SENT} waiting; counted ${mib(counted)}, process grew by ${mib(now)}, at most by ${mib(top)}`,
     )
   } finally {
     await lock.end()

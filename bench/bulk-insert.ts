@@ -1,6 +1,6 @@
 /**
- * Bulk insert over HTTP, 10,000 rows a body, against `COPY … FROM STDIN` of the same rows from one connection, by psql. No side
- * sends rows back. `node bench/bulk-insert.ts`, on TEST_DATABASE_URL if it is set.
+ * Compares bulk inserts over HTTP with 10,000 rows per body to `COPY … FROM STDIN` of the same rows by psql on one connection. Neither
+ * returns rows. `node bench/bulk-insert.ts`, on TEST_DATABASE_URL if it is set.
  */
 import { execFile } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -12,11 +12,11 @@ import { isThere } from './load.ts'
 import { interleaved, printRates, printTarget } from './rounds.ts'
 
 const ROWS = 10_000
-/** One after the other, in each round. */
+/** Bodies per round. */
 const BODIES = 6
 const ROUNDS = 6
 const COPY = 'COPY from one connection'
-const ONE = 'HTTP, one body after the other'
+const ONE = 'HTTP, one body at a time'
 
 const TABLE = `
 create table if not exists bench_inserted (id bigint generated always as identity primary key, name text not null, email text,
@@ -52,9 +52,9 @@ await onGround(async (ground) => {
       ROUNDS,
     ),
   )
-  console.log(`${ROWS} rows a body · ${ground.describes} · ${ROUNDS} × ${BODIES} bodies`)
-  if (!hasPsql) console.log("  psql is missing; it comes with Debian's package postgresql")
-  printRates(rates, { unit: 'rows a second', against: [COPY] })
+  console.log(`${ROWS} rows per body · ${ground.describes} · ${ROUNDS} × ${BODIES} bodies`)
+  if (!hasPsql) console.log("  psql is missing; install Debian's package postgresql-client")
+  printRates(rates, { unit: 'rows per second', against: [COPY] })
   printTarget(rates, ONE, COPY, 0.25)
 })
 
@@ -71,7 +71,7 @@ async function send({ url, headers }: Ground, atOnce: number): Promise<void> {
   await Promise.all(Array.from({ length: atOnce }, sender))
 }
 
-/** Hands `work` what copies the same rows as often. psql starts within the time; it takes some 20 ms. */
+/** Passes `work` a function that copies the same rows with psql. The time includes psql's start, about 20 ms. */
 async function withCopyScript<T>(
   { databaseUrl }: Ground,
   work: (copy: () => Promise<void>) => Promise<T>,
@@ -88,7 +88,7 @@ async function withCopyScript<T>(
   }
 }
 
-/** The text format of COPY; no value here holds what it would have to escape. */
+/** A value in COPY's text format. No value here needs escaping. */
 function copyText(value: unknown): string {
   if (value === null) return '\\N'
   return typeof value === 'object' ? JSON.stringify(value) : String(value)

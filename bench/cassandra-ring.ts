@@ -1,8 +1,8 @@
 /**
- * What callers of a Cassandra ring feel when nodes of it die and freeze, and whether a write that was acknowledged is ever lost. Three
- * nodes on the loopback (127.0.0.1 to 127.0.0.3, 1.1 GB each), every row on all of them, reads and writes at LOCAL_QUORUM. In turn: one node is
- * killed with -9 and comes back, one is frozen (SIGSTOP) and goes on, then both at once, when no quorum is left. Needs
- * `npm run cassandra`. `node bench/cassandra-ring.ts`, seven minutes; a number makes the phases so many times as long.
+ * Measures the latency and failures of requests to a Cassandra ring while nodes die and freeze, and checks that no acknowledged write is
+ * lost. Runs three nodes on the loopback (127.0.0.1 to 127.0.0.3, 1.1 GB each) with three replicas, and reads and writes at LOCAL_QUORUM.
+ * One node is killed with -9 and restarted, then one is frozen (SIGSTOP) and resumed, then both at once, which leaves no quorum. Needs
+ * `npm run cassandra`. `node bench/cassandra-ring.ts [FACTOR]` takes seven minutes; FACTOR makes the phases longer.
  */
 
 import { randomBytes } from 'node:crypto'
@@ -18,21 +18,21 @@ import { temporaryFolder } from '#test/temporary.ts'
 import { atRate, ms, quantile, type Sample, type Send } from './measure.ts'
 
 const LENGTH = Number(process.argv[2] ?? 1)
-/** Of each kind of request, a second. The machine has three servers to run beside. */
+/** Requests per second of each kind. It is low because the machine also runs three servers. */
 const RATE = 15
 const PARTS = 50
 const ADDRESSES = ['127.0.0.1', '127.0.0.2', '127.0.0.3'] as const
-/** A third of the ring each. */
+/** One third of the ring for each node. */
 const TOKENS = ['-9223372036854775808', '-3074457345618258603', '3074457345618258602'] as const
-/** Above this a caller waits, for a statement that takes some milliseconds. */
-const WAITED = 1_000
+/** Requests above this time, in milliseconds, count as delayed. A statement takes a few milliseconds. */
+const DELAYED = 1_000
 
-/** In the place of a status, when the service itself broke off. */
+/** Status of a request whose connection the service closed. */
 const NO_ANSWER = 0
 
 type Kind = 'insert' | 'upsert' | 'fetch' | 'other client'
 type Stamped = Sample & { readonly kind: Kind }
-/** A row that the service has said to have written. */
+/** A row whose write the service has acknowledged. */
 type Row = { readonly part: number; readonly id: number; readonly body: string }
 
 const acknowledged: Row[] = []
@@ -57,7 +57,7 @@ try {
       .output()
       .split('\n')
       .filter((line) => line.includes('"level":"error"'))
-    if (failures.length > 0) console.log(`errors of the service: ${failures.length}, first:\n${failures[0]}`)
+    if (failures.length > 0) console.log(`errors in the log: ${failures.length}, first:\n${failures[0]}`)
     await program.end('SIGTERM')
   }
 } finally {
@@ -75,26 +75,26 @@ async function run(url: string): Promise<void> {
   await nodes[1]?.kill()
   await phase('one killed', 30)
   await start(1)
-  await phase('back', 15)
+  await phase('restarted', 15)
 
   nodes[2]?.process.kill('SIGSTOP')
   await phase('one frozen', 40)
   nodes[2]?.process.kill('SIGCONT')
-  await phase('goes on', 15)
+  await phase('resumed', 15)
 
   await nodes[1]?.kill()
   nodes[2]?.process.kill('SIGSTOP')
   await phase('one killed, one frozen', 40)
   nodes[2]?.process.kill('SIGCONT')
-  const going = performance.now()
+  const resumed = performance.now()
   while ((await sends.insert()).status !== 200) await sleep(50)
-  console.log(`first 200 after the frozen one goes on: ${ms(performance.now() - going)}`)
+  console.log(`first 200 after the frozen node resumed: ${ms(performance.now() - resumed)}`)
   await start(1)
-  await phase('all back', 15)
+  await phase('all nodes again', 15)
 
   const lost = await missing(url)
   console.log(
-    `acknowledged writes: ${acknowledged.length}, of unknown outcome: ${doubtful.count}, lost: ${lost.length}`,
+    `acknowledged writes: ${acknowledged.length}, unknown outcome: ${doubtful.count}, lost: ${lost.length}`,
   )
   if (lost.length > 0) {
     console.log(lost.slice(0, 10))
@@ -137,7 +137,7 @@ async function start(index: number): Promise<void> {
     flags: [],
     readyAt: 'Starting listening for CQL clients',
   })
-  console.log(`${address} takes statements after ${((performance.now() - began) / 1_000).toFixed(0)} s`)
+  console.log(`${address} accepts statements after ${((performance.now() - began) / 1_000).toFixed(0)} s`)
 }
 
 function sendersTo(url: string): Readonly<Record<Kind, Send>> {
@@ -189,7 +189,7 @@ async function post(
 }
 
 async function measured(name: string, seconds: number, sends: Readonly<Record<Kind, Send>>): Promise<void> {
-  const kinds = Object.keys(sends) as Kind[] // as the type says
+  const kinds = Object.keys(sends) as Kind[] // the keys of the record type
   const samples = await Promise.all(
     kinds.map(async (kind) =>
       (await atRate(sends[kind], RATE, seconds)).map((sample): Stamped => ({ ...sample, kind })),
@@ -205,12 +205,12 @@ function summaryOf(samples: readonly Stamped[]): string {
   const counts = [...statuses]
     .sort(([one], [other]) => one - other)
     .map(([status, of]) => `${status}: ${of.length}`)
-  const waited = samples.filter(({ took }) => took > WAITED).length
+  const delayed = samples.filter(({ took }) => took > DELAYED).length
   const longest = Math.max(...samples.map(({ took }) => took))
-  return `${counts.join(', ')}; p50 ${ms(quantile(samples, 0.5))}, p99 ${ms(quantile(samples, 0.99))}, longest ${ms(longest)}, ${waited} above a second`
+  return `${counts.join(', ')}; p50 ${ms(quantile(samples, 0.5))}, p99 ${ms(quantile(samples, 0.99))}, longest ${ms(longest)}, ${delayed} above a second`
 }
 
-/** Every row that was acknowledged, read back as any caller would. */
+/** Reads all acknowledged rows through the gateway, and returns the missing ones. */
 async function missing(url: string): Promise<Row[]> {
   const lost: Row[] = []
   for (const row of acknowledged) {

@@ -1,6 +1,6 @@
 /**
- * What callers feel while what the service stands on fails: a mixed load on two workers, whose database is reached through a proxy, and
- * a fault every 20 s. Ends with code 1 when a promise is broken. `node bench/chaos.ts [SECONDS] [FAULT …]`: 600 seconds, all faults in turn.
+ * Injects a fault every 20 s under a mixed load on two workers, whose database is behind a proxy, and checks the service's guarantees.
+ * Exits with 1 if one is violated. `node bench/chaos.ts [SECONDS] [FAULT …]`; default: 600 seconds, all faults in turn.
  */
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
@@ -10,27 +10,28 @@ import { FAULTS, type Fault } from './chaos/faults.ts'
 import { type Ground, makeGround } from './chaos/ground.ts'
 import { KINDS, type Load, startLoad } from './chaos/load.ts'
 import {
-  flat,
-  honest,
   type Memory,
-  nobodyGone,
   noMailLost,
-  nothingLost,
+  noUnexpectedExit,
+  noWriteLost,
+  onlyExpectedStatuses,
   type Past,
   recovered,
   recoveries,
+  stableMemory,
   type Verdict,
 } from './chaos/promises.ts'
 
 const EVERY = 20_000
-/** The load runs by itself for so long before the first fault, milliseconds. */
+/** Time with load before the first fault, in milliseconds. */
 const WARM_UP = 5_000
-/** `limits.shutdown`, and a little. */
+/** `limits.shutdown` with some tolerance, in milliseconds. */
 const SHUTDOWN = 30_000
 
 const [seconds = '600', ...named] = process.argv.slice(2)
 const faults = FAULTS.filter(({ name }) => named.length === 0 || named.includes(name))
-if (faults.length === 0) throw new Error(`Faults are: ${FAULTS.map(({ name }) => name).join(', ')}`)
+if (faults.length === 0)
+  throw new Error(`Unknown fault. Valid faults: ${FAULTS.map(({ name }) => name).join(', ')}`)
 
 async function run(ground: Ground, time: number): Promise<readonly Verdict[]> {
   const load = await startLoad(ground)
@@ -40,32 +41,32 @@ async function run(ground: Ground, time: number): Promise<readonly Verdict[]> {
     5_000,
   )
   await sleep(WARM_UP)
-  const past = await hurt(ground, performance.now() + time)
+  const past = await injectFaults(ground, performance.now() + time)
   clearInterval(look)
   await load.stop()
   print(past, load, memory)
   return [
-    await nothingLost(ground, load.written),
+    await noWriteLost(ground, load.written),
     await noMailLost(ground, load.written),
-    await nobodyGone(ground, past),
+    await noUnexpectedExit(ground, past),
     recovered(past, load.samples),
-    honest(load.samples),
-    flat(memory),
-    await ends(ground),
+    onlyExpectedStatuses(load.samples),
+    stableMemory(memory),
+    await exitsOnSigterm(ground),
   ]
 }
 
-/** One fault every 20 s, in turn. */
-async function hurt(ground: Ground, until: number): Promise<readonly Past[]> {
+/** Injects one fault every 20 s, in turn. */
+async function injectFaults(ground: Ground, until: number): Promise<readonly Past[]> {
   const possible = faults.filter(({ name, unlessPossible }) => {
     const why = unlessPossible?.(ground)
-    if (why !== undefined) console.log(`without ${name}: ${why}`)
+    if (why !== undefined) console.log(`skipping ${name}: ${why}`)
     return why === undefined
   })
   const past: Past[] = []
   for (let turn = 0; performance.now() < until; turn++) {
     const began = performance.now()
-    const { name, run, workers = 0 } = possible[turn % possible.length] as Fault // there is one
+    const { name, run, workers = 0 } = possible[turn % possible.length] as Fault // the list is not empty
     await run(ground)
     past.push({ name, began, ended: performance.now(), workers })
     await sleep(Math.max(EVERY / 2, began + EVERY - performance.now()))
@@ -73,21 +74,21 @@ async function hurt(ground: Ground, until: number): Promise<readonly Past[]> {
   return past
 }
 
-async function ends({ service: { child } }: Ground): Promise<Verdict> {
+async function exitsOnSigterm({ service: { child } }: Ground): Promise<Verdict> {
   if (child.exitCode !== null || child.signalCode !== null)
-    return { says: 'the service ends on SIGTERM: it was gone', isKept: false }
+    return { says: 'the service exits on SIGTERM: it had exited before', isKept: false }
   const began = performance.now()
   const exited = once(child, 'exit')
   child.kill('SIGTERM')
   await Promise.race([exited, sleep(SHUTDOWN, undefined, { ref: false })])
   const took = ((performance.now() - began) / 1_000).toFixed(1)
   return {
-    says: `the service ends on SIGTERM: code ${child.exitCode} after ${took} s`,
+    says: `the service exits on SIGTERM: code ${child.exitCode} after ${took} s`,
     isKept: child.exitCode === 0,
   }
 }
 
-/** Resident memory of the service's processes. */
+/** Resident memory of all processes of the service, in MB. */
 async function megabytesOf({ service }: Ground): Promise<number> {
   const pids = [service.child.pid, ...(await service.workers())].join(',')
   const { stdout } = await promisify(execFile)('ps', ['-o', 'rss=', '-p', pids]).catch(() => ({ stdout: '' }))
@@ -105,7 +106,7 @@ function print(past: readonly Past[], { samples }: Load, memory: Memory): void {
     `${name} (${past.filter((fault) => fault.name === name).length})`,
     ...KINDS.map((kind) => ((kinds.get(kind) ?? 0) / 1_000).toFixed(2)),
   ])
-  console.log('seconds from the end of a fault to the next 200, the longest of each kind:')
+  console.log('seconds from the end of a fault to the next 200, maximum by kind of request:')
   printTable([head, ...next])
   const statuses = [...new Set(samples.map(({ status }) => status))].sort((left, right) => left - right)
   const counted = statuses.map((status) => [
@@ -114,7 +115,7 @@ function print(past: readonly Past[], { samples }: Load, memory: Memory): void {
       (kind) => `${samples.filter((sample) => sample.kind === kind && sample.status === status).length}`,
     ),
   ])
-  console.log('answers:')
+  console.log('responses:')
   const slowest = KINDS.map((kind) =>
     Math.max(0, ...samples.filter((sample) => sample.kind === kind).map(({ began, ended }) => ended - began)),
   )
@@ -122,7 +123,7 @@ function print(past: readonly Past[], { samples }: Load, memory: Memory): void {
   console.log(`memory, MB: ${memory.map(({ megabytes }) => megabytes.toFixed(0)).join(' ')}`)
 }
 
-const NAMES: Readonly<Record<number, string>> = { 0: 'broken off', [-1]: 'never' }
+const NAMES: Readonly<Record<number, string>> = { 0: 'aborted', [-1]: 'timeout' }
 
 function printTable(rows: readonly (readonly string[])[]): void {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
@@ -134,7 +135,7 @@ function printTable(rows: readonly (readonly string[])[]): void {
   }
 }
 
-/** Of the log what is worse than a request or a job that failed. */
+/** Errors in the log, without failed requests and jobs. */
 function worstOf(log: string): string {
   const isWorse = (line: string) =>
     line.includes('"level":"error"') && !/"event":"(?:request_failed|jobs_error)"/.test(line)
@@ -149,13 +150,13 @@ function worstOf(log: string): string {
 const interrupted = new Promise<never>((_, reject) => {
   for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => reject(new Error('interrupted')))
 })
-// It may come before anything waits for it.
+// The rejection may come before anything awaits it.
 interrupted.catch(() => {})
 
 const ground = await makeGround()
 try {
   const verdicts = await Promise.race([run(ground, Number(seconds) * 1_000), interrupted])
-  for (const { says, isKept } of verdicts) console.log(`${isKept ? 'kept  ' : 'BROKEN'}  ${says}`)
+  for (const { says, isKept } of verdicts) console.log(`${isKept ? 'ok      ' : 'VIOLATED'}  ${says}`)
   if (!verdicts.every(({ isKept }) => isKept)) {
     process.exitCode = 1
     console.log(await ground.service.log().then(worstOf))
@@ -165,6 +166,6 @@ try {
   console.error(error)
 } finally {
   await ground.close()
-  // The load may have requests under way.
+  // The load may have pending requests.
   process.exit()
 }

@@ -1,6 +1,6 @@
 /**
- * get-session from the cache, against a route of the same server that does nothing, and against better-auth on the same
- * PostgreSQL. `node bench/get-session.ts`, on TEST_DATABASE_URL if it is set.
+ * Compares cached get-session requests to an empty route of the same server and to better-auth on the same PostgreSQL.
+ * `node bench/get-session.ts`, on TEST_DATABASE_URL if it is set.
  */
 import { type Ground, onGround } from './ground.ts'
 import { loader, requestsPerSecond } from './load.ts'
@@ -19,7 +19,7 @@ await onGround((ground) =>
     console.log(
       `get-session, cached · ${ground.describes} · ${CONNECTIONS} connections · ${ROUNDS} × ${SECONDS} s by ${loader}`,
     )
-    printRates(rates, { unit: 'a second', against: [EMPTY, BETTER_AUTH] })
+    printRates(rates, { unit: 'per second', against: [EMPTY, BETTER_AUTH] })
     printTarget(rates, 'get-session', EMPTY, 0.6)
     printTarget(rates, 'get-session', BETTER_AUTH, 25)
   }),
@@ -30,7 +30,7 @@ async function compare({ url }: Ground, betterAuth: string) {
     const targets = [{ path: `/api/auth/${route}` }]
     return () => requestsPerSecond({ url: server, targets, headers, connections: CONNECTIONS }, SECONDS)
   }
-  const { token } = (await (await signUp(url)).json()) as { token: string } // as SignedUp says
+  const { token } = (await (await signUp(url)).json()) as { token: string } // the response schema SignedUp
   const cookie = (await signUp(betterAuth)).headers
     .getSetCookie()
     .map((line) => line.split(';')[0])

@@ -8,22 +8,22 @@ import { HEADER } from '#kernel/http/words.ts'
 import { withClient } from '#test/database.ts'
 import { startProgram, temporaryHome } from '#test/journeys/program.ts'
 
-/** What a bench runs on: the service in a process of its own, whose client `default` has one table, `bench_rows`. */
+/** The environment of a benchmark: the service in a separate process, with one table `bench_rows` in its client `default`. */
 export type Ground = {
-  /** For people: `PostgreSQL 18.4, embedded`. */
+  /** Description for the output: `PostgreSQL 18.4, embedded`. */
   readonly describes: string
   readonly url: string
-  /** A key bound to the client, and the client's header. */
+  /** Headers with a key for the client, and the client's name. */
   readonly headers: Readonly<Record<string, string>>
-  /** The client's database, for peers. */
+  /** URL of the client's database, for peers. */
   readonly databaseUrl: string
-  /** The control database. */
+  /** URL of the control database. */
   readonly controlUrl: string
-  /** As the client's role. */
+  /** Runs SQL as the client's role. */
   sql(text: string): Promise<void>
 }
 
-/** Ids run from 1 to this. */
+/** Number of rows; ids are 1 to ROWS. */
 export const ROWS = 100_000
 
 const TABLE = `
@@ -37,14 +37,13 @@ alter table bench_rows add primary key (id)`
 type Work = (ground: Ground) => Promise<void>
 
 /**
- * On the server that TEST_DATABASE_URL names, else on the embedded one. What was made is gone when `work` has ended, also by
- * Ctrl-C.
+ * Runs a benchmark on the server of TEST_DATABASE_URL, or on the embedded one. Removes everything afterwards, even after Ctrl-C.
  */
 export async function onGround(work: Work): Promise<void> {
   const interrupted = new Promise<never>((_, reject) => {
     process.on('SIGINT', () => reject(new Error('interrupted')))
   })
-  // It may come before anything waits for it.
+  // The rejection may come before anything awaits it.
   interrupted.catch(() => {})
   const untilInterrupted: Work = (ground) => Promise.race([work(ground), interrupted])
   const home = await temporaryHome()
@@ -57,14 +56,14 @@ export async function onGround(work: Work): Promise<void> {
   }
 }
 
-/** As `npm start` has it: the server is the service's own, and so is the first key. */
+/** As with `npm start`: the service runs its embedded server and issues the default key. */
 async function onEmbedded(folder: string, work: Work): Promise<void> {
   const program = await startProgram(folder)
   try {
     const data = (file: string) => path.join(folder, 'data', file)
     const password = (await readFile(data('postgres-password'), 'utf8')).trim()
     const server = await joinEmbedded(data('postgres'), password)
-    if (server === undefined) throw new Error('the service runs no embedded server')
+    if (server === undefined) throw new Error('the service does not run an embedded server')
     const databaseUrl = server.url('postgres', password, 'gatehouse_default')
     const sql = asRole(databaseUrl, 'gatehouse_default')
     await makeTable(sql)
@@ -105,7 +104,7 @@ async function onService(folder: string, controlUrl: string, databaseUrl: string
       headers: { 'content-type': 'application/json', [HEADER.adminKey]: adminKey },
       body: JSON.stringify(asked),
     })
-    // As `IssuedKey` says.
+    // The response schema IssuedKey.
     const { data } = (await answer.json()) as { data: { api_key: string } }
     const describes = `PostgreSQL ${version.rows[0].server_version}`
     await work({

@@ -4,23 +4,23 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
 
-/** Requests that are sent in turn, over and over. */
+/** Requests that are sent in turn, repeatedly. */
 export type Load = {
   readonly url: string
   readonly method?: 'GET' | 'POST'
   readonly headers?: Readonly<Record<string, string>>
   readonly targets: readonly { readonly path: string; readonly body?: string }[]
-  /** A header that is another one in each request: the prefix, then a number of nine digits that counts from here. */
+  /** A header with a different value in each request: the prefix and a counter of nine digits that begins at `from`. */
   readonly numbered?: { readonly name: string; readonly prefix: string; readonly from: number }
   readonly connections: number
 }
 
 const run = promisify(execFile)
 
-/** wrk costs the machine a fraction of what a load tool in Node does, so without it every ratio to a database is lower. */
-export const loader = isThere('wrk', '-v') ? 'wrk' : 'undici (install wrk for figures that count)'
+/** wrk uses much less CPU than a load generator in Node. Without wrk, all ratios to a database are lower. */
+export const loader = isThere('wrk', '-v') ? 'wrk' : 'undici (install wrk for representative figures)'
 
-/** Answers a second, as many as the connections can; all of them must be 2xx. From a process of its own. */
+/** Maximum rate of responses per second, measured from a separate process. All responses must be 2xx. */
 export function requestsPerSecond(load: Load, seconds: number): Promise<number> {
   return loader === 'wrk' ? byWrk(load, seconds) : byUndici(load, seconds)
 }
@@ -37,7 +37,7 @@ async function byWrk(load: Load, seconds: number): Promise<number> {
     const size = ['-t', '1', '-c', `${load.connections}`, '-d', `${seconds}`, '--timeout', '30']
     const { stdout, stderr } = await run('wrk', [...size, '-s', script, load.url])
     const [, rate] = /Requests\/sec: +([\d.]+)/.exec(stdout) ?? []
-    // With a script that it does not understand it loads the address without one.
+    // If wrk cannot parse the script, it runs without it and only writes to stderr.
     if (rate === undefined || stderr !== '' || /Non-2xx|Socket errors/.test(stdout))
       throw new Error(`${load.url}: ${stderr}${stdout}`)
     return Number(rate)
@@ -46,7 +46,7 @@ async function byWrk(load: Load, seconds: number): Promise<number> {
   }
 }
 
-/** Every request is written before the first is sent, unless each has a header of its own. */
+/** The Lua script. It formats all requests before the first is sent, unless each has a different header. */
 function luaOf({ method = 'GET', headers = {}, targets, numbered }: Load): string {
   const text = (value: string) => `[==[${value}]==]`
   const fields = Object.entries(headers).map(

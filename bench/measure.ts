@@ -1,6 +1,6 @@
 import { Agent, request } from 'node:http'
 
-/** One answer: how long it took, milliseconds, and its status. */
+/** One response: its duration in milliseconds and its status. */
 export type Sample = {
   readonly took: number
   readonly status: number
@@ -9,7 +9,7 @@ export type Sample = {
 
 export type Send = () => Promise<Sample>
 
-/** Sends one kind of request over a few kept connections. */
+/** Returns a function that sends a request over keep-alive connections. */
 export function sender(
   url: string,
   options: { method?: string; headers?: Record<string, string>; body?: () => string; connections: number },
@@ -32,7 +32,7 @@ export function sender(
     })
 }
 
-/** Sends at a steady rate for a while, whether or not answers keep up: what callers see, not what the server admits to. */
+/** Sends requests at a constant rate, independent of the responses, so that queueing delays are measured as callers see them. */
 export async function atRate(send: Send, perSecond: number, seconds: number): Promise<Sample[]> {
   const began = performance.now()
   const running: Promise<Sample>[] = []
@@ -45,8 +45,8 @@ export async function atRate(send: Send, perSecond: number, seconds: number): Pr
 }
 
 /**
- * As many as `parallel` callers can, one after the other each, for a while. Who is told to come back later does: a
- * caller that spins on refusals measures its own processor.
+ * Sends as many requests as `parallel` sequential callers can. Callers respect Retry-After, because immediate retries would only use up the
+ * CPU of the load generator.
  */
 export async function flatOut(send: Send, parallel: number, seconds: number): Promise<Sample[]> {
   const until = performance.now() + seconds * 1_000
@@ -56,7 +56,7 @@ export async function flatOut(send: Send, parallel: number, seconds: number): Pr
       const sample = await send()
       samples.push(sample)
       const wait = Number(sample.headers['retry-after'] ?? 0)
-      // Spread, as callers who do not know of each other are.
+      // Random, as with independent callers.
       if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait * 1_000 * (1 + Math.random())))
     }
   }

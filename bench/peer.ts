@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 
-/** Runs a program of `peers/` in a process of its own for as long as `work` takes, and tells where it serves. */
+/** Runs a program of `peers/` in a separate process while `work` runs, and passes its URL to `work`. */
 export async function withPeer<T>(
   program: string,
   args: readonly string[],
@@ -14,7 +14,7 @@ export async function withPeer<T>(
   const exited = once(child, 'exit')
   try {
     const [port] = await Promise.race([once(createInterface(child.stdout), 'line'), exited])
-    if (child.exitCode !== null) throw new Error(`${program} ended before it served`)
+    if (child.exitCode !== null) throw new Error(`${program} exited before it listened`)
     return await work(`http://127.0.0.1:${port}`)
   } finally {
     child.kill('SIGTERM')

@@ -9,7 +9,7 @@ export const PGBENCH = 'pgbench -M prepared'
 
 export const hasPgbench = isThere('pgbench', '--version')
 
-/** Runs of the script a second, on as many connections. */
+/** Executions of the script per second, on the given number of connections. */
 export async function transactionsPerSecond(
   databaseUrl: string,
   script: string,

@@ -1,14 +1,14 @@
 import { showProgress } from '#cli/progress.ts'
 
-/** Measures one way of doing the work, once, and answers how much of it was done a second. */
+/** Runs one variant of the work once and returns its rate per second. */
 export type Way = () => Promise<number>
 
-/** What each way did in each round. */
+/** Rates of each variant by round. */
 export type Rates = ReadonlyMap<string, readonly number[]>
 
 /**
- * All ways in turn, round after round, so that whatever else the machine does slows down all of them. Each round begins
- * with another way. The first ones do not count: on a busy machine code takes seconds to be compiled.
+ * Runs all variants in turn in each round, so that disturbances of the machine affect all of them. Each round begins with a different
+ * variant. The first rounds do not count, because on a busy machine it takes seconds until the code is compiled.
  */
 export async function interleaved(ways: Readonly<Record<string, Way>>, rounds: number): Promise<Rates> {
   const rates = new Map<string, number[]>(Object.keys(ways).map((name) => [name, []]))
@@ -26,13 +26,13 @@ export async function interleaved(ways: Readonly<Record<string, Way>>, rounds: n
 
 const WARM_UP = 3
 
-/** Each round begins with another one. */
+/** Rotates the list, so that each round begins with a different item. */
 export function inTurns<T>(list: readonly T[], round: number): readonly T[] {
   const first = ((round % list.length) + list.length) % list.length
   return [...list.slice(first), ...list.slice(0, first)]
 }
 
-/** Rates, their spread, and each as a share of those `against` which they are held: the median of the rounds' ratios. */
+/** Prints the rates, their spread, and their ratio to each of `against`: the median of the rounds' ratios. */
 export function printRates(
   rates: Rates,
   { unit, against }: { unit: string; against: readonly string[] },
@@ -53,7 +53,7 @@ export function printRates(
   }
 }
 
-/** One line: what is asked for, what it is, and whether that is enough. */
+/** Prints a target, the measured ratio, and whether the target is met. */
 export function printTarget(rates: Rates, name: string, against: string, atLeast: number): void {
   const ratio = ratioOf(rates, name, against)
   const verdict = `${ratio.toFixed(2)}, ${ratio >= atLeast ? 'met' : 'missed'}`
@@ -61,7 +61,7 @@ export function printTarget(rates: Rates, name: string, against: string, atLeast
   console.log(`  target: ${name} ≥ ${atLeast} of ${against}: ${isKnown ? verdict : 'not measured'}`)
 }
 
-/** Of two that ran one after the other, round by round: drift of the machine falls out. */
+/** Median of the ratios of each round. Comparing within a round removes the drift of the machine. */
 export function ratioOf(rates: Rates, name: string, against: string): number {
   const others = rates.get(against) ?? []
   return median((rates.get(name) ?? []).map((rate, round) => rate / (others[round] ?? Number.NaN)))

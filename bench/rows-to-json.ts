@@ -1,7 +1,7 @@
 /**
- * Rows to JSON. Inside this process, three ways: ours (bytes copied by column type), `json_agg` text passed on, and pg's parsed
- * values with JSON.stringify. Over HTTP: the gateway against a route by hand that parses and stringifies.
- * `node bench/rows-to-json.ts`, on TEST_DATABASE_URL if it is set.
+ * Compares ways to turn rows into JSON. In this process: ours (bytes copied by column type), the text of `json_agg`, and pg's parsed values
+ * with JSON.stringify. Over HTTP: the gateway and a hand-written route that parses and stringifies. `node bench/rows-to-json.ts`, on
+ * TEST_DATABASE_URL if it is set.
  */
 
 import pg from 'pg'
@@ -32,7 +32,7 @@ await onGround(async (ground) => {
     for (const rows of [1, 100, 1_000]) {
       const rates = await interleaved(ways(rows), ROUNDS)
       console.log(`\n${rows} rows inside the process · ${ROUNDS} × ${MILLISECONDS} ms`)
-      printRates(rates, { unit: 'answers a second', against: [BY_HAND] })
+      printRates(rates, { unit: 'responses per second', against: [BY_HAND] })
     }
   })
   await withPeer('rows.ts', [ground.databaseUrl], (byHand) => overHttp(ground, byHand))
@@ -52,7 +52,7 @@ async function overHttp({ url, headers }: Ground, byHand: string): Promise<void>
       ROUNDS,
     )
     console.log(`\n${rows} rows over HTTP, API key checked · ${ROUNDS} × ${SECONDS} s by ${loader}`)
-    printRates(rates, { unit: 'answers a second', against: [BY_HAND] })
+    printRates(rates, { unit: 'responses per second', against: [BY_HAND] })
     if (rows === 1_000) printTarget(rates, 'gateway', BY_HAND, process.env.TEST_DATABASE_URL ? 2.2 : 1.6)
   }
 }
@@ -71,7 +71,7 @@ async function withWays(url: string, work: (ways: Ways) => Promise<void>): Promi
     applicationName: 'bench',
     maxRows: 10_000,
     answerBytes: 33_554_432,
-    // The peers of an embedded server come as its superuser.
+    // On the embedded server, peers log in as its superuser.
     allowServerRights: true,
   })
   const pool = new pg.Pool({ connectionString: url, max: CONNECTIONS })
@@ -102,14 +102,14 @@ async function withWays(url: string, work: (ways: Ways) => Promise<void>): Promi
   }
 }
 
-/** With as many callers as connections. */
+/** Runs as many callers as there are connections. */
 function answersPerSecond(answer: () => Promise<number>): Way {
   return async () => {
     const end = performance.now() + MILLISECONDS
     let answers = 0
     const caller = async () => {
       while (performance.now() < end) {
-        if ((await answer()) === 0) throw new Error('an empty answer')
+        if ((await answer()) === 0) throw new Error('an empty response')
         answers++
       }
     }

@@ -1,7 +1,6 @@
 /**
- * What callers feel when the database server of a client is killed with -9 and comes back: how soon they are refused, how long a
- * refusal takes, how soon they are served again, and what those who use another server notice. A steady 200 reads a
- * second on each. `node bench/server-restart.ts`
+ * Kills the database server of a client with -9 and restarts it, under 200 reads per second on this client and on another. Prints how soon
+ * requests get 503, how long a 503 takes, how soon requests succeed again, and the effect on the other client. `node bench/server-restart.ts`
  */
 
 import { randomBytes } from 'node:crypto'
@@ -15,7 +14,7 @@ const RATE = 200
 const SCHEMA =
   'create table note (id int primary key, text text); insert into note values (1, repeat($$x$$, 100))'
 
-/** With the instant of the answer, performance.now(). */
+/** A sample with the time of its response (performance.now()). */
 type Stamped = Sample & { readonly at: number }
 
 const cleanups: (() => Promise<void>)[] = []
@@ -60,10 +59,10 @@ try {
   console.log(
     `a 503 takes: p50 ${ms(quantile(refused, 0.5))}, p99 ${ms(quantile(refused, 0.99))} (${refused.length})`,
   )
-  console.log(`502, statements under way: ${answers.filter(({ status }) => status === 502).length}`)
+  console.log(`502, statements in progress: ${answers.filter(({ status }) => status === 502).length}`)
   console.log(`other failures: ${answers.filter(({ status }) => ![200, 502, 503].includes(status)).length}`)
-  console.log(`the server's own start: ${ms(ready - started)}`)
-  console.log(`first 200 after the server is back: ${ms(first(ready, 200))}`)
+  console.log(`start of the server: ${ms(ready - started)}`)
+  console.log(`first 200 after the server's start: ${ms(first(ready, 200))}`)
   for (const [name, samples] of Object.entries({ before, down, after })) {
     const ratio = (share: number) => (quantile(samples, share) / quantile(before, share)).toFixed(2)
     const failed = samples.filter(({ status }) => status !== 200).length

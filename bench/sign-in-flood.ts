@@ -1,6 +1,6 @@
 /**
- * What get-session of other users feels while 200 callers sign in as fast as they can: latency at a steady 300 requests
- * a second, idle and during the flood, in one run. `node bench/sign-in-flood.ts`
+ * Measures the latency of 300 get-session requests per second, idle and while 200 callers sign in as fast as they can, in one run.
+ * `node bench/sign-in-flood.ts`
  */
 
 import { startProgram, temporaryHome } from '#test/journeys/program.ts'
@@ -9,7 +9,7 @@ import { atRate, flatOut, ms, quantile, type Sample, sender } from './measure.ts
 const SECONDS = 10
 const RATE = 300
 const FLOOD = 200
-/** Seconds that are counted apart: 200 connections opened in one instant, by this very process. */
+/** First seconds of the flood, reported separately because this process opens 200 connections at once. */
 const ARRIVAL = 2
 
 const home = await temporaryHome()
@@ -27,7 +27,7 @@ try {
     return { token: answer.headers.get('set-auth-token') ?? '', body: JSON.stringify(body) }
   }
   const { token } = await signUp('ada')
-  // Many users: one alone would end its own oldest sessions.
+  // Many users, because the sign-ins of one would end its oldest sessions.
   const crowd = await Promise.all(Array.from({ length: 50 }, (_, index) => signUp(`user${index}`)))
   const getSession = sender(`${auth}/get-session`, {
     headers: { authorization: `Bearer ${token}` },
@@ -49,7 +49,7 @@ try {
   const signIns = await flood
 
   report('idle', idle)
-  report(`in the ${ARRIVAL} s in which ${FLOOD} callers arrive at once`, arriving)
+  report(`in the first ${ARRIVAL} s of ${FLOOD} callers`, arriving)
   report('during the flood', flooded)
   for (const share of [0.5, 0.99]) {
     console.log(
@@ -60,7 +60,7 @@ try {
   const waited = refused.filter(({ headers }) => headers['retry-after'] !== undefined)
   const done = signIns.filter(({ status }) => status === 200)
   console.log(
-    `sign-ins: ${done.length} done, ${refused.length} refused with 503, ${waited.length} of them with Retry-After`,
+    `sign-ins: ${done.length} succeeded, ${refused.length} got 503, ${waited.length} of them with Retry-After`,
   )
   console.log(
     `get-session: ${flooded.filter(({ status }) => status !== 200).length} of ${flooded.length} failed`,

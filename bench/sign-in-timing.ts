@@ -1,7 +1,6 @@
 /**
- * Does the time of an answer tell whether there is an account? Sign-ins with an unknown email, with a wrong password of
- * a known one, and the same by username, one after another in turns, so that whatever disturbs one disturbs all.
- * `node bench/sign-in-timing.ts [ROUNDS]`
+ * Checks that response time does not reveal whether an account exists. Compares sign-ins with an unknown email to sign-ins with a known one
+ * and a wrong password, and the same by username, in turns. `node bench/sign-in-timing.ts [ROUNDS]`
  */
 
 import { startProgram, temporaryHome } from '#test/journeys/program.ts'
@@ -9,7 +8,7 @@ import { compared, halves, printTimes, timed } from './compare-times.ts'
 import { sender } from './measure.ts'
 
 const ROUNDS = Number(process.argv[2] ?? 400)
-/** Users that are asked for in turn, so that no row is warmer than it would be. */
+/** Number of users, which are requested in turn, so that no row is in a cache more often than usual. */
 const KNOWN = 50
 
 const home = await temporaryHome()
@@ -56,7 +55,7 @@ try {
     const wrong = samples.get(`${by}, wrong password`) ?? []
     const unknown = samples.get(`${by}, unknown`) ?? []
     console.log(`${by}: unknown / wrong ${compared(unknown, wrong)}`)
-    console.log(`${by}: wrong against itself ${compared(...halves(wrong))}`)
+    console.log(`${by}: wrong / wrong ${compared(...halves(wrong))}`)
   }
 } finally {
   await program.end('SIGTERM')

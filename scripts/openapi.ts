@@ -1,6 +1,6 @@
 /**
- * Writes docs/openapi.json: the document that a service without configuration serves, taken from one that runs on an
- * embedded server of its own for that long. `--check` only says whether the file is fresh.
+ * Writes docs/openapi.json, the document of a service without configuration, which is started temporarily on an embedded server. With
+ * `--check`, writes nothing and fails if the file is stale.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,6 +1,6 @@
 /**
- * Writes what the migrations amount to, from a database that they were just applied to: `migrations/schema.sql` (for
- * reading a change) and `src/kernel/db/tables.ts` (the types). `--check` only says whether the files are fresh.
+ * Applies the migrations to a new database and writes the resulting schema: `migrations/schema.sql` (to review changes) and
+ * `src/kernel/db/tables.ts` (types). With `--check`, writes nothing and fails if the files are stale.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

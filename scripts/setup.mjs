@@ -1,5 +1,5 @@
-// Runs before `npm start` and `npm test`, on whatever Node the machine has (20 or newer): installs the packages that are missing or
-// older than the lockfile, and says so. `--omit=dev` asks for those only that the service runs on. Plain JavaScript on purpose.
+// Runs before `npm start` and `npm test` and installs packages that are missing or differ from the lockfile. With `--omit=dev`, only
+// production packages. It runs on the machine's own Node (20 or newer), so it is plain JavaScript.
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
@@ -8,23 +8,23 @@ import { fileURLToPath } from 'node:url'
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)))
 const omitsDev = process.argv.includes('--omit=dev')
 
-/** Time for the registry to answer, milliseconds. */
+/** Time limit for a response of the registry, in milliseconds. */
 const PATIENCE = 8_000
 
 if (missingPackages().length > 0) {
   install()
   const [left] = missingPackages()
   if (left !== undefined)
-    fail(`npm has not installed the package ${left}: is it left out by an \`omit\` in .npmrc?`)
+    fail(`npm did not install the package ${left}. Check whether \`omit\` in .npmrc excludes it.`)
 }
-// What npm put there has to run here: small Debian images lack a library that Node 26 is linked against.
+// Check that the installed Node runs: small Debian images lack a library that Node 26 needs.
 const ownNode = path.join(root, 'node_modules', '.bin', 'node')
 if (existsSync(ownNode) && spawnSync(ownNode, ['--version'], { stdio: 'ignore' }).status !== 0)
-  fail('The Node that npm installed does not start on this machine. On Debian: apt-get install libatomic1')
+  fail('The Node that npm installed does not run on this machine. On Debian: apt-get install libatomic1')
 
 /**
- * Packages of the lockfile that are absent, or there in another version. npm's list of what is installed is not believed alone: a copy
- * or a removal that broke off leaves a list of packages that are gone.
+ * Packages of the lockfile that are missing or have a different version. npm's list of installed packages is not sufficient: after an
+ * interrupted copy or removal it lists packages that do not exist.
  */
 function missingPackages() {
   const installed = packagesOf('node_modules/.package-lock.json')
@@ -39,7 +39,7 @@ function missingPackages() {
     .map(([name]) => name.replace('node_modules/', ''))
 }
 
-/** A file that is not there, or broken, lists nothing. */
+/** Reads a lockfile. A missing or invalid file lists no packages. */
 function packagesOf(file) {
   try {
     return JSON.parse(readFileSync(path.join(root, file), 'utf8')).packages ?? {}
@@ -48,7 +48,7 @@ function packagesOf(file) {
   }
 }
 
-/** Optional packages may be left out on purpose, but not the Node of this platform when the machine's own is too old. */
+/** Whether an optional package is required here: the Node for this platform, if the machine's own is too old. */
 function isNodeForHere(name, { os, cpu }) {
   const isOld = Number.parseInt(process.versions.node, 10) < 24
   const fits = [os].flat().includes(process.platform) && [cpu].flat().includes(process.arch)
@@ -56,15 +56,15 @@ function isNodeForHere(name, { os, cpu }) {
 }
 
 /**
- * `npm ci` removes node_modules before it downloads anything, so it is for the first time only. `npm install` takes the versions of the
- * lockfile too, and puts back what it replaces when it fails. Packages for building and testing stay where they are.
+ * Uses `npm ci` only for the first installation, because it removes node_modules before it downloads anything. `npm install` also takes the
+ * versions of the lockfile, and restores replaced packages if it fails. Installed development packages are kept.
  */
 function install() {
   const withDev =
     !omitsDev || Object.values(packagesOf('node_modules/.package-lock.json')).some(({ dev }) => dev)
   const args = [
     ...(existsSync(path.join(root, 'node_modules')) ? ['install', '--no-save'] : ['ci']),
-    // Said in full, because NODE_ENV=production would leave them out.
+    // Explicit, because NODE_ENV=production would exclude them.
     withDev ? '--include=dev' : '--omit=dev',
     '--ignore-scripts',
     '--loglevel=error',
@@ -76,26 +76,26 @@ function install() {
     if (
       npm([...args, '--fetch-retry-mintimeout=1000', '--fetch-retry-maxtimeout=5000'], 'inherit').status !== 0
     )
-      fail('The packages could not be installed; npm says above why.')
+      fail('The packages could not be installed; see the errors of npm above.')
   } else if (npm([...args, '--offline'], 'ignore').status !== 0) {
     const url = npm(['config', 'get', 'registry']).stdout.trim()
     const registry = URL.canParse(url) ? new URL(url).host : url
     fail(
-      `The package registry ${registry} cannot be reached (${silence}): check the network and the proxy, or name another registry with ` +
+      `The package registry ${registry} cannot be reached (${silence}): check the network and the proxy, or set another registry with ` +
         '`npm config set registry URL`.',
     )
   }
 }
 
-/** Why the registry does not answer; undefined when it does, whatever it answers. */
+/** The reason why the registry does not respond, or undefined if it responds, even with an error. */
 function registrySilence() {
   const { status, stderr, error } = npm(['ping', '--fetch-retries=0', `--fetch-timeout=${PATIENCE}`])
   const [, code = ''] = /code (\w+)/.exec(stderr) ?? []
-  if (error || code === 'FETCH_ERROR') return `no answer within ${PATIENCE / 1_000} s`
+  if (error || code === 'FETCH_ERROR') return `no response within ${PATIENCE / 1_000} s`
   return status === 0 || /^(E\d+|)$/.test(code) ? undefined : code
 }
 
-/** The npm that runs this script, or the machine's. */
+/** Runs npm: the one that runs this script, or the machine's. */
 function npm(args, output = 'pipe') {
   const own = process.env.npm_execpath ?? ''
   const [command, first] = own.endsWith('npm-cli.js') ? [process.execPath, [own]] : ['npm', []]
@@ -103,7 +103,7 @@ function npm(args, output = 'pipe') {
     cwd: root,
     stdio: ['ignore', output === 'pipe' ? 'pipe' : 'ignore', output],
     encoding: 'utf8',
-    // Only a question is bounded; an installation takes as long as the network does.
+    // Queries have a timeout; an installation may take as long as the network needs.
     ...(output === 'pipe' && { timeout: PATIENCE + 2_000 }),
   })
 }

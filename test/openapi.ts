@@ -70,10 +70,10 @@ export function documentedAnswers(document: OpenapiDocument): (place: Place, ans
     const what = `${status} of ${method} ${path}`
     const { responses = {} } = document.paths[path]?.[method.toLowerCase()] ?? {}
     const response = responses[status] ?? responses[`${String(status).charAt(0)}XX`]
-    assert.ok(response, `the document does not know ${what}: ${text.slice(0, 500)}`)
+    assert.ok(response, `the document has no ${what}: ${text.slice(0, 500)}`)
     if (response.content === undefined) return assert.equal(text, '', `${what} has no body in the document`)
     const media = response.content[type]
-    assert.ok(media, `the document does not know ${type} of ${what}`)
+    assert.ok(media, `the document has no content type ${type} for ${what}`)
     const validate = compile(media.schema)
     const body = type === 'application/json' ? JSON.parse(text) : text
     assert.ok(validate(body), `${what}: ${ajv.errorsText(validate.errors)} in ${text.slice(0, 1_000)}`)

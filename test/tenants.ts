@@ -98,7 +98,7 @@ const tablesFor = ({ anon, member }: { anon: string; member: string }) => `
   grant select on who to ${member};
   insert into plain values (1, 'hidden')`
 
-/** Organizations have no route yet; whoever is named is a member of this role, and acts for it. */
+/** Creates an organization directly, because there is no route yet. Each user becomes a member with the given role and activates it. */
 async function organization(
   control: (text: string, values: readonly unknown[]) => Promise<void>,
   slug: string,

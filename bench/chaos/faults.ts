@@ -6,15 +6,15 @@ import type { Ground } from './ground.ts'
 
 export type Fault = {
   readonly name: string
-  /** Where the machine does not allow it, why. */
+  /** The reason if the machine does not allow this fault, otherwise undefined. */
   readonly unlessPossible?: (ground: Ground) => string | undefined
-  /** Begins, lasts and is over when this resolves: from then on the service has what it needs. */
+  /** Injects the fault. Resolves when it is over. */
   run(ground: Ground): Promise<void>
-  /** Workers that it may cost. */
+  /** Number of workers that may be lost. */
   readonly workers?: number
 }
 
-/** How long what lasts does last, milliseconds. */
+/** Duration of lasting faults, in milliseconds. */
 const WHILE = 6_000
 
 export const FAULTS: readonly Fault[] = [
@@ -79,7 +79,7 @@ async function slowNetwork({ proxy }: Ground): Promise<void> {
   await proxy.mend()
 }
 
-/** For longer than the primary waits for it; it is over when another has its place, or when it goes on. */
+/** Freezes a worker longer than the primary tolerates, until it is replaced or 15 s have passed. */
 async function freezeWorker({ service }: Ground): Promise<void> {
   const pid = await oneOf(service)
   process.kill(pid, 'SIGSTOP')
@@ -113,7 +113,7 @@ async function hangMail({ mail }: Ground): Promise<void> {
   goOn()
 }
 
-/** PostgreSQL may end of it (it cannot write its log of changes); then whoever runs it starts it again. */
+/** Fills the disk. PostgreSQL may crash because it cannot write its WAL; then it is restarted. */
 async function fillDisk({ disk = '', database }: Ground): Promise<void> {
   const file = path.join(disk, 'ballast')
   const { bavail, bsize } = await statfs(disk)
@@ -122,13 +122,13 @@ async function fillDisk({ disk = '', database }: Ground): Promise<void> {
     const block = Buffer.alloc(1024 * 1024)
     for (let left = bavail * bsize; left > 0; left -= block.length) await handle.write(block)
   } catch {
-    // Full.
+    // The disk is full.
   } finally {
     await handle.close()
   }
   await sleep(WHILE)
   await rm(file)
-  // It restarts by itself, or has given up.
+  // PostgreSQL restarts by itself or has exited.
   await sleep(1_000)
   if (database.hasDied()) await database.start()
 }

@@ -16,26 +16,26 @@ import { postmasterOf } from '#test/embedded.ts'
 import { type DatabaseProxy, proxyTo } from '#test/hostile/proxy.ts'
 import { type MailSink, mailSink } from './mail-sink.ts'
 
-/** A service of two workers, and everything below it that can be hurt. */
+/** A service with two workers, and the dependencies that faults are injected into. */
 export type Ground = {
   readonly url: string
-  /** The key of client `default`, and the client's header. */
+  /** Headers with the key of client `default` and the client's name. */
   readonly headers: Readonly<Record<string, string>>
   readonly proxy: DatabaseProxy
   readonly database: Database
   readonly mail: MailSink
   readonly service: Service
-  /** Where the database's files and the service's log lie when that is a small disk of its own, else undefined: root makes one. */
+  /** Mount point of a small disk with the database's files and the service's log. Undefined without root, who can mount one. */
   readonly disk: string | undefined
   close(): Promise<void>
 }
 
 export type Database = {
-  /** Past the proxy, as the superuser. */
+  /** Direct URL of a database, without the proxy, as the superuser. */
   readonly url: (database: string) => string
   stop(signal: 'SIGINT' | 'SIGQUIT'): Promise<void>
   start(): Promise<void>
-  /** Whether it has ended by itself. */
+  /** Whether the server has exited by itself. */
   hasDied(): boolean
   freeze(): Promise<() => void>
 }
@@ -48,7 +48,7 @@ export type Service = {
 
 export const CONTROL = 'chaos'
 export const WORKERS = 2
-/** Rows of `seeded`, for streams. */
+/** Number of rows in `seeded`, for streams. */
 export const SEEDED = 20_000
 
 export async function makeGround(): Promise<Ground> {
@@ -82,7 +82,7 @@ export async function makeGround(): Promise<Ground> {
   }
 }
 
-/** Undefined where that is not allowed. */
+/** Mounts a small disk on the folder. Returns undefined if that is not allowed. */
 function mount(folder: string): (() => void) | undefined {
   try {
     execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=512m', 'tmpfs', folder], { stdio: 'ignore' })
@@ -146,10 +146,10 @@ async function startService(folder: string, databaseUrl: string, smtpUrl: string
         SERVICE_SERVER__WORKERS: `${WORKERS}`,
         SERVICE_MAIL__TRANSPORT: 'smtp',
         SERVICE_MAIL__SMTP_URL: smtpUrl,
-        // A statement that the network has swallowed is given up five seconds later.
+        // A statement whose packets are lost is given up five seconds later.
         SERVICE_CLIENTS__DEFAULT__STATEMENT_TIMEOUT: '5s',
         SERVICE_GATEWAY__MAX_ROWS: `${SEEDED}`,
-        // The machine's processors are for the load; that hashes are slow is not what is looked at.
+        // Cheap hashes, because their cost is not part of this test.
         SERVICE_AUTH__PASSWORD__MEMORY: '1024',
         SERVICE_AUTH__PASSWORD__ITERATIONS: '1',
       },
@@ -160,7 +160,7 @@ async function startService(folder: string, databaseUrl: string, smtpUrl: string
   const log = () => readFile(file, 'utf8')
   const service: Service = { child, log, workers: async () => (await treeOf(child.pid ?? 0)).slice(1) }
   while (!(await log()).includes('"event":"ready"')) {
-    if (child.exitCode !== null) throw new Error(`The service ended:\n${await log()}`)
+    if (child.exitCode !== null) throw new Error(`The service exited:\n${await log()}`)
     await sleep(50)
   }
   const ready = (await log()).split('\n').find((line) => line.includes('"event":"ready"')) ?? ''
@@ -173,7 +173,7 @@ async function startService(folder: string, databaseUrl: string, smtpUrl: string
   return { service, url: `http://127.0.0.1:${JSON.parse(ready).port}`, stop }
 }
 
-/** The process, and then those whose parent it is. */
+/** Process ids: the process first, then its children. */
 async function treeOf(root: number): Promise<readonly number[]> {
   const { stdout } = await promisify(execFile)('ps', ['-A', '-o', 'pid=,ppid=,stat='])
   const rows = stdout
@@ -204,7 +204,7 @@ async function expect200(
     const answer = await fetch(url, { method, headers, body: JSON.stringify(body) })
     const text = await answer.text()
     if (answer.status === 200) return
-    // The other worker may not know the table for a second.
+    // The other worker may not see the new table for a second.
     if (answer.status !== 404 || tries === 0) throw new Error(`${url}: ${text}`)
     await sleep(100)
   }

@@ -3,7 +3,7 @@ import { SEEDED } from './ground.ts'
 
 export type Kind = 'sign-up' | 'sign-in' | 'get-session' | 'fetch' | 'insert' | 'stream' | 'mail'
 
-/** One request: when it began and ended (performance.now()), and its status; 0 without a whole answer, -1 for one that was waited for in vain. */
+/** One request: its start and end (performance.now()) and its status, which is 0 for an incomplete response and -1 for a timeout. */
 export type Sample = {
   readonly kind: Kind
   readonly began: number
@@ -11,7 +11,7 @@ export type Sample = {
   readonly status: number
 }
 
-/** What was answered with success, and therefore has to be there. */
+/** Acknowledged writes, which must not be lost. */
 export type Written = {
   readonly emails: string[]
   readonly rows: number[]
@@ -21,11 +21,11 @@ export type Written = {
 export type Load = {
   readonly samples: readonly Sample[]
   readonly written: Written
-  /** No new requests; resolves when the last one has ended. */
+  /** Stops sending requests. Resolves when the last one has ended. */
   stop(): Promise<void>
 }
 
-/** Requests a second. */
+/** Requests per second. */
 const RATES: Readonly<Record<Kind, number>> = {
   'sign-up': 3,
   'sign-in': 3,
@@ -37,7 +37,7 @@ const RATES: Readonly<Record<Kind, number>> = {
 }
 export const KINDS = Object.keys(RATES) as readonly Kind[] // keys of a literal
 
-/** No request may be unanswered for longer, milliseconds: `limits.timeout` and a little. */
+/** Timeout of requests in milliseconds: `limits.timeout` with some tolerance. */
 const PATIENCE = 65_000
 const PASSWORD = 'correct horse battery'
 
@@ -93,7 +93,7 @@ async function senders(
   const person = () => `person-${++last}@example.com`
   const signUp = (email: string) =>
     ask('/api/auth/sign-up/email', 'POST', { name: 'Ada', email, password: PASSWORD })
-  // Two, because signing in ends a person's oldest session beyond `session.max_per_user`.
+  // Two users, because a sign-in ends a user's oldest session beyond `session.max_per_user`.
   const [visitor, email] = [person(), person()]
   const { token } = JSON.parse((await signUp(visitor)).text)
   await signUp(email)
@@ -123,11 +123,11 @@ async function senders(
     },
     async stream() {
       const { status, text } = await data('/gateway/fetch', 'POST', { table_name: 'seeded', limit: SEEDED })
-      // One that was broken off must not look whole.
+      // An aborted stream must not be a valid response.
       return status === 200 && JSON.parse(text).data.length !== SEEDED ? 500 : status
     },
     async mail() {
-      // Each person once, so that whose mail is missing is known.
+      // One mail per user, so that a missing mail can be identified.
       const to = written.emails[nextMailed]
       if (to === undefined) return 200
       nextMailed++

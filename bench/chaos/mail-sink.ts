@@ -1,12 +1,12 @@
 import type { AddressInfo, Socket } from 'node:net'
 import { SMTPServer } from 'smtp-server'
 
-/** A mail server that keeps the addresses of those it has mail for, and can hang. */
+/** A mail server that records the recipients of mails, and can hang. */
 export type MailSink = {
   readonly url: string
-  /** Whoever has had mail. */
+  /** Recipients of all delivered mails. */
   readonly recipients: ReadonlySet<string>
-  /** Takes connections and data from here on, and says nothing. Returns what ends that. */
+  /** Accepts connections and data without responding, until the returned function is called. */
   hang(): () => void
   close(): Promise<void>
 }
@@ -32,14 +32,14 @@ export async function mailSink(): Promise<MailSink> {
       )
     },
   })
-  // Whoever gave up while it hung.
+  // Clients may disconnect while the server hangs.
   server.on('error', () => {})
   server.server.on('connection', (socket: Socket) => {
     sockets.add(socket)
     socket.on('close', () => sockets.delete(socket))
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  // An object for every server that listens on a port.
+  // A server that listens on a port has an object as its address.
   const { port } = server.server.address() as AddressInfo
   return {
     url: `smtp://127.0.0.1:${port}`,

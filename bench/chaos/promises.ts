@@ -3,7 +3,7 @@ import { withClient } from '#test/database.ts'
 import { CONTROL, type Ground, WORKERS } from './ground.ts'
 import { KINDS, type Kind, type Sample, type Written } from './load.ts'
 
-/** A fault that has been: its name, and when it began and was over (performance.now()). */
+/** An injected fault with its start and end (performance.now()). */
 export type Past = {
   readonly name: string
   readonly began: number
@@ -11,13 +11,13 @@ export type Past = {
   readonly workers: number
 }
 
-/** What is told of one promise: the sentence, and whether it was kept. */
+/** Result for one guarantee: a sentence, and whether it was kept. */
 export type Verdict = { readonly says: string; readonly isKept: boolean }
 
-/** Longest that any kind of request may wait for its next 200 after a fault, milliseconds. */
+/** Maximum time from the end of a fault to the next 200 of each kind of request, in milliseconds. */
 const RECOVERY = 15_000
 
-/** How long after the end of a fault each kind of request had its next 200, milliseconds; infinite when it never had one. */
+/** Longest time from the end of each fault to the next 200 by kind of request, in milliseconds; infinite if there was none. */
 export function recoveries(
   past: readonly Past[],
   samples: readonly Sample[],
@@ -42,25 +42,25 @@ export function recovered(past: readonly Past[], samples: readonly Sample[]): Ve
     ...[...recoveries(past, samples).values()].flatMap((kinds) => [...kinds.values()]),
   )
   return {
-    says: `every kind of request has a 200 within ${RECOVERY / 1_000} s after each fault: ${(worst / 1_000).toFixed(1)} s`,
+    says: `every kind of request succeeds within ${RECOVERY / 1_000} s after each fault: ${(worst / 1_000).toFixed(1)} s`,
     isKept: worst <= RECOVERY,
   }
 }
 
-/** 502 is a statement whose end is not known; 503 and 504 say to come back; 0 is a connection to a worker that was lost. */
-const HONEST = new Set([0, 200, 502, 503, 504])
+/** 502: unknown outcome of a statement; 503 and 504: retry later; 0: the connection to a lost worker. */
+const EXPECTED_STATUSES = new Set([0, 200, 502, 503, 504])
 
-export function honest(samples: readonly Sample[]): Verdict {
-  const others = samples.filter(({ status }) => !HONEST.has(status))
-  const counts = Map.groupBy(
-    others,
-    ({ kind, status }) => `${kind} ${status === -1 ? 'never answered' : status}`,
-  )
+export function onlyExpectedStatuses(samples: readonly Sample[]): Verdict {
+  const others = samples.filter(({ status }) => !EXPECTED_STATUSES.has(status))
+  const counts = Map.groupBy(others, ({ kind, status }) => `${kind} ${status === -1 ? 'timeout' : status}`)
   const list = [...counts].map(([what, { length }]) => `${what} (${length})`).join(', ')
-  return { says: `no answer but 200, 502, 503 and 504: ${list || 'none'}`, isKept: others.length === 0 }
+  return {
+    says: `no responses other than 200, 502, 503 and 504: ${list || 'none'}`,
+    isKept: others.length === 0,
+  }
 }
 
-export async function nothingLost({ database }: Ground, written: Written): Promise<Verdict> {
+export async function noWriteLost({ database }: Ground, written: Written): Promise<Verdict> {
   const [emails, numbers] = await Promise.all([
     column(database.url(CONTROL), 'select email as value from service."user"'),
     column(database.url(await dataDatabase(database)), 'select number as value from written'),
@@ -71,12 +71,12 @@ export async function nothingLost({ database }: Ground, written: Written): Promi
   ]
   const { length } = written.emails
   return {
-    says: `no answered write is lost: ${lost.length} of ${length} sign-ups and ${written.rows.length} rows`,
+    says: `no acknowledged write is lost: ${lost.length} of ${length} sign-ups and ${written.rows.length} rows`,
     isKept: lost.length === 0,
   }
 }
 
-/** Each has arrived, or waits in the queue for its next try. */
+/** Every acknowledged mail was delivered or waits in the queue for its next attempt. */
 export async function noMailLost({ database, mail }: Ground, written: Written): Promise<Verdict> {
   const missing = () => written.mails.filter((to) => !mail.recipients.has(to))
   const until = performance.now() + 40_000
@@ -87,7 +87,7 @@ export async function noMailLost({ database, mail }: Ground, written: Written): 
   )
   const { length } = missing()
   return {
-    says: `no answered mail is lost: of ${written.mails.length}, ${length} have not arrived and ${waiting.size} jobs wait`,
+    says: `no acknowledged mail is lost: of ${written.mails.length}, ${length} are not delivered and ${waiting.size} jobs wait`,
     isKept: length <= waiting.size,
   }
 }
@@ -105,22 +105,22 @@ async function column(url: string, text: string): Promise<ReadonlySet<string>> {
   return new Set(rows.map(({ value }) => String(value)))
 }
 
-export async function nobodyGone({ service }: Ground, past: readonly Past[]): Promise<Verdict> {
+export async function noUnexpectedExit({ service }: Ground, past: readonly Past[]): Promise<Verdict> {
   const records = (await service.log()).split('\n').filter((line) => line.includes('"event":"worker_lost"'))
   const allowed = past.reduce((sum, { workers }) => sum + workers, 0)
   const workers = await service.workers()
   const isAlive = service.child.exitCode === null && service.child.signalCode === null
   return {
-    says: `no process ends by itself: ${isAlive ? '' : 'the primary is gone, '}${records.length} workers replaced of ${allowed} that were hurt, ${workers.length} there`,
+    says: `no process exits unexpectedly: ${isAlive ? '' : 'the primary has exited, '}${records.length} workers replaced after ${allowed} faults on workers, ${workers.length} running`,
     isKept: isAlive && records.length <= allowed && workers.length === WORKERS,
   }
 }
 
-/** Memory of all processes together, MB, by when it was looked at. */
+/** Total memory of all processes in MB, by time of measurement. */
 export type Memory = readonly { readonly at: number; readonly megabytes: number }[]
 
-/** The last quarter against the second: the first warms up. */
-export function flat(memory: Memory): Verdict {
+/** Compares the last quarter to the second; the first is warm-up. */
+export function stableMemory(memory: Memory): Verdict {
   const quarter = (index: number) =>
     median(
       memory
@@ -129,7 +129,7 @@ export function flat(memory: Memory): Verdict {
     )
   const [early, late] = [quarter(1), quarter(3)]
   return {
-    says: `memory is flat: ${early.toFixed(0)} MB in the second quarter, ${late.toFixed(0)} MB in the last`,
+    says: `memory does not grow: ${early.toFixed(0)} MB in the second quarter, ${late.toFixed(0)} MB in the last`,
     isKept: late <= early * 1.25,
   }
 }

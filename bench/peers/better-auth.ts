@@ -1,5 +1,5 @@
 /**
- * better-auth with sign-in by email, as its guide sets it up. Prints its port and serves until it is ended.
+ * better-auth with sign-in by email, configured as in its guide. Prints its port and serves until it is killed.
  * `node bench/peers/better-auth.ts postgres://…`
  */
 import { randomBytes } from 'node:crypto'
@@ -12,7 +12,7 @@ import pg from 'pg'
 
 const server = createServer().listen(0, '127.0.0.1')
 await new Promise((resolve) => server.once('listening', resolve))
-const { port } = server.address() as AddressInfo // a TCP server's
+const { port } = server.address() as AddressInfo // the address of a TCP server
 const options = {
   database: new pg.Pool({ connectionString: process.argv[2], max: 10 }),
   baseURL: `http://127.0.0.1:${port}`,

@@ -1,4 +1,4 @@
-/** Load without wrk: reads a `Load` from standard input and prints answers per second. `node bench/peers/load.ts SECONDS` */
+/** Load generator without wrk: reads a `Load` from standard input and prints responses per second. `node bench/peers/load.ts SECONDS` */
 import { json } from 'node:stream/consumers'
 import { Pool } from 'undici'
 import type { Load } from '../load.ts'
@@ -11,7 +11,7 @@ const {
   targets,
   numbered,
   connections,
-} = (await json(process.stdin)) as Load // as load.ts writes it
+} = (await json(process.stdin)) as Load // written by ../load.ts
 const pool = new Pool(url, { connections })
 let turn = 0
 let answers = 0

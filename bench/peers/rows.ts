@@ -1,6 +1,6 @@
 /**
- * What somebody would write by hand: Fastify and `pg`, statements prepared by name, rows parsed and stringified. Prints its
- * port and serves until it is ended. `node bench/peers/rows.ts postgres://…`
+ * A hand-written server for comparison: Fastify and `pg` with prepared statements; rows are parsed and stringified. Prints its port and
+ * serves until it is killed. `node bench/peers/rows.ts postgres://…`
  */
 import type { AddressInfo } from 'node:net'
 import fastify from 'fastify'
@@ -17,4 +17,4 @@ app.get<{ Params: { count: string } }>('/rows/:count', async ({ params }) => {
   return (await pool.query(query)).rows
 })
 await app.listen({ port: 0, host: '127.0.0.1' })
-console.log((app.server.address() as AddressInfo).port) // a TCP server's
+console.log((app.server.address() as AddressInfo).port) // the address of a TCP server

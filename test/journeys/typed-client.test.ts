@@ -13,7 +13,7 @@ const HERE = path.join(import.meta.dirname, 'typed-client')
 const MODULES = path.join(ROOT, 'node_modules')
 
 const t = await testService()
-/** A folder of its own, as if only the client were installed there. */
+/** A separate folder in which only the client is installed. */
 const folder = await mkdtemp(path.join(tmpdir(), 'gatehouse-typed-client-'))
 after(() => rm(folder, { recursive: true, force: true }))
 
@@ -52,7 +52,7 @@ const TSCONFIG = {
   files: ['program.ts'],
 }
 
-/** Runs a program in the folder; what it printed is the failure's message. */
+/** Runs a program in the folder. Throws its output if it fails. */
 async function node(...args: string[]): Promise<void> {
   try {
     await run(process.execPath, args, { cwd: folder })

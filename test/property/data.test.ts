@@ -120,7 +120,7 @@ async function misfits(path: string, body: object, column: string): Promise<void
   )
 }
 
-// Tables, through the gateway, so that it knows at once what is there
+// Tables, created through the gateway, so that its catalogue is up to date
 
 const id = pg.escapeIdentifier
 const nameOf = ({ schema, name }: Table) => `${id(schema)}.${id(name)}`
