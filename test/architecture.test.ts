@@ -285,7 +285,9 @@ const RULES: readonly Rule[] = [
     says: 'a file has at most 300 lines, with listed exceptions',
     complaints: ({ file, text }) => {
       const lines = text.split('\n').length - 1
-      return lines > 300 && !LONG.includes(file) ? [`${lines} lines; split it, or add it to LONG with a reason`] : []
+      return lines > 300 && !LONG.includes(file)
+        ? [`${lines} lines; split it, or add it to LONG with a reason`]
+        : []
     },
     wrong: [{ file: 'kernel/a.ts', text: 'const a = 1\n'.repeat(301) }],
     right: [{ file: 'kernel/a.ts', text: 'const a = 1\n'.repeat(300) }],
@@ -339,7 +341,9 @@ const isSurface = (file: string): boolean => file === 'auth/surface.ts' || file 
 const partsOf = (file: string): string[] => file.replace(/(\.test)?\.ts$/, '').split('/')
 
 const uses = (text: string, isMadeForIt: boolean, what: RegExp): string[] =>
-  isMadeForIt ? [] : (codeOf(text).match(what) ?? []).map((found) => `${found} is allowed in listed files only`)
+  isMadeForIt
+    ? []
+    : (codeOf(text).match(what) ?? []).map((found) => `${found} is allowed in listed files only`)
 
 /** The files of this project that a file imports, as paths from src; tests may import `#test/…`. */
 function importsOf(source: Source): string[] {

@@ -57,9 +57,9 @@ const CLEARED: readonly (readonly [file: string, literal: string, reason: string
   [
     'databases/drivers/scylla/catalogue.ts',
     String.raw`/^(?:values|keys|entries|full)\((.*)\)$/s`,
-    "text that the server writes",
+    'text that the server writes',
   ],
-  ['databases/drivers/scylla/catalogue.ts', String.raw`/^(\w+)<(.*)>$/`, "text that the server writes"],
+  ['databases/drivers/scylla/catalogue.ts', String.raw`/^(\w+)<(.*)>$/`, 'text that the server writes'],
   [
     'databases/drivers/scylla/numbers.ts',
     String.raw`/^([+-]?)(\d*)(?:\.(\d*))?(?:e([+-]?\d{1,6}))?$/i`,
@@ -68,7 +68,7 @@ const CLEARED: readonly (readonly [file: string, literal: string, reason: string
   [
     'databases/drivers/scylla/reads.ts',
     String.raw`/ If you want .* use ALLOW FILTERING\.?/s`,
-    "a message that the server writes",
+    'a message that the server writes',
   ],
   [
     'databases/drivers/scylla/times.ts',
@@ -104,12 +104,12 @@ const CLEARED: readonly (readonly [file: string, literal: string, reason: string
   [
     'databases/drivers/supabase/openapi.ts',
     String.raw`/(?:^|\n\n)Note:\n(.*)$/s`,
-    "text that PostgREST writes",
+    'text that PostgREST writes',
   ],
   [
     'databases/drivers/supabase/openapi.ts',
     String.raw`/<fk table='(.*)' column='(.*)'\/>$/`,
-    "text that PostgREST writes",
+    'text that PostgREST writes',
   ],
   [
     'gateway/data/grouping.ts',

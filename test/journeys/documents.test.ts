@@ -38,7 +38,7 @@ const PRINTED: Readonly<Record<string, readonly RegExp[]>> = {
     /"pages":3168}.*"pages":66}.*"count":2/,
     /Notes on the Analytical Engine/,
     /"author":"Anonymous".*"affected_rows":1/,
-    /171\d{3} cities are there/,
+    /Loaded 171\d{3} cities/,
     /"success":true/,
   ],
   'docs/guides/browser-sessions.md': [

@@ -46,7 +46,7 @@ test('creates keys for existing clients and rights, and revokes them by id, publ
   ])
   assert.match(sql.stderr, /^--browser: every visitor of the page would have gateway\.query\.read\. /)
   assert.match(all.stderr, /^--browser: every visitor of the page would have \*\. /)
-  assert.match(open.stderr, /would have all rows\. Name a --client with row_level_security/)
+  assert.match(open.stderr, /could reach all rows\. Use a --client with row_level_security/)
   assert.equal(good.code, 0, good.stderr)
 
   const reporting = JSON.parse((await create('reporting', 'users.read', 'registered')).stdout)
