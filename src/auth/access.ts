@@ -6,7 +6,7 @@ import type { Access } from '#kernel/http/access.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { clearToken, giveToken, presentedToken } from './cookies.ts'
 import { fail } from './errors.ts'
-import { expectFresh } from './fresh.ts'
+import { expectFresh } from './session-freshness.ts'
 
 /** Who is calling, as the token says: everything that a verb may know of it. */
 export type Caller = LiveSession & {

@@ -49,7 +49,7 @@ export const AUTH_FAILURES = {
 
 export const fail = failuresOf(AUTH_FAILURES)
 
-/** What the password policy refuses (policy.ts). */
+/** What the password policy refuses (password-policy.ts). */
 export const REFUSED_PASSWORD = ['PASSWORD_TOO_SHORT', 'PASSWORD_TOO_LONG', 'PASSWORD_COMMON']
 /** What comes of a password that is asked for in a session, or in place of one. */
 export const CHECKED_PASSWORD = [

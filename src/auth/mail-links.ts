@@ -3,9 +3,9 @@ import type { User } from '#identity/users.ts'
 import type { Config } from '#kernel/config/config.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type Mail, sendMail } from '#kernel/mail/mailer.ts'
+import { authUrl } from './auth-url.ts'
 import { mails } from './mails.ts'
 import { withQuery } from './redirect.ts'
-import { authUrl } from './urls.ts'
 
 type Sent<P extends TicketPurpose> = Omit<NewTicket<P>, 'userId' | 'life'>
 

@@ -1,6 +1,6 @@
 import { Argument, Command, InvalidArgumentError, Option } from 'commander'
 import { setPasswordByOperator } from '#auth/password/password.ts'
-import { acceptablePassword } from '#auth/policy.ts'
+import { acceptablePassword } from '#auth/password-policy.ts'
 import { deleteByOperator } from '#auth/profile/profile.ts'
 import { addUsers } from '#identity/add-users.ts'
 import { banUser, unbanUser } from '#identity/bans.ts'

@@ -2,7 +2,7 @@ import { deleteAccountOfSeveral, listAccounts } from '#identity/accounts.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { actAsCaller, type Caller } from '../access.ts'
 import { fail } from '../errors.ts'
-import { expectFresh } from '../fresh.ts'
+import { expectFresh } from '../session-freshness.ts'
 
 /** An account is named by its provider, by its row's id, by the provider's id, or by several of them. */
 export type AccountName = { readonly providerId?: string; readonly accountId?: string }

@@ -12,7 +12,7 @@ import type { Visit } from '../admit.ts'
 import { fail } from '../errors.ts'
 import { mails } from '../mails.ts'
 import { checkPasswordOf } from '../password/password.ts'
-import { acceptablePassword } from '../policy.ts'
+import { acceptablePassword } from '../password-policy.ts'
 import { browserMark } from './verification.ts'
 
 /** Where the click on a link comes from. */

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { emailFrom } from '#identity/emails.ts'
-import { SignedInUser } from '#identity/wire.ts'
+import { SignedInUser } from '#identity/schemas.ts'
 import { open } from '#kernel/http/access.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
@@ -8,8 +8,8 @@ import { type AuthAccess, callerOf } from '../access.ts'
 import { CHECKED_PASSWORD, fail, PROOF_FAILURES, REFUSED_ENTRY, REFUSED_PASSWORD } from '../errors.ts'
 import { requestMail } from '../mail-requests.ts'
 import { followLink } from '../redirect.ts'
-import { clickOf, handOver } from './click.ts'
 import { changeEmail, confirmEmailLink, followEmailLink } from './email.ts'
+import { clickOf, handOver } from './link-click.ts'
 
 const Link = Type.Object({
   token: Type.String({ maxLength: 256 }),

@@ -16,11 +16,11 @@ import { sendMail } from '#kernel/mail/mailer.ts'
 import { randomToken, uuidv7 } from '#kernel/random.ts'
 import { actAsCaller, type Caller, expectAlive } from '../access.ts'
 import { fail } from '../errors.ts'
-import { expectFresh } from '../fresh.ts'
 import { mailLink } from '../mail-links.ts'
 import { requestMail } from '../mail-requests.ts'
 import { type EndedSessions, mails } from '../mails.ts'
-import { acceptablePassword } from '../policy.ts'
+import { acceptablePassword } from '../password-policy.ts'
+import { expectFresh } from '../session-freshness.ts'
 
 /** Worked from the queue, so that nobody learns from the time of an answer whether an address has an account. */
 export async function mailReset(

@@ -7,10 +7,10 @@ import { isConflict } from '#kernel/db/conflicts.ts'
 import { atomically, type Kernel, tell } from '#kernel/kernel.ts'
 import { actAsCaller, type Caller } from '../access.ts'
 import { fail } from '../errors.ts'
-import { expectFresh, isFresh } from '../fresh.ts'
 import { mailLink } from '../mail-links.ts'
 import { openLink } from '../mail-tickets.ts'
 import { checkPassword, checkPasswordOf } from '../password/password.ts'
+import { expectFresh, isFresh } from '../session-freshness.ts'
 import { acceptableImage, acceptableName } from '../user-fields.ts'
 
 export type ProfileChange = {

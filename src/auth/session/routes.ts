@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import { CurrentSession, FullUser } from '#identity/wire.ts'
+import { CurrentSession, FullUser } from '#identity/schemas.ts'
 import { Failure } from '#kernel/errors.ts'
 import { named } from '#kernel/http/components.ts'
 import { Nullable } from '#kernel/http/schemas.ts'

@@ -1,8 +1,8 @@
 import type { FastifyReply } from 'fastify'
 import { Type } from 'typebox'
+import { SignedInUser } from '#identity/schemas.ts'
 import { usernameFrom } from '#identity/usernames.ts'
 import { isUsernameTaken } from '#identity/users.ts'
-import { SignedInUser } from '#identity/wire.ts'
 import { open } from '#kernel/http/access.ts'
 import { named } from '#kernel/http/components.ts'
 import { Nullable } from '#kernel/http/schemas.ts'
@@ -10,7 +10,7 @@ import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { Admission } from '../admit.ts'
 import { giveToken } from '../cookies.ts'
-import { visitOf } from '../visit.ts'
+import { visitOf } from '../sign-in-context.ts'
 import { signInWithEmail, signInWithUsername } from './sign-in.ts'
 
 const Password = Type.String({ minLength: 1, maxLength: 1_024, examples: ['correct horse battery'] })

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { IMAGE_MAX } from '#identity/images.ts'
 import { NAME_MAX } from '#identity/names.ts'
-import { SignedInUser } from '#identity/wire.ts'
+import { SignedInUser } from '#identity/schemas.ts'
 import { open } from '#kernel/http/access.ts'
 import { named } from '#kernel/http/components.ts'
 import { Nullable } from '#kernel/http/schemas.ts'
@@ -9,7 +9,7 @@ import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { giveToken } from '../cookies.ts'
 import { REFUSED_PASSWORD } from '../errors.ts'
-import { visitOf } from '../visit.ts'
+import { visitOf } from '../sign-in-context.ts'
 import { signUp } from './sign-up.ts'
 
 const SignUpEmail = Type.Object({

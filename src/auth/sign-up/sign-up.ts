@@ -8,7 +8,7 @@ import { uuidv7 } from '#kernel/random.ts'
 import { type Admission, admit, requestFirstLink, type Visit } from '../admit.ts'
 import { fail } from '../errors.ts'
 import { signUpHidden } from '../hidden-sign-ups.ts'
-import { acceptablePassword } from '../policy.ts'
+import { acceptablePassword } from '../password-policy.ts'
 import { acceptableImage, acceptableName } from '../user-fields.ts'
 
 export type SignUp = {

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { User } from '#identity/users.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { giveToken, presentedBrowser } from '../cookies.ts'
-import { visitOf } from '../visit.ts'
+import { visitOf } from '../sign-in-context.ts'
 import type { Followed } from './email.ts'
 import type { Click } from './first-proof.ts'
 
