@@ -7,20 +7,7 @@ import { randomToken, uuidv7 } from '#kernel/random.ts'
 import { browserMark } from './email/verification.ts'
 import { fail } from './errors.ts'
 import { requestMail } from './mail-requests.ts'
-
-/** From where somebody comes in, and for how long. */
-export type Visit = {
-  readonly ipAddress: string
-  readonly userAgent: string | undefined
-  /** False: the session ends after a day and is not extended. */
-  readonly remember: boolean
-  /** A page of another origin sent the browser here: it never leaves with a session. */
-  readonly isCrossSite: boolean
-  /** Where the link leads in the end, should a mail have to be sent first. */
-  readonly callbackURL: string | undefined
-  /** Gives the browser a cookie that shows, when a link of a mail is followed, that it is the one which knew the password. */
-  markBrowser(mark: string): void
-}
+import type { SignInContext } from './sign-in-context.ts'
 
 export type Admission = {
   readonly token: string
@@ -41,24 +28,24 @@ export async function admit(
   kernel: Kernel,
   proof: Proof,
   refuse: () => Error,
-  visit: Visit,
+  context: SignInContext,
 ): Promise<Admission> {
   const { require_email_verification } = kernel.config.auth.email_password
   const outcome = await actOnProof(kernel, proof, refuse, async (kernel, user) => {
     if (isBanned(user, kernel.now())) throw fail('BANNED_USER')
     const isUnverified = require_email_verification && !user.emailVerified
-    return isUnverified ? { unverified: user } : begin(kernel, user, visit)
+    return isUnverified ? { unverified: user } : begin(kernel, user, context)
   })
   if ('token' in outcome) return outcome
-  await requestFirstLink(kernel, outcome.unverified, visit)
+  await requestFirstLink(kernel, outcome.unverified, context)
   throw fail('EMAIL_NOT_VERIFIED')
 }
 
-async function begin(kernel: Kernel, user: User, visit: Visit): Promise<Admission> {
+async function begin(kernel: Kernel, user: User, context: SignInContext): Promise<Admission> {
   const now = kernel.now()
   const { expires_in, max_per_user } = kernel.config.session
   const token = randomToken(kernel.random)
-  const life = visit.remember ? expires_in : Math.min(DAY, expires_in)
+  const life = context.remember ? expires_in : Math.min(DAY, expires_in)
   const expiresAt = endOf(kernel.config, now, new Date(now.getTime() + life))
   const session = await insertSession(
     kernel.db,
@@ -68,14 +55,14 @@ async function begin(kernel: Kernel, user: User, visit: Visit): Promise<Admissio
       userId: user.id,
       expiresAt,
       createdAt: now,
-      remembered: visit.remember,
-      ipAddress: visit.ipAddress,
-      userAgent: visit.userAgent?.slice(0, 512) ?? null,
+      remembered: context.remember,
+      ipAddress: context.ipAddress,
+      userAgent: context.userAgent?.slice(0, 512) ?? null,
     },
     max_per_user,
   )
   tell(kernel, 'auth_user_signed_in', { userId: user.id, sessionId: session.id })
-  return { token, session, user, maxAge: visit.remember ? expiresAt.getTime() - now.getTime() : undefined }
+  return { token, session, user, maxAge: context.remember ? expiresAt.getTime() - now.getTime() : undefined }
 }
 
 /**
@@ -85,7 +72,7 @@ async function begin(kernel: Kernel, user: User, visit: Visit): Promise<Admissio
 export async function requestFirstLink(
   kernel: Kernel,
   { id: userId, email }: Pick<User, 'id' | 'email'>,
-  { callbackURL, markBrowser }: Visit,
+  { callbackURL, markBrowser }: SignInContext,
   { isSignUp = false } = {},
 ): Promise<void> {
   const mark = randomToken(kernel.random)

@@ -4,8 +4,9 @@ import { insertUserWithPassword, type NewUser } from '#identity/users.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
 import { atomically, type Kernel, tell } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
-import { requestFirstLink, type Visit } from './admit.ts'
+import { requestFirstLink } from './admit.ts'
 import { fail } from './errors.ts'
+import type { SignInContext } from './sign-in-context.ts'
 
 type WithPassword = NewUser & { readonly password: string }
 
@@ -14,24 +15,28 @@ type WithPassword = NewUser & { readonly password: string }
  * its owner gets a mail, and sign-in and usernames behave from then on as if the new account were there. Either way
  * takes the same statements, so that the time of the answer does not tell it.
  */
-export async function signUpHidden(kernel: Kernel, asked: WithPassword, visit: Visit): Promise<void> {
+export async function signUpHidden(
+  kernel: Kernel,
+  asked: WithPassword,
+  context: SignInContext,
+): Promise<void> {
   try {
-    await addEither(kernel, asked, visit)
+    await addEither(kernel, asked, context)
   } catch (error) {
     const isTaken = ['user_username_key', 'hidden_sign_up_username_key'].some((key) => isConflict(error, key))
     if (isTaken) throw fail('USERNAME_IS_ALREADY_TAKEN')
     // Another one with this address was quicker.
     if (!isConflict(error, 'user_email_key')) throw error
-    await addEither(kernel, asked, visit)
+    await addEither(kernel, asked, context)
   }
 }
 
-const addEither = (kernel: Kernel, asked: WithPassword, visit: Visit): Promise<void> =>
+const addEither = (kernel: Kernel, asked: WithPassword, context: SignInContext): Promise<void> =>
   atomically(kernel, async (kernel) => {
     const owner = await lockUserWithEmail(kernel.db, asked.email)
     if (owner === undefined) await addUser(kernel, asked)
     else await insertHiddenSignUp(kernel.db, owner, asked)
-    await requestFirstLink(kernel, asked, visit, { isSignUp: true })
+    await requestFirstLink(kernel, asked, context, { isSignUp: true })
   })
 
 async function addUser(kernel: Kernel, { password, ...user }: WithPassword): Promise<void> {
@@ -41,10 +46,10 @@ async function addUser(kernel: Kernel, { password, ...user }: WithPassword): Pro
 }
 
 /** Sign-in with a password that was chosen so: what `admit` says of an address that is not proven, as long and with a mail. */
-export async function refuseHidden(kernel: Kernel, userId: string, visit: Visit): Promise<never> {
+export async function refuseHidden(kernel: Kernel, userId: string, context: SignInContext): Promise<never> {
   const refusal = () => fail('EMAIL_NOT_VERIFIED')
   const owner = await actOnProof(kernel, { userId }, refusal, async (_kernel, user) => user)
   const { email } = owner
-  await requestFirstLink(kernel, { id: uuidv7(kernel.now(), kernel.random), email }, visit)
+  await requestFirstLink(kernel, { id: uuidv7(kernel.now(), kernel.random), email }, context)
   throw refusal()
 }

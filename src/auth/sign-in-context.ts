@@ -1,15 +1,28 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { crossSite } from '#kernel/http/origins.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import type { Visit } from './admit.ts'
 import { markBrowser } from './cookies.ts'
 
-export const visitOf = (
+/** Where a sign-in comes from, and how long its session is to last. */
+export type SignInContext = {
+  readonly ipAddress: string
+  readonly userAgent: string | undefined
+  /** False: the session ends after a day and is not extended. */
+  readonly remember: boolean
+  /** The request comes from a page of another origin: following a link then starts no session. */
+  readonly isCrossSite: boolean
+  /** Where the link of a verification mail leads in the end, if one has to be sent first. */
+  readonly callbackURL: string | undefined
+  /** Gives the browser a cookie. A mailed link that is opened with it comes from the browser that has shown the password. */
+  markBrowser(mark: string): void
+}
+
+export const signInContextOf = (
   kernel: Kernel,
   request: FastifyRequest,
   reply: FastifyReply,
   { rememberMe = true, callbackURL }: { rememberMe?: boolean; callbackURL?: string } = {},
-): Visit => ({
+): SignInContext => ({
   ipAddress: request.clientAddress,
   userAgent: request.headers['user-agent'],
   remember: rememberMe,

@@ -51,10 +51,10 @@ async function redeem(
     const changed = await follow(kernel, user, ticket, click)
     // A link of a stranger's own account must not sign anyone in to it: neither from a page of theirs, nor by the button
     // of ours, which asks nothing once the address is proven.
-    const mayStart = click.caller === undefined && !click.visit.isCrossSite && !user.emailVerified
+    const mayStart = click.caller === undefined && !click.context.isCrossSite && !user.emailVerified
     const signsIn = kernel.config.auth.email.sign_in_after_verification && mayStart
     if (!signsIn || ticket.purpose !== 'verify-email') return { user: changed, admission: undefined }
-    return { user: changed, admission: await admit(kernel, { userId: user.id }, invalidToken, click.visit) }
+    return { user: changed, admission: await admit(kernel, { userId: user.id }, invalidToken, click.context) }
   })
   await kernel.coherence.settle()
   return followed

@@ -8,18 +8,18 @@ import type { Kernel } from '#kernel/kernel.ts'
 import { sendMail } from '#kernel/mail/mailer.ts'
 import { uuidv7 } from '#kernel/random.ts'
 import { type Caller, proofOf } from '../access.ts'
-import type { Visit } from '../admit.ts'
 import { fail } from '../errors.ts'
 import { mails } from '../mails.ts'
 import { checkPasswordOf } from '../password/password.ts'
 import { acceptablePassword } from '../password-policy.ts'
+import type { SignInContext } from '../sign-in-context.ts'
 import { browserMark } from './verification.ts'
 
 /** Where the click on a link comes from. */
 export type Click = {
   readonly caller: Caller | undefined
   readonly browser: string | undefined
-  readonly visit: Visit
+  readonly context: SignInContext
 }
 
 /** What a person fills in on the page, or an application sends in its place. */
@@ -64,7 +64,7 @@ export async function proveEmail(
 export const proveNewEmail = (kernel: Kernel, user: User, click: OpenClick, email: string): Promise<User> =>
   prove(kernel, user, { ...click, mark: undefined, email })
 
-type OpenClick = Omit<Click, 'visit'> & { readonly shown: Shown }
+type OpenClick = Omit<Click, 'context'> & { readonly shown: Shown }
 
 /**
  * The first proof of an address (decision 15). Before it, another person may have opened the account with this address, or given

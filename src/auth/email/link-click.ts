@@ -2,14 +2,14 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { User } from '#identity/users.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { giveToken, presentedBrowser } from '../cookies.ts'
-import { visitOf } from '../sign-in-context.ts'
+import { signInContextOf } from '../sign-in-context.ts'
 import type { Followed } from './email.ts'
 import type { Click } from './first-proof.ts'
 
 export const clickOf = (kernel: Kernel, request: FastifyRequest, reply: FastifyReply): Click => ({
   caller: request.caller,
   browser: presentedBrowser(request),
-  visit: visitOf(kernel, request, reply),
+  context: signInContextOf(kernel, request, reply),
 })
 
 /** Gives the browser the session that has begun, if one has. */

@@ -10,7 +10,7 @@ import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { Admission } from '../admit.ts'
 import { giveToken } from '../cookies.ts'
-import { visitOf } from '../sign-in-context.ts'
+import { signInContextOf } from '../sign-in-context.ts'
 import { signInWithEmail, signInWithUsername } from './sign-in.ts'
 
 const Password = Type.String({ minLength: 1, maxLength: 1_024, examples: ['correct horse battery'] })
@@ -67,7 +67,7 @@ export function signInRoutes(app: App, kernel: Kernel): void {
     },
     handler: async (request, reply) => {
       const { body } = request
-      const signedIn = await signInWithEmail(kernel, body, visitOf(kernel, request, reply, body))
+      const signedIn = await signInWithEmail(kernel, body, signInContextOf(kernel, request, reply, body))
       return handOver(kernel, reply, signedIn, body.callbackURL)
     },
   })
@@ -88,7 +88,7 @@ export function signInRoutes(app: App, kernel: Kernel): void {
     },
     handler: async (request, reply) => {
       const { body } = request
-      const signedIn = await signInWithUsername(kernel, body, visitOf(kernel, request, reply, body))
+      const signedIn = await signInWithUsername(kernel, body, signInContextOf(kernel, request, reply, body))
       return handOver(kernel, reply, signedIn, body.callbackURL)
     },
   })

@@ -10,41 +10,42 @@ import {
 import { usernameFrom } from '#identity/usernames.ts'
 import { findUserWithPassword, isBanned, type UserWithPassword } from '#identity/users.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { type Admission, admit, type Visit } from '../admit.ts'
+import { type Admission, admit } from '../admit.ts'
 import { fail } from '../errors.ts'
 import { refuseHidden } from '../hidden-sign-ups.ts'
 import { requestMail } from '../mail-requests.ts'
+import type { SignInContext } from '../sign-in-context.ts'
 
 export async function signInWithEmail(
   kernel: Kernel,
   asked: { readonly email: string; readonly password: string },
-  visit: Visit,
+  context: SignInContext,
 ): Promise<Admission> {
   const email = emailFrom(asked.email)
   if (email === undefined) throw fail('INVALID_EMAIL')
-  return signIn(kernel, { by: 'email', value: email, password: asked.password }, visit)
+  return signIn(kernel, { by: 'email', value: email, password: asked.password }, context)
 }
 
 export async function signInWithUsername(
   kernel: Kernel,
   asked: { readonly username: string; readonly password: string },
-  visit: Visit,
+  context: SignInContext,
 ): Promise<Admission> {
   // A name that nobody can have is checked all the same: the answer's time tells nothing.
   const value = usernameFrom(asked.username)?.username ?? asked.username
-  return signIn(kernel, { by: 'username', value, password: asked.password }, visit)
+  return signIn(kernel, { by: 'username', value, password: asked.password }, context)
 }
 
 type Claim = { readonly by: 'email' | 'username'; readonly value: string; readonly password: string }
 
 /** Another sign-in may renew the hash while this one checks the password against it: then it is checked once more. */
-async function signIn(kernel: Kernel, claim: Claim, visit: Visit): Promise<Admission> {
+async function signIn(kernel: Kernel, claim: Claim, context: SignInContext): Promise<Admission> {
   const changed = wrong(claim)
   try {
-    return await signInOnce(kernel, claim, visit, changed)
+    return await signInOnce(kernel, claim, context, changed)
   } catch (error) {
     if (error !== changed) throw error
-    return await signInOnce(kernel, claim, visit, changed)
+    return await signInOnce(kernel, claim, context, changed)
   }
 }
 
@@ -52,18 +53,23 @@ const wrong = ({ by }: Claim) =>
   fail(by === 'email' ? 'INVALID_EMAIL_OR_PASSWORD' : 'INVALID_USERNAME_OR_PASSWORD')
 
 /** Throws `changed` when the password was right, and its hash is not the stored one any more. */
-async function signInOnce(kernel: Kernel, claim: Claim, visit: Visit, changed: Error): Promise<Admission> {
+async function signInOnce(
+  kernel: Kernel,
+  claim: Claim,
+  context: SignInContext,
+  changed: Error,
+): Promise<Admission> {
   const { by, value, password } = claim
   kernel.heavy.expectRoom()
   const found = await findUserWithPassword(kernel, by, value)
   const stored = found?.password ?? undefined
   const { isRight, hiddenOf } = await guess(kernel, claim, found)
   if (!isRight && found !== undefined) await offerReset(kernel, found)
-  if (hiddenOf !== undefined) return refuseHidden(kernel, hiddenOf, visit)
+  if (hiddenOf !== undefined) return refuseHidden(kernel, hiddenOf, context)
   if (found === undefined || stored === undefined || !isRight) throw wrong(claim)
   const { id: userId } = found
   if (found.mustChangePassword === true) await refuseUntilChanged(kernel, found)
-  const admission = await admit(kernel, { userId, password: stored }, () => changed, visit)
+  const admission = await admit(kernel, { userId, password: stored }, () => changed, context)
   await renewPassword(kernel, { userId, stored, password })
   return admission
 }

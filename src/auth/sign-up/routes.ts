@@ -9,7 +9,7 @@ import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { giveToken } from '../cookies.ts'
 import { REFUSED_PASSWORD } from '../errors.ts'
-import { visitOf } from '../sign-in-context.ts'
+import { signInContextOf } from '../sign-in-context.ts'
 import { signUp } from './sign-up.ts'
 
 const SignUpEmail = Type.Object({
@@ -54,7 +54,7 @@ export function signUpRoutes(app: App, kernel: Kernel): void {
       const { user, admission } = await signUp(
         kernel,
         request.body,
-        visitOf(kernel, request, reply, request.body),
+        signInContextOf(kernel, request, reply, request.body),
       )
       if (admission !== undefined) giveToken(kernel.config, reply, admission.token, admission.maxAge)
       return { token: admission?.token ?? null, user }

@@ -5,10 +5,11 @@ import { insertUserWithPassword, type NewUser, type User } from '#identity/users
 import { isConflict } from '#kernel/db/conflicts.ts'
 import { atomically, type Kernel, tell } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
-import { type Admission, admit, requestFirstLink, type Visit } from '../admit.ts'
+import { type Admission, admit, requestFirstLink } from '../admit.ts'
 import { fail } from '../errors.ts'
 import { signUpHidden } from '../hidden-sign-ups.ts'
 import { acceptablePassword } from '../password-policy.ts'
+import type { SignInContext } from '../sign-in-context.ts'
 import { acceptableImage, acceptableName } from '../user-fields.ts'
 
 export type SignUp = {
@@ -24,15 +25,19 @@ export type SignUp = {
 export type SignedUp = { readonly user: Omit<User, 'role'>; readonly admission: Admission | undefined }
 
 /** The unique constraints decide who gets an email or a username, not a look before. */
-export async function signUp(kernel: Kernel, asked: SignUp, visit: Visit): Promise<SignedUp> {
+export async function signUp(kernel: Kernel, asked: SignUp, context: SignInContext): Promise<SignedUp> {
   const { email_password, hide_registered_emails } = kernel.config.auth
   if (!email_password.enable_signup) throw fail('SIGN_UP_DISABLED')
   kernel.heavy.expectRoom()
   const user = newUser(kernel, asked)
   const password = await acceptablePassword(kernel, asked.password)
   if (!hide_registered_emails)
-    return addUser(kernel, { ...user, password: await hashPassword(kernel, password) }, visit)
-  await signUpHidden(kernel, { ...user, password: await hashForAddress(kernel, user.email, password) }, visit)
+    return addUser(kernel, { ...user, password: await hashPassword(kernel, password) }, context)
+  await signUpHidden(
+    kernel,
+    { ...user, password: await hashForAddress(kernel, user.email, password) },
+    context,
+  )
   // Looks like success either way.
   return { user: asIfAdded(user), admission: undefined }
 }
@@ -40,7 +45,7 @@ export async function signUp(kernel: Kernel, asked: SignUp, visit: Visit): Promi
 async function addUser(
   kernel: Kernel,
   { password, ...user }: NewUser & { readonly password: string },
-  visit: Visit,
+  context: SignInContext,
 ): Promise<SignedUp> {
   const { email, email_password } = kernel.config.auth
   try {
@@ -48,10 +53,15 @@ async function addUser(
       const id = uuidv7(kernel.now(), kernel.random)
       const added = await insertUserWithPassword(kernel.db, user, { id, password })
       tell(kernel, 'auth_user_created', { userId: added.id })
-      if (email.send_on_sign_up) await requestFirstLink(kernel, added, visit, { isSignUp: true })
+      if (email.send_on_sign_up) await requestFirstLink(kernel, added, context, { isSignUp: true })
       if (email_password.require_email_verification) return { user: added, admission: undefined }
       const proof = { userId: added.id }
-      const admission = await admit(kernel, proof, () => new Error('who was just added is not there'), visit)
+      const admission = await admit(
+        kernel,
+        proof,
+        () => new Error('who was just added is not there'),
+        context,
+      )
       return { user: added, admission }
     })
   } catch (error) {
