@@ -1,6 +1,15 @@
+import { emailFrom } from '#identity/emails.ts'
 import { imageFrom } from '#identity/images.ts'
 import { NAME_RULE, nameFrom } from '#identity/names.ts'
 import { edge } from '#kernel/http/failures.ts'
+import { fail } from './errors.ts'
+
+/** The address, in the form that is stored. */
+export function acceptableEmail(text: string): string {
+  const email = emailFrom(text)
+  if (email === undefined) throw fail('INVALID_EMAIL')
+  return email
+}
 
 /** The name, in the form that is stored. */
 export function acceptableName(text: string): string {

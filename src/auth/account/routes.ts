@@ -5,6 +5,7 @@ import { Id, Timestamp } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type AuthAccess, callerOf } from '../access.ts'
+import { Status } from '../schemas.ts'
 import { unlinkAccount } from './account.ts'
 
 const LinkedAccount = Type.Object(
@@ -44,7 +45,7 @@ export function accountRoutes(app: App, kernel: Kernel, access: AuthAccess): voi
           Type.String({ maxLength: 256, description: 'The id of the row, or of the provider' }),
         ),
       }),
-      response: { 200: Type.Object({ status: Type.Boolean() }) },
+      response: { 200: Status },
     },
     handler: async (request) => {
       await unlinkAccount(kernel, callerOf(request), request.body)

@@ -9,16 +9,17 @@ import type { Kernel } from '#kernel/kernel.ts'
 import type { AuthAccess } from '../access.ts'
 import { clearToken } from '../cookies.ts'
 import type { Filled } from '../email/first-proof.ts'
-import { clickOf, handOver } from '../email/link-click.ts'
+import { clickOf } from '../email/link-click.ts'
+import { finishSignIn } from '../finish-sign-in.ts'
 import { openLink } from '../mail-tickets.ts'
 import { errorPage } from '../pages/error-page.ts'
+import { CallbackUrl, Password } from '../schemas.ts'
 import { CONFIRM_FLOWS, type ConfirmFlow } from './flows.ts'
 import { badLinkPage, donePage, namedIn, type Sent, viewPage } from './pages.ts'
 
 const Token = Type.String({ maxLength: 256, default: '' })
-const CallbackURL = Type.Optional(Type.String({ description: 'Where the browser is sent in the end' }))
-const Password = Type.Optional(Type.String({ maxLength: 1_024, examples: ['correct horse battery'] }))
-const Query = Type.Object({ token: Type.Optional(Token), callbackURL: CallbackURL })
+const callbackURL = CallbackUrl('Where the browser is sent in the end')
+const Query = Type.Object({ token: Type.Optional(Token), callbackURL })
 const REDIRECTED = {
   type: 'null',
   description: 'Done: to the place that the form names',
@@ -71,9 +72,9 @@ function confirmRoute(app: App, kernel: Kernel, access: AuthAccess, name: string
       summary: `${summary}: the button of that page`,
       body: Type.Object({
         token: Type.Optional(Token),
-        callbackURL: CallbackURL,
-        ...(flow.fields.includes('password') && { password: Password }),
-        ...(flow.fields.includes('newPassword') && { newPassword: Password }),
+        callbackURL,
+        ...(flow.fields.includes('password') && { password: Type.Optional(Password()) }),
+        ...(flow.fields.includes('newPassword') && { newPassword: Type.Optional(Password()) }),
       }),
       consumes: ['application/x-www-form-urlencoded'],
       response: { 200: HtmlPage, 303: REDIRECTED },
@@ -87,7 +88,7 @@ function confirmRoute(app: App, kernel: Kernel, access: AuthAccess, name: string
           const pressed = { token, click: clickOf(kernel, request, reply), filled }
           const done = await flow.press(kernel, link, pressed)
           if (done.isGone === true) clearToken(kernel.config, reply)
-          if (done.followed !== undefined) handOver(kernel, reply, done.followed)
+          if (done.followed?.admission !== undefined) finishSignIn(kernel, reply, done.followed.admission)
           if (callbackURL !== undefined) return reply.redirect(callbackURL, 303)
           return sendPage(kernel, reply, donePage(done, namedIn(link)))
         } catch (error) {

@@ -1,4 +1,3 @@
-import { emailFrom } from '#identity/emails.ts'
 import { actOnTicket, stateAgain } from '#identity/proof.ts'
 import { deleteTickets, deleteTicketsFor, type Ticket } from '#identity/tickets.ts'
 import { findUser, type User } from '#identity/users.ts'
@@ -13,6 +12,7 @@ import { type FirstLink, requestMail } from '../mail-requests.ts'
 import { openLink } from '../mail-tickets.ts'
 import { mails } from '../mails.ts'
 import { checkPassword } from '../password/password.ts'
+import { acceptableEmail } from '../user-fields.ts'
 import { type Click, type Filled, proveEmail, proveNewEmail, type Shown, shownBy } from './first-proof.ts'
 import { sendVerificationMail } from './verification.ts'
 
@@ -99,8 +99,7 @@ export type ChangeEmail = NewAddress & { readonly password?: string | undefined 
  * account.
  */
 export async function changeEmail(kernel: Kernel, caller: Caller, asked: ChangeEmail): Promise<void> {
-  const newEmail = emailFrom(asked.newEmail)
-  if (newEmail === undefined) throw fail('INVALID_EMAIL')
+  const newEmail = acceptableEmail(asked.newEmail)
   if (newEmail === caller.user.email) throw fail('EMAIL_IS_THE_SAME')
   const { password } = asked
   const proven = password === undefined ? caller : await checkPassword(kernel, caller, password)

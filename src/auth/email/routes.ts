@@ -1,26 +1,24 @@
 import { Type } from 'typebox'
-import { emailFrom } from '#identity/emails.ts'
 import { SignedInUser } from '#identity/schemas.ts'
 import { open } from '#kernel/http/access.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type AuthAccess, callerOf } from '../access.ts'
 import { CHECKED_PASSWORD, fail, PROOF_FAILURES, REFUSED_ENTRY, REFUSED_PASSWORD } from '../errors.ts'
+import { finishSignIn } from '../finish-sign-in.ts'
 import { requestMail } from '../mail-requests.ts'
 import { followLink } from '../redirect.ts'
+import { CallbackUrl, Email, LinkToken, Password, Status } from '../schemas.ts'
+import { acceptableEmail } from '../user-fields.ts'
 import { changeEmail, confirmEmailLink, followEmailLink } from './email.ts'
-import { clickOf, handOver } from './link-click.ts'
+import { clickOf } from './link-click.ts'
 
 const Link = Type.Object({
-  token: Type.String({ maxLength: 256 }),
-  callbackURL: Type.Optional(
-    Type.String({ description: 'Where the browser is sent then, with `?error=` when it failed' }),
-  ),
+  token: LinkToken,
+  callbackURL: CallbackUrl('Where the browser is sent then, with `?error=` when it failed'),
 })
 const Verified = Type.Object({ status: Type.Boolean(), user: SignedInUser })
-const Email = Type.String({ maxLength: 320, examples: ['ada@example.com'] })
-const CallbackURL = Type.Optional(Type.String({ description: 'Where the link in the mail leads in the end' }))
-const Status = Type.Object({ status: Type.Boolean() })
+const MailCallbackUrl = CallbackUrl('Where the link in the mail leads in the end')
 
 export function emailRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
   app.route({
@@ -35,8 +33,10 @@ export function emailRoutes(app: App, kernel: Kernel, access: AuthAccess): void 
     handler: (request, reply) => {
       const { token, callbackURL } = request.query
       return followLink(reply, callbackURL, async () => {
-        const followed = await followEmailLink(kernel, token, clickOf(kernel, request, reply))
-        return { answer: { status: true, user: handOver(kernel, reply, followed) } }
+        const click = clickOf(kernel, request, reply)
+        const { user, admission } = await followEmailLink(kernel, token, click)
+        if (admission !== undefined) finishSignIn(kernel, reply, admission)
+        return { answer: { status: true, user } }
       })
     },
   })
@@ -53,21 +53,20 @@ export function emailRoutes(app: App, kernel: Kernel, access: AuthAccess): void 
       operationId: 'confirmEmail',
       summary: 'Do what the page of a mailed link does',
       body: Type.Object({
-        token: Type.String({ maxLength: 256 }),
+        token: LinkToken,
         password: Type.Optional(
-          Type.String({ maxLength: 1_024, description: 'Of the account, at the first proof of its address' }),
+          Password({ description: 'Of the account, at the first proof of its address' }),
         ),
-        newPassword: Type.Optional(
-          Type.String({ maxLength: 1_024, description: 'Instead of a password that is not known' }),
-        ),
+        newPassword: Type.Optional(Password({ description: 'Instead of a password that is not known' })),
       }),
       response: { 200: Verified },
     },
     handler: async (request, reply) => {
       const { token, ...filled } = request.body
       const click = clickOf(kernel, request, reply)
-      const followed = await confirmEmailLink(kernel, token, click, filled)
-      return { status: true, user: handOver(kernel, reply, followed) }
+      const { user, admission } = await confirmEmailLink(kernel, token, click, filled)
+      if (admission !== undefined) finishSignIn(kernel, reply, admission)
+      return { status: true, user }
     },
   })
   app.route({
@@ -81,13 +80,12 @@ export function emailRoutes(app: App, kernel: Kernel, access: AuthAccess): void 
     },
     schema: {
       summary: 'Mail a verification link',
-      body: Type.Object({ email: Email, callbackURL: CallbackURL }),
+      body: Type.Object({ email: Email, callbackURL: MailCallbackUrl }),
       response: { 200: Status },
     },
     handler: async ({ body }) => {
       if (!kernel.config.auth.email.verification_enabled) throw fail('VERIFICATION_EMAIL_NOT_ENABLED')
-      const email = emailFrom(body.email)
-      if (email === undefined) throw fail('INVALID_EMAIL')
+      const email = acceptableEmail(body.email)
       await requestMail(kernel, { flow: 'verify', email, callbackURL: body.callbackURL })
       return { status: true }
     },
@@ -105,10 +103,8 @@ export function emailRoutes(app: App, kernel: Kernel, access: AuthAccess): void 
       summary: 'Change the email address',
       body: Type.Object({
         newEmail: Email,
-        callbackURL: CallbackURL,
-        password: Type.Optional(
-          Type.String({ maxLength: 1_024, description: 'Stands for the link to the old address' }),
-        ),
+        callbackURL: MailCallbackUrl,
+        password: Type.Optional(Password({ description: 'In place of the link to the old address' })),
       }),
       response: { 200: Type.Object({ status: Type.Boolean(), message: Type.String() }) },
     },

@@ -1,5 +1,4 @@
 import { Type } from 'typebox'
-import { emailFrom } from '#identity/emails.ts'
 import { SignedInUser } from '#identity/schemas.ts'
 import { open } from '#kernel/http/access.ts'
 import { wantsPage } from '#kernel/http/page.ts'
@@ -9,14 +8,12 @@ import type { Kernel } from '#kernel/kernel.ts'
 import { type AuthAccess, callerOf } from '../access.ts'
 import { authUrl } from '../auth-url.ts'
 import { giveToken } from '../cookies.ts'
-import { fail, REFUSED_PASSWORD } from '../errors.ts'
+import { CHECKED_PASSWORD, fail, REFUSED_PASSWORD } from '../errors.ts'
 import { requestMail } from '../mail-requests.ts'
 import { answered, leadOn } from '../redirect.ts'
+import { CallbackUrl, Email, LinkToken, Password, Status } from '../schemas.ts'
+import { acceptableEmail } from '../user-fields.ts'
 import { changePassword, isResetTokenGood, resetPassword, setPassword } from './password.ts'
-
-const Password = Type.String({ maxLength: 1_024, examples: ['correct horse battery'] })
-const Token = Type.String({ maxLength: 256 })
-const Status = Type.Object({ status: Type.Boolean() })
 
 export function passwordRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
   for (const url of ['/forget-password', '/request-password-reset']) {
@@ -28,16 +25,13 @@ export function passwordRoutes(app: App, kernel: Kernel, access: AuthAccess): vo
         operationId: 'forgetPassword',
         summary: 'Mail a link to choose a new password',
         body: Type.Object({
-          email: Type.String({ maxLength: 320, examples: ['ada@example.com'] }),
-          redirectTo: Type.Optional(
-            Type.String({ description: 'Where the link leads, with `?token=` or `?error=`' }),
-          ),
+          email: Email,
+          redirectTo: CallbackUrl('Where the link leads, with `?token=` or `?error=`'),
         }),
         response: { 200: Type.Object({ status: Type.Boolean(), message: Type.String() }) },
       },
       handler: async ({ body }) => {
-        const email = emailFrom(body.email)
-        if (email === undefined) throw fail('INVALID_EMAIL')
+        const email = acceptableEmail(body.email)
         await requestMail(kernel, { flow: 'reset', email, callbackURL: body.redirectTo })
         return { status: true, message: 'If there is such an account, a link was sent' }
       },
@@ -50,9 +44,9 @@ export function passwordRoutes(app: App, kernel: Kernel, access: AuthAccess): vo
     schema: {
       operationId: 'followResetLink',
       summary: 'Follow a reset link: is its token good? A browser gets the page to choose a password',
-      params: Type.Object({ token: Token }),
-      querystring: Type.Object({ callbackURL: Type.Optional(Type.String()) }),
-      response: { 200: Type.Object({ token: Token }) },
+      params: Type.Object({ token: LinkToken }),
+      querystring: Type.Object({ callbackURL: CallbackUrl() }),
+      response: { 200: Type.Object({ token: LinkToken }) },
     },
     handler: (request, reply) => {
       const { token } = request.params
@@ -76,8 +70,8 @@ export function passwordRoutes(app: App, kernel: Kernel, access: AuthAccess): vo
     },
     schema: {
       summary: 'Choose a new password with the token of a link',
-      body: Type.Object({ newPassword: Password, token: Type.Optional(Token) }),
-      querystring: Type.Object({ token: Type.Optional(Token) }),
+      body: Type.Object({ newPassword: Password(), token: Type.Optional(LinkToken) }),
+      querystring: Type.Object({ token: Type.Optional(LinkToken) }),
       response: { 200: Status },
     },
     handler: async ({ body, query }) => {
@@ -91,18 +85,13 @@ export function passwordRoutes(app: App, kernel: Kernel, access: AuthAccess): vo
     config: {
       access: access.signedIn,
       limit: 'sign_in',
-      failures: [
-        'CREDENTIAL_ACCOUNT_NOT_FOUND',
-        'INVALID_PASSWORD',
-        'PASSWORD_CHANGE_REQUIRED',
-        ...REFUSED_PASSWORD,
-      ],
+      failures: [...CHECKED_PASSWORD, ...REFUSED_PASSWORD],
     },
     schema: {
       summary: 'Change the password',
       body: Type.Object({
-        newPassword: Password,
-        currentPassword: Password,
+        newPassword: Password(),
+        currentPassword: Password(),
         revokeOtherSessions: Type.Optional(Type.Boolean({ default: false })),
       }),
       response: { 200: Type.Object({ token: Nullable(Type.String()), user: SignedInUser }) },
@@ -123,7 +112,7 @@ export function passwordRoutes(app: App, kernel: Kernel, access: AuthAccess): vo
     config: { access: access.fresh, failures: ['PASSWORD_ALREADY_SET', ...REFUSED_PASSWORD] },
     schema: {
       summary: 'Set the first password of an account without one',
-      body: Type.Object({ newPassword: Password }),
+      body: Type.Object({ newPassword: Password() }),
       response: { 200: Status },
     },
     handler: async (request) => {

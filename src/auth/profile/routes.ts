@@ -6,18 +6,16 @@ import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type AuthAccess, callerOf } from '../access.ts'
 import { clearToken } from '../cookies.ts'
-import { fail } from '../errors.ts'
+import { CHECKED_PASSWORD, fail } from '../errors.ts'
 import { followLink } from '../redirect.ts'
+import { CallbackUrl, LinkToken, Password, Status } from '../schemas.ts'
 import { changeProfile, deleteAccount, deleteByLink } from './profile.ts'
 
-const Token = Type.String({ maxLength: 256 })
 const Deleted = Type.Object({ success: Type.Boolean(), message: Type.String() })
 const DELETING = [
   'DELETE_USER_DISABLED',
   'SESSION_NOT_FRESH',
-  'CREDENTIAL_ACCOUNT_NOT_FOUND',
-  'INVALID_PASSWORD',
-  'PASSWORD_CHANGE_REQUIRED',
+  ...CHECKED_PASSWORD,
   'INVALID_RESET_TOKEN',
   'LAST_ADMIN',
 ]
@@ -44,7 +42,7 @@ export function profileRoutes(app: App, kernel: Kernel, access: AuthAccess): voi
         username: Type.Optional(Type.String({ maxLength: 128 })),
         displayUsername: Type.Optional(Type.String({ maxLength: 128 })),
       }),
-      response: { 200: Type.Object({ status: Type.Boolean() }) },
+      response: { 200: Status },
     },
     handler: async (request) => {
       if ('email' in request.body) throw fail('EMAIL_CAN_NOT_BE_UPDATED')
@@ -59,9 +57,9 @@ export function profileRoutes(app: App, kernel: Kernel, access: AuthAccess): voi
     schema: {
       summary: 'Delete the own account',
       body: Type.Object({
-        password: Type.Optional(Type.String({ maxLength: 1_024 })),
-        token: Type.Optional(Token),
-        callbackURL: Type.Optional(Type.String()),
+        password: Type.Optional(Password()),
+        token: Type.Optional(LinkToken),
+        callbackURL: CallbackUrl(),
       }),
       response: { 200: Deleted },
     },
@@ -78,7 +76,7 @@ export function profileRoutes(app: App, kernel: Kernel, access: AuthAccess): voi
     config: { access: access.signedIn, redirects: ['callbackURL'], failures: DELETING },
     schema: {
       summary: 'Follow the link that deletes the account',
-      querystring: Type.Object({ token: Token, callbackURL: Type.Optional(Type.String()) }),
+      querystring: Type.Object({ token: LinkToken, callbackURL: CallbackUrl() }),
       response: { 200: Deleted },
     },
     handler: (request, reply) =>

@@ -1,4 +1,3 @@
-import type { FastifyReply } from 'fastify'
 import { Type } from 'typebox'
 import { SignedInUser } from '#identity/schemas.ts'
 import { usernameFrom } from '#identity/usernames.ts'
@@ -8,35 +7,20 @@ import { named } from '#kernel/http/components.ts'
 import { Nullable } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import type { Admission } from '../admit.ts'
-import { giveToken } from '../cookies.ts'
+import { finishSignIn } from '../finish-sign-in.ts'
+import { CallbackUrl, Email, Password, RememberMe } from '../schemas.ts'
 import { signInContextOf } from '../sign-in-context.ts'
 import { signInWithEmail, signInWithUsername } from './sign-in.ts'
 
-const Password = Type.String({ minLength: 1, maxLength: 1_024, examples: ['correct horse battery'] })
-const RememberMe = Type.Optional(
-  Type.Boolean({
-    default: true,
-    description: 'False: the session ends with the browser, after a day at the latest',
-  }),
-)
-
-const CallbackURL = Type.Optional(
-  Type.String({ description: 'Where to go then; the answer carries it as `url`' }),
-)
-
-const SignInEmail = Type.Object({
-  email: Type.String({ maxLength: 320, examples: ['ada@example.com'] }),
-  password: Password,
-  callbackURL: CallbackURL,
+const PASSWORD_SIGN_IN = {
+  password: Password({ minLength: 1 }),
+  callbackURL: CallbackUrl('Where to go then; the answer carries it as `url`'),
   rememberMe: RememberMe,
-})
-
+}
+const SignInEmail = Type.Object({ email: Email, ...PASSWORD_SIGN_IN })
 const SignInUsername = Type.Object({
   username: Type.String({ minLength: 1, maxLength: 128, examples: ['ada'] }),
-  password: Password,
-  callbackURL: CallbackURL,
-  rememberMe: RememberMe,
+  ...PASSWORD_SIGN_IN,
 })
 
 const SignInAnswer = Type.Object(
@@ -67,8 +51,8 @@ export function signInRoutes(app: App, kernel: Kernel): void {
     },
     handler: async (request, reply) => {
       const { body } = request
-      const signedIn = await signInWithEmail(kernel, body, signInContextOf(kernel, request, reply, body))
-      return handOver(kernel, reply, signedIn, body.callbackURL)
+      const admission = await signInWithEmail(kernel, body, signInContextOf(kernel, request, reply, body))
+      return { ...finishSignIn(kernel, reply, admission), ...redirectTo(body.callbackURL) }
     },
   })
   app.route({
@@ -88,8 +72,8 @@ export function signInRoutes(app: App, kernel: Kernel): void {
     },
     handler: async (request, reply) => {
       const { body } = request
-      const signedIn = await signInWithUsername(kernel, body, signInContextOf(kernel, request, reply, body))
-      return handOver(kernel, reply, signedIn, body.callbackURL)
+      const admission = await signInWithUsername(kernel, body, signInContextOf(kernel, request, reply, body))
+      return { ...finishSignIn(kernel, reply, admission), ...redirectTo(body.callbackURL) }
     },
   })
   app.route({
@@ -108,13 +92,5 @@ export function signInRoutes(app: App, kernel: Kernel): void {
   })
 }
 
-/** The token goes into the cookie, the header and the answer. */
-function handOver(
-  { config }: Kernel,
-  reply: FastifyReply,
-  { token, maxAge, user }: Admission,
-  url: string | null = null,
-) {
-  giveToken(config, reply, token, maxAge)
-  return { redirect: url !== null, token, url, user }
-}
+/** Browsers' clients go there by themselves. */
+const redirectTo = (url: string | null = null) => ({ redirect: url !== null, url })

@@ -1,4 +1,3 @@
-import { emailFrom } from '#identity/emails.ts'
 import { findHiddenPassword, findHiddenUsername } from '#identity/hidden-sign-ups.ts'
 import {
   guessHiddenPassword,
@@ -15,15 +14,15 @@ import { fail } from '../errors.ts'
 import { refuseHidden } from '../hidden-sign-ups.ts'
 import { requestMail } from '../mail-requests.ts'
 import type { SignInContext } from '../sign-in-context.ts'
+import { acceptableEmail } from '../user-fields.ts'
 
 export async function signInWithEmail(
   kernel: Kernel,
   asked: { readonly email: string; readonly password: string },
   context: SignInContext,
 ): Promise<Admission> {
-  const email = emailFrom(asked.email)
-  if (email === undefined) throw fail('INVALID_EMAIL')
-  return signIn(kernel, { by: 'email', value: email, password: asked.password }, context)
+  const value = acceptableEmail(asked.email)
+  return signIn(kernel, { by: 'email', value, password: asked.password }, context)
 }
 
 export async function signInWithUsername(

@@ -7,20 +7,21 @@ import { named } from '#kernel/http/components.ts'
 import { Nullable } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { giveToken } from '../cookies.ts'
 import { REFUSED_PASSWORD } from '../errors.ts'
+import { finishSignIn } from '../finish-sign-in.ts'
+import { CallbackUrl, Email, Password, RememberMe } from '../schemas.ts'
 import { signInContextOf } from '../sign-in-context.ts'
 import { signUp } from './sign-up.ts'
 
 const SignUpEmail = Type.Object({
   name: Type.String({ maxLength: NAME_MAX, examples: ['Ada Lovelace'] }),
-  email: Type.String({ maxLength: 320, examples: ['ada@example.com'] }),
-  password: Type.String({ maxLength: 1_024, examples: ['correct horse battery'] }),
+  email: Email,
+  password: Password(),
   image: Type.Optional(Nullable(Type.String({ maxLength: IMAGE_MAX }))),
   username: Type.Optional(Type.String({ maxLength: 128 })),
   displayUsername: Type.Optional(Type.String({ maxLength: 128 })),
-  callbackURL: Type.Optional(Type.String({ description: 'Where the link in the verification mail leads' })),
-  rememberMe: Type.Optional(Type.Boolean({ default: true })),
+  callbackURL: CallbackUrl('Where the link in the verification mail leads'),
+  rememberMe: RememberMe,
 })
 
 const SignedUp = Type.Object(
@@ -51,13 +52,9 @@ export function signUpRoutes(app: App, kernel: Kernel): void {
     },
     schema: { summary: 'Sign up with email and password', body: SignUpEmail, response: { 200: SignedUp } },
     handler: async (request, reply) => {
-      const { user, admission } = await signUp(
-        kernel,
-        request.body,
-        signInContextOf(kernel, request, reply, request.body),
-      )
-      if (admission !== undefined) giveToken(kernel.config, reply, admission.token, admission.maxAge)
-      return { token: admission?.token ?? null, user }
+      const { body } = request
+      const { user, admission } = await signUp(kernel, body, signInContextOf(kernel, request, reply, body))
+      return admission === undefined ? { token: null, user } : finishSignIn(kernel, reply, admission)
     },
   })
 }

@@ -1,4 +1,3 @@
-import { emailFrom } from '#identity/emails.ts'
 import { hashForAddress, hashPassword } from '#identity/passwords.ts'
 import { usernameFrom } from '#identity/usernames.ts'
 import { insertUserWithPassword, type NewUser, type User } from '#identity/users.ts'
@@ -10,7 +9,7 @@ import { fail } from '../errors.ts'
 import { signUpHidden } from '../hidden-sign-ups.ts'
 import { acceptablePassword } from '../password-policy.ts'
 import type { SignInContext } from '../sign-in-context.ts'
-import { acceptableImage, acceptableName } from '../user-fields.ts'
+import { acceptableEmail, acceptableImage, acceptableName } from '../user-fields.ts'
 
 export type SignUp = {
   readonly name: string
@@ -71,8 +70,7 @@ async function addUser(
 }
 
 function newUser(kernel: Kernel, asked: SignUp): NewUser {
-  const email = emailFrom(asked.email)
-  if (email === undefined) throw fail('INVALID_EMAIL')
+  const email = acceptableEmail(asked.email)
   const handle = asked.username ?? asked.displayUsername
   const username = handle === undefined ? undefined : usernameFrom(handle, asked.displayUsername)
   if (handle !== undefined && username === undefined) throw fail('INVALID_USERNAME')
