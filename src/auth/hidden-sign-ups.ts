@@ -1,6 +1,6 @@
-import { insertHiddenSignUp, lockUserWithEmail } from '#identity/hidden-sign-ups.ts'
+import { insertHiddenSignUp } from '#identity/hidden-sign-ups.ts'
 import { actOnProof } from '#identity/proof.ts'
-import { insertUserWithPassword, type NewUser } from '#identity/users.ts'
+import { insertUserWithPassword, lockUserWithEmail, type NewUser } from '#identity/users.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
 import { atomically, type Kernel, tell } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'

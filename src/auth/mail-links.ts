@@ -7,7 +7,7 @@ import { authUrl } from './auth-url.ts'
 import { mails } from './mails.ts'
 import { withQuery } from './redirect.ts'
 
-type Sent<P extends TicketPurpose> = Omit<NewTicket<P>, 'userId' | 'life'>
+type Sent<P extends TicketPurpose> = Omit<NewTicket<P>, 'userId' | 'lifetime'>
 
 type MailLink<P extends TicketPurpose> = {
   /** `auth.email.links.NAME`: a page of the application to link to instead. */
@@ -17,8 +17,8 @@ type MailLink<P extends TicketPurpose> = {
   /** The endpoint that acts as soon as it is opened, for `auth.email.direct_links`. */
   readonly endpoint: string
   /** Milliseconds. */
-  readonly life: (config: Config) => number
-  readonly mail: (user: User, sent: Sent<P>, url: string, life: number) => Mail
+  readonly lifetime: (config: Config) => number
+  readonly mail: (user: User, sent: Sent<P>, url: string, lifetime: number) => Mail
 }
 
 const HOUR = 3_600_000
@@ -30,41 +30,42 @@ const MAIL_LINKS: { readonly [P in TicketPurpose]: MailLink<P> } = {
     setting: 'verify',
     page: '/confirm/verify-email',
     endpoint: '/verify-email',
-    life: verificationLife,
-    mail: (user, _sent, url, life) => mails.verifyEmail(user, url, life),
+    lifetime: verificationLife,
+    mail: (user, _sent, url, lifetime) => mails.verifyEmail(user, url, lifetime),
   },
   'confirm-change-email': {
     setting: 'change',
     page: '/confirm/change-email',
     endpoint: '/verify-email',
-    life: verificationLife,
-    mail: (user, { payload }, url, life) => mails.confirmChangeEmail(user, payload.newEmail, url, life),
+    lifetime: verificationLife,
+    mail: (user, { payload }, url, lifetime) =>
+      mails.confirmChangeEmail(user, payload.newEmail, url, lifetime),
   },
   'change-email': {
     setting: 'change',
     page: '/confirm/change-email',
     endpoint: '/verify-email',
-    life: verificationLife,
-    mail: (_user, { address }, url, life) => mails.changeEmail(address, url, life),
+    lifetime: verificationLife,
+    mail: (_user, { address }, url, lifetime) => mails.changeEmail(address, url, lifetime),
   },
   'delete-user': {
     setting: 'delete',
     page: '/confirm/delete-user',
     endpoint: '/delete-user/callback',
-    life: () => 24 * HOUR,
-    mail: (user, _sent, url, life) => mails.deleteUser(user, url, life),
+    lifetime: () => 24 * HOUR,
+    mail: (user, _sent, url, lifetime) => mails.deleteUser(user, url, lifetime),
   },
   // This endpoint consumes nothing: it leads to the callback, or a browser to the page of this flow.
   'reset-password': {
     setting: 'reset',
     page: '/reset-password/:token',
     endpoint: '/reset-password/:token',
-    life: () => HOUR,
-    mail: (user, _sent, url, life) => mails.resetPassword(user, url, life),
+    lifetime: () => HOUR,
+    mail: (user, _sent, url, lifetime) => mails.resetPassword(user, url, lifetime),
   },
 }
 
-type Compose = (user: User, url: string, life: number) => Mail
+type Compose = (user: User, url: string, lifetime: number) => Mail
 type More = {
   readonly callbackURL: string | undefined
   /** A mail with another occasion than the table's. */
@@ -84,10 +85,10 @@ export async function mailLink<P extends TicketPurpose>(
   // The entry of P; the compiler does not see that what is left of `sent` is Sent<P>.
   const link: MailLink<P> = MAIL_LINKS[purpose]
   const ticket = sent as unknown as Sent<P>
-  const life = link.life(kernel.config)
-  const token = await issueTicket(kernel, purpose, { ...ticket, userId: user.id, life })
+  const lifetime = link.lifetime(kernel.config)
+  const token = await issueTicket(kernel, purpose, { ...ticket, userId: user.id, lifetime })
   const url = urlOf(kernel, link, token, callbackURL)
-  await deliver(kernel, compose?.(user, url, life) ?? link.mail(user, ticket, url, life))
+  await deliver(kernel, compose?.(user, url, lifetime) ?? link.mail(user, ticket, url, lifetime))
 }
 
 type Places = Pick<MailLink<TicketPurpose>, 'setting' | 'page' | 'endpoint'>

@@ -8,8 +8,10 @@ type To = Pick<User, 'name' | 'email' | 'emailVerified'>
 const greeting = ({ name, emailVerified }: To): string => (emailVerified ? `Hello ${name},` : 'Hello,')
 const addressFor = ({ emailVerified }: To, email: string): string => (emailVerified ? email : 'another one')
 
-const minutesOf = (life: number): string =>
-  life < 7_200_000 ? `${Math.round(life / 60_000)} minutes` : `${Math.round(life / 3_600_000)} hours`
+const minutesOf = (lifetime: number): string =>
+  lifetime < 7_200_000
+    ? `${Math.round(lifetime / 60_000)} minutes`
+    : `${Math.round(lifetime / 3_600_000)} hours`
 
 /** Which sessions a change of password has ended. */
 export type EndedSessions = 'all' | 'others' | 'none'
@@ -22,14 +24,14 @@ const SESSIONS: Readonly<Record<EndedSessions, string>> = {
 
 /** A link to choose a new password. `otherwise`: what to do if another person did that. */
 function newPasswordMail(subject: string, { why, otherwise }: { why: string; otherwise: string }) {
-  return (user: To, url: string, life: number): Mail =>
+  return (user: To, url: string, lifetime: number): Mail =>
     composeMail({
       to: user.email,
       subject,
       paragraphs: [
         greeting(user),
         `somebody, hopefully you, ${why}`,
-        `The link works once, for ${minutesOf(life)}. If it was not you, ${otherwise}`,
+        `The link works once, for ${minutesOf(lifetime)}. If it was not you, ${otherwise}`,
       ],
       action: { label: 'Choose a new password', url },
     })
@@ -37,14 +39,14 @@ function newPasswordMail(subject: string, { why, otherwise }: { why: string; oth
 
 /** Every mail that this half sends: one entry each. */
 export const mails = {
-  verifyEmail: (user: To, url: string, life: number): Mail =>
+  verifyEmail: (user: To, url: string, lifetime: number): Mail =>
     composeMail({
       to: user.email,
       subject: 'Verify your email address',
       paragraphs: [
         greeting(user),
         'please confirm that this address is yours.',
-        `The link works once, for ${minutesOf(life)}. If you did not sign up, ignore this mail.`,
+        `The link works once, for ${minutesOf(lifetime)}. If you did not sign up, ignore this mail.`,
       ],
       action: { label: 'Verify email', url },
     }),
@@ -80,25 +82,25 @@ export const mails = {
         'If it was not you, reset your password now.',
       ],
     }),
-  confirmChangeEmail: (user: To, newEmail: string, url: string, life: number): Mail =>
+  confirmChangeEmail: (user: To, newEmail: string, url: string, lifetime: number): Mail =>
     composeMail({
       to: user.email,
       subject: 'Confirm the change of your email address',
       paragraphs: [
         greeting(user),
         `somebody who is signed in to your account asked to change its email address to ${addressFor(user, newEmail)}.`,
-        `The link works once, for ${minutesOf(life)}. If it was not you, ignore this mail and change your password.`,
+        `The link works once, for ${minutesOf(lifetime)}. If it was not you, ignore this mail and change your password.`,
       ],
       action: { label: 'Confirm the change', url },
     }),
-  changeEmail: (newEmail: string, url: string, life: number): Mail =>
+  changeEmail: (newEmail: string, url: string, lifetime: number): Mail =>
     composeMail({
       to: newEmail,
       subject: 'Verify your new email address',
       paragraphs: [
         'Hello,',
         'please confirm that this is the new email address of your account.',
-        `The link works once, for ${minutesOf(life)}. If you do not know of it, ignore this mail.`,
+        `The link works once, for ${minutesOf(lifetime)}. If you do not know of it, ignore this mail.`,
       ],
       action: { label: 'Verify the new address', url },
     }),
@@ -112,14 +114,14 @@ export const mails = {
         'If it was not you, change your password now.',
       ],
     }),
-  deleteUser: (user: To, url: string, life: number): Mail =>
+  deleteUser: (user: To, url: string, lifetime: number): Mail =>
     composeMail({
       to: user.email,
       subject: 'Delete your account',
       paragraphs: [
         greeting(user),
         'somebody who is signed in to your account asked to delete it, with everything in it.',
-        `The link works once, for ${minutesOf(life)}, in the browser where you are signed in. If it was not you, change your password.`,
+        `The link works once, for ${minutesOf(lifetime)}, in the browser where you are signed in. If it was not you, change your password.`,
       ],
       action: { label: 'Delete my account', url },
     }),

@@ -16,11 +16,12 @@ export type Ban = {
  */
 export async function banUser(kernel: Kernel, userId: string, { reason, expires }: Ban): Promise<boolean> {
   const isThere = await atomically(kernel, async (kernel) => {
-    if ((await stateAgain(kernel, { userId })) === undefined) return false
+    const user = await stateAgain(kernel, { userId })
+    if (user === undefined) return false
     const ban = { banned: true, banReason: reason, banExpires: expires }
     await updateBan(kernel.db, userId, ban, kernel.now())
     await deleteUserSessions(kernel.db, userId)
-    await deleteTickets(kernel.db, userId)
+    await deleteTickets(kernel.db, user)
     tell(kernel, 'auth_user_banned', { userId })
     return true
   })

@@ -11,10 +11,6 @@ export type HiddenSignUp = {
   readonly password: string
 }
 
-/** The user who has the address, with the row locked until the transaction ends. */
-export const lockUserWithEmail = (db: Db, email: string): Promise<User | undefined> =>
-  db.selectFrom('user').selectAll().where('email', '=', email).forNoKeyUpdate().executeTakeFirst()
-
 /**
  * Keeps a sign-up beside the account that has its address. Throws a unique violation for a username that is taken
  * (`user_username_key`, `hidden_sign_up_username_key`).

@@ -1,9 +1,16 @@
 import { sql } from 'kysely'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
 import { endOf } from './sessions.ts'
-import { findTicket, redeemTicket, type Ticket, type TicketPurpose } from './tickets.ts'
+import {
+  type AddressPurpose,
+  findTicket,
+  redeemAddressTicket,
+  redeemTicket,
+  type Ticket,
+  type UserPurpose,
+} from './tickets.ts'
 import { tokenHash } from './tokens.ts'
-import { isBanned, type User } from './users.ts'
+import { isBanned, lockUserWithEmail, type User } from './users.ts'
 
 /** What a verb was let in by, and relies on when it acts. */
 export type Proof = {
@@ -33,9 +40,9 @@ export function actOnProof<T>(
 }
 
 /** The same with a one-time token, which is redeemed. Whether it has run out is left to the work. */
-export function actOnTicket<P extends TicketPurpose, T>(
+export function actOnTicket<P extends UserPurpose, T>(
   kernel: Kernel,
-  { purposes, token }: { readonly purposes: readonly P[]; readonly token: string },
+  { purposes, token }: Link<P>,
   refuse: () => Error,
   work: (kernel: Kernel, user: User, ticket: Ticket<P>) => Promise<T>,
 ): Promise<T> {
@@ -48,6 +55,33 @@ export function actOnTicket<P extends TicketPurpose, T>(
     return work(kernel, user, ticket)
   })
 }
+
+/**
+ * The same with a token of an address. The user is the one who has the address by now, locked; undefined when there is none: the
+ * work may add one, and when a sign-up was quicker, the unique violation (`user_email_key`) undoes the redemption with the rest.
+ * Tokens of one address are redeemed one after the other.
+ */
+export function actOnAddressTicket<P extends AddressPurpose, T>(
+  kernel: Kernel,
+  { purposes, token }: Link<P>,
+  refuse: () => Error,
+  work: (kernel: Kernel, user: User | undefined, ticket: Ticket<P>) => Promise<T>,
+): Promise<T> {
+  return atomically(kernel, async (kernel) => {
+    const address = (await findTicket(kernel, purposes, token))?.address
+    if (address === undefined) throw refuse()
+    await sql`select pg_advisory_xact_lock(hashtextextended(${`gatehouse address ${address}`}, 0))`.execute(
+      kernel.db,
+    )
+    const user = await lockUserWithEmail(kernel.db, address)
+    if (user !== undefined && isBanned(user, kernel.now())) throw refuse()
+    const ticket = await redeemAddressTicket(kernel, purposes, token)
+    if (ticket === undefined) throw refuse()
+    return work(kernel, user, ticket)
+  })
+}
+
+type Link<P> = { readonly purposes: readonly P[]; readonly token: string }
 
 /**
  * States the proof again, inside the transaction that acts and before anything else of it: locks the user's row, and

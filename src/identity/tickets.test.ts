@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { Db } from '#kernel/db/connect.ts'
 import { uuidv7 } from '#kernel/random.ts'
 import { testKernel } from '#test/harness.ts'
+import { banUser } from './bans.ts'
+import { actOnAddressTicket } from './proof.ts'
 import { deleteSession, insertSession } from './sessions.ts'
 import {
   deleteExpiredTickets,
@@ -17,21 +20,22 @@ const kernel = await testKernel()
 const HOUR = 3_600_000
 
 let count = 0
-async function user(): Promise<User> {
+const user = (): Promise<User> => addUser(kernel.db, `${++count}@example.com`)
+
+function addUser(db: Db, email: string): Promise<User> {
   const id = uuidv7(kernel.now(), kernel.random)
-  const facts = {
-    id,
-    name: 'Ada',
-    email: `${++count}@example.com`,
-    image: null,
-    username: null,
-    displayUsername: null,
-  }
+  const facts = { id, name: 'Ada', email, image: null, username: null, displayUsername: null }
   const credential = { id: uuidv7(kernel.now(), kernel.random), password: 'x' }
-  return insertUserWithPassword(kernel.db, { ...facts, createdAt: kernel.now() }, credential)
+  return insertUserWithPassword(db, { ...facts, createdAt: kernel.now() }, credential)
 }
-const issue = ({ id, email }: User, life = HOUR) =>
-  issueTicket(kernel, 'reset-password', { userId: id, sessionId: null, address: email, life, payload: {} })
+const issue = ({ id, email }: User, lifetime = HOUR) =>
+  issueTicket(kernel, 'reset-password', {
+    userId: id,
+    sessionId: null,
+    address: email,
+    lifetime,
+    payload: {},
+  })
 const redeem = (user: User, token: string, ...purposes: TicketPurpose[]) =>
   redeemTicket(kernel, user, purposes.length === 0 ? ['reset-password'] : purposes, token)
 const find = (token: string, purpose: TicketPurpose = 'reset-password') =>
@@ -61,7 +65,7 @@ test('a ticket of one purpose is worthless for another, and not used up by the a
 test('what it carries comes back as it was given', async () => {
   const ada = await user()
   const payload = { newEmail: 'new"\\@example.com', callbackURL: '/a?b=c#d' }
-  const asked = { userId: ada.id, sessionId: null, address: ada.email, life: HOUR, payload }
+  const asked = { userId: ada.id, sessionId: null, address: ada.email, lifetime: HOUR, payload }
   const token = await issueTicket(kernel, 'confirm-change-email', asked)
   const ticket = await redeem(ada, token, 'confirm-change-email', 'change-email')
   assert.deepEqual([ticket?.purpose, ticket?.payload], ['confirm-change-email', payload])
@@ -79,7 +83,7 @@ test('a ticket for an address that is not the user’s any more is worthless; on
   const ada = await user()
   const [reset, renamed] = [await issue(ada), { ...ada, email: `new-${ada.email}` }]
   const change = await issueTicket(kernel, 'change-email', {
-    ...{ userId: ada.id, sessionId: null, life: HOUR, payload: {} },
+    ...{ userId: ada.id, sessionId: null, lifetime: HOUR, payload: {} },
     address: renamed.email,
   })
   assert.equal((await find(change, 'change-email'))?.address, renamed.email)
@@ -91,13 +95,13 @@ test('a ticket for an address that is not the user’s any more is worthless; on
 
 test('a ticket ends with the session that asked for it: when it is deleted, and when it has run out', async () => {
   const ada = await user()
-  const asked = async (life: number) => {
+  const asked = async (lifetime: number) => {
     const id = uuidv7(kernel.now(), kernel.random)
     const createdAt = kernel.now()
-    const expiresAt = new Date(createdAt.getTime() + life)
+    const expiresAt = new Date(createdAt.getTime() + lifetime)
     const more = { createdAt, expiresAt, remembered: true, ipAddress: null, userAgent: null }
     await insertSession(kernel.db, { id, userId: ada.id, tokenHash: kernel.random(32), ...more }, 100)
-    const ticket = { userId: ada.id, sessionId: id, address: ada.email, life: HOUR, payload: {} }
+    const ticket = { userId: ada.id, sessionId: id, address: ada.email, lifetime: HOUR, payload: {} }
     return { id, token: await issueTicket(kernel, 'delete-user', ticket) }
   }
   const [alive, late, ended] = [await asked(HOUR), await asked(-1), await asked(HOUR)]
@@ -133,10 +137,79 @@ test('the table holds no token, and what is in the table opens nothing', async (
 test('the tickets of a user go together, those of others stay', async () => {
   const [ada, bob] = [await user(), await user()]
   const [one, two, other] = [await issue(ada), await issue(ada), await issue(bob)]
-  await deleteTickets(kernel.db, ada.id)
+  await deleteTickets(kernel.db, ada)
   assert.deepEqual([await redeem(ada, one), await redeem(ada, two)], [undefined, undefined])
   assert.equal(await redeem(ada, other), undefined, 'of another user')
   assert.equal((await redeem(bob, other))?.userId, bob.id)
+})
+
+/** No feature has a purpose that belongs to an address yet. */
+const SIGN_IN = 'sign in by a link' as never
+const issueTo = (address: string) =>
+  issueTicket(kernel, SIGN_IN, {
+    userId: null,
+    sessionId: null,
+    address,
+    lifetime: HOUR,
+    payload: {},
+  } as never)
+const refused = new Error('refused')
+/** Signs in whoever has the address, and adds the account when there is none. */
+const follow = (token: string, address: string) =>
+  actOnAddressTicket(
+    kernel,
+    { purposes: [SIGN_IN], token },
+    () => refused,
+    async (kernel, found) => (found ?? (await addUser(kernel.db, address))).id,
+  )
+
+test('of an address’s tickets each is redeemed once, and its account is added once, however many are redeemed at once', async () => {
+  const address = 'new@example.com'
+  const tokens = [await issueTo(address), await issueTo(address)]
+  const clicks = Array.from({ length: 40 }, (_, index) => tokens[index % 2] ?? '')
+  const outcomes = await Promise.allSettled(clicks.map((token) => follow(token, address)))
+  const won = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []))
+  const why = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason] : []))
+  assert.deepEqual([won.length, new Set(won).size, new Set(why)], [2, 1, new Set([refused])])
+})
+
+test('a ticket of an address finds the account that has it by now, unless it is banned', async () => {
+  const token = await issueTo('later@example.com')
+  const { id } = await addUser(kernel.db, 'later@example.com')
+  const ban = { reason: null, expires: null }
+  const early = await issueTo('later@example.com')
+  assert.equal(await follow(token, 'later@example.com'), id)
+  assert.equal((await find(early, SIGN_IN))?.userId, null)
+  assert.equal(await banUser(kernel, id, ban), true)
+  assert.equal(await find(early, SIGN_IN), undefined, 'goes with the ban')
+  const late = await issueTo('later@example.com')
+  await assert.rejects(follow(late, 'later@example.com'), refused)
+  assert.equal((await find(late, SIGN_IN))?.expired, false)
+})
+
+test('a ticket of an address goes with those of the user who has it, and stays with those of another', async () => {
+  const [ada, bob] = [await user(), await user()]
+  const [own, other] = [await issueTo(ada.email), await issueTo(bob.email)]
+  await deleteTickets(kernel.db, ada)
+  assert.equal(await find(own, SIGN_IN), undefined)
+  assert.equal((await find(other, SIGN_IN))?.address, bob.email)
+})
+
+test('a ticket of an address is worthless where one of a user is asked for, and the other way round', async () => {
+  const ada = await user()
+  const [byAddress, byUser] = [await issueTo(ada.email), await issue(ada)]
+  assert.equal(await redeem(ada, byAddress, SIGN_IN), undefined)
+  const link = { purposes: ['reset-password' as never], token: byUser }
+  await assert.rejects(
+    actOnAddressTicket(
+      kernel,
+      link,
+      () => refused,
+      async () => {},
+    ),
+    refused,
+  )
+  assert.deepEqual([(await find(byAddress, SIGN_IN))?.expired, (await find(byUser))?.expired], [false, false])
 })
 
 test('pruning takes what has run out, a batch at a time, and nothing else', async () => {

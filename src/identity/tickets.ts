@@ -1,41 +1,59 @@
-import type { ExpressionBuilder } from 'kysely'
+import { sql } from 'kysely'
 import type { Db } from '#kernel/db/connect.ts'
-import type { DB } from '#kernel/db/tables.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { randomToken } from '#kernel/random.ts'
 import { isTokenShaped, tokenHash } from './tokens.ts'
 import type { User } from './users.ts'
 
-/** What a one-time token is for, and what it carries; a token of one purpose is worthless for another. */
-export type TicketPayload = {
-  /** `browser`: hash of a cookie that only the browser has which set the password (email/email.ts). */
-  'verify-email': { readonly browser?: string }
-  'reset-password': Record<string, never>
-  'confirm-change-email': { readonly newEmail: string; readonly callbackURL?: string }
-  'change-email': Record<string, never>
-  'delete-user': Record<string, never>
+/**
+ * Every purpose of a one-time token, an entry each: whether the token belongs to a user, or to an address and so to whoever has
+ * that when it is redeemed; and what it carries. A token of one purpose is worthless for another.
+ */
+type Purposes = {
+  /** `browser`: hash of a cookie that only the browser has in which the password was set or shown (cookies.ts). */
+  'verify-email': Of<'user', { readonly browser?: string }>
+  'reset-password': Of<'user', Nothing>
+  'confirm-change-email': Of<'user', { readonly newEmail: string; readonly callbackURL?: string }>
+  'change-email': Of<'user', Nothing>
+  'delete-user': Of<'user', Nothing>
 }
-export type TicketPurpose = keyof TicketPayload
+type Of<Subject extends 'user' | 'address', Payload> = {
+  readonly subject: Subject
+  readonly payload: Payload
+}
+type Nothing = Record<string, never>
 
-/** Its address is to become the user's. Every other ticket was mailed to the user's own, and is worthless once that differs. */
+export type TicketPurpose = keyof Purposes
+export type TicketPayload<P extends TicketPurpose> = Purposes[P]['payload']
+
+/** Of tickets that belong to a user. */
+export type UserPurpose = {
+  [P in TicketPurpose]: Purposes[P]['subject'] extends 'user' ? P : never
+}[TicketPurpose]
+/** Of tickets that belong to an address, which may have no account. */
+export type AddressPurpose = Exclude<TicketPurpose, UserPurpose>
+/** The id of the user that a ticket belongs to. */
+export type TicketUserId<P extends TicketPurpose> = P extends UserPurpose ? string : null
+
+/** Its address is to become the user's. Every other ticket of a user was mailed to the user's own, and is worthless once that differs. */
 const NEW_ADDRESS: TicketPurpose = 'change-email'
 
 export type NewTicket<P extends TicketPurpose> = {
-  readonly userId: string
+  readonly userId: TicketUserId<P>
   /** The session that asked: the ticket ends with it. Null: asked without one, or the mail has to outlive it. */
   readonly sessionId: string | null
   /** Where it is mailed to. */
   readonly address: string
   /** Milliseconds. */
-  readonly life: number
-  readonly payload: TicketPayload[P]
+  readonly lifetime: number
+  readonly payload: TicketPayload<P>
 }
 
 /** A one-time token for a link; only its hash is stored. */
 export async function issueTicket<P extends TicketPurpose>(
   kernel: Kernel,
   purpose: P,
-  { life, payload, ...ticket }: NewTicket<P>,
+  { lifetime, payload, ...ticket }: NewTicket<P>,
 ): Promise<string> {
   const token = randomToken(kernel.random)
   const now = kernel.now()
@@ -47,7 +65,7 @@ export async function issueTicket<P extends TicketPurpose>(
       purpose,
       payload: JSON.stringify(payload),
       createdAt: now,
-      expiresAt: new Date(now.getTime() + life),
+      expiresAt: new Date(now.getTime() + lifetime),
     })
     .execute()
   return token
@@ -55,10 +73,10 @@ export async function issueTicket<P extends TicketPurpose>(
 
 export type Ticket<P extends TicketPurpose> = {
   readonly purpose: P
-  readonly userId: string
+  readonly userId: TicketUserId<P>
   readonly sessionId: string | null
   readonly address: string
-  readonly payload: TicketPayload[P]
+  readonly payload: TicketPayload<P>
   /** It has run out, or the session that asked has. */
   readonly expired: boolean
 }
@@ -72,12 +90,12 @@ export async function findTicket<P extends TicketPurpose>(
   if (!isTokenShaped(token)) return undefined
   const found = await db
     .selectFrom('verification as v')
-    .innerJoin('user as u', 'u.id', 'v.userId')
+    .leftJoin('user as u', 'u.id', 'v.userId')
     .where('v.valueHash', '=', tokenHash(token))
     .where('v.purpose', 'in', purposes)
-    .where(isToItsAddress)
+    .where((of) => of.or([of('v.userId', 'is', null), IS_TO_ITS_ADDRESS]))
     .select(TICKET_COLUMNS)
-    .select(sessionEnd)
+    .select(SESSION_END)
     .executeTakeFirst()
   return found && ticketFrom(found, now())
 }
@@ -86,7 +104,7 @@ export async function findTicket<P extends TicketPurpose>(
  * Redeems a token: of any number of requests at once, one gets it. The user's row is locked before (proof.ts), as
  * it is before anything else that takes tickets away: the other order would be a deadlock.
  */
-export async function redeemTicket<P extends TicketPurpose>(
+export async function redeemTicket<P extends UserPurpose>(
   { db, now }: Kernel,
   { id }: User,
   purposes: readonly P[],
@@ -100,15 +118,30 @@ export async function redeemTicket<P extends TicketPurpose>(
     .where('u.id', '=', id)
     .where('v.valueHash', '=', tokenHash(token))
     .where('v.purpose', 'in', purposes)
-    .where(isToItsAddress)
+    .where(IS_TO_ITS_ADDRESS)
     .returning(TICKET_COLUMNS)
-    .returning(sessionEnd)
+    .returning(SESSION_END)
     .executeTakeFirst()
   return found && ticketFrom(found, now())
 }
 
-type Tables = DB & { readonly v: DB['verification']; readonly u: DB['user'] }
-type Of = ExpressionBuilder<Tables, 'v' | 'u'>
+/** The same for a token of an address, which is locked before (proof.ts). */
+export async function redeemAddressTicket<P extends AddressPurpose>(
+  { db, now }: Kernel,
+  purposes: readonly P[],
+  token: string,
+): Promise<Ticket<P> | undefined> {
+  if (!isTokenShaped(token)) return undefined
+  const found = await db
+    .deleteFrom('verification as v')
+    .where('v.userId', 'is', null)
+    .where('v.valueHash', '=', tokenHash(token))
+    .where('v.purpose', 'in', purposes)
+    .returning(TICKET_COLUMNS)
+    .returning(SESSION_END)
+    .executeTakeFirst()
+  return found && ticketFrom(found, now())
+}
 
 const TICKET_COLUMNS = [
   'v.purpose',
@@ -118,17 +151,15 @@ const TICKET_COLUMNS = [
   'v.payload',
   'v.expiresAt',
 ] as const
-const isToItsAddress = (of: Of) =>
-  of.or([of('v.purpose', '=', NEW_ADDRESS), of('v.address', '=', of.ref('u.email'))])
-const sessionEnd = (of: Of) =>
-  of
-    .selectFrom('session as s')
-    .select('s.expiresAt')
-    .whereRef('s.id', '=', 'v.sessionId')
-    .as('sessionExpiresAt')
+const IS_TO_ITS_ADDRESS = sql<boolean>`(v.purpose = ${NEW_ADDRESS} or v.address = u.email)`
+const SESSION_END =
+  sql<Date | null>`(select s.expires_at from service.session s where s.id = v.session_id)`.as(
+    'sessionExpiresAt',
+  )
 
-type Row = Omit<Ticket<TicketPurpose>, 'purpose' | 'payload' | 'expired'> & {
+type Row = Omit<Ticket<TicketPurpose>, 'purpose' | 'userId' | 'payload' | 'expired'> & {
   readonly purpose: string
+  readonly userId: string | null
   readonly payload: unknown
   readonly expiresAt: Date
   readonly sessionExpiresAt: Date | null
@@ -137,13 +168,23 @@ type Row = Omit<Ticket<TicketPurpose>, 'purpose' | 'payload' | 'expired'> & {
 function ticketFrom<P extends TicketPurpose>(row: Row, now: Date): Ticket<P> {
   const { expiresAt, sessionExpiresAt, ...ticket } = row
   const expired = expiresAt <= now || (sessionExpiresAt !== null && sessionExpiresAt <= now)
-  // Purpose and payload are what `issueTicket` wrote, and the statement asked for purposes of P.
-  return { ...ticket, purpose: row.purpose as P, payload: row.payload as TicketPayload[P], expired }
+  // `issueTicket` wrote them, and the statement asked for purposes of P.
+  const [purpose, userId, payload] = [
+    row.purpose as P,
+    row.userId as TicketUserId<P>,
+    row.payload as TicketPayload<P>,
+  ]
+  return { ...ticket, purpose, userId, payload, expired }
 }
 
-/** Every open ticket of the user. */
-export async function deleteTickets(db: Db, userId: string): Promise<void> {
-  await db.deleteFrom('verification').where('userId', '=', userId).execute()
+/** Every open ticket of the user, and of the address that the user has. */
+export async function deleteTickets(db: Db, { id, email }: Pick<User, 'id' | 'email'>): Promise<void> {
+  await db
+    .deleteFrom('verification')
+    .where((of) =>
+      of.or([of('userId', '=', id), of.and([of('userId', 'is', null), of('address', '=', email)])]),
+    )
+    .execute()
 }
 
 /** Those of the user that are for one of these. */

@@ -79,6 +79,10 @@ export function findUser(db: Db, by: 'id' | 'email', value: string): Promise<Use
   return db.selectFrom('user').selectAll().where(by, '=', value).executeTakeFirst()
 }
 
+/** The user who has the address, with the row locked until the transaction ends. */
+export const lockUserWithEmail = (db: Db, email: string): Promise<User | undefined> =>
+  db.selectFrom('user').selectAll().where('email', '=', email).forNoKeyUpdate().executeTakeFirst()
+
 /** The newest of those whose email, name or username contains the text; reads every user. */
 export function searchUsers(
   db: Db,

@@ -169,7 +169,7 @@ export async function readStates(
   const stateOf = async (person: TestUser): Promise<UserState | 'gone'> => {
     const user = users.find(({ id }) => id === person.id)
     if (user === undefined) return 'gone'
-    const own = <Row extends { userId: string }>(rows: readonly Row[]) =>
+    const own = <Row extends { userId: string | null }>(rows: readonly Row[]) =>
       rows.filter(({ userId }) => userId === person.id)
     const credential = own(accounts).find(({ providerId }) => providerId === 'credential')
     const password = credential?.password ?? null

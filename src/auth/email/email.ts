@@ -82,7 +82,7 @@ async function changeNow(
 ): Promise<User> {
   try {
     const changed = await proveNewEmail(kernel, user, click, newEmail)
-    await deleteTickets(kernel.db, user.id)
+    await deleteTickets(kernel.db, user)
     return changed
   } catch (error) {
     // Another account has taken it meanwhile.

@@ -117,10 +117,10 @@ async function hasShown(
 }
 
 /** Sessions, linked accounts and tickets. */
-export async function removeWhatOthersAdded(kernel: Kernel, { id }: User): Promise<void> {
-  await deleteUserSessions(kernel.db, id)
-  await deleteAccounts(kernel.db, id, { keepPassword: true })
-  await deleteTickets(kernel.db, id)
+export async function removeWhatOthersAdded(kernel: Kernel, user: User): Promise<void> {
+  await deleteUserSessions(kernel.db, user.id)
+  await deleteAccounts(kernel.db, user.id, { keepPassword: true })
+  await deleteTickets(kernel.db, user)
 }
 
 async function choosePassword(kernel: Kernel, user: User, password: string): Promise<void> {

@@ -80,7 +80,7 @@ async function storePassword(
 ): Promise<void> {
   const now = kernel.now()
   await upsertPassword(kernel.db, { id: uuidv7(now, kernel.random), userId: user.id, password, now })
-  await deleteTickets(kernel.db, user.id)
+  await deleteTickets(kernel.db, user)
   await sendMail(kernel, mails.passwordChanged(user, ended))
 }
 
@@ -179,6 +179,6 @@ export async function setPassword(kernel: Kernel, caller: Caller, newPassword: s
     const now = kernel.now()
     const account = { id: uuidv7(now, kernel.random), userId: user.id, password, now }
     if (!(await insertPassword(kernel.db, account))) throw fail('PASSWORD_ALREADY_SET')
-    await deleteTickets(kernel.db, user.id)
+    await deleteTickets(kernel.db, user)
   })
 }

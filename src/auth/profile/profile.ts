@@ -1,6 +1,6 @@
 import { actOnTicket, stateAgain } from '#identity/proof.ts'
 import { isLastAdmin } from '#identity/roles.ts'
-import { redeemTicket } from '#identity/tickets.ts'
+import { deleteTickets, redeemTicket } from '#identity/tickets.ts'
 import { usernameFrom } from '#identity/usernames.ts'
 import { deleteUser, type User, type UserChange, updateUser } from '#identity/users.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
@@ -131,6 +131,7 @@ export async function deleteByOperator(kernel: Kernel, userId: string): Promise<
 
 async function removeUser(kernel: Kernel, user: User): Promise<void> {
   if (await isLastAdmin(kernel.db, user)) throw fail('LAST_ADMIN')
+  await deleteTickets(kernel.db, user)
   await deleteUser(kernel.db, user.id)
   tell(kernel, 'auth_user_deleted', { userId: user.id })
 }

@@ -32,7 +32,7 @@ export async function revokeSession(kernel: Kernel, caller: Caller, named: strin
 /** Ends all of the caller's sessions, and with them every link that was mailed. */
 export async function revokeSessions(kernel: Kernel, caller: Caller): Promise<number> {
   const count = await actAsCaller(kernel, caller, async ({ db }, user) => {
-    await deleteTickets(db, user.id)
+    await deleteTickets(db, user)
     return deleteUserSessions(db, user.id)
   })
   await kernel.coherence.settle()

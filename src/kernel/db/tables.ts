@@ -138,7 +138,7 @@ export interface UserTable {
 export interface VerificationTable {
   valueHash: Buffer
   purpose: string
-  userId: string
+  userId: string | null
   payload: ColumnType<unknown, string | undefined, string>
   expiresAt: Date
   createdAt: Date
