@@ -1,5 +1,5 @@
 import type { AddressInfo } from 'node:net'
-import { answerMailRequest } from '#auth/mail-answers.ts'
+import { answerMailRequest } from '#auth/requested-mails.ts'
 import { authSurface } from '#auth/surface.ts'
 import { type Clients, openClients } from '#databases/clients/clients.ts'
 import { auditLog } from '#gateway/management/audit.ts'

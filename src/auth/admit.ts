@@ -4,7 +4,7 @@ import { tokenHash } from '#identity/tokens.ts'
 import { isBanned, type User } from '#identity/users.ts'
 import { type Kernel, tell } from '#kernel/kernel.ts'
 import { randomToken, uuidv7 } from '#kernel/random.ts'
-import { browserMark } from './email/verification.ts'
+import { browserMark } from './cookies.ts'
 import { fail } from './errors.ts'
 import { requestMail } from './mail-requests.ts'
 import type { SignInContext } from './sign-in-context.ts'
@@ -77,12 +77,6 @@ export async function requestFirstLink(
 ): Promise<void> {
   const mark = randomToken(kernel.random)
   if (!isSignUp || kernel.config.auth.email.send_on_sign_up) markBrowser(mark)
-  await requestMail(kernel, {
-    flow: 'first-link',
-    email,
-    userId,
-    browser: browserMark(mark),
-    callbackURL,
-    isSignUp,
-  })
+  const request = { email, userId, browser: browserMark(mark), callbackURL, isSignUp }
+  await requestMail(kernel, 'first-link', request)
 }

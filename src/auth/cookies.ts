@@ -1,5 +1,6 @@
 import type { CookieSerializeOptions } from '@fastify/cookie'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { tokenHash } from '#identity/tokens.ts'
 import type { Config } from '#kernel/config/config.ts'
 import { COOKIE_PREFIX, HEADER } from '#kernel/http/words.ts'
 
@@ -40,6 +41,9 @@ export function presentedToken(config: Config, request: FastifyRequest): Present
 
 /** Marks the browser in which a password was set, for as long as the link that was mailed then is good. */
 const BROWSER_COOKIE = `${COOKIE_PREFIX}.sign-up`
+
+/** What a ticket keeps of that cookie. */
+export const browserMark = (cookie: string): string => tokenHash(cookie).toString('base64url')
 
 export function markBrowser(config: Config, reply: FastifyReply, mark: string): void {
   const maxAge = Math.floor(config.auth.email.verification_expires_in / 1_000)

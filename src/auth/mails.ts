@@ -2,11 +2,20 @@ import type { User } from '#identity/users.ts'
 import type { Mail } from '#kernel/mail/mailer.ts'
 import { composeMail } from '#kernel/mail/messages.ts'
 
-type To = Pick<User, 'name' | 'email' | 'emailVerified'>
+export type Recipient = Pick<User, 'name' | 'email' | 'emailVerified'>
+
+/** A link in a mail. */
+export type MailedLink = {
+  readonly recipient: Recipient
+  readonly url: string
+  /** Milliseconds for which it is good. */
+  readonly lifetime: number
+}
 
 /** An address that is not proven may be a stranger's. No text of a caller goes there: a name could be an advertisement. */
-const greeting = ({ name, emailVerified }: To): string => (emailVerified ? `Hello ${name},` : 'Hello,')
-const addressFor = ({ emailVerified }: To, email: string): string => (emailVerified ? email : 'another one')
+const greeting = ({ name, emailVerified }: Recipient): string => (emailVerified ? `Hello ${name},` : 'Hello,')
+const addressFor = ({ emailVerified }: Recipient, email: string): string =>
+  emailVerified ? email : 'another one'
 
 const minutesOf = (lifetime: number): string =>
   lifetime < 7_200_000
@@ -24,7 +33,7 @@ const SESSIONS: Readonly<Record<EndedSessions, string>> = {
 
 /** A link to choose a new password. `otherwise`: what to do if another person did that. */
 function newPasswordMail(subject: string, { why, otherwise }: { why: string; otherwise: string }) {
-  return (user: To, url: string, lifetime: number): Mail =>
+  return ({ recipient: user, url, lifetime }: MailedLink): Mail =>
     composeMail({
       to: user.email,
       subject,
@@ -38,8 +47,8 @@ function newPasswordMail(subject: string, { why, otherwise }: { why: string; oth
 }
 
 /** Every mail that this half sends: one entry each. */
-export const mails = {
-  verifyEmail: (user: To, url: string, lifetime: number): Mail =>
+export const MAILS = {
+  verifyEmail: ({ recipient: user, url, lifetime }: MailedLink): Mail =>
     composeMail({
       to: user.email,
       subject: 'Verify your email address',
@@ -50,7 +59,7 @@ export const mails = {
       ],
       action: { label: 'Verify email', url },
     }),
-  alreadyRegistered: (user: To): Mail =>
+  alreadyRegistered: (user: Recipient): Mail =>
     composeMail({
       to: user.email,
       subject: 'You have an account already',
@@ -72,7 +81,7 @@ export const mails = {
     why: 'signed in to your account with its password. It was set before this address was confirmed, perhaps by another person, so it has to be changed first.',
     otherwise: 'use it all the same: the old password is known to another person.',
   }),
-  passwordChanged: (user: To, ended: EndedSessions = 'all'): Mail =>
+  passwordChanged: (user: Recipient, ended: EndedSessions = 'all'): Mail =>
     composeMail({
       to: user.email,
       subject: 'Your password was changed',
@@ -82,7 +91,12 @@ export const mails = {
         'If it was not you, reset your password now.',
       ],
     }),
-  confirmChangeEmail: (user: To, newEmail: string, url: string, lifetime: number): Mail =>
+  confirmChangeEmail: ({
+    recipient: user,
+    url,
+    lifetime,
+    payload: { newEmail },
+  }: MailedLink & { payload: { newEmail: string } }): Mail =>
     composeMail({
       to: user.email,
       subject: 'Confirm the change of your email address',
@@ -93,9 +107,9 @@ export const mails = {
       ],
       action: { label: 'Confirm the change', url },
     }),
-  changeEmail: (newEmail: string, url: string, lifetime: number): Mail =>
+  changeEmail: ({ address: to, url, lifetime }: MailedLink & { address: string }): Mail =>
     composeMail({
-      to: newEmail,
+      to,
       subject: 'Verify your new email address',
       paragraphs: [
         'Hello,',
@@ -104,7 +118,7 @@ export const mails = {
       ],
       action: { label: 'Verify the new address', url },
     }),
-  emailIsChanging: (user: To, newEmail: string): Mail =>
+  emailIsChanging: (user: Recipient, newEmail: string): Mail =>
     composeMail({
       to: user.email,
       subject: 'Your email address is about to change',
@@ -114,7 +128,7 @@ export const mails = {
         'If it was not you, change your password now.',
       ],
     }),
-  deleteUser: (user: To, url: string, lifetime: number): Mail =>
+  deleteUser: ({ recipient: user, url, lifetime }: MailedLink): Mail =>
     composeMail({
       to: user.email,
       subject: 'Delete your account',

@@ -1,7 +1,7 @@
 import { Argument, Command, InvalidArgumentError, Option } from 'commander'
 import { setPasswordByOperator } from '#auth/password/password.ts'
 import { acceptablePassword } from '#auth/password-policy.ts'
-import { deleteByOperator } from '#auth/profile/profile.ts'
+import { deleteByOperator } from '#auth/profile/delete-account.ts'
 import { addUsers } from '#identity/add-users.ts'
 import { banUser, unbanUser } from '#identity/bans.ts'
 import { emailFrom } from '#identity/emails.ts'

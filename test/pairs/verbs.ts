@@ -1,6 +1,7 @@
-import { mailVerification } from '#auth/email/email.ts'
-import { mailReset, setPasswordByOperator } from '#auth/password/password.ts'
-import { deleteByOperator } from '#auth/profile/profile.ts'
+import { mailVerification } from '#auth/email/verification.ts'
+import { setPasswordByOperator } from '#auth/password/password.ts'
+import { mailReset } from '#auth/password/reset.ts'
+import { deleteByOperator } from '#auth/profile/delete-account.ts'
 import { banUser, unbanUser } from '#identity/bans.ts'
 import { renewPassword } from '#identity/passwords.ts'
 import { setRole } from '#identity/roles.ts'
@@ -217,7 +218,7 @@ export const VERBS = {
     leaves: provenByOwner,
   },
   'send verification mail': {
-    action: ({ email }) => ({ call: ({ service }) => mailVerification(service.kernel, email, undefined) }),
+    action: ({ email }) => ({ call: ({ service }) => mailVerification(service.kernel, { email }) }),
     refused: () => undefined,
     leaves: (state) =>
       state.user === 'there' && !state.verified && state.address === 'own'
@@ -225,7 +226,7 @@ export const VERBS = {
         : state,
   },
   'send reset mail': {
-    action: ({ email }) => ({ call: ({ service }) => mailReset(service.kernel, email, undefined) }),
+    action: ({ email }) => ({ call: ({ service }) => mailReset(service.kernel, { email }) }),
     refused: () => undefined,
     leaves: (state) =>
       state.user === 'there' && state.address === 'own'

@@ -3,9 +3,8 @@ import type { Failure } from '#kernel/errors.ts'
 import { type Html, html } from '#kernel/html.ts'
 import type { Page } from '#kernel/http/page.ts'
 import { REFUSED_PASSWORD } from '../errors.ts'
-import type { OpenLink } from '../mail-tickets.ts'
+import type { Done, Field, Form, LinkPage, OpenLink, View } from '../mail-flow.ts'
 import { say, type TextName } from '../pages/texts.ts'
-import type { ConfirmFlow, Done, Field, Form, View } from './flows.ts'
 
 /** What the form sends besides its fields. */
 export type Sent = { readonly token: string; readonly callbackURL: string | undefined }
@@ -15,7 +14,7 @@ type Named = Readonly<Record<string, string>>
 
 export function namedIn({ user, ticket: { address, payload } }: OpenLink<TicketPurpose>): Named {
   const newEmail = 'newEmail' in payload ? payload.newEmail : address
-  return { email: user.email, newEmail }
+  return { email: user?.email ?? address, newEmail }
 }
 
 /** The page with its button, and what was wrong with the last try. */
@@ -37,7 +36,7 @@ export function donePage({ title, says }: Done, named: Named): Page {
 }
 
 /** A link that was used, replaced, cut off or kept for too long: what that means, and what to do. */
-export function badLinkPage({ askAgain }: ConfirmFlow, isExpired: boolean, callbackURL?: string): Page {
+export function badLinkPage({ askAgain }: LinkPage, isExpired: boolean, callbackURL?: string): Page {
   return {
     title: say(isExpired ? 'expiredTitle' : 'badLinkTitle'),
     content: [

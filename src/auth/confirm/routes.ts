@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
+import type { TicketPurpose } from '#identity/tickets.ts'
 import { Failure } from '#kernel/errors.ts'
 import { readForms } from '#kernel/http/body.ts'
 import { sendPage, wantsPage } from '#kernel/http/page.ts'
@@ -8,13 +9,14 @@ import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { AuthAccess } from '../access.ts'
 import { clearToken } from '../cookies.ts'
-import type { Filled } from '../email/first-proof.ts'
-import { clickOf } from '../email/link-click.ts'
+import { REFUSED_PASSWORD } from '../errors.ts'
 import { finishSignIn } from '../finish-sign-in.ts'
-import { openLink } from '../mail-tickets.ts'
+import { linkClickOf } from '../link-click.ts'
+import type { FormValues, LinkPage, MailFlow, OpenLink } from '../mail-flow.ts'
+import { MAIL_FLOWS } from '../mail-flows.ts'
+import { openLink } from '../mail-links.ts'
 import { errorPage } from '../pages/error-page.ts'
 import { CallbackUrl, Password } from '../schemas.ts'
-import { CONFIRM_FLOWS, type ConfirmFlow } from './flows.ts'
 import { badLinkPage, donePage, namedIn, type Sent, viewPage } from './pages.ts'
 
 const Token = Type.String({ maxLength: 256, default: '' })
@@ -26,15 +28,20 @@ const REDIRECTED = {
   headers: { location: { type: 'string', format: 'uri-reference' } },
 }
 
+/** A page, and the flows whose mails lead to it. */
+type FlowsPage = LinkPage & { readonly flows: readonly MailFlow[] }
+
 /**
  * The pages that links of mails lead to (auth.md 4, "Links"). Opening one changes nothing, since mail scanners open every
  * link; its button does.
  */
 export function confirmRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
-  app.register(async (pages: App) => {
-    readForms(pages)
-    for (const [name, flow] of Object.entries(CONFIRM_FLOWS)) confirmRoute(pages, kernel, access, name, flow)
-    pages.setErrorHandler((error, request, reply) => {
+  const flows: readonly MailFlow[] = Object.values(MAIL_FLOWS)
+  app.register(async (part: App) => {
+    readForms(part)
+    for (const [page, own] of Map.groupBy(flows, ({ page }) => page))
+      confirmRoute(part, kernel, access, { ...page, flows: own })
+    part.setErrorHandler((error, request, reply) => {
       if (!(error instanceof Failure) || !wantsPage(request)) throw error
       if (error.headers !== undefined) reply.headers(error.headers)
       return sendPage(kernel, reply, errorPage(error.code), error.status)
@@ -42,105 +49,118 @@ export function confirmRoutes(app: App, kernel: Kernel, access: AuthAccess): voi
   })
 }
 
-function confirmRoute(app: App, kernel: Kernel, access: AuthAccess, name: string, flow: ConfirmFlow): void {
+function confirmRoute(app: App, kernel: Kernel, access: AuthAccess, page: FlowsPage): void {
+  const { name, summary, fields } = page
   const url = `/confirm/${name}`
-  const { id, summary } = flow.operation
   const config = { access: access.known, redirects: ['callbackURL'] }
   app.route({
     method: 'GET',
     url,
     config: { ...config, failures: ['INVALID_TOKEN', 'TOKEN_EXPIRED'] },
     schema: {
-      operationId: `show${id}`,
+      operationId: `show${pascalCase(name)}`,
       summary: `${summary}: the page of a mailed link`,
       querystring: Query,
       response: { 200: HtmlPage },
     },
     handler: async (request, reply) => {
       const { token = '', callbackURL } = request.query
-      return explained(kernel, request, reply, { flow, callbackURL }, () =>
-        show(kernel, request, reply, flow, { token, callbackURL }),
-      )
+      const opened = { request, reply, page, sent: { token, callbackURL } }
+      return explained(kernel, opened, () => show(kernel, opened))
     },
   })
   app.route({
     method: 'POST',
     url,
-    config: { ...config, startsSession: true, limit: 'sign_in', failures: flow.failures },
+    config: { ...config, startsSession: true, limit: 'sign_in', failures: page.failures },
     schema: {
-      operationId: `confirm${id}`,
+      operationId: `confirm${pascalCase(name)}`,
       summary: `${summary}: the button of that page`,
       body: Type.Object({
         token: Type.Optional(Token),
         callbackURL,
-        ...(flow.fields.includes('password') && { password: Type.Optional(Password()) }),
-        ...(flow.fields.includes('newPassword') && { newPassword: Type.Optional(Password()) }),
+        ...(fields.includes('password') && { password: Type.Optional(Password()) }),
+        ...(fields.includes('newPassword') && { newPassword: Type.Optional(Password()) }),
       }),
       consumes: ['application/x-www-form-urlencoded'],
       response: { 200: HtmlPage, 303: REDIRECTED },
     },
     handler: async (request, reply) => {
-      const { token = '', callbackURL, ...fields } = request.body
-      const filled = fields as Filled // by the schema
-      return explained(kernel, request, reply, { flow, callbackURL }, async () => {
-        const link = await openLink(kernel, flow.purposes, token)
-        try {
-          const pressed = { token, click: clickOf(kernel, request, reply), filled }
-          const done = await flow.press(kernel, link, pressed)
-          if (done.isGone === true) clearToken(kernel.config, reply)
-          if (done.followed?.admission !== undefined) finishSignIn(kernel, reply, done.followed.admission)
-          if (callbackURL !== undefined) return reply.redirect(callbackURL, 303)
-          return sendPage(kernel, reply, donePage(done, namedIn(link)))
-        } catch (error) {
-          if (!(error instanceof Failure) || !TRY_AGAIN.has(error.code) || !wantsPage(request)) throw error
-          return show(kernel, request, reply, flow, { token, callbackURL }, error)
-        }
-      })
+      const { token = '', callbackURL, ...values } = request.body
+      const opened = { request, reply, page, sent: { token, callbackURL } }
+      // The schema has these fields only.
+      return explained(kernel, opened, () => press(kernel, opened, values as FormValues))
     },
   })
+}
+
+const pascalCase = (name: string): string =>
+  name.replace(/(?:^|-)([a-z])/g, (_, letter: string) => letter.toUpperCase())
+
+/** A page that a browser, or an application in its place, has asked for. */
+type Opened = {
+  readonly request: FastifyRequest
+  readonly reply: FastifyReply
+  readonly page: FlowsPage
+  readonly sent: Sent
+}
+
+async function show(
+  kernel: Kernel,
+  { request, reply, page, sent }: Opened,
+  failure?: Failure,
+): Promise<FastifyReply> {
+  const { link, flow } = await openFlow(kernel, page, sent)
+  const view = await flow.view(kernel, link, linkClickOf(kernel, request, reply))
+  return sendPage(kernel, reply, viewPage(view, namedIn(link), sent, failure), failure?.status)
+}
+
+async function press(kernel: Kernel, opened: Opened, values: FormValues): Promise<FastifyReply> {
+  const { request, reply, page, sent } = opened
+  const { link, flow } = await openFlow(kernel, page, sent)
+  try {
+    const click = linkClickOf(kernel, request, reply)
+    const done = await flow.act(kernel, link, { token: sent.token, click, values })
+    if (done.isSignedOut === true) clearToken(kernel.config, reply)
+    if (done.admission !== undefined) finishSignIn(kernel, reply, done.admission)
+    if (sent.callbackURL !== undefined) return reply.redirect(sent.callbackURL, 303)
+    return sendPage(kernel, reply, donePage(done, namedIn(link)))
+  } catch (error) {
+    if (!(error instanceof Failure) || !TRY_AGAIN.has(error.code) || !wantsPage(request)) throw error
+    return show(kernel, opened, error)
+  }
 }
 
 /** Failures after which the link is as good as before, and the form is shown again. */
 const TRY_AGAIN: ReadonlySet<string> = new Set([
   'INVALID_PASSWORD',
   'PASSWORD_REQUIRED',
-  'PASSWORD_TOO_SHORT',
-  'PASSWORD_TOO_LONG',
-  'PASSWORD_COMMON',
   'PASSWORD_CHANGE_REQUIRED',
+  ...REFUSED_PASSWORD,
 ])
 
-async function show(
-  kernel: Kernel,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  flow: ConfirmFlow,
-  sent: Sent,
-  failure?: Failure,
-): Promise<FastifyReply> {
-  const link = await openLink(kernel, flow.purposes, sent.token)
-  const view = await flow.view(kernel, link, clickOf(kernel, request, reply))
-  return sendPage(kernel, reply, viewPage(view, namedIn(link), sent, failure), failure?.status)
+type OpenFlow = { readonly link: OpenLink<TicketPurpose>; readonly flow: MailFlow }
+
+async function openFlow(kernel: Kernel, { flows }: FlowsPage, { token }: Sent): Promise<OpenFlow> {
+  const purposes = flows.map(({ purpose }) => purpose)
+  const link = await openLink(kernel, purposes, token)
+  const flow = flows.find(({ purpose }) => purpose === link.ticket.purpose)
+  if (flow === undefined) throw new Error(`no flow of ${purposes} has the purpose ${link.ticket.purpose}`)
+  return { link, flow }
 }
 
-/** A link that is of no use any more gets a page that says what to do. */
+/** A link that does not work any more gets a page that says what to do. */
 async function explained(
   kernel: Kernel,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  { flow, callbackURL }: { readonly flow: ConfirmFlow; readonly callbackURL: string | undefined },
+  { request, reply, page, sent }: Opened,
   work: () => Promise<FastifyReply>,
 ): Promise<FastifyReply> {
   try {
     return await work()
   } catch (error) {
     if (!(error instanceof Failure) || !BAD_LINK.has(error.code) || !wantsPage(request)) throw error
-    return sendPage(
-      kernel,
-      reply,
-      badLinkPage(flow, error.code === 'TOKEN_EXPIRED', callbackURL),
-      error.status,
-    )
+    const isExpired = error.code === 'TOKEN_EXPIRED'
+    return sendPage(kernel, reply, badLinkPage(page, isExpired, sent.callbackURL), error.status)
   }
 }
 

@@ -1,50 +1,52 @@
-import { actOnTicket, stateAgain } from '#identity/proof.ts'
+import { actOnTicket } from '#identity/proof.ts'
 import { deleteTickets, deleteTicketsFor, type Ticket } from '#identity/tickets.ts'
 import { findUser, type User } from '#identity/users.ts'
+import type { Config } from '#kernel/config/config.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
-import { atomically, type Kernel } from '#kernel/kernel.ts'
-import { type Mail, sendMail } from '#kernel/mail/mailer.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { sendMail } from '#kernel/mail/mailer.ts'
 import { actAsCaller, type Caller } from '../access.ts'
 import { type Admission, admit } from '../admit.ts'
-import { fail } from '../errors.ts'
-import { mailLink } from '../mail-links.ts'
-import { type FirstLink, requestMail } from '../mail-requests.ts'
-import { openLink } from '../mail-tickets.ts'
-import { mails } from '../mails.ts'
+import { fail, PROOF_FAILURES, REFUSED_PASSWORD } from '../errors.ts'
+import type { LinkClick } from '../link-click.ts'
+import type { FormValues, MailFlow } from '../mail-flow.ts'
+import { mailLink, openLink } from '../mail-links.ts'
+import { type MailRequest, requestMail } from '../mail-requests.ts'
+import { MAILS } from '../mails.ts'
 import { checkPassword } from '../password/password.ts'
 import { acceptableEmail } from '../user-fields.ts'
-import { type Click, type Filled, proveEmail, proveNewEmail, type Shown, shownBy } from './first-proof.ts'
-import { sendVerificationMail } from './verification.ts'
+import { type Evidence, proveEmail, proveNewEmail, readEvidence } from './first-proof.ts'
+import { type ProofTexts, proofView } from './proof-view.ts'
 
-export const EMAIL_LINKS = ['verify-email', 'confirm-change-email', 'change-email'] as const
+const EMAIL_LINKS = ['verify-email', 'confirm-change-email', 'change-email'] as const
 type EmailTicket = Ticket<(typeof EMAIL_LINKS)[number]>
 
 const invalidToken = () => fail('INVALID_TOKEN')
 
 /** The user as the link left it, and a session where `auth.email.sign_in_after_verification` asks for one. */
-export type Followed = { readonly user: User; readonly admission: Admission | undefined }
+export type FollowedLink = { readonly user: User; readonly admission: Admission | undefined }
 
 /** What a link does by itself, as an application calls it. */
-export const followEmailLink = (kernel: Kernel, token: string, click: Click): Promise<Followed> =>
-  redeem(kernel, token, { ...click, shown: { by: 'link' } })
+export const followEmailLink = (kernel: Kernel, token: string, click: LinkClick): Promise<FollowedLink> =>
+  redeem(kernel, token, { ...click, evidence: { by: 'link' } })
 
 /** What the button of the page does: where the click alone does not show whose account it is, the password does. */
 export async function confirmEmailLink(
   kernel: Kernel,
   token: string,
-  click: Click,
-  filled: Filled,
-): Promise<Followed> {
+  click: LinkClick,
+  values: FormValues,
+): Promise<FollowedLink> {
   // A guess is refused before it costs a hash.
   const { user } = await openLink(kernel, EMAIL_LINKS, token)
-  return redeem(kernel, token, { ...click, shown: await shownBy(kernel, user, filled) })
+  return redeem(kernel, token, { ...click, evidence: await readEvidence(kernel, user, values) })
 }
 
 async function redeem(
   kernel: Kernel,
   token: string,
-  click: Click & { readonly shown: Shown },
-): Promise<Followed> {
+  click: LinkClick & { readonly evidence: Evidence },
+): Promise<FollowedLink> {
   const link = { purposes: EMAIL_LINKS, token }
   const followed = await actOnTicket(kernel, link, invalidToken, async (kernel, user, ticket) => {
     if (ticket.expired) throw fail('TOKEN_EXPIRED')
@@ -64,7 +66,7 @@ function follow(
   kernel: Kernel,
   user: User,
   { purpose, payload, address, sessionId }: EmailTicket,
-  click: Click & { readonly shown: Shown },
+  click: LinkClick & { readonly evidence: Evidence },
 ): Promise<User> {
   if (purpose === 'verify-email')
     return proveEmail(kernel, user, click, 'browser' in payload ? payload.browser : undefined)
@@ -77,7 +79,7 @@ function follow(
 async function changeNow(
   kernel: Kernel,
   user: User,
-  click: Click & { readonly shown: Shown },
+  click: LinkClick & { readonly evidence: Evidence },
   newEmail: string,
 ): Promise<User> {
   try {
@@ -117,69 +119,92 @@ const CHANGE = ['confirm-change-email', 'change-email'] as const
 /** Whose address changes, and the session that asked: when that ends, so do the links. */
 type Asking = { readonly user: User; readonly sessionId: string | null }
 
-const mailOldAddress = (
+function mailOldAddress(
   kernel: Kernel,
   { user, sessionId }: Asking,
   { newEmail, callbackURL }: NewAddress,
-): Promise<void> =>
-  mailLink(kernel, 'confirm-change-email', user, {
-    sessionId,
-    address: user.email,
-    payload: callbackURL === undefined ? { newEmail } : { newEmail, callbackURL },
-    callbackURL,
-  })
+): Promise<void> {
+  const payload = callbackURL === undefined ? { newEmail } : { newEmail, callbackURL }
+  const ticket = { userId: user.id, sessionId, address: user.email, payload }
+  return mailLink(kernel, CONFIRM_CHANGE_EMAIL, { ticket, recipient: user, callbackURL })
+}
 
 /**
- * To an address that has an account nothing is mailed; the old one hears of it either way. That is left to the queue, so
- * that the time of the answer does not tell it.
+ * The old address gets a notice in any case; the new one gets its link only when it has no account. The queue decides that, so
+ * that the time of the answer does not show it.
  */
 async function mailNewAddress(
   kernel: Kernel,
   { user, sessionId }: Asking,
-  { newEmail, callbackURL }: NewAddress,
+  { newEmail: address, callbackURL }: NewAddress,
 ): Promise<User> {
-  await sendMail(kernel, mails.emailIsChanging(user, newEmail))
-  await mailLink(kernel, 'change-email', user, {
-    sessionId,
-    address: newEmail,
-    payload: {},
+  await sendMail(kernel, MAILS.emailIsChanging(user, address))
+  await mailLink(kernel, CHANGE_EMAIL, {
+    ticket: { userId: user.id, sessionId, address, payload: {} },
+    recipient: user,
     callbackURL,
-    deliver: (kernel, mail) => requestMail(kernel, { flow: 'new-address', email: newEmail, mail }),
+    deliver: (kernel, mail) => requestMail(kernel, 'change-email', { email: address, mail }),
   })
   return user
 }
 
-/** The queue's side of it. The link that is not sent opens nothing: no one knows its token. */
-export async function mailUnlessTaken(kernel: Kernel, email: string, mail: Mail): Promise<void> {
+/** The queue's side. A link that is not sent opens nothing, since its token is known to no one. */
+export async function mailUnlessTaken(
+  kernel: Kernel,
+  { email, mail }: MailRequest['change-email'],
+): Promise<void> {
   if ((await findUser(kernel.db, 'email', email)) === undefined) await sendMail(kernel, mail)
 }
 
-/** Worked from the queue, so that nobody learns from the time of an answer whether an address has an account. */
-export async function mailVerification(
-  kernel: Kernel,
-  email: string,
-  callbackURL: string | undefined,
-): Promise<void> {
-  const user = await findUser(kernel.db, 'email', email)
-  if (user === undefined || user.emailVerified) return
-  await sendVerificationMail(kernel, user, { callbackURL })
+/** What the mails of both steps of a change have in common. */
+const CHANGE_LINK = {
+  lifetime: ({ auth }: Config) => auth.email.verification_expires_in,
+  endpoint: '/verify-email',
+  page: {
+    name: 'change-email',
+    setting: 'change',
+    summary: 'Change an address',
+    failures: [...PROOF_FAILURES, ...REFUSED_PASSWORD],
+    fields: ['password', 'newPassword'],
+    askAgain: 'askAgainChange',
+  },
+} as const
+
+/** Allows the change, by a link to the old address. */
+export const CONFIRM_CHANGE_EMAIL: MailFlow<'confirm-change-email'> = {
+  ...CHANGE_LINK,
+  purpose: 'confirm-change-email',
+  mail: MAILS.confirmChangeEmail,
+  view: async () => ({
+    title: 'changeTitle',
+    says: ['changeOldSays', 'changeOldNext'],
+    forms: [{ fields: [], button: 'changeOldButton' }],
+  }),
+  async act(kernel, _link, { token, click }) {
+    // This click proves only that the mail has arrived, so it brings no password.
+    await confirmEmailLink(kernel, token, click, {})
+    return { title: 'changeOldDone', says: 'changeOldDoneSays' }
+  },
 }
 
-/** The queue's side of `requestFirstLink`. Only the browser of the user whom the address belongs to is marked in the link. */
-export async function mailFirstLink(kernel: Kernel, request: FirstLink): Promise<void> {
-  const { email, userId, browser, callbackURL, isSignUp } = request
-  const user = await findUser(kernel.db, 'email', email)
-  if (user === undefined) return
-  // Who has proven the address since needs no mail.
-  if (user.emailVerified) return user.id === userId ? undefined : mailAlreadyRegistered(kernel, user)
-  if (!isSignUp || kernel.config.auth.email.send_on_sign_up)
-    await sendVerificationMail(kernel, user, { callbackURL, ...(user.id === userId && { browser }) })
+/** Completes the change, by a link to the new address. */
+export const CHANGE_EMAIL: MailFlow<'change-email'> = {
+  ...CHANGE_LINK,
+  purpose: 'change-email',
+  mail: MAILS.changeEmail,
+  view: (kernel, link, click) => proofView(kernel, link, click, CHANGE_TEXTS),
+  async act(kernel, _link, { token, click, values }) {
+    await confirmEmailLink(kernel, token, click, values)
+    return { title: 'changeNewDone', says: 'changeNewDoneSays' }
+  },
 }
 
-async function mailAlreadyRegistered(kernel: Kernel, { id: userId, email }: User): Promise<void> {
-  if (!(await kernel.limits.allows('mail_recipient', email))) return
-  await atomically(kernel, async (kernel) => {
-    const still = await stateAgain(kernel, { userId })
-    if (still?.email === email) await sendMail(kernel, mails.alreadyRegistered(still))
-  })
+const CHANGE_TEXTS: ProofTexts = {
+  title: 'changeTitle',
+  says: 'changeNewSays',
+  button: 'changeNewButton',
+  proveSays: 'changeProveSays',
+  chooseSays: 'changeChooseSays',
+  chooseFirstSays: 'changeChooseFirstSays',
+  chooseButton: 'changeChooseButton',
 }

@@ -6,12 +6,12 @@ import type { Kernel } from '#kernel/kernel.ts'
 import { type AuthAccess, callerOf } from '../access.ts'
 import { CHECKED_PASSWORD, fail, PROOF_FAILURES, REFUSED_ENTRY, REFUSED_PASSWORD } from '../errors.ts'
 import { finishSignIn } from '../finish-sign-in.ts'
+import { linkClickOf } from '../link-click.ts'
 import { requestMail } from '../mail-requests.ts'
 import { followLink } from '../redirect.ts'
 import { CallbackUrl, Email, LinkToken, Password, Status } from '../schemas.ts'
 import { acceptableEmail } from '../user-fields.ts'
 import { changeEmail, confirmEmailLink, followEmailLink } from './email.ts'
-import { clickOf } from './link-click.ts'
 
 const Link = Type.Object({
   token: LinkToken,
@@ -33,7 +33,7 @@ export function emailRoutes(app: App, kernel: Kernel, access: AuthAccess): void 
     handler: (request, reply) => {
       const { token, callbackURL } = request.query
       return followLink(reply, callbackURL, async () => {
-        const click = clickOf(kernel, request, reply)
+        const click = linkClickOf(kernel, request, reply)
         const { user, admission } = await followEmailLink(kernel, token, click)
         if (admission !== undefined) finishSignIn(kernel, reply, admission)
         return { answer: { status: true, user } }
@@ -62,9 +62,9 @@ export function emailRoutes(app: App, kernel: Kernel, access: AuthAccess): void 
       response: { 200: Verified },
     },
     handler: async (request, reply) => {
-      const { token, ...filled } = request.body
-      const click = clickOf(kernel, request, reply)
-      const { user, admission } = await confirmEmailLink(kernel, token, click, filled)
+      const { token, ...values } = request.body
+      const click = linkClickOf(kernel, request, reply)
+      const { user, admission } = await confirmEmailLink(kernel, token, click, values)
       if (admission !== undefined) finishSignIn(kernel, reply, admission)
       return { status: true, user }
     },
@@ -86,7 +86,7 @@ export function emailRoutes(app: App, kernel: Kernel, access: AuthAccess): void 
     handler: async ({ body }) => {
       if (!kernel.config.auth.email.verification_enabled) throw fail('VERIFICATION_EMAIL_NOT_ENABLED')
       const email = acceptableEmail(body.email)
-      await requestMail(kernel, { flow: 'verify', email, callbackURL: body.callbackURL })
+      await requestMail(kernel, 'verify-email', { email, callbackURL: body.callbackURL })
       return { status: true }
     },
   })

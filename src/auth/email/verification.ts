@@ -1,26 +1,89 @@
 import { stateAgain } from '#identity/proof.ts'
-import { tokenHash } from '#identity/tokens.ts'
-import { isBanned, type User } from '#identity/users.ts'
+import { findUser, isBanned, type User } from '#identity/users.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
+import { sendMail } from '#kernel/mail/mailer.ts'
+import { PROOF_FAILURES, REFUSED_ENTRY, REFUSED_PASSWORD } from '../errors.ts'
+import type { MailFlow } from '../mail-flow.ts'
 import { mailLink } from '../mail-links.ts'
+import type { FirstLink, MailRequest } from '../mail-requests.ts'
+import { MAILS } from '../mails.ts'
+import { confirmEmailLink } from './email.ts'
+import { type ProofTexts, plainView, proofView } from './proof-view.ts'
 
-/** What a ticket keeps of the cookie that marks a browser. */
-export const browserMark = (cookie: string): string => tokenHash(cookie).toString('base64url')
+const TEXTS: ProofTexts = {
+  title: 'verifyTitle',
+  says: 'verifySays',
+  button: 'verifyButton',
+  proveSays: 'proveSays',
+  chooseSays: 'chooseSays',
+  chooseFirstSays: 'chooseFirstSays',
+  chooseButton: 'chooseButton',
+}
+
+/** Proves the address of an account. */
+export const VERIFY_EMAIL: MailFlow<'verify-email'> = {
+  purpose: 'verify-email',
+  lifetime: ({ auth }) => auth.email.verification_expires_in,
+  mail: MAILS.verifyEmail,
+  endpoint: '/verify-email',
+  page: {
+    name: 'verify-email',
+    setting: 'verify',
+    summary: 'Confirm an address',
+    failures: [...PROOF_FAILURES, ...REFUSED_PASSWORD, ...REFUSED_ENTRY],
+    fields: ['password', 'newPassword'],
+    askAgain: 'askAgainVerify',
+  },
+  view: async (kernel, link, click) =>
+    link.user.emailVerified ? plainView(TEXTS) : proofView(kernel, link, click, TEXTS),
+  async act(kernel, _link, { token, click, values }) {
+    const { admission } = await confirmEmailLink(kernel, token, click, values)
+    return { title: 'verifyDone', says: 'verifyDoneSays', admission }
+  },
+}
+
+/** Runs in the queue, so that the time of an answer does not show whether an address has an account. */
+export async function mailVerification(
+  kernel: Kernel,
+  { email, callbackURL }: MailRequest['verify-email'],
+): Promise<void> {
+  const user = await findUser(kernel.db, 'email', email)
+  if (user === undefined || user.emailVerified) return
+  await sendVerificationMail(kernel, user, { callbackURL })
+}
+
+/** The queue's side of `requestFirstLink`. The link keeps the browser's mark only when the address belongs to the browser's user. */
+export async function mailFirstLink(kernel: Kernel, request: FirstLink): Promise<void> {
+  const { email, userId, browser, callbackURL, isSignUp } = request
+  const user = await findUser(kernel.db, 'email', email)
+  if (user === undefined) return
+  // The user who has proven the address since needs no mail.
+  if (user.emailVerified) return user.id === userId ? undefined : mailAlreadyRegistered(kernel, user)
+  if (!isSignUp || kernel.config.auth.email.send_on_sign_up)
+    await sendVerificationMail(kernel, user, { callbackURL, ...(user.id === userId && { browser }) })
+}
+
+async function mailAlreadyRegistered(kernel: Kernel, { id: userId, email }: User): Promise<void> {
+  if (!(await kernel.limits.allows('mail_recipient', email))) return
+  await atomically(kernel, async (kernel) => {
+    const still = await stateAgain(kernel, { userId })
+    if (still?.email === email) await sendMail(kernel, MAILS.alreadyRegistered(still))
+  })
+}
 
 type Mark = { readonly callbackURL?: string | undefined; readonly browser?: string | undefined }
 
-/** Mails a link that proves the address. `browser` is the hash of a cookie that only the browser has which has just shown the password. */
-export async function sendVerificationMail(kernel: Kernel, user: User, more: Mark = {}): Promise<void> {
-  const { id: userId, email: address } = user
+/** `browser`: the mark of the browser that has just shown the password (cookies.ts). */
+async function sendVerificationMail(
+  kernel: Kernel,
+  { id: userId, email: address }: User,
+  { callbackURL, browser }: Mark,
+): Promise<void> {
   await atomically(kernel, async (kernel) => {
-    const still = await stateAgain(kernel, { userId })
-    if (still?.email !== address || still.emailVerified || isBanned(still, kernel.now())) return
-    await mailLink(kernel, 'verify-email', still, {
-      // A link of sign-up or sign-in outlives the session that begins there: the mail may be read on another device.
-      sessionId: null,
-      address,
-      payload: more.browser === undefined ? {} : { browser: more.browser },
-      callbackURL: more.callbackURL,
-    })
+    const user = await stateAgain(kernel, { userId })
+    if (user?.email !== address || user.emailVerified || isBanned(user, kernel.now())) return
+    // The link outlives the session that sign-up or sign-in begins: the mail may be read on another device.
+    const ticket = { userId, sessionId: null, address, payload: browser === undefined ? {} : { browser } }
+    await mailLink(kernel, VERIFY_EMAIL, { ticket, recipient: user, callbackURL })
   })
 }

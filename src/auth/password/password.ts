@@ -1,78 +1,22 @@
-import {
-  type Credential,
-  deleteAccounts,
-  findCredential,
-  insertPassword,
-  upsertPassword,
-} from '#identity/accounts.ts'
+import { type Credential, findCredential, insertPassword, upsertPassword } from '#identity/accounts.ts'
 import { guessPassword, hashPassword, isCheckable } from '#identity/passwords.ts'
-import { actOnTicket, stateAgain } from '#identity/proof.ts'
+import { stateAgain } from '#identity/proof.ts'
 import { deleteUserSessions, updateSessionToken } from '#identity/sessions.ts'
-import { deleteTickets, findTicket } from '#identity/tickets.ts'
+import { deleteTickets } from '#identity/tickets.ts'
 import { tokenHash } from '#identity/tokens.ts'
-import { findUser, isBanned, type User, updateUser } from '#identity/users.ts'
+import type { User } from '#identity/users.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
 import { sendMail } from '#kernel/mail/mailer.ts'
 import { randomToken, uuidv7 } from '#kernel/random.ts'
 import { actAsCaller, type Caller, expectAlive } from '../access.ts'
 import { fail } from '../errors.ts'
-import { mailLink } from '../mail-links.ts'
 import { requestMail } from '../mail-requests.ts'
-import { type EndedSessions, mails } from '../mails.ts'
+import { type EndedSessions, MAILS } from '../mails.ts'
 import { acceptablePassword } from '../password-policy.ts'
 import { expectFresh } from '../session-freshness.ts'
 
-/** Worked from the queue, so that nobody learns from the time of an answer whether an address has an account. */
-export async function mailReset(
-  kernel: Kernel,
-  email: string,
-  callbackURL: string | undefined,
-  compose = mails.resetPassword,
-): Promise<void> {
-  const user = await findUser(kernel.db, 'email', email)
-  if (user === undefined) return
-  await atomically(kernel, async (kernel) => {
-    const { id: userId } = user
-    const still = await stateAgain(kernel, { userId })
-    if (still?.email !== email || isBanned(still, kernel.now())) return
-    await mailLink(kernel, 'reset-password', still, {
-      sessionId: null,
-      address: email,
-      payload: {},
-      callbackURL,
-      compose,
-    })
-  })
-}
-
-/**
- * Sets the password by a link's token, ends every session and makes every other link worthless. Who follows the link
- * reads the address's mail: that proves it, and at the first proof what was added before goes too.
- */
-export async function resetPassword(kernel: Kernel, token: string, newPassword: string): Promise<void> {
-  const accepted = await acceptablePassword(kernel, newPassword)
-  // A guess is refused before it costs a hash.
-  if (!(await isResetTokenGood(kernel, token))) throw invalidToken()
-  const password = await hashPassword(kernel, accepted)
-  const link = { purposes: RESET, token }
-  await actOnTicket(kernel, link, invalidToken, async (kernel, user, { expired }) => {
-    if (expired) throw invalidToken()
-    if (!user.emailVerified) await deleteAccounts(kernel.db, user.id, { keepPassword: true })
-    await storePassword(kernel, user, password, 'all')
-    await deleteUserSessions(kernel.db, user.id)
-    await updateUser(kernel.db, user.id, { emailVerified: true }, kernel.now())
-  })
-  await kernel.coherence.settle()
-}
-
-export const isResetTokenGood = async (kernel: Kernel, token: string): Promise<boolean> =>
-  (await findTicket(kernel, RESET, token))?.expired === false
-
-const RESET = ['reset-password'] as const
-const invalidToken = () => fail('INVALID_RESET_TOKEN')
-
 /** The new password, a notice of it, and no link that was sent before is worth anything. */
-async function storePassword(
+export async function storePassword(
   kernel: Kernel,
   user: User,
   password: string,
@@ -81,7 +25,7 @@ async function storePassword(
   const now = kernel.now()
   await upsertPassword(kernel.db, { id: uuidv7(now, kernel.random), userId: user.id, password, now })
   await deleteTickets(kernel.db, user)
-  await sendMail(kernel, mails.passwordChanged(user, ended))
+  await sendMail(kernel, MAILS.passwordChanged(user, ended))
 }
 
 export type ChangePassword = {
@@ -141,15 +85,15 @@ async function usableHash(
   found: Credential | undefined,
   password: string,
 ): Promise<string> {
-  const refused = async (flow: 'renew' | 'change') => {
-    await requestMail(kernel, { flow, email })
+  const refused = async (mail: 'renew-password' | 'change-password') => {
+    await requestMail(kernel, mail, { email })
     return fail('PASSWORD_CHANGE_REQUIRED')
   }
   const stored = found?.password
-  if (stored !== undefined && !isCheckable(kernel.config, stored)) throw await refused('renew')
+  if (stored !== undefined && !isCheckable(kernel.config, stored)) throw await refused('renew-password')
   const isRight = await guessPassword(kernel, { account: email, stored }, password)
   if (stored === undefined || !isRight) throw fail('INVALID_PASSWORD')
-  if (found?.mustChangePassword === true) throw await refused('change')
+  if (found?.mustChangePassword === true) throw await refused('change-password')
   return stored
 }
 

@@ -13,7 +13,8 @@ import { requestMail } from '../mail-requests.ts'
 import { answered, leadOn } from '../redirect.ts'
 import { CallbackUrl, Email, LinkToken, Password, Status } from '../schemas.ts'
 import { acceptableEmail } from '../user-fields.ts'
-import { changePassword, isResetTokenGood, resetPassword, setPassword } from './password.ts'
+import { changePassword, setPassword } from './password.ts'
+import { isResetTokenGood, resetPassword } from './reset.ts'
 
 export function passwordRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
   for (const url of ['/forget-password', '/request-password-reset']) {
@@ -32,7 +33,7 @@ export function passwordRoutes(app: App, kernel: Kernel, access: AuthAccess): vo
       },
       handler: async ({ body }) => {
         const email = acceptableEmail(body.email)
-        await requestMail(kernel, { flow: 'reset', email, callbackURL: body.redirectTo })
+        await requestMail(kernel, 'reset-password', { email, callbackURL: body.redirectTo })
         return { status: true, message: 'If there is such an account, a link was sent' }
       },
     })

@@ -9,7 +9,8 @@ import { clearToken } from '../cookies.ts'
 import { CHECKED_PASSWORD, fail } from '../errors.ts'
 import { followLink } from '../redirect.ts'
 import { CallbackUrl, LinkToken, Password, Status } from '../schemas.ts'
-import { changeProfile, deleteAccount, deleteByLink } from './profile.ts'
+import { deleteAccount, deleteByLink } from './delete-account.ts'
+import { changeProfile } from './profile.ts'
 
 const Deleted = Type.Object({ success: Type.Boolean(), message: Type.String() })
 const DELETING = [

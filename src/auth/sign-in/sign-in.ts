@@ -123,12 +123,12 @@ async function guessByUsername(
  */
 async function offerReset(kernel: Kernel, { password, email }: UserWithPassword): Promise<void> {
   if (password !== null && !isCheckable(kernel.config, password))
-    await requestMail(kernel, { flow: 'renew', email })
+    await requestMail(kernel, 'renew-password', { email })
 }
 
 /** Another person may have set this password: it is chosen anew through the mail of the address. */
 async function refuseUntilChanged(kernel: Kernel, user: UserWithPassword): Promise<never> {
   if (isBanned(user, kernel.now())) throw fail('BANNED_USER')
-  await requestMail(kernel, { flow: 'change', email: user.email })
+  await requestMail(kernel, 'change-password', { email: user.email })
   throw fail('PASSWORD_CHANGE_REQUIRED')
 }

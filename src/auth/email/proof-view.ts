@@ -1,0 +1,46 @@
+import { findPassword } from '#identity/accounts.ts'
+import type { UserPurpose } from '#identity/tickets.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import type { LinkClick } from '../link-click.ts'
+import type { OpenLink, View } from '../mail-flow.ts'
+import type { TextName } from '../pages/texts.ts'
+import { isOwnClick } from './first-proof.ts'
+
+/** What a page says that proves an address for the first time. */
+export type ProofTexts = {
+  readonly title: TextName
+  readonly says: TextName
+  readonly button: TextName
+  readonly proveSays: TextName
+  readonly chooseSays: TextName
+  readonly chooseFirstSays: TextName
+  readonly chooseButton: TextName
+}
+
+/** The page asks for the account's password only where the click may come from another person than the one who set it. */
+export async function proofView(
+  kernel: Kernel,
+  { user, ticket }: OpenLink<UserPurpose>,
+  click: LinkClick,
+  texts: ProofTexts,
+): Promise<View> {
+  if (isOwnClick(user, ticket, click)) return plainView(texts)
+  const { title, button, chooseButton, proveSays, chooseSays, chooseFirstSays } = texts
+  const choose = { fields: ['newPassword'], button: chooseButton } as const
+  if ((await findPassword(kernel.db, user.id)) === undefined)
+    return { title, says: [chooseFirstSays], forms: [choose] }
+  return {
+    title,
+    says: [proveSays],
+    forms: [
+      { fields: ['password'], button },
+      { ...choose, says: chooseSays, folded: 'chooseInstead' },
+    ],
+  }
+}
+
+export const plainView = ({ title, says, button }: Pick<ProofTexts, 'title' | 'says' | 'button'>): View => ({
+  title,
+  says: [says],
+  forms: [{ fields: [], button }],
+})

@@ -1,0 +1,19 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Kernel } from '#kernel/kernel.ts'
+import type { Caller } from './access.ts'
+import { presentedBrowser } from './cookies.ts'
+import { type SignInContext, signInContextOf } from './sign-in-context.ts'
+
+/** Where the click on a mailed link comes from. */
+export type LinkClick = {
+  readonly caller: Caller | undefined
+  /** The cookie of `markBrowser`. */
+  readonly browser: string | undefined
+  readonly context: SignInContext
+}
+
+export const linkClickOf = (kernel: Kernel, request: FastifyRequest, reply: FastifyReply): LinkClick => ({
+  caller: request.caller,
+  browser: presentedBrowser(request),
+  context: signInContextOf(kernel, request, reply),
+})

@@ -1,0 +1,86 @@
+import { deleteAccounts } from '#identity/accounts.ts'
+import { hashPassword } from '#identity/passwords.ts'
+import { actOnTicket, stateAgain } from '#identity/proof.ts'
+import { deleteUserSessions } from '#identity/sessions.ts'
+import { findTicket } from '#identity/tickets.ts'
+import { findUser, isBanned, updateUser } from '#identity/users.ts'
+import { atomically, type Kernel } from '#kernel/kernel.ts'
+import { fail, REFUSED_PASSWORD } from '../errors.ts'
+import type { MailFlow } from '../mail-flow.ts'
+import { mailLink } from '../mail-links.ts'
+import type { MailRequest } from '../mail-requests.ts'
+import { MAILS } from '../mails.ts'
+import { acceptablePassword } from '../password-policy.ts'
+import { storePassword } from './password.ts'
+
+/** Chooses a new password. */
+export const RESET_PASSWORD: MailFlow<'reset-password'> = {
+  purpose: 'reset-password',
+  lifetime: () => HOUR,
+  mail: MAILS.resetPassword,
+  // It consumes nothing: it leads to the callback, or a browser to the page.
+  endpoint: '/reset-password/:token',
+  page: {
+    name: 'reset-password',
+    setting: 'reset',
+    entrance: '/reset-password/:token',
+    summary: 'Choose a new password',
+    failures: ['INVALID_TOKEN', 'TOKEN_EXPIRED', 'INVALID_RESET_TOKEN', ...REFUSED_PASSWORD],
+    fields: ['newPassword'],
+    askAgain: 'askAgainReset',
+  },
+  view: async () => ({
+    title: 'resetTitle',
+    says: ['resetSays'],
+    forms: [{ fields: ['newPassword'], button: 'resetButton' }],
+  }),
+  async act(kernel, _link, { token, values: { newPassword = '' } }) {
+    await resetPassword(kernel, token, newPassword)
+    return { title: 'resetDone', says: 'resetDoneSays' }
+  },
+}
+
+const HOUR = 3_600_000
+
+/** Runs in the queue, so that the time of an answer does not show whether an address has an account. */
+export async function mailReset(
+  kernel: Kernel,
+  { email: address, callbackURL }: MailRequest['reset-password'],
+  mail = RESET_PASSWORD.mail,
+): Promise<void> {
+  const found = await findUser(kernel.db, 'email', address)
+  if (found === undefined) return
+  const { id: userId } = found
+  await atomically(kernel, async (kernel) => {
+    const user = await stateAgain(kernel, { userId })
+    if (user?.email !== address || isBanned(user, kernel.now())) return
+    const ticket = { userId, sessionId: null, address, payload: {} }
+    await mailLink(kernel, RESET_PASSWORD, { ticket, recipient: user, callbackURL, mail })
+  })
+}
+
+/**
+ * Sets the password by a link's token, ends every session and makes every other link worthless. The person who follows the link
+ * reads the address's mail: that proves the address, and at the first proof what was added before goes too.
+ */
+export async function resetPassword(kernel: Kernel, token: string, newPassword: string): Promise<void> {
+  const accepted = await acceptablePassword(kernel, newPassword)
+  // A guess is refused before it costs a hash.
+  if (!(await isResetTokenGood(kernel, token))) throw invalidToken()
+  const password = await hashPassword(kernel, accepted)
+  const link = { purposes: RESET, token }
+  await actOnTicket(kernel, link, invalidToken, async (kernel, user, { expired }) => {
+    if (expired) throw invalidToken()
+    if (!user.emailVerified) await deleteAccounts(kernel.db, user.id, { keepPassword: true })
+    await storePassword(kernel, user, password, 'all')
+    await deleteUserSessions(kernel.db, user.id)
+    await updateUser(kernel.db, user.id, { emailVerified: true }, kernel.now())
+  })
+  await kernel.coherence.settle()
+}
+
+export const isResetTokenGood = async (kernel: Kernel, token: string): Promise<boolean> =>
+  (await findTicket(kernel, RESET, token))?.expired === false
+
+const RESET = ['reset-password'] as const
+const invalidToken = () => fail('INVALID_RESET_TOKEN')

@@ -1,0 +1,143 @@
+import { findPassword } from '#identity/accounts.ts'
+import { actOnTicket, stateAgain } from '#identity/proof.ts'
+import { isLastAdmin } from '#identity/roles.ts'
+import { deleteTickets, redeemTicket } from '#identity/tickets.ts'
+import { deleteUser, type User } from '#identity/users.ts'
+import { atomically, type Kernel, tell } from '#kernel/kernel.ts'
+import { actAsCaller, type Caller } from '../access.ts'
+import { fail, PROOF_FAILURES } from '../errors.ts'
+import type { LinkClick } from '../link-click.ts'
+import type { MailFlow, OpenLink, View } from '../mail-flow.ts'
+import { mailLink, openLink } from '../mail-links.ts'
+import { MAILS } from '../mails.ts'
+import { checkPassword, checkPasswordOf } from '../password/password.ts'
+import { expectFresh, isFresh } from '../session-freshness.ts'
+
+export type DeleteAccount = {
+  readonly password?: string | undefined
+  readonly token?: string | undefined
+  readonly callbackURL?: string | undefined
+}
+
+/** Deletes the account by a password, a link or a fresh session. Without any of them a link is mailed. */
+export async function deleteAccount(
+  kernel: Kernel,
+  caller: Caller,
+  asked: DeleteAccount,
+): Promise<'deleted' | 'mailed'> {
+  if (!kernel.config.auth.delete_user.enabled) throw fail('DELETE_USER_DISABLED')
+  if (asked.token !== undefined) {
+    await deleteByLink(kernel, caller, asked.token)
+    return 'deleted'
+  }
+  if (asked.password === undefined && !isFresh(kernel, caller.session)) {
+    await mailDeletion(kernel, caller, asked.callbackURL)
+    return 'mailed'
+  }
+  const proven = asked.password === undefined ? caller : await checkPassword(kernel, caller, asked.password)
+  await actAsCaller(kernel, proven, async (kernel, user) => {
+    if (proven.password === undefined) expectFresh(kernel, caller.session)
+    await removeUser(kernel, user)
+  })
+  await kernel.coherence.settle()
+  return 'deleted'
+}
+
+const DELETE = ['delete-user'] as const
+const invalidToken = () => fail('INVALID_RESET_TOKEN')
+
+/** The link works in a session of the same user only: the mail alone deletes nothing. */
+export async function deleteByLink(kernel: Kernel, caller: Caller, token: string): Promise<void> {
+  if (!kernel.config.auth.delete_user.enabled) throw fail('DELETE_USER_DISABLED')
+  await actAsCaller(kernel, caller, async (kernel, user) => {
+    const ticket = await redeemTicket(kernel, user, DELETE, token)
+    if (ticket === undefined || ticket.expired) throw invalidToken()
+    await removeUser(kernel, user)
+  })
+  await kernel.coherence.settle()
+}
+
+/** The same without a session, in another browser for instance: the password stands for it. */
+async function deleteByLinkAndPassword(kernel: Kernel, token: string, shown: string): Promise<void> {
+  if (!kernel.config.auth.delete_user.enabled) throw fail('DELETE_USER_DISABLED')
+  const link = { purposes: DELETE, token }
+  const { user } = await openLink(kernel, DELETE, token)
+  const password = await checkPasswordOf(kernel, user, shown)
+  await actOnTicket(kernel, link, invalidToken, async (kernel, user, { expired }) => {
+    if (expired) throw invalidToken()
+    if ((await stateAgain(kernel, { userId: user.id, password })) === undefined)
+      throw fail('INVALID_PASSWORD')
+    await removeUser(kernel, user)
+  })
+  await kernel.coherence.settle()
+}
+
+function mailDeletion(kernel: Kernel, caller: Caller, callbackURL: string | undefined): Promise<void> {
+  const sessionId = caller.session.id
+  return actAsCaller(kernel, caller, (kernel, user) => {
+    const ticket = { userId: user.id, sessionId, address: user.email, payload: {} }
+    return mailLink(kernel, DELETE_USER, { ticket, recipient: user, callbackURL })
+  })
+}
+
+/** By an operator, who proves nothing here. False when there is no such user. */
+export async function deleteByOperator(kernel: Kernel, userId: string): Promise<boolean> {
+  const isThere = await atomically(kernel, async (kernel) => {
+    const user = await stateAgain(kernel, { userId })
+    if (user !== undefined) await removeUser(kernel, user)
+    return user !== undefined
+  })
+  await kernel.coherence.settle()
+  return isThere
+}
+
+async function removeUser(kernel: Kernel, user: User): Promise<void> {
+  if (await isLastAdmin(kernel.db, user)) throw fail('LAST_ADMIN')
+  await deleteTickets(kernel.db, user)
+  await deleteUser(kernel.db, user.id)
+  tell(kernel, 'auth_user_deleted', { userId: user.id })
+}
+
+/** Deletes the account. */
+export const DELETE_USER: MailFlow<'delete-user'> = {
+  purpose: 'delete-user',
+  lifetime: () => DAY,
+  mail: MAILS.deleteUser,
+  endpoint: '/delete-user/callback',
+  page: {
+    name: 'delete-user',
+    setting: 'delete',
+    summary: 'Delete an account',
+    failures: [
+      ...PROOF_FAILURES,
+      'INVALID_RESET_TOKEN',
+      'UNAUTHORIZED',
+      'DELETE_USER_DISABLED',
+      'LAST_ADMIN',
+    ],
+    fields: ['password'],
+    askAgain: 'askAgainDelete',
+  },
+  view: deletionView,
+  async act(kernel, { user }, { token, click: { caller }, values: { password = '' } }) {
+    const own = caller?.user.id === user.id ? caller : undefined
+    if (own === undefined && password === '') throw fail('PASSWORD_REQUIRED')
+    if (own === undefined) await deleteByLinkAndPassword(kernel, token, password)
+    else await deleteByLink(kernel, own, token)
+    return { title: 'deleteDone', says: 'deleteDoneSays', isSignedOut: own !== undefined }
+  },
+}
+
+const DAY = 86_400_000
+
+async function deletionView(
+  kernel: Kernel,
+  { user }: OpenLink<'delete-user'>,
+  { caller }: LinkClick,
+): Promise<View> {
+  const [title, button] = ['deleteTitle', 'deleteButton'] as const
+  if (caller?.user.id === user.id) return { title, says: ['deleteSays'], forms: [{ fields: [], button }] }
+  if ((await findPassword(kernel.db, user.id)) === undefined)
+    return { title, says: ['deleteSays', 'deleteSignInSays'], forms: [] }
+  return { title, says: ['deleteSays', 'deletePasswordSays'], forms: [{ fields: ['password'], button }] }
+}

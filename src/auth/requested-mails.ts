@@ -1,0 +1,35 @@
+import type { Kernel } from '#kernel/kernel.ts'
+import { mailUnlessTaken } from './email/email.ts'
+import { mailFirstLink, mailVerification } from './email/verification.ts'
+import type { MailRequest } from './mail-requests.ts'
+import { MAILS } from './mails.ts'
+import { mailReset } from './password/reset.ts'
+
+type Answers = {
+  readonly [Name in keyof MailRequest]: (kernel: Kernel, request: MailRequest[Name]) => Promise<void>
+}
+
+/** What the queue does for each request. */
+const ANSWERS: Answers = {
+  'verify-email': mailVerification,
+  'first-link': mailFirstLink,
+  'change-email': mailUnlessTaken,
+  'reset-password': (kernel, request) => mailReset(kernel, request),
+  'renew-password': (kernel, request) => mailReset(kernel, request, MAILS.renewPassword),
+  'change-password': (kernel, request) => mailReset(kernel, request, MAILS.changePassword),
+}
+
+/** The queue's side of `requestMail`. */
+export function answerMailRequest(kernel: Kernel, sealed: string): Promise<void> {
+  const opened = kernel.secrets.open('mail', sealed)
+  if (opened === undefined) throw new Error('a queued mail request was sealed under another SERVICE_SECRET')
+  // What `requestMail` wrote.
+  return answer(kernel, JSON.parse(opened) as Queued<keyof MailRequest>)
+}
+
+type Queued<Name extends keyof MailRequest> = { readonly name: Name; readonly request: MailRequest[Name] }
+
+const answer = <Name extends keyof MailRequest>(
+  kernel: Kernel,
+  { name, request }: Queued<Name>,
+): Promise<void> => ANSWERS[name](kernel, request)
