@@ -8,10 +8,10 @@ import { clearToken, giveToken, presentedToken } from './cookies.ts'
 import { fail } from './errors.ts'
 import { expectFresh } from './session-freshness.ts'
 
-/** Who is calling, as the token says: everything that a verb may know of it. */
+/** The user and session that a request's token belongs to. Verbs learn nothing else about the caller. */
 export type Caller = LiveSession & {
   readonly token: string
-  /** The stored hash, once the caller has also shown the password. */
+  /** The stored hash, after the caller has also shown the password. */
   readonly password?: string
 }
 
@@ -24,9 +24,9 @@ declare module 'fastify' {
 export type AuthAccess = {
   /** Only with a live session. */
   readonly signedIn: Access
-  /** Anybody; who has a session is known. */
+  /** Open to all; a session is recognised when there is one. */
   readonly known: Access
-  /** With a session that was begun at most `session.fresh_age` ago. */
+  /** Only with a session that began at most `session.fresh_age` ago. */
   readonly fresh: Access
   /** With a live session, or without when `session_management.require_authentication` is off. */
   readonly signedInIfRequired: Access
@@ -51,7 +51,7 @@ export function authAccess(kernel: Kernel, sessions: Sessions): AuthAccess {
     async authorize(request, reply) {
       await identify(request, reply)
       if (request.caller !== undefined) return
-      // Whoever guesses tokens is counted, also by GET.
+      // Counted for GET too: the token may be a guess.
       await kernel.limits.consume('default', request.clientAddress)
       if (request.cookies[config.session.cookie_name] !== undefined) clearToken(config, reply)
       throw fail('UNAUTHORIZED')
@@ -59,7 +59,7 @@ export function authAccess(kernel: Kernel, sessions: Sessions): AuthAccess {
   }
   const known: Access = { name: 'open (knows a session)', security: [...security, {}], authorize: identify }
   const fresh: Access = {
-    name: 'signed in lately',
+    name: 'signed in recently',
     security,
     failures: [...STRANGER, 'SESSION_NOT_FRESH'],
     async authorize(request, reply) {
@@ -71,14 +71,14 @@ export function authAccess(kernel: Kernel, sessions: Sessions): AuthAccess {
   return { signedIn, known, fresh, signedInIfRequired: require_authentication ? signedIn : known }
 }
 
-/** The caller of a route whose access lets nobody else in. */
+/** The caller of a route whose access requires a session. */
 export function callerOf(request: FastifyRequest): Caller {
   if (request.caller === undefined)
     throw new Error(`${request.routeOptions.url} has no caller: its access is wrong`)
   return request.caller
 }
 
-/** Runs the work in a transaction in which the caller's session lives (identity/proof.ts); else they are a stranger. */
+/** Runs the work in a transaction in which the caller's session is alive (identity/proof.ts); throws UNAUTHORIZED when it is not. */
 export function actAsCaller<T>(
   kernel: Kernel,
   caller: Caller,
@@ -87,7 +87,7 @@ export function actAsCaller<T>(
   return actOnProof(kernel, proofOf(caller), () => fail('UNAUTHORIZED'), work)
 }
 
-/** Throws when the session has ended since the caller was let in: for what only the answer tells. */
+/** Throws when the session has ended since the request was authorized. For answers that tell something and change nothing. */
 export async function expectAlive(kernel: Kernel, caller: Caller): Promise<void> {
   if (!(await holdsNow(kernel, proofOf(caller)))) throw fail('UNAUTHORIZED')
 }
@@ -104,8 +104,8 @@ type Presented = {
 }
 
 /**
- * A remembered session that was last extended `update_age` ago is extended again and its token handed out anew, so that
- * who comes back within `expires_in` stays signed in, for `max_age` in all. Undefined when it has ended just now.
+ * Extends a remembered session that was last extended `update_age` ago, and sends its cookie again. So a user who returns within
+ * `expires_in` stays signed in, up to `max_age`. Undefined when the session has ended in the meantime.
  */
 async function rolled(
   kernel: Kernel,

@@ -12,17 +12,17 @@ import type { SignInContext } from './sign-in-context.ts'
 export type Admission = {
   readonly token: string
   readonly session: Session
-  /** As they are now. */
+  /** As of this transaction. */
   readonly user: User
-  /** For the cookie, milliseconds; undefined: until the browser closes. */
+  /** Of the cookie, in milliseconds; undefined: until the browser closes. */
   readonly maxAge: number | undefined
 }
 
 const DAY = 86_400_000
 
 /**
- * The one door: turns a user who has proven who they are into a session, whatever the way in. Bans and the verification
- * policy are decided here and nowhere else, for a proof that still holds; when it does not, the failure is `refuse`.
+ * The one door: every way of signing in ends here and gets its session here. Only this function decides about bans and the
+ * verification policy. The proof is checked again in the transaction; when it does not hold any more, the failure is `refuse`.
  */
 export async function admit(
   kernel: Kernel,
@@ -66,8 +66,8 @@ async function begin(kernel: Kernel, user: User, context: SignInContext): Promis
 }
 
 /**
- * Asks the queue for a verification mail to a user who has just set or shown the password, and so may keep it. The queue finds out
- * whether the address is this user's: a hidden sign-up asks likewise, with an id that nobody has.
+ * Asks the queue for a verification mail, and marks the browser: the user has just set or shown the password, and may keep it. The
+ * queue checks that the address is this user's, since a hidden sign-up makes the same request with the id of no user.
  */
 export async function requestFirstLink(
   kernel: Kernel,

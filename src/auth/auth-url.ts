@@ -1,6 +1,6 @@
 import type { Kernel } from '#kernel/kernel.ts'
 
-/** An address of this surface for a mail or a redirect: built from configuration, never from the request's headers. */
+/** A URL of this surface for a mail or a redirect. It is built from configuration, never from the request's headers. */
 export function authUrl(
   kernel: Kernel,
   path: string,

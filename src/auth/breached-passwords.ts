@@ -2,15 +2,15 @@ import { hash } from 'node:crypto'
 import type { OutboundAnswer } from '#kernel/http/outbound.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 
-/** Somebody waits for the answer, so not long; the padded list of one prefix has some 60 KB. */
+/** Milliseconds and bytes. A request waits for the answer, and the padded list of one prefix has about 60 KB. */
 const LIMITS = { timeout: 3_000, most: 512 * 1_024 }
 
 /**
- * Is the password known from a breach? Asked by k-anonymity: the service gets the first 5 of 40 digits of the SHA-1 and
- * answers with all that it knows to begin so, padded, so that neither it nor who watches the line learns more.
+ * Is the password known from a breach? The query is k-anonymous: the service gets the first 5 of the 40 digits of the SHA-1 and
+ * answers with all suffixes that it knows, padded. Neither the service nor an observer of the traffic learns more.
  *
- * When the service does not answer, the password passes. The check is a help beside the rest of the policy; if it
- * closed instead, an outage of somebody else's service would end signing up and resetting passwords here.
+ * When the service does not answer, the password passes: an outage of a third party must not end sign-up and password reset
+ * here, and the rest of the policy still holds.
  */
 export async function isBreached(kernel: Kernel, password: string): Promise<boolean> {
   const url = kernel.config.auth.email_password.breach_check_url
@@ -32,6 +32,6 @@ async function ask({ outbound, log }: Kernel, url: string): Promise<OutboundAnsw
   return undefined
 }
 
-/** One `SUFFIX:COUNT` a line; a count of 0 is padding. */
+/** Each line is `SUFFIX:COUNT`; a count of 0 is padding. */
 const isListed = (suffix: string, list: string): boolean =>
   new RegExp(`^${suffix}:0*[1-9]`, 'm').test(list.toUpperCase())

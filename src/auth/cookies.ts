@@ -11,7 +11,7 @@ const options = ({ session }: Config): CookieSerializeOptions => ({
   sameSite: session.cookie_same_site.toLowerCase() as 'lax' | 'strict' | 'none', // the setting's three values
 })
 
-/** Hands a token to the caller: header and cookie. `maxAge` in milliseconds; without it the browser forgets it when it closes. */
+/** Sends a session token in header and cookie. `maxAge` in milliseconds; without it the cookie lasts until the browser closes. */
 export function giveToken(
   config: Config,
   reply: FastifyReply,
@@ -39,10 +39,10 @@ export function presentedToken(config: Config, request: FastifyRequest): Present
   return cookie === undefined || cookie === '' ? undefined : { token: cookie, by: 'cookie' }
 }
 
-/** Marks the browser in which a password was set, for as long as the link that was mailed then is good. */
+/** Marks the browser in which a password was set or shown, for as long as the link of that time is valid. */
 const BROWSER_COOKIE = `${COOKIE_PREFIX}.sign-up`
 
-/** What a ticket keeps of that cookie. */
+/** The form in which a ticket keeps the value of that cookie. */
 export const browserMark = (cookie: string): string => tokenHash(cookie).toString('base64url')
 
 export function markBrowser(config: Config, reply: FastifyReply, mark: string): void {

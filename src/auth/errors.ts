@@ -1,7 +1,7 @@
 import { type FailureTable, failuresOf } from '#kernel/errors.ts'
 import { EDGE_FAILURES } from '#kernel/http/failures.ts'
 
-/** Everything that the authentication half refuses on purpose. */
+/** The expected failures of the authentication half. */
 export const AUTH_FAILURES = {
   UNAUTHORIZED: [401, 'Sign in first'],
 
@@ -49,15 +49,15 @@ export const AUTH_FAILURES = {
 
 export const fail = failuresOf(AUTH_FAILURES)
 
-/** What the password policy refuses (password-policy.ts). */
+/** Failures of the password policy (password-policy.ts). */
 export const REFUSED_PASSWORD = ['PASSWORD_TOO_SHORT', 'PASSWORD_TOO_LONG', 'PASSWORD_COMMON']
-/** What comes of a password that is asked for in a session, or in place of one. */
+/** Failures of a password that is asked for in a session, or in place of one. */
 export const CHECKED_PASSWORD = [
   'INVALID_PASSWORD',
   'CREDENTIAL_ACCOUNT_NOT_FOUND',
   'PASSWORD_CHANGE_REQUIRED',
 ]
-/** What comes of the token of a mailed link, and of the password that may be asked for with it. */
+/** Failures of a mailed link's token, and of the password that may be asked for with it. */
 export const PROOF_FAILURES = [
   'INVALID_TOKEN',
   'TOKEN_EXPIRED',
@@ -65,10 +65,10 @@ export const PROOF_FAILURES = [
   'INVALID_PASSWORD',
   'PASSWORD_CHANGE_REQUIRED',
 ]
-/** What `admit` refuses. */
+/** Failures of `admit`. */
 export const REFUSED_ENTRY = ['BANNED_USER', 'EMAIL_NOT_VERIFIED']
 
-/** For the error reference and the error page: what the edge refuses stands in the same envelope, in capitals. */
+/** All codes of the surface, for the error reference and the error page. Codes of the HTTP edge are shown in capitals here. */
 export const AUTH_CODES: FailureTable = {
   ...Object.fromEntries(Object.entries(EDGE_FAILURES).map(([code, says]) => [code.toUpperCase(), says])),
   ...AUTH_FAILURES,

@@ -11,9 +11,9 @@ import type { SignInContext } from './sign-in-context.ts'
 type WithPassword = NewUser & { readonly password: string }
 
 /**
- * Sign-up where it is hidden which addresses have an account (decision 25). With such an address nothing of the account changes,
- * its owner gets a mail, and sign-in and usernames behave from then on as if the new account were there. Either way
- * takes the same statements, so that the time of the answer does not tell it.
+ * Sign-up that does not show whether an address has an account (decision 25). When it has one, the account stays as it is, its owner
+ * gets a mail, and sign-in and usernames behave from then on as if there were a new account. Both cases run the same statements,
+ * so that the time of the answer does not show the difference.
  */
 export async function signUpHidden(
   kernel: Kernel,
@@ -25,7 +25,7 @@ export async function signUpHidden(
   } catch (error) {
     const isTaken = ['user_username_key', 'hidden_sign_up_username_key'].some((key) => isConflict(error, key))
     if (isTaken) throw fail('USERNAME_IS_ALREADY_TAKEN')
-    // Another one with this address was quicker.
+    // Another sign-up has taken the address in the meantime.
     if (!isConflict(error, 'user_email_key')) throw error
     await addEither(kernel, asked, context)
   }
@@ -45,7 +45,7 @@ async function addUser(kernel: Kernel, { password, ...user }: WithPassword): Pro
   tell(kernel, 'auth_user_created', { userId: user.id })
 }
 
-/** Sign-in with a password that was chosen so: what `admit` says of an address that is not proven, as long and with a mail. */
+/** Sign-in with the password of a hidden sign-up: answers as `admit` does for an unproven address, in the same time and with a mail. */
 export async function refuseHidden(kernel: Kernel, userId: string, context: SignInContext): Promise<never> {
   const refusal = () => fail('EMAIL_NOT_VERIFIED')
   const owner = await actOnProof(kernel, { userId }, refusal, async (_kernel, user) => user)

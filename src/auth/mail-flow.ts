@@ -8,37 +8,37 @@ import type { LinkClick } from './link-click.ts'
 import type { MailedLink } from './mails.ts'
 import type { TextName } from './pages/texts.ts'
 
-/** A mail with a one-time link: what is mailed, for how long it is good, the page that it leads to, and what the page's button does. */
+/** A mail with a one-time link: its purpose, lifetime and text, the page that it leads to, and the action of the page's button. */
 export type MailFlow<P extends TicketPurpose = TicketPurpose> = {
   readonly purpose: P
   /** Milliseconds. */
   lifetime(config: Config): number
   mail(link: MailedLink & Pick<Ticket<P>, 'address' | 'payload'>): Mail
-  /** The endpoint that acts as soon as it is opened, for `auth.email.direct_links`. The token is in the query, or at `:token`. */
+  /** The endpoint that acts when it is opened, for `auth.email.direct_links`. The token is in the query, or in the place of `:token`. */
   readonly endpoint: string
   readonly page: LinkPage
-  /** What the page of this link shows. */
+  /** What the page shows for this link. */
   view(kernel: Kernel, link: OpenLink<P>, click: LinkClick): Promise<View>
-  /** What the button does; throws what has failed. */
+  /** The action of the button; throws its failure. */
   act(kernel: Kernel, link: OpenLink<P>, pressed: Pressed): Promise<Done>
 }
 
-/** The page of a link, `{auth_url}/confirm/NAME`. Opening it changes nothing, its button does. Two flows may share one. */
+/** The page of a link, `{auth_url}/confirm/NAME`. Opening it changes nothing; its button acts. Flows may share a page. */
 export type LinkPage = {
   readonly name: string
-  /** `auth.email.links.NAME`: a page of the application that is linked to instead. */
+  /** `auth.email.links.NAME`: a page of the application to link to instead. */
   readonly setting: keyof Config['auth']['email']['links']
-  /** What the mail links to, where that is not this page. Opening it changes nothing. */
+  /** What the mail links to in place of this page. Opening it changes nothing either. */
   readonly entrance?: string
   /** For the API reference. */
   readonly summary: string
   readonly failures: readonly string[]
   readonly fields: readonly Field[]
-  /** What to do when the link does not work any more. */
+  /** Advice when the link does not work any more. */
   readonly askAgain: TextName
 }
 
-/** A ticket that its token would redeem. That of an address may have no user. */
+/** A valid ticket and its user. The ticket of an address may have none. */
 export type OpenLink<P extends TicketPurpose> = {
   readonly ticket: Ticket<P>
   readonly user: P extends UserPurpose ? User : User | undefined
@@ -46,7 +46,7 @@ export type OpenLink<P extends TicketPurpose> = {
 
 export type Field = 'password' | 'newPassword'
 
-/** What a person enters on the page, or an application sends in its place. */
+/** Entered on the page by a person, or sent by an application. */
 export type FormValues = { readonly [F in Field]?: string | undefined }
 
 export type Pressed = {
@@ -66,15 +66,15 @@ export type Form = {
   readonly says?: TextName
   readonly fields: readonly Field[]
   readonly button: TextName
-  /** Under this heading, folded away. */
+  /** Heading of the form, which is collapsed under it. */
   readonly folded?: TextName
 }
 
 export type Done = {
   readonly title: TextName
   readonly says: TextName
-  /** The session that has begun. */
+  /** The session that the action has started. */
   readonly admission?: Admission | undefined
-  /** The session of this browser has ended. */
+  /** The action has ended the session of this browser. */
   readonly isSignedOut?: boolean
 }

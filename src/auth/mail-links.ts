@@ -12,9 +12,9 @@ type NewLink<P extends TicketPurpose> = {
   readonly ticket: Omit<NewTicket<P>, 'lifetime'>
   readonly recipient: Recipient
   readonly callbackURL: string | undefined
-  /** A mail with another occasion than the flow's. */
+  /** Another text than the flow's. */
   readonly mail?: MailFlow<P>['mail']
-  /** Instead of sending it as it is. */
+  /** In place of `sendMail`. */
   readonly deliver?: (kernel: Kernel, mail: Mail) => Promise<void>
 }
 
@@ -48,7 +48,7 @@ function linkOf(
     : authUrl(kernel, path, query)
 }
 
-/** The ticket of a mailed token, which stays, and its user. Throws when the token would do nothing. */
+/** The ticket of a mailed token and its user. The ticket stays. Throws when the token is not valid. */
 export async function openLink<P extends TicketPurpose>(
   kernel: Kernel,
   purposes: readonly P[],
@@ -62,6 +62,6 @@ export async function openLink<P extends TicketPurpose>(
     : findUser(kernel.db, 'id', userId))
   if (userId !== null && user === undefined) throw fail('INVALID_TOKEN')
   if (ticket.expired) throw fail('TOKEN_EXPIRED')
-  // Only the ticket of an address has no user id, and gets here without a user.
+  // A ticket without a user is one of an address.
   return { ticket, user: user as OpenLink<P>['user'] }
 }

@@ -1,36 +1,36 @@
 import type { Kernel } from '#kernel/kernel.ts'
 import type { Mail } from '#kernel/mail/mailer.ts'
 
-/** Mails that are asked for by naming an address, with an account or without one: an entry each. requested-mails.ts is the queue's side. */
+/** Mails that a request asks for by naming an address, which may have no account: an entry each. requested-mails.ts is the queue's side. */
 export type MailRequest = {
   'verify-email': AskedByAddress
   'first-link': FirstLink
-  /** Goes out unless the address has an account by then. */
+  /** Sent unless the address has an account by then. */
   'change-email': { readonly email: string; readonly mail: Mail }
   'reset-password': AskedByAddress
   /** The stored password is too costly to check, so the user needs another. */
   'renew-password': AskedByAddress
-  /** The password was right and has to be changed first. */
+  /** The password was right, but has to be changed before it signs in. */
   'change-password': AskedByAddress
 }
 
 type AskedByAddress = { readonly email: string; readonly callbackURL?: string | undefined }
 
-/** To an address that is not proven a link, to another one a notice that it has an account. */
+/** A link to an unproven address; to a proven one a notice that it has an account. */
 export type FirstLink = {
   readonly email: string
-  /** The user that this sign-up has added or whose password was shown; of a hidden sign-up an id without a user. */
+  /** The user who was added by this sign-up or has shown the password; for a hidden sign-up, the id of no user. */
   readonly userId: string
-  /** What the link keeps of the cookie of this user's browser. */
+  /** The mark of this user's browser (cookies.ts). */
   readonly browser: string
   readonly callbackURL: string | undefined
-  /** Then no link goes out without `auth.email.send_on_sign_up`. */
+  /** A link is then sent only with `auth.email.send_on_sign_up`. */
   readonly isSignUp: boolean
 }
 
 /**
- * Leaves the request to the queue: the answer is the same for every address, and takes the same time. The job is sealed, since it
- * would show who has forgotten a password.
+ * Leaves the request to the queue, so that the answer is the same for every address and takes the same time. The job is sealed:
+ * a list of users who have forgotten their password is confidential.
  */
 export async function requestMail<Name extends keyof MailRequest>(
   kernel: Kernel,

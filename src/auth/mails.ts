@@ -8,11 +8,11 @@ export type Recipient = Pick<User, 'name' | 'email' | 'emailVerified'>
 export type MailedLink = {
   readonly recipient: Recipient
   readonly url: string
-  /** Milliseconds for which it is good. */
+  /** Milliseconds for which it is valid. */
   readonly lifetime: number
 }
 
-/** An address that is not proven may be a stranger's. No text of a caller goes there: a name could be an advertisement. */
+/** An unproven address may be a stranger's. Mails to it contain no text of a caller, since a name could be an advertisement. */
 const greeting = ({ name, emailVerified }: Recipient): string => (emailVerified ? `Hello ${name},` : 'Hello,')
 const addressFor = ({ emailVerified }: Recipient, email: string): string =>
   emailVerified ? email : 'another one'
@@ -22,7 +22,7 @@ const minutesOf = (lifetime: number): string =>
     ? `${Math.round(lifetime / 60_000)} minutes`
     : `${Math.round(lifetime / 3_600_000)} hours`
 
-/** Which sessions a change of password has ended. */
+/** The sessions that a change of password has ended. */
 export type EndedSessions = 'all' | 'others' | 'none'
 
 const SESSIONS: Readonly<Record<EndedSessions, string>> = {
@@ -31,7 +31,7 @@ const SESSIONS: Readonly<Record<EndedSessions, string>> = {
   none: 'Sessions on other devices stay signed in.',
 }
 
-/** A link to choose a new password. `otherwise`: what to do if another person did that. */
+/** A link to choose a new password. `otherwise`: advice for a recipient who did not ask for it. */
 function newPasswordMail(subject: string, { why, otherwise }: { why: string; otherwise: string }) {
   return ({ recipient: user, url, lifetime }: MailedLink): Mail =>
     composeMail({
@@ -39,14 +39,14 @@ function newPasswordMail(subject: string, { why, otherwise }: { why: string; oth
       subject,
       paragraphs: [
         greeting(user),
-        `somebody, hopefully you, ${why}`,
+        `someone, hopefully you, ${why}`,
         `The link works once, for ${minutesOf(lifetime)}. If it was not you, ${otherwise}`,
       ],
       action: { label: 'Choose a new password', url },
     })
 }
 
-/** Every mail that this half sends: one entry each. */
+/** Every mail of this half, an entry each. */
 export const MAILS = {
   verifyEmail: ({ recipient: user, url, lifetime }: MailedLink): Mail =>
     composeMail({
@@ -62,10 +62,10 @@ export const MAILS = {
   alreadyRegistered: (user: Recipient): Mail =>
     composeMail({
       to: user.email,
-      subject: 'You have an account already',
+      subject: 'You already have an account',
       paragraphs: [
         greeting(user),
-        'somebody, hopefully you, signed up with this address. It has an account already, and that stays as it was.',
+        'someone, hopefully you, signed up with this address. It already has an account, which stays as it was.',
         'Sign in with the password of that account, or choose "forgot password" to set a new one. If it was not you, ignore this mail.',
       ],
     }),
@@ -74,12 +74,12 @@ export const MAILS = {
     otherwise: 'ignore this mail: nothing has changed.',
   }),
   renewPassword: newPasswordMail('Choose a new password', {
-    why: 'tried to sign in to your account with a password. The one that is stored was brought along from another system, in a form that can no longer be checked, so no password is accepted until you choose a new one.',
+    why: 'tried to sign in to your account with a password. The stored password comes from another system, in a form that can no longer be checked, so no password is accepted until you choose a new one.',
     otherwise: 'ignore this mail: nothing has changed.',
   }),
   changePassword: newPasswordMail('Choose a new password', {
     why: 'signed in to your account with its password. It was set before this address was confirmed, perhaps by another person, so it has to be changed first.',
-    otherwise: 'use it all the same: the old password is known to another person.',
+    otherwise: 'use the link all the same: another person knows the old password.',
   }),
   passwordChanged: (user: Recipient, ended: EndedSessions = 'all'): Mail =>
     composeMail({
@@ -102,7 +102,7 @@ export const MAILS = {
       subject: 'Confirm the change of your email address',
       paragraphs: [
         greeting(user),
-        `somebody who is signed in to your account asked to change its email address to ${addressFor(user, newEmail)}.`,
+        `someone who is signed in to your account asked to change its email address to ${addressFor(user, newEmail)}.`,
         `The link works once, for ${minutesOf(lifetime)}. If it was not you, ignore this mail and change your password.`,
       ],
       action: { label: 'Confirm the change', url },
@@ -114,7 +114,7 @@ export const MAILS = {
       paragraphs: [
         'Hello,',
         'please confirm that this is the new email address of your account.',
-        `The link works once, for ${minutesOf(lifetime)}. If you do not know of it, ignore this mail.`,
+        `The link works once, for ${minutesOf(lifetime)}. If you did not ask for this, ignore this mail.`,
       ],
       action: { label: 'Verify the new address', url },
     }),
@@ -134,7 +134,7 @@ export const MAILS = {
       subject: 'Delete your account',
       paragraphs: [
         greeting(user),
-        'somebody who is signed in to your account asked to delete it, with everything in it.',
+        'someone who is signed in to your account asked to delete it, with everything in it.',
         `The link works once, for ${minutesOf(lifetime)}, in the browser where you are signed in. If it was not you, change your password.`,
       ],
       action: { label: 'Delete my account', url },

@@ -3,7 +3,7 @@ import type { Kernel } from '#kernel/kernel.ts'
 import { isBreached } from './breached-passwords.ts'
 import { fail } from './errors.ts'
 
-/** The password, if the policy takes it. */
+/** The password, if the policy accepts it; throws otherwise. */
 export async function acceptablePassword(kernel: Kernel, password: string): Promise<string> {
   const normal = password.normalize('NFKC')
   const length = [...normal].length

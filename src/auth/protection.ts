@@ -8,12 +8,12 @@ import { fail, REFUSED_ENTRY } from './errors.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The route can start a session, so a page of a foreign origin may never call it, cookie or not. */
+    /** The route can start a session, so pages of foreign origins may not call it, with a cookie or without. */
     startsSession?: boolean
   }
 }
 
-/** What holds for every route of the surface (auth.md 11): where requests may come from, how many, and where they may lead. */
+/** Rules of every route of the surface (auth.md 11): origins, rate limits and redirect targets. */
 export function protect(app: App, kernel: Kernel): void {
   app.addHook('onRoute', (route) => {
     const failures = [...(route.config?.failures ?? []), ...refusalsOf(route)]
@@ -23,7 +23,7 @@ export function protect(app: App, kernel: Kernel): void {
     checkOrigin(kernel, request)
     const { limit } = request.routeOptions.config
     if (limit !== undefined) await kernel.limits.consume(limit, request.clientAddress)
-    // Reads by a valid credential are not counted; whoever guesses credentials is.
+    // Reads with a valid credential are not counted; others may be guesses.
     else if (!isGet(request) || request.caller === undefined)
       await kernel.limits.consume('default', request.clientAddress)
   })
@@ -33,7 +33,7 @@ export function protect(app: App, kernel: Kernel): void {
   })
 }
 
-/** What is refused here, for the API reference. */
+/** The failures of these rules, for the API reference. */
 function refusalsOf({ method, config }: RouteOptions): readonly string[] {
   const { redirects = [], startsSession = false } = config ?? {}
   return [
@@ -44,7 +44,7 @@ function refusalsOf({ method, config }: RouteOptions): readonly string[] {
   ]
 }
 
-/** Puts each redirect target in the form that was judged, so that handlers store and send nothing else. */
+/** Replaces each redirect target by the form that was judged, so that handlers store and send nothing else. */
 function judgeRedirects(kernel: Kernel, names: readonly string[], part: unknown): void {
   if (typeof part !== 'object' || part === null) return
   const given = part as Record<string, unknown> // a parsed query or body

@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify'
 import { Failure } from '#kernel/errors.ts'
 
-/** Adds to the query of a target in the form that `redirectTarget` gave it. */
+/** Adds to the query of a redirect target, which has the form of `redirectTarget`. */
 export function withQuery(target: string, query: Readonly<Record<string, string>>): string {
   const isPath = target.startsWith('/')
   const url = new URL(target, 'http://own.invalid')
@@ -12,8 +12,8 @@ export function withQuery(target: string, query: Readonly<Record<string, string>
 type Work<T> = () => Promise<{ readonly answer: T; readonly query?: Readonly<Record<string, string>> }>
 
 /**
- * An endpoint of a link that acts: with a callback the browser is sent there, a failure as `?error=CODE`; without one the
- * result is the answer. A HEAD only looks, so nothing is done.
+ * Answers the endpoint of a link that acts. With a callback the browser is redirected there, after a failure with `?error=CODE`;
+ * without one the result is the answer. A HEAD request does nothing.
  */
 export function followLink<T>(
   reply: FastifyReply,
@@ -41,5 +41,5 @@ export async function leadOn<T>(
 
 const redirected = <T>(reply: FastifyReply, target: string): T => answered(reply.redirect(target, 302))
 
-/** A handler that returns its reply has answered; Fastify's types know that of untyped routes only. */
+/** A handler may return its reply once it is sent; Fastify's types allow that for untyped routes only. */
 export const answered = <T>(reply: FastifyReply): T => reply as unknown as T

@@ -9,7 +9,7 @@ type Answers = {
   readonly [Name in keyof MailRequest]: (kernel: Kernel, request: MailRequest[Name]) => Promise<void>
 }
 
-/** What the queue does for each request. */
+/** The verb that the queue calls for each request. */
 const ANSWERS: Answers = {
   'verify-email': mailVerification,
   'first-link': mailFirstLink,
@@ -19,11 +19,11 @@ const ANSWERS: Answers = {
   'change-password': (kernel, request) => mailReset(kernel, request, MAILS.changePassword),
 }
 
-/** The queue's side of `requestMail`. */
+/** The job of `requestMail`. */
 export function answerMailRequest(kernel: Kernel, sealed: string): Promise<void> {
   const opened = kernel.secrets.open('mail', sealed)
   if (opened === undefined) throw new Error('a queued mail request was sealed under another SERVICE_SECRET')
-  // What `requestMail` wrote.
+  // `requestMail` wrote it.
   return answer(kernel, JSON.parse(opened) as Queued<keyof MailRequest>)
 }
 

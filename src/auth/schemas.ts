@@ -1,17 +1,17 @@
 import { type TStringOptions, Type } from 'typebox'
 
-/** Members that requests and answers of several features share. */
+/** Schemas that the requests and answers of several features share. */
 
 export const Email = Type.String({ maxLength: 320, examples: ['ada@example.com'] })
 
-/** As it is typed: the policy of new passwords is checked later (password-policy.ts). */
+/** As typed. New passwords are checked against the policy later (password-policy.ts). */
 export const Password = (more: TStringOptions = {}) =>
   Type.String({ maxLength: 1_024, examples: ['correct horse battery'], ...more })
 
 /** The token of a mailed link. */
 export const LinkToken = Type.String({ maxLength: 256 })
 
-/** A place to send the browser to. Name it in the route's `redirects`, which judges it. */
+/** A URL to redirect the browser to. The route has to name it in `redirects`, so that it is judged. */
 export const CallbackUrl = (description?: string) =>
   Type.Optional(Type.String(description === undefined ? {} : { description }))
 

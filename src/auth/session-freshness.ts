@@ -2,7 +2,7 @@ import type { Session } from '#identity/sessions.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { fail } from './errors.ts'
 
-/** Was the session begun, by showing who one is, not longer than `session.fresh_age` ago? */
+/** Did the session begin at most `session.fresh_age` ago? A session begins with a proof, and rolling it is none. */
 export const isFresh = ({ config, now }: Kernel, { createdAt }: Session): boolean =>
   now().getTime() - createdAt.getTime() <= config.session.fresh_age
 

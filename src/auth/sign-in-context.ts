@@ -9,11 +9,11 @@ export type SignInContext = {
   readonly userAgent: string | undefined
   /** False: the session ends after a day and is not extended. */
   readonly remember: boolean
-  /** The request comes from a page of another origin: following a link then starts no session. */
+  /** The request comes from a page of another origin. Following a link then starts no session. */
   readonly isCrossSite: boolean
   /** Where the link of a verification mail leads in the end, if one has to be sent first. */
   readonly callbackURL: string | undefined
-  /** Gives the browser a cookie. A mailed link that is opened with it comes from the browser that has shown the password. */
+  /** Sets a cookie in the browser. A mailed link that is opened with this cookie was opened where the password was shown. */
   markBrowser(mark: string): void
 }
 

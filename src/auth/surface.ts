@@ -15,7 +15,7 @@ import { sessionRoutes } from './session/routes.ts'
 import { signInRoutes } from './sign-in/routes.ts'
 import { signUpRoutes } from './sign-up/routes.ts'
 
-/** The authentication surface: every feature is one line. */
+/** The authentication surface, one line a feature. */
 export function authSurface(app: App, kernel: Kernel, book: RouteBook, sessions: Sessions): void {
   dressSurface(app, kernel, book, {
     name: 'auth',

@@ -18,7 +18,7 @@ export function acceptableName(text: string): string {
   return name
 }
 
-/** The URL of a picture, in the form that is stored; null takes the picture away. */
+/** The URL of a picture, in the form that is stored; null removes the picture. */
 export function acceptableImage(text: string | null): string | null {
   if (text === null) return null
   const image = imageFrom(text)

@@ -4,7 +4,7 @@ import { actAsCaller, type Caller } from '../access.ts'
 import { fail } from '../errors.ts'
 import { expectFresh } from '../session-freshness.ts'
 
-/** An account is named by its provider, by its row's id, by the provider's id, or by several of them. */
+/** Names an account by its provider, and by the row's id or the provider's id for it. One of the two suffices. */
 export type AccountName = { readonly providerId?: string; readonly accountId?: string }
 
 export async function unlinkAccount(kernel: Kernel, caller: Caller, name: AccountName): Promise<void> {

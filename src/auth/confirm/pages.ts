@@ -6,10 +6,10 @@ import { REFUSED_PASSWORD } from '../errors.ts'
 import type { Done, Field, Form, LinkPage, OpenLink, View } from '../mail-flow.ts'
 import { say, type TextName } from '../pages/texts.ts'
 
-/** What the form sends besides its fields. */
+/** Hidden fields of the form. */
 export type Sent = { readonly token: string; readonly callbackURL: string | undefined }
 
-/** Values that sentences may name. */
+/** Values for the placeholders of texts. */
 type Named = Readonly<Record<string, string>>
 
 export function namedIn({ user, ticket: { address, payload } }: OpenLink<TicketPurpose>): Named {
@@ -17,7 +17,7 @@ export function namedIn({ user, ticket: { address, payload } }: OpenLink<TicketP
   return { email: user?.email ?? address, newEmail }
 }
 
-/** The page with its button, and what was wrong with the last try. */
+/** The page with its forms, and the failure of the last attempt. */
 export function viewPage(view: View, named: Named, sent: Sent, failure?: Failure): Page {
   const { title, says, forms } = view
   return {
@@ -35,7 +35,7 @@ export function donePage({ title, says }: Done, named: Named): Page {
   return { title: say(title), content: [paragraph(says, named)] }
 }
 
-/** A link that was used, replaced, cut off or kept for too long: what that means, and what to do. */
+/** For a link that was used, replaced or truncated, or has expired: says so, and what to do next. */
 export function badLinkPage({ askAgain }: LinkPage, isExpired: boolean, callbackURL?: string): Page {
   return {
     title: say(isExpired ? 'expiredTitle' : 'badLinkTitle'),
@@ -49,7 +49,7 @@ export function badLinkPage({ askAgain }: LinkPage, isExpired: boolean, callback
 
 const paragraph = (name: TextName, named: Named = {}): Html => html`<p>${say(name, named)}</p>`
 
-/** What the policy refused was the new password. */
+/** The password policy refused the new password of this form. */
 const isAbout = (failure: Failure | undefined, { fields }: Form): boolean =>
   failure !== undefined && REFUSED_PASSWORD.includes(failure.code) && fields.includes('newPassword')
 

@@ -24,16 +24,16 @@ const callbackURL = CallbackUrl('Where the browser is sent in the end')
 const Query = Type.Object({ token: Type.Optional(Token), callbackURL })
 const REDIRECTED = {
   type: 'null',
-  description: 'Done: to the place that the form names',
+  description: 'Done: to the callbackURL of the form',
   headers: { location: { type: 'string', format: 'uri-reference' } },
 }
 
-/** A page, and the flows whose mails lead to it. */
+/** A page, and the flows whose links lead to it. */
 type FlowsPage = LinkPage & { readonly flows: readonly MailFlow[] }
 
 /**
- * The pages that links of mails lead to (auth.md 4, "Links"). Opening one changes nothing, since mail scanners open every
- * link; its button does.
+ * The pages that mailed links lead to (auth.md 4, "Links"). Opening a page changes nothing, since mail scanners open every link;
+ * its button acts.
  */
 export function confirmRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
   const flows: readonly MailFlow[] = Object.values(MAIL_FLOWS)
@@ -97,7 +97,7 @@ function confirmRoute(app: App, kernel: Kernel, access: AuthAccess, page: FlowsP
 const pascalCase = (name: string): string =>
   name.replace(/(?:^|-)([a-z])/g, (_, letter: string) => letter.toUpperCase())
 
-/** A page that a browser, or an application in its place, has asked for. */
+/** A request for a page. */
 type Opened = {
   readonly request: FastifyRequest
   readonly reply: FastifyReply
@@ -131,7 +131,7 @@ async function press(kernel: Kernel, opened: Opened, values: FormValues): Promis
   }
 }
 
-/** Failures after which the link is as good as before, and the form is shown again. */
+/** Failures that leave the link valid: the form is shown again. */
 const TRY_AGAIN: ReadonlySet<string> = new Set([
   'INVALID_PASSWORD',
   'PASSWORD_REQUIRED',
@@ -149,7 +149,7 @@ async function openFlow(kernel: Kernel, { flows }: FlowsPage, { token }: Sent): 
   return { link, flow }
 }
 
-/** A link that does not work any more gets a page that says what to do. */
+/** Shows a browser a page of explanation when the link does not work any more. */
 async function explained(
   kernel: Kernel,
   { request, reply, page, sent }: Opened,

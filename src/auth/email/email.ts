@@ -23,21 +23,21 @@ type EmailTicket = Ticket<(typeof EMAIL_LINKS)[number]>
 
 const invalidToken = () => fail('INVALID_TOKEN')
 
-/** The user as the link left it, and a session where `auth.email.sign_in_after_verification` asks for one. */
+/** The user after the link has acted, and a session if `auth.email.sign_in_after_verification` is on. */
 export type FollowedLink = { readonly user: User; readonly admission: Admission | undefined }
 
-/** What a link does by itself, as an application calls it. */
+/** Redeems a link for an application that calls the endpoint itself, without a page. */
 export const followEmailLink = (kernel: Kernel, token: string, click: LinkClick): Promise<FollowedLink> =>
   redeem(kernel, token, { ...click, evidence: { by: 'link' } })
 
-/** What the button of the page does: where the click alone does not show whose account it is, the password does. */
+/** Redeems a link for the page's button. Where the click alone does not show that it is the owner's, a password does. */
 export async function confirmEmailLink(
   kernel: Kernel,
   token: string,
   click: LinkClick,
   values: FormValues,
 ): Promise<FollowedLink> {
-  // A guess is refused before it costs a hash.
+  // An unknown token is refused before a password is hashed.
   const { user } = await openLink(kernel, EMAIL_LINKS, token)
   return redeem(kernel, token, { ...click, evidence: await readEvidence(kernel, user, values) })
 }
@@ -51,8 +51,8 @@ async function redeem(
   const followed = await actOnTicket(kernel, link, invalidToken, async (kernel, user, ticket) => {
     if (ticket.expired) throw fail('TOKEN_EXPIRED')
     const changed = await follow(kernel, user, ticket, click)
-    // A link of a stranger's own account must not sign anyone in to it: neither from a page of theirs, nor by the button
-    // of ours, which asks nothing once the address is proven.
+    // An attacker may send a victim the link of the attacker's own account. It must not sign the victim in to that account,
+    // neither from the attacker's page nor by our button, which asks for no password when the address is proven already.
     const mayStart = click.caller === undefined && !click.context.isCrossSite && !user.emailVerified
     const signsIn = kernel.config.auth.email.sign_in_after_verification && mayStart
     if (!signsIn || ticket.purpose !== 'verify-email') return { user: changed, admission: undefined }
@@ -71,11 +71,11 @@ function follow(
   if (purpose === 'verify-email')
     return proveEmail(kernel, user, click, 'browser' in payload ? payload.browser : undefined)
   if (purpose === 'change-email') return changeNow(kernel, user, click, address)
-  // What this purpose carries.
+  // The payload of this purpose.
   return mailNewAddress(kernel, { user, sessionId }, payload as NewAddress)
 }
 
-/** The last click of a change: the address is the new one, and proven for the first time. Other links are worth nothing. */
+/** Completes a change of address. It is the first proof of the new address, and ends every other link of the user. */
 async function changeNow(
   kernel: Kernel,
   user: User,
@@ -96,9 +96,8 @@ type NewAddress = { readonly newEmail: string; readonly callbackURL?: string | u
 export type ChangeEmail = NewAddress & { readonly password?: string | undefined }
 
 /**
- * Begins a change of address, in place of one that was begun before. A proven address has to allow it first, by a link,
- * because a session alone could be stolen; the password stands for that. Nothing tells whether the new address has an
- * account.
+ * Begins a change of address and ends one that was begun before. A session could be stolen, so a proven address has to allow the
+ * change by a link; the password makes that link unnecessary. The answer does not show whether the new address has an account.
  */
 export async function changeEmail(kernel: Kernel, caller: Caller, asked: ChangeEmail): Promise<void> {
   const newEmail = acceptableEmail(asked.newEmail)
@@ -116,7 +115,7 @@ export async function changeEmail(kernel: Kernel, caller: Caller, asked: ChangeE
 
 const CHANGE = ['confirm-change-email', 'change-email'] as const
 
-/** Whose address changes, and the session that asked: when that ends, so do the links. */
+/** The user whose address changes, and the session that asked: the links end with it. */
 type Asking = { readonly user: User; readonly sessionId: string | null }
 
 function mailOldAddress(

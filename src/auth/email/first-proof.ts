@@ -17,8 +17,8 @@ import { checkPasswordOf } from '../password/password.ts'
 import { acceptablePassword } from '../password-policy.ts'
 
 /**
- * What shows, besides the click, that it comes from the owner of the account. `link`: no page was shown, so nothing was asked;
- * `page`: the page was shown and nothing was entered; a password that was right, by its stored hash; a new password, by its hash.
+ * Evidence, besides the click, that the owner of the account has clicked. `link`: no page was shown, so nothing was asked for.
+ * `page`: the page was shown and nothing was entered. `password`: it was right; `stored` is the hash. `new password`: its hash.
  */
 export type Evidence =
   | { readonly by: 'link' }
@@ -26,7 +26,7 @@ export type Evidence =
   | { readonly by: 'password'; readonly stored: string }
   | { readonly by: 'new password'; readonly hash: string }
 
-/** Checks what was entered, before anything is locked: a hash takes its time. */
+/** Checks what was entered before any row is locked, since hashing takes long. */
 export async function readEvidence(kernel: Kernel, user: User, values: FormValues): Promise<Evidence> {
   const { password = '', newPassword = '' } = values
   if (newPassword !== '') {
@@ -39,7 +39,7 @@ export async function readEvidence(kernel: Kernel, user: User, values: FormValue
   return { by: 'password', stored: await checkPasswordOf(kernel, user, password) }
 }
 
-/** The first proof of the address that the account has had from the beginning. */
+/** First proof of the address that the account was opened with. */
 export async function proveEmail(
   kernel: Kernel,
   user: User,
@@ -47,14 +47,14 @@ export async function proveEmail(
   mark: string | undefined,
 ): Promise<User> {
   if (user.emailVerified) {
-    // This link is for the first proof, and not a second way to reset a password.
+    // The link is not a second way to reset a password.
     if (click.evidence.by === 'new password') throw fail('INVALID_TOKEN')
     return user
   }
   return prove(kernel, user, { ...click, mark, email: user.email })
 }
 
-/** The same of an address that takes the place of another: the account may be that of a stranger who has named it. */
+/** First proof of an address that replaces another. A stranger may have named it for an account of their own. */
 export const proveNewEmail = (
   kernel: Kernel,
   user: User,
@@ -65,9 +65,9 @@ export const proveNewEmail = (
 type ProvingClick = Omit<LinkClick, 'context'> & { readonly evidence: Evidence }
 
 /**
- * The first proof of an address (decision 15). Before it, another person may have opened the account with this address, or given
- * it to their own. So everything stays only when the click comes from the person who set the password; else what was added
- * before goes. A password is never deleted: it is replaced by one that is chosen here, or has to be changed before it signs in again.
+ * The first proof of an address (decision 15). Before it, another person may have opened the account with this address, or may have
+ * given the address to an account of their own. So sessions, accounts and links stay only when the click comes from the person who
+ * set the password. A password is never deleted: either a new one is chosen here, or it has to be changed before the next sign-in.
  */
 async function prove(
   kernel: Kernel,
@@ -93,7 +93,7 @@ async function prove(
   return proven
 }
 
-/** As far as it can be told before anything is locked: a session of this user, or the browser that signed up. */
+/** The click comes from a session of this user or from the browser that signed up, as far as can be seen without a lock. */
 export const isOwnClick = (
   user: User,
   { payload }: Ticket<UserPurpose>,
@@ -102,7 +102,7 @@ export const isOwnClick = (
   caller?.user.id === user.id ||
   ('browser' in payload && browser !== undefined && browserMark(browser) === payload.browser)
 
-/** A session of this user, or their password: stated again now that the user is locked. */
+/** The click comes with a session of this user or with the password, checked again under the lock of the user's row. */
 async function isByOwner(
   kernel: Kernel,
   { id: userId }: User,
@@ -114,7 +114,7 @@ async function isByOwner(
   return (await stateAgain(kernel, proofOf(caller))) !== undefined
 }
 
-/** Sessions, linked accounts and tickets. */
+/** Removes sessions, linked accounts and tickets. */
 async function removeWhatOthersAdded(kernel: Kernel, user: User): Promise<void> {
   await deleteUserSessions(kernel.db, user.id)
   await deleteAccounts(kernel.db, user.id, { keepPassword: true })

@@ -6,7 +6,7 @@ import type { OpenLink, View } from '../mail-flow.ts'
 import type { TextName } from '../pages/texts.ts'
 import { isOwnClick } from './first-proof.ts'
 
-/** What a page says that proves an address for the first time. */
+/** Texts of a page for the first proof of an address. */
 export type ProofTexts = {
   readonly title: TextName
   readonly says: TextName

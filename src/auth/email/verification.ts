@@ -52,12 +52,12 @@ export async function mailVerification(
   await sendVerificationMail(kernel, user, { callbackURL })
 }
 
-/** The queue's side of `requestFirstLink`. The link keeps the browser's mark only when the address belongs to the browser's user. */
+/** The queue's side of `requestFirstLink`. The link carries the browser's mark only when the address belongs to the user who was named. */
 export async function mailFirstLink(kernel: Kernel, request: FirstLink): Promise<void> {
   const { email, userId, browser, callbackURL, isSignUp } = request
   const user = await findUser(kernel.db, 'email', email)
   if (user === undefined) return
-  // The user who has proven the address since needs no mail.
+  // The user has proven the address in the meantime and needs no mail.
   if (user.emailVerified) return user.id === userId ? undefined : mailAlreadyRegistered(kernel, user)
   if (!isSignUp || kernel.config.auth.email.send_on_sign_up)
     await sendVerificationMail(kernel, user, { callbackURL, ...(user.id === userId && { browser }) })

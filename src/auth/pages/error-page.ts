@@ -3,7 +3,7 @@ import type { Page } from '#kernel/http/page.ts'
 import { AUTH_CODES } from '../errors.ts'
 import { say } from './texts.ts'
 
-/** Only codes of ours are shown: the page never repeats what a link made up. */
+/** Shows known codes only, so that a link cannot put text of its own on the page. */
 export function errorPage(error: string | undefined): Page {
   const code = error?.toUpperCase() ?? ''
   const known = Object.hasOwn(AUTH_CODES, code) ? AUTH_CODES[code] : undefined

@@ -6,7 +6,7 @@ import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { errorPage } from './error-page.ts'
 
-/** Liveness, and the page that browsers are sent to when something failed. */
+/** Liveness, and the page that browsers are sent to after a failure. */
 export function pageRoutes(app: App, kernel: Kernel): void {
   app.route({
     method: 'GET',

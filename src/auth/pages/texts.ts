@@ -1,6 +1,5 @@
 /**
- * Every sentence of every page, with `{name}` where a value goes: a language is another table like this one. `{service}`
- * is `auth.pages.name`.
+ * Every sentence of every page, with `{name}` as the placeholder of a value. A translation is another table like this one.
  */
 export const TEXTS = {
   verifyTitle: 'Confirm your email address',
@@ -70,6 +69,6 @@ export const TEXTS = {
 
 export type TextName = keyof typeof TEXTS
 
-/** A sentence with its values put in. Values are text, never HTML. */
+/** The sentence with its values. Values are text, never HTML. */
 export const say = (name: TextName, values: Readonly<Record<string, string>> = {}): string =>
   TEXTS[name].replace(/\{(\w{1,40})\}/g, (whole, value: string) => values[value] ?? whole)

@@ -15,7 +15,7 @@ import { type EndedSessions, MAILS } from '../mails.ts'
 import { acceptablePassword } from '../password-policy.ts'
 import { expectFresh } from '../session-freshness.ts'
 
-/** The new password, a notice of it, and no link that was sent before is worth anything. */
+/** Stores the new password, mails a notice of it, and ends every open link of the user. */
 export async function storePassword(
   kernel: Kernel,
   user: User,
@@ -34,7 +34,7 @@ export type ChangePassword = {
   readonly revokeOtherSessions?: boolean | undefined
 }
 
-/** With `revokeOtherSessions` every other session ends and this one gets the token that is returned. */
+/** With `revokeOtherSessions` every other session ends, and this one gets a new token, which is returned. */
 export async function changePassword(
   kernel: Kernel,
   caller: Caller,
@@ -55,8 +55,8 @@ export async function changePassword(
 }
 
 /**
- * The caller who has shown the password too; throws when it is another. What is done then relies on its hash. A session that
- * has ended learns nothing of the password: that is looked at in front of the check, and again before a wrong one is told.
+ * The caller with the stored hash, after the password was right; throws otherwise. Acting on the result states the hash again. An ended
+ * session learns nothing about the password: it is looked up before the check, and once more before a failure is answered.
  */
 export async function checkPassword(
   kernel: Kernel,
@@ -73,12 +73,12 @@ export async function checkPassword(
   }
 }
 
-/** The stored hash of a user without a session who has shown the password. */
+/** The stored hash, for a user without a session, after the password was right; throws otherwise. */
 export async function checkPasswordOf(kernel: Kernel, user: User, password: string): Promise<string> {
   return usableHash(kernel, user, await findCredential(kernel.db, user.id), password)
 }
 
-/** A password that cannot be checked any more, or has to be changed first, proves nothing: a reset link is mailed. */
+/** A password that cannot be checked, or has to be changed first, proves nothing: a reset link is mailed. */
 async function usableHash(
   kernel: Kernel,
   { email }: User,
@@ -97,7 +97,7 @@ async function usableHash(
   return stored
 }
 
-/** By an operator, who proves nothing here: every session and every link of the user ends. False when there is no such user. */
+/** For an operator, without a proof. Ends every session and every link of the user. False when there is no such user. */
 export async function setPasswordByOperator(
   kernel: Kernel,
   userId: string,
@@ -115,7 +115,7 @@ export async function setPasswordByOperator(
   return isThere
 }
 
-/** The first password of somebody who signs in another way. */
+/** Sets the first password of a user who signs in another way. */
 export async function setPassword(kernel: Kernel, caller: Caller, newPassword: string): Promise<void> {
   const password = await hashPassword(kernel, await acceptablePassword(kernel, newPassword))
   await actAsCaller(kernel, caller, async (kernel, user) => {

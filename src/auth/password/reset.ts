@@ -13,12 +13,12 @@ import { MAILS } from '../mails.ts'
 import { acceptablePassword } from '../password-policy.ts'
 import { storePassword } from './password.ts'
 
-/** Chooses a new password. */
+/** Sets a new password. */
 export const RESET_PASSWORD: MailFlow<'reset-password'> = {
   purpose: 'reset-password',
   lifetime: () => HOUR,
   mail: MAILS.resetPassword,
-  // It consumes nothing: it leads to the callback, or a browser to the page.
+  // It consumes nothing: it redirects to the callback, or a browser to the page.
   endpoint: '/reset-password/:token',
   page: {
     name: 'reset-password',
@@ -60,12 +60,12 @@ export async function mailReset(
 }
 
 /**
- * Sets the password by a link's token, ends every session and makes every other link worthless. The person who follows the link
- * reads the address's mail: that proves the address, and at the first proof what was added before goes too.
+ * Sets the password by a link's token, and ends every session and every other link. The link also proves the address; at the first
+ * proof, accounts that were linked before are removed.
  */
 export async function resetPassword(kernel: Kernel, token: string, newPassword: string): Promise<void> {
   const accepted = await acceptablePassword(kernel, newPassword)
-  // A guess is refused before it costs a hash.
+  // An unknown token is refused before a password is hashed.
   if (!(await isResetTokenGood(kernel, token))) throw invalidToken()
   const password = await hashPassword(kernel, accepted)
   const link = { purposes: RESET, token }

@@ -52,7 +52,7 @@ export function passwordRoutes(app: App, kernel: Kernel, access: AuthAccess): vo
     handler: (request, reply) => {
       const { token } = request.params
       const { callbackURL } = request.query
-      // A browser that the application has no page for.
+      // A browser, and the application has no page of its own.
       if (callbackURL === undefined && wantsPage(request))
         return answered(reply.redirect(authUrl(kernel, '/confirm/reset-password', { token }), 302))
       return leadOn(reply, callbackURL, async () => {

@@ -19,7 +19,7 @@ export type DeleteAccount = {
   readonly callbackURL?: string | undefined
 }
 
-/** Deletes the account by a password, a link or a fresh session. Without any of them a link is mailed. */
+/** Deletes the account, given a password, a link's token or a fresh session. Without any of them, mails a link. */
 export async function deleteAccount(
   kernel: Kernel,
   caller: Caller,
@@ -46,7 +46,7 @@ export async function deleteAccount(
 const DELETE = ['delete-user'] as const
 const invalidToken = () => fail('INVALID_RESET_TOKEN')
 
-/** The link works in a session of the same user only: the mail alone deletes nothing. */
+/** The link works in a session of the same user only, so that the mail alone deletes nothing. */
 export async function deleteByLink(kernel: Kernel, caller: Caller, token: string): Promise<void> {
   if (!kernel.config.auth.delete_user.enabled) throw fail('DELETE_USER_DISABLED')
   await actAsCaller(kernel, caller, async (kernel, user) => {
@@ -57,7 +57,7 @@ export async function deleteByLink(kernel: Kernel, caller: Caller, token: string
   await kernel.coherence.settle()
 }
 
-/** The same without a session, in another browser for instance: the password stands for it. */
+/** The same with the password in place of a session, for instance in another browser. */
 async function deleteByLinkAndPassword(kernel: Kernel, token: string, shown: string): Promise<void> {
   if (!kernel.config.auth.delete_user.enabled) throw fail('DELETE_USER_DISABLED')
   const link = { purposes: DELETE, token }
@@ -80,7 +80,7 @@ function mailDeletion(kernel: Kernel, caller: Caller, callbackURL: string | unde
   })
 }
 
-/** By an operator, who proves nothing here. False when there is no such user. */
+/** For an operator, without a proof. False when there is no such user. */
 export async function deleteByOperator(kernel: Kernel, userId: string): Promise<boolean> {
   const isThere = await atomically(kernel, async (kernel) => {
     const user = await stateAgain(kernel, { userId })

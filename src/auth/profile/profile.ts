@@ -13,7 +13,7 @@ export type ProfileChange = {
   readonly displayUsername?: string
 }
 
-/** Only what is named here: an email, a role or a ban never comes this way. */
+/** Changes the fields of `ProfileChange` and no others: never an email, a role or a ban. */
 export async function changeProfile(kernel: Kernel, caller: Caller, asked: ProfileChange): Promise<void> {
   try {
     await actAsCaller(kernel, caller, async (kernel, user) => {
@@ -33,7 +33,7 @@ const changeOf = (asked: ProfileChange, { username }: User): UserChange => ({
   ...usernameChange(asked, username),
 })
 
-/** The display form alone may change its spelling, or give a first username. */
+/** Given alone, the display form changes the spelling of the username, or is the first one. */
 function usernameChange({ username, displayUsername }: ProfileChange, current: string | null): UserChange {
   const handle = username ?? current ?? displayUsername
   if (handle === undefined || (username === undefined && displayUsername === undefined)) return {}

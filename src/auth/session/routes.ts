@@ -35,7 +35,7 @@ export function sessionRoutes(app: App, kernel: Kernel, access: AuthAccess): voi
     kernel.config.auth.session_management
 
   const getSession = async ({ caller }: FastifyRequest, reply: FastifyReply) => {
-    // Only with `require_authentication: false` does anybody get here without one. Fastify would send null as an empty body.
+    // Without a session only under `require_authentication: false`. Fastify itself would send null as an empty body.
     if (caller === undefined) return reply.serializer(JSON.stringify).send(null)
     return { session: { ...caller.session, token: caller.token }, user: caller.user }
   }
@@ -62,7 +62,7 @@ export function sessionRoutes(app: App, kernel: Kernel, access: AuthAccess): voi
     },
     handler: async ({ caller }, reply) => {
       clearToken(kernel.config, reply)
-      await actOrStranger(kernel, caller, signOut, undefined)
+      await actOrEmpty(kernel, caller, signOut, undefined)
       return { success: true }
     },
   })
@@ -82,7 +82,7 @@ function revocationRoutes(app: App, kernel: Kernel, config: { access: AuthAccess
   const revoked = async (caller: Caller | undefined, revoke: (caller: Caller) => Promise<number>) => ({
     status: true,
     success: true,
-    count: await actOrStranger(kernel, caller, revoke, 0),
+    count: await actOrEmpty(kernel, caller, revoke, 0),
   })
   app.route({
     method: 'POST',
@@ -117,9 +117,9 @@ function revocationRoutes(app: App, kernel: Kernel, config: { access: AuthAccess
 }
 
 /**
- * Where no session is required, a stranger gets an empty answer, and so does a caller whose session has ended meanwhile.
+ * Where no session is required, a request without one gets an empty answer, and so does one whose session has just ended.
  */
-async function actOrStranger<T>(
+async function actOrEmpty<T>(
   { config }: Kernel,
   caller: Caller | undefined,
   act: (caller: Caller) => Promise<T>,

@@ -4,7 +4,7 @@ import { isTokenShaped } from '#identity/tokens.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { actAsCaller, type Caller } from '../access.ts'
 
-/** In a list a session is named by a handle, which ends it and opens nothing. Only the caller's own shows its token. */
+/** A listed session is named by a handle, which can end it and is no credential. Only the caller's own carries its token. */
 export type ListedSession = Session & { readonly token: string; readonly current: boolean }
 
 const HANDLE = 'sh_'
@@ -19,7 +19,7 @@ export async function sessionsOf(kernel: Kernel, { user, session, token }: Calle
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
-/** Ends one of the caller's sessions and the links that it asked for; named by handle, token or id; somebody else's or none: nothing happens. */
+/** Ends one of the caller's sessions, named by handle, token or id, and the links that it asked for. Does nothing to other sessions. */
 export async function revokeSession(kernel: Kernel, caller: Caller, named: string): Promise<number> {
   const id = named.startsWith(HANDLE) ? named.slice(HANDLE.length) : named
   if (!UUID.test(id) && !isTokenShaped(named)) return 0
@@ -29,7 +29,7 @@ export async function revokeSession(kernel: Kernel, caller: Caller, named: strin
   return count
 }
 
-/** Ends all of the caller's sessions, and with them every link that was mailed. */
+/** Ends all of the caller's sessions and every open link. */
 export async function revokeSessions(kernel: Kernel, caller: Caller): Promise<number> {
   const count = await actAsCaller(kernel, caller, async ({ db }, user) => {
     await deleteTickets(db, user)

@@ -7,12 +7,12 @@ import { actAsCaller, type Caller } from '../access.ts'
 export type SignOut = (caller: Caller) => Promise<void>
 
 /**
- * Ends the caller's session; when this answers, no process accepts its token. A commit that notifies keeps all others that
- * notify waiting until it is on disk, so those that ask at once share one. A session with open tickets, or whose row or user
- * another transaction has locked, takes the ordinary way: that alone waits for rows.
+ * Ends the caller's session; when this resolves, no process accepts its token. A commit that notifies blocks all others that notify
+ * until it is on disk, so concurrent sign-outs share one commit. A session with open tickets, or with its row or its user locked by
+ * another transaction, is ended in a transaction of its own, which may wait for locks.
  */
 export function createSignOut(kernel: Kernel): SignOut {
-  const end = createGroupCommit<ProvenSession, Ended>(MOST, async (proven) => {
+  const end = createGroupCommit<ProvenSession, Ended>(MAX_BATCH, async (proven) => {
     const ended = await deleteProvenSessions(kernel, proven)
     const settled = kernel.coherence.settle()
     return proven.map(({ id }) => ({ isEnded: ended.has(id), settled }))
@@ -28,9 +28,9 @@ export function createSignOut(kernel: Kernel): SignOut {
 
 type Ended = {
   readonly isEnded: boolean
-  /** When no process believes any of them; one wait for them all. */
+  /** Resolves when no process accepts any token of the batch. */
   readonly settled: Promise<void>
 }
 
 /** Sessions that one statement ends. */
-const MOST = 200
+const MAX_BATCH = 200

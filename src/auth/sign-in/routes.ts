@@ -92,5 +92,5 @@ export function signInRoutes(app: App, kernel: Kernel): void {
   })
 }
 
-/** Browsers' clients go there by themselves. */
+/** better-auth's client navigates there by itself. */
 const redirectTo = (url: string | null = null) => ({ redirect: url !== null, url })

@@ -30,14 +30,14 @@ export async function signInWithUsername(
   asked: { readonly username: string; readonly password: string },
   context: SignInContext,
 ): Promise<Admission> {
-  // A name that nobody can have is checked all the same: the answer's time tells nothing.
+  // An impossible username is checked all the same, so that the time of the answer does not show it.
   const value = usernameFrom(asked.username)?.username ?? asked.username
   return signIn(kernel, { by: 'username', value, password: asked.password }, context)
 }
 
 type Claim = { readonly by: 'email' | 'username'; readonly value: string; readonly password: string }
 
-/** Another sign-in may renew the hash while this one checks the password against it: then it is checked once more. */
+/** Checks the password a second time when another sign-in has replaced the stored hash during the first check. */
 async function signIn(kernel: Kernel, claim: Claim, context: SignInContext): Promise<Admission> {
   const changed = wrong(claim)
   try {
@@ -51,7 +51,7 @@ async function signIn(kernel: Kernel, claim: Claim, context: SignInContext): Pro
 const wrong = ({ by }: Claim) =>
   fail(by === 'email' ? 'INVALID_EMAIL_OR_PASSWORD' : 'INVALID_USERNAME_OR_PASSWORD')
 
-/** Throws `changed` when the password was right, and its hash is not the stored one any more. */
+/** Throws `changed` when the password was right but its hash is not the stored one any more. */
 async function signInOnce(
   kernel: Kernel,
   claim: Claim,
@@ -73,7 +73,7 @@ async function signInOnce(
   return admission
 }
 
-/** `hiddenOf`: the password is of a hidden sign-up with the address of this user. */
+/** `hiddenOf`: the password belongs to a hidden sign-up with the address of this user. */
 type Guessed = { readonly isRight: boolean; readonly hiddenOf?: string }
 
 async function guess(kernel: Kernel, claim: Claim, found: UserWithPassword | undefined): Promise<Guessed> {
@@ -83,7 +83,7 @@ async function guess(kernel: Kernel, claim: Claim, found: UserWithPassword | und
   return { isRight: await guessPassword(kernel, claimed, claim.password) }
 }
 
-/** An address belongs to an account and what is hidden beside it: two hashes, whatever there is. */
+/** An address may have an account and hidden sign-ups. Two hashes are computed in every case. */
 async function guessByEmail(
   kernel: Kernel,
   { value: email, password }: Claim,
@@ -118,15 +118,15 @@ async function guessByUsername(
 }
 
 /**
- * A stored hash that is too costly to check lets no one in. The answer is that of a wrong password, which tells a stranger
- * nothing; the way out goes to the address of the account.
+ * A stored hash that is too costly to check signs no one in. The answer is that of a wrong password, so that it shows nothing, and
+ * a reset link is mailed to the address of the account.
  */
 async function offerReset(kernel: Kernel, { password, email }: UserWithPassword): Promise<void> {
   if (password !== null && !isCheckable(kernel.config, password))
     await requestMail(kernel, 'renew-password', { email })
 }
 
-/** Another person may have set this password: it is chosen anew through the mail of the address. */
+/** Another person may have set this password, so a new one has to be chosen by a mailed link. */
 async function refuseUntilChanged(kernel: Kernel, user: UserWithPassword): Promise<never> {
   if (isBanned(user, kernel.now())) throw fail('BANNED_USER')
   await requestMail(kernel, 'change-password', { email: user.email })

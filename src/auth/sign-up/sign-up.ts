@@ -20,10 +20,10 @@ export type SignUp = {
   readonly displayUsername?: string
 }
 
-/** The new user, and the session unless the email has to be verified first. */
+/** The new user, and a session unless the email has to be verified first. */
 export type SignedUp = { readonly user: Omit<User, 'role'>; readonly admission: Admission | undefined }
 
-/** The unique constraints decide who gets an email or a username, not a look before. */
+/** The unique constraints decide which sign-up gets an email or a username, not a query before. */
 export async function signUp(kernel: Kernel, asked: SignUp, context: SignInContext): Promise<SignedUp> {
   const { email_password, hide_registered_emails } = kernel.config.auth
   if (!email_password.enable_signup) throw fail('SIGN_UP_DISABLED')
@@ -37,7 +37,7 @@ export async function signUp(kernel: Kernel, asked: SignUp, context: SignInConte
     { ...user, password: await hashForAddress(kernel, user.email, password) },
     context,
   )
-  // Looks like success either way.
+  // The same answer in both cases.
   return { user: asIfAdded(user), admission: undefined }
 }
 
@@ -58,7 +58,7 @@ async function addUser(
       const admission = await admit(
         kernel,
         proof,
-        () => new Error('who was just added is not there'),
+        () => new Error('the user was added in this transaction and is gone'),
         context,
       )
       return { user: added, admission }
