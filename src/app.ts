@@ -4,7 +4,7 @@ import { authSurface } from '#auth/surface.ts'
 import { type Clients, openClients } from '#databases/clients/clients.ts'
 import { auditLog } from '#gateway/management/audit.ts'
 import { gatewaySurface } from '#gateway/surface.ts'
-import { deleteExpiredSessions, liveSessions } from '#identity/sessions.ts'
+import { createSessions, deleteExpiredSessions } from '#identity/sessions.ts'
 import { deleteExpiredTickets } from '#identity/tickets.ts'
 import { type Clock, MOST_DRIFT } from '#kernel/clock.ts'
 import type { Config } from '#kernel/config/config.ts'
@@ -73,7 +73,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     environment: options.environment ?? (() => undefined),
   })
 
-  const sessions = liveSessions(kernel)
+  const sessions = createSessions(kernel)
 
   let draining = false
   const app = createServer(kernel)

@@ -17,7 +17,7 @@ export function listAccounts(db: Db, userId: string): Promise<Account[]> {
 export type Credential = {
   /** The hash. */
   readonly password: string
-  /** It signs nobody in until there is a new one. */
+  /** It signs no one in until it is replaced. */
   readonly mustChangePassword: boolean
 }
 
@@ -29,7 +29,7 @@ export async function findCredential(db: Db, userId: string): Promise<Credential
     .where('userId', '=', userId)
     .where('providerId', '=', 'credential')
     .executeTakeFirst()
-  // The column is null for the other providers only.
+  // The column is null for other providers only.
   return found?.password == null ? undefined : { ...found, password: found.password }
 }
 
@@ -37,7 +37,7 @@ export const findPassword = async (db: Db, userId: string): Promise<string | und
   (await findCredential(db, userId))?.password
 
 export type NewPassword = {
-  /** Of the account, if there is none yet. */
+  /** Of the account, if one has to be added. */
   readonly id: string
   readonly userId: string
   /** The hash. */
@@ -56,7 +56,7 @@ const insertCredential = (db: Db, { id, userId, password, now }: NewPassword) =>
     updatedAt: now,
   })
 
-/** Gives the user this password, whether there was one or not; it may be used at once. */
+/** Sets the password of the user, the first one or another. It need not be changed. */
 export async function upsertPassword(db: Db, given: NewPassword): Promise<void> {
   const { password, now: updatedAt } = given
   await insertCredential(db, given)
@@ -66,7 +66,7 @@ export async function upsertPassword(db: Db, given: NewPassword): Promise<void> 
     .execute()
 }
 
-/** The first password of a user; false when there is one. */
+/** Adds the first password of a user; false when there is one already. */
 export async function insertPassword(db: Db, given: NewPassword): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await insertCredential(db, given)
     .onConflict((on) => on.columns(['providerId', 'accountId']).doNothing())
@@ -74,7 +74,7 @@ export async function insertPassword(db: Db, given: NewPassword): Promise<boolea
   return numInsertedOrUpdatedRows === 1n
 }
 
-/** From now on the password, right or wrong, signs nobody in until there is a new one. */
+/** From now on the password signs no one in until it is replaced. */
 export async function requirePasswordChange(db: Db, userId: string, now: Date): Promise<void> {
   await db
     .updateTable('account')
@@ -84,7 +84,7 @@ export async function requirePasswordChange(db: Db, userId: string, now: Date): 
     .execute()
 }
 
-/** Another hash of the same password. */
+/** Stores another hash of the same password. */
 export async function replacePassword(
   db: Db,
   account: { readonly userId: string; readonly to: string; readonly now: Date },
@@ -97,7 +97,7 @@ export async function replacePassword(
     .execute()
 }
 
-/** Removes ways of signing in that were added before somebody proved the address; the password too, unless it stays. */
+/** Removes all ways of signing in, with the password or without. */
 export async function deleteAccounts(
   db: Db,
   userId: string,
@@ -107,7 +107,7 @@ export async function deleteAccounts(
   await (keepPassword ? all.where('providerId', '!=', 'credential') : all).execute()
 }
 
-/** Removes one account of several; false when it is the user's last, which stays. */
+/** Removes an account; false when it is the user's last one, which stays. */
 export async function deleteAccountOfSeveral(db: Db, userId: string, id: string): Promise<boolean> {
   const accounts = await db
     .selectFrom('account')

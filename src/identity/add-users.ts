@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { Db } from '#kernel/db/connect.ts'
 import type { Role } from './roles.ts'
 
-/** A user that was made elsewhere or by the operator, complete with the hash of a password, if there is one. */
+/** A user from an import or from the operator, with the hash of a password if there is one. */
 export type UserToAdd = {
   readonly id: string
   readonly name: string
@@ -20,12 +20,12 @@ export type UserToAdd = {
   readonly passwordHash: string | null
 }
 
-/** What became of one: it is there now, or which of its own somebody else has. */
+/** The outcome for one user: added, or the value that another user has. */
 export type Added = 'added' | 'email_taken' | 'username_taken' | 'id_taken'
 
 /**
- * Adds those that are not there, each together with its password or not at all, in one statement for them all. The
- * answers stand in the order of the users, whose ids, emails and usernames must differ.
+ * Adds the users that do not exist, each with its password or not at all, in one statement. Returns the outcomes in the order of
+ * the users. Their ids, emails and usernames must differ.
  */
 export async function addUsers(db: Db, users: readonly UserToAdd[]): Promise<readonly Added[]> {
   const added = await insertUsers(db, users.toSorted(byEmail))
@@ -34,16 +34,16 @@ export async function addUsers(db: Db, users: readonly UserToAdd[]): Promise<rea
   return users.map(({ id }) => (added.has(id) ? 'added' : (taken.get(id) ?? 'email_taken')))
 }
 
-/** The same order everywhere, so that two statements at once wait for each other and never in a circle. */
+/** One order for all statements, so that two at once cannot deadlock. */
 const byEmail = (one: UserToAdd, other: UserToAdd): number => (one.email < other.email ? -1 : 1)
 
-/** What would become of them; those that are like another of the same list are not noticed. */
+/** The outcomes that `addUsers` would have. Conflicts between users of the list are not seen. */
 export async function lookUpUsers(db: Db, users: readonly UserToAdd[]): Promise<readonly Added[]> {
   const taken = await findTaken(db, users)
   return users.map(({ id }) => taken.get(id) ?? 'added')
 }
 
-/** As one JSON parameter: quicker than a parameter for each value, and the statement is always the same one. */
+/** One JSON parameter is faster than a parameter for each value, and the statement stays the same. */
 async function insertUsers(db: Db, users: readonly UserToAdd[]): Promise<ReadonlySet<string>> {
   const { rows } = await sql<{ id: string }>`
     with line as (
@@ -60,7 +60,7 @@ async function insertUsers(db: Db, users: readonly UserToAdd[]): Promise<Readonl
       select "id", "name", "email", "emailVerified", "image", "username", "displayUsername", "role", "banned",
         "banReason", "banExpires", "createdAt", "createdAt"
       from line
-      -- No join, which would change the order: of two lines with one username the first one gets it.
+      -- A join would change the order, and the first of two lines with one username has to get it.
       where (select true from service.hidden_sign_up h where h.username = line."username") is null
       on conflict do nothing
       returning id

@@ -6,12 +6,12 @@ import { deleteTickets } from './tickets.ts'
 
 export type Ban = {
   readonly reason: string | null
-  /** Null: until somebody lifts it. */
+  /** Null: until it is lifted. */
   readonly expires: Date | null
 }
 
 /**
- * Ends every session and every link of the user in the same transaction; when this answers, no process accepts one. False
+ * Bans the user, and ends every session and every link in the same transaction. When this resolves, no process accepts one. False
  * when there is no such user.
  */
 export async function banUser(kernel: Kernel, userId: string, { reason, expires }: Ban): Promise<boolean> {

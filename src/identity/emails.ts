@@ -3,14 +3,15 @@ import { domainToASCII, domainToUnicode } from 'node:url'
 import { IsIdnEmail } from 'typebox/format'
 
 /**
- * An address in the one form that is stored and compared: trimmed, NFC, lower case, the domain by UTS 46. Undefined when it
- * is none (RFC 5321 section 4.5.3.1: at most 64 characters before the @ and 254 in all). Refused are quoted local parts and
- * those that begin an encoded word (RFC 2047), which nobody has and which confuse what reads mail: some readers decode `=?utf-8?q?a?=`
- * to another address. Refused too is what cannot be seen (spaces, zero-width characters, changes of direction, control
- * characters, fillers, selectors): with it two addresses look the same.
+ * The form of an address that is stored and compared: trimmed, NFC, lower case, the domain by UTS 46. Undefined for any other text
+ * (RFC 5321 section 4.5.3.1: at most 64 characters before the @ and 254 in all).
+ *
+ * Quoted local parts are refused, and so are encoded words (RFC 2047), which are not in use: some mail readers decode `=?utf-8?q?a?=` to
+ * another address. Invisible characters (spaces, zero-width, bidirectional and control characters, fillers, selectors) are refused
+ * because they make two addresses look the same.
  */
 export function emailFrom(text: string): string | undefined {
-  // A bound before the work: UTS 46 makes at most 18 characters of one, and no address has more.
+  // A bound before the work. UTS 46 expands one character to 18 at most.
   if (text.length > LONGEST * 4) return undefined
   const typed = text.trim().normalize('NFC')
   const at = typed.lastIndexOf('@')
@@ -23,7 +24,7 @@ export function emailFrom(text: string): string | undefined {
     local.length <= 64 &&
     !local.includes('=?') &&
     !/["\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\u2800]/u.test(email) &&
-    // What is shown holds to IDNA 2008, and what goes to the mail server to the lengths of DNS.
+    // The displayed form has to conform to IDNA 2008, and the ASCII form to the lengths of DNS.
     IsIdnEmail(email) &&
     IsIdnEmail(`${local}@${domain.ascii}`)
   return isUsable ? email : undefined
@@ -34,15 +35,14 @@ const LONGEST = 254
 type Domain = { readonly shown: string; readonly ascii: string }
 
 /**
- * A domain has one form however it is typed: in capitals, wide letters, punycode or with another dot (UTS 46, not
- * transitional). Node takes the text for a URL's host, so whatever means more than letters there is refused before: `%41`,
- * `host/path`, `0x7f.1`.
+ * One form for all spellings of a domain: capitals, wide letters, punycode, other dots (UTS 46, not transitional). Node parses the
+ * text as the host of a URL, so characters with a meaning there are refused before: `%41`, `host/path`, `0x7f.1`.
  */
 function domainFrom(typed: string): Domain | undefined {
   if (/[\0-,/:-@[-`{-\x7f]/.test(typed)) return undefined
   const ascii = domainToASCII(typed)
   if (ascii === '' || isIP(ascii) !== 0) return undefined
   const shown = domainToUnicode(ascii)
-  // A form of its own: what it is shown as means the same domain again.
+  // The displayed form has to mean the same domain.
   return domainToASCII(shown) === ascii ? { shown, ascii } : undefined
 }

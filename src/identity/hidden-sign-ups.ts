@@ -3,19 +3,19 @@ import { statement } from '#kernel/db/keyed.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { NewUser, User } from './users.ts'
 
-/** What was chosen at a sign-up with an address that has an account (auth.md 3, `hide_registered_emails`). */
+/** A sign-up with an address that has an account (auth.md 3, `hide_registered_emails`). */
 export type HiddenSignUp = {
-  /** Who has the address. */
+  /** The user who has the address. */
   readonly userId: string
   readonly email: string
   readonly password: string
 }
 
 /**
- * Keeps a sign-up beside the account that has its address. Throws a unique violation for a username that is taken
- * (`user_username_key`, `hidden_sign_up_username_key`).
+ * Stores a sign-up with the user who has its address. Throws a unique violation for a username that is taken (`user_username_key`,
+ * `hidden_sign_up_username_key`).
  *
- * All are kept: the account of a new address is the first of its sign-ups, and stays whatever is signed up later.
+ * Every such sign-up is stored, since its password has to behave as that of an account from then on.
  */
 export async function insertHiddenSignUp(
   db: Db,
@@ -37,7 +37,7 @@ export async function findHiddenUsername(
   return found
 }
 
-/** One with this address and the hash of `hashForAddress`. */
+/** By the address and a hash of `hashForAddress`. */
 export async function findHiddenPassword(
   { keyed }: Kernel,
   email: string,

@@ -6,40 +6,40 @@ import { isTooCostly } from './hashes/hash.ts'
 import { readHash } from './hashes/read-hash.ts'
 import { stateAgain } from './proof.ts'
 
-/** Characters, after NFKC; the upper bound keeps hashing bounded. */
+/** Characters after NFKC. It bounds the work of hashing. */
 export const PASSWORD_MAX = 128
 
-/** A PHC string by Argon2id (RFC 9106), under the bound on how many hashes run at once. */
+/** Argon2id (RFC 9106) as a PHC string, in the queue that bounds concurrent hashes. */
 export function hashPassword({ config, heavy, random }: Kernel, password: string): Promise<string> {
-  return heavy(() => hash(password.normalize('NFKC'), { ...argon2(config), salt: random(SALT) }))
+  return heavy(() => hash(password.normalize('NFKC'), { ...argon2(config), salt: random(SALT_LENGTH) }))
 }
 
 /**
- * The same with a salt that follows from the address, so that one hash of a typed password can be compared with those of any
- * number of sign-ups with that address. Of two addresses, and of two services, the salts differ like random ones.
+ * The same with a salt derived from the address, so that one hash of a typed password can be compared with those of any number of
+ * sign-ups with that address. Salts of two addresses, or of two services, differ like random ones.
  */
 export function hashForAddress(
   { config, heavy, secrets }: Kernel,
   email: string,
   password: string,
 ): Promise<string> {
-  const salt = Buffer.from(secrets.derive('sign-up', email), 'base64url').subarray(0, SALT)
+  const salt = Buffer.from(secrets.derive('sign-up', email), 'base64url').subarray(0, SALT_LENGTH)
   return heavy(() => hash(password.normalize('NFKC'), { ...argon2(config), salt }))
 }
 
 export type Claimed = {
   /**
-   * The bucket: the address of the account, or what was typed where there is none. By the address and not the user's id,
-   * so that guesses of before a sign-up count after it too, whether it made an account or a hidden sign-up.
+   * The key of the bucket: the address of the account, or what was typed if there is no account. It is the address and not the user's
+   * id, so that guesses before a sign-up still count after it, whether it added an account or a hidden sign-up.
    */
   readonly account: string
-  /** The hash, if there is one. */
+  /** The hash; undefined without an account or a password. */
   readonly stored: string | undefined
 }
 
 /**
- * Checks a password that a caller has typed, for whatever it is asked, or throws 429. The only way to do so, hence no verb
- * forgets to count: wrong ones count in one bucket of the account, known or not, so that a 429 tells nothing either.
+ * Checks a password that a caller has typed, or throws 429. There is no other way to check one, so every verb counts wrong ones. They
+ * count in one bucket of the account, whether it exists or not, so that a 429 does not show that either.
  */
 export const guessPassword = (
   kernel: Kernel,
@@ -48,13 +48,13 @@ export const guessPassword = (
 ): Promise<boolean> =>
   kernel.limits.guess('sign_in_account', `account:${account}`, () => verifyPassword(kernel, stored, password))
 
-/** `hidden`: the password of a sign-up that looks as if it had made an account. */
+/** `hidden`: the password of a hidden sign-up with this address. */
 export type HiddenGuess = 'right' | 'hidden' | 'wrong'
 
 /**
- * The same where addresses with an account are hidden. Only the right password of a proven account is checked once. All else is
- * looked for among hidden sign-ups, too. What is right but opens nothing leaves the bucket as it is: otherwise a sign-up
- * with the address of a victim would be a way to clear the victim's.
+ * The same with `hide_registered_emails`. Unless the password is right for a proven account, it is also looked up among hidden
+ * sign-ups. A right password that signs no one in leaves the bucket as it is: else an attacker could sign up with a victim's
+ * address and clear the victim's bucket with that password.
  */
 export async function guessHiddenPassword(
   kernel: Kernel,
@@ -73,9 +73,9 @@ export async function guessHiddenPassword(
 }
 
 /**
- * Does the password fit the stored hash, ours or one that was brought along? Without one, and for one that is too costly to
- * check, a decoy takes the time of one of ours, so that it does not tell whether there is an account. Hashes of other
- * systems wait for each other only.
+ * Does the password match the stored hash, ours or an imported one? Without a hash, or with one that is too costly to check, a decoy
+ * of the same cost is checked, so that the time does not show whether there is an account. Hashes of other systems have a queue
+ * of their own.
  */
 async function verifyPassword(
   { config, heavy, foreignHashes }: Kernel,
@@ -89,7 +89,7 @@ async function verifyPassword(
     return false
   }
   if (isCurrent(config, stored)) return heavy(() => known.matches(normal))
-  // Most systems have hashed what was typed; better-auth its NFKC form.
+  // Most systems hash the password as typed, better-auth its NFKC form.
   const spellings = new Set([normal, password])
   return foreignHashes(async () => {
     for (const spelling of spellings) if (await known.matches(spelling)) return true
@@ -97,7 +97,7 @@ async function verifyPassword(
   }, known.cost.time * spellings.size)
 }
 
-/** False for a hash of another system whose check would take longer than a sign-in may: only a reset gets its user in. */
+/** False for an imported hash whose check would take too long for a sign-in: the user needs a reset. */
 export const isCheckable = (config: Config, stored: string): boolean => {
   if (isCurrent(config, stored)) return true
   const known = readHash(stored)
@@ -105,8 +105,8 @@ export const isCheckable = (config: Config, stored: string): boolean => {
 }
 
 /**
- * After a sign-in: gives a password that is not stored as this configuration would store it a hash of today, unless it
- * was changed meanwhile. Nobody stays outside because this fails; the next sign-in tries again.
+ * After a sign-in: replaces a hash that the current configuration would not produce, unless the password has changed in the meantime. A
+ * failure is logged and does not fail the sign-in; the next one tries again.
  */
 export async function renewPassword(
   kernel: Kernel,
@@ -128,25 +128,25 @@ export async function renewPassword(
   }
 }
 
-/** The library's enum has no value at run time. */
+/** The library's enum does not exist at run time. */
 const ARGON2ID = 2
 /** Bytes. */
-const SALT = 16
-const KEY = 32
+const SALT_LENGTH = 16
+const KEY_LENGTH = 32
 
 const argon2 = ({ auth }: Config) => ({
   algorithm: ARGON2ID,
   memoryCost: auth.password.memory,
   timeCost: auth.password.iterations,
   parallelism: auth.password.parallelism,
-  outputLen: KEY,
+  outputLen: KEY_LENGTH,
 })
 
-/** How every hash of this configuration begins. */
+/** Prefix of every hash of this configuration. */
 const prefix = ({ auth: { password } }: Config): string =>
   `$argon2id$v=19$m=${password.memory},t=${password.iterations},p=${password.parallelism}$`
 
-/** A well-formed hash that no password has; costs what a real one of this configuration costs. */
+/** A well-formed hash that no password matches, at the cost of this configuration. */
 const decoy = (config: Config): string => `${prefix(config)}${'A'.repeat(22)}$${'A'.repeat(43)}`
 
 const isCurrent = (config: Config, stored: string): boolean =>

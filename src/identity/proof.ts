@@ -12,19 +12,18 @@ import {
 import { tokenHash } from './tokens.ts'
 import { isBanned, lockUserWithEmail, type User } from './users.ts'
 
-/** What a verb was let in by, and relies on when it acts. */
+/** What authorized a verb, and what it relies on when it acts. */
 export type Proof = {
   readonly userId: string
-  /** The session that let the caller in, and the token that was shown: a session whose token was replaced is another. */
+  /** The session and its token. A session whose token was replaced does not count. */
   readonly session?: { readonly id: string; readonly token: string }
-  /** The stored hash that a password was checked against. */
+  /** The stored hash that the password was checked against. */
   readonly password?: string | undefined
 }
 
 /**
- * Runs the work in a transaction in which the proof holds until its end (house.md 5.7). Every verb that changes
- * credentials, identity or membership, or makes a session, is such work. When the proof does not hold any more, the
- * failure is `refuse`: a stranger's.
+ * Runs the work in a transaction in which the proof holds until its end (house.md 5.7). Every verb that changes credentials, identity
+ * or membership, or starts a session, goes through here. When the proof does not hold any more, the failure is `refuse`.
  */
 export function actOnProof<T>(
   kernel: Kernel,
@@ -39,7 +38,7 @@ export function actOnProof<T>(
   })
 }
 
-/** The same with a one-time token, which is redeemed. Whether it has run out is left to the work. */
+/** The same with a one-time token, which is redeemed. The work decides about an expired one. */
 export function actOnTicket<P extends UserPurpose, T>(
   kernel: Kernel,
   { purposes, token }: Link<P>,
@@ -57,9 +56,9 @@ export function actOnTicket<P extends UserPurpose, T>(
 }
 
 /**
- * The same with a token of an address. The user is the one who has the address by now, locked; undefined when there is none: the
- * work may add one, and when a sign-up was quicker, the unique violation (`user_email_key`) undoes the redemption with the rest.
- * Tokens of one address are redeemed one after the other.
+ * The same with a token of an address. `user` has the address by now and is locked; undefined when there is no account. The work may add
+ * one then; when a sign-up has added it in the meantime, the unique violation (`user_email_key`) rolls the redemption back too. Tokens
+ * of one address are redeemed one after the other.
  */
 export function actOnAddressTicket<P extends AddressPurpose, T>(
   kernel: Kernel,
@@ -84,23 +83,23 @@ export function actOnAddressTicket<P extends AddressPurpose, T>(
 type Link<P> = { readonly purposes: readonly P[]; readonly token: string }
 
 /**
- * States the proof again, inside the transaction that acts and before anything else of it: locks the user's row, and
- * with it whatever the proof names. The user as they are now; undefined when the proof does not hold.
+ * States the proof again: the first statement of the transaction that acts. Locks the user's row and every row that the proof names.
+ * Returns the user as of now; undefined when the proof does not hold.
  *
- * One statement, by the rule of READ COMMITTED that what a lock waited for is judged again in its newest version. That
- * goes for rows that are locked, hence a join that locks them all; a subquery would see what was there before the wait.
+ * It is one statement because READ COMMITTED evaluates a row again, in its newest version, after waiting for its lock. That holds for
+ * locked rows only, so the statement joins and locks them all; a subquery would see the snapshot from before the wait.
  *
- * The user's row comes first, here and everywhere: with one order there is no deadlock. Its lock is the weakest that
- * excludes itself, so that a foreign key to the user does not wait for it.
+ * Every transaction locks the user's row first: one order of locks excludes deadlocks. The lock is the weakest one that excludes
+ * itself, so that inserting a foreign key to the user does not wait for it.
  *
- * A ban ends a session. Without one it is left to the caller, since `admit` says BANNED_USER.
+ * A ban ends a session. Without a session the caller decides about it, since `admit` answers BANNED_USER.
  */
 export function stateAgain(kernel: Kernel, proof: Proof): Promise<User | undefined> {
   if (!kernel.db.isTransaction) throw new Error('a proof is stated again in the transaction that acts')
   return findProven(kernel, proof, { locks: true })
 }
 
-/** Does the proof hold now? Nothing may be done because of it; something may be told, or refused. */
+/** Does the proof hold now? For answers only: a verb that changes anything needs the lock of `stateAgain`. */
 export const holdsNow = async (kernel: Kernel, proof: Proof): Promise<boolean> =>
   (await findProven(kernel, proof, { locks: false })) !== undefined
 
@@ -124,7 +123,7 @@ async function findProven(
   if (found === undefined) return undefined
   const { sessionBegin, sessionEnd, ...user } = found
   if (sessionBegin === undefined || sessionEnd === undefined) return user
-  // Judged by the clock after the wait.
+  // By the clock after the wait.
   const time = now()
   return endOf(config, sessionBegin, sessionEnd) > time && !isBanned(user, time) ? user : undefined
 }

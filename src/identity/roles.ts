@@ -4,13 +4,13 @@ import { atomically, type Kernel } from '#kernel/kernel.ts'
 import { stateAgain } from './proof.ts'
 import type { User } from './users.ts'
 
-/** Every role that a user can have. */
+/** The roles of users. */
 export const ROLES = ['user', 'admin'] as const
 export type Role = (typeof ROLES)[number]
 
 export const isRole = (text: string): text is Role => ROLES.some((role) => role === text)
 
-/** When this answers, no process believes the role of before. False when there is no such user. */
+/** When this resolves, no process uses the former role any more. False when there is no such user. */
 export async function setRole(kernel: Kernel, userId: string, role: Role): Promise<boolean> {
   const isThere = await atomically(kernel, async (kernel) => {
     const user = await stateAgain(kernel, { userId })
@@ -27,7 +27,7 @@ export async function setRole(kernel: Kernel, userId: string, role: Role): Promi
   return isThere
 }
 
-/** Of a user whose row is locked, and true until the transaction ends: two admins who go at once do not both go. */
+/** For a user whose row is locked. The answer holds until the transaction ends, so that two last admins cannot both go. */
 export async function isLastAdmin(db: Db, { id, role }: User): Promise<boolean> {
   if (role !== 'admin') return false
   await lockAdmins(db)
@@ -41,6 +41,6 @@ export async function isLastAdmin(db: Db, { id, role }: User): Promise<boolean> 
   return other === undefined
 }
 
-/** One lock for everything that takes an admin away, after the users' rows: the next one sees what this one did. */
+/** One lock for every verb that removes an admin, taken after the users' rows: the next one sees the result of this one. */
 const lockAdmins = (db: Db) =>
   sql`select pg_advisory_xact_lock(hashtextextended('gatehouse admins', 0))`.execute(db)

@@ -2,8 +2,8 @@ import { Type } from 'typebox'
 import { named } from '#kernel/http/components.ts'
 import { Id, Nullable, Timestamp } from '#kernel/http/schemas.ts'
 
-/** What of our rows may leave: the response schema is the allow-list. */
-const userFacts = {
+/** The columns that may leave: the response schema is the allow-list. */
+const USER_PROPERTIES = {
   id: Id,
   name: Type.String(),
   email: Type.String(),
@@ -17,11 +17,11 @@ const userFacts = {
 }
 
 /** The reduced user of sign-up and sign-in answers. */
-export const SignedInUser = Type.Object(userFacts, named('User'))
+export const SignedInUser = Type.Object(USER_PROPERTIES, named('User'))
 
 export const FullUser = Type.Object(
   {
-    ...userFacts,
+    ...USER_PROPERTIES,
     role: Type.String(),
     banned: Type.Boolean(),
     banReason: Nullable(Type.String()),

@@ -10,34 +10,34 @@ import { isBanned, USER_COLUMNS, type User } from './users.ts'
 
 export type Session = Omit<Selectable<SessionTable>, 'tokenHash'>
 
-/** A session that may be used now, and whose it is. */
+/** A valid session and its user. */
 export type LiveSession = {
   readonly session: Session
   readonly user: User
-  /** What the user is in the session's active organization: several roles are joined by commas. Null without one. */
+  /** The user's roles in the session's active organization, joined by commas. Null without one. */
   readonly organizationRole: string | null
 }
 
 /**
- * Finds whose a token is; from memory while that may be believed, else by one indexed query, which an address that has
- * used up its limit is not worth.
+ * Finds the session of a token, from memory while the process holds a lease, else by one indexed query. The query is refused to an
+ * address that has used up its limit.
  */
 export type Sessions = {
   find(token: string, address: string): Promise<LiveSession | undefined> | LiveSession | undefined
-  /** From the database, and so the next time here: after a change of which no process is told. */
+  /** From the database, after a change that is not notified. Later calls in this process find the new state too. */
   findAgain(token: string): Promise<LiveSession | undefined>
 }
 
-/** Sessions kept in memory; about 2 KB each. */
-const CACHED = 20_000
+/** Sessions in memory, about 2 KB each. */
+const CACHE_SIZE = 20_000
 
-export function liveSessions(kernel: Kernel): Sessions {
+export function createSessions(kernel: Kernel): Sessions {
   const cache: CoherentCache<LiveSession> = coherentCache({
     coherence: kernel.coherence,
-    max: CACHED,
+    max: CACHE_SIZE,
     load: (hash) => findSessionByToken(kernel, Buffer.from(hash, 'base64url')),
     tags: ({ session, user }) => [`session:${session.id}`, `user:${user.id}`],
-    // Another process may have moved the end, of which none is told (0006_notifications.sql): so this one looks again.
+    // Another process may have extended it, which is not notified (0006_notifications.sql): look it up again.
     isFresh: ({ session }) => session.expiresAt > kernel.now(),
   })
   const whenUsable = (found: LiveSession | undefined): LiveSession | undefined => {
@@ -87,13 +87,13 @@ async function findSessionByToken({ keyed, config }: Kernel, hash: Buffer): Prom
   }
 }
 
-/** `session.max_age` holds for sessions of before it was lowered too. */
+/** A lowered `session.max_age` holds for older sessions too. */
 function withinMaxAge(config: Config, session: Session): Session {
   const expiresAt = endOf(config, session.createdAt, session.expiresAt)
   return expiresAt < session.expiresAt ? { ...session, expiresAt } : session
 }
 
-/** The end that is asked for, or where `session.max_age` comes first, that one. */
+/** The asked end of a session, or that of `session.max_age` if it comes first. */
 export function endOf({ session: { max_age } }: Config, createdAt: Date, asked: Date): Date {
   const last = createdAt.getTime() + max_age
   return max_age === 0 || asked.getTime() <= last ? asked : new Date(last)
@@ -101,7 +101,7 @@ export function endOf({ session: { max_age } }: Config, createdAt: Date, asked: 
 
 export type NewSession = Omit<Session, 'updatedAt' | 'activeOrganizationId'> & { readonly tokenHash: Buffer }
 
-/** Starts a session and ends the user's oldest beyond `most`. */
+/** Starts a session, and ends the user's oldest ones beyond `most`. */
 export async function insertSession(db: Db, session: NewSession, most: number): Promise<Session> {
   return db
     .with('surplus', (with_) =>
@@ -112,7 +112,7 @@ export async function insertSession(db: Db, session: NewSession, most: number): 
           .where('userId', '=', session.userId)
           .orderBy('createdAt', 'desc')
           .orderBy('id', 'desc')
-          // The new one is not counted: a statement does not see its own insert.
+          // A statement does not see its own insert, so the new one is not counted.
           .offset(most - 1)
           .limit(1_000),
       ),
@@ -123,7 +123,7 @@ export async function insertSession(db: Db, session: NewSession, most: number): 
     .executeTakeFirstOrThrow()
 }
 
-/** Moves the end of a session, unless another request just did. No process is told: see `findAgain`. */
+/** Extends a session, unless another request just has. It is not notified: see `findAgain`. */
 export async function extendSession(db: Db, session: Session, expiresAt: Date, now: Date): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('session')
@@ -134,12 +134,12 @@ export async function extendSession(db: Db, session: Session, expiresAt: Date, n
   return numUpdatedRows > 0n
 }
 
-/** Gives a session a new token; the old one is worth nothing from then on. Its age stays. */
+/** Replaces the token of a session. Its age stays. */
 export async function updateSessionToken(db: Db, id: string, hash: Buffer, now: Date): Promise<void> {
   await db.updateTable('session').set({ tokenHash: hash, updatedAt: now }).where('id', '=', id).execute()
 }
 
-/** Sessions that may still be used, newest first. */
+/** Valid sessions, newest first. */
 export async function listSessions({ db, config, now }: Kernel, userId: string): Promise<Session[]> {
   const sessions = await db
     .selectFrom('session')
@@ -156,13 +156,13 @@ export async function deleteSession(db: Db, id: string): Promise<void> {
   await db.deleteFrom('session').where('id', '=', id).execute()
 }
 
-/** A session as one who calls has shown it. */
+/** A session, and the hash of the token that was shown for it. */
 export type ProvenSession = { readonly id: string; readonly tokenHash: Buffer }
 
 /**
- * Ends those of these sessions that live, that asked for no ticket and that no other transaction is at, with their users' rows locked
- * (proof.ts); returns their ids. A ticket goes with its session, and would have to be waited for where another transaction is
- * at it. So this waits for no row, and one user never waits for another.
+ * Ends the given sessions that are valid, have no tickets and are locked by no other transaction, with their users' rows locked (proof.ts).
+ * Returns their ids. A ticket is deleted with its session and might be locked by another transaction, so such sessions are left out:
+ * this statement waits for no row, and no user waits for another.
  */
 export async function deleteProvenSessions(
   { db, now }: Kernel,
@@ -181,7 +181,7 @@ export async function deleteProvenSessions(
   return new Set(rows.map(({ id }) => id))
 }
 
-/** Ends one session of this user, named by its id or its token; returns how many that were. */
+/** Ends one session of this user, by its id or its token; returns the number of sessions ended. */
 export async function deleteSessionOf(
   db: Db,
   userId: string,
@@ -193,14 +193,14 @@ export async function deleteSessionOf(
   return Number(numDeletedRows)
 }
 
-/** Ends every session of the user, but the one to keep; returns how many that were. */
+/** Ends every session of the user except `keep`; returns the number of sessions ended. */
 export async function deleteUserSessions(db: Db, userId: string, keep?: string): Promise<number> {
   const all = db.deleteFrom('session').where('userId', '=', userId)
   const { numDeletedRows } = await (keep === undefined ? all : all.where('id', '!=', keep)).executeTakeFirst()
   return Number(numDeletedRows)
 }
 
-/** At most `batch` sessions that ended; returns how many. */
+/** Deletes at most `batch` expired sessions; returns their number. */
 export async function deleteExpiredSessions(db: Db, now: Date, batch: number): Promise<number> {
   const { numDeletedRows } = await db
     .deleteFrom('session')

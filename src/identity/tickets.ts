@@ -6,8 +6,8 @@ import { isTokenShaped, tokenHash } from './tokens.ts'
 import type { User } from './users.ts'
 
 /**
- * Every purpose of a one-time token, an entry each: whether the token belongs to a user, or to an address and so to whoever has
- * that when it is redeemed; and what it carries. A token of one purpose is worthless for another.
+ * The purposes of one-time tokens, an entry each: `user` if the token belongs to a user, `address` if it belongs to the user who has the
+ * address when it is redeemed, with or without an account until then; and the payload. A token is valid for its own purpose only.
  */
 type Purposes = {
   /** `browser`: hash of a cookie that only the browser has in which the password was set or shown (cookies.ts). */
@@ -26,30 +26,30 @@ type Nothing = Record<string, never>
 export type TicketPurpose = keyof Purposes
 export type TicketPayload<P extends TicketPurpose> = Purposes[P]['payload']
 
-/** Of tickets that belong to a user. */
+/** Purposes of tickets that belong to a user. */
 export type UserPurpose = {
   [P in TicketPurpose]: Purposes[P]['subject'] extends 'user' ? P : never
 }[TicketPurpose]
-/** Of tickets that belong to an address, which may have no account. */
+/** Purposes of tickets that belong to an address, which may have no account. */
 export type AddressPurpose = Exclude<TicketPurpose, UserPurpose>
 /** The id of the user that a ticket belongs to. */
 export type TicketUserId<P extends TicketPurpose> = P extends UserPurpose ? string : null
 
-/** Its address is to become the user's. Every other ticket of a user was mailed to the user's own, and is worthless once that differs. */
+/** Its address is to become the user's. Every other ticket of a user is valid only while its address is the user's. */
 const NEW_ADDRESS: TicketPurpose = 'change-email'
 
 export type NewTicket<P extends TicketPurpose> = {
   readonly userId: TicketUserId<P>
-  /** The session that asked: the ticket ends with it. Null: asked without one, or the mail has to outlive it. */
+  /** The session that asked: the ticket ends with it. Null without one, or if the ticket has to outlive it. */
   readonly sessionId: string | null
-  /** Where it is mailed to. */
+  /** The recipient of the mail. */
   readonly address: string
   /** Milliseconds. */
   readonly lifetime: number
   readonly payload: TicketPayload<P>
 }
 
-/** A one-time token for a link; only its hash is stored. */
+/** A new one-time token; only its hash is stored. */
 export async function issueTicket<P extends TicketPurpose>(
   kernel: Kernel,
   purpose: P,
@@ -77,11 +77,11 @@ export type Ticket<P extends TicketPurpose> = {
   readonly sessionId: string | null
   readonly address: string
   readonly payload: TicketPayload<P>
-  /** It has run out, or the session that asked has. */
+  /** The ticket or the session that asked has expired. */
   readonly expired: boolean
 }
 
-/** The ticket of a token, which stays. Undefined when it is unknown, used, for something else or for another address. */
+/** The ticket of a token; it stays valid. Undefined when it is unknown, used, or of another purpose or address. */
 export async function findTicket<P extends TicketPurpose>(
   { db, now }: Kernel,
   purposes: readonly P[],
@@ -101,8 +101,8 @@ export async function findTicket<P extends TicketPurpose>(
 }
 
 /**
- * Redeems a token: of any number of requests at once, one gets it. The user's row is locked before (proof.ts), as
- * it is before anything else that takes tickets away: the other order would be a deadlock.
+ * Redeems a token: one of any number of concurrent requests gets the ticket. The user's row has to be locked before (proof.ts), as
+ * before every other deletion of tickets; another order could deadlock.
  */
 export async function redeemTicket<P extends UserPurpose>(
   { db, now }: Kernel,
@@ -125,7 +125,7 @@ export async function redeemTicket<P extends UserPurpose>(
   return found && ticketFrom(found, now())
 }
 
-/** The same for a token of an address, which is locked before (proof.ts). */
+/** The same for a ticket of an address, which has to be locked before (proof.ts). */
 export async function redeemAddressTicket<P extends AddressPurpose>(
   { db, now }: Kernel,
   purposes: readonly P[],
@@ -177,7 +177,7 @@ function ticketFrom<P extends TicketPurpose>(row: Row, now: Date): Ticket<P> {
   return { ...ticket, purpose, userId, payload, expired }
 }
 
-/** Every open ticket of the user, and of the address that the user has. */
+/** Deletes every ticket of the user, and of the address that the user has. */
 export async function deleteTickets(db: Db, { id, email }: Pick<User, 'id' | 'email'>): Promise<void> {
   await db
     .deleteFrom('verification')
@@ -187,7 +187,7 @@ export async function deleteTickets(db: Db, { id, email }: Pick<User, 'id' | 'em
     .execute()
 }
 
-/** Those of the user that are for one of these. */
+/** Deletes the user's tickets of these purposes. */
 export async function deleteTicketsFor(
   db: Db,
   userId: string,
@@ -196,7 +196,7 @@ export async function deleteTicketsFor(
   await db.deleteFrom('verification').where('userId', '=', userId).where('purpose', 'in', purposes).execute()
 }
 
-/** At most `batch` tickets that ran out; returns how many. */
+/** Deletes at most `batch` expired tickets; returns their number. */
 export async function deleteExpiredTickets(db: Db, now: Date, batch: number): Promise<number> {
   const { numDeletedRows } = await db
     .deleteFrom('verification')

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 
-/** What is stored of a token: a copy of the database signs nobody in. 256 random bits need no salt. */
+/** The stored form of a token, so that a copy of the database signs no one in. 256 random bits need no salt. */
 export const tokenHash = (token: string): Buffer => hash('sha256', token, 'buffer')
 
 /** The form of every token of ours: 32 bytes in base64url. */

@@ -1,8 +1,8 @@
 export type Username = { readonly username: string; readonly displayUsername: string }
 
 /**
- * 3–30 of ASCII letters, digits, `_` and `.`; stored in lower case, shown as it was typed. Undefined when it is none, or
- * when the form to show is another name: it differs by case only, so that nobody is shown as somebody else.
+ * 3–30 ASCII letters, digits, `_` and `.`; stored in lower case, displayed as typed. Undefined for any other text, and when the display
+ * form differs by more than case: otherwise one user could be displayed under the name of another.
  */
 export function usernameFrom(username: string, display: string = username): Username | undefined {
   const stored = username.toLowerCase()

@@ -16,7 +16,7 @@ export type NewUser = {
   readonly createdAt: Date
 }
 
-/** A user together with the password that opens the account, in one statement. Throws a unique violation (`user_email_key`, `user_username_key`). */
+/** Adds a user with a password, in one statement. Throws a unique violation (`user_email_key`, `user_username_key`). */
 export async function insertUserWithPassword(
   db: Db,
   user: NewUser,
@@ -65,7 +65,7 @@ export type UserWithPassword = User & {
   readonly mustChangePassword: boolean | null
 }
 
-/** By a unique column, on a shared connection: the first thing of every sign-in. */
+/** By a unique column, on a shared connection. Every sign-in begins with it. */
 export async function findUserWithPassword(
   { keyed }: Pick<Kernel, 'keyed'>,
   by: keyof typeof WITH_PASSWORD,
@@ -79,11 +79,11 @@ export function findUser(db: Db, by: 'id' | 'email', value: string): Promise<Use
   return db.selectFrom('user').selectAll().where(by, '=', value).executeTakeFirst()
 }
 
-/** The user who has the address, with the row locked until the transaction ends. */
+/** The user who has the address; the row is locked until the transaction ends. */
 export const lockUserWithEmail = (db: Db, email: string): Promise<User | undefined> =>
   db.selectFrom('user').selectAll().where('email', '=', email).forNoKeyUpdate().executeTakeFirst()
 
-/** The newest of those whose email, name or username contains the text; reads every user. */
+/** The newest users whose email, name or username contains the text. Reads every row. */
 export function searchUsers(
   db: Db,
   { search, limit }: { readonly search: string | undefined; readonly limit: number },
@@ -112,7 +112,7 @@ export function updateUser(db: Db, id: string, change: UserChange, now: Date): P
     .executeTakeFirst()
 }
 
-/** With everything that hangs on it: sessions, accounts, tickets. */
+/** Deletes the user with sessions, accounts and tickets. */
 export async function deleteUser(db: Db, id: string): Promise<void> {
   await db.deleteFrom('user').where('id', '=', id).execute()
 }
@@ -127,6 +127,6 @@ export async function isUsernameTaken(db: Db, username: string): Promise<boolean
   return found !== undefined
 }
 
-/** A ban that has run out is no ban. */
+/** False when the ban has expired. */
 export const isBanned = ({ banned, banExpires }: Pick<User, 'banned' | 'banExpires'>, now: Date): boolean =>
   banned && (banExpires === null || banExpires > now)

@@ -139,7 +139,7 @@ test('the account stays as it was, its owner signs in, and hears of what was tri
   assert.equal(mails.length, 2)
   for (const mail of mails) {
     assert.match(mail, /^To: bob@example.com/m)
-    assert.match(mail, /^Subject: You have an account already/m)
+    assert.match(mail, /^Subject: You already have an account/m)
     assert.doesNotMatch(mail, /not_bob|http:/)
   }
   assert.deepEqual(await db.selectFrom('user').selectAll().where('email', '=', email).execute(), before)
@@ -175,7 +175,7 @@ test('nobody takes a username that a hidden sign-up has, by whichever way', asyn
     dryRun: false,
     onBadLine: (_number, why) => complaints.push(why),
   })
-  assert.deepEqual([report.added, complaints], [0, ['the username belongs to somebody with another email']])
+  assert.deepEqual([report.added, complaints], [0, ['the username belongs to a user with another email']])
 })
 
 test('of many sign-ups with one username at once, hidden or not, exactly one gets it', async () => {

@@ -1,31 +1,32 @@
 import { timingSafeEqual } from 'node:crypto'
 
-/** A stored password hash that has been understood. */
+/** A parsed password hash. */
 export type StoredHash = {
-  /** What one check takes, as its parameters say: milliseconds of one core, and KiB. */
+  /** Cost of one check by its parameters: milliseconds of one core, and KiB. */
   readonly cost: Cost
-  /** Busy work: run it under a bound of the kernel's. */
+  /** CPU-bound: run it in one of the kernel's queues. */
   matches(password: string): Promise<boolean>
 }
 
 export type Cost = { readonly time: number; readonly memory: number }
 
 /**
- * The most that a sign-in may cost: about a second of one core, and a quarter of a gigabyte. Each form computes its cost by a
- * constant that was measured (docs/decisions/0006-argon2id-with-a-bound.md).
+ * The upper bound of a sign-in: about a second of one core, and a quarter of a gigabyte. Each form computes its cost from a
+ * measured constant (docs/decisions/0006-argon2id-with-a-bound.md).
  */
-const MOST: Cost = { time: 1_000, memory: 262_144 }
+const MAX_COST: Cost = { time: 1_000, memory: 262_144 }
 
-/** A hash that is never checked: anyone who knows the account's name could keep the machine busy with it. */
-export const isTooCostly = ({ time, memory }: Cost): boolean => time > MOST.time || memory > MOST.memory
+/** Such a hash is never checked: a stranger who knows the account's name could exhaust the processor with it. */
+export const isTooCostly = ({ time, memory }: Cost): boolean =>
+  time > MAX_COST.time || memory > MAX_COST.memory
 
-/** Reads a hash of one form; undefined when the text is not of it. */
+/** Parses one form of hash; undefined for any other text. */
 export type HashForm = (stored: string) => StoredHash | undefined
 
-/** Shortest derived key that counts as a hash, bytes: a shorter one would be met by chance. */
-export const SHORTEST_KEY = 16
+/** Bytes of the shortest derived key that is accepted: a shorter one could match by chance. */
+export const MIN_KEY = 16
 
 export const isSame = (a: Buffer, b: Buffer): boolean => a.length === b.length && timingSafeEqual(a, b)
 
-/** passlib writes `.` for `+`; padding or none. */
+/** With padding or without. passlib writes `.` for `+`. */
 export const fromBase64 = (text: string): Buffer => Buffer.from(text.replaceAll('.', '+'), 'base64')

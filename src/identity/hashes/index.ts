@@ -4,5 +4,5 @@ import type { HashForm } from './hash.ts'
 import { pbkdf2Hash } from './pbkdf2.ts'
 import { scryptHash } from './scrypt.ts'
 
-/** Every form in which a password may be stored: ours first, then those that users are brought along with. */
+/** Every form of stored password: ours first, then those of imported users. */
 export const HASH_FORMS: readonly HashForm[] = [argon2Hash, scryptHash, bcryptHash, pbkdf2Hash]

@@ -1,12 +1,12 @@
 import { pbkdf2 } from 'node:crypto'
 import { promisify } from 'node:util'
-import { fromBase64, isSame, SHORTEST_KEY, type StoredHash } from './hash.ts'
+import { fromBase64, isSame, MIN_KEY, type StoredHash } from './hash.ts'
 
 const derive = promisify(pbkdf2)
 
 /**
- * Bytes of a digest, since a key that is longer costs the iterations once more for each; and milliseconds of one
- * iteration on a processor without instructions for it. With them the first two take half.
+ * `bytes` of a digest: a longer key costs all iterations once more for each further digest. `iteration`: milliseconds on a processor
+ * without SHA instructions, which halve the first two.
  */
 const DIGESTS = {
   sha1: { bytes: 20, iteration: 0.000_3 },
@@ -18,7 +18,7 @@ const DIGESTS = {
 const PHC =
   /^\$pbkdf2(?:-(sha1|sha256|sha512))?\$(?:i=)?(\d{1,9})(?:,l=\d{1,3})?\$([A-Za-z0-9+/.]{0,128}={0,2})\$([A-Za-z0-9+/.]{1,172}={0,2})$/
 
-/** `pbkdf2_sha256$600000$salt$key`, where the salt stands as it is. */
+/** `pbkdf2_sha256$600000$salt$key`, with the salt as plain text. */
 const DJANGO = /^pbkdf2_(sha1|sha256|sha512)\$(\d{1,9})\$([^$]{1,128})\$([A-Za-z0-9+/]{1,172}={0,2})$/
 
 /** PBKDF2 with HMAC (RFC 8018). */
@@ -27,7 +27,7 @@ export function pbkdf2Hash(stored: string): StoredHash | undefined {
   const [, digest = 'sha1', iterations = '', salt = '', encoded = ''] = django ?? PHC.exec(stored) ?? []
   const key = fromBase64(encoded)
   const rounds = Number(iterations)
-  if (rounds < 1 || key.length < SHORTEST_KEY) return undefined
+  if (rounds < 1 || key.length < MIN_KEY) return undefined
   const { bytes, iteration } = DIGESTS[digest as keyof typeof DIGESTS] // the forms name no other
   const saltBytes = django === null ? fromBase64(salt) : Buffer.from(salt)
   return {

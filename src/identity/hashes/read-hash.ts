@@ -1,7 +1,7 @@
 import type { StoredHash } from './hash.ts'
 import { HASH_FORMS } from './index.ts'
 
-/** Undefined: of no form that is known, so no password fits. */
+/** Undefined when the form is unknown; no password matches then. */
 export function readHash(stored: string): StoredHash | undefined {
   for (const read of HASH_FORMS) {
     const hash = read(stored)

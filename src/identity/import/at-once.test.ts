@@ -50,7 +50,7 @@ test('of lines that share an email or a username the first one counts, whatever 
     { email: ' BOB@first.example', name: 'Second' },
   ])
   assert.deepEqual([added, alreadyThere], [2, 1])
-  assert.deepEqual(complaints, ['2: the username belongs to somebody with another email'])
+  assert.deepEqual(complaints, ['2: the username belongs to a user with another email'])
   assert.equal((await found('bob@first.example'))?.name, 'First')
 })
 

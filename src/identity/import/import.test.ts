@@ -166,7 +166,7 @@ test('every bad line is named with what is wrong, no hash is shown, and the othe
   }
   assert.equal(
     report.complaints.at(-1),
-    `${bad.length + 2}: the username belongs to somebody with another email`,
+    `${bad.length + 2}: the username belongs to a user with another email`,
   )
 })
 
@@ -177,7 +177,7 @@ test('two lines with one id: the second is named', async () => {
     { id, email: 'ivan@example.com', name: 'Ivan' },
   ])
   assert.deepEqual(counts(report), [1, 0, 1])
-  assert.deepEqual(report.complaints, ['2: the id belongs to somebody with another email'])
+  assert.deepEqual(report.complaints, ['2: the id belongs to a user with another email'])
 })
 
 test('members that mean nothing here are told once', async () => {

@@ -7,21 +7,21 @@ import type { Line } from './lines.ts'
 import { BadLine, FIELDS, fieldsOf, type Source, userFrom } from './record.ts'
 
 export type ImportOptions = {
-  /** Checks the lines and looks at what is there, and changes nothing. */
+  /** Checks the lines and compares them with the database; changes nothing. */
   readonly dryRun: boolean
-  /** Users whose hash takes too long to check are added without it, and need a reset mail; else their line is bad. */
+  /** Adds users whose hash is too costly to check without it: they need a reset mail. Otherwise their line is bad. */
   readonly dropCostlyHashes?: boolean
   readonly onBadLine: (number: number, why: string) => void
-  /** Filled as the import goes on, so that one that fails can still be summed up. */
+  /** Filled during the import, so that a failed import has a report too. */
   readonly report?: ImportReport
 }
 
 export type ImportReport = {
   added: number
-  /** Somebody has the email already: of an earlier run, or of another line. */
+  /** Users whose email has an account, from an earlier run or another line. */
   alreadyThere: number
   bad: number
-  /** Members of lines that mean nothing here. */
+  /** Unknown members of lines. */
   readonly ignored: Set<string>
 }
 
@@ -31,8 +31,8 @@ export const emptyReport = (): ImportReport => ({ added: 0, alreadyThere: 0, bad
 const BATCH = 1_000
 
 /**
- * Adds the users of a file, batch by batch: one that is killed has added whole users only, and running it again goes on
- * where it stopped. A line that is bad is named and left out.
+ * Adds the users of a file in batches. An import that is killed has added whole users only, and continues when it is run again. A
+ * bad line is reported and skipped.
  */
 export async function importUsers(
   kernel: Kernel,
@@ -43,7 +43,7 @@ export async function importUsers(
     report.bad++
     onBadLine(number, why)
   }
-  const settle = async (batch: Batch): Promise<void> => {
+  const finishBatch = async (batch: Batch): Promise<void> => {
     const users = batch.map(({ user }) => user)
     const outcomes = await (dryRun ? lookUpUsers(kernel.db, users) : addInTurn(kernel, users))
     for (const [index, outcome] of outcomes.entries()) {
@@ -54,19 +54,19 @@ export async function importUsers(
   }
   const source = { now: kernel.now, random: inBulk(kernel.random), dropCostlyHashes }
   for await (const batch of batchesOf(source, lines, { complain, ignored: report.ignored })) {
-    await settle(batch)
+    await finishBatch(batch)
   }
   return report
 }
 
-/** Any number that nothing else locks. */
+/** An arbitrary number; no other advisory lock uses it. */
 const LOCK = 7_462_002
 
-/** Deadlocks and failures to serialise: nothing of the batch was done. */
+/** Deadlocks and serialization failures: the batch was rolled back. */
 const AGAIN = new Set(['40P01', '40001'])
 const TRIES = 5
 
-/** Imports that run at once take turns, batch by batch; a sign-up of the same moment can still be in the way. */
+/** Concurrent imports take turns, batch by batch. A concurrent sign-up can still cause a deadlock. */
 async function addInTurn(kernel: Kernel, users: readonly UserToAdd[]): Promise<readonly Added[]> {
   for (let tries = 1; ; tries++) {
     try {
@@ -85,8 +85,8 @@ async function addInTurn(kernel: Kernel, users: readonly UserToAdd[]): Promise<r
 type Batch = readonly { readonly number: number; readonly user: UserToAdd }[]
 
 const TAKEN: Readonly<Record<Exclude<Added, 'added' | 'email_taken'>, string>> = {
-  username_taken: 'the username belongs to somebody with another email',
-  id_taken: 'the id belongs to somebody with another email',
+  username_taken: 'the username belongs to a user with another email',
+  id_taken: 'the id belongs to a user with another email',
 }
 
 type Notes = { readonly complain: (number: number, why: string) => void; readonly ignored: Set<string> }
@@ -98,7 +98,7 @@ async function* batchesOf(source: Source, lines: AsyncIterable<Line>, notes: Not
     const user = readLine(source, line, notes)
     if (user === undefined) continue
     const own = keysOf(user)
-    // What is unique differs within a statement, which sorts its users; the second line meets the first in the database.
+    // A statement sorts its users, so its unique values must differ: the second line of two goes into the next batch.
     if (batch.length >= BATCH || own.some((key) => keys.has(key))) {
       yield batch
       batch = []
@@ -113,7 +113,7 @@ async function* batchesOf(source: Source, lines: AsyncIterable<Line>, notes: Not
 const keysOf = ({ id, email, username }: UserToAdd): readonly string[] =>
   username === null ? [id, email] : [id, email, `@${username}`]
 
-/** Draws for hundreds of ids at once: one by one they would take a third of the time. */
+/** Draws random bytes for hundreds of ids at once: one by one they would take a third of the time. */
 function inBulk(random: Random): Random {
   let drawn = random(0)
   return (bytes) => {
@@ -124,15 +124,15 @@ function inBulk(random: Random): Random {
   }
 }
 
-/** The most names of unknown members that are kept: a file of another kind may have any number. */
-const MOST_IGNORED = 20
+/** Names of unknown members in the report: a file of another kind may have any number. */
+const MAX_IGNORED = 20
 
 function readLine(source: Source, line: Line, { complain, ignored }: Notes): UserToAdd | undefined {
   try {
     if ('problem' in line) throw new BadLine(line.problem)
     const fields = fieldsOf(line.text)
     for (const name of Object.keys(fields)) {
-      if (!FIELDS.has(name) && ignored.size < MOST_IGNORED) ignored.add(name)
+      if (!FIELDS.has(name) && ignored.size < MAX_IGNORED) ignored.add(name)
     }
     return userFrom(source, fields)
   } catch (error) {

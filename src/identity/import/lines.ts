@@ -1,14 +1,14 @@
-/** One line of a file: its number, and its text or why it has none. */
+/** One line of a file: its number, and its text or the problem that it has. */
 export type Line = { readonly number: number } & ({ readonly text: string } | { readonly problem: string })
 
-/** Bytes. A line holds one user; one that is longer belongs to another kind of file. */
-const LONGEST = 64 * 1_024
+/** Bytes. A line holds one user; a longer line belongs to another kind of file. */
+const MAX_LINE = 64 * 1_024
 
 const NEWLINE = 0x0a
 
 /**
- * The lines of a stream, with never more than one chunk and one line of it in memory. A byte order mark and carriage
- * returns are taken away, empty lines left out but counted.
+ * The lines of a stream. At most one chunk and one line are in memory. A byte order mark and carriage returns are removed; empty
+ * lines are skipped but counted.
  */
 export async function* linesOf(chunks: AsyncIterable<Buffer>): AsyncGenerator<Line> {
   let number = 0
@@ -16,14 +16,14 @@ export async function* linesOf(chunks: AsyncIterable<Buffer>): AsyncGenerator<Li
   let size = 0
   const keep = (part: Buffer) => {
     size += part.length
-    // Of a line that is too long only its length matters.
-    if (size > LONGEST) begun = []
+    // Of a line that is too long, only the length is needed.
+    if (size > MAX_LINE) begun = []
     else if (part.length > 0) begun.push(part)
   }
   const finish = (): Line | undefined => {
     number++
     const line =
-      size > LONGEST ? { problem: `is longer than ${LONGEST / 1_024} KiB` } : read(Buffer.concat(begun))
+      size > MAX_LINE ? { problem: `is longer than ${MAX_LINE / 1_024} KiB` } : read(Buffer.concat(begun))
     begun = []
     size = 0
     return 'text' in line && line.text === '' ? undefined : { number, ...line }
@@ -42,12 +42,12 @@ export async function* linesOf(chunks: AsyncIterable<Buffer>): AsyncGenerator<Li
   if (last !== undefined) yield last
 }
 
-const utf8 = new TextDecoder('utf-8', { fatal: true })
+const UTF8 = new TextDecoder('utf-8', { fatal: true })
 
-/** The decoder takes the byte order mark away. */
+/** The decoder removes a byte order mark. */
 function read(bytes: Buffer): { text: string } | { problem: string } {
   try {
-    return { text: utf8.decode(bytes).trim() }
+    return { text: UTF8.decode(bytes).trim() }
   } catch {
     return { problem: 'is not UTF-8' }
   }

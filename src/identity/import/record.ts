@@ -11,15 +11,15 @@ import { NAME_MAX, NAME_RULE, nameFrom } from '../names.ts'
 import { isRole, ROLES, type Role } from '../roles.ts'
 import { usernameFrom } from '../usernames.ts'
 
-/** A line that no user can be made of; the message says why. */
+/** A line that describes no user; the message says why. */
 export class BadLine extends Error {}
 
-/** Where ids and today come from, and whether a user whose hash is too costly to check is added without it. */
+/** Sources of ids and of the time, and the option for hashes that are too costly to check. */
 export type Source = Pick<Kernel, 'now' | 'random'> & { readonly dropCostlyHashes: boolean }
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** What a line may say. `id` is kept when it is a UUID, and made otherwise. */
+/** The members of a line. An `id` that is a UUID is used; otherwise the user gets a new one. */
 export const FIELDS: ReadonlySet<string> = new Set([
   'id', 'email', 'name', 'emailVerified', 'username', 'displayUsername', 'image', 'passwordHash', 'role', 'createdAt',
   'banned', 'banReason', 'banExpires',
@@ -28,15 +28,15 @@ export const FIELDS: ReadonlySet<string> = new Set([
 /** The members of one line. */
 export function fieldsOf(line: string): Fields {
   const { json, failure } = readJson(line)
-  // The parser's own words would quote the line, hash and all.
+  // The parser's own message would quote the line with its hash.
   if (failure?.code === 'invalid_json') throw new BadLine('is not valid JSON')
   if (failure !== undefined) throw new BadLine(`cannot be stored: ${failure.hint}`)
   if (typeof json !== 'object' || json === null || Array.isArray(json)) throw new BadLine('is no JSON object')
-  // What JSON.parse makes of an object.
+  // An object, by the checks above.
   return json as Fields
 }
 
-/** The user that a line tells of; throws `BadLine`. */
+/** The user of a line; throws `BadLine`. */
 export function userFrom({ now, random, dropCostlyHashes }: Source, fields: Fields): UserToAdd {
   const today = now()
   const id = text(fields, 'id')?.toLowerCase()
@@ -95,7 +95,7 @@ function role(fields: Fields): Role {
   return isRole(given) ? given : bad(`role ${quoted(given)} is none of ${ROLES.join(', ')}`)
 }
 
-/** What is wrong with a hash is told without it. */
+/** Messages about a hash do not quote it. */
 function passwordHash(fields: Fields, dropCostly: boolean): string | undefined {
   const given = text(fields, 'passwordHash')
   if (given === undefined) return undefined
@@ -112,12 +112,12 @@ function date(fields: Fields, name: string): Date | undefined {
   const given = text(fields, name)
   if (given === undefined) return undefined
   const read = instantFrom(given)
-  // Other centuries are somebody's zero.
+  // A date of another century is another system's zero.
   const isRecent = read !== undefined && read.getUTCFullYear() >= 1900 && read.getUTCFullYear() < 3000
   return isRecent ? read : bad(`${name} ${quoted(given)} is no date like 2026-01-31T12:00:00Z`)
 }
 
-/** Null is as good as absent. */
+/** Null counts as absent. */
 function text(fields: Fields, name: string, most = Number.POSITIVE_INFINITY): string | undefined {
   const value = fields[name] ?? undefined
   if (value === undefined) return undefined
@@ -132,7 +132,7 @@ function flag(fields: Fields, name: string): boolean {
 
 const required = <T>(value: T | undefined, name: string): T => value ?? bad(`${name} is missing`)
 
-/** Long enough to be found, and no more. */
+/** Shortened, but long enough to find it in the file. */
 const quoted = (value: string): string => JSON.stringify(value.length > 80 ? `${value.slice(0, 80)}…` : value)
 
 function bad(message: string): never {
