@@ -1,10 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { actOnProof, holdsNow, type Proof } from '#identity/proof.ts'
-import { endOf, extendSession, type LiveSession, type Sessions } from '#identity/sessions.ts'
+import { actOnProof, type Proof, proofHolds } from '#identity/proof.ts'
+import { endWithinMaxAge, extendSession, type LiveSession, type Sessions } from '#identity/sessions.ts'
 import type { User } from '#identity/users.ts'
 import type { Access } from '#kernel/http/access.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { clearToken, giveToken, presentedToken } from './cookies.ts'
+import { clearSessionToken, presentedToken, setSessionToken } from './cookies.ts'
 import { fail } from './errors.ts'
 import { expectFresh } from './session-freshness.ts'
 
@@ -32,36 +32,36 @@ export type AuthAccess = {
   readonly signedInIfRequired: Access
 }
 
-const security = [{ sessionToken: [] }, { sessionCookie: [] }]
-const STRANGER = ['UNAUTHORIZED', 'TOO_MANY_REQUESTS']
+const SECURITY = [{ sessionToken: [] }, { sessionCookie: [] }]
+const SESSION_FAILURES = ['UNAUTHORIZED', 'TOO_MANY_REQUESTS']
 
-export function authAccess(kernel: Kernel, sessions: Sessions): AuthAccess {
+export function createAuthAccess(kernel: Kernel, sessions: Sessions): AuthAccess {
   const { config } = kernel
   const identify = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const presented = presentedToken(config, request)
     if (presented === undefined) return
     const found = await sessions.find(presented.token, request.clientAddress)
-    const live = found && (await rolled(kernel, sessions, { live: found, presented, reply }))
+    const live = found && (await rollSession(kernel, sessions, { live: found, presented, reply }))
     if (live !== undefined) request.caller = { ...live, token: presented.token }
   }
   const signedIn: Access = {
     name: 'signed in',
-    security,
-    failures: STRANGER,
+    security: SECURITY,
+    failures: SESSION_FAILURES,
     async authorize(request, reply) {
       await identify(request, reply)
       if (request.caller !== undefined) return
       // Counted for GET too: the token may be a guess.
       await kernel.limits.consume('default', request.clientAddress)
-      if (request.cookies[config.session.cookie_name] !== undefined) clearToken(config, reply)
+      if (request.cookies[config.session.cookie_name] !== undefined) clearSessionToken(config, reply)
       throw fail('UNAUTHORIZED')
     },
   }
-  const known: Access = { name: 'open (knows a session)', security: [...security, {}], authorize: identify }
+  const known: Access = { name: 'open (knows a session)', security: [...SECURITY, {}], authorize: identify }
   const fresh: Access = {
     name: 'signed in recently',
-    security,
-    failures: [...STRANGER, 'SESSION_NOT_FRESH'],
+    security: SECURITY,
+    failures: [...SESSION_FAILURES, 'SESSION_NOT_FRESH'],
     async authorize(request, reply) {
       await signedIn.authorize(request, reply)
       expectFresh(kernel, callerOf(request).session)
@@ -89,7 +89,7 @@ export function actAsCaller<T>(
 
 /** Throws when the session has ended since the request was authorized. For answers that tell something and change nothing. */
 export async function expectAlive(kernel: Kernel, caller: Caller): Promise<void> {
-  if (!(await holdsNow(kernel, proofOf(caller)))) throw fail('UNAUTHORIZED')
+  if (!(await proofHolds(kernel, proofOf(caller)))) throw fail('UNAUTHORIZED')
 }
 
 export const proofOf = ({ user, session: { id }, token, password }: Caller): Proof => ({
@@ -107,7 +107,7 @@ type Presented = {
  * Extends a remembered session that was last extended `update_age` ago, and sends its cookie again. So a user who returns within
  * `expires_in` stays signed in, up to `max_age`. Undefined when the session has ended in the meantime.
  */
-async function rolled(
+async function rollSession(
   kernel: Kernel,
   sessions: Sessions,
   { live, presented, reply }: Presented,
@@ -117,9 +117,9 @@ async function rolled(
   const { session } = live
   const now = kernel.now()
   if (!session.remembered || now.getTime() - session.updatedAt.getTime() < update_age) return live
-  const expiresAt = endOf(config, session.createdAt, new Date(now.getTime() + expires_in))
+  const expiresAt = endWithinMaxAge(config, session.createdAt, new Date(now.getTime() + expires_in))
   if (expiresAt <= session.expiresAt) return live
   if ((await extendSession(db, session, expiresAt, now)) && presented.by === 'cookie')
-    giveToken(config, reply, presented.token, expiresAt.getTime() - now.getTime())
+    setSessionToken(config, reply, presented.token, expiresAt.getTime() - now.getTime())
   return sessions.findAgain(presented.token)
 }

@@ -1,5 +1,5 @@
 import { actOnProof, type Proof } from '#identity/proof.ts'
-import { endOf, insertSession, type Session } from '#identity/sessions.ts'
+import { endWithinMaxAge, insertSession, type Session } from '#identity/sessions.ts'
 import { tokenHash } from '#identity/tokens.ts'
 import { isBanned, type User } from '#identity/users.ts'
 import { type Kernel, tell } from '#kernel/kernel.ts'
@@ -34,19 +34,19 @@ export async function admit(
   const outcome = await actOnProof(kernel, proof, refuse, async (kernel, user) => {
     if (isBanned(user, kernel.now())) throw fail('BANNED_USER')
     const isUnverified = require_email_verification && !user.emailVerified
-    return isUnverified ? { unverified: user } : begin(kernel, user, context)
+    return isUnverified ? { unverified: user } : startSession(kernel, user, context)
   })
   if ('token' in outcome) return outcome
   await requestFirstLink(kernel, outcome.unverified, context)
   throw fail('EMAIL_NOT_VERIFIED')
 }
 
-async function begin(kernel: Kernel, user: User, context: SignInContext): Promise<Admission> {
+async function startSession(kernel: Kernel, user: User, context: SignInContext): Promise<Admission> {
   const now = kernel.now()
   const { expires_in, max_per_user } = kernel.config.session
   const token = randomToken(kernel.random)
   const life = context.remember ? expires_in : Math.min(DAY, expires_in)
-  const expiresAt = endOf(kernel.config, now, new Date(now.getTime() + life))
+  const expiresAt = endWithinMaxAge(kernel.config, now, new Date(now.getTime() + life))
   const session = await insertSession(
     kernel.db,
     {

@@ -12,7 +12,7 @@ const options = ({ session }: Config): CookieSerializeOptions => ({
 })
 
 /** Sends a session token in header and cookie. `maxAge` in milliseconds; without it the cookie lasts until the browser closes. */
-export function giveToken(
+export function setSessionToken(
   config: Config,
   reply: FastifyReply,
   token: string,
@@ -25,7 +25,7 @@ export function giveToken(
   })
 }
 
-export function clearToken(config: Config, reply: FastifyReply): void {
+export function clearSessionToken(config: Config, reply: FastifyReply): void {
   reply.clearCookie(config.session.cookie_name, options(config))
 }
 

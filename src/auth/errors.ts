@@ -50,15 +50,15 @@ export const AUTH_FAILURES = {
 export const fail = failuresOf(AUTH_FAILURES)
 
 /** Failures of the password policy (password-policy.ts). */
-export const REFUSED_PASSWORD = ['PASSWORD_TOO_SHORT', 'PASSWORD_TOO_LONG', 'PASSWORD_COMMON']
+export const PASSWORD_POLICY_FAILURES = ['PASSWORD_TOO_SHORT', 'PASSWORD_TOO_LONG', 'PASSWORD_COMMON']
 /** Failures of a password that is asked for in a session, or in place of one. */
-export const CHECKED_PASSWORD = [
+export const PASSWORD_CHECK_FAILURES = [
   'INVALID_PASSWORD',
   'CREDENTIAL_ACCOUNT_NOT_FOUND',
   'PASSWORD_CHANGE_REQUIRED',
 ]
 /** Failures of a mailed link's token, and of the password that may be asked for with it. */
-export const PROOF_FAILURES = [
+export const LINK_FAILURES = [
   'INVALID_TOKEN',
   'TOKEN_EXPIRED',
   'PASSWORD_REQUIRED',
@@ -66,7 +66,7 @@ export const PROOF_FAILURES = [
   'PASSWORD_CHANGE_REQUIRED',
 ]
 /** Failures of `admit`. */
-export const REFUSED_ENTRY = ['BANNED_USER', 'EMAIL_NOT_VERIFIED']
+export const ADMISSION_FAILURES = ['BANNED_USER', 'EMAIL_NOT_VERIFIED']
 
 /** All codes of the surface, for the error reference and the error page. Codes of the HTTP edge are shown in capitals here. */
 export const AUTH_CODES: FailureTable = {

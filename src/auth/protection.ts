@@ -4,7 +4,7 @@ import { crossSite, redirectTarget } from '#kernel/http/origins.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { presentedToken } from './cookies.ts'
-import { fail, REFUSED_ENTRY } from './errors.ts'
+import { ADMISSION_FAILURES, fail } from './errors.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -37,7 +37,7 @@ export function protect(app: App, kernel: Kernel): void {
 function refusalsOf({ method, config }: RouteOptions): readonly string[] {
   const { redirects = [], startsSession = false } = config ?? {}
   return [
-    ...(startsSession ? REFUSED_ENTRY : []),
+    ...(startsSession ? ADMISSION_FAILURES : []),
     ...(method === 'GET' ? [] : ['INVALID_ORIGIN', 'MISSING_OR_NULL_ORIGIN']),
     ...(redirects.length > 0 ? ['INVALID_CALLBACK_URL'] : []),
     'TOO_MANY_REQUESTS',

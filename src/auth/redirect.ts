@@ -20,11 +20,11 @@ export function followLink<T>(
   callbackURL: string | undefined,
   work: Work<T>,
 ): Promise<T> | T {
-  return reply.request.method === 'HEAD' ? answered(reply.send()) : leadOn(reply, callbackURL, work)
+  return reply.request.method === 'HEAD' ? asAnswer(reply.send()) : answerOrRedirect(reply, callbackURL, work)
 }
 
 /** The same for a link that changes nothing. */
-export async function leadOn<T>(
+export async function answerOrRedirect<T>(
   reply: FastifyReply,
   callbackURL: string | undefined,
   work: Work<T>,
@@ -39,7 +39,7 @@ export async function leadOn<T>(
   }
 }
 
-const redirected = <T>(reply: FastifyReply, target: string): T => answered(reply.redirect(target, 302))
+const redirected = <T>(reply: FastifyReply, target: string): T => asAnswer(reply.redirect(target, 302))
 
 /** A handler may return its reply once it is sent; Fastify's types allow that for untyped routes only. */
-export const answered = <T>(reply: FastifyReply): T => reply as unknown as T
+export const asAnswer = <T>(reply: FastifyReply): T => reply as unknown as T

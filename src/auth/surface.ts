@@ -2,7 +2,7 @@ import type { Sessions } from '#identity/sessions.ts'
 import type { RouteBook } from '#kernel/http/routes.ts'
 import { type App, addFeature, dressSurface } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { authAccess } from './access.ts'
+import { createAuthAccess } from './access.ts'
 import { accountRoutes } from './account/routes.ts'
 import { confirmRoutes } from './confirm/routes.ts'
 import { emailRoutes } from './email/routes.ts'
@@ -26,7 +26,7 @@ export function authSurface(app: App, kernel: Kernel, book: RouteBook, sessions:
   })
   app.decorateRequest('caller', undefined)
   protect(app, kernel)
-  const access = authAccess(kernel, sessions)
+  const access = createAuthAccess(kernel, sessions)
 
   addFeature(app, FEATURES.signUp, (app) => signUpRoutes(app, kernel))
   addFeature(app, FEATURES.signIn, (app) => signInRoutes(app, kernel))

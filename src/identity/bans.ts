@@ -1,6 +1,6 @@
 import type { Db } from '#kernel/db/connect.ts'
 import { atomically, type Kernel, tell } from '#kernel/kernel.ts'
-import { stateAgain } from './proof.ts'
+import { lockProvenUser } from './proof.ts'
 import { deleteUserSessions } from './sessions.ts'
 import { deleteTickets } from './tickets.ts'
 
@@ -16,7 +16,7 @@ export type Ban = {
  */
 export async function banUser(kernel: Kernel, userId: string, { reason, expires }: Ban): Promise<boolean> {
   const isThere = await atomically(kernel, async (kernel) => {
-    const user = await stateAgain(kernel, { userId })
+    const user = await lockProvenUser(kernel, { userId })
     if (user === undefined) return false
     const ban = { banned: true, banReason: reason, banExpires: expires }
     await updateBan(kernel.db, userId, ban, kernel.now())

@@ -3,8 +3,8 @@ import type { Config } from '#kernel/config/config.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
 import { replacePassword } from './accounts.ts'
 import { isTooCostly } from './hashes/hash.ts'
-import { readHash } from './hashes/read-hash.ts'
-import { stateAgain } from './proof.ts'
+import { parseHash } from './hashes/parse-hash.ts'
+import { lockProvenUser } from './proof.ts'
 
 /** Characters after NFKC. It bounds the work of hashing. */
 export const PASSWORD_MAX = 128
@@ -41,7 +41,7 @@ export type Claimed = {
  * Checks a password that a caller has typed, or throws 429. There is no other way to check one, so every verb counts wrong ones. They
  * count in one bucket of the account, whether it exists or not, so that a 429 does not show that either.
  */
-export const guessPassword = (
+export const attemptPassword = (
   kernel: Kernel,
   { account, stored }: Claimed,
   password: string,
@@ -49,19 +49,19 @@ export const guessPassword = (
   kernel.limits.guess('sign_in_account', `account:${account}`, () => verifyPassword(kernel, stored, password))
 
 /** `hidden`: the password of a hidden sign-up with this address. */
-export type HiddenGuess = 'right' | 'hidden' | 'wrong'
+export type HiddenAttempt = 'right' | 'hidden' | 'wrong'
 
 /**
  * The same with `hide_registered_emails`. Unless the password is right for a proven account, it is also looked up among hidden
  * sign-ups. A right password that signs no one in leaves the bucket as it is: else an attacker could sign up with a victim's
  * address and clear the victim's bucket with that password.
  */
-export async function guessHiddenPassword(
+export async function attemptHiddenPassword(
   kernel: Kernel,
   claimed: Claimed & { readonly isProven: boolean; readonly isHidden: () => Promise<boolean> },
   password: string,
-): Promise<HiddenGuess> {
-  let outcome: HiddenGuess = 'wrong'
+): Promise<HiddenAttempt> {
+  let outcome: HiddenAttempt = 'wrong'
   await kernel.limits.guess('sign_in_account', `account:${claimed.account}`, async () => {
     const isRight = await verifyPassword(kernel, claimed.stored, password)
     if (isRight) outcome = 'right'
@@ -82,7 +82,7 @@ async function verifyPassword(
   stored: string | undefined,
   password: string,
 ): Promise<boolean> {
-  const known = stored === undefined ? undefined : readHash(stored)
+  const known = stored === undefined ? undefined : parseHash(stored)
   const normal = password.normalize('NFKC')
   if (stored === undefined || known === undefined || !isCheckable(config, stored)) {
     await heavy(() => verify(decoy(config), normal))
@@ -100,7 +100,7 @@ async function verifyPassword(
 /** False for an imported hash whose check would take too long for a sign-in: the user needs a reset. */
 export const isCheckable = (config: Config, stored: string): boolean => {
   if (isCurrent(config, stored)) return true
-  const known = readHash(stored)
+  const known = parseHash(stored)
   return known === undefined || !isTooCostly(known.cost)
 }
 
@@ -108,7 +108,7 @@ export const isCheckable = (config: Config, stored: string): boolean => {
  * After a sign-in: replaces a hash that the current configuration would not produce, unless the password has changed in the meantime. A
  * failure is logged and does not fail the sign-in; the next one tries again.
  */
-export async function renewPassword(
+export async function rehashPassword(
   kernel: Kernel,
   {
     userId,
@@ -120,7 +120,7 @@ export async function renewPassword(
   try {
     const renewed = await hashPassword(kernel, password)
     await atomically(kernel, async (kernel) => {
-      const isStill = (await stateAgain(kernel, { userId, password: stored })) !== undefined
+      const isStill = (await lockProvenUser(kernel, { userId, password: stored })) !== undefined
       if (isStill) await replacePassword(kernel.db, { userId, to: renewed, now: kernel.now() })
     })
   } catch (error) {

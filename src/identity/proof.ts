@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
-import { endOf } from './sessions.ts'
+import { endWithinMaxAge } from './sessions.ts'
 import {
   type AddressPurpose,
   findTicket,
@@ -32,7 +32,7 @@ export function actOnProof<T>(
   work: (kernel: Kernel, user: User) => Promise<T>,
 ): Promise<T> {
   return atomically(kernel, async (kernel) => {
-    const user = await stateAgain(kernel, proof)
+    const user = await lockProvenUser(kernel, proof)
     if (user === undefined) throw refuse()
     return work(kernel, user)
   })
@@ -47,7 +47,7 @@ export function actOnTicket<P extends UserPurpose, T>(
 ): Promise<T> {
   return atomically(kernel, async (kernel) => {
     const userId = (await findTicket(kernel, purposes, token))?.userId
-    const user = userId === undefined ? undefined : await stateAgain(kernel, { userId })
+    const user = userId === undefined ? undefined : await lockProvenUser(kernel, { userId })
     if (user === undefined || isBanned(user, kernel.now())) throw refuse()
     const ticket = await redeemTicket(kernel, user, purposes, token)
     if (ticket === undefined) throw refuse()
@@ -94,13 +94,13 @@ type Link<P> = { readonly purposes: readonly P[]; readonly token: string }
  *
  * A ban ends a session. Without a session the caller decides about it, since `admit` answers BANNED_USER.
  */
-export function stateAgain(kernel: Kernel, proof: Proof): Promise<User | undefined> {
+export function lockProvenUser(kernel: Kernel, proof: Proof): Promise<User | undefined> {
   if (!kernel.db.isTransaction) throw new Error('a proof is stated again in the transaction that acts')
   return findProven(kernel, proof, { locks: true })
 }
 
-/** Does the proof hold now? For answers only: a verb that changes anything needs the lock of `stateAgain`. */
-export const holdsNow = async (kernel: Kernel, proof: Proof): Promise<boolean> =>
+/** Does the proof hold now? For answers only: a verb that changes anything needs the lock of `lockProvenUser`. */
+export const proofHolds = async (kernel: Kernel, proof: Proof): Promise<boolean> =>
   (await findProven(kernel, proof, { locks: false })) !== undefined
 
 async function findProven(
@@ -125,7 +125,7 @@ async function findProven(
   if (sessionBegin === undefined || sessionEnd === undefined) return user
   // By the clock after the wait.
   const time = now()
-  return endOf(config, sessionBegin, sessionEnd) > time && !isBanned(user, time) ? user : undefined
+  return endWithinMaxAge(config, sessionBegin, sessionEnd) > time && !isBanned(user, time) ? user : undefined
 }
 
 type SessionTimes = { readonly sessionBegin?: Date; readonly sessionEnd?: Date }

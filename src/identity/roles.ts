@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Db } from '#kernel/db/connect.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
-import { stateAgain } from './proof.ts'
+import { lockProvenUser } from './proof.ts'
 import type { User } from './users.ts'
 
 /** The roles of users. */
@@ -13,7 +13,7 @@ export const isRole = (text: string): text is Role => ROLES.some((role) => role 
 /** When this resolves, no process uses the former role any more. False when there is no such user. */
 export async function setRole(kernel: Kernel, userId: string, role: Role): Promise<boolean> {
   const isThere = await atomically(kernel, async (kernel) => {
-    const user = await stateAgain(kernel, { userId })
+    const user = await lockProvenUser(kernel, { userId })
     if (user === undefined) return false
     if (user.role === 'admin') await lockAdmins(kernel.db)
     await kernel.db

@@ -89,12 +89,12 @@ async function findSessionByToken({ keyed, config }: Kernel, hash: Buffer): Prom
 
 /** A lowered `session.max_age` holds for older sessions too. */
 function withinMaxAge(config: Config, session: Session): Session {
-  const expiresAt = endOf(config, session.createdAt, session.expiresAt)
+  const expiresAt = endWithinMaxAge(config, session.createdAt, session.expiresAt)
   return expiresAt < session.expiresAt ? { ...session, expiresAt } : session
 }
 
 /** The asked end of a session, or that of `session.max_age` if it comes first. */
-export function endOf({ session: { max_age } }: Config, createdAt: Date, asked: Date): Date {
+export function endWithinMaxAge({ session: { max_age } }: Config, createdAt: Date, asked: Date): Date {
   const last = createdAt.getTime() + max_age
   return max_age === 0 || asked.getTime() <= last ? asked : new Date(last)
 }

@@ -1,5 +1,5 @@
 import { hash } from '@node-rs/argon2'
-import { readHash } from '#identity/hashes/read-hash.ts'
+import { parseHash } from '#identity/hashes/parse-hash.ts'
 import { hashPassword } from '#identity/passwords.ts'
 import type { TicketPurpose } from '#identity/tickets.ts'
 import { tokenHash } from '#identity/tokens.ts'
@@ -217,6 +217,6 @@ function addressOf({ email }: TestUser, found: string): UserState['address'] {
 async function passwordOf({ stored }: TestUser, found: string): Promise<Password> {
   if (found === stored) return stored.includes('m=512') ? 'old form' : 'first'
   for (const [name, text] of Object.entries({ first: PASSWORD, ...PASSWORDS }))
-    if (await readHash(found)?.matches(text)) return name as Password // a key of the object above
+    if (await parseHash(found)?.matches(text)) return name as Password // a key of the object above
   throw new Error('an unknown password')
 }

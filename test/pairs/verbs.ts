@@ -3,7 +3,7 @@ import { setPasswordByOperator } from '#auth/password/password.ts'
 import { mailReset } from '#auth/password/reset.ts'
 import { deleteByOperator } from '#auth/profile/delete-account.ts'
 import { banUser, unbanUser } from '#identity/bans.ts'
-import { renewPassword } from '#identity/passwords.ts'
+import { rehashPassword } from '#identity/passwords.ts'
 import { setRole } from '#identity/roles.ts'
 import { PASSWORD, type TestService } from '#test/harness.ts'
 import { newAddress, PASSWORDS, type TestUser, type UserState, type Who } from './user-state.ts'
@@ -169,7 +169,7 @@ export const VERBS = {
     start: { password: 'old form' },
     action: ({ id, stored }) => ({
       call: ({ service }) =>
-        renewPassword(service.kernel, { userId: id, stored: stored ?? '', password: PASSWORD }),
+        rehashPassword(service.kernel, { userId: id, stored: stored ?? '', password: PASSWORD }),
     }),
     // It reports no error if there is nothing to renew.
     refused: () => undefined,

@@ -8,8 +8,8 @@ import { HtmlPage } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { AuthAccess } from '../access.ts'
-import { clearToken } from '../cookies.ts'
-import { REFUSED_PASSWORD } from '../errors.ts'
+import { clearSessionToken } from '../cookies.ts'
+import { PASSWORD_POLICY_FAILURES } from '../errors.ts'
 import { finishSignIn } from '../finish-sign-in.ts'
 import { linkClickOf } from '../link-click.ts'
 import type { FormValues, LinkPage, MailFlow, OpenLink } from '../mail-flow.ts'
@@ -17,7 +17,7 @@ import { MAIL_FLOWS } from '../mail-flows.ts'
 import { openLink } from '../mail-links.ts'
 import { errorPage } from '../pages/error-page.ts'
 import { CallbackUrl, Password } from '../schemas.ts'
-import { badLinkPage, donePage, namedIn, type Sent, viewPage } from './pages.ts'
+import { badLinkPage, donePage, placeholdersOf, type Sent, viewPage } from './pages.ts'
 
 const Token = Type.String({ maxLength: 256, default: '' })
 const callbackURL = CallbackUrl('Where the browser is sent in the end')
@@ -112,7 +112,7 @@ async function show(
 ): Promise<FastifyReply> {
   const { link, flow } = await openFlow(kernel, page, sent)
   const view = await flow.view(kernel, link, linkClickOf(kernel, request, reply))
-  return sendPage(kernel, reply, viewPage(view, namedIn(link), sent, failure), failure?.status)
+  return sendPage(kernel, reply, viewPage(view, placeholdersOf(link), sent, failure), failure?.status)
 }
 
 async function press(kernel: Kernel, opened: Opened, values: FormValues): Promise<FastifyReply> {
@@ -121,10 +121,10 @@ async function press(kernel: Kernel, opened: Opened, values: FormValues): Promis
   try {
     const click = linkClickOf(kernel, request, reply)
     const done = await flow.act(kernel, link, { token: sent.token, click, values })
-    if (done.isSignedOut === true) clearToken(kernel.config, reply)
+    if (done.isSignedOut === true) clearSessionToken(kernel.config, reply)
     if (done.admission !== undefined) finishSignIn(kernel, reply, done.admission)
     if (sent.callbackURL !== undefined) return reply.redirect(sent.callbackURL, 303)
-    return sendPage(kernel, reply, donePage(done, namedIn(link)))
+    return sendPage(kernel, reply, donePage(done, placeholdersOf(link)))
   } catch (error) {
     if (!(error instanceof Failure) || !TRY_AGAIN.has(error.code) || !wantsPage(request)) throw error
     return show(kernel, opened, error)
@@ -136,7 +136,7 @@ const TRY_AGAIN: ReadonlySet<string> = new Set([
   'INVALID_PASSWORD',
   'PASSWORD_REQUIRED',
   'PASSWORD_CHANGE_REQUIRED',
-  ...REFUSED_PASSWORD,
+  ...PASSWORD_POLICY_FAILURES,
 ])
 
 type OpenFlow = { readonly link: OpenLink<TicketPurpose>; readonly flow: MailFlow }

@@ -7,7 +7,7 @@ import type { Kernel } from '#kernel/kernel.ts'
 import { sendMail } from '#kernel/mail/mailer.ts'
 import { actAsCaller, type Caller } from '../access.ts'
 import { type Admission, admit } from '../admit.ts'
-import { fail, PROOF_FAILURES, REFUSED_PASSWORD } from '../errors.ts'
+import { fail, LINK_FAILURES, PASSWORD_POLICY_FAILURES } from '../errors.ts'
 import type { LinkClick } from '../link-click.ts'
 import type { FormValues, MailFlow } from '../mail-flow.ts'
 import { mailLink, openLink } from '../mail-links.ts'
@@ -163,7 +163,7 @@ const CHANGE_LINK = {
     name: 'change-email',
     setting: 'change',
     summary: 'Change an address',
-    failures: [...PROOF_FAILURES, ...REFUSED_PASSWORD],
+    failures: [...LINK_FAILURES, ...PASSWORD_POLICY_FAILURES],
     fields: ['password', 'newPassword'],
     askAgain: 'askAgainChange',
   },

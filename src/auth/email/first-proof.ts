@@ -1,6 +1,6 @@
 import { deleteAccounts, requirePasswordChange, upsertPassword } from '#identity/accounts.ts'
 import { hashPassword } from '#identity/passwords.ts'
-import { stateAgain } from '#identity/proof.ts'
+import { lockProvenUser } from '#identity/proof.ts'
 import { deleteUserSessions } from '#identity/sessions.ts'
 import { deleteTickets, type Ticket, type UserPurpose } from '#identity/tickets.ts'
 import { type User, updateUser } from '#identity/users.ts'
@@ -109,9 +109,9 @@ async function isByOwner(
   { caller, evidence }: { readonly caller: Caller | undefined; readonly evidence: Evidence },
 ): Promise<boolean> {
   if (evidence.by === 'password')
-    return (await stateAgain(kernel, { userId, password: evidence.stored })) !== undefined
+    return (await lockProvenUser(kernel, { userId, password: evidence.stored })) !== undefined
   if (caller?.user.id !== userId) return false
-  return (await stateAgain(kernel, proofOf(caller))) !== undefined
+  return (await lockProvenUser(kernel, proofOf(caller))) !== undefined
 }
 
 /** Removes sessions, linked accounts and tickets. */

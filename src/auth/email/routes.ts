@@ -4,7 +4,13 @@ import { open } from '#kernel/http/access.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type AuthAccess, callerOf } from '../access.ts'
-import { CHECKED_PASSWORD, fail, PROOF_FAILURES, REFUSED_ENTRY, REFUSED_PASSWORD } from '../errors.ts'
+import {
+  ADMISSION_FAILURES,
+  fail,
+  LINK_FAILURES,
+  PASSWORD_CHECK_FAILURES,
+  PASSWORD_POLICY_FAILURES,
+} from '../errors.ts'
 import { finishSignIn } from '../finish-sign-in.ts'
 import { linkClickOf } from '../link-click.ts'
 import { requestMail } from '../mail-requests.ts'
@@ -27,7 +33,7 @@ export function emailRoutes(app: App, kernel: Kernel, access: AuthAccess): void 
     config: {
       access: access.known,
       redirects: ['callbackURL'],
-      failures: ['INVALID_TOKEN', 'TOKEN_EXPIRED', ...REFUSED_ENTRY],
+      failures: ['INVALID_TOKEN', 'TOKEN_EXPIRED', ...ADMISSION_FAILURES],
     },
     schema: { summary: 'Follow a link from a mail', querystring: Link, response: { 200: Verified } },
     handler: (request, reply) => {
@@ -47,7 +53,7 @@ export function emailRoutes(app: App, kernel: Kernel, access: AuthAccess): void 
       access: access.known,
       startsSession: true,
       limit: 'sign_in',
-      failures: [...PROOF_FAILURES, ...REFUSED_PASSWORD, ...REFUSED_ENTRY],
+      failures: [...LINK_FAILURES, ...PASSWORD_POLICY_FAILURES, ...ADMISSION_FAILURES],
     },
     schema: {
       operationId: 'confirmEmail',
@@ -97,7 +103,7 @@ export function emailRoutes(app: App, kernel: Kernel, access: AuthAccess): void 
       access: access.signedIn,
       limit: 'mail',
       redirects: ['callbackURL'],
-      failures: ['INVALID_EMAIL', 'EMAIL_IS_THE_SAME', ...CHECKED_PASSWORD],
+      failures: ['INVALID_EMAIL', 'EMAIL_IS_THE_SAME', ...PASSWORD_CHECK_FAILURES],
     },
     schema: {
       summary: 'Change the email address',

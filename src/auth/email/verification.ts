@@ -1,8 +1,8 @@
-import { stateAgain } from '#identity/proof.ts'
+import { lockProvenUser } from '#identity/proof.ts'
 import { findUser, isBanned, type User } from '#identity/users.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
 import { sendMail } from '#kernel/mail/mailer.ts'
-import { PROOF_FAILURES, REFUSED_ENTRY, REFUSED_PASSWORD } from '../errors.ts'
+import { ADMISSION_FAILURES, LINK_FAILURES, PASSWORD_POLICY_FAILURES } from '../errors.ts'
 import type { MailFlow } from '../mail-flow.ts'
 import { mailLink } from '../mail-links.ts'
 import type { FirstLink, MailRequest } from '../mail-requests.ts'
@@ -30,7 +30,7 @@ export const VERIFY_EMAIL: MailFlow<'verify-email'> = {
     name: 'verify-email',
     setting: 'verify',
     summary: 'Confirm an address',
-    failures: [...PROOF_FAILURES, ...REFUSED_PASSWORD, ...REFUSED_ENTRY],
+    failures: [...LINK_FAILURES, ...PASSWORD_POLICY_FAILURES, ...ADMISSION_FAILURES],
     fields: ['password', 'newPassword'],
     askAgain: 'askAgainVerify',
   },
@@ -66,7 +66,7 @@ export async function mailFirstLink(kernel: Kernel, request: FirstLink): Promise
 async function mailAlreadyRegistered(kernel: Kernel, { id: userId, email }: User): Promise<void> {
   if (!(await kernel.limits.allows('mail_recipient', email))) return
   await atomically(kernel, async (kernel) => {
-    const still = await stateAgain(kernel, { userId })
+    const still = await lockProvenUser(kernel, { userId })
     if (still?.email === email) await sendMail(kernel, MAILS.alreadyRegistered(still))
   })
 }
@@ -80,7 +80,7 @@ async function sendVerificationMail(
   { callbackURL, browser }: Mark,
 ): Promise<void> {
   await atomically(kernel, async (kernel) => {
-    const user = await stateAgain(kernel, { userId })
+    const user = await lockProvenUser(kernel, { userId })
     if (user?.email !== address || user.emailVerified || isBanned(user, kernel.now())) return
     // The link outlives the session that sign-up or sign-in begins: the mail may be read on another device.
     const ticket = { userId, sessionId: null, address, payload: browser === undefined ? {} : { browser } }

@@ -1,6 +1,6 @@
 import { type Credential, findCredential, insertPassword, upsertPassword } from '#identity/accounts.ts'
-import { guessPassword, hashPassword, isCheckable } from '#identity/passwords.ts'
-import { stateAgain } from '#identity/proof.ts'
+import { attemptPassword, hashPassword, isCheckable } from '#identity/passwords.ts'
+import { lockProvenUser } from '#identity/proof.ts'
 import { deleteUserSessions, updateSessionToken } from '#identity/sessions.ts'
 import { deleteTickets } from '#identity/tickets.ts'
 import { tokenHash } from '#identity/tokens.ts'
@@ -91,7 +91,7 @@ async function usableHash(
   }
   const stored = found?.password
   if (stored !== undefined && !isCheckable(kernel.config, stored)) throw await refused('renew-password')
-  const isRight = await guessPassword(kernel, { account: email, stored }, password)
+  const isRight = await attemptPassword(kernel, { account: email, stored }, password)
   if (stored === undefined || !isRight) throw fail('INVALID_PASSWORD')
   if (found?.mustChangePassword === true) throw await refused('change-password')
   return stored
@@ -105,7 +105,7 @@ export async function setPasswordByOperator(
 ): Promise<boolean> {
   const password = await hashPassword(kernel, await acceptablePassword(kernel, newPassword))
   const isThere = await atomically(kernel, async (kernel) => {
-    const user = await stateAgain(kernel, { userId })
+    const user = await lockProvenUser(kernel, { userId })
     if (user === undefined) return false
     await storePassword(kernel, user, password, 'all')
     await deleteUserSessions(kernel.db, user.id)

@@ -1,11 +1,11 @@
 import { deleteAccounts } from '#identity/accounts.ts'
 import { hashPassword } from '#identity/passwords.ts'
-import { actOnTicket, stateAgain } from '#identity/proof.ts'
+import { actOnTicket, lockProvenUser } from '#identity/proof.ts'
 import { deleteUserSessions } from '#identity/sessions.ts'
 import { findTicket } from '#identity/tickets.ts'
 import { findUser, isBanned, updateUser } from '#identity/users.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
-import { fail, REFUSED_PASSWORD } from '../errors.ts'
+import { fail, PASSWORD_POLICY_FAILURES } from '../errors.ts'
 import type { MailFlow } from '../mail-flow.ts'
 import { mailLink } from '../mail-links.ts'
 import type { MailRequest } from '../mail-requests.ts'
@@ -25,7 +25,7 @@ export const RESET_PASSWORD: MailFlow<'reset-password'> = {
     setting: 'reset',
     entrance: '/reset-password/:token',
     summary: 'Choose a new password',
-    failures: ['INVALID_TOKEN', 'TOKEN_EXPIRED', 'INVALID_RESET_TOKEN', ...REFUSED_PASSWORD],
+    failures: ['INVALID_TOKEN', 'TOKEN_EXPIRED', 'INVALID_RESET_TOKEN', ...PASSWORD_POLICY_FAILURES],
     fields: ['newPassword'],
     askAgain: 'askAgainReset',
   },
@@ -52,7 +52,7 @@ export async function mailReset(
   if (found === undefined) return
   const { id: userId } = found
   await atomically(kernel, async (kernel) => {
-    const user = await stateAgain(kernel, { userId })
+    const user = await lockProvenUser(kernel, { userId })
     if (user?.email !== address || isBanned(user, kernel.now())) return
     const ticket = { userId, sessionId: null, address, payload: {} }
     await mailLink(kernel, RESET_PASSWORD, { ticket, recipient: user, callbackURL, mail })

@@ -7,10 +7,10 @@ import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type AuthAccess, callerOf } from '../access.ts'
 import { authUrl } from '../auth-url.ts'
-import { giveToken } from '../cookies.ts'
-import { CHECKED_PASSWORD, fail, REFUSED_PASSWORD } from '../errors.ts'
+import { setSessionToken } from '../cookies.ts'
+import { fail, PASSWORD_CHECK_FAILURES, PASSWORD_POLICY_FAILURES } from '../errors.ts'
 import { requestMail } from '../mail-requests.ts'
-import { answered, leadOn } from '../redirect.ts'
+import { answerOrRedirect, asAnswer } from '../redirect.ts'
 import { CallbackUrl, Email, LinkToken, Password, Status } from '../schemas.ts'
 import { acceptableEmail } from '../user-fields.ts'
 import { changePassword, setPassword } from './password.ts'
@@ -54,8 +54,8 @@ export function passwordRoutes(app: App, kernel: Kernel, access: AuthAccess): vo
       const { callbackURL } = request.query
       // A browser, and the application has no page of its own.
       if (callbackURL === undefined && wantsPage(request))
-        return answered(reply.redirect(authUrl(kernel, '/confirm/reset-password', { token }), 302))
-      return leadOn(reply, callbackURL, async () => {
+        return asAnswer(reply.redirect(authUrl(kernel, '/confirm/reset-password', { token }), 302))
+      return answerOrRedirect(reply, callbackURL, async () => {
         if (!(await isResetTokenGood(kernel, token))) throw fail('INVALID_RESET_TOKEN')
         return { answer: { token }, query: { token } }
       })
@@ -67,7 +67,7 @@ export function passwordRoutes(app: App, kernel: Kernel, access: AuthAccess): vo
     config: {
       access: open,
       limit: 'sign_in',
-      failures: ['INVALID_RESET_TOKEN', ...REFUSED_PASSWORD],
+      failures: ['INVALID_RESET_TOKEN', ...PASSWORD_POLICY_FAILURES],
     },
     schema: {
       summary: 'Choose a new password with the token of a link',
@@ -86,7 +86,7 @@ export function passwordRoutes(app: App, kernel: Kernel, access: AuthAccess): vo
     config: {
       access: access.signedIn,
       limit: 'sign_in',
-      failures: [...CHECKED_PASSWORD, ...REFUSED_PASSWORD],
+      failures: [...PASSWORD_CHECK_FAILURES, ...PASSWORD_POLICY_FAILURES],
     },
     schema: {
       summary: 'Change the password',
@@ -102,7 +102,7 @@ export function passwordRoutes(app: App, kernel: Kernel, access: AuthAccess): vo
       const token = await changePassword(kernel, callerOf(request), request.body)
       if (token !== undefined) {
         const left = session.expiresAt.getTime() - kernel.now().getTime()
-        giveToken(kernel.config, reply, token, session.remembered ? left : undefined)
+        setSessionToken(kernel.config, reply, token, session.remembered ? left : undefined)
       }
       return { token: token ?? null, user }
     },
@@ -110,7 +110,7 @@ export function passwordRoutes(app: App, kernel: Kernel, access: AuthAccess): vo
   app.route({
     method: 'POST',
     url: '/set-password',
-    config: { access: access.fresh, failures: ['PASSWORD_ALREADY_SET', ...REFUSED_PASSWORD] },
+    config: { access: access.fresh, failures: ['PASSWORD_ALREADY_SET', ...PASSWORD_POLICY_FAILURES] },
     schema: {
       summary: 'Set the first password of an account without one',
       body: Type.Object({ newPassword: Password() }),

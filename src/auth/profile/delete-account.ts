@@ -1,11 +1,11 @@
 import { findPassword } from '#identity/accounts.ts'
-import { actOnTicket, stateAgain } from '#identity/proof.ts'
+import { actOnTicket, lockProvenUser } from '#identity/proof.ts'
 import { isLastAdmin } from '#identity/roles.ts'
 import { deleteTickets, redeemTicket } from '#identity/tickets.ts'
 import { deleteUser, type User } from '#identity/users.ts'
 import { atomically, type Kernel, tell } from '#kernel/kernel.ts'
 import { actAsCaller, type Caller } from '../access.ts'
-import { fail, PROOF_FAILURES } from '../errors.ts'
+import { fail, LINK_FAILURES } from '../errors.ts'
 import type { LinkClick } from '../link-click.ts'
 import type { MailFlow, OpenLink, View } from '../mail-flow.ts'
 import { mailLink, openLink } from '../mail-links.ts'
@@ -65,7 +65,7 @@ async function deleteByLinkAndPassword(kernel: Kernel, token: string, shown: str
   const password = await checkPasswordOf(kernel, user, shown)
   await actOnTicket(kernel, link, invalidToken, async (kernel, user, { expired }) => {
     if (expired) throw invalidToken()
-    if ((await stateAgain(kernel, { userId: user.id, password })) === undefined)
+    if ((await lockProvenUser(kernel, { userId: user.id, password })) === undefined)
       throw fail('INVALID_PASSWORD')
     await removeUser(kernel, user)
   })
@@ -83,7 +83,7 @@ function mailDeletion(kernel: Kernel, caller: Caller, callbackURL: string | unde
 /** For an operator, without a proof. False when there is no such user. */
 export async function deleteByOperator(kernel: Kernel, userId: string): Promise<boolean> {
   const isThere = await atomically(kernel, async (kernel) => {
-    const user = await stateAgain(kernel, { userId })
+    const user = await lockProvenUser(kernel, { userId })
     if (user !== undefined) await removeUser(kernel, user)
     return user !== undefined
   })
@@ -108,13 +108,7 @@ export const DELETE_USER: MailFlow<'delete-user'> = {
     name: 'delete-user',
     setting: 'delete',
     summary: 'Delete an account',
-    failures: [
-      ...PROOF_FAILURES,
-      'INVALID_RESET_TOKEN',
-      'UNAUTHORIZED',
-      'DELETE_USER_DISABLED',
-      'LAST_ADMIN',
-    ],
+    failures: [...LINK_FAILURES, 'INVALID_RESET_TOKEN', 'UNAUTHORIZED', 'DELETE_USER_DISABLED', 'LAST_ADMIN'],
     fields: ['password'],
     askAgain: 'askAgainDelete',
   },

@@ -5,8 +5,8 @@ import { Nullable } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type AuthAccess, callerOf } from '../access.ts'
-import { clearToken } from '../cookies.ts'
-import { CHECKED_PASSWORD, fail } from '../errors.ts'
+import { clearSessionToken } from '../cookies.ts'
+import { fail, PASSWORD_CHECK_FAILURES } from '../errors.ts'
 import { followLink } from '../redirect.ts'
 import { CallbackUrl, LinkToken, Password, Status } from '../schemas.ts'
 import { deleteAccount, deleteByLink } from './delete-account.ts'
@@ -16,7 +16,7 @@ const Deleted = Type.Object({ success: Type.Boolean(), message: Type.String() })
 const DELETING = [
   'DELETE_USER_DISABLED',
   'SESSION_NOT_FRESH',
-  ...CHECKED_PASSWORD,
+  ...PASSWORD_CHECK_FAILURES,
   'INVALID_RESET_TOKEN',
   'LAST_ADMIN',
 ]
@@ -67,7 +67,7 @@ export function profileRoutes(app: App, kernel: Kernel, access: AuthAccess): voi
     handler: async (request, reply) => {
       const outcome = await deleteAccount(kernel, callerOf(request), request.body)
       if (outcome === 'mailed') return { success: true, message: 'Verification email sent' }
-      clearToken(kernel.config, reply)
+      clearSessionToken(kernel.config, reply)
       return DELETED
     },
   })
@@ -83,7 +83,7 @@ export function profileRoutes(app: App, kernel: Kernel, access: AuthAccess): voi
     handler: (request, reply) =>
       followLink(reply, request.query.callbackURL, async () => {
         await deleteByLink(kernel, callerOf(request), request.query.token)
-        clearToken(kernel.config, reply)
+        clearSessionToken(kernel.config, reply)
         return { answer: DELETED }
       }),
   })

@@ -7,7 +7,7 @@ import { Nullable } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { AuthAccess, Caller } from '../access.ts'
-import { clearToken } from '../cookies.ts'
+import { clearSessionToken } from '../cookies.ts'
 import { revokeOtherSessions, revokeSession, revokeSessions, sessionsOf } from './session.ts'
 import { createSignOut } from './sign-out.ts'
 
@@ -61,7 +61,7 @@ export function sessionRoutes(app: App, kernel: Kernel, access: AuthAccess): voi
       response: { 200: Type.Object({ success: Type.Boolean() }) },
     },
     handler: async ({ caller }, reply) => {
-      clearToken(kernel.config, reply)
+      clearSessionToken(kernel.config, reply)
       await actOrEmpty(kernel, caller, signOut, undefined)
       return { success: true }
     },
@@ -103,7 +103,7 @@ function revocationRoutes(app: App, kernel: Kernel, config: { access: AuthAccess
     config,
     schema: { summary: 'End all sessions of the user', response: { 200: Revoked } },
     handler: ({ caller }, reply) => {
-      clearToken(kernel.config, reply)
+      clearSessionToken(kernel.config, reply)
       return revoked(caller, (caller) => revokeSessions(kernel, caller))
     },
   })

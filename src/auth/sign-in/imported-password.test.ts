@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { findPassword, upsertPassword } from '#identity/accounts.ts'
-import { guessPassword, renewPassword } from '#identity/passwords.ts'
+import { attemptPassword, rehashPassword } from '#identity/passwords.ts'
 import { boundedWork } from '#kernel/heavy.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
@@ -23,7 +23,7 @@ const signIn = ({ email }: User, password: string) =>
   t.anon.post('/api/auth/sign-in/email', { email, password })
 
 const guess = (on: Kernel, password: string) =>
-  guessPassword(on, { account: 'ada', stored: BCRYPT }, password)
+  attemptPassword(on, { account: 'ada', stored: BCRYPT }, password)
 
 const BCRYPT = '$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW'
 const OURS = /^\$argon2id\$v=19\$m=1024,t=1,p=1\$/
@@ -92,14 +92,14 @@ test('a renewed hash does not undo a password that was changed meanwhile', async
   const ada = await brought(BCRYPT)
   const changed = '$2a$05$CCCCCCCCCCCCCCCCCCCCC.VGOzA784oUp/Z0DY336zx7pLYAy0lwK'
   await upsertPassword(db, { id: uuidv7(now(), random), userId: ada.id, password: changed, now: now() })
-  await renewPassword(kernel, { userId: ada.id, stored: BCRYPT, password: 'U*U' })
+  await rehashPassword(kernel, { userId: ada.id, stored: BCRYPT, password: 'U*U' })
   assert.equal(await findPassword(db, ada.id), changed)
 })
 
 test('when no hash can be made now, the stored one stays and nothing fails', async () => {
   const ada = await brought(BCRYPT)
   const busy = { ...kernel, heavy: boundedWork(0, 0, () => {}) }
-  await renewPassword(busy, { userId: ada.id, stored: BCRYPT, password: 'U*U' })
+  await rehashPassword(busy, { userId: ada.id, stored: BCRYPT, password: 'U*U' })
   assert.equal(await findPassword(db, ada.id), BCRYPT)
   assert.ok(t.log.some((line) => line.includes('password_not_renewed')))
   assert.ok(!t.log.some((line) => line.includes(BCRYPT)))

@@ -1,10 +1,10 @@
 import { findHiddenPassword, findHiddenUsername } from '#identity/hidden-sign-ups.ts'
 import {
-  guessHiddenPassword,
-  guessPassword,
+  attemptHiddenPassword,
+  attemptPassword,
   hashForAddress,
   isCheckable,
-  renewPassword,
+  rehashPassword,
 } from '#identity/passwords.ts'
 import { usernameFrom } from '#identity/usernames.ts'
 import { findUserWithPassword, isBanned, type UserWithPassword } from '#identity/users.ts'
@@ -39,7 +39,7 @@ type Claim = { readonly by: 'email' | 'username'; readonly value: string; readon
 
 /** Checks the password a second time when another sign-in has replaced the stored hash during the first check. */
 async function signIn(kernel: Kernel, claim: Claim, context: SignInContext): Promise<Admission> {
-  const changed = wrong(claim)
+  const changed = wrongPassword(claim)
   try {
     return await signInOnce(kernel, claim, context, changed)
   } catch (error) {
@@ -48,7 +48,7 @@ async function signIn(kernel: Kernel, claim: Claim, context: SignInContext): Pro
   }
 }
 
-const wrong = ({ by }: Claim) =>
+const wrongPassword = ({ by }: Claim) =>
   fail(by === 'email' ? 'INVALID_EMAIL_OR_PASSWORD' : 'INVALID_USERNAME_OR_PASSWORD')
 
 /** Throws `changed` when the password was right but its hash is not the stored one any more. */
@@ -62,50 +62,54 @@ async function signInOnce(
   kernel.heavy.expectRoom()
   const found = await findUserWithPassword(kernel, by, value)
   const stored = found?.password ?? undefined
-  const { isRight, hiddenOf } = await guess(kernel, claim, found)
+  const { isRight, hiddenOf } = await checkClaim(kernel, claim, found)
   if (!isRight && found !== undefined) await offerReset(kernel, found)
   if (hiddenOf !== undefined) return refuseHidden(kernel, hiddenOf, context)
-  if (found === undefined || stored === undefined || !isRight) throw wrong(claim)
+  if (found === undefined || stored === undefined || !isRight) throw wrongPassword(claim)
   const { id: userId } = found
   if (found.mustChangePassword === true) await refuseUntilChanged(kernel, found)
   const admission = await admit(kernel, { userId, password: stored }, () => changed, context)
-  await renewPassword(kernel, { userId, stored, password })
+  await rehashPassword(kernel, { userId, stored, password })
   return admission
 }
 
 /** `hiddenOf`: the password belongs to a hidden sign-up with the address of this user. */
-type Guessed = { readonly isRight: boolean; readonly hiddenOf?: string }
+type Checked = { readonly isRight: boolean; readonly hiddenOf?: string }
 
-async function guess(kernel: Kernel, claim: Claim, found: UserWithPassword | undefined): Promise<Guessed> {
+async function checkClaim(
+  kernel: Kernel,
+  claim: Claim,
+  found: UserWithPassword | undefined,
+): Promise<Checked> {
   if (kernel.config.auth.hide_registered_emails)
-    return claim.by === 'email' ? guessByEmail(kernel, claim, found) : guessByUsername(kernel, claim, found)
+    return claim.by === 'email' ? checkByEmail(kernel, claim, found) : checkByUsername(kernel, claim, found)
   const claimed = { account: found?.email ?? claim.value, stored: found?.password ?? undefined }
-  return { isRight: await guessPassword(kernel, claimed, claim.password) }
+  return { isRight: await attemptPassword(kernel, claimed, claim.password) }
 }
 
 /** An address may have an account and hidden sign-ups. Two hashes are computed in every case. */
-async function guessByEmail(
+async function checkByEmail(
   kernel: Kernel,
   { value: email, password }: Claim,
   found: UserWithPassword | undefined,
-): Promise<Guessed> {
+): Promise<Checked> {
   const isHidden = async () => {
     const hash = await hashForAddress(kernel, email, password)
     return (await findHiddenPassword(kernel, email, hash)) !== undefined
   }
   const claimed = { account: email, stored: found?.password ?? undefined, isHidden }
   const isProven = found?.emailVerified === true
-  const outcome = await guessHiddenPassword(kernel, { ...claimed, isProven }, password)
+  const outcome = await attemptHiddenPassword(kernel, { ...claimed, isProven }, password)
   if (outcome === 'hidden' && found !== undefined) return { isRight: false, hiddenOf: found.id }
   return { isRight: outcome === 'right' }
 }
 
 /** A username belongs to one account or to one hidden sign-up. */
-async function guessByUsername(
+async function checkByUsername(
   kernel: Kernel,
   { value: username, password }: Claim,
   found: UserWithPassword | undefined,
-): Promise<Guessed> {
+): Promise<Checked> {
   const hidden = await findHiddenUsername(kernel, username)
   const claimed = {
     account: found?.email ?? hidden?.email ?? username,
@@ -113,7 +117,7 @@ async function guessByUsername(
     isHidden: async () => false,
   }
   const isProven = found?.emailVerified === true
-  const isRight = (await guessHiddenPassword(kernel, { ...claimed, isProven }, password)) === 'right'
+  const isRight = (await attemptHiddenPassword(kernel, { ...claimed, isProven }, password)) === 'right'
   return isRight && hidden !== undefined ? { isRight: false, hiddenOf: hidden.userId } : { isRight }
 }
 

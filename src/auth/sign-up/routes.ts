@@ -7,7 +7,7 @@ import { named } from '#kernel/http/components.ts'
 import { Nullable } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { REFUSED_PASSWORD } from '../errors.ts'
+import { PASSWORD_POLICY_FAILURES } from '../errors.ts'
 import { finishSignIn } from '../finish-sign-in.ts'
 import { CallbackUrl, Email, Password, RememberMe } from '../schemas.ts'
 import { signInContextOf } from '../sign-in-context.ts'
@@ -44,7 +44,7 @@ export function signUpRoutes(app: App, kernel: Kernel): void {
       failures: [
         'INVALID_EMAIL',
         'INVALID_USERNAME',
-        ...REFUSED_PASSWORD,
+        ...PASSWORD_POLICY_FAILURES,
         'USER_ALREADY_EXISTS',
         'USERNAME_IS_ALREADY_TAKEN',
         'SIGN_UP_DISABLED',

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { isTooCostly } from './hash.ts'
-import { readHash } from './read-hash.ts'
+import { parseHash } from './parse-hash.ts'
 
 const tooCostly = (stored: string): boolean | undefined => {
-  const hash = readHash(stored)
+  const hash = parseHash(stored)
   return hash && isTooCostly(hash.cost)
 }
 
 const matches = async (stored: string, password: string): Promise<boolean | undefined> =>
-  await readHash(stored)?.matches(password)
+  await parseHash(stored)?.matches(password)
 
 /** Each fits its password, and not the same one with a character more. */
 const known = (vectors: readonly (readonly [password: string, stored: string])[]) => async () => {
@@ -199,6 +199,6 @@ test('what is no hash, or a maimed one, is of no form', () => {
     `$scrypt$ln=14,r=0,p=1$${SALT}$${TAG}`,
     'e9d4c3f6f5380f3c601ccfb5ab7a90e7:9af4dd6d',
   ]) {
-    assert.equal(readHash(stored), undefined, stored)
+    assert.equal(parseHash(stored), undefined, stored)
   }
 })

@@ -5,7 +5,7 @@ import { uuidv7 } from '#kernel/random.ts'
 import type { UserToAdd } from '../add-users.ts'
 import { emailFrom } from '../emails.ts'
 import { type Cost, isTooCostly } from '../hashes/hash.ts'
-import { readHash } from '../hashes/read-hash.ts'
+import { parseHash } from '../hashes/parse-hash.ts'
 import { IMAGE_MAX, imageFrom } from '../images.ts'
 import { NAME_MAX, NAME_RULE, nameFrom } from '../names.ts'
 import { isRole, ROLES, type Role } from '../roles.ts'
@@ -99,7 +99,7 @@ function role(fields: Fields): Role {
 function passwordHash(fields: Fields, dropCostly: boolean): string | undefined {
   const given = text(fields, 'passwordHash')
   if (given === undefined) return undefined
-  const hash = readHash(given) ?? bad('passwordHash is of no known form')
+  const hash = parseHash(given) ?? bad('passwordHash is of no known form')
   if (!isTooCostly(hash.cost)) return given
   return dropCostly ? undefined : bad(tooCostly(hash.cost))
 }
