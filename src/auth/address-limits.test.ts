@@ -5,7 +5,7 @@ import { PASSWORD, testService } from '#test/harness.ts'
 
 const FEW = { requests: 3, window: 60_000 }
 
-/** Statements that ask for users, sessions or limits while the work runs. */
+/** Counts statements on users, sessions and limits while the work runs. */
 async function asked(work: () => Promise<unknown>): Promise<number> {
   const query = mock.method(pg.Client.prototype, 'query')
   try {
@@ -19,14 +19,14 @@ async function asked(work: () => Promise<unknown>): Promise<number> {
   }
 }
 
-test('an address that has used up a limit is refused without a statement, credential or not', async () => {
+test('an address that has used up a limit is refused without a statement, with a credential or without', async () => {
   const t = await testService({ config: { rate_limits: { enabled: true, rules: { sign_in: FEW } } } })
   const ada = await t.signUp('Ada')
   const signIn = () => t.anon.post('/api/auth/sign-in/email', { email: ada.email, password: PASSWORD })
-  assert.ok((await asked(signIn)) > 0, 'what is asked is seen')
+  assert.ok((await asked(signIn)) > 0, 'the counter sees statements')
   for (let more = 1; more < FEW.requests; more++) assert.equal((await signIn()).status, 200)
   const change = () =>
-    // Its session is in no cache yet.
+    // An unknown token is in no cache.
     t.anon.post(
       '/api/auth/change-password',
       { currentPassword: PASSWORD, newPassword: PASSWORD },
@@ -40,10 +40,10 @@ test('an address that has used up a limit is refused without a statement, creden
       0,
     )
   }
-  assert.equal((await ada.get('/api/auth/get-session')).status, 200, 'other limits are others')
+  assert.equal((await ada.get('/api/auth/get-session')).status, 200, 'other limits are not affected')
 })
 
-test('an address that has guessed too many tokens is refused without a look into the database, and a session in memory is not', async () => {
+test('an address that has guessed too many tokens is refused without a query, and a cached session is not refused', async () => {
   const t = await testService({ config: { rate_limits: { enabled: true, rules: { default: FEW } } } })
   const ada = await t.signUp('Ada')
   assert.equal((await ada.get('/api/auth/get-session')).status, 200)

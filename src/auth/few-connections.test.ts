@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { testService } from '#test/harness.ts'
 
-/** Two connections, and limits that nobody reaches. */
+/** Two connections, and limits that are never reached. */
 const many = { requests: 1_000, window: 60_000 }
 const t = await testService({
   config: {

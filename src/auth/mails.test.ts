@@ -7,7 +7,7 @@ const t = await testService()
 const ADVERTISEMENT = 'Cheap-pills-at-evil.example'
 const DAY = 86_400_000
 
-/** Every mail that somebody can be sent, with a session that is fresh and with one that is not. */
+/** Every mail that a user can receive, with a fresh session and with an old one. */
 async function everyMail(user: User): Promise<readonly string[]> {
   const change = (newEmail: string) => user.post('/api/auth/change-email', { newEmail })
   await t.anon.post('/api/auth/send-verification-email', { email: user.email })
@@ -33,13 +33,13 @@ async function named(name: string): Promise<User> {
   return user
 }
 
-test('a mail to an address that is not proven has no text of a caller', async () => {
+test('a mail to an unproven address contains no text of a caller', async () => {
   const mails = await everyMail(await named(ADVERTISEMENT))
   assert.ok(mails.length >= 6, `${mails.length} mails`)
   for (const mail of mails) assert.doesNotMatch(body(mail), /pills/i, mail)
 })
 
-test('who has proven the address is greeted by name, and told where the account is to go', async () => {
+test('a user with a proven address is greeted by name, and the mail names the new address', async () => {
   const ada = await named('Ada King')
   const { kernel } = t.service
   await updateUser(kernel.db, ada.id, { emailVerified: true }, kernel.now())

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { after, test } from 'node:test'
 import { type TestService, testService } from '#test/harness.ts'
 
-/** A breach service of this test's own: what it answers is set by each test, what it was asked is kept. */
+/** A breach service of this test: each test sets its answer, and its requests are recorded. */
 const asked: { url: string | undefined; padding: string | string[] | undefined }[] = []
 let answer: RequestListener = (_request, response) => response.end()
 const server = createServer((request, response) => {
@@ -51,7 +51,7 @@ test('common passwords pass unless they are refused', async () => {
   assert.equal((await signUp(lax, 'password1'))[0], 200)
 })
 
-test('refuse_common refuses what everybody takes, in any case and width', async () => {
+test('refuse_common refuses well-known passwords, in any case and width', async () => {
   for (const password of ['password1', 'PassWord1', 'iloveyou', 'Qwertyuiop', 'ｐａｓｓｗｏｒｄ'])
     assert.deepEqual(await signUp(strict, password), [400, 'PASSWORD_COMMON'], password)
   for (const password of ['123456', 'DRAGON', '1234'])
@@ -84,12 +84,12 @@ test('a password from a breach is refused, and the service learns five digits of
   assert.deepEqual(asked, [{ url: `/range/${DIGEST.slice(0, 5)}`, padding: 'true' }])
 })
 
-test('padding, and a hash that only begins alike, are no breach', async () => {
+test('padding and a hash with the same prefix are no breach', async () => {
   answer = (_request, response) => response.end(`${DIGEST.slice(5)}:0\r\n${OTHER}:7\r\n`)
   assert.equal((await signUp(checking, LEAKED))[0], 200)
 })
 
-test('when the breach service fails in whatever way, the password passes and the log says so', async () => {
+test('when the breach service fails, the password passes and the log says so', async () => {
   const failures: RequestListener[] = [
     (_request, response) => response.writeHead(503).end(`${DIGEST.slice(5)}:12`),
     (_request, response) => response.writeHead(302, { location: `/other` }).end(),
@@ -106,7 +106,7 @@ test('when the breach service fails in whatever way, the password passes and the
   }
 })
 
-test('the breach service is asked under the rules of outbound requests', async () => {
+test('requests to the breach service follow the rules of outbound requests', async () => {
   const closed = await testService({
     config: { auth: { email_password: { breach_check_url } }, outbound: { allow_http: true } },
   })

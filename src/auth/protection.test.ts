@@ -62,7 +62,7 @@ test('a preflight is answered for trusted origins only', async () => {
 
 const signOut = (by: Actor, headers: Record<string, string>) => by.post('/api/auth/sign-out', {}, { headers })
 
-test('a state-changing request by cookie must come from an origin of ours or a trusted one', async () => {
+test('a state-changing request by cookie must come from our own origin or a trusted one', async () => {
   const cases: readonly (readonly [headers: Record<string, string>, code: string | undefined])[] = [
     [{ origin: TRUSTED }, undefined],
     [{ origin: `http://localhost:${port}` }, undefined],
@@ -91,10 +91,14 @@ test('a state-changing request by cookie must come from an origin of ours or a t
     )
   }
   const bob = await t.signUp('Bob')
-  assert.equal((await signOut(bob, { origin: 'https://evil.example' })).status, 200, 'Bearer is no cookie')
+  assert.equal(
+    (await signOut(bob, { origin: 'https://evil.example' })).status,
+    200,
+    'a Bearer token is not a cookie',
+  )
 })
 
-test('signing in and up from a foreign page is refused without any cookie, from a trusted one taken', async () => {
+test('sign-in and sign-up from a foreign page are refused without any cookie, and accepted from a trusted page', async () => {
   const signUp = (origin: string) =>
     t.anon.post(
       '/api/auth/sign-up/email',
@@ -108,7 +112,7 @@ test('signing in and up from a foreign page is refused without any cookie, from 
   assert.equal((await signUp(TRUSTED)).status, 200)
 })
 
-test('with require_origin a cookie without any word of where it comes from is refused', async () => {
+test('with require_origin a cookie request without Origin, Sec-Fetch-Site and Referer is refused', async () => {
   const strict = await testService({ config: { auth: { require_origin: true } } })
   const ada = await strict.signUp('Ada')
   const headers = { cookie: `service-auth.session-token=${ada.token}` }
@@ -117,7 +121,7 @@ test('with require_origin a cookie without any word of where it comes from is re
   assert.equal((await signOut(ada, {})).status, 200)
 })
 
-test('in production loopback is no origin of ours', async () => {
+test('in production loopback is not an own origin', async () => {
   const production = await testService({
     config: {
       production: true,
@@ -136,7 +140,7 @@ test('in production loopback is no origin of ours', async () => {
     assert.equal((await ask(target)).body.code, 'INVALID_CALLBACK_URL', target)
 })
 
-test('rate limits count by rule and address, say when to come back, and spare who has a session', async () => {
+test('rate limits count by rule and address, say when to retry, and do not count requests with a session', async () => {
   const rule = (requests: number) => ({ requests, window: 60_000 })
   const rules = { sign_in: rule(3), sign_up: rule(50), default: rule(4) }
   const limited = await testService({ config: { rate_limits: { enabled: true, rules } } })
@@ -158,7 +162,7 @@ test('rate limits count by rule and address, say when to come back, and spare wh
   assert.equal((await ada.get('/api/auth/get-session')).status, 200)
 })
 
-test('X-Forwarded-For is believed from a trusted proxy only, and there by its last hop', async () => {
+test('X-Forwarded-For is used from trusted proxies only, by its last untrusted hop', async () => {
   const rules = { sign_in: { requests: 2, window: 60_000 } }
   const limit = { enabled: true, rules }
   const ask = (by: Actor, from: string) =>
@@ -183,7 +187,7 @@ test('X-Forwarded-For is believed from a trusted proxy only, and there by its la
   assert.deepEqual(through, [401, 401, 429, 401])
 })
 
-test('every answer has the headers that keep it from being framed, sniffed or cached', async () => {
+test('every answer has headers against framing, sniffing and caching', async () => {
   for (const path of [
     '/api/auth/ok',
     '/api/auth/get-session',
@@ -207,7 +211,7 @@ test('every answer has the headers that keep it from being framed, sniffed or ca
   }
 })
 
-test('the error page shows codes that it knows, and nothing of what a link makes up', async () => {
+test('the error page shows known codes only, and no text of a link', async () => {
   const page = (query: string) => t.anon.get(`/api/auth/error${query}`)
   const known = await page('?error=banned_user')
   assert.match(known.text, /BANNED_USER/)

@@ -31,7 +31,7 @@ test('a ban ends every session and every link at once, in every process', async 
   assert.equal((await signIn(ada.email)).status, 200)
 })
 
-test('a ban ends by itself when its time is over', async () => {
+test('a ban ends by itself when it expires', async () => {
   const bob = await t.signUp('Bob')
   const expires = new Date(Date.now() + 3_600_000)
   await banUser(elsewhere, bob.id, { reason: null, expires })
@@ -40,14 +40,14 @@ test('a ban ends by itself when its time is over', async () => {
   assert.equal((await signIn(bob.email)).status, 200)
 })
 
-test('another role is seen at once by every process', async () => {
+test('a change of role is effective in every process at once', async () => {
   const eve = await t.signUp('Eve')
   assert.equal((await eve.get('/api/auth/get-session')).body.user.role, 'user')
   assert.equal(await setRole(elsewhere, eve.id, 'admin'), true)
   assert.equal((await eve.get('/api/auth/get-session')).body.user.role, 'admin')
 })
 
-test('whoever is not there cannot be banned or given a role', async () => {
+test('a user who does not exist cannot be banned or given a role', async () => {
   assert.equal(await banUser(elsewhere, NOBODY, { reason: null, expires: null }), false)
   assert.equal(await unbanUser(elsewhere, NOBODY), false)
   assert.equal(await setRole(elsewhere, NOBODY, 'admin'), false)

@@ -27,7 +27,7 @@ test('an address has one form', () => {
   for (const [typed, stored] of forms) assert.equal(emailFrom(typed), stored)
 })
 
-test('what is no address has none', () => {
+test('other texts are refused', () => {
   const none = [
     '', ' ', '@', 'ada', 'ada@', '@example.com', 'ada@@example.com', 'a@b@c', 'ada @example.com', 'ada@exam ple.com', 'ada@example..com',
     '.ada@example.com', 'ada.@example.com', 'a..b@example.com', 'ada@-example.com', 'ada@example.com-', 'ada@[127.0.0.1]', '"a b"@example.com',
@@ -43,7 +43,7 @@ test('what is no address has none', () => {
   for (const text of none) assert.equal(emailFrom(text), undefined, JSON.stringify(text))
 })
 
-test('whatever is typed, its form is its own form, and no longer than an envelope takes', () => {
+test('the stored form of any input is its own stored form, and fits into an envelope', () => {
   const parts = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 12 })
   const address = fc.oneof(
     fc.emailAddress(),

@@ -17,7 +17,7 @@ listener.on('notification', ({ payload = '' }) => void messages.push(payload))
 
 type Told = { readonly messages: number; readonly tags: readonly string[] }
 
-/** What processes are told of the work, in order; barriers are left out. A notification of our own marks its end. */
+/** The tags that processes are notified of during the work, in order and without barriers. A notification of ours marks the end. */
 async function told(work: () => Promise<unknown>): Promise<Told> {
   messages.length = 0
   await work()
@@ -39,7 +39,7 @@ const ada = await t.signUp('Ada')
 const sessionOf = async ({ id }: User) =>
   db.selectFrom('session').selectAll().where('userId', '=', id).executeTakeFirstOrThrow()
 
-/** Sessions of one user, all of which ended so many milliseconds from now. */
+/** Adds sessions of one user that end after so many milliseconds. */
 async function addSessions(userId: string, count: number, endsIn: number): Promise<readonly string[]> {
   const ids = Array.from({ length: count }, () => uuidv7(now(), random))
   const at = now()
@@ -61,7 +61,7 @@ async function addSessions(userId: string, count: number, endsIn: number): Promi
   return ids.map((id) => `session:${id}`).toSorted()
 }
 
-test('nobody is told that a session or a user was added, or that a session lives longer', async () => {
+test('a new session, a new user and an extended session are not notified', async () => {
   assert.deepEqual(await told(() => t.signUp('Bob')), NOTHING)
   const { id, expiresAt } = await sessionOf(ada)
   const move = (by: number) =>
@@ -71,10 +71,10 @@ test('nobody is told that a session or a user was added, or that a session lives
       .where('id', '=', id)
       .execute()
   assert.deepEqual(await told(() => move(86_400_000)), NOTHING)
-  assert.deepEqual(await told(() => move(1_000)), one(`session:${id}`), 'an earlier end is told')
+  assert.deepEqual(await told(() => move(1_000)), one(`session:${id}`), 'an earlier end is notified')
 })
 
-test('a session that is used after a day is extended without a word', async () => {
+test('a session that is used after a day is extended without a notification', async () => {
   t.advance(86_400_000 + 1_000)
   const before = await sessionOf(ada)
   assert.deepEqual(
@@ -84,7 +84,7 @@ test('a session that is used after a day is extended without a word', async () =
   assert.ok((await sessionOf(ada)).expiresAt > before.expiresAt)
 })
 
-test('an update that changes nothing is told to nobody, and one that does by its row', async () => {
+test('an update without a change is not notified, and one with a change names its row', async () => {
   const { id } = await sessionOf(ada)
   const tables = [
     ['service.session', id, sql`ip_address = ip_address`, sql`ip_address = '192.0.2.1'`, `session:${id}`],
@@ -110,7 +110,7 @@ test('an update that changes nothing is told to nobody, and one that does by its
   assert.deepEqual(await told(() => setKey('other')), one(`api_key:${publicId}`))
 })
 
-test('a prune of a thousand expired sessions, and the end of a thousand, send a handful of messages that name each', async () => {
+test('pruning a thousand expired sessions, or ending a thousand, sends a few messages that name each', async () => {
   const eve = await t.signUp('Eve')
   const expired = await addSessions(eve.id, 1_000, -1_000)
   const pruned = await told(() => deleteExpiredSessions(db, now(), 1_000))
@@ -124,14 +124,14 @@ test('a prune of a thousand expired sessions, and the end of a thousand, send a 
   assert.ok(revoked.messages <= 8, `${revoked.messages} messages`)
 })
 
-test('a user who is deleted is told of together with each session', async () => {
+test('the deletion of a user names the user and each session', async () => {
   const mallory = await t.signUp('Mallory')
   const { id } = await sessionOf(mallory)
   const { tags } = await told(() => mallory.post('/api/auth/delete-user', { password: PASSWORD }))
   assert.deepEqual(tags, [`session:${id}`, `user:${mallory.id}`])
 })
 
-test('a member whose role changes, or who leaves, is told of by the user', async () => {
+test('a member whose role changes, or who leaves, is named by the user', async () => {
   const trent = await t.signUp('Trent')
   const organization = uuidv7(now(), random)
   const member = uuidv7(now(), random)
@@ -151,7 +151,7 @@ test('a member whose role changes, or who leaves, is told of by the user', async
   )
 })
 
-test('every process is told whatever the search_path of who changes a row, and whatever is there', async () => {
+test('every process is notified, whatever the search_path of the session that changes a row and the objects in it', async () => {
   const [tag = ''] = await addSessions(ada.id, 1, 86_400_000)
   await sql`create schema elsewhere`.execute(db)
   await sql`create function elsewhere.pg_notify(text, text) returns void language sql as 'select'`.execute(db)
@@ -165,5 +165,5 @@ test('every process is told whatever the search_path of who changes a row, and w
   const { rows } = await sql<{ readonly name: string }>`
     select proname as name from pg_proc where pronamespace = 'service'::regnamespace
       and not coalesce(array_to_string(proconfig, ',') like 'search_path=%', false)`.execute(db)
-  assert.deepEqual(rows, [], 'functions that look names up wherever the session does')
+  assert.deepEqual(rows, [], 'functions that use the search_path of the session')
 })

@@ -41,7 +41,7 @@ const redeem = (user: User, token: string, ...purposes: TicketPurpose[]) =>
 const find = (token: string, purpose: TicketPurpose = 'reset-password') =>
   findTicket(kernel, [purpose], token)
 
-test('of many redemptions of one ticket at once exactly one gets it', async () => {
+test('of many concurrent redemptions of one ticket exactly one succeeds', async () => {
   const ada = await user()
   const token = await issue(ada)
   const redeemed = await Promise.all(Array.from({ length: 50 }, () => redeem(ada, token)))
@@ -53,7 +53,7 @@ test('of many redemptions of one ticket at once exactly one gets it', async () =
   assert.equal(await redeem(ada, token), undefined)
 })
 
-test('a ticket of one purpose is worthless for another, and not used up by the attempt', async () => {
+test('a ticket is not valid for another purpose, and stays valid after the attempt', async () => {
   const ada = await user()
   const token = await issue(ada)
   assert.equal(await redeem(ada, token, 'verify-email', 'delete-user', 'change-email'), undefined)
@@ -62,7 +62,7 @@ test('a ticket of one purpose is worthless for another, and not used up by the a
   assert.equal((await redeem(ada, token))?.userId, ada.id)
 })
 
-test('what it carries comes back as it was given', async () => {
+test('the payload comes back unchanged', async () => {
   const ada = await user()
   const payload = { newEmail: 'new"\\@example.com', callbackURL: '/a?b=c#d' }
   const asked = { userId: ada.id, sessionId: null, address: ada.email, lifetime: HOUR, payload }
@@ -71,7 +71,7 @@ test('what it carries comes back as it was given', async () => {
   assert.deepEqual([ticket?.purpose, ticket?.payload], ['confirm-change-email', payload])
 })
 
-test('a ticket that has run out says so, and is used up all the same', async () => {
+test('an expired ticket says so, and redeeming it consumes it', async () => {
   const ada = await user()
   const token = await issue(ada, -1)
   assert.equal((await find(token))?.expired, true)
@@ -79,7 +79,7 @@ test('a ticket that has run out says so, and is used up all the same', async () 
   assert.equal(await redeem(ada, token), undefined)
 })
 
-test('a ticket for an address that is not the user’s any more is worthless; one for a new address is not', async () => {
+test('a ticket for a former address of the user is not valid; one for a new address is', async () => {
   const ada = await user()
   const [reset, renamed] = [await issue(ada), { ...ada, email: `new-${ada.email}` }]
   const change = await issueTicket(kernel, 'change-email', {
@@ -93,7 +93,7 @@ test('a ticket for an address that is not the user’s any more is worthless; on
   assert.equal((await redeem(ada, change, 'change-email'))?.address, renamed.email)
 })
 
-test('a ticket ends with the session that asked for it: when it is deleted, and when it has run out', async () => {
+test('a ticket ends with the session that asked for it, by deletion or expiry', async () => {
   const ada = await user()
   const asked = async (lifetime: number) => {
     const id = uuidv7(kernel.now(), kernel.random)
@@ -113,7 +113,7 @@ test('a ticket ends with the session that asked for it: when it is deleted, and 
   assert.deepEqual([sessionId, expired], [alive.id, false])
 })
 
-test('the table holds no token, and what is in the table opens nothing', async () => {
+test('the table holds no token, and no stored value is accepted as one', async () => {
   const ada = await user()
   const token = await issue(ada)
   const row = await kernel.db
@@ -134,16 +134,16 @@ test('the table holds no token, and what is in the table opens nothing', async (
     assert.equal(await redeem(ada, text), undefined, text)
 })
 
-test('the tickets of a user go together, those of others stay', async () => {
+test('all tickets of a user are deleted together, those of others stay', async () => {
   const [ada, bob] = [await user(), await user()]
   const [one, two, other] = [await issue(ada), await issue(ada), await issue(bob)]
   await deleteTickets(kernel.db, ada)
   assert.deepEqual([await redeem(ada, one), await redeem(ada, two)], [undefined, undefined])
-  assert.equal(await redeem(ada, other), undefined, 'of another user')
+  assert.equal(await redeem(ada, other), undefined, 'the ticket of another user')
   assert.equal((await redeem(bob, other))?.userId, bob.id)
 })
 
-/** No feature has a purpose that belongs to an address yet. */
+/** No feature has a purpose of an address yet, so the type of such purposes is `never`. */
 const SIGN_IN = 'sign in by a link' as never
 const issueTo = (address: string) =>
   issueTicket(kernel, SIGN_IN, {
@@ -154,7 +154,7 @@ const issueTo = (address: string) =>
     payload: {},
   } as never)
 const refused = new Error('refused')
-/** Signs in whoever has the address, and adds the account when there is none. */
+/** Finds the user of the address, and adds one when there is none. */
 const follow = (token: string, address: string) =>
   actOnAddressTicket(
     kernel,
@@ -163,7 +163,7 @@ const follow = (token: string, address: string) =>
     async (kernel, found) => (found ?? (await addUser(kernel.db, address))).id,
   )
 
-test('of an address’s tickets each is redeemed once, and its account is added once, however many are redeemed at once', async () => {
+test('of many concurrent redemptions of two tickets of one address each ticket succeeds once, and one account is added', async () => {
   const address = 'new@example.com'
   const tokens = [await issueTo(address), await issueTo(address)]
   const clicks = Array.from({ length: 40 }, (_, index) => tokens[index % 2] ?? '')
@@ -173,7 +173,7 @@ test('of an address’s tickets each is redeemed once, and its account is added 
   assert.deepEqual([won.length, new Set(won).size, new Set(why)], [2, 1, new Set([refused])])
 })
 
-test('a ticket of an address finds the account that has it by now, unless it is banned', async () => {
+test('a ticket of an address finds the account that has been added since, unless it is banned', async () => {
   const token = await issueTo('later@example.com')
   const { id } = await addUser(kernel.db, 'later@example.com')
   const ban = { reason: null, expires: null }
@@ -181,13 +181,13 @@ test('a ticket of an address finds the account that has it by now, unless it is 
   assert.equal(await follow(token, 'later@example.com'), id)
   assert.equal((await find(early, SIGN_IN))?.userId, null)
   assert.equal(await banUser(kernel, id, ban), true)
-  assert.equal(await find(early, SIGN_IN), undefined, 'goes with the ban')
+  assert.equal(await find(early, SIGN_IN), undefined, 'ended by the ban')
   const late = await issueTo('later@example.com')
   await assert.rejects(follow(late, 'later@example.com'), refused)
   assert.equal((await find(late, SIGN_IN))?.expired, false)
 })
 
-test('a ticket of an address goes with those of the user who has it, and stays with those of another', async () => {
+test('a ticket of an address is deleted with those of its user, and not with those of another', async () => {
   const [ada, bob] = [await user(), await user()]
   const [own, other] = [await issueTo(ada.email), await issueTo(bob.email)]
   await deleteTickets(kernel.db, ada)
@@ -195,7 +195,7 @@ test('a ticket of an address goes with those of the user who has it, and stays w
   assert.equal((await find(other, SIGN_IN))?.address, bob.email)
 })
 
-test('a ticket of an address is worthless where one of a user is asked for, and the other way round', async () => {
+test('a ticket of an address is not accepted as one of a user, nor one of a user as one of an address', async () => {
   const ada = await user()
   const [byAddress, byUser] = [await issueTo(ada.email), await issue(ada)]
   assert.equal(await redeem(ada, byAddress, SIGN_IN), undefined)
@@ -212,7 +212,7 @@ test('a ticket of an address is worthless where one of a user is asked for, and 
   assert.deepEqual([(await find(byAddress, SIGN_IN))?.expired, (await find(byUser))?.expired], [false, false])
 })
 
-test('pruning takes what has run out, a batch at a time, and nothing else', async () => {
+test('pruning deletes expired tickets in batches, and no others', async () => {
   await kernel.db.deleteFrom('verification').execute()
   const ada = await user()
   for (let round = 0; round < 5; round++) await issue(ada, -1_000)

@@ -20,10 +20,10 @@ const NEW = 'another horse staple'
 const DAY = 86_400_000
 
 type Flow = {
-  /** Asks for the mail; the link that came. */
+  /** Asks for the mail and returns its link. */
   readonly begin: (user: User, callbackURL?: string) => Promise<string>
   readonly filled?: Readonly<Record<string, string>>
-  /** Did the button do what it says? */
+  /** Has the button acted? */
   readonly isDone: (user: User) => Promise<boolean>
   readonly code: string
 }
@@ -100,7 +100,7 @@ const FLOWS: Readonly<Record<string, Flow>> = {
 const PREFETCH = { 'sec-purpose': 'prefetch;prerender', purpose: 'prefetch', 'x-moz': 'prefetch' }
 
 for (const [name, { begin, filled = {}, isDone, code }] of Object.entries(FLOWS)) {
-  test(`${name}: no GET and no HEAD of the mailed address consumes; the button does, once`, async () => {
+  test(`${name}: GET and HEAD of the mailed link consume nothing; the button does, once`, async () => {
     const ada = await t.signUp('Ada')
     const link = await begin(ada)
     const cookie = `${t.config.session.cookie_name}=${ada.token}`
@@ -117,7 +117,7 @@ for (const [name, { begin, filled = {}, isDone, code }] of Object.entries(FLOWS)
         assert.equal(opened.headers.get('set-cookie'), null)
       }
     }
-    // Nor does a HEAD of the endpoint that acts.
+    // HEAD of the endpoint that acts does nothing either.
     const headers = { cookie }
     assert.equal((await t.anon.send('HEAD', endpointOf(link), { headers })).status, 200)
     const after = await kernel.db
@@ -138,10 +138,10 @@ for (const [name, { begin, filled = {}, isDone, code }] of Object.entries(FLOWS)
     assert.match(page.text, /Ask for/)
     assert.ok(page.status >= 400 && page.status < 500)
     const program = await t.anon.get(link)
-    assert.equal(program.body?.code, code, 'a program is told in JSON')
+    assert.equal(program.body?.code, code, 'a program gets JSON')
   })
 
-  test(`${name}: the page names the address, sends no token away, and may be left by its form only`, async () => {
+  test(`${name}: the page names the address, leaks no token, and can be left by its form only`, async () => {
     const ada = await t.signUp('Ada')
     const link = await begin(ada)
     const { headers, text, status } = await t.anon.get(link, { headers: BROWSER })
@@ -174,7 +174,7 @@ for (const [name, { begin, filled = {}, isDone, code }] of Object.entries(FLOWS)
   })
 
   if (name === 'reset-password') continue
-  test(`${name}: the button leads to the callback, and the page lets the form go there`, async () => {
+  test(`${name}: the button redirects to the callback, and the page allows that`, async () => {
     for (const callbackURL of ['/done?from=mail', `${APP}/done?a=1&b=2`]) {
       const ada = await t.signUp('Ada')
       const link = await begin(ada, callbackURL)
@@ -220,7 +220,7 @@ test('the button of a foreign page, and of one that hides its origin, is refused
   assert.equal((await userRow(ada.id))?.emailVerified, true)
 })
 
-test('the deletion asks for the password where there is no session of that user', async () => {
+test('the deletion asks for the password without a session of that user', async () => {
   const ada = await t.signUp('Ada')
   const bob = await t.signUp('Bob')
   const link = (await FLOWS['delete-user']?.begin(ada)) ?? ''
@@ -253,7 +253,7 @@ test('a password that has to be changed first deletes nothing, and a link to cha
   assert.match((await t.mails())[0] ?? '', /Subject: Choose a new password/)
 })
 
-test('without a callback a reset link leads a browser to the page, a program to JSON', async () => {
+test('without a callback a reset link answers a browser with the page, a program with JSON', async () => {
   const ada = await t.signUp('Ada')
   await t.anon.post('/api/auth/forget-password', { email: ada.email })
   const link = await lastLink(ada.email)
@@ -276,7 +276,7 @@ test('a link of one flow opens no other page', async () => {
   assert.equal((await ada.get(endpointOf(link))).status, 200)
 })
 
-test('nothing of a link or an account is written into a page as HTML', async () => {
+test('no text of a link or an account becomes HTML of a page', async () => {
   const ada = await t.signUp('Ada')
   const odd = `o'<b>&${ada.email.replace('@', '-odd@')}`.replace('<b>', '')
   await ada.post('/api/auth/change-email', { newEmail: odd, callbackURL: '/done?<b>"x"' })
@@ -286,7 +286,7 @@ test('nothing of a link or an account is written into a page as HTML', async () 
   assert.doesNotMatch(page.text, /<b>|value="[^"]*'/)
 })
 
-test('a form that is too large, broken or of another kind is refused in order', async () => {
+test('a form that is too large, malformed or of another content type is refused with its own code', async () => {
   const post = (raw: string, type = FORM['content-type']) =>
     t.anon.send('POST', '/api/auth/confirm/verify-email', { raw, headers: { 'content-type': type } })
   assert.equal((await post(`token=${'a'.repeat(20_000)}`)).body.code, 'PAYLOAD_TOO_LARGE')

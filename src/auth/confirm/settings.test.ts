@@ -5,7 +5,7 @@ import { BROWSER, linkIn, PASSWORD, type TestService, testService } from '#test/
 
 const DAY = 86_400_000
 
-/** The address of the link in each mail of every flow, by the subject. */
+/** The link in the mail of every flow, by subject. */
 async function linksOf(t: TestService): Promise<Record<string, string>> {
   const ada = await t.signUp('Ada')
   const callbackURL = '/app?x=1'
@@ -69,7 +69,7 @@ test('auth.email.links names pages of the application instead, with token and ca
     delete: 'https://app.example.com/delete#/here',
     reset: 'https://app.example.com/reset',
   }
-  // They win over direct links.
+  // They take precedence over direct links.
   const t = await testService({ config: { auth: { email: { links, direct_links: true } } } })
   assert.deepEqual(
     await linksOf(t),

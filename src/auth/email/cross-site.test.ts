@@ -13,7 +13,7 @@ const t = await testService({
 const { db } = t.service.kernel
 
 let people = 0
-/** Follows the link of a new account, as the application's own GET. */
+/** Follows the link of a new account by the endpoint that an application calls. */
 async function follow(headers: Record<string, string>) {
   const email = `user-${++people}@example.com`
   await t.anon.post('/api/auth/sign-up/email', { name: 'Eve', email, password: PASSWORD })
@@ -39,7 +39,7 @@ async function follow(headers: Record<string, string>) {
   }
 }
 
-test('a page of another origin that follows the link of its own account signs nobody in to it', async () => {
+test('a page of another origin cannot sign a visitor in by following the link of its own account', async () => {
   const foreign: Record<string, string>[] = [
     { 'sec-fetch-site': 'cross-site' },
     { 'sec-fetch-site': 'same-site' },
@@ -53,14 +53,14 @@ test('a page of another origin that follows the link of its own account signs no
   }
 })
 
-test('the own page, and a program without a browser, are signed in', async () => {
+test('a page of our own origin and a program without a browser are signed in', async () => {
   for (const headers of [{}, { 'sec-fetch-site': 'same-origin' }, { origin: t.url }]) {
     const outcome = { status: 200, isVerified: true, hasCookie: true, hasToken: true, sessions: 1 }
     assert.deepEqual(await follow(headers), outcome, JSON.stringify(headers))
   }
 })
 
-test('the button of our page signs nobody in to an account whose address is proven already', async () => {
+test('the button of our page starts no session for an account whose address is proven already', async () => {
   const email = 'eve@example.com'
   await t.anon.post('/api/auth/sign-up/email', { name: 'Eve', email, password: PASSWORD })
   await t.anon.post('/api/auth/send-verification-email', { email })
@@ -68,7 +68,7 @@ test('the button of our page signs nobody in to an account whose address is prov
   const eve = await confirm(t.anon, first, { password: PASSWORD })
   assert.match(eve.headers.get('set-cookie') ?? '', /session-token/)
 
-  // A page of hers leads somebody else to ours, which asks for no password.
+  // An attacker's page sends a victim to our page, which asks for no password.
   const page = await t.anon.get(second, { headers: { ...BROWSER, 'sec-fetch-site': 'cross-site' } })
   const headers = { ...BROWSER, ...FORM, origin: t.url }
   const raw = formIn(page.text)

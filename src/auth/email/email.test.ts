@@ -7,9 +7,9 @@ const t = await testService()
 const verified = async (user: { get: typeof t.anon.get }) =>
   (await user.get('/api/auth/get-session')).body?.user?.emailVerified
 
-test('a verification link proves the address once, and the session that follows it stays', async () => {
+test('a verification link proves the address once, and the session that opens it stays', async () => {
   const ada = await t.signUp('Ada')
-  assert.deepEqual(await t.mails(), [], 'nobody asked for a mail')
+  assert.deepEqual(await t.mails(), [], 'no mail was asked for')
   assert.equal(
     (await t.anon.post('/api/auth/send-verification-email', { email: ada.email })).body.status,
     true,
@@ -32,7 +32,7 @@ test('an unknown and a verified address get the same answer and no mail', async 
   assert.deepEqual(await t.mails(), [])
 })
 
-test('a link leads back to its callback, with the error when it failed', async () => {
+test('a link redirects to its callback, with the error after a failure', async () => {
   const ada = await t.signUp('Ada')
   await t.anon.post('/api/auth/send-verification-email', {
     email: ada.email,
@@ -59,7 +59,7 @@ test('a link ends after an hour', async () => {
   assert.equal(await verified(ada), false)
 })
 
-test('of fifty requests with one verification token one is taken', async () => {
+test('of fifty concurrent requests with one verification token one succeeds', async () => {
   const ada = await t.signUp('Ada')
   await t.anon.post('/api/auth/send-verification-email', { email: ada.email })
   const [mail = ''] = await t.mails()
@@ -70,7 +70,7 @@ test('of fifty requests with one verification token one is taken', async () => {
   ])
 })
 
-test('a new address is taken over when its link is followed; the old one hears of it, and sessions stay', async () => {
+test('following the link changes the address; the old one gets a notice, and sessions stay', async () => {
   const ada = await t.signUp('Ada')
   const newEmail = `new-${ada.email}`
   const asked = await ada.post('/api/auth/change-email', { newEmail: newEmail.toUpperCase() })
@@ -88,7 +88,7 @@ test('a new address is taken over when its link is followed; the old one hears o
   assert.deepEqual([(await signIn(newEmail)).status, (await signIn(ada.email)).status], [200, 401])
 })
 
-/** Somebody whose address is proven. */
+/** A user whose address is proven. */
 async function provenUser(name: string) {
   const user = await t.signUp(name)
   await t.service.kernel.db
@@ -100,12 +100,12 @@ async function provenUser(name: string) {
   return user
 }
 
-test('a proven address has to allow the change first; only the click from the new one changes it', async () => {
+test('a proven address has to allow the change first; only the link to the new one changes it', async () => {
   const ada = await provenUser('Ada')
   const newEmail = `late-${ada.email}`
   await ada.post('/api/auth/change-email', { newEmail, callbackURL: '/settings' })
   const [allow = '', ...none] = await t.mails()
-  assert.deepEqual(none, [], 'nothing goes to the new address yet')
+  assert.deepEqual(none, [], 'no mail to the new address yet')
   assert.match(allow, new RegExp(`To: ${ada.email}`))
   const allowed = await confirm(t.anon, linkIn(allow))
   assert.deepEqual([allowed.status, allowed.headers.get('location')], [303, '/settings'])
@@ -121,7 +121,7 @@ test('a proven address has to allow the change first; only the click from the ne
   assert.equal((await ada.get('/api/auth/get-session')).body.user.email, newEmail)
 })
 
-test('the password stands for the link to a proven address; a wrong one sends nothing', async () => {
+test('the password makes the link to a proven address unnecessary; a wrong one sends nothing', async () => {
   const ada = await provenUser('Ada')
   const newEmail = `quick-${ada.email}`
   const wrong = await ada.post('/api/auth/change-email', { newEmail, password: 'wrong password' })
@@ -135,7 +135,7 @@ test('the password stands for the link to a proven address; a wrong one sends no
   assert.equal((await ada.get('/api/auth/get-session')).body.user.email, newEmail)
 })
 
-test('a newer change of address replaces the older at both of its steps', async () => {
+test('a newer change of address replaces an older one at both steps', async () => {
   const ada = await provenUser('Ada')
   const allowTo = async (newEmail: string) => {
     await ada.post('/api/auth/change-email', { newEmail })
@@ -163,7 +163,7 @@ test('a taken address looks like a free one, and its owner gets nothing', async 
   assert.deepEqual([same.status, same.body.code], [400, 'EMAIL_IS_THE_SAME'])
 })
 
-test('a taken address is as much work as a free one, so that the time of the answer tells nothing', async () => {
+test('a taken address costs as much work as a free one, so that the time of the answer does not differ', async () => {
   const bob = await t.signUp('Bob')
   const { db } = t.service.kernel
   const workFor = async (newEmail: string) => {

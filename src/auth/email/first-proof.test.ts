@@ -10,7 +10,7 @@ const NEW = 'another horse staple'
 const signIn = (email: string, password = PASSWORD) =>
   t.anon.post('/api/auth/sign-in/email', { email, password })
 
-/** Who signed up, perhaps with an address of another person: they have a session and linked an account. */
+/** A new user, perhaps with an address of another person, with a session and a linked account. */
 async function signedUp(name: string): Promise<User & { link: string; token: string; sessionToken: string }> {
   const user = await t.signUp(name)
   const now = new Date()
@@ -25,7 +25,7 @@ async function signedUp(name: string): Promise<User & { link: string; token: str
   return { ...user, link, token, sessionToken: user.token }
 }
 
-/** The same for the last link of a change to another address, perhaps that of another person. */
+/** The same after a change to an address, perhaps of another person, whose last link is open. */
 async function changing(name: string): ReturnType<typeof signedUp> {
   const user = await signedUp(name)
   const email = `new-${user.email}`
@@ -35,7 +35,7 @@ async function changing(name: string): ReturnType<typeof signedUp> {
   return { ...user, email, link: linkIn(mail), token }
 }
 
-/** What is left of what was there before the proof. */
+/** The state after the proof. */
 async function leftOf({ id, ...user }: User) {
   const accounts = await db.selectFrom('account').select('providerId').where('userId', '=', id).execute()
   const { emailVerified } = await db
@@ -61,7 +61,7 @@ test('a click with a session of the user keeps everything, other sessions too', 
   assert.equal((await signIn(ada.email)).status, 200)
 })
 
-test('a session that ended while the page was open is none: the page asks for the password', async () => {
+test('a session that ends while the page is open does not count: the page asks for the password', async () => {
   const ada = await signedUp('Ada')
   const page = await ada.get(ada.link, { headers: { accept: 'text/html' } })
   assert.doesNotMatch(page.text, /type="password"/)
@@ -71,7 +71,7 @@ test('a session that ended while the page was open is none: the page asks for th
   assert.equal((await leftOf(ada)).emailVerified, false)
 })
 
-test('in another browser the page asks for the password; the right one keeps everything', async () => {
+test('in another browser the page asks for the password, and the right one keeps everything', async () => {
   const ada = await signedUp('Ada')
   const page = await t.anon.get(ada.link, { headers: { accept: 'text/html' } })
   assert.match(page.text, /name="password"[\s\S]*I do not know the password[\s\S]*name="newPassword"/)
@@ -89,7 +89,7 @@ test('in another browser the page asks for the password; the right one keeps eve
   assert.equal((await signIn(ada.email)).status, 200)
 })
 
-test('"I do not know it": a new password is chosen there, and the old one goes with everything else', async () => {
+test('with "I do not know it" a new password is chosen, and the old one goes with everything else', async () => {
   const ada = await signedUp('Ada')
   const short = await confirm(t.anon, ada.link, { newPassword: 'short' })
   assert.equal(short.status, 400)
@@ -104,7 +104,7 @@ test('"I do not know it": a new password is chosen there, and the old one goes w
   assert.match(notice, /Subject: Your password was changed/)
 })
 
-test('the endpoint by itself: the rest goes, and the password has to be changed before it signs in', async () => {
+test('the endpoint without the page removes the rest, and the password has to be changed before it signs in', async () => {
   const ada = await signedUp('Ada')
   const followed = await t.anon.get(endpointOf(ada.link))
   assert.deepEqual([followed.status, followed.body.user.emailVerified], [200, true])
@@ -161,13 +161,13 @@ test('an account without a password gets one at the first proof', async () => {
   assert.equal((await signIn(ada.email, NEW)).status, 200)
 })
 
-test('a link for a proof is no second way to reset a password', async () => {
+test('a verification link cannot reset a password a second time', async () => {
   const ada = await signedUp('Ada')
   await t.anon.post('/api/auth/send-verification-email', { email: ada.email })
   const other = linkIn((await t.mails()).at(-1) ?? '')
   assert.equal((await confirm(ada, ada.link)).status, 200)
   const again = await confirm(t.anon, other)
-  assert.equal(again.status, 200, 'the proof is there already')
+  assert.equal(again.status, 200, 'the address is proven already')
   const ben = await signedUp('Ben')
   await t.anon.post('/api/auth/send-verification-email', { email: ben.email })
   const late = new URL(linkIn((await t.mails()).at(-1) ?? ''), t.url).searchParams.get('token')
@@ -177,7 +177,7 @@ test('a link for a proof is no second way to reset a password', async () => {
   assert.equal((await signIn(ben.email)).status, 200)
 })
 
-test('of many first proofs with one link one acts, and a new password and the old one never both hold', async () => {
+test('of many concurrent first proofs with one link one acts, and never do both the old and a new password sign in', async () => {
   const ada = await signedUp('Ada')
   const answers = await Promise.all(
     Array.from({ length: 12 }, (_, index) =>
@@ -197,7 +197,7 @@ test('of many first proofs with one link one acts, and a new password and the ol
 const emailOf = async ({ id }: User) =>
   (await db.selectFrom('user').select('email').where('id', '=', id).executeTakeFirstOrThrow()).email
 
-test('the last click of a change proves the new address for the first time: a stranger is asked for the password', async () => {
+test('the last link of a change is the first proof of the new address: a stranger is asked for the password', async () => {
   const ada = await changing('Ada')
   const page = await t.anon.get(ada.link, { headers: { accept: 'text/html' } })
   assert.match(page.text, /name="password"[\s\S]*I do not know the password[\s\S]*name="newPassword"/)
@@ -213,7 +213,7 @@ test('the last click of a change proves the new address for the first time: a st
   assert.deepEqual([await emailOf(ada), await leftOf(ada)], [ada.email, ALL])
 })
 
-test('"I do not know it" at the new address: a new password is chosen, and nothing of the other person is left', async () => {
+test('with "I do not know it" at the new address a new password is chosen, and nothing of the other person is left', async () => {
   const eve = await changing('Eve')
   assert.equal((await confirm(t.anon, eve.link, { newPassword: NEW })).status, 200)
   assert.deepEqual([await emailOf(eve), await leftOf(eve)], [eve.email, REST_GONE])
@@ -223,7 +223,7 @@ test('"I do not know it" at the new address: a new password is chosen, and nothi
   assert.match(notice, new RegExp(`To: ${eve.email}[\\s\\S]*Subject: Your password was changed`))
 })
 
-test('the endpoint by itself at the new address: the rest goes, and the password has to be changed', async () => {
+test('the endpoint without the page at the new address removes the rest, and the password has to be changed', async () => {
   const eve = await changing('Eve')
   assert.equal((await t.anon.get(endpointOf(eve.link))).status, 200)
   assert.deepEqual([await emailOf(eve), await leftOf(eve)], [eve.email, REST_GONE])
@@ -232,7 +232,7 @@ test('the endpoint by itself at the new address: the rest goes, and the password
   assert.match((await t.mails()).at(-1) ?? '', new RegExp(`To: ${eve.email}`))
 })
 
-test('that goes for an account whose old address was proven, too; with its own session everything stays', async () => {
+test('the same holds for an account whose old address was proven; with its own session everything stays', async () => {
   const prove = async ({ id }: User) => {
     await db.updateTable('user').set({ emailVerified: true }).where('id', '=', id).execute()
     await t.service.kernel.coherence.settle()

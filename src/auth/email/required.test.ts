@@ -9,7 +9,7 @@ const signUp = (email: string) =>
 const signIn = (email: string) => t.anon.post('/api/auth/sign-in/email', { email, password: PASSWORD })
 const cookieOf = (answer: { headers: Headers }) => answer.headers.get('set-cookie')?.split(';')[0] ?? ''
 
-test('nobody signs in before the address is verified; the browser that signed up keeps its password', async () => {
+test('no one signs in before the address is verified; the browser that signed up keeps its password', async () => {
   const up = await signUp('ada@example.com')
   assert.deepEqual([up.status, up.body.token, up.headers.get('set-auth-token')], [200, null, null])
   assert.doesNotMatch(up.headers.get('set-cookie') ?? '', /session-token/)
@@ -17,7 +17,7 @@ test('nobody signs in before the address is verified; the browser that signed up
 
   const early = await signIn('ada@example.com')
   assert.deepEqual([early.status, early.body.code], [403, 'EMAIL_NOT_VERIFIED'])
-  assert.equal((await t.mails()).length, 1, 'a new mail goes out')
+  assert.equal((await t.mails()).length, 1, 'a new mail is sent')
   await t.anon.post('/api/auth/sign-in/email', {
     email: 'ada@example.com',
     password: PASSWORD,
@@ -37,7 +37,7 @@ test('nobody signs in before the address is verified; the browser that signed up
   assert.equal((await signIn('ada@example.com')).status, 200)
 })
 
-test('who signed up with an address of somebody else does not get in when its owner follows the link', async () => {
+test('a stranger who signed up with a victim’s address does not get in when the victim follows the link', async () => {
   await signUp('victim@example.com')
   const [mail = ''] = await t.mails()
   assert.equal((await t.anon.get(endpointOf(linkIn(mail)))).status, 200)

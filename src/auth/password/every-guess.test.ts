@@ -4,9 +4,9 @@ import { issueTicket } from '#identity/tickets.ts'
 import { secureRandom } from '#kernel/random.ts'
 import { type Actor, type Answer, FORM, PASSWORD, testClock, testService, type User } from '#test/harness.ts'
 
-/** The limits by address would come first. */
+/** The limits by address would apply first. */
 const MANY = { requests: 10_000 }
-/** No time passes but by hand: a slow machine must not sit out a wait. */
+/** The clock is turned by hand only: on a slow machine a wait must not run out. */
 const clock = testClock({ isStopped: true })
 const t = await testService({
   clock,
@@ -18,12 +18,12 @@ const t = await testService({
   },
 })
 
-/** Routes whose password is chosen there, not checked. */
+/** Routes that set a password and check none. */
 const CHOSEN = ['POST /api/auth/sign-up/email']
 
 type Victim = User & { readonly username: string }
 
-/** What the other members of a body are, by name: those that are required, and a token. */
+/** Values for the other members of a body: required ones, and a token. */
 const MEMBERS: Readonly<Record<string, (victim: Victim, path: string) => unknown>> = {
   email: ({ email }) => email,
   username: ({ username }) => username,
@@ -37,7 +37,7 @@ const MEMBERS: Readonly<Record<string, (victim: Victim, path: string) => unknown
         userId,
         sessionId: null,
         address,
-        life: 86_400_000,
+        lifetime: 86_400_000,
         payload: {},
       },
     ),
@@ -47,7 +47,7 @@ const PURPOSES = ['delete-user', 'change-email'] as const
 
 type Way = { readonly route: string; guess(victim: Victim, password: string): Promise<Answer> }
 
-/** Every route of the document that takes a password, and how to guess there. */
+/** Every route of the document that takes a password, and how to guess one there. */
 async function ways(): Promise<readonly Way[]> {
   const { paths, components } = (await t.anon.get('/openapi.json')).body
   const resolve = (schema: { $ref?: string }) =>
@@ -75,7 +75,7 @@ async function ways(): Promise<readonly Way[]> {
           async guess(victim: Victim, password: string) {
             const body = await bodyFor(victim, password)
             if (form === undefined) return victim.send(method.toUpperCase(), path, { body })
-            // A page asks for the password where there is no session.
+            // A page asks for the password of a caller without a session.
             return t.anon.send('POST', path, { raw: new URLSearchParams(body).toString(), headers: FORM })
           },
         },
@@ -91,7 +91,7 @@ async function victim(): Promise<Victim> {
   return { ...user, username }
 }
 
-test('wherever a password is asked for, wrong ones count in one bucket of the account', async () => {
+test('wrong passwords count in one bucket of the account at every route that takes one', async () => {
   const all = await ways()
   const routes = all.map(({ route }) => route)
   for (const known of [
@@ -120,7 +120,7 @@ test('wherever a password is asked for, wrong ones count in one bucket of the ac
   }
 })
 
-test('the right password clears the bucket for every way', async () => {
+test('the right password clears the bucket for all routes', async () => {
   const ada = await victim()
   const change = (currentPassword: string) =>
     ada.post('/api/auth/change-password', { currentPassword, newPassword: PASSWORD })

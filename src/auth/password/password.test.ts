@@ -31,7 +31,7 @@ test('a reset link sets the password, ends every session, and works once', async
   assert.deepEqual([again.status, again.body.code], [400, 'INVALID_TOKEN'])
 })
 
-test('known and unknown addresses get the same answer to a forgotten password', async () => {
+test('forget-password answers known and unknown addresses alike', async () => {
   const ada = await t.signUp('Ada')
   for (const path of ['/api/auth/forget-password', '/api/auth/request-password-reset']) {
     const known = await t.anon.post(path, { email: ada.email })
@@ -42,7 +42,7 @@ test('known and unknown addresses get the same answer to a forgotten password', 
   assert.equal((await t.mails()).length, 2)
 })
 
-test('the link of a reset mail leads to the callback with the token, or with the error', async () => {
+test('the link of a reset mail redirects to the callback with the token, or with the error', async () => {
   const ada = await t.signUp('Ada')
   await t.anon.post('/api/auth/forget-password', { email: ada.email, redirectTo: '/reset?step=2' })
   const [mail = ''] = await t.mails()
@@ -55,13 +55,13 @@ test('the link of a reset mail leads to the callback with the token, or with the
   assert.equal(bad.headers.get('location'), '/reset?error=INVALID_TOKEN')
   const bare = await t.anon.get('/api/auth/reset-password/nothing')
   assert.deepEqual([bare.status, bare.body.code], [400, 'INVALID_TOKEN'])
-  // The token may also stand in the query.
+  // The token may also be in the query.
   const reset = await t.anon.post(`/api/auth/reset-password?token=${token}`, { newPassword: NEW })
   assert.equal(reset.status, 200)
   await t.mails()
 })
 
-test('of fifty requests with one reset token one sets the password', async () => {
+test('of fifty concurrent requests with one reset token one sets the password', async () => {
   const ada = await t.signUp('Ada')
   const token = await resetToken(ada.email)
   const answers = await Promise.all(
@@ -76,7 +76,7 @@ test('of fifty requests with one reset token one sets the password', async () =>
   await t.mails()
 })
 
-test('a password that the policy refuses uses no token up', async () => {
+test('a password that the policy refuses leaves the token valid', async () => {
   const ada = await t.signUp('Ada')
   const token = await resetToken(ada.email)
   const short = await t.anon.post('/api/auth/reset-password', { newPassword: 'short', token })
@@ -108,7 +108,7 @@ test('a token of one purpose is worthless for another', async () => {
   assert.equal((await t.anon.get(`/api/auth/reset-password/${reset}`)).status, 200)
 })
 
-test('a changed password ends the other sessions only when that is asked for', async () => {
+test('a changed password ends other sessions only on request', async () => {
   const ada = await t.signUp('Ada')
   const { body: phone } = await signIn(ada.email, PASSWORD)
   const onPhone = { headers: { authorization: `Bearer ${phone.token}` } }
@@ -136,7 +136,7 @@ test('a changed password ends the other sessions only when that is asked for', a
   await t.mails()
 })
 
-test('somebody without a password sets one from a fresh session, and only then', async () => {
+test('a user without a password sets one from a fresh session only', async () => {
   const ada = await t.signUp('Ada')
   const taken = await ada.post('/api/auth/set-password', { newPassword: NEW })
   assert.deepEqual([taken.status, taken.body.code], [400, 'PASSWORD_ALREADY_SET'])

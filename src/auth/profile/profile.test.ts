@@ -69,7 +69,7 @@ test('a name of several lines, a picture of another scheme and a display form of
   assert.equal((await ada.get('/api/auth/get-session')).body.user.displayUsername, 'Ada.Names')
 })
 
-test('an account is deleted with the password, or from a fresh session', async () => {
+test('an account is deleted with the password or from a fresh session', async () => {
   const ada = await t.signUp('Ada')
   const wrong = await ada.post('/api/auth/delete-user', { password: 'wrong password' })
   assert.deepEqual([wrong.status, wrong.body.code], [400, 'INVALID_PASSWORD'])
@@ -111,7 +111,11 @@ test('the last admin stays', async () => {
   const both = await Promise.all(
     [ada, bob].map((user) => user.post('/api/auth/delete-user', { password: PASSWORD })),
   )
-  assert.deepEqual(both.map(({ status }) => status).sort(), [200, 400], 'two at once leave one')
+  assert.deepEqual(
+    both.map(({ status }) => status).sort(),
+    [200, 400],
+    'of two concurrent deletions one fails',
+  )
 })
 
 test('the password is listed as an account, and the last account cannot be removed', async () => {

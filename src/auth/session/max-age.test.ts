@@ -7,7 +7,7 @@ const MAX_AGE = 10 * DAY
 
 const t = await testService({ config: { session: { max_age: MAX_AGE } } })
 
-test('a session that is used every day ends when it is as old as session.max_age, in its cookie too', async () => {
+test('a session that is used every day ends at session.max_age, and so does its cookie', async () => {
   const ada = await t.signUp('Ada')
   const headers = { cookie: `service-auth.session-token=${ada.token}` }
   const began = Date.parse((await ada.get('/api/auth/get-session')).body.session.createdAt)
@@ -24,7 +24,7 @@ test('a session that is used every day ends when it is as old as session.max_age
   assert.equal((await ada.get('/api/auth/get-session')).status, 401)
 })
 
-test('a session that cannot live longer is not written again', async () => {
+test('a session that cannot be extended any more is not written again', async () => {
   const ada = await t.signUp('Ada')
   const { db } = t.service.kernel
   const updatedAt = async () =>
@@ -38,13 +38,13 @@ test('a session that cannot live longer is not written again', async () => {
   assert.deepEqual(await updatedAt(), last)
 })
 
-test('session.max_age holds for sessions of before it was lowered, and 0 is no bound', async () => {
+test('a lowered session.max_age holds for older sessions, and 0 means no bound', async () => {
   const ada = await t.signUp('Ada')
   const lower = await testService({ controlUrl: t.controlUrl, config: { session: { max_age: DAY } } })
   const free = await testService({ controlUrl: t.controlUrl, config: { session: { max_age: 0 } } })
   const get = ({ anon }: typeof t, path: string) =>
     anon.get(path, { headers: { authorization: `Bearer ${ada.token}` } })
-  // The clocks of the three go apart by what was advanced above.
+  // The clocks of the three services differ by what was advanced above.
   const ahead = t.service.kernel.now().getTime() - lower.service.kernel.now().getTime()
   for (const service of [lower, free]) service.advance(ahead)
 

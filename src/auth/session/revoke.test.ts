@@ -11,7 +11,7 @@ async function again(user: User) {
 const works = async (headers: Record<string, string>) =>
   (await t.anon.get('/api/auth/get-session', { headers })).status === 200
 
-test('sessions are listed with handles that open nothing; only the own one shows its token', async () => {
+test('sessions are listed with handles that are no credentials; only the current one shows its token', async () => {
   const ada = await t.signUp('Ada')
   const phone = await again(ada)
   const { body } = await ada.get('/api/auth/list-sessions')
@@ -27,7 +27,7 @@ test('sessions are listed with handles that open nothing; only the own one shows
   assert.deepEqual([await works(phone.headers), await works(ada.headers)], [false, true])
 })
 
-test('a session is revoked by its token and by its id too; somebody else’s and unknown ones have no effect', async () => {
+test('a session is revoked by its token or its id; those of other users and unknown ones have no effect', async () => {
   const ada = await t.signUp('Ada')
   const bob = await t.signUp('Bob')
   const byToken = await again(ada)
@@ -45,7 +45,7 @@ test('a session is revoked by its token and by its id too; somebody else’s and
   assert.equal(await works(bob.headers), true)
 })
 
-test('all sessions end, or all but the own one', async () => {
+test('all sessions end, or all but the current one', async () => {
   const ada = await t.signUp('Ada')
   const others = [await again(ada), await again(ada)]
   assert.equal((await ada.post('/api/auth/revoke-other-sessions')).body.count, 2)

@@ -5,7 +5,7 @@ import { controlDatabase, type TestService, testService, type User } from '#test
 
 const DAY = 86_400_000
 const controlUrl = await controlDatabase()
-/** As two processes on one database are. */
+/** Two services on one database, like two processes. */
 const here = await testService({ controlUrl })
 const there = await testService({ controlUrl })
 const pass = (time: number) => {
@@ -17,7 +17,7 @@ const get = ({ anon }: TestService, { token }: User) =>
 const end = async (service: TestService, user: User) =>
   Date.parse((await get(service, user)).body.session.expiresAt)
 
-/** Statements about sessions that the work sends. */
+/** Counts statements on sessions while the work runs. */
 async function statements(work: () => Promise<unknown>): Promise<readonly string[]> {
   const query = mock.method(pg.Client.prototype, 'query')
   try {
@@ -32,19 +32,19 @@ async function statements(work: () => Promise<unknown>): Promise<readonly string
   }
 }
 
-test('a session that one process has extended lives on in another, which was told nothing', async () => {
+test('a session that one process has extended is valid in another, which was not notified', async () => {
   const ada = await here.signUp('Ada')
   const [mine, theirs] = [await end(here, ada), await end(there, ada)]
   assert.equal(mine, theirs)
   pass(DAY + 1_000)
   const extended = await end(here, ada)
   assert.ok(extended > mine)
-  // Past the end that the other process has in memory.
+  // After the end that the other process has in its cache.
   pass(6 * DAY)
   assert.equal((await get(there, ada)).status, 200)
 })
 
-test('of two processes one extends a session, and both then have it in memory', async () => {
+test('of two processes one extends a session, and then both have it in their caches', async () => {
   const ada = await here.signUp('Ada')
   await Promise.all([get(here, ada), get(there, ada)])
   pass(DAY + 1_000)
@@ -60,7 +60,7 @@ test('a session that ends while it is extended is refused', async () => {
   await get(here, ada)
   pass(DAY + 1_000)
   const { keyed } = here.service.kernel
-  // The row is read again after it was extended: it goes right before.
+  // The row is read again after the extension, and is deleted right before that.
   const query = mock.method(keyed, 'query', async () => [])
   assert.equal((await get(here, ada)).status, 401)
   query.mock.restore()

@@ -64,7 +64,7 @@ test('sign-out takes an empty body', async () => {
   assert.equal(answer.status, 200)
 })
 
-test('a session that is used after a day lives on, and its cookie is sent again', async () => {
+test('a session that is used after a day is extended, and its cookie is sent again', async () => {
   const ada = await t.signUp('Ada')
   const headers = { cookie: `service-auth.session-token=${ada.token}` }
   const before = await t.anon.get('/api/auth/get-session', { headers })
@@ -78,7 +78,7 @@ test('a session that is used after a day lives on, and its cookie is sent again'
   assert.equal((await t.anon.get('/api/auth/get-session', { headers })).headers.get('set-cookie'), null)
 })
 
-test('a session that is not to be remembered has no Max-Age and ends after a day', async () => {
+test('with rememberMe false the cookie has no Max-Age and the session ends after a day', async () => {
   const { email } = await t.signUp('Ada')
   const answer = await t.anon.post('/api/auth/sign-in/email', {
     email,
@@ -93,7 +93,7 @@ test('a session that is not to be remembered has no Max-Age and ends after a day
   assert.equal((await t.anon.get('/api/auth/get-session', { headers })).status, 401)
 })
 
-test('a cookie from a foreign page is refused, from our own page taken', async () => {
+test('a cookie is refused from a foreign page and accepted from our own', async () => {
   const ada = await t.signUp('Ada')
   const signOut = (headers: Record<string, string>) =>
     t.anon.post(
@@ -113,7 +113,7 @@ test('a cookie from a foreign page is refused, from our own page taken', async (
   assert.equal((await signOut({ origin: t.url })).status, 200)
 })
 
-test('a page of a foreign origin cannot sign anybody in, with or without a cookie', async () => {
+test('a page of a foreign origin cannot sign a visitor in, with or without a cookie', async () => {
   const { email } = await t.signUp('Ada')
   const answer = await t.anon.post(
     '/api/auth/sign-in/email',

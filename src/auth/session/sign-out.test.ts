@@ -14,9 +14,9 @@ const get = (token: string) =>
 const signOut = (token: string) =>
   t.anon.post('/api/auth/sign-out', {}, { headers: { authorization: `Bearer ${token}` } })
 
-test('sign-outs that come at once share commits, and each session has ended when its own has answered', async () => {
+test('concurrent sign-outs share commits, and each session has ended when its own sign-out is answered', async () => {
   const people = await Promise.all(Array.from({ length: 20 }, (_, index) => t.signUp(`User${index}`)))
-  // Some have several.
+  // Some users have several sessions.
   const more = await Promise.all(
     people.slice(0, 5).map(async ({ email }) => {
       const { body } = await t.anon.post('/api/auth/sign-in/email', { email, password: PASSWORD })
@@ -51,7 +51,7 @@ const LOCKED: Readonly<Record<string, Locking>> = {
 }
 
 for (const [what, lock] of Object.entries(LOCKED))
-  test(`a sign-out whose ${what} another transaction has locked waits, and keeps no other waiting`, async () => {
+  test(`a sign-out whose ${what} another transaction has locked waits, and blocks no other`, async () => {
     const [ada, bob] = [await t.signUp('Ada'), await t.signUp('Bob')]
     await ada.post('/api/auth/change-email', { newEmail: `new-${ada.email}` })
     let isDone = false
@@ -71,10 +71,10 @@ for (const [what, lock] of Object.entries(LOCKED))
     assert.equal((await waiting.answer).status, 200)
     assert.equal((await get(ada.token)).status, 401)
     const { rows } = await sql`select from service.verification where user_id = ${ada.id}`.execute(db)
-    assert.deepEqual(rows, [], 'its tickets have gone with it')
+    assert.deepEqual(rows, [], 'its tickets are gone with it')
   })
 
-test('of two sign-outs of one session one ends it, and the other is a stranger', async () => {
+test('of two sign-outs of one session one ends it, and the other gets 401', async () => {
   const ada = await t.signUp('Ada')
   const statuses = (await Promise.all([signOut(ada.token), signOut(ada.token)])).map(({ status }) => status)
   assert.deepEqual(statuses.toSorted(), [200, 401])

@@ -9,7 +9,7 @@ const REVOCATION = [
   '/api/auth/revoke-other-sessions',
 ]
 
-test('without require_authentication strangers get empty answers, and nothing else opens', async () => {
+test('without require_authentication requests without a session get empty answers, and no other route opens', async () => {
   const t = await testService({ config: { auth: { session_management: { require_authentication: false } } } })
   const session = await t.anon.get('/api/auth/get-session')
   assert.deepEqual([session.status, session.text], [200, 'null'])
@@ -24,7 +24,7 @@ test('without require_authentication strangers get empty answers, and nothing el
   assert.equal((await t.anon.post('/api/auth/update-user', { name: 'x' })).status, 401)
   const ada = await t.signUp('Ada')
   assert.equal((await ada.get('/api/auth/get-session')).body.user.email, ada.email)
-  // Of several at once one ends the session, and the others are strangers by then.
+  // Of several concurrent ones one ends the session, and the others come without one.
   const bodies = (path: string) =>
     Promise.all(Array.from({ length: 5 }, async () => (await ada.post(path)).body))
   const counts = (await bodies('/api/auth/revoke-sessions')).map(({ count }) => count)
@@ -34,7 +34,7 @@ test('without require_authentication strangers get empty answers, and nothing el
   assert.deepEqual([...new Set(outs.map(({ status }) => status))], [200])
 })
 
-test('listing and revocation that are switched off do not exist', async () => {
+test('switched off, the routes of listing and revocation do not exist', async () => {
   const off = await testService({
     config: {
       auth: { session_management: { enable_session_listing: false, enable_session_revocation: false } },

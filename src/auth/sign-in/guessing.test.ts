@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Answer, PASSWORD, testClock, testService } from '#test/harness.ts'
 
-/** No time passes but by hand: a slow machine must not sit out a wait. */
+/** The clock is turned by hand only: on a slow machine a wait must not run out. */
 const clock = testClock({ isStopped: true })
 const t = await testService({
   clock,
@@ -47,7 +47,7 @@ test('guessing by username is slowed down too', async () => {
   assert.deepEqual(outcome(await byUsername('Mallory', 'wrong')), WAIT(1))
 })
 
-test('who remembers the password in time signs in, and begins anew', async () => {
+test('the right password after a few wrong ones signs in and clears the count', async () => {
   const { email } = await t.signUp('Bob')
   for (let round = 0; round < 2; round++) {
     for (let wrong = 0; wrong < 4; wrong++) assert.equal((await byEmail(email, 'wrong')).status, 401)
@@ -64,7 +64,7 @@ test('a few devices that sign in at once all get in', async () => {
   )
 })
 
-test('who is refused costs no hash', async () => {
+test('a refused attempt computes no hash', async () => {
   for (let free = 0; free < 5; free++) await byEmail('flooded@example.com', 'wrong')
   const { heavy } = t.service.kernel
   const answers = await Promise.all(

@@ -12,7 +12,7 @@ const t = await testService()
 const { kernel } = t.service
 const { db, now, random } = kernel
 
-/** Somebody whose password came along from another system. */
+/** A user whose password hash was imported. */
 async function brought(password: string): Promise<User> {
   const user = await t.signUp('Ada')
   await upsertPassword(db, { id: uuidv7(now(), random), userId: user.id, password, now: now() })
@@ -47,7 +47,7 @@ const FOREIGN = [
   ],
 ] as const
 
-test('a stored hash that its library cannot read is a wrong password like any other', async () => {
+test('a stored hash that its library cannot parse is answered like a wrong password', async () => {
   for (const maimed of [
     '$argon2id$v=19$m=256,t=2,p=2$c29tZXNhbHR$bQk8UB/VmZZF4Oo79iDXuL5/0ttZwg2f/5U52iv1cDc',
     '$argon2id$v=19$m=256,t=2,p=2$c29tZXNhbHQ$bQk8UB/VmZZF4Oo79iDXuL5/0ttZwg2f/5U52iv1cDcAA',
@@ -70,25 +70,25 @@ for (const [system, password, stored] of FOREIGN) {
     const renewed = await findPassword(db, ada.id)
     assert.match(renewed ?? '', OURS)
     assert.equal((await signIn(ada, password)).status, 200)
-    assert.equal(await findPassword(db, ada.id), renewed, 'once is enough')
+    assert.equal(await findPassword(db, ada.id), renewed, 'it is replaced once')
     assert.equal((await signIn(ada, `${password}x`)).status, 401)
   })
 }
 
-test('a foreign hash of what was typed, and not of its NFKC form, signs in', async () => {
-  // Made with bcrypt of the ligature as it stands: most systems do not normalise.
+test('an imported hash of the password as typed, without NFKC, signs in', async () => {
+  // bcrypt of the ligature itself: most systems do not normalize.
   const ada = await brought('$2b$04$nzMYCeCoNJzmX1pGZEvEcO8UMOchgKnT.rsJPpA.XZLlmk8LK14Wi')
   assert.equal((await signIn(ada, 'fish and Å')).status, 401)
   assert.equal((await signIn(ada, 'ﬁsh and Å')).status, 200)
   assert.equal((await signIn(ada, 'fish and Å')).status, 200, 'ours is of the NFKC form')
 })
 
-test('what is no hash is no password: not even its own text signs in', async () => {
+test('a stored text that is no hash matches nothing, not even itself', async () => {
   const ada = await brought('correct horse battery')
   assert.equal((await signIn(ada, 'correct horse battery')).status, 401)
 })
 
-test('a renewed hash does not undo a password that was changed meanwhile', async () => {
+test('a new hash of the old password does not undo a change of password in between', async () => {
   const ada = await brought(BCRYPT)
   const changed = '$2a$05$CCCCCCCCCCCCCCCCCCCCC.VGOzA784oUp/Z0DY336zx7pLYAy0lwK'
   await upsertPassword(db, { id: uuidv7(now(), random), userId: ada.id, password: changed, now: now() })
@@ -96,7 +96,7 @@ test('a renewed hash does not undo a password that was changed meanwhile', async
   assert.equal(await findPassword(db, ada.id), changed)
 })
 
-test('when no hash can be made now, the stored one stays and nothing fails', async () => {
+test('when no hash can be computed, the stored one stays and the sign-in succeeds', async () => {
   const ada = await brought(BCRYPT)
   const busy = { ...kernel, heavy: boundedWork(0, 0, () => {}) }
   await rehashPassword(busy, { userId: ada.id, stored: BCRYPT, password: 'U*U' })
@@ -105,12 +105,12 @@ test('when no hash can be made now, the stored one stays and nothing fails', asy
   assert.ok(!t.log.some((line) => line.includes(BCRYPT)))
 })
 
-test('foreign hashes are checked under a bound on hashes at once', async () => {
+test('the number of concurrent checks of imported hashes is bounded', async () => {
   const full = { ...kernel, foreignHashes: boundedWork(0, 0, () => {}) }
   await assert.rejects(guess(full, 'U*U'), { status: 503 })
 })
 
-test('who signs in by a foreign hash waits for other foreign hashes, and no one else waits for them', async () => {
+test('sign-ins with imported hashes wait for each other, and other sign-ins do not wait for them', async () => {
   const imported = await brought(BCRYPT)
   const eve = await t.signUp('Eve')
   const busy = Promise.withResolvers<void>()
@@ -124,7 +124,7 @@ test('who signs in by a foreign hash waits for other foreign hashes, and no one 
   assert.equal((await waiting).status, 200)
 })
 
-test('ten seconds of foreign hashes may wait, counted by what each costs', async () => {
+test('ten seconds of imported hashes may wait, by the cost of each', async () => {
   const busy = Promise.withResolvers<void>()
   const { foreignHashes } = kernel
   const all = [foreignHashes(() => busy.promise, 1_000)]
@@ -140,7 +140,7 @@ const COSTLY = [
   '$scrypt$ln=19,r=8,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc',
 ] as const
 
-test('a stored hash that is too costly is never checked: the answer is that of a wrong password, the way out a mail', async () => {
+test('a stored hash that is too costly is never checked: the answer is that of a wrong password, and a reset link is mailed', async () => {
   for (const stored of COSTLY) {
     const ada = await brought(stored)
     await t.mails()
@@ -160,7 +160,7 @@ test('a stored hash that is too costly is never checked: the answer is that of a
   }
 })
 
-test('a session whose password is too costly to check is told so, and changes nothing', async () => {
+test('a verb that needs a password that is too costly to check answers PASSWORD_CHANGE_REQUIRED and changes nothing', async () => {
   const ada = await brought(COSTLY[0])
   await t.mails()
   const asked = { currentPassword: 'password', newPassword: 'another good password' }
@@ -174,7 +174,7 @@ test('a session whose password is too costly to check is told so, and changes no
   assert.equal((await t.mails()).length, 2)
 })
 
-test('a second spelling is tried where it differs, and costs twice', async () => {
+test('a password that NFKC changes is checked in both forms, at twice the cost', async () => {
   const weights: (number | undefined)[] = []
   const counting = Object.assign(
     <T>(work: () => Promise<T>, weight?: number) => {

@@ -13,7 +13,7 @@ const bearer = (token: string) => ({ headers: { authorization: `Bearer ${token}`
 const sessionsOf = (userId: string) =>
   db.selectFrom('session').select('id').where('userId', '=', userId).execute()
 
-/** Nothing that lets anybody in. */
+/** The answer starts no session. */
 function isSilent({ headers, body }: Answer): void {
   assert.equal(headers.get('set-cookie'), null)
   assert.equal(headers.get('set-auth-token'), null)
@@ -32,7 +32,7 @@ async function ada(username?: string) {
   return { email, id: String(body.user.id), token: String(body.token) }
 }
 
-test('signing in by email answers token, user and where to go, and a session of its own', async () => {
+test('sign-in by email answers token, user and url, and starts a session of its own', async () => {
   const { email, id, token } = await ada()
   const answer = await byEmail(email)
   assert.equal(answer.status, 200)
@@ -51,7 +51,7 @@ test('signing in by email answers token, user and where to go, and a session of 
   assert.deepEqual([leading.body.redirect, leading.body.url], [true, '/welcome?a=1#b'])
 })
 
-test('an unknown email and a wrong password are one and the same answer', async () => {
+test('an unknown email and a wrong password get the same answer', async () => {
   const { email, id } = await ada()
   const answers = [
     await byEmail(email, 'wrong password'),
@@ -85,7 +85,7 @@ test('a missing or malformed email or password is 400, before anything is looked
   }
 })
 
-test('signing in by username takes any case, and answers and refuses as by email', async () => {
+test('sign-in by username ignores case, and otherwise answers and refuses as by email', async () => {
   const { id } = await ada('Ada.L')
   for (const spelling of ['ada.l', 'ADA.L', 'Ada.L']) {
     const { status, body } = await byUsername(spelling)
@@ -117,7 +117,7 @@ test('signing in by username takes any case, and answers and refuses as by email
   }
 })
 
-test('a banned user cannot sign in until the ban ends, and a wrong password does not tell of it', async () => {
+test('a banned user cannot sign in until the ban ends, and a wrong password does not show the ban', async () => {
   const { email, id, token } = await ada()
   const ban = (banExpires: Date | null, banned = true) =>
     db.updateTable('user').set({ banned, banExpires }).where('id', '=', id).execute()
@@ -131,7 +131,7 @@ test('a banned user cannot sign in until the ban ends, and a wrong password does
   assert.equal(
     (await t.anon.get('/api/auth/get-session', bearer(token))).status,
     401,
-    'nor is a session of before taken',
+    'earlier sessions are not accepted either',
   )
   assert.equal((await sessionsOf(id)).length, 1)
 
@@ -155,13 +155,13 @@ test('a user has at most max_per_user sessions; the oldest ends', async () => {
   )
 })
 
-test('an account without a password is not opened by any', async () => {
+test('no password signs in to an account without one', async () => {
   const { email, id } = await ada()
   await db.updateTable('account').set({ password: null }).where('userId', '=', id).execute()
   for (const password of [PASSWORD, 'null', ' ']) assert.equal((await byEmail(email, password)).status, 401)
 })
 
-test('a hash that no algorithm knows opens nothing and breaks nothing', async () => {
+test('a hash of an unknown form matches nothing and causes no error', async () => {
   const { email, id } = await ada()
   for (const password of [
     '',
@@ -177,7 +177,7 @@ test('a hash that no algorithm knows opens nothing and breaks nothing', async ()
   }
 })
 
-test('with a cookie of somebody else the answer is the session of who has signed in', async () => {
+test('with the cookie of another user the answer is the session of the user who has signed in', async () => {
   const [first, second] = [await ada(), await ada()]
   const answer = await t.anon.post(
     '/api/auth/sign-in/email',

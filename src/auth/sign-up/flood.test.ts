@@ -43,14 +43,14 @@ test('of many sign-ups with one username at once exactly one gets it', async () 
   assert.deepEqual(codes, [...Array(49).fill('USERNAME_IS_ALREADY_TAKEN'), 'ok'])
 })
 
-test('past the queue the answer is 503 with Retry-After, and get-session is answered meanwhile', async () => {
+test('past the bound of the queue the answer is 503 with Retry-After, and get-session is still answered', async () => {
   const heavy = { queue: 4, concurrency: 1, memory: 65_536, iterations: 8 }
   const t = await testService({ config: { auth: { password: heavy } } })
   const ada = await t.signUp('Ada')
   const signIns = Array.from({ length: 12 }, () =>
     t.anon.post('/api/auth/sign-in/email', { email: ada.email, password: PASSWORD }),
   )
-  // Once somebody was turned away the line is full; none of the five inside is done by far.
+  // After the first 503 the queue is full, and none of its five is done yet.
   const refused = await Promise.race(signIns)
   assert.deepEqual([refused.status, refused.body.code], [503, 'SERVICE_UNAVAILABLE'])
   assert.match(refused.headers.get('retry-after') ?? '', /^[1-9]\d*$/)
@@ -58,7 +58,7 @@ test('past the queue the answer is 503 with Retry-After, and get-session is answ
 
   assert.equal((await ada.get('/api/auth/get-session')).status, 200)
   assert.equal((await t.anon.get('/health/ready')).status, 200)
-  assert.ok(t.service.kernel.heavy.depth() > 0, 'and the line was still there')
+  assert.ok(t.service.kernel.heavy.depth() > 0, 'the queue was not empty')
 
   const statuses = (await Promise.all(signIns)).map(({ status }) => status)
   assert.deepEqual(statuses.toSorted(), [...Array(5).fill(200), ...Array(7).fill(503)])

@@ -33,7 +33,7 @@ const byUsername = (username: string, password: string) =>
   t.anon.post('/api/auth/sign-in/username', { username, password })
 const available = (username: string) => t.anon.post('/api/auth/is-username-available', { username })
 
-/** Of people who have proven their address. */
+/** Accounts with a proven address. */
 async function register(name: string): Promise<string> {
   const email = `${name}@example.com`
   assert.equal((await signUp(email, PASSWORD, `${name}_real`)).status, 200)
@@ -41,7 +41,7 @@ async function register(name: string): Promise<string> {
   return email
 }
 
-/** All that a stranger sees: status, code, headers, cookies, and how many hashes it took. */
+/** Everything that a stranger can observe: status, code, headers, cookies, and the number of hashes. */
 async function seen(ask: () => Promise<Answer>) {
   hashes = 0
   const { status, body, headers } = await ask()
@@ -49,7 +49,7 @@ async function seen(ask: () => Promise<Answer>) {
   return { status, code: body.code ?? body.available, names: [...headers.keys()], cookies, hashes }
 }
 
-/** What somebody does who wants to know whether the address has an account. */
+/** The requests of a stranger who wants to find out whether the address has an account. */
 async function probe(email: string, mark: string) {
   const [u1, u2, u3] = [`${mark}_one`, `${mark}_two`, `${mark}_three`]
   const steps: readonly (() => Promise<Answer>)[] = [
@@ -60,7 +60,7 @@ async function probe(email: string, mark: string) {
     () => byUsername(u1, P1),
     () => byEmail(email, 'a wrong password'),
     () => byUsername(u1, 'a wrong password'),
-    // A second time, and a third: which passwords are good then?
+    // A second and a third sign-up: which passwords are right then?
     () => signUp(email, P2, u1),
     () => signUp(email, P2, u2),
     () => byEmail(email, P1),
@@ -76,7 +76,7 @@ async function probe(email: string, mark: string) {
     () => available(u3),
     () => byUsername(u2, P2),
     () => byUsername(u3, P3),
-    // And many times.
+    // And many more.
     ...MANY.map((password) => () => signUp(email, password)),
     ...[P1, P2, P3, ...MANY].map((password) => () => byEmail(email, password)),
   ]
@@ -85,7 +85,7 @@ async function probe(email: string, mark: string) {
   return all
 }
 
-test('whatever is tried, an address with an account looks like one that has just been signed up', async () => {
+test('no request tells an address with an account from one that has just been signed up', async () => {
   const taken = await probe(await register('ada'), 'taken')
   assert.equal((await signUp('sue@example.com', PASSWORD, 'sue_real')).status, 200)
   const unproven = await probe('sue@example.com', 'unproven')
@@ -102,11 +102,11 @@ test('whatever is tried, an address with an account looks like one that has just
   ])
   assert.ok(
     codes.slice(-8).every((code) => code === 'EMAIL_NOT_VERIFIED'),
-    'every password that was chosen',
+    'every password of a sign-up',
   )
 })
 
-test('a sign-up takes as many statements whether or not the address has an account', async () => {
+test('a sign-up takes the same number of statements with an account and without', async () => {
   const proven = await register('ina')
   await signUp('ivo@example.com', PASSWORD)
   await t.mails()
@@ -114,7 +114,7 @@ test('a sign-up takes as many statements whether or not the address has an accou
   const statements = async (email: string, username?: string) => {
     sent.mock.resetCalls()
     assert.equal((await signUp(email, P1, username)).status, 200)
-    // What a process says by itself, every second.
+    // A process sends this by itself, every second.
     return sent.mock.calls.filter(({ arguments: [text] }) => !/process_lease/.test(JSON.stringify(text)))
       .length
   }
@@ -129,7 +129,7 @@ test('a sign-up takes as many statements whether or not the address has an accou
   await t.mails()
 })
 
-test('the account stays as it was, its owner signs in, and hears of what was tried', async () => {
+test('the account stays as it was, and its owner can sign in and gets a notice', async () => {
   const email = await register('bob')
   await t.mails()
   const before = await db.selectFrom('user').selectAll().where('email', '=', email).execute()
@@ -146,7 +146,7 @@ test('the account stays as it was, its owner signs in, and hears of what was tri
   const { status, body } = await byEmail(email, PASSWORD)
   assert.deepEqual([status, body.user.username], [200, 'bob_real'])
   const sessions = await db.selectFrom('session').select('userId').execute()
-  assert.deepEqual(sessions, [{ userId: before[0]?.id }], 'and nobody else has a session')
+  assert.deepEqual(sessions, [{ userId: before[0]?.id }], 'no other session exists')
 })
 
 test('an address that is not proven gets its link again, and stays with the first password', async () => {
@@ -158,7 +158,7 @@ test('an address that is not proven gets its link again, and stays with the firs
   assert.match(mails[0] ?? '', /^Subject: Verify your email address/m)
 })
 
-test('nobody takes a username that a hidden sign-up has, by whichever way', async () => {
+test('a username of a hidden sign-up cannot be taken in any way', async () => {
   const email = await register('dan')
   await signUp(email, P1, 'reserved')
   const { body } = await byEmail(email, PASSWORD)
@@ -187,7 +187,7 @@ test('of many sign-ups with one username at once, hidden or not, exactly one get
   assert.deepEqual(answers.map(({ status }) => status).toSorted(), [200, ...Array(9).fill(409)])
 })
 
-test('a hidden sign-up is no way to clear the bucket of the account that has the address', async () => {
+test('a hidden sign-up cannot clear the bucket of the account that has the address', async () => {
   const limited = await testService({
     controlUrl: t.controlUrl,
     config: {
@@ -208,7 +208,7 @@ test('a hidden sign-up is no way to clear the bucket of the account that has the
   assert.equal((await guess('a wrong password')).status, 429)
 })
 
-test('guesses of before a sign-up count after it, whether or not there was an account', async () => {
+test('guesses before a sign-up count after it, with an account and without', async () => {
   const many = { requests: 1_000, window: 60_000 }
   const rules = { sign_in: many, sign_up: many }
   const t = await testService({ config: { auth: HIDING, rate_limits: { enabled: true, rules } } })

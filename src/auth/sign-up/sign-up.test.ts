@@ -15,7 +15,7 @@ const users = () => db.selectFrom('user').select('id').execute()
 let count = 0
 const fresh = (): string => `user-${++count}@example.com`
 
-test('signing up answers the token and the reduced user, and nothing else', async () => {
+test('sign-up answers the token and the reduced user, and nothing else', async () => {
   const email = fresh()
   const answer = await signUp({ email, image: 'https://example.com/ada.png' })
   assert.equal(answer.status, 200)
@@ -139,7 +139,7 @@ const REFUSED: readonly (readonly [
   [{ displayUsername: 'no spaces here' }, 400, 'INVALID_USERNAME'],
 ]
 
-test('what is missing, malformed or against the rules is refused by name, and nobody is added', async () => {
+test('a missing, malformed or invalid member is refused by name, and no user is added', async () => {
   const before = (await users()).length
   for (const [body, status, code, names = /./] of REFUSED) {
     const answer = await signUp({ email: fresh(), ...body })
@@ -165,14 +165,14 @@ test('a password may have 8 to 128 characters, counted after NFKC, and any of th
   }
 })
 
-test('however a keyboard composes it, the password is the same', async () => {
+test('all Unicode compositions of a password are the same password', async () => {
   const email = fresh()
   await signUp({ email, password: 'Ångström-é-ﬁ' })
   assert.equal((await signIn(email, 'A\u030angstro\u0308m-e\u0301-fi')).status, 200)
   assert.equal((await signIn(email, 'Angstrom-e-fi')).status, 401)
 })
 
-test('an email is one whatever its case, its spaces and its composition', async () => {
+test('case, spaces around and Unicode composition do not make another email', async () => {
   const first = await signUp({ email: '  Zoë.One@Example.COM ' })
   assert.equal(first.body.user.email, 'zoë.one@example.com')
   for (const spelling of [
@@ -189,7 +189,7 @@ test('an email is one whatever its case, its spaces and its composition', async 
   }
 })
 
-test('a username is stored in lower case, its display form as typed; one given, the other follows', async () => {
+test('a username is stored in lower case, its display form as typed; each is derived from the other', async () => {
   const names = (body: Record<string, unknown>) =>
     signUp({ email: fresh(), ...body }).then((answer) => [
       answer.body.user.username,
@@ -201,7 +201,7 @@ test('a username is stored in lower case, its display form as typed; one given, 
   assert.deepEqual(await names({}), [null, null])
 })
 
-test('a username is one whatever its case', async () => {
+test('case does not make another username', async () => {
   await signUp({ email: fresh(), username: 'Zora' })
   for (const username of ['zora', 'ZORA']) {
     const answer = await signUp({ email: fresh(), username })
@@ -232,7 +232,7 @@ test('a taken email leaves the account as it was: no session, no event, no chang
   assert.equal((await signIn(email, 'another password')).status, 401)
 })
 
-test('whoever signs up is told of once, after the fact; whoever is refused, never', async () => {
+test('a sign-up emits one event, after the commit; a refused one emits none', async () => {
   const told: string[] = []
   t.service.kernel.events.subscribe((name) => void told.push(name))
   const email = fresh()
@@ -243,7 +243,7 @@ test('whoever signs up is told of once, after the fact; whoever is refused, neve
   assert.deepEqual(told, [])
 })
 
-test('rememberMe false gives a session for the day, and a cookie for as long as the browser is open', async () => {
+test('rememberMe false gives a session of one day, and a cookie until the browser closes', async () => {
   const answer = await signUp({ email: fresh(), rememberMe: 'false' })
   assert.doesNotMatch(answer.headers.get('set-cookie') ?? '', /Max-Age|Expires/i)
   const headers = { authorization: `Bearer ${answer.body.token}` }
@@ -251,7 +251,7 @@ test('rememberMe false gives a session for the day, and a cookie for as long as 
   assert.equal(Date.parse(session.expiresAt) - Date.parse(session.createdAt), 86_400_000)
 })
 
-test('the session knows from where it was started', async () => {
+test('the session records address and user agent', async () => {
   const answer = await t.anon.post(
     '/api/auth/sign-up/email',
     { name: 'Ada', email: fresh(), password: PASSWORD },

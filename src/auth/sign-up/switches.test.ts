@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { PASSWORD, testService } from '#test/harness.ts'
 
-test('with enable_signup off nobody is added, and who is there signs in', async () => {
+test('with enable_signup off no user is added, and existing ones sign in', async () => {
   const before = await testService()
   const ada = await before.signUp('Ada')
   const t = await testService({
@@ -13,7 +13,7 @@ test('with enable_signup off nobody is added, and who is there signs in', async 
   const answer = await t.anon.post('/api/auth/sign-up/email', asked)
   assert.deepEqual([answer.status, answer.body.code], [403, 'SIGN_UP_DISABLED'])
   const taken = await t.anon.post('/api/auth/sign-up/email', { ...asked, email: ada.email })
-  assert.deepEqual(taken.body, answer.body, 'it does not tell who is there')
+  assert.deepEqual(taken.body, answer.body, 'it does not show which addresses have an account')
   assert.equal(
     (await t.anon.post('/api/auth/sign-in/email', { email: ada.email, password: PASSWORD })).status,
     200,
@@ -28,7 +28,7 @@ test('password_min_length holds', async () => {
   assert.equal((await signUp('x'.repeat(12))).status, 200)
 })
 
-test('with hide_registered_emails a taken email is answered as a free one, and stays as it was', async () => {
+test('with hide_registered_emails a taken email is answered like a free one, and its account stays as it was', async () => {
   const t = await testService({
     config: { auth: { hide_registered_emails: true, email_password: { require_email_verification: true } } },
   })
@@ -50,13 +50,13 @@ test('with hide_registered_emails a taken email is answered as a free one, and s
     [taken.body.user.name, taken.body.user.email, taken.body.user.username],
     ['Eve', 'ada@example.com', 'eve'],
   )
-  // Not by a header either: names, and the names of cookies.
+  // The names of headers and of cookies do not differ either.
   const shape = ({ headers }: typeof free) => [
     [...headers.keys()],
     headers.getSetCookie().map((cookie) => cookie.replace(/=[^;]*/, '')),
   ]
   assert.deepEqual(shape(taken), shape(free))
-  assert.equal((await t.mails()).length, 1, 'whoever has the address hears of it')
+  assert.equal((await t.mails()).length, 1, 'the owner of the address gets a mail')
 
   const rows = await t.service.kernel.db.selectFrom('user').select(['name', 'username']).execute()
   assert.deepEqual(rows, [{ name: 'Ada', username: 'ada' }])

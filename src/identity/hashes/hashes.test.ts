@@ -11,7 +11,7 @@ const tooCostly = (stored: string): boolean | undefined => {
 const matches = async (stored: string, password: string): Promise<boolean | undefined> =>
   await parseHash(stored)?.matches(password)
 
-/** Each fits its password, and not the same one with a character more. */
+/** Each hash matches its password, and not the password with one more character. */
 const known = (vectors: readonly (readonly [password: string, stored: string])[]) => async () => {
   for (const [password, stored] of vectors) {
     assert.equal(await matches(stored, password), true, stored)
@@ -20,7 +20,7 @@ const known = (vectors: readonly (readonly [password: string, stored: string])[]
   }
 }
 
-/** A key given in hex, as PHC wants it. */
+/** A key given in hex, in the form of PHC. */
 const key = (hex: string): string => Buffer.from(hex, 'hex').toString('base64').replace(/=+$/, '')
 
 test(
@@ -65,7 +65,7 @@ test(
       'insecure_secret',
       '$pbkdf2-sha512$310000$c8p78n7pUMln0jzvd4aK4Q$JNRBzwAo0ek5qKn50cFzzvE9RXV88h1wJn5KGiHrD0YKtZaR/nCb2CJPOsKaPK0hjf.9yHxzQGZziziccp6Yng',
     ],
-    // The vector of RFC 7914 again: Django's salt is text.
+    // The vector of RFC 7914 again, since Django's salt is text.
     [
       'passwd',
       'pbkdf2_sha256$1$salt$VawEblbjCJ/sFpHCJUS2BflBhSFt3gRl5oudV8INrLxJypzM8Xm2RZkWZLOdd+8xfHG4RbHjC9UJESBB06GXgw==',
@@ -121,7 +121,7 @@ test(
   ]),
 )
 
-test('bcrypt reads 72 bytes of a password, and none with a NUL fits', async () => {
+test('bcrypt reads 72 bytes of a password, and a password with a NUL never matches', async () => {
   const stored = '$2a$05$abcdefghijklmnopqrstuu5s2v8.iXieOjg/.AySBTTZIIVFJeBui'
   const password = '0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789'
   assert.equal(await matches(stored, `${password}chars after 72 are ignored`), true)
@@ -134,7 +134,7 @@ test('bcrypt reads 72 bytes of a password, and none with a NUL fits', async () =
 const SALT = 'c29tZXNhbHQ'
 const TAG = 'CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc'
 
-test('a hash whose check would keep a processor busy is told apart without checking it', () => {
+test('a hash that is too costly to check is recognized without checking it', () => {
   for (const stored of [
     `$argon2id$v=19$m=4194304,t=1,p=1$${SALT}$${TAG}`,
     `$argon2id$v=19$m=1048576,t=4,p=1$${SALT}$${TAG}`,
@@ -157,7 +157,7 @@ test('a hash whose check would keep a processor busy is told apart without check
 
 test('the usual parameters of other systems are not too costly', () => {
   for (const stored of [
-    // What RFC 9106 recommends second, and libsodium's "moderate".
+    // The second recommendation of RFC 9106, and libsodium's "moderate".
     `$argon2id$v=19$m=65536,t=3,p=4$${SALT}$${TAG}`,
     `$argon2id$v=19$m=262144,t=3,p=1$${SALT}$${TAG}`,
     '$2y$12$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW',
@@ -168,7 +168,7 @@ test('the usual parameters of other systems are not too costly', () => {
   }
 })
 
-test('what is no hash, or a maimed one, is of no form', () => {
+test('other texts and damaged hashes have no form', () => {
   for (const stored of [
     '',
     'correct horse battery',
@@ -180,7 +180,7 @@ test('what is no hash, or a maimed one, is of no form', () => {
     `$argon2id$v=19$m=1024,t=2,p=1$c29t$${TAG}`,
     `$argon2id$v=19$m=1024,t=2,p=1$${SALT}$`,
     `$argon2id$v=19$m=1024,t=2,p=1$${SALT}$${TAG}\n`,
-    // The library refuses what is not written as RFC 4648 and the PHC format write it.
+    // Not as RFC 4648 and the PHC format have it: the library would throw.
     `$argon2id$v=19$m=1024,t=2,p=1$${SALT.slice(0, -1)}R$${TAG}`,
     `$argon2id$v=19$m=1024,t=2,p=1$${SALT}AA$${TAG}`,
     `$argon2id$v=19$m=1024,t=2,p=1$${SALT}$${TAG.slice(0, -1)}d`,

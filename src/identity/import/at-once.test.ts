@@ -12,7 +12,7 @@ const other = await testKernel({ controlUrl })
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** Texts stand as they are. */
+/** Texts are lines as they are. */
 async function run(on: typeof kernel, lines: readonly (Fields | string)[]) {
   const complaints: string[] = []
   async function* chunks() {
@@ -27,7 +27,7 @@ async function run(on: typeof kernel, lines: readonly (Fields | string)[]) {
 const found = (email: string) =>
   kernel.db.selectFrom('user').selectAll().where('email', '=', email).executeTakeFirst()
 
-test('two imports of the same users in opposite orders both end, and each user is added once', async () => {
+test('two concurrent imports of the same users in opposite orders both finish, and each user is added once', async () => {
   const lines = Array.from({ length: 4_000 }, (_, index) => ({
     email: `u${index}@at-once.example`,
     name: 'U',
@@ -42,7 +42,7 @@ test('two imports of the same users in opposite orders both end, and each user i
   )
 })
 
-test('of lines that share an email or a username the first one counts, whatever the order of the database', async () => {
+test('of lines that share an email or a username the first one is imported, in any order of the database', async () => {
   const { added, alreadyThere, complaints } = await run(kernel, [
     { email: 'zoe@first.example', name: 'Z', username: 'taken' },
     { email: 'amy@first.example', name: 'A', username: 'TAKEN' },
@@ -54,7 +54,7 @@ test('of lines that share an email or a username the first one counts, whatever 
   assert.equal((await found('bob@first.example'))?.name, 'First')
 })
 
-test('a batch that the database ends as a deadlock is tried again; another failure is told, with what was added before', async () => {
+test('a batch that the database aborts as a deadlock is tried again; another failure is reported, with the users added before', async () => {
   await withClient(controlUrl, (client) =>
     client.query(`
     create sequence service.tries;
@@ -78,7 +78,7 @@ test('a batch that the database ends as a deadlock is tried again; another failu
   assert.equal(report.added, 1_000)
 })
 
-/** Members of a line or of a sign-up, as JSON text behind `{"email":…,`. */
+/** Members of a line or of a sign-up, as JSON text after `{"email":…,`. */
 const MEMBERS: readonly string[] = [
   '"name":""', '"name":" "', '"name":"  Ada  "', '"name":"Zoe\\u0308"', '"name":"a\\nb"', '"name":"a\\tb"', '"name":"\\u202eab"', '"name":"a\\u200bb"',
   '"name":"علی\\u200cرضا"', '"name":"\\u001b[2J"', `"name":"${'x'.repeat(100)}"`, `"name":"${'x'.repeat(101)}"`, `"name":"${'𠮷'.repeat(100)}"`,
@@ -92,7 +92,7 @@ const MEMBERS: readonly string[] = [
   '"name":"A","image":"https://example.com/1","image":"https://example.com/2"', '"name":"A","image":"https://example.com/1","image":null',
 ] // biome-ignore format: a table
 
-test('names, images and members that stand twice are taken, refused and stored as at sign-up', async () => {
+test('names, images and duplicate members are accepted, refused and stored as at sign-up', async () => {
   const rows = await Promise.all(
     MEMBERS.map(async (members, index) => {
       const asked = `sign-up-${index}@rules.example`

@@ -7,7 +7,7 @@ import { testService } from '#test/harness.ts'
 import { importUsers } from './import.ts'
 import { linesOf } from './lines.ts'
 
-/** The tables as better-auth 1.7 makes them on PostgreSQL, as far as users go, with what its 1.7.7 hashed. */
+/** The user tables of better-auth 1.7 on PostgreSQL, with hashes of its version 1.7.7. */
 const BETTER_AUTH = `
   create table "user" (
     id text primary key, name text not null, email text not null unique, "emailVerified" boolean not null, image text,
@@ -29,7 +29,7 @@ const BETTER_AUTH = `
      now(), now()),
     ('a2', '1234567', 'github', '0b1f6f1e-58cc-4372-a567-0e02b2c3d479', null, now(), now());`
 
-test('what docs/guides/better-auth.md exports from a database of better-auth comes in and signs in', async () => {
+test('the export of docs/guides/better-auth.md is imported, and its users sign in', async () => {
   const page = await readFile(new URL('../../../docs/guides/better-auth.md', import.meta.url), 'utf8')
   const [, statement = ''] = /```sql\n(.*?)```/s.exec(page) ?? []
   const client = new pg.Client({ connectionString: (await testDatabase()).url })
@@ -67,5 +67,5 @@ test('what docs/guides/better-auth.md exports from a database of better-auth com
   )
 })
 
-/** As psql prints it. */
+/** The output of psql. */
 const asText = { getTypeParser: () => String }

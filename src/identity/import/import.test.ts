@@ -11,7 +11,7 @@ const { db } = kernel
 
 type Imported = ImportReport & { readonly complaints: readonly string[] }
 
-/** Each line an object, or a text as it stands. */
+/** Each line is an object, or a text as it is. */
 async function run(lines: readonly unknown[], dryRun = false, dropCostlyHashes = false): Promise<Imported> {
   const text = lines.map((line) => (typeof line === 'string' ? line : JSON.stringify(line))).join('\n')
   const complaints: string[] = []
@@ -31,7 +31,7 @@ const found = (email: string) =>
   db.selectFrom('user').selectAll().where('email', '=', email).executeTakeFirst()
 const users = async () => (await db.selectFrom('user').select('id').execute()).length
 
-test('a user comes in with everything that the line says, and signs in with the old password', async () => {
+test('a user is imported with every member of the line, and signs in with the old password', async () => {
   const id = '0192f0a4-7b5c-7c3e-9d2f-1a2b3c4d5e6f'
   const report = await run([
     {
@@ -84,7 +84,7 @@ test('a line with only email and name makes a user without a password', async ()
   assert.deepEqual(accounts, [])
 })
 
-test('a ban comes along and holds', async () => {
+test('a ban is imported and holds', async () => {
   const passwordHash = await hashPassword(kernel, PASSWORD)
   const banExpires = new Date(Date.now() + 86_400_000).toISOString()
   await run([
@@ -97,7 +97,7 @@ test('a ban comes along and holds', async () => {
   assert.equal((await signIn()).status, 200)
 })
 
-test('running again adds nobody and changes nobody', async () => {
+test('a second run adds and changes no user', async () => {
   const lines = [
     { email: 'carol@example.com', name: 'Carol' },
     { email: 'dave@example.com', name: 'Dave' },
@@ -109,7 +109,7 @@ test('running again adds nobody and changes nobody', async () => {
   assert.deepEqual([carol?.name, carol?.role], ['Carol', 'user'])
 })
 
-test('every bad line is named with what is wrong, no hash is shown, and the others come in', async () => {
+test('every bad line is reported with its problem and without its hash, and the other lines are imported', async () => {
   const bad: [unknown, RegExp][] = [
     ['{"email":', /^is not valid JSON$/],
     ['[]', /^is no JSON object$/],
@@ -170,7 +170,7 @@ test('every bad line is named with what is wrong, no hash is shown, and the othe
   )
 })
 
-test('two lines with one id: the second is named', async () => {
+test('of two lines with one id the second is reported', async () => {
   const id = '0192f0a4-0000-7c3e-9d2f-1a2b3c4d5e6f'
   const report = await run([
     { id, email: 'heidi@example.com', name: 'Heidi' },
@@ -180,12 +180,12 @@ test('two lines with one id: the second is named', async () => {
   assert.deepEqual(report.complaints, ['2: the id belongs to a user with another email'])
 })
 
-test('members that mean nothing here are told once', async () => {
+test('unknown members are reported once', async () => {
   const { ignored } = await run([{ email: 'judy@example.com', name: 'Judy', password: 'oops', nick: 'J' }])
   assert.deepEqual([...ignored], ['password', 'nick'])
 })
 
-test('a dry run says the same and changes nothing', async () => {
+test('a dry run reports the same and changes nothing', async () => {
   const lines = [
     { email: 'carol@example.com', name: 'Carol' },
     { email: 'kim@example.com', name: 'Kim' },
@@ -199,7 +199,7 @@ test('a dry run says the same and changes nothing', async () => {
   assert.deepEqual(counts(await run(lines)), [1, 1, 2])
 })
 
-test('many batches come in whole, each user with a password', async () => {
+test('many batches are imported completely, each user with a password', async () => {
   const passwordHash = '$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW'
   const before = await users()
   const lines = Array.from({ length: 4_500 }, (_, index) => ({
@@ -213,7 +213,7 @@ test('many batches come in whole, each user with a password', async () => {
   assert.equal(accounts.length, 4_500)
 })
 
-test('when the database goes away in the middle, the import fails and says so', async () => {
+test('when the database goes away during an import, the import fails and says so', async () => {
   const doomed = await testKernel({ controlUrl: await controlDatabase() })
   async function* chunks() {
     yield Buffer.from(`${JSON.stringify({ email: 'a@example.com', name: 'A' })}\n`.repeat(1_500))
@@ -224,7 +224,7 @@ test('when the database goes away in the middle, the import fails and says so', 
   await assert.rejects(importUsers(doomed, linesOf(chunks()), options), /account/)
 })
 
-test('a hash that is too costly to check is refused by its line, with the way out; without it the user comes in by a reset mail', async () => {
+test('a hash that is too costly to check makes a bad line, and the message names the option that imports the user without it', async () => {
   const email = 'costly@example.com'
   const passwordHash =
     '$argon2id$v=19$m=1048576,t=4,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc'

@@ -10,14 +10,14 @@ async function* inChunks(bytes: Buffer, size: number): AsyncGenerator<Buffer> {
 const read = (text: string | Buffer, size = 7): Promise<Line[]> =>
   Array.fromAsync(linesOf(inChunks(Buffer.from(text), size)))
 
-test('lines are numbered from one, and empty ones are counted but left out', async () => {
+test('lines are numbered from one, and empty ones are counted but skipped', async () => {
   assert.deepEqual(await read('a\n\n  \nb\n'), [
     { number: 1, text: 'a' },
     { number: 4, text: 'b' },
   ])
 })
 
-test('a byte order mark, carriage returns and a last line without an end are no trouble', async () => {
+test('a byte order mark, carriage returns and a last line without a line break are accepted', async () => {
   assert.deepEqual(await read('\uFEFF{}\r\n{"a":1}\r\nlast'), [
     { number: 1, text: '{}' },
     { number: 2, text: '{"a":1}' },
@@ -27,7 +27,7 @@ test('a byte order mark, carriage returns and a last line without an end are no 
   assert.deepEqual(await read('\n'), [])
 })
 
-test('a line that is too long or not UTF-8 is named, and the next one is read', async () => {
+test('a line that is too long or not UTF-8 is reported, and the next one is read', async () => {
   const long = Buffer.alloc(3_000_000, 'x')
   const broken = Buffer.from([0x22, 0xff, 0xfe, 0x22])
   const lines = await read(Buffer.concat([long, Buffer.from('\n'), broken, Buffer.from('\nfine')]), 65_536)
@@ -38,7 +38,7 @@ test('a line that is too long or not UTF-8 is named, and the next one is read', 
   ])
 })
 
-test('wherever the stream is cut into chunks, the lines are the same', async () => {
+test('the lines do not depend on the chunks of the stream', async () => {
   const texts = fc.array(fc.string({ unit: 'grapheme', maxLength: 12 }), { maxLength: 8 })
   await fc.assert(
     fc.asyncProperty(texts, fc.integer({ min: 1, max: 9 }), async (lines, size) => {

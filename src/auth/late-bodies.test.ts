@@ -7,7 +7,7 @@ const t = await testService({ config: { session: { max_age: 9 * 86_400_000 } } }
 const { kernel } = t.service
 const DAY = 86_400_000
 
-/** Access is judged in front of the limit of the route, and both in front of the body. */
+/** Access and rate limits are checked before the body arrives. */
 const judging = { next: () => {} }
 const { limits } = kernel
 Object.assign(kernel, {
@@ -20,8 +20,13 @@ Object.assign(kernel, {
   },
 })
 
-/** The answer to a request of which the body comes only after `happen`. */
-async function held(user: User, path: string, body: object, happen: () => Promise<unknown>): Promise<string> {
+/** The answer to a request whose body is sent after `happen`. */
+async function sendLate(
+  user: User,
+  path: string,
+  body: object,
+  happen: () => Promise<unknown>,
+): Promise<string> {
   const { promise: judged, resolve } = Promise.withResolvers<void>()
   judging.next = resolve
   const ask = { path: `/api/auth/${path}`, headers: user.headers, body }
@@ -29,52 +34,52 @@ async function held(user: User, path: string, body: object, happen: () => Promis
 }
 const turn = async (milliseconds: number) => t.advance(milliseconds)
 
-test('a session that runs out while the body arrives acts no more', async () => {
+test('a session that expires while the body arrives does not act', async () => {
   const ada = await t.signUp('Ada')
-  const answer = await held(ada, 'update-user', { name: 'Late' }, () => turn(7 * DAY + 1_000))
+  const answer = await sendLate(ada, 'update-user', { name: 'Late' }, () => turn(7 * DAY + 1_000))
   assert.match(answer, /^HTTP\/1.1 401 .*UNAUTHORIZED/s)
   await turn(-7 * DAY - 1_000)
   assert.equal((await ada.get('/api/auth/get-session')).body.user.name, 'Ada')
 })
 
-test('a session that reaches session.max_age while the body arrives acts no more', async () => {
+test('a session that reaches session.max_age while the body arrives does not act', async () => {
   const ada = await t.signUp('Ada')
   const expiresAt = new Date(kernel.now().getTime() + 30 * DAY)
   await kernel.db.updateTable('session').set({ expiresAt }).where('userId', '=', ada.id).execute()
-  const answer = await held(ada, 'update-user', { name: 'Late' }, () => turn(9 * DAY + 1_000))
+  const answer = await sendLate(ada, 'update-user', { name: 'Late' }, () => turn(9 * DAY + 1_000))
   assert.match(answer, /^HTTP\/1.1 401 .*UNAUTHORIZED/s)
   await turn(-9 * DAY - 1_000)
   assert.equal((await ada.get('/api/auth/get-session')).body.user.name, 'Ada')
 })
 
-test('a session that is not fresh any more when the body is there does not do what needs a fresh one', async () => {
+test('a session that stops being fresh while the body arrives does not do what needs a fresh one', async () => {
   const ada = await t.signUp('Ada')
   const later = () => turn(DAY + 1_000)
-  const unlink = await held(ada, 'unlink-account', { providerId: 'credential' }, later)
+  const unlink = await sendLate(ada, 'unlink-account', { providerId: 'credential' }, later)
   assert.match(unlink, /^HTTP\/1.1 403 .*SESSION_NOT_FRESH/s)
   await turn(-DAY - 1_000)
-  const set = await held(ada, 'set-password', { newPassword: 'another horse battery' }, later)
+  const set = await sendLate(ada, 'set-password', { newPassword: 'another horse battery' }, later)
   assert.match(set, /^HTTP\/1.1 403 .*SESSION_NOT_FRESH/s)
   await turn(-DAY - 1_000)
 })
 
-test('a ban that is over lets a session act again; one that begins while the body arrives does not', async () => {
+test('a session acts again after a ban has ended, and not when a ban begins while the body arrives', async () => {
   const ada = await t.signUp('Ada')
   const ban = (banned: boolean, banExpires: Date | null) =>
     kernel.db.updateTable('user').set({ banned, banExpires }).where('id', '=', ada.id).execute()
   await ban(true, new Date(Date.now() - 1_000))
   assert.equal((await ada.post('/api/auth/update-user', { name: 'Back' })).status, 200)
-  const answer = await held(ada, 'update-user', { name: 'Late' }, () => ban(true, null))
+  const answer = await sendLate(ada, 'update-user', { name: 'Late' }, () => ban(true, null))
   assert.match(answer, /^HTTP\/1.1 401 .*UNAUTHORIZED/s)
 })
 
-test('a session that has ended is no way to try passwords, right or wrong', async () => {
+test('an ended session cannot try passwords, right or wrong', async () => {
   const ada = await t.signUp('Ada')
   for (const currentPassword of [PASSWORD, 'a wrong password']) {
     const stolen = await t.anon.post('/api/auth/sign-in/email', { email: ada.email, password: PASSWORD })
     const thief = { ...ada, headers: { authorization: `Bearer ${stolen.body.token}` } }
     const asked = { currentPassword, newPassword: 'another horse battery' }
-    const answer = await held(thief, 'change-password', asked, () =>
+    const answer = await sendLate(thief, 'change-password', asked, () =>
       ada.post('/api/auth/revoke-other-sessions'),
     )
     assert.match(answer, /^HTTP\/1.1 401 .*UNAUTHORIZED/s, currentPassword)
