@@ -1,45 +1,17 @@
-import type { Static } from 'typebox'
 import { type ConfigFacts, complete, type Values } from './complete.ts'
 import { treeOfEnvironment } from './environment.ts'
 import { type GivenOption, type Source, treeOfFile } from './file.ts'
 import { ConfigError, type Problem, type Report } from './problems.ts'
 import { isOff, readSettings } from './read.ts'
 import { brokenRules } from './rules.ts'
-import { auth } from './sections/auth.ts'
-import { BUILT_IN_CLIENT, clients, database } from './sections/database.ts'
-import { gateway } from './sections/gateway.ts'
-import { docs, log, metrics } from './sections/log.ts'
-import { mail } from './sections/mail.ts'
-import { rateLimits } from './sections/rate-limits.ts'
-import { limits, outbound, server } from './sections/server.ts'
-import { session } from './sections/session.ts'
-import { section } from './setting.ts'
+import { BUILT_IN_CLIENT } from './sections/database.ts'
+import { type Config, settings } from './settings.ts'
 import { described, masked, type SettingDescription } from './show.ts'
 import { merge, nest, type Tree, treeAt } from './tree.ts'
 
 export { ConfigError, type Problem } from './problems.ts'
+export { type Config, settings } from './settings.ts'
 
-/** Every setting there is. Validation, defaults, environment names, documentation and masking are read from it. */
-export const settings = section('Settings', {
-  server,
-  database,
-  clients,
-  session,
-  auth,
-  gateway,
-  mail,
-  limits,
-  rate_limits: rateLimits,
-  outbound,
-  log,
-  metrics,
-  docs,
-})
-
-/** Durations in milliseconds, sizes in bytes. */
-export type Config = DeepReadonly<Static<typeof settings> & ConfigFacts>
-
-type DeepReadonly<T> = T extends object ? { readonly [K in keyof T]: DeepReadonly<T[K]> } : T
 type DeepPartial<T> = T extends readonly unknown[]
   ? T
   : T extends object

@@ -1,7 +1,7 @@
 import { clientUrlForms } from './addresses.ts'
-import type { Config } from './config.ts'
 import type { Problem } from './problems.ts'
 import { BUILT_IN_CLIENT } from './sections/database.ts'
+import type { Config } from './settings.ts'
 import { type Tree, treeAt } from './tree.ts'
 
 /** What several settings must agree on. A problem is told of the first one, where it was written. */

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import type pg from 'pg'
 import { unlessAborted } from '../abort.ts'
 import { onConnection } from './guarded-client.ts'
-import { QUEUE_VERSION, queueVersion } from './queue-version.ts'
+import { QUEUE_VERSION, queueVersion, type Run } from './queue-version.ts'
 import { takeSessionLock, type Wait } from './session-lock.ts'
 
 const FOLDER = new URL('../../../migrations/', import.meta.url)
@@ -49,9 +49,6 @@ async function bringUp(client: pg.Client): Promise<readonly string[]> {
   for (const migration of pending) await apply(client, migration)
   return pending.map(({ name }) => name)
 }
-
-/** Runs a statement without parameters and answers its rows. */
-export type Run = (text: string) => Promise<{ readonly rows: readonly unknown[] }>
 
 /** The migrations that this database lacks, without changing anything. Refuses what a newer program has changed. */
 export async function pendingMigrations(run: Run): Promise<readonly string[]> {

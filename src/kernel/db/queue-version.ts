@@ -1,8 +1,10 @@
 import library from 'pg-boss/package.json' with { type: 'json' }
-import type { Run } from './migrate.ts'
 
 /** The schema of the job queue that this program's library works with. It migrates older ones itself, and takes newer ones as they are. */
 export const QUEUE_VERSION = library.pgboss.schema
+
+/** Runs a statement without parameters and answers its rows. */
+export type Run = (text: string) => Promise<{ readonly rows: readonly unknown[] }>
 
 /** What the database has; undefined when there is no queue yet. */
 export async function queueVersion(run: Run): Promise<number | undefined> {

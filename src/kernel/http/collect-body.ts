@@ -2,10 +2,10 @@ import { isIPv6 } from 'node:net'
 import type { Readable } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
 import type { Kernel } from '../kernel.ts'
+import type { App } from './app.ts'
 import { type BodyHold, bodyBudget } from './body-budget.ts'
 import { edge } from './failures.ts'
 import { networkOf } from './limits.ts'
-import type { App } from './surface.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {

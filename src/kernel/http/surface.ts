@@ -1,31 +1,15 @@
-import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
-import type {
-  FastifyBaseLogger,
-  FastifyError,
-  FastifyInstance,
-  FastifyReply,
-  FastifyRequest,
-  RawReplyDefaultExpression,
-  RawRequestDefaultExpression,
-  RawServerDefault,
-} from 'fastify'
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { Failure, type FailureTable } from '../errors.ts'
 import type { Kernel } from '../kernel.ts'
 import { open } from './access.ts'
+import type { App } from './app.ts'
 import { readJsonBodies } from './body.ts'
 import { edge } from './failures.ts'
 import type { Feature } from './operations.ts'
 import type { RouteBook } from './routes.ts'
 import { validatorCompiler } from './validate.ts'
 
-/** What features put their routes on. */
-export type App = FastifyInstance<
-  RawServerDefault,
-  RawRequestDefaultExpression,
-  RawReplyDefaultExpression,
-  FastifyBaseLogger,
-  TypeBoxTypeProvider
->
+export type { App }
 
 export type SurfaceOptions = {
   readonly name: 'auth' | 'gateway'

@@ -1,12 +1,8 @@
 import type { Kernel } from '../kernel.ts'
+import type { Mail } from './mail.ts'
 import { Refused, type Transport } from './transports.ts'
 
-export type Mail = {
-  readonly to: string
-  readonly subject: string
-  readonly text: string
-  readonly html: string
-}
+export type { Mail }
 
 /**
  * Puts a mail into the queue, in the transaction that caused it. Sealed, because it may carry a one-time link and the

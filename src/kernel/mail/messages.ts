@@ -1,5 +1,5 @@
 import { escapeHtml } from '../html.ts'
-import type { Mail } from './mailer.ts'
+import type { Mail } from './mail.ts'
 
 export type Message = {
   readonly to: string

@@ -4,7 +4,7 @@ import type { Clock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import { readSmtpUrl } from '../config/smtp-url.ts'
 import { type Random, uuidv7 } from '../random.ts'
-import type { Mail } from './mailer.ts'
+import type { Mail } from './mail.ts'
 
 export type Transport = {
   /** Throws `Refused` when the server will never take it, and anything else when another try makes sense. */

@@ -1,0 +1,33 @@
+import type { Static } from 'typebox'
+import type { ConfigFacts } from './complete.ts'
+import { auth } from './sections/auth.ts'
+import { clients, database } from './sections/database.ts'
+import { gateway } from './sections/gateway.ts'
+import { docs, log, metrics } from './sections/log.ts'
+import { mail } from './sections/mail.ts'
+import { rateLimits } from './sections/rate-limits.ts'
+import { limits, outbound, server } from './sections/server.ts'
+import { session } from './sections/session.ts'
+import { section } from './setting.ts'
+
+/** Every setting there is. Validation, defaults, environment names, documentation and masking are read from it. */
+export const settings = section('Settings', {
+  server,
+  database,
+  clients,
+  session,
+  auth,
+  gateway,
+  mail,
+  limits,
+  rate_limits: rateLimits,
+  outbound,
+  log,
+  metrics,
+  docs,
+})
+
+/** Durations in milliseconds, sizes in bytes. */
+export type Config = DeepReadonly<Static<typeof settings> & ConfigFacts>
+
+type DeepReadonly<T> = T extends object ? { readonly [K in keyof T]: DeepReadonly<T[K]> } : T
