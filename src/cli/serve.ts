@@ -5,13 +5,14 @@ import { unlessAborted } from '#kernel/abort.ts'
 import { warningsOf } from '#kernel/config/warnings.ts'
 import type { Log } from '#kernel/log.ts'
 import { secureRandom } from '#kernel/random.ts'
-import { type Deadline, deadlineIn, endWithin } from '#kernel/shutdown.ts'
+import { deadlineIn, endWithin } from '#kernel/shutdown.ts'
 import { VERSION } from '#kernel/version.ts'
 import type { Service } from '../app.ts'
 import { type Databases, openDatabases, openLogging } from '../control.ts'
 import { configOf, logOf, type MakingContext, makingContext } from './context.ts'
 import { type DefaultKey, ensureDefaultKey } from './default-key.ts'
 import { returnMemory } from './memory.ts'
+import type { Running } from './running.ts'
 import { expectStartable } from './start-checks.ts'
 import { terminal } from './terminal.ts'
 import { runWorker } from './worker.ts'
@@ -42,13 +43,6 @@ function logRuntime(log: Log): void {
     log.error({ event: 'crashed', error }, 'uncaught exception, the process exits')
     process.exit(1)
   })
-}
-
-/** The running service: this process, or several workers that share the port. */
-export type Running = {
-  /** Resolves once requests are accepted. */
-  readonly port: Promise<number>
-  stop(deadline: Deadline): Promise<void>
 }
 
 /** Resources that a start has opened so far, to be closed if a signal interrupts it. */

@@ -2,7 +2,7 @@ import { deadlineIn } from '#kernel/shutdown.ts'
 import type { Service } from '../app.ts'
 import type { MakingContext } from './context.ts'
 import { returnMemory } from './memory.ts'
-import type { ToPrimary, ToWorker, WorkerDatabases } from './workers.ts'
+import type { ToPrimary, ToWorker, WorkerDatabases } from './worker-messages.ts'
 
 /** Runs one of the processes that share the port, until the primary sends `stop` or exits. */
 export async function runWorker(context: MakingContext): Promise<void> {

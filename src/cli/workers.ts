@@ -5,28 +5,8 @@ import type { Log } from '#kernel/log.ts'
 import type { Deadline } from '#kernel/shutdown.ts'
 import type { Databases } from '../control.ts'
 import type { MakingContext } from './context.ts'
-import type { Running } from './serve.ts'
-
-/** Database addresses for the workers. They contain passwords, so they are sent over the process channel, not in the environment. */
-export type WorkerDatabases = Pick<Databases, 'controlUrl' | 'pooler' | 'builtIn' | 'callerRoles' | 'logging'>
-
-export type ToWorker =
-  | { readonly databases: WorkerDatabases }
-  /** Heartbeat: the worker replies with the same message. */
-  | 'beat'
-  /** Asks for the worker's own metrics. */
-  | 'collect'
-  /** Metrics of all workers, in reply to a worker's `metrics` message. */
-  | { readonly metrics: string }
-  /** Asks the worker to exit within this many milliseconds. */
-  | { readonly stop: number }
-
-export type ToPrimary =
-  | 'hello'
-  | 'beat'
-  | 'metrics'
-  | { readonly collected: object[] }
-  | { readonly listening: number }
+import type { Running } from './running.ts'
+import type { ToPrimary, ToWorker, WorkerDatabases } from './worker-messages.ts'
 
 /** Forks `server.workers` processes that share the port. A worker that exits or stops responding is replaced. */
 export function startWorkers({ config, log }: MakingContext, databases: Databases): Running {
