@@ -322,6 +322,21 @@ test('every import that the scanner finds is an existing file', () => {
   for (const target of all) if (!target.startsWith('test/')) assert.ok(files.has(target), target)
 })
 
+test('imports form no cycle, not even type imports', () => {
+  const imports = new Map(sources().map((source) => [source.file, importsOf(source)]))
+  assert.deepEqual(
+    cycleIn(
+      new Map([
+        ['a', ['b']],
+        ['b', ['c']],
+        ['c', ['b']],
+      ]),
+    ),
+    ['b', 'c', 'b'],
+  )
+  assert.deepEqual(cycleIn(imports), undefined)
+})
+
 test('code without comments and texts still parses', () => {
   for (const { file, text } of sources()) {
     assert.doesNotThrow(() => stripTypeScriptTypes(codeOf(text)), file)
@@ -334,6 +349,27 @@ test('every listed exception is still needed', () => {
     assert.ok((byFile.get(file)?.split('\n').length ?? 0) > 301 || file.endsWith('tables.ts'), file)
   for (const file of [...TIME, ...RANDOMNESS, ...ENVIRONMENT]) assert.ok(byFile.has(file), file)
 })
+
+/** The first cycle found, as a path of files. */
+function cycleIn(imports: ReadonlyMap<string, readonly string[]>): string[] | undefined {
+  const done = new Set<string>()
+  const follow = (file: string, path: readonly string[]): string[] | undefined => {
+    if (path.includes(file)) return [...path.slice(path.indexOf(file)), file]
+    if (done.has(file)) return undefined
+    const found = firstOf(imports.get(file) ?? [], (target) => follow(target, [...path, file]))
+    done.add(file)
+    return found
+  }
+  return firstOf([...imports.keys()], (file) => follow(file, []))
+}
+
+function firstOf<T, R>(items: readonly T[], work: (item: T) => R | undefined): R | undefined {
+  for (const item of items) {
+    const found = work(item)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
 
 /** A surface registers the routes of all its features. */
 const isSurface = (file: string): boolean => file === 'auth/surface.ts' || file === 'gateway/surface.ts'

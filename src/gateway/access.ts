@@ -10,19 +10,14 @@ import type { Kernel } from '#kernel/kernel.ts'
 import { calledClient, clientHeader, unknownClient } from './called-client.ts'
 import { createPersonaLookup } from './caller-role.ts'
 import { fail, REFUSED } from './errors.ts'
+import type { Grant } from './grant.ts'
 import { adminKeyOf } from './keys/admin-key.ts'
 import { keyEnforcement } from './keys/config.ts'
 import { type ApiKey, keyNamed } from './keys/keys.ts'
-import { type ProvenKey, presentedKey, provenKey } from './keys/presented-key.ts'
+import { presentedKey, provenKey } from './keys/presented-key.ts'
 import { type FIXED_RIGHTS, grantsFixed, grantsTable, nameOfRight } from './keys/rights.ts'
 import { KEY_SECURITY, type OperatorAccess, operatorAccess } from './operator-access.ts'
 import { presenceOf } from './presence.ts'
-
-/** What a request may do: all (the admin key), what its key's rights say, or what needs no key. */
-export type Grant =
-  | { readonly kind: 'admin' }
-  | ({ readonly kind: 'key' } & ProvenKey)
-  | { readonly kind: 'none' }
 
 /** Who is calling the gateway, and on which client. */
 export type GatewayCaller = {

@@ -1,8 +1,8 @@
 import type { FastifyRequest } from 'fastify'
 import type { Access } from '#kernel/http/access.ts'
-import type { Grant } from './access.ts'
 import { isApiKey } from './caller-role.ts'
 import { fail, REFUSED } from './errors.ts'
+import type { Grant } from './grant.ts'
 import type { AdminKey } from './keys/admin-key.ts'
 import { presentedKey } from './keys/presented-key.ts'
 
