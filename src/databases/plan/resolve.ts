@@ -1,4 +1,5 @@
 import { fail } from '#databases/failures.ts'
+import { allColumns } from '#databases/plan/all-columns.ts'
 import { castOf } from '#databases/plan/casts.ts'
 import type { Catalogue, Column, Table } from '#databases/plan/catalogue.ts'
 import { findColumn, findTable, shown, tableFacts, writable } from '#databases/plan/lookup.ts'
@@ -174,7 +175,8 @@ function resolveCondition(
   }
 }
 
-function resolveOutput(found: Found, terms: readonly ColumnTerm[]): Output[] {
+function resolveOutput(found: Found, terms: readonly ColumnTerm[]): readonly Output[] {
+  if (terms.length === 1 && terms[0]?.kind === 'all') return allColumns(found.table)
   const output = terms.flatMap((term) => resolveTerm(found, term))
   const names = new Set<string>()
   for (const { as } of output) {
@@ -188,10 +190,9 @@ function resolveOutput(found: Found, terms: readonly ColumnTerm[]): Output[] {
   return output
 }
 
-function resolveTerm(found: Found, term: ColumnTerm): Output[] {
+function resolveTerm(found: Found, term: ColumnTerm): readonly Output[] {
   const { catalogue, table, rights } = found
-  if (term.kind === 'all')
-    return [...table.columns.values()].map((column) => ({ kind: 'column', as: column.name, column }))
+  if (term.kind === 'all') return allColumns(table)
   const as = checkAlias(term.alias ?? term.name)
   if (term.kind === 'column') {
     const column = findColumn(table, term.name)

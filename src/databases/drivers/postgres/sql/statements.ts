@@ -12,6 +12,7 @@ import { writeText } from '#databases/drivers/postgres/sql/values.ts'
 import { writeWhere } from '#databases/drivers/postgres/sql/where.ts'
 import { quoteName } from '#databases/drivers/quote-name.ts'
 import { fail } from '#databases/failures.ts'
+import { allColumns } from '#databases/plan/all-columns.ts'
 import { castText } from '#databases/plan/casts.ts'
 import type { Column, Table } from '#databases/plan/catalogue.ts'
 import type { CountPlan, DeletePlan, Output, ReadPlan, UpdatePlan } from '#databases/plan/plan.ts'
@@ -34,7 +35,7 @@ export function selectSql(
   relationRows = Number.POSITIVE_INFINITY,
 ): BuiltSql {
   const sql = { ...createSql('select '), relationRows }
-  writeOutput(sql, plan.output, plan.stripNulls)
+  writeOutput(sql, plan)
   sql.text += ` from ${source(sql)}`
   writeWhere(sql, plan.where)
   writeSort(sql, 't', plan.sort)
@@ -84,7 +85,7 @@ function finishWrite(sql: SqlBuilder, plan: Chosen): BuiltSql {
     return sql
   }
   sql.text += ' returning t.*) select '
-  writeOutput(sql, plan.output, plan.stripNulls)
+  writeOutput(sql, plan)
   sql.text += ' from t'
   writeSort(sql, 't', plan.sort)
   return sql
@@ -114,19 +115,38 @@ function keyOf(table: Table): string[] {
   throw fail('not_supported', { hint: 'limit and offset of a write need a table, or a primary key.' })
 }
 
-export function writeReturning(
-  sql: SqlBuilder,
-  plan: { readonly output: readonly Output[]; head: boolean; stripNulls: boolean },
-): void {
+export function writeReturning(sql: SqlBuilder, plan: Answer & { readonly head: boolean }): void {
   if (plan.head) return
   sql.text += ' returning '
-  writeOutput(sql, plan.output, plan.stripNulls)
+  writeOutput(sql, plan)
 }
 
-function writeOutput(sql: SqlBuilder, output: readonly Output[], stripNulls: boolean): void {
-  sql.text += output.map((item) => outputText(sql, 't', item, stripNulls, false)).join(', ')
-  sql.members = output.map((item) => item.as)
+type Answer = { readonly table: Table; readonly output: readonly Output[]; readonly stripNulls: boolean }
+
+function writeOutput(sql: SqlBuilder, { table, output, stripNulls }: Answer): void {
+  const { text, members } =
+    output === allColumns(table) ? allColumnsText(sql, output) : textOf(sql, output, stripNulls)
+  sql.text += text
+  sql.members = members
 }
+
+type OutputText = { readonly text: string; readonly members: readonly string[] }
+
+const textOf = (sql: SqlBuilder, output: readonly Output[], stripNulls: boolean): OutputText => ({
+  text: output.map((item) => outputText(sql, 't', item, stripNulls, false)).join(', '),
+  members: output.map((item) => item.as),
+})
+
+/** Written once for each table: a column has the same text in every statement. */
+function allColumnsText(sql: SqlBuilder, output: readonly Output[]): OutputText {
+  const known = TEXTS.get(output)
+  if (known !== undefined) return known
+  const written = textOf(sql, output, false)
+  TEXTS.set(output, written)
+  return written
+}
+
+const TEXTS = new WeakMap<readonly Output[], OutputText>()
 
 /** `nested`: inside a relation the database writes the JSON, and instants must look as they do at the top (rows.ts). */
 function outputText(
