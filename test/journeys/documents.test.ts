@@ -7,6 +7,7 @@ import path from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { promisify } from 'node:util'
 import { parse, stringify } from 'yaml'
+import { testKeyspace } from '#test/cassandra/server.ts'
 import { testDatabase, withClient } from '#test/database.ts'
 import { postgrestEndpoint } from '#test/postgrest/endpoint.ts'
 import { type Block, blocksOf, pages, ROOT } from './pages.ts'
@@ -16,7 +17,10 @@ const run = promisify(execFile)
 /** What a clone does not have: things that somebody's own trials left here. */
 const NOT_CLONED = ['.git', '.env', 'app', 'data', 'gatehouse.yaml']
 
-/** What commands of the documents need (`<!-- needs: … -->`) and the tests have a stand-in for: the variables that take the block's place. */
+/**
+ * What blocks of the documents need and the tests have a stand-in for: variables in the place of such a block. Other blocks may need
+ * one of the variables, and run where it is set.
+ */
 const STAND_INS: Readonly<Record<string, (t: TestContext) => Promise<Record<string, string>>>> = {
   supabase: async (t) => {
     const database = await testDatabase()
@@ -28,6 +32,13 @@ const STAND_INS: Readonly<Record<string, (t: TestContext) => Promise<Record<stri
     const endpoint = await postgrestEndpoint(database.url)
     t.after(() => endpoint.close())
     return { SUPABASE_URL: endpoint.url }
+  },
+  // Not with a server of its own, which takes ten seconds and 800 MB to start.
+  cassandra: async (t) => {
+    if (!process.env.TEST_CASSANDRA_URL) return {}
+    const keyspace = await testKeyspace()
+    t.after(() => keyspace.stop())
+    return { CASSANDRA_URL: keyspace.url }
   },
 }
 
@@ -51,6 +62,7 @@ test('every command of the documents does what they say', { timeout: 180_000 }, 
   if (!(await has('curl')) || !(await has('bash'))) return t.skip('needs curl and bash')
   const commands = pages().map((page) => blocksOf(page).filter(({ language }) => language === 'sh'))
   const variables = await standIns(t, commands.flat())
+  const isRun = ({ needs }: Block): boolean => needs === undefined || needs in variables
   const clone = await cloned(settingsOf(commands.flat().filter(isRun)))
   const env = { ...process.env, ...clone.env, ...variables }
   const service = await started(t, clone.folder, env)
@@ -68,9 +80,6 @@ test('every command of the documents does what they say', { timeout: 180_000 }, 
       })
     })
 })
-
-/** Whether it is run; with a stand-in its place is taken by variables. */
-const isRun = ({ needs }: Block): boolean => needs === undefined
 
 const isStart = ({ text }: Block): boolean => /^npm start$/m.test(text)
 
