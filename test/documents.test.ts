@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict'
+import { readdirSync } from 'node:fs'
+import path from 'node:path'
+import { test } from 'node:test'
+import { loadModule, parseSync } from 'libpg-query'
+import { complaints } from './configuration.ts'
+import { blocksOf, pages, ROOT, textOf } from './journeys/pages.ts'
+
+/** Everything that is in the repository, folders with a slash at their end. */
+const FILES: readonly string[] = readdirSync(ROOT, { withFileTypes: true })
+  .filter(({ name }) => !['.git', 'app', 'data', 'node_modules'].includes(name))
+  .flatMap((entry) => [
+    named(entry.name, entry.isDirectory()),
+    ...(entry.isDirectory() ? filesIn(entry.name) : []),
+  ])
+
+function filesIn(folder: string): string[] {
+  return readdirSync(path.join(ROOT, folder), { recursive: true, withFileTypes: true }).map((entry) =>
+    named(path.relative(ROOT, path.join(entry.parentPath, entry.name)), entry.isDirectory()),
+  )
+}
+
+function named(name: string, isFolder: boolean): string {
+  return isFolder ? `${name}/` : name
+}
+
+/** Files that a reader makes, or that the service makes in a reader's folder. */
+const ELSEWHERE = /^(?:dist\/|gatehouse\.yaml|export\.sql|roles\.sql|data\/.*|postgres\/lock|openapi\.json)$/
+
+const proseOf = (page: string): string => textOf(page).replace(/^```[\s\S]*?^```$/gm, '')
+
+test('every file and folder that a document names is in the repository', () => {
+  const missing = pages().flatMap((page) =>
+    [...proseOf(page).matchAll(/`((?:[\w.-]+\/)*[\w.-]+(?:\/|\.(?:ts|mjs|sql|md|yaml|json|sh|mmd|svg)))`/g)]
+      .map(([, name = '']) => name)
+      .filter((name) => !ELSEWHERE.test(name))
+      .filter((name) => !FILES.some((file) => file === name || file.endsWith(`/${name}`)))
+      .map((name) => `${page}: ${name}`),
+  )
+  assert.deepEqual(missing, [])
+})
+
+test('every link of a document leads somewhere', () => {
+  const broken = pages().flatMap((page) =>
+    [...proseOf(page).matchAll(/(?:\]\(|(?:src|srcset)=")([^)"\s]+)[)"]/g)]
+      .map(([, target = '']) => target)
+      .filter((target) => !/^[a-z]+:/.test(target) && !leads(page, target))
+      .map((target) => `${page}: ${target}`),
+  )
+  assert.deepEqual(broken, [])
+})
+
+function leads(page: string, target: string): boolean {
+  const [file = '', anchor] = target.split('#')
+  const found = file === '' ? page : path.posix.join(path.posix.dirname(page), file)
+  if (!FILES.includes(found) && !FILES.includes(`${found.replace(/\/$/, '')}/`)) return false
+  return anchor === undefined || anchorsOf(found).includes(anchor)
+}
+
+/** As forges name them. */
+const anchorsOf = (page: string): readonly string[] =>
+  [...textOf(page).matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replace(/[^\w\- ]/g, '')
+      .replaceAll(' ', '-'),
+  )
+
+/** What `${NAME}` stands for in an example. */
+const VALUES = {
+  SUPABASE_URL: 'https://:key@project.supabase.co',
+  SUPABASE_KEY: 'key',
+  CASSANDRA_URL: 'scylladb://user:password@node1,node2:9042/keyspace',
+  PASSWORD: 'x',
+  APP_PASSWORD: 'x',
+  APP_SQL_PASSWORD: 'x',
+  AUDIT_PASSWORD: 'x',
+  REPORTS_PASSWORD: 'x',
+}
+
+test('every example of a configuration, of SQL and of JSON is right', async (t) => {
+  await loadModule()
+  for (const block of pages().flatMap(blocksOf)) {
+    const where = `${block.page}:${block.line}`
+    const [, heredoc] = /gatehouse\.yaml <<'END'\n([\s\S]*?)^END$/m.exec(block.text) ?? []
+    const yaml = block.language === 'yaml' ? block.text : heredoc
+    if (yaml !== undefined) assert.deepEqual(complaints({ yaml, env: VALUES }), [], where)
+    if (block.language === 'sql') assert.doesNotThrow(() => parseSync(block.text), where)
+    if (block.language === 'json') assert.doesNotThrow(() => JSON.parse(block.text), where)
+    if (block.language === '') t.diagnostic(`${where} does not say its language`)
+  }
+})
+
+test('comments about a block are in front of one of commands', () => {
+  const misplaced = pages().flatMap((page) =>
+    [...textOf(page).matchAll(/<!-- (\w+): .*-->\n(?=([^\n]*))/g)]
+      .filter(
+        ([, name = '', next = '']) => !/^(?:needs|answers)$/.test(name) || !/^(?:<!-- |```sh$)/.test(next),
+      )
+      .map(([comment]) => `${page}: ${comment}`),
+  )
+  assert.deepEqual(misplaced, [])
+})
