@@ -2,14 +2,16 @@ import type { Column, Table } from '#databases/plan/catalogue.ts'
 import type { ReadPlan } from '#databases/plan/plan.ts'
 import type { Condition } from '#databases/request/request.ts'
 
-/** One row of a table by its primary key, as it is stored: nothing in it can take long but a lock, or the row's size. */
+/** Whether the plan reads one row by its primary key, as stored. Only a lock or the size of the row can make such a read slow. */
 export function readsByKey({ table, where, output, count }: ReadPlan): boolean {
   if (!table.isPlain || count !== undefined) return false
   if (!output.every((member) => member.kind === 'column' && member.cast === undefined)) return false
   return namesOneRow(table, where)
 }
 
-/** By its primary key, which rows of children may have as well. */
+/**
+ * Whether the condition fixes the whole primary key. Rows of child tables may have the same key, so tables with children do not qualify.
+ */
 export function namesOneRow(table: Table, where: Condition<Column> | undefined): boolean {
   const terms = where?.kind === 'all' ? where.terms : [where]
   return (

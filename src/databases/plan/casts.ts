@@ -1,6 +1,6 @@
 import { fail } from '#databases/failures.ts'
 
-/** The types that a request may cast to, in the spelling of the database; nothing else of a cast reaches a statement. */
+/** The type of a cast in the database's spelling. Only types of this list reach a statement. */
 export function castOf(name: string): string {
   const array = name.endsWith('[]')
   const plain = (array ? name.slice(0, -2) : name).trim().toLowerCase()
@@ -15,8 +15,8 @@ export function castOf(name: string): string {
 }
 
 /**
- * As it is written: by its schema, because a type of the client's own may have the same name. Names of the grammar (`double precision`)
- * mean the system's anyway; they have another one there.
+ * The cast with its schema, because the client's database may have a type of the same name. Types whose name is grammar (`double
+ * precision`) have another name in pg_catalog.
  */
 export function castText(cast: string): string {
   const array = cast.endsWith('[]')

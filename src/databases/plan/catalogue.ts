@@ -1,8 +1,8 @@
-/** What a database holds, as far as plans need it. Read by the driver, kept for a while, thrown away after DDL. */
+/** The structure of a database, as far as plans need it. The driver reads it, caches it, and drops it after DDL. */
 export type Catalogue = {
   readonly tables: readonly Table[]
   find(schema: string, table: string): Table | undefined
-  /** Foreign keys that point at the table. */
+  /** Foreign keys that reference the table. */
   referencing(table: Table): readonly Reference[]
 }
 
@@ -15,32 +15,34 @@ export type Table = {
   readonly primaryKey: readonly string[]
   readonly constraints: readonly Constraint[]
   /**
-   * Writes to other tables change no row of it, and writes to it change rows of no other: no view, trigger, rule, partition or
-   * cascade. Absent: not known.
+   * Writes to other tables change none of its rows, and writes to it change no rows of other tables: no view, trigger, rule, partition or
+   * cascade. Undefined: unknown.
    */
   readonly standsAlone?: boolean
-  /** To read a row of it is that and no more: no view, no children, no policy. Absent: not known. */
+  /** Reading a row reads only the stored row: no view, no child tables, no policy. Undefined: unknown. */
   readonly isPlain?: boolean
-  /** Other tables inherit from it: its keys are not unique among the rows that it shows. Absent: none does. */
+  /** Other tables inherit from it, so its keys are not unique among the rows that it shows. Undefined: none does. */
   readonly hasChildren?: boolean
-  /** To read it runs functions of users (a view, a policy, a domain inside of a value), which may leave something on the connection. Absent: not known. */
+  /**
+   * Reading it runs user-defined functions (a view, a policy, a domain inside a value), which may change the session. Undefined: unknown.
+   */
   readonly readRunsCode?: boolean
-  /** The same of writing it: a trigger, a rule, a default, a check, an index, a cascade. */
+  /** Writing it runs user-defined functions: a trigger, a rule, a default, a check, an index, a cascade. */
   readonly writeRunsCode?: boolean
 }
 
 export type Column = {
   readonly name: string
-  /** The type as the database writes it, length and precision included: `character varying(20)`. */
+  /** The type as the database writes it, with length and precision: `character varying(20)`. */
   readonly type: string
   /** The type without length and precision, quoted for use in a cast: `character varying`, `public."Mood"`. */
   readonly cast: string
   /** pg_type.typcategory of the base type: A array, B boolean, C composite, N number, R range, S string, U other … */
   readonly category: string
-  /** Name of the type below any domain: `jsonb`, `int8`, `_text`. */
+  /** Name of the base type, below any domain: `jsonb`, `int8`, `_text`. */
   readonly base: string
   readonly nullable: boolean
-  /** The database's own text of the default, also of an identity column; undefined when there is none. */
+  /** The default as the database writes it, also of an identity column; undefined when there is none. */
   readonly fallback: string | undefined
   readonly writable: boolean
   readonly identity: 'always' | 'by default' | undefined
@@ -58,7 +60,7 @@ export type Constraint = {
 
 export type Reference = { readonly from: Table; readonly constraint: Constraint }
 
-/** With what makes tables and references quick to find. */
+/** Adds the indexes that find tables and references. */
 export function catalogueOf(tables: readonly Table[]): Catalogue {
   const key = (schema: string, name: string) => JSON.stringify([schema, name])
   const byName = new Map(tables.map((table) => [key(table.schema, table.name), table]))
@@ -84,7 +86,7 @@ export type Index = {
   readonly method: string
   readonly unique: boolean
   readonly primary: boolean
-  /** False while it is built concurrently, or after that has failed. */
+  /** False while the index is built concurrently, or after that has failed. */
   readonly valid: boolean
   /** Columns, and expressions as the database writes them. */
   readonly columns: readonly string[]

@@ -2,20 +2,20 @@ import { fail } from '#databases/failures.ts'
 import type { Column, Table } from '#databases/plan/catalogue.ts'
 import type { Row, TableName } from '#databases/request/request.ts'
 
-/** A function that can be called by the names of its arguments. */
+/** A function that can be called with named arguments. */
 export type CallableFunction = {
   readonly schema: string
   readonly name: string
   readonly arguments: readonly Argument[]
-  /** What its rows have; a single value is one column. Undefined: it gives nothing back. */
+  /** Columns of its rows; a single value is one column. Undefined: it returns nothing. */
   readonly columns: readonly Column[] | undefined
-  /** The columns have to be named in the call, because the function gives a bare value. */
+  /** The call must name the column, because the function returns a bare value. */
   readonly isValue: boolean
 }
 
 export type Argument = { readonly column: Column; readonly optional: boolean; readonly variadic: boolean }
 
-/** The overload whose arguments are these, by name: all that it needs are given, and none that it does not have. */
+/** Chooses the overload by argument names: every required argument is given, and no unknown one. */
 export function chooseFunction(
   candidates: readonly CallableFunction[],
   asked: TableName,
@@ -51,7 +51,7 @@ function fits(candidate: CallableFunction, names: readonly string[]): boolean {
 const signature = ({ name, arguments: own }: CallableFunction): string =>
   `${name}(${own.map(({ column, optional }) => `${column.name} ${column.type}${optional ? ' optional' : ''}`).join(', ')})`
 
-/** The rows of a function as a table, so that the grammar of a fetch holds for them. It has no relations. */
+/** The rows of a function as a table without relations, so that the grammar of a fetch applies to them. */
 export const asTable = ({ schema, name, columns = [] }: CallableFunction): Table => ({
   schema,
   name,

@@ -17,11 +17,11 @@ import type {
 
 /**
  * One family of types for every read and write of the gateway.
- * A *request* is what a body asks for, checked by itself; a *plan* is the request with every name found in the catalogue.
- * Nothing below this line has seen text of a request that was not a name of the catalogue or a bound value.
+ * A *request* is a validated body; a *plan* is the request with every name found in the catalogue. A driver gets no other text of a request
+ * than names of the catalogue and values to bind.
  */
 
-/** One member of the rows that go out. */
+/** One member of the returned rows. */
 export type Output =
   | { readonly kind: 'column'; readonly as: string; readonly column: Column; readonly cast?: string }
   | {
@@ -35,11 +35,11 @@ export type Relation = {
   readonly table: Table
   /** One row as an object or null; many as an array. */
   readonly many: boolean
-  /** Column of the outer table = column of this one. */
+  /** Pairs of columns that must be equal, of the outer table and of this one. */
   readonly on: readonly { readonly outer: Column; readonly inner: Column }[]
 }
 
-/** The request and its caller's rights stay beside the plan: when the structure has changed meanwhile, it is planned again. */
+/** The plan keeps the request and the caller's rights, to plan again when the structure has changed. */
 type Planned<R extends DataRequest> = {
   readonly request: R
   readonly rights: Rights
@@ -73,7 +73,7 @@ export type Assignment = { readonly column: Column; readonly value: Json }
 export type InsertPlan = Planned<InsertRequest> &
   Answer & {
     readonly kind: 'insert'
-    /** Every column that one of the rows names. */
+    /** Every column that at least one row names. */
     readonly columns: readonly Column[]
     readonly rows: readonly Row[]
     readonly conflict:

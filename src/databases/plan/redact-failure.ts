@@ -5,9 +5,9 @@ import type { DataRequest } from '#databases/request/request.ts'
 import type { Failure } from '#kernel/errors.ts'
 
 /**
- * What its caller may hear of a failure. The sentences of the database quote values, and name columns, constraints and the tables that
- * refer to this one; who may not read the table that they are about gets the code, and of columns the one that they wrote themselves.
- * `request` is undefined where several ended together, with the transaction.
+ * Reduces a failure to the information that its caller may read. Messages of the database quote values, and name columns, constraints and
+ * referring tables. A caller without the right to read the table gets the code, and the column only if the request names it. `request` is
+ * undefined for a failure of a whole transaction.
  */
 export function redactFailure(rights: Rights, failure: Failure, request: DataRequest | undefined): Failure {
   const own = request && { ...request.table, action: 'read' as const }
@@ -16,7 +16,7 @@ export function redactFailure(rights: Rights, failure: Failure, request: DataReq
   return isVisible || !isAboutData(failure.code) ? failure : redactText(failure, request)
 }
 
-/** The same, also for who may read every table that the failure could name. */
+/** Removes the text even for a caller who may read every table that the failure could name. */
 export function redactText(failure: Failure, request?: DataRequest): Failure {
   if (!isAboutData(failure.code)) return failure
   const column = failure.details?.column
@@ -30,9 +30,9 @@ export function redactText(failure: Failure, request?: DataRequest): Failure {
   })
 }
 
-/** Drivers name the table that a failure is about, when it is another than that of the statement. */
+/** Drivers name the table of a failure when it is not the table of the statement. */
 function otherTable({ details }: Failure) {
-  // As drivers write it.
+  // Drivers write it in this form.
   const other = details?.other_table as { schema_name: string; table_name: string } | undefined
   return other && { schema: other.schema_name, table: other.table_name, action: 'read' as const }
 }
@@ -40,7 +40,7 @@ function otherTable({ details }: Failure) {
 const isAboutData = (code: string): code is DatabaseFailureCode =>
   Object.hasOwn(DATABASE_FAILURES, code) && !OPERATIONAL.has(code)
 
-/** Of the service and the connection: their sentences are ours. */
+/** Failures of the service and the connection: their messages are written by the gateway. */
 const OPERATIONAL: ReadonlySet<string> = new Set<DatabaseFailureCode>([
   'write_conflict',
   'statement_timeout',

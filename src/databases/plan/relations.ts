@@ -8,9 +8,9 @@ import type { RelationTerm } from '#databases/request/request.ts'
 type Candidate = Relation & { readonly constraint: Constraint; readonly names: readonly string[] }
 
 /**
- * `relation(…)` names a table with a foreign key to or from this one, a foreign-key column, or a constraint; `table!constraint`
- * decides between several. Many-to-one gives an object, one-to-many an array. A foreign key is told to those who may read its own
- * table: others are refused in the same way whether there is one or not.
+ * `relation(…)` names a table with a foreign key to or from this one, a foreign-key column, or a constraint; `table!constraint` chooses
+ * between several. Many-to-one gives an object, one-to-many an array. A foreign key is visible only to callers who may read the table that
+ * has it; for others the refusal is the same whether it exists or not.
  */
 export function findRelation(
   catalogue: Catalogue,
@@ -63,7 +63,7 @@ function inward(catalogue: Catalogue, table: Table): Candidate[] {
   })
 }
 
-/** By its own name, and by its column when there is only one. */
+/** A constraint is named by its own name, and by its column when it has only one. */
 const namesOf = ({ name, columns }: Constraint): string[] =>
   columns.length === 1 ? [name, ...columns] : [name]
 

@@ -77,7 +77,7 @@ test('a write needs its table, to read what it returns or decides by, and its re
   )
 })
 
-test('only the primary key, compared for equality as a whole, names rows without looking at them', () => {
+test('only equality on the whole primary key names rows without reading columns', () => {
   const needsReadWith = (more: Record<string, unknown>) =>
     required(readDelete({ table: 'lots', head: true, ...more }, options)).length === 2
   const whole = [
@@ -114,13 +114,13 @@ test('only the primary key, compared for equality as a whole, names rows without
   assert.deepEqual(['id,shelf', 'id', 'note', 'id,shelf,note'].map(rightsOf), [1, 2, 2, 2])
 })
 
-test('before planning only the table itself is known', () => {
+test('before planning only the right to the table itself is known', () => {
   assert.deepEqual(requiredRights(readFetch({ table: 'nowhere', columns: 'orders(id)' }, options)), [
     { schema: 'public', table: 'nowhere', action: 'read', because: 'target' },
   ])
 })
 
-test('every column is mentioned that is returned, written, filtered, sorted or joined by', () => {
+test('every column that is returned, written, filtered, sorted or joined by is listed', () => {
   const request = {
     table: 'orders',
     columns: 'total,person_id(name)',

@@ -6,15 +6,15 @@ import type { Condition, DataRequest, WriteRequest } from '#databases/request/re
 
 export type RequiredRight = TableRight & {
   /**
-   * `target`: what the operation does. `relation`: a table asked for in columns or in a returning list. `columns`: a write that reads
-   * columns, for which PostgreSQL asks for SELECT as well.
+   * `target`: the operation itself. `relation`: a table in the requested columns. `columns`: a write that reads columns, for which
+   * PostgreSQL requires SELECT too.
    */
   readonly because: 'target' | 'relation' | 'columns'
 }
 
 /**
- * Every table and right that a plan needs; all of them must be granted. For a request only its own table is known; ask that before
- * planning, so that a stranger does not learn from a 404 which tables there are.
+ * All rights that a plan needs. For a request only the right to its own table is known; require that before planning, so that a caller
+ * without rights does not learn from a 404 which tables exist.
  */
 export function requiredRights(subject: DataRequest | Plan): RequiredRight[] {
   if (!isPlan(subject)) return [target(subject, subject.table.schema, subject.table.table)]
@@ -26,9 +26,9 @@ export function requiredRights(subject: DataRequest | Plan): RequiredRight[] {
 }
 
 /**
- * Whether a write looks at columns, beside the rows that it gives back. What does not: inserting, also where the primary key decides
- * what is there already, and changing or deleting rows named by equality on the whole primary key. Known from the words of the request
- * and the names of the key alone, so that nothing has to be looked up for a caller who may not read.
+ * Whether a write reads columns, apart from the rows that it returns. These do not: an insert, also one with a conflict on the primary key,
+ * and an update or delete whose condition is equality on the whole primary key. The request and the names of the key suffice to decide it,
+ * so that no name is looked up for a caller without the right to read.
  */
 export function readsColumns(request: WriteRequest, table: Table): boolean {
   if (request.namesColumns) return true
@@ -41,7 +41,7 @@ export function readsColumns(request: WriteRequest, table: Table): boolean {
   return named === undefined || !isKey([...named, ...resource], table)
 }
 
-/** The columns, when the condition is nothing but `column = value and …`. */
+/** The columns of a condition that consists only of `column = value and …`. */
 function equalities(where: Condition<string>): readonly string[] | undefined {
   const terms = where.kind === 'all' ? where.terms.map(equalities) : undefined
   if (terms?.every((names) => names !== undefined)) return terms.flat()
@@ -56,7 +56,7 @@ function isKey(names: readonly (string | undefined)[], { primaryKey }: Table): b
   )
 }
 
-/** `resource_id` means the column of that name, else the primary key if it is one column (gateway.md 4). */
+/** `resource_id` means the column of that name, otherwise a primary key of one column (gateway.md 4). */
 export function resourceOf({ columns, primaryKey }: Table): string | undefined {
   if (columns.has('resource_id')) return 'resource_id'
   return primaryKey.length === 1 ? primaryKey[0] : undefined
@@ -109,7 +109,7 @@ function unique(required: RequiredRight[]): RequiredRight[] {
 
 export type NamedColumn = { readonly schema: string; readonly table: string; readonly column: string }
 
-/** Every column that a plan returns, writes, filters, sorts or joins by; a public route (gateway.md 13) bounds them all. */
+/** Every column that a plan returns, writes, filters, sorts or joins by; a public route (gateway.md 13) restricts them. */
 export function namedColumns(plan: Plan): NamedColumn[] {
   const of = (table: Table, columns: readonly Column[]): NamedColumn[] =>
     columns.map((column) => ({ schema: table.schema, table: table.name, column: column.name }))

@@ -32,8 +32,8 @@ import type {
 } from '#databases/request/request.ts'
 
 /**
- * Finds every name of a request in the catalogue. Pure: the same request, catalogue and rights give the same plan. Rights are asked
- * for before the names that they open are looked up; what the request does to its own table is asked before it comes here.
+ * Finds every name of a request in the catalogue. A pure function of request, catalogue and rights. Rights to related tables are required
+ * before their names are looked up; the caller of this function has required the right to the table itself.
  */
 export function resolve(catalogue: Catalogue, request: DataRequest, rights: Rights): Plan {
   const table = findTable(catalogue, request.table)
@@ -54,7 +54,7 @@ export function resolve(catalogue: Catalogue, request: DataRequest, rights: Righ
 
 type Found = { readonly catalogue: Catalogue; readonly table: Table; readonly rights: Rights }
 
-/** A write of a caller who may not read the table gives no rows back; one that would look at columns is refused. */
+/** A write by a caller without the right to read returns no rows; if it would read columns, it is refused. */
 function seenBy<R extends WriteRequest>(
   { table, rights }: Found,
   request: R,
@@ -182,7 +182,7 @@ function resolveOutput(found: Found, terms: readonly ColumnTerm[]): readonly Out
   for (const { as } of output) {
     if (names.has(as))
       throw fail('invalid_columns', {
-        hint: `${shown(as)} stands twice; give one an alias.`,
+        hint: `${shown(as)} is given twice; give one an alias.`,
         details: { column: shown(as) },
       })
     names.add(as)
@@ -203,7 +203,7 @@ function resolveTerm(found: Found, term: ColumnTerm): readonly Output[] {
   return [{ kind: 'relation', as, relation, columns: resolveOutput(inner, term.columns) }]
 }
 
-/** An alias is the only name that the catalogue does not know: it must survive as an identifier (63 bytes, no NUL). */
+/** An alias is the only name that is not of the catalogue, so it must be a valid identifier (63 bytes, no NUL). */
 function checkAlias(alias: string): string {
   if (Buffer.byteLength(alias) <= 63 && !alias.includes('\0')) return alias
   throw fail('invalid_identifier', {

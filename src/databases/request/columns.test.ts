@@ -12,7 +12,7 @@ const options = {
 }
 const parse = (columns: string | string[]) => parseColumns(columns, options)
 
-test('every form of a column is understood, in one text or in a list', () => {
+test('every form of a column is parsed, from one text or from a list', () => {
   const expected = [
     { kind: 'all' },
     { kind: 'column', name: 'b', alias: 'a' },
@@ -41,7 +41,7 @@ test('every form of a column is understood, in one text or in a list', () => {
   assert.deepEqual(parse(list.join(' , ')), expected)
 })
 
-test('relations nest, with alias, schema and the foreign key to take', () => {
+test('relations nest, with alias, schema and a foreign key as hint', () => {
   assert.deepEqual(parse('author:author_id(name, home:geo.places!home_fkey(*))'), [
     {
       kind: 'relation',
@@ -62,7 +62,7 @@ test('relations nest, with alias, schema and the foreign key to take', () => {
   ])
 })
 
-test('a column of another table is refused, and says how to ask for it', () => {
+test('a column of another table is refused, with a hint how to ask for it', () => {
   assert.throws(() => parse('authors.name'), { code: 'unknown_column', hint: /relation/ })
 })
 
@@ -73,7 +73,7 @@ test('too many columns and too deep relations are refused', () => {
   assert.throws(() => parse('a(b(c(d(e))))'), { code: 'too_deep' })
 })
 
-test('whatever text is given as columns is parsed or refused with a 400', () => {
+test('any text given as columns is parsed or refused with a 400', () => {
   const pieces = fc.array(
     fc.oneof(
       fc.constantFrom('a', '.', ',', '(', ')', '"', '\\', ':', '::', '!', '*', ' as ', ' '),

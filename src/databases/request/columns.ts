@@ -7,9 +7,9 @@ import { atEnd, eat, peek, quoted, type Scanner, scan, skipSpace, until } from '
  *
  *   column   = "*" | [ alias ":" ] path [ "::" type ] [ "as" alias ]
  *   relation = [ alias ":" ] path [ "!" constraint ] "(" column { "," column } ")"
- *   path     = name { "." name }            names with other signs stand in double quotes
+ *   path     = name { "." name }            names with other characters in double quotes
  *
- * A path of several names ends in the column; what stands before it must be the table that is read (checked by `owner`).
+ * A path of several names ends with the column; the names before it must be the table that is read (`owner` checks this).
  */
 export function parseColumns(columns: string | readonly string[], options: ColumnOptions): ColumnTerm[] {
   const budget = { left: options.columns }

@@ -6,18 +6,18 @@ export type ConditionOptions = {
   readonly conditions: number
   readonly nesting: number
   readonly rename: (column: string) => string
-  /** The code of a malformed condition: structured requests have one of their own. */
+  /** The failure code of a malformed condition; structured requests have their own. */
   readonly code: 'invalid_condition' | 'invalid_structured_select_request'
 }
 
-/** Conditions of a body (gateway.md 4): one, or a list that is ANDed. */
+/** Reads `conditions` of a body (gateway.md 4): one condition, or a list joined by AND. */
 export function readConditions(input: unknown, options: ConditionOptions): Condition<string>[] {
   if (input === undefined || input === null) return []
   const terms = list(input).map((item) => readCondition(item, options, options.nesting))
   return bounded(terms, options)
 }
 
-/** The structured `where`: `{ age: { gte: 18 }, name: "Ada", or: [{ … }, { … }] }`. */
+/** Reads the structured `where`: `{ age: { gte: 18 }, name: "Ada", or: [{ … }, { … }] }`. */
 export function readWhere(input: unknown, options: ConditionOptions): Condition<string>[] {
   if (input === undefined || input === null) return []
   return bounded(readFields(input, options, options.nesting), options)
@@ -87,7 +87,7 @@ function readTextual(
   return { kind: name === 'or' ? 'any' : 'all', terms }
 }
 
-/** PostgREST writes `or=(a.eq.1,b.eq.2)`: the parentheses around all terms may stand here too. */
+/** PostgREST writes `or=(a.eq.1,b.eq.2)`, so parentheses around all terms are allowed here too. */
 const unwrapped = (text: string): string =>
   text.startsWith('(') && text.endsWith(')') ? text.slice(1, -1) : text
 
@@ -117,14 +117,14 @@ function readComparison(
   }
 }
 
-/** A member in its long and its short form: both may stand when they say the same. */
+/** A member may be given in its long and its short form when both have the same value. */
 function agreed(
   condition: Readonly<Record<string, unknown>>,
   member: string,
   options: ConditionOptions,
 ): unknown {
   const [long, short] = [condition[member], condition[`eq_${member}`]]
-  // Null is a value, but of the spelling that names the column.
+  // Null counts as a value only for the spelling that names the column.
   const other = member === 'value' && short === null && isGiven(condition.column) ? undefined : short
   const isLong =
     member === 'value' ? long !== undefined && (long !== null || other === undefined) : isGiven(long)
@@ -142,9 +142,9 @@ function castOf(cast: unknown, options: ConditionOptions): string | undefined {
   return cast
 }
 
-/** The value in the form that its operator takes. */
+/** Converts the value to the form that its operator takes. */
 function fitting(operator: Operator, value: unknown, column: string, options: ConditionOptions): Json {
-  // Whatever JSON can say is a Json; the body was read from JSON text.
+  // The body was parsed from JSON text, so every value in it is a Json.
   const json = value as Json
   if (operator === 'is') {
     const word = (typeof json === 'string' ? json : JSON.stringify(json)).toLowerCase()
@@ -203,7 +203,7 @@ function readField(
   })
 }
 
-/** Names of text terms through the same renaming as all others. */
+/** Applies the renaming of columns to text terms. */
 function renamed(term: Condition<string>, options: ConditionOptions): Condition<string> {
   if (term.kind === 'not') return { kind: 'not', term: renamed(term.term, options) }
   if (term.kind !== 'compare')
@@ -235,11 +235,11 @@ const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? val
 function record(value: unknown, options: ConditionOptions): Readonly<Record<string, unknown>> {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw malformed(options, 'A condition is an object.')
-  // An object of JSON text has string keys.
+  // An object parsed from JSON has string keys.
   return value as Readonly<Record<string, unknown>>
 }
 
-/** Not `String(value)`: of an object from JSON, `toString` may be anything. */
+/** Not `String(value)`: an object parsed from JSON may have any `toString`. */
 const shown = (value: unknown): string => (typeof value === 'string' ? value.slice(0, 100) : typeof value)
 
 const malformed = (options: ConditionOptions, hint: string, details: Record<string, unknown> = {}) =>

@@ -1,18 +1,21 @@
 /**
- * Exact decimals for sums: `digits` × 10^-`scale`, in BigInt. Only addition is needed, and it is eight lines; a decimal library
- * would bring rounding rules and precision limits that have to be switched off to keep every digit.
+ * An exact decimal for sums: `digits` × 10^-`scale`, in BigInt. Only addition is needed, in eight lines; a decimal library has rounding
+ * rules and precision limits that would have to be switched off to keep every digit.
  */
 export type Decimal = { readonly digits: bigint; readonly scale: number }
 
 export const ZERO: Decimal = { digits: 0n, scale: 0 }
 
 /**
- * Digits of a value that is still taken: a declared numeric has at most 1,000, a double at most 309 before the point or 340 behind
- * it. Without a bound a short text like 1e131071 would keep the process busy.
+ * The largest number of digits that is parsed: a declared numeric has at most 1,000 digits, a double at most 309 before the point or 340
+ * after it. Without a bound, a short text like 1e131071 would block the process.
  */
 export const MOST_DIGITS = 1_400
 
-/** The form that databases and JSON write: `-12.50`, `1e-7`. The scale stays: 1.10 is not 1.1. Undefined: no number, or too long. */
+/**
+ * Parses the form that databases and JSON write: `-12.50`, `1e-7`. The scale is kept: 1.10 is not 1.1. Undefined when the text is no number
+ * or too long.
+ */
 export function parseDecimal(text: string): Decimal | undefined {
   if (text.length > MOST_DIGITS) return undefined
   const [, sign = '', whole, fraction = '', exponent = '0'] =
@@ -25,7 +28,7 @@ export function parseDecimal(text: string): Decimal | undefined {
   return scale < 0 ? { digits: digits * 10n ** BigInt(-scale), scale: 0 } : { digits, scale }
 }
 
-/** `1.0` and `1e3` are whole numbers, and a column of these would not read them as they are written. */
+/** Writes `1.0` and `1e3` as whole numbers, because an integer column does not accept these spellings. */
 export function wholeText(text: string): string {
   const { digits, scale } = parseDecimal(text) ?? {}
   if (digits === undefined || scale === undefined) return text
@@ -41,7 +44,7 @@ export function sum(left: Decimal, right: Decimal): Decimal {
 const at = (scale: number, value: Decimal): bigint =>
   scale === value.scale ? value.digits : value.digits * 10n ** BigInt(scale - value.scale)
 
-/** A JSON number. */
+/** The decimal as a JSON number. */
 export function decimalText({ digits, scale }: Decimal): string {
   const sign = digits < 0n ? '-' : ''
   const text = String(digits < 0n ? -digits : digits).padStart(scale + 1, '0')

@@ -1,9 +1,9 @@
 import { fail } from '#databases/failures.ts'
 
-/** A body as it came: its shape may have been checked, but nothing here relies on that. */
+/** A body as it was sent. Its shape may have been validated, but nothing here relies on that. */
 export type Body = Readonly<Record<string, unknown>>
 
-/** How columns are named by requests. */
+/** How requests name columns. */
 export type Naming = {
   /** `gateway.force_camel_case_to_snake_case`. */
   readonly snakeCase?: boolean
@@ -21,7 +21,7 @@ export function text(body: Body, field: string): string | undefined {
   throw fail('invalid_identifier', { details: { field } })
 }
 
-/** Aliases of one field: several may stand when they say the same. */
+/** Reads one field with aliases; several may be given when their values are equal. */
 export function oneOf(body: Body, fields: readonly string[], code: 'missing_table'): string | undefined {
   const values = new Set(fields.map((field) => text(body, field)).filter((value) => value !== undefined))
   if (values.size > 1)
@@ -37,13 +37,13 @@ export function wholeNumber(body: Body, field: string): number | undefined {
   throw fail('invalid_limit', { details: { field } })
 }
 
-/** A number that came as raw JSON, like `10.0` (json.ts). */
+/** Converts a number that was parsed as raw JSON, like `10.0` (json.ts). */
 export const plainNumber = (value: unknown): unknown =>
   JSON.isRawJSON(value) ? Number(value.rawJSON) : value
 
 export const renaming = (options: Naming) => (options.snakeCase ? snakeCased : (name: string) => name)
 
-/** `userId` → `user_id`, `HTTPStatus` → `http_status`. Name by name and letter by letter: the time grows with the length. */
+/** `userId` → `user_id`, `HTTPStatus` → `http_status`. It scans each name once, so the time is linear in the length. */
 export function snakeCased(name: string): string {
   let text = ''
   for (let at = 0; at < name.length; at++) {

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { parseJson } from '#databases/request/json.ts'
 
-test('numbers that a double cannot hold keep their digits, and zero its sign', () => {
+test('numbers that a double cannot represent keep their digits, and zero keeps its sign', () => {
   for (const text of [
     '[12345678901234567890]',
     '{"a":0.1234567890123456789}',
@@ -28,7 +28,7 @@ test('a number keeps its scale, and the way it is written', () => {
     assert.equal(JSON.stringify(parseJson(text)), text)
 })
 
-test('every number comes out as it went in, whatever stands around it', () => {
+test('every number is written as it was read, in any surrounding text', () => {
   const digits = fc.string({ unit: fc.constantFrom(...'0123456789'), maxLength: 20 })
   const number = fc
     .tuple(fc.constantFrom('', '-'), fc.constantFrom('0', '1', '37'), digits, digits)
@@ -50,7 +50,7 @@ test('every number comes out as it went in, whatever stands around it', () => {
   )
 })
 
-test('a number is no key, also when it is one that keeps its digits', () => {
+test('a number is not accepted as a key, even one that keeps its digits', () => {
   for (const text of [
     '{1.10:1}',
     '{"a":{1.10 \n:1}}',
@@ -65,14 +65,14 @@ test('a number is no key, also when it is one that keeps its digits', () => {
     assert.throws(() => parseJson(text), SyntaxError, text)
 })
 
-test('numbers that a double holds are plain numbers', () => {
+test('numbers that a double can represent are plain numbers', () => {
   assert.deepEqual(
     parseJson('[1,1.5,1e5,9007199254740991,0.1,-0.5,100000000000000000000]'),
     [1, 1.5, 1e5, 9007199254740991, 0.1, -0.5, 1e20],
   )
 })
 
-test('whatever is JSON is read as JSON.parse reads it', () => {
+test('any JSON is read as JSON.parse reads it', () => {
   fc.assert(
     fc.property(fc.jsonValue(), (value) => {
       const text = JSON.stringify(value)
@@ -85,7 +85,7 @@ test('an object that looks like raw JSON is an object', () => {
   assert.deepEqual(parseJson('{"rawJSON":"1"}'), { rawJSON: '1' })
 })
 
-test('what is not JSON is a SyntaxError', () => {
+test('text that is not JSON is a SyntaxError', () => {
   fc.assert(
     fc.property(
       fc.array(

@@ -10,14 +10,14 @@ declare global {
 }
 
 /**
- * `JSON.parse` that keeps numbers as they are written: what a double would change (a 64-bit id, a long numeric, the scale of 1.10)
- * becomes raw JSON, which `JSON.stringify` writes back as it came. Throws SyntaxError as JSON.parse does; depth is bounded by the
- * reader of the body. A reviver makes parsing ten times slower, so these numbers travel through the parser as texts instead.
+ * `JSON.parse` that keeps numbers as they are written: a number that a double would change (a 64-bit id, a long numeric, the scale of 1.10)
+ * becomes raw JSON, which `JSON.stringify` writes back unchanged. Throws SyntaxError as JSON.parse does; the reader of the body bounds the
+ * depth. A reviver makes parsing ten times slower, so these numbers pass the parser as marked texts instead.
  */
 export function parseJson(text: string): Json {
   const numbers = changedNumbers(text)
   if (numbers.length === 0) return JSON.parse(text)
-  // A text of the caller may look like one of the marks: then the slow way tells them apart.
+  // A text of the caller may look like a mark. Only then is the slow reviver used.
   if (text.includes(ESCAPED_MARK)) return JSON.parse(text, exact)
   const raw = numbers.map(({ from, end }) => JSON.rawJSON(text.slice(from, end)))
   return unmarked(JSON.parse(marked(text, numbers)), raw)
@@ -29,7 +29,7 @@ function exact(_key: string, value: Json, { source }: { source?: string }): Json
 
 type Place = { readonly from: number; readonly end: number }
 
-/** The places of all numbers that would be written otherwise than they came. In one pass: the time grows with the length. */
+/** Finds all numbers that a double would write differently, in one pass, so the time is linear in the length. */
 function changedNumbers(text: string): Place[] {
   const places: Place[] = []
   for (let at = 0; at < text.length; ) {
@@ -46,7 +46,7 @@ function changedNumbers(text: string): Place[] {
   return places
 }
 
-/** 15 significant digits always survive a double (IEEE 754 binary64), so a shorter whole number needs no look; -0 does. */
+/** A double keeps 15 significant digits (IEEE 754 binary64), so a shorter whole number needs no further check, except -0. */
 function numberAt(text: string, from: number): { readonly end: number; readonly isSuspect: boolean } {
   let end = from + 1
   let isWhole = true
@@ -59,7 +59,7 @@ function numberAt(text: string, from: number): { readonly end: number; readonly 
   return { end, isSuspect: !isWhole || end - from > 15 || isNegativeZero }
 }
 
-/** Behind the closing quote of the text that begins here. */
+/** The position after the closing quote of the text that begins at `from`. */
 function endOfText(text: string, from: number): number {
   for (let at = from + 1; ; ) {
     const quote = text.indexOf('"', at)
@@ -72,27 +72,27 @@ function endOfText(text: string, from: number): number {
   }
 }
 
-/** A number before a colon is a mistake, and must stay one. */
+/** A number before a colon is a syntax error, and must stay one. */
 function isKey(text: string, from: number): boolean {
   let at = from
   while (' \t\n\r'.includes(text.charAt(at)) && at < text.length) at++
   return text.charCodeAt(at) === COLON
 }
 
-/** Whether the double of a number is written otherwise: another value, another scale, or no number of JSON at all. */
+/** Whether a double would be written differently: another value, another scale, or no JSON number at all. */
 function isChanged(source: string): boolean {
   const value = Number(source)
   return Object.is(value, -0) || String(value) !== (withoutExponent(source) ?? source)
 }
 
-/** `15e2` → `1500`: a whole number, short enough to be written out. */
+/** `15e2` → `1500`: a whole number that is short enough to be written without exponent. */
 function withoutExponent(source: string): string | undefined {
   if (source.length > 24) return undefined
   const [, digits, exponent] = /^(-?[1-9]\d*)[eE]\+?(\d{1,2})$/.exec(source) ?? []
   return digits === undefined ? undefined : digits + '0'.repeat(Number(exponent))
 }
 
-/** NUL and the index of the number; a text with NUL is refused (kernel/http/body.ts). */
+/** Replaces each number by NUL and its index; bodies with NUL in a text are refused (kernel/http/body.ts). */
 function marked(text: string, numbers: readonly Place[]): string {
   const parts: string[] = []
   let copied = 0
@@ -109,7 +109,7 @@ function unmarked(value: Json, raw: readonly RawJson[]): Json {
   if (typeof value === 'string')
     return value.charCodeAt(0) === 0 ? (raw[Number(value.slice(1))] ?? value) : value
   if (typeof value !== 'object' || value === null) return value
-  // Fresh from the parser: nothing else holds it yet.
+  // The parser has just made it: nothing else refers to it yet.
   const members = value as Record<string, Json>
   for (const key of Object.keys(members)) {
     const member = members[key] ?? null

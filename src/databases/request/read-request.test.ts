@@ -24,7 +24,7 @@ const limits = {
 const fetch = (body: Body) => readFetch({ table_name: 'books', ...body }, { limits })
 const eq = (column: string, value: unknown) => ({ kind: 'compare', column, operator: 'eq', value })
 
-test('a table has several names for its name, which may not contradict each other', () => {
+test('the table may be named by several fields, which must not contradict each other', () => {
   for (const field of ['table', 'table_name', 'view_name'])
     assert.deepEqual(readTable({ [field]: 'books' }), { schema: 'public', table: 'books' })
   assert.deepEqual(readTable({ table: 'shop.books' }), { schema: 'shop', table: 'books' })
@@ -38,7 +38,7 @@ test('a table has several names for its name, which may not contradict each othe
     assert.throws(() => readTable({ table }), { code: 'invalid_identifier' }, table)
 })
 
-test('conditions come long, short, or both when they agree', () => {
+test('a condition is given in long form, short form, or both when they agree', () => {
   const long = { operator: 'eq', column: 'a', value: 1 }
   const short = { eq_column: 'a', eq_value: 1 }
   for (const condition of [long, short, { ...long, ...short }, { column: 'a', value: 1 }])
@@ -49,7 +49,7 @@ test('conditions come long, short, or both when they agree', () => {
   assert.throws(() => fetch({ conditions: [{ ...short, operator: 'gt' }] }), { code: 'invalid_condition' })
 })
 
-test('a condition with a member that means nothing is refused, so that no typing error widens a write', () => {
+test('an unknown member of a condition is refused, so that no typing error widens a write', () => {
   assert.throws(() => fetch({ conditions: [{ column: 'a', op: 'neq', value: 1 }] }), {
     code: 'invalid_condition',
   })
@@ -60,7 +60,7 @@ test('a condition with a member that means nothing is refused, so that no typing
   assert.throws(() => fetch({ conditions: [{ operator: 'or', value: [] }] }), { code: 'invalid_condition' })
 })
 
-test('or and not take terms, a list of terms, or a column and what it must not be', () => {
+test('or and not take terms as text, a list of terms, or a column with a predicate', () => {
   const either = { kind: 'any', terms: [eq('a', '1'), eq('b', '2')] }
   assert.deepEqual(fetch({ conditions: [{ operator: 'or', value: 'a.eq.1,b.eq.2' }] }).where, either)
   assert.deepEqual(fetch({ conditions: [{ operator: 'or', value: ['a.eq.1', 'b.eq.2'] }] }).where, either)
@@ -106,7 +106,7 @@ test('structured requests compile to the same request', () => {
   assert.throws(() => fetch({ orderBy: { column: 'a', direction: 'up' } }), bad)
 })
 
-test('limit and offset beat pages, and a limit above the maximum is refused', () => {
+test('limit and offset take precedence over pages, and a limit above the maximum is refused', () => {
   assert.deepEqual(fetch({}).page, { limit: 1_000, offset: 0, open: true })
   assert.deepEqual(fetch({ current_page: 3, page_size: 20 }).page, { limit: 20, offset: 40, open: false })
   assert.deepEqual(fetch({ current_page: 3, page_size: 20, limit: 5, offset: 7 }).page, {
@@ -119,7 +119,7 @@ test('limit and offset beat pages, and a limit above the maximum is refused', ()
     assert.throws(() => fetch({ limit }), { code: 'invalid_limit' })
 })
 
-test('more conditions than allowed are refused, wherever they stand', () => {
+test('more conditions than allowed are refused, in every field that takes them', () => {
   const terms = Array.from({ length: 60 }, (_, index) => `a.eq.${index}`).join(',')
   assert.throws(
     () =>
@@ -135,7 +135,7 @@ test('more conditions than allowed are refused, wherever they stand', () => {
   )
 })
 
-test('a write without a condition is refused unless every row is meant', () => {
+test('a write without a condition is refused unless allow_unbounded is set', () => {
   const body = { table: 'books', set: { a: 1 } }
   for (const extra of [{}, { conditions: [] }, { where: {} }, { limit: 1 }, { allow_unbounded: 'true' }])
     assert.throws(() => readUpdate({ ...body, ...extra }, { limits }), {
@@ -147,7 +147,7 @@ test('a write without a condition is refused unless every row is meant', () => {
   assert.equal(readDelete({ table: 'books', resource_id: 5 }, { limits }).resource, 5)
 })
 
-test('an update takes its values under four names, once', () => {
+test('an update takes its values from one of four fields', () => {
   const conditions = [{ column: 'id', value: 1 }]
   for (const values of [
     { update_body: { a: 1 } },
@@ -166,7 +166,7 @@ test('an update takes its values under four names, once', () => {
   })
 })
 
-test('camel case becomes snake case in every place that names a column, when that is switched on', () => {
+test('with the setting on, camel case becomes snake case wherever a column is named', () => {
   const request = readFetch(
     {
       table: 'books',
@@ -192,7 +192,7 @@ test('camel case becomes snake case in every place that names a column, when tha
   assert.equal(snakeCased('HTTPStatusCode2'), 'http_status_code2')
 })
 
-test('whatever body is given is read or refused with a 4xx', () => {
+test('any body is read or refused with a 4xx', () => {
   const field = fc.constantFrom(
     'table',
     'table_name',

@@ -30,7 +30,7 @@ import { isAssignments, readConflict, readRows, readSet } from '#databases/reque
 
 export type RequestOptions = Naming & {
   readonly limits: Limits
-  /** The header `X-Strip-Nulls`; the body's own field beats it. */
+  /** The header `X-Strip-Nulls`; the body's own field takes precedence. */
   readonly stripNulls?: boolean
 }
 
@@ -41,9 +41,9 @@ export type Limits = {
   readonly nesting: number
   /** Depth of relations in relations. */
   readonly relations: number
-  /** Of an insert. */
+  /** Rows of one insert. */
   readonly insertRows: number
-  /** Rows of a fetch that names no limit. */
+  /** Rows of a fetch without a limit. */
   readonly rows: number
   readonly maxRows: number
 }
@@ -100,7 +100,7 @@ export function readUpdate(body: Body, options: RequestOptions): UpdateRequest {
 
 export function readDelete(body: Body, options: RequestOptions): DeleteRequest {
   const where = readFilter(body, options)
-  // Whatever JSON can say is a Json.
+  // The body was parsed from JSON text, so every value in it is a Json.
   const resource = (body.resource_id ?? undefined) as Json | undefined
   if (where === undefined && resource === undefined) refuseUnbounded(body)
   if (typeof resource === 'object' && !JSON.isRawJSON(resource))
@@ -148,7 +148,7 @@ export function readTable(body: Body): TableName {
 /** Two names of 63 bytes in quotes, with room to spare. */
 const LONGEST_PATH = 300
 
-/** `a.b`, where a part with dots stands in double quotes. A quote inside of a name stands for itself. */
+/** Splits `a.b`; a part with dots is in double quotes. A quote inside a name is an ordinary character. */
 function splitPath(name: string): string[] {
   const parts: string[] = []
   for (let at = 0; at <= name.length; ) {
@@ -161,7 +161,7 @@ function splitPath(name: string): string[] {
   return parts
 }
 
-/** At a dot or the end: behind the closing quote when one stands there, else at the next dot. */
+/** The end of the part that begins at `from`: after its closing quote if a dot or the end follows, else at the next dot. */
 function endOfPart(name: string, from: number): number {
   const dot = name.indexOf('.', from)
   const plain = dot < 0 ? name.length : dot
@@ -180,7 +180,7 @@ const badName = (field: string, value: string) =>
     details: { field, value: value.slice(0, 200) },
   })
 
-/** What a write is to give back; an empty list names nothing. */
+/** The columns that a write returns; an empty list names none. */
 function readReturning(body: Body, table: TableName, options: RequestOptions) {
   const { columns, select } = body
   const isNamed = Array.isArray(columns) ? columns.length > 0 : (columns ?? '') !== ''
@@ -214,7 +214,7 @@ const columnOptions = (table: TableName, options: RequestOptions): ColumnOptions
     path.at(-1) === table.table && (path.length === 1 || (path.length === 2 && path[0] === table.schema)),
 })
 
-/** `conditions`, and the structured `where` and `where_filters`: all that stand are ANDed. */
+/** Joins `conditions` and the structured `where` and `where_filters` by AND. */
 function readFilter(body: Body, options: RequestOptions): Condition<string> | undefined {
   const { conditions, nesting } = options.limits
   const rename = renaming(options)
@@ -238,7 +238,7 @@ function readSort(body: Body, options: RequestOptions): Sort<string>[] {
   const items = Array.isArray(given) ? given : [given]
   const { columns: maximum } = options.limits
   if (items.length > maximum) throw fail('too_many_columns', { details: { field: 'sort_by', maximum } })
-  // `sort_direction` stands beside a plain name in GET /data.
+  // GET /data has `sort_direction` beside a plain name.
   const named = (item: unknown) =>
     typeof item === 'string' ? { field: item, direction: body.sort_direction ?? 'asc' } : item
   return items.map((item) => readSortItem(named(item), bad, renaming(options)))
@@ -255,7 +255,7 @@ function readSortItem(
       details: { field: code === 'invalid_sort' ? 'sort_by' : 'orderBy' },
     })
   if (typeof item !== 'object' || item === null || Array.isArray(item)) throw bad()
-  // An object of JSON text; what is null is as if it were absent.
+  // Members that are null count as absent.
   const { field, column = field, direction = 'asc', nulls } = present(item)
   const descending = typeof direction === 'string' ? DIRECTIONS.get(direction.toLowerCase()) : undefined
   if (typeof column !== 'string' || column === '' || descending === undefined) throw bad()

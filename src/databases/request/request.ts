@@ -1,10 +1,10 @@
 /**
- * A request is what a body asks for, checked by itself: no name in it has been looked up yet. The plan of it, with every name found in the
- * catalogue, is in plan/plan.ts.
+ * A request is a parsed and validated body; its names have not been looked up yet. plan/plan.ts has the plan of it, with every name found
+ * in the catalogue.
  */
 export type TableName = { readonly schema: string; readonly table: string }
 
-/** A value of a request. Numbers that a double cannot hold arrive as raw JSON (json.ts). */
+/** A value of a request. Numbers that a double cannot represent are raw JSON (json.ts). */
 export type Json =
   | string
   | number
@@ -20,7 +20,7 @@ export const OPERATORS = [
   'eq', 'neq', 'gt', 'gte', 'lt', 'lte', 'like', 'ilike', 'is', 'in', 'contains', 'containedBy', 'overlaps', 'fts',
 ] as const // biome-ignore format: one line reads better
 
-/** A condition over columns: names in a request, columns of the catalogue in a plan. */
+/** A condition over columns: `C` is a name in a request and a column of the catalogue in a plan. */
 export type Condition<C> =
   | { readonly kind: 'all' | 'any'; readonly terms: readonly Condition<C>[] }
   | { readonly kind: 'not'; readonly term: Condition<C> }
@@ -38,7 +38,7 @@ export type Comparison<C> = {
 export type Sort<C> = { readonly column: C; readonly descending: boolean; readonly nulls?: 'first' | 'last' }
 export type CountMode = 'exact' | 'planned' | 'estimated'
 
-/** What a request asks back: a column, all of them, or a relation with columns of its own. */
+/** An item of the requested output: a column, all columns, or a relation with its own columns. */
 export type ColumnTerm =
   | { readonly kind: 'all' }
   | { readonly kind: 'column'; readonly name: string; readonly alias?: string; readonly cast?: string }
@@ -49,7 +49,7 @@ export type RelationTerm = {
   /** A table, a foreign-key column or a constraint. */
   readonly name: string
   readonly schema?: string
-  /** `table!constraint`: which of several foreign keys. */
+  /** `table!constraint` chooses one of several foreign keys. */
   readonly hint?: string
   readonly alias?: string
   readonly columns: readonly ColumnTerm[]
@@ -58,13 +58,15 @@ export type RelationTerm = {
 export type Page = {
   readonly limit: number
   readonly offset: number
-  /** No limit was given: one row more is asked for, so that `has_more` can be told. */
+  /** No limit was given: one more row is fetched to know `has_more`. */
   readonly open: boolean
 }
 
 type Target = { readonly table: TableName }
 type Asked = { readonly columns: readonly ColumnTerm[]; readonly head: boolean; readonly stripNulls: boolean }
-/** `namesColumns`: the body says which columns of the written rows it wants; else they are given to whom may read them. */
+/**
+ * `namesColumns`: the body names the columns of the written rows to return; otherwise they are returned only to a caller who may read them.
+ */
 type Written = Asked & { readonly namesColumns: boolean }
 type Bounded = {
   readonly where: Condition<string> | undefined
@@ -106,7 +108,7 @@ export type DeleteRequest = Target &
   Written &
   Bounded & {
     readonly kind: 'delete'
-    /** `resource_id` of the body: which column it means is known with the catalogue. */
+    /** `resource_id` of the body; the catalogue determines which column it means. */
     readonly resource: Json | undefined
     readonly count: CountMode | undefined
   }

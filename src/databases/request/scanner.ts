@@ -1,4 +1,4 @@
-/** A place in a text that is being read; the two grammars of the gateway (columns, conditions) share it. */
+/** A position in a text that is being parsed; the grammars of columns and of conditions share it. */
 export type Scanner = { readonly text: string; at: number }
 
 export const scan = (text: string): Scanner => ({ text, at: 0 })
@@ -15,14 +15,17 @@ export function eat(scanner: Scanner, expected: string): boolean {
   return true
 }
 
-/** Text up to one of the stops or the end. */
+/** The text up to one of the stops or the end. */
 export function until(scanner: Scanner, stops: string): string {
   const start = scanner.at
   while (!atEnd(scanner) && !stops.includes(peek(scanner))) scanner.at++
   return scanner.text.slice(start, scanner.at)
 }
 
-/** `"…"` with `\"` and `\\` as PostgREST has it, and `""` as SQL has it; undefined when the closing quote is missing. The opening quote is eaten. */
+/**
+ * `"…"` with `\"` and `\\` as PostgREST has it, and `""` as SQL has it; undefined when the closing quote is missing. The opening quote is
+ * eaten.
+ */
 export function quoted(scanner: Scanner): string | undefined {
   let text = ''
   while (!atEnd(scanner)) {
@@ -31,7 +34,7 @@ export function quoted(scanner: Scanner): string | undefined {
       scanner.at++
       return text
     }
-    // Of two signs the second one is meant.
+    // The first character escapes the second.
     text += scanner.text.charAt(scanner.at + 1)
     scanner.at += 2
   }

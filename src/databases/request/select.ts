@@ -4,7 +4,7 @@ import type { ColumnTerm } from '#databases/request/request.ts'
 
 /**
  * The structured `select`: `{ id: true, title: "name", author: { select: { name: true } } }`.
- * `true` takes the column, a text is the column behind the alias, an object is a relation (`from` names it when the key is an alias).
+ * `true` selects the column, a text is the column's name when the key is an alias, an object is a relation (`from` names it when the key is an alias).
  */
 export function readSelect(input: unknown, options: ColumnOptions): ColumnTerm[] {
   const budget = { left: options.columns }

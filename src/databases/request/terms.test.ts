@@ -38,7 +38,7 @@ const { tree } = fc.letrec<{ tree: Condition<string> }>((tie) => ({
   ),
 }))
 
-test('terms that are printed and parsed again are the same terms', () => {
+test('terms that are printed and parsed again are unchanged', () => {
   fc.assert(
     fc.property(fc.array(tree, { minLength: 1, maxLength: 3 }), (terms) => {
       assert.deepEqual(parseTerms(printTerms(terms), 100), terms)
@@ -46,7 +46,7 @@ test('terms that are printed and parsed again are the same terms', () => {
   )
 })
 
-test('whatever text is given as terms is parsed or refused with a 400', () => {
+test('any text given as terms is parsed or refused with a 400', () => {
   const pieces = fc.array(
     fc.oneof(
       fc.constantFrom(
@@ -108,14 +108,14 @@ test('terms nest as PostgREST writes them', () => {
   ])
 })
 
-test('terms nested deeper than allowed are refused, however deep they are', () => {
+test('terms nested deeper than allowed are refused, at any depth', () => {
   const nested = (depth: number) => `${'and('.repeat(depth)}a.eq.1${')'.repeat(depth)}`
   assert.equal(parseTerms(nested(10), 10).length, 1)
   assert.throws(() => parseTerms(nested(11), 10), { code: 'too_deep' })
   assert.throws(() => parseTerms(nested(100_000), 10), { code: 'too_deep' })
 })
 
-test('unquoted null is the null value, quoted it is a text', () => {
+test('unquoted null is the null value, quoted null is a text', () => {
   assert.deepEqual(parseTerms('a.eq.null,b.eq."null"', 1), [
     { kind: 'compare', column: 'a', operator: 'eq', value: null },
     { kind: 'compare', column: 'b', operator: 'eq', value: 'null' },

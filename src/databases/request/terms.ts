@@ -27,7 +27,7 @@ import {
  *   column     = quoted | anything without . , ( ) : and space
  *   value      = quoted | "(" item { "," item } ")" for `in`, also in braces | "{…}" | anything without , ( )
  *
- * Unquoted `null` after eq, neq and in is the null value; everything else is text that the database converts.
+ * Unquoted `null` after eq, neq and in is the null value; every other value is text that the database converts.
  */
 export function parseTerms(text: string, nesting: number): Condition<string>[] {
   const scanner = scan(text)
@@ -89,7 +89,7 @@ function readPredicate(scanner: Scanner, column: string, columnCast: string | un
   return negated ? { kind: 'not', term } : term
 }
 
-/** Nothing comes behind it, so that the list of `in` needs no parentheses: `in.A,B`. */
+/** The predicate is the whole text, so the list of `in` needs no parentheses: `in.A,B`. */
 export function parsePredicate(column: string, text: string): Condition<string> {
   const scanner = scan(text)
   const negated = text.startsWith('not.in.')
@@ -153,7 +153,7 @@ function readValue(scanner: Scanner, nullable: boolean, stops = ',()'): Json {
   return nullable && text === 'null' ? null : text
 }
 
-/** An array or JSON literal: up to the brace that closes it; braces and quotes inside `"…"` do not count. */
+/** Reads an array or JSON literal up to its closing brace; braces inside `"…"` do not count. */
 function readBraces(scanner: Scanner): string {
   const start = scanner.at
   let depth = 0
@@ -190,7 +190,7 @@ const unexpected = (scanner: Scanner) =>
     details: { field: 'conditions', position: scanner.at },
   })
 
-/** The text of terms: `parseTerms(printTerms(t))` gives t again when its values are text, null and lists of these. */
+/** Prints terms as text: `parseTerms(printTerms(t))` equals t when its values are text, null and lists of these. */
 export const printTerms = (terms: readonly Condition<string>[]): string => terms.map(printTerm).join(',')
 
 function printTerm(term: Condition<string>): string {

@@ -2,7 +2,7 @@ import { fail } from '#databases/failures.ts'
 import { type Body, type Naming, renaming, snakeCased } from '#databases/request/fields.ts'
 import type { InsertRequest, Json, Row } from '#databases/request/request.ts'
 
-/** What a request writes: rows, new values, and what becomes of a row that is there already. */
+/** Readers of the fields of a write: rows, new values, and the handling of conflicts. */
 
 export function readRows(input: unknown, options: Naming, maximum: number): Row[] {
   const rows = Array.isArray(input) ? input : [input]
@@ -16,7 +16,7 @@ export function readRows(input: unknown, options: Naming, maximum: number): Row[
 function readRow(row: unknown, options: Naming, field: string): Row {
   if (typeof row !== 'object' || row === null || Array.isArray(row))
     throw fail('invalid_write', { hint: 'A row is an object: column to value.', details: { field } })
-  // An object of JSON text: its values are Json.
+  // It was parsed from JSON text, so its values are Json.
   if (!options.snakeCase) return row as Row
   return Object.fromEntries(Object.entries(row).map(([key, value]) => [snakeCased(key), value]))
 }
