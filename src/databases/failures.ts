@@ -1,6 +1,6 @@
 import { type Failure, type FailureTable, failuresOf } from '#kernel/errors.ts'
 
-/** The body does not say what to do. */
+/** The body is malformed. */
 const BODY = {
   missing_table: [400, 'table_name is missing'],
   invalid_identifier: [400, 'A name is not a usable identifier'],
@@ -89,13 +89,13 @@ const BACKEND = {
   roles_unavailable: [503, 'The roles for row-level security of this client cannot be used'],
 } as const satisfies FailureTable
 
-/** What can go wrong between a request body and its rows (gateway.md 1, 4, 10). The surface adds its own table to this one. */
+/** Failures between a request body and its rows (gateway.md 1, 4, 10). The surface adds its own table. */
 export const DATABASE_FAILURES = { ...BODY, ...FIT, ...OWN, ...TOGETHER, ...STRUCTURE, ...BACKEND }
 
 const codesOf = (...tables: FailureTable[]): readonly string[] =>
   tables.flatMap((table) => Object.keys(table))
 
-/** Codes of each kind of operation, for the API reference. A trigger, or a function in a view, can raise what a write can. */
+/** Codes of each kind of operation, for the API reference. A trigger or a function in a view can raise the same codes as a write. */
 export const FAILURES_OF = {
   data: codesOf(BODY, FIT, TOGETHER, BACKEND),
   sql: codesOf(FIT, OWN, BACKEND),
@@ -105,7 +105,7 @@ export const FAILURES_OF = {
 
 export const fail = failuresOf(DATABASE_FAILURES)
 
-/** What a driver answers to an operation (a noun) that its backend cannot do. */
+/** The failure of an operation (a noun) that the backend does not support. */
 export const unsupported = (driver: string, operation: string): Failure =>
   fail('unsupported_by_driver', {
     message: `The driver ${driver} does not support ${operation}`,

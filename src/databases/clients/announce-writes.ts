@@ -4,10 +4,10 @@ import type { Table } from '#databases/plan/catalogue.ts'
 import type { WritePlan } from '#databases/plan/plan.ts'
 
 /**
- * Which cached answers a write ends, as tags that all processes are told of. They name the database as its server knows it, and not the
- * client: several clients may have the same one. A table that stands alone has a tag of its own; `any` is on answers from everything
- * else; `all` on every answer from the database. A database that cannot be named may be any: every write ends its answers, and a write
- * to it ends every answer.
+ * Tags of cached answers. A write announces the tags that it invalidates to all processes. Tags name the database by the server's identity,
+ * not by the client, because several clients may have the same database. A table that stands alone (`Table.standsAlone`) has its own tag;
+ * `any` marks answers from all other tables, `all` every answer from the database. A database without an identity could be any database:
+ * every write invalidates its answers, and a write to it invalidates every answer.
  */
 const own = (database: string, { schema, name }: Table): string => `rows:${database}:${schema}.${name}`
 const any = (database: string): string => `rows:${database}:any`
@@ -15,10 +15,10 @@ const all = (database: string): string => `rows:${database}:all`
 const UNNAMED = 'rows:unnamed'
 const EVERY = 'rows:every'
 
-/** The name of a database, undefined where its server does not tell (`Driver.identity`). */
+/** The identity of a database, undefined where its server does not report one (`Driver.identity`). */
 type Name = string | undefined
 
-/** An answer from these tables; with policies in between it may rest on others. */
+/** Tags of an answer from these tables. With policies, it may depend on other tables too. */
 export function tagsOfAnswer(
   database: Name,
   tables: readonly Table[],
@@ -41,31 +41,31 @@ const tagsOfChange = (database: Name): readonly string[] =>
 
 const STRUCTURE = 'structure:'
 
-/** After it tables of the database may look otherwise, and writes to them end other answers than before. */
+/** Tags of a change of the structure, after which writes may invalidate other answers than before. */
 const tagsOfStructure = (database: Name): readonly string[] => [
   ...tagsOfChange(database),
   `${STRUCTURE}${database ?? ''}`,
 ]
 
-/** The database of which a tag says so, the empty text for any; undefined where it says something else. */
+/** The database of a structure tag, the empty text for an unknown one; undefined for other tags. */
 export const structureIn = (tag: string): string | undefined =>
   tag.startsWith(STRUCTURE) ? tag.slice(STRUCTURE.length) : undefined
 
 export type Announce = (tags: readonly string[]) => Promise<void>
 
-/** The same driver; but whatever may have changed rows answers when no process gives an older answer any more. */
+/** The same driver, but an operation that may have changed rows returns only when no process serves an older answer. */
 export function announceWrites(driver: Driver, announce: Announce): Driver {
   let known: Name
   const identity = async (): Promise<Name> => {
     known = await driver.identity()
     return known
   }
-  /** Also after a failure: a connection that broke off may have committed. */
+  /** Announces also after a failure: a lost connection may have committed. */
   const after = async <T>(
     work: () => Promise<T>,
     tagsOf: (database: Name) => readonly string[],
   ): Promise<T> => {
-    // Before the work: what cannot be announced is not done.
+    // Before the work: a write that cannot be announced must not happen.
     const tags = tagsOf(await identity())
     try {
       return await work()
@@ -73,7 +73,7 @@ export function announceWrites(driver: Driver, announce: Announce): Driver {
       await announce(tags)
     }
   }
-  /** In a transaction nothing is committed before its end. */
+  /** Inside a transaction nothing is announced: it commits at its end. */
   const write = <T>(plan: WritePlan, on: OpenTransaction | undefined, work: () => Promise<T>): Promise<T> =>
     on === undefined ? after(work, (database) => tagsOfWrite(database, plan.table)) : work()
   const { as } = driver

@@ -9,17 +9,17 @@ export type Client = {
   readonly driver: Driver
   /** Set by the operator's configuration (or built in), or registered over HTTP. */
   readonly source: 'config' | 'database'
-  /** Holds the log and audit tables: only to be read, and only by the admin key or a key bound to it. */
+  /** Has the log and audit tables: it can only be read, and only with the admin key or a key bound to it. */
   readonly isLogging: boolean
   /** Refuses writes until it is thawed. */
   readonly isFrozen: boolean
-  /** Callers act as roles of the database, and its policies decide about rows. */
+  /** Callers act as roles of the database, and its policies filter rows. */
   readonly rowLevelSecurity: RowLevelSecurity | undefined
   /** Answers may be cached; not where rows change without a write that the gateway sees. */
   readonly isCached: boolean
 }
 
-/** As the configuration's defaults are. */
+/** Equal to the defaults of the configuration. */
 export const DEFAULT_LIMITS = {
   max_connections: 10,
   sql_connections: 4,
@@ -39,7 +39,7 @@ export function announceOf({ config, coherence, log }: Kernel): Announce | undef
   if (config.gateway.cache.ttl === 0) return undefined
   return (tags) =>
     coherence.announce(tags).catch((error: unknown) => {
-      // The write is done. Who was not told believes its answers until they are too old.
+      // The write is done. Other processes serve cached answers until these expire.
       log.error({ event: 'announcement_lost', error }, 'other processes were not told of a write')
     })
 }

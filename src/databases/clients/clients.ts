@@ -8,24 +8,24 @@ import { type Environment, openRegisteredClients, type RegisteredClient } from '
 
 export type { Client }
 
-/** All databases that callers reach by name: those of the configuration, then those that were registered over HTTP. */
+/** All clients (databases that callers reach by name): those of the configuration, then those registered over HTTP. */
 export type Clients = {
-  /** Of those that callers reach, sorted. */
+  /** Names of the clients that callers reach, sorted. */
   names(): Promise<readonly string[]>
-  /** Undefined when there is none, or it is switched off. Answers from memory but for a moment after a change. */
+  /** Undefined for an unknown or inactive client. Served from memory, except for a moment after a change. */
   find(name: string): Promise<Client | undefined>
   /**
-   * Keeps the client's driver open until the answer of this is called, even if the client is changed meanwhile. It is
-   * told whether the database did what was asked.
+   * Keeps the client's driver open until the returned function is called, even if the client changes meanwhile. `answered`: the database
+   * did what the request asked for.
    */
   retain(client: Client): (answered: boolean) => void
-  /** Those whose driver this process has opened, as it knew them last. */
+  /** Clients with an open driver in this process, as it last knew them. */
   opened(): readonly Client[]
   /** The client of a project that the request names. */
   readonly custom: CustomClients
-  /** What only the operator can change, by name. */
+  /** Clients that only the operator can change, by name. */
   readonly configured: ReadonlyMap<string, ConfiguredClient>
-  /** What was registered, by name; also what is inactive, or hidden behind a configured client of its name. */
+  /** Registered clients by name, including inactive ones and those hidden by a configured client of the same name. */
   registered(): Promise<ReadonlyMap<string, RegisteredClient>>
   /** Reads the variable that `url_env_var` names. */
   readonly environment: Environment
@@ -63,7 +63,7 @@ export function openClients(kernel: Kernel, options: ClientsOptions): Clients {
       const database = structureIn(tag)
       if (database !== undefined) for (const { driver } of opened()) driver.structureChanged?.(database)
     },
-    // Nothing of these may have been heard.
+    // Some announcements may have been missed.
     clear: () => {
       for (const { driver } of opened()) driver.structureChanged?.('')
     },

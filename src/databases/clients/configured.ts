@@ -4,22 +4,22 @@ import { maskedUrl } from '#kernel/config/show.ts'
 import { type Client, type ClientMaking, DEFAULT_LIMITS, driverFor } from './client.ts'
 
 export type ConfiguredOptions = ClientMaking & {
-  /** Clients that exist without being configured: name → URL. */
+  /** Built-in clients, which exist without configuration: name → URL. */
   readonly builtIn: Readonly<Record<string, string>>
-  /** The roles that were made for callers of the built-in client. */
+  /** The roles created for callers of the built-in client. */
   readonly callerRoles?: RowLevelSecurity | undefined
-  /** The built-in logging client, for a role that may only read. */
+  /** URL of the built-in logging client, with a role that may only read. */
   readonly loggingReaderUrl: string | undefined
 }
 
-/** A client that only the operator can change; it stays as it is while the process runs. */
+/** A client that only the operator can change. It does not change while the process runs. */
 export type ConfiguredClient = Client & {
   readonly source: 'config'
   readonly maskedUrl: string
   readonly description: string | null
 }
 
-/** What the configuration names, and what is built in where it names nothing. By name. */
+/** Clients of the configuration, and built-in ones that it does not override, by name. */
 export function createConfiguredClients(options: ConfiguredOptions): ReadonlyMap<string, ConfiguredClient> {
   const { config, builtIn, callerRoles, loggingReaderUrl } = options
   const { logging_client: loggingName } = config.gateway
@@ -27,11 +27,11 @@ export function createConfiguredClients(options: ConfiguredOptions): ReadonlyMap
     ...(loggingReaderUrl === undefined ? [] : [builtInClient(loggingName, loggingReaderUrl)]),
     ...Object.entries(builtIn).map(([name, url]) => ({
       ...builtInClient(name, url),
-      // An entry without a URL: the settings of what is built in.
+      // An entry without a URL has settings for the built-in client.
       ...config.clients[name],
       url,
     })),
-    // Last: what the operator configured wins over what is built in.
+    // Last, so that the operator's configuration overrides built-in clients.
     ...Object.entries(config.clients).flatMap(([name, { url, ...settings }]) =>
       url === undefined ? [] : [{ name, ...settings, url }],
     ),
@@ -88,7 +88,7 @@ function rolesOf(
   }
 }
 
-/** Both are there or neither (kernel/config/rules.ts). */
+/** Both are set or neither (kernel/config/rules.ts). */
 const sqlRoleOf = (settings: Config['clients'][string]['sql_role'] | undefined): SqlRole | undefined =>
   settings?.name === undefined || settings.password === undefined
     ? undefined

@@ -8,18 +8,18 @@ import { OutboundRefused } from '#kernel/http/outbound.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type Client, DEFAULT_LIMITS } from './client.ts'
 
-/** The client whose project and key each request brings along (gateway.md 2). */
+/** The client whose project and key come with each request (gateway.md 2). */
 export const CUSTOM_CLIENT = 'custom_supabase'
 
-/** Throws a Failure when the address is none that requests may name. */
+/** Throws a Failure when requests may not name this address. */
 export type CustomClients = (address: string, key: string) => Client
 
-/** Projects that are remembered: their structure is not read anew for each request. */
+/** Projects in the cache, so that their structure is not read again for each request. */
 const MOST_PROJECTS = 20
 
 export function createCustomClients(kernel: Kernel): CustomClients {
   const known = new Map<string, Client>()
-  // Keys are the caller's choice: all of them together get what one client gets.
+  // Callers choose keys, so all projects together share the limits of one client.
   const shared = createConcurrencyLimit({
     places: DEFAULT_LIMITS.max_connections,
     waiting: DEFAULT_LIMITS.max_waiting,
@@ -27,8 +27,8 @@ export function createCustomClients(kernel: Kernel): CustomClients {
   })
   return (address, key) => {
     const root = rootOf(kernel.config, address)
-    if (!/^[\x21-\x7e]+$/.test(key)) throw refused('The key has signs that no key has')
-    // Only whoever has the key finds what was read with it.
+    if (!/^[\x21-\x7e]+$/.test(key)) throw refused('The key has characters that no key has')
+    // The key is part of the cache key: only its holder gets what was read with it.
     const name = hash('sha256', `${root}\n${key}`)
     const client = known.get(name) ?? clientOf(kernel, shared, { root, key })
     known.delete(name)
@@ -54,7 +54,7 @@ function clientOf(kernel: Kernel, shared: ConcurrencyLimit, project: Project): C
         throw error
       }
     },
-    // One project does not take all places.
+    // One project cannot take all places.
     maxConnections: Math.ceil(DEFAULT_LIMITS.max_connections / 2),
     maxWaiting: DEFAULT_LIMITS.max_waiting,
     connectTimeout: DEFAULT_LIMITS.connect_timeout,
@@ -62,7 +62,7 @@ function clientOf(kernel: Kernel, shared: ConcurrencyLimit, project: Project): C
     maxRows: kernel.config.gateway.max_rows,
     answerBytes: kernel.config.limits.answer,
     readOnly: false,
-    // It holds no connection: those of all outbound requests are the kernel's.
+    // It has no connections of its own: the kernel has those of all outbound requests.
     close: async () => {},
   })
   return {
@@ -77,8 +77,8 @@ function clientOf(kernel: Kernel, shared: ConcurrencyLimit, project: Project): C
 }
 
 /**
- * Of PostgREST at an address that a caller gives. The form leaves nothing to read in two ways: no user, no percent sign, no
- * backslash, no letters beyond ASCII, no path but Supabase's own. And what is compared is what the URL itself says.
+ * The root of PostgREST at an address that a caller gives. The accepted form is unambiguous: no user, no percent sign, no backslash, no
+ * letters beyond ASCII, no path but Supabase's own. The host of the parsed URL is compared.
  */
 function rootOf({ gateway, outbound }: Config, address: string): string {
   const url = /^https?:\/\/[a-z0-9.:-]+(\/|\/rest\/v1\/?)?$/i.test(address) ? URL.parse(address) : null

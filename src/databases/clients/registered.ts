@@ -8,25 +8,25 @@ import type { Kernel } from '#kernel/kernel.ts'
 import { announceOf, type Client, DEFAULT_LIMITS, driverFor } from './client.ts'
 import { type ClientRow, listClients, markSeen, resealClient } from './store.ts'
 
-/** Reads one variable of the environment that the service was started in. */
+/** Reads one variable of the environment in which the service was started. */
 export type Environment = (name: string) => string | undefined
 
-/** A row, and the driver made from it; none when it is inactive, or its address cannot be read here. */
+/** A row and its client; no client when the row is inactive or its address cannot be read here. */
 export type RegisteredClient = { readonly row: ClientRow; readonly client: Client | undefined }
 
 export type RegisteredClients = {
-  /** As the control database has them, by name; from memory as long as that may be believed. */
+  /** Registered clients by name, from memory while the cache is coherent, otherwise from the control database. */
   all(): Promise<ReadonlyMap<string, RegisteredClient>>
-  /** Those that this process knew last, believed or not. */
+  /** Clients as this process last knew them, possibly stale. */
   known(): ReadonlyMap<string, RegisteredClient>
-  /** Of a client that callers reach; undefined for one that is unknown or inactive. */
+  /** A client that callers reach; undefined for an unknown or inactive one. */
   find(name: string): Promise<Client | undefined>
-  /** Keeps the client's driver open until the answer of this is called, even if the client is changed meanwhile. */
+  /** Keeps the client's driver open until the returned function is called, even if the client changes meanwhile. */
   retain(client: Client): (answered: boolean) => void
   close(): Promise<void>
 }
 
-/** Clients of table `service.database_client`: one driver each, renewed when what it was made from changes. */
+/** Clients of table `service.database_client`: one driver each, replaced when a column that it depends on changes. */
 export function openRegisteredClients(
   kernel: Kernel,
   environment: Environment,
@@ -42,7 +42,7 @@ export function openRegisteredClients(
   const load = async (): Promise<ReadonlyMap<string, RegisteredClient>> => {
     const turn = ++begun
     const rows = await listClients(kernel.db)
-    // A load that began later has answered: its rows are at least as new as this caller may expect.
+    // A load that began later has finished: its rows are at least as new as this caller may expect.
     if (turn < applied) return current
     applied = turn
     for (const row of rows) resealed(kernel, row)?.catch(() => {})
@@ -53,7 +53,7 @@ export function openRegisteredClients(
     return current
   }
 
-  // One entry, the whole table: there are few clients, and a name that is not there costs no question either.
+  // One entry for the whole table: there are few clients, and an unknown name costs no query either.
   const cache: CoherentCache<ReadonlyMap<string, RegisteredClient>> = coherentCache({
     coherence: kernel.coherence,
     max: 1,
@@ -62,15 +62,15 @@ export function openRegisteredClients(
   })
   const all = async () => cache.peek('all') ?? (await reached(() => cache.get('all'))) ?? current
   kernel.coherence.subscribe({
-    // Lets go of what was changed even where no request comes. When this fails, the next request asks again.
+    // Closes replaced drivers even without a request. When this fails, the next request loads again.
     apply: (tag) => void (tag === 'database_client' && all().catch(() => {})),
     clear: () => {},
   })
 
-  // So that the first request finds them here, and health and metrics know them. Without it, the first request reads.
+  // Loads early for the first request, health and metrics. When this fails, the first request loads.
   all().catch(() => {})
 
-  /** At most one write a minute and process for each client that is in use. */
+  /** Records the last use, at most once a minute for each client and process. */
   const notice = (client: Client): void => {
     const found = current.get(client.name)
     if (found?.client !== client) return
@@ -78,7 +78,7 @@ export function openRegisteredClients(
     const now = performance.now()
     if (now - (seen.get(id) ?? Number.NEGATIVE_INFINITY) < SEEN_EVERY) return
     seen.set(id, now)
-    // It is for people to look at; whatever keeps it from being written shows elsewhere.
+    // It is only information for operators; a failure of the database shows elsewhere.
     markSeen(kernel.db, id, kernel.now()).catch(() => {})
   }
 
@@ -96,7 +96,7 @@ export function openRegisteredClients(
       const found = (await all()).get(name)
       if (found === undefined || !found.row.isActive) return undefined
       if (found.client === undefined)
-        throw fail('client_unavailable', { hint: 'Its address cannot be read: set url or url_env_var anew' })
+        throw fail('client_unavailable', { hint: 'Its address cannot be read: set url or url_env_var again' })
       return found.client
     },
     async close() {
@@ -111,12 +111,12 @@ async function reached<T>(read: () => Promise<T>): Promise<T> {
   try {
     return await read()
   } catch (cause) {
-    // Whatever the reason: a client that may have been frozen or removed is not used.
+    // For any failure: a client that may have been frozen or removed is not used.
     throw edge('service_unavailable', { cause, headers: { 'retry-after': '1' } })
   }
 }
 
-/** The entry as before when nothing that its driver was made from has changed. */
+/** Keeps the client when no column that its driver depends on has changed. */
 function renewed(
   kernel: Making,
   environment: Environment,
@@ -128,7 +128,7 @@ function renewed(
   return { row, client: isSame ? former.client : clientOf(kernel, environment, row) }
 }
 
-/** After a rotation of the secret: what the previous one sealed, under the present one. If this fails the next load tries. */
+/** After a rotation of the secret, seals the URL with the new secret. If this fails, the next load tries again. */
 function resealed({ db, secrets }: Kernel, { id, sealedUrl }: ClientRow): Promise<void> | undefined {
   if (sealedUrl === null || secrets.isCurrent(sealedUrl)) return undefined
   const url = secrets.open('client-url', sealedUrl)
@@ -165,10 +165,10 @@ function clientOf(kernel: Making, environment: Environment, row: ClientRow): Cli
   }
 }
 
-/** Where a client's database is, and what speaks to it there. */
+/** The address of a client's database and the driver that connects to it. */
 export type ClientAddress = Pick<ClientRow, 'driver' | 'sealedUrl' | 'urlEnvVar'>
 
-/** The URL in clear; undefined when it was sealed under a secret that is gone, or is none that the driver takes. */
+/** The URL in clear; undefined when it was sealed with a lost secret or does not fit the driver. */
 export function urlOf(
   { secrets }: Pick<Kernel, 'secrets'>,
   environment: Environment,
@@ -178,7 +178,7 @@ export function urlOf(
   return isDriverName(driver) ? clientUrlForms[driver].parse(text ?? '') : undefined
 }
 
-/** Counts who uses the driver of a client, so that one that was replaced is closed behind its last user. */
+/** Counts users of each client's driver; a replaced driver is closed after its last user. */
 function countDriverUsers() {
   const users = new Map<Client, number>()
   const retired = new WeakSet<Client>()

@@ -5,7 +5,7 @@ import type { DatabaseClientTable } from '#kernel/db/tables.ts'
 /** A client that was registered over HTTP. */
 export type ClientRow = Selectable<DatabaseClientTable>
 
-/** Of those that are not deleted, the only one of its name. */
+/** Names are unique among rows that are not deleted. */
 export const CLIENT_NAME_KEY = 'database_client_name_key'
 
 export function insertClient(db: Db, row: Insertable<DatabaseClientTable>): Promise<ClientRow> {
@@ -35,7 +35,7 @@ export function updateClient(
     .executeTakeFirst()
 }
 
-/** The row stays, as a record that the client was there; what opened its database goes. */
+/** Keeps the row as a record of the client and deletes the credentials. */
 export async function deleteClient(db: Db, name: string, now: Date): Promise<boolean> {
   const row = await updateClient(db, name, {
     deletedAt: now,
@@ -46,7 +46,7 @@ export async function deleteClient(db: Db, name: string, now: Date): Promise<boo
   return row !== undefined
 }
 
-/** Unless it was changed meanwhile. */
+/** Has no effect when the URL was changed meanwhile. */
 export async function resealClient(db: Db, id: string, before: string, sealedUrl: string): Promise<void> {
   await db
     .updateTable('databaseClient')
@@ -56,7 +56,7 @@ export async function resealClient(db: Db, id: string, before: string, sealedUrl
     .execute()
 }
 
-/** The only statement that tells no other process. */
+/** The only statement that does not notify other processes. */
 export async function markSeen(db: Db, id: string, now: Date): Promise<void> {
   await db.updateTable('databaseClient').set({ lastSeenAt: now }).where('id', '=', id).execute()
 }

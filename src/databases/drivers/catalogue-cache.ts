@@ -2,17 +2,17 @@ import type { Catalogue } from '#databases/plan/catalogue.ts'
 
 export type CatalogueCache<C extends Catalogue = Catalogue> = {
   current(): Promise<C>
-  /** Read anew, unless what is there was read within the last second: a name that is not found may be new. */
+  /** Reads again, unless the cached one is less than a second old: a name that is not found may be new. */
   fresh(): Promise<C>
   invalidate(): void
 }
 
-/** Served as it is up to `soft`, then still served while it is read again, and above `hard` waited for. Milliseconds. */
+/** Up to SOFT_AGE the cached catalogue is served; then it is served while it is read again; above HARD_AGE callers wait. Milliseconds. */
 const SOFT_AGE = 30_000
 const HARD_AGE = 300_000
 const RECENT = 1_000
 
-/** The catalogue of one client: read when needed, by one reader at a time, never older than `hard`. */
+/** Caches the catalogue of one client: read on demand, by one reader at a time, never older than HARD_AGE. */
 export function createCatalogueCache<C extends Catalogue>(read: () => Promise<C>): CatalogueCache<C> {
   let known: { readonly catalogue: C; readonly at: number } | undefined
   let reading: Promise<C> | undefined
@@ -26,7 +26,7 @@ export function createCatalogueCache<C extends Catalogue>(read: () => Promise<C>
   async function load(started: number): Promise<C> {
     try {
       const catalogue = await read()
-      // What was read before an invalidation may lack what caused it.
+      // A catalogue read before an invalidation may lack the change that caused it.
       if (started !== generation) return await load(generation)
       known = { catalogue, at: performance.now() }
       return catalogue
@@ -40,7 +40,7 @@ export function createCatalogueCache<C extends Catalogue>(read: () => Promise<C>
   return {
     async current() {
       if (!known || age() > HARD_AGE) return refresh()
-      // Failing, it is read again by the next caller; this one has an answer.
+      // When it fails, the next caller reads again.
       if (age() > SOFT_AGE) refresh().catch(() => {})
       return known.catalogue
     },
@@ -54,5 +54,5 @@ export function createCatalogueCache<C extends Catalogue>(read: () => Promise<C>
   }
 }
 
-/** Whether words stand in SQL after which tables may look otherwise. */
+/** Whether the SQL contains a word that may change the structure. */
 export const isStructural = (text: string): boolean => /\b(?:create|alter|drop|do|call|into)\b/i.test(text)

@@ -12,7 +12,7 @@ function atHand() {
   return { clock, breaker, tryAt }
 }
 
-test('attempts that fail together are one failure: the next probe is a second away, not half a minute', () => {
+test('attempts that fail together count as one failure: the next probe is after a second, not half a minute', () => {
   const { breaker, tryAt } = atHand()
   for (let attempt = 0; attempt < 10; attempt++) assert.ok(tryAt(0))
   for (let attempt = 0; attempt < 10; attempt++) breaker.failed()
@@ -20,7 +20,7 @@ test('attempts that fail together are one failure: the next probe is a second aw
   assert.ok(tryAt(1_000))
 })
 
-test('one probe at a time is let through, each failure doubles the wait up to 30 s, a success closes', () => {
+test('one probe at a time is allowed, each failure doubles the wait up to 30 s, a success closes the circuit', () => {
   const { clock, breaker, tryAt } = atHand()
   const waits: number[] = []
   for (let round = 0; round < 7; round++) {
@@ -37,7 +37,7 @@ test('one probe at a time is let through, each failure doubles the wait up to 30
   assert.ok(tryAt(clock.now) && tryAt(clock.now))
 })
 
-test('a probe that says nothing about the database leaves its place to the next one', () => {
+test('after an undecided probe the next caller probes', () => {
   const { breaker, tryAt } = atHand()
   breaker.failed()
   assert.ok(tryAt(1_000))

@@ -1,18 +1,18 @@
 export type CircuitState = 'closed' | 'open' | 'half_open'
 
 /**
- * Lets callers fail at once while a database is down. Closed → (a connection could not be made) → open, for 1 s doubling to 30 s →
- * half-open: one caller may try, the others still fail at once → closed, or open for longer.
+ * Makes callers fail at once while a database is down. Closed → (a connection could not be made) → open, for 1 s doubling to 30 s →
+ * half-open: one caller probes, the others still fail at once → closed, or open for longer.
  */
 export type CircuitBreaker = {
-  /** Whether a connection may be tried now; a true answer in the half-open state is the one probe. */
+  /** Whether a connection may be tried now. In the half-open state only one caller gets true: the probe. */
   allows(): boolean
   succeeded(): void
   failed(): void
-  /** The attempt says nothing about the database; if it was the probe, the next one is. */
+  /** The attempt says nothing about the database; after an undecided probe the next caller probes. */
   undecided(): void
   state(): CircuitState
-  /** How long until the next probe, in milliseconds. */
+  /** Milliseconds until the next probe. */
   wait(): number
 }
 
@@ -41,7 +41,7 @@ export function createCircuitBreaker(now: () => number): CircuitBreaker {
       probing = false
     },
     failed() {
-      // Of attempts that began together, while it was closed, the first has opened it.
+      // Of attempts that began while it was closed, only the first failure counts.
       if (state() === 'open') return
       probing = false
       until = now() + Math.min(LONGEST_WAIT, FIRST_WAIT * 2 ** failures)

@@ -1,6 +1,6 @@
 import type { RowsFacts, RowsResult } from '#databases/drivers/driver.ts'
 
-/** Rows that are all here. */
+/** A result whose rows are all in memory. */
 export const collectedRows = (json: readonly Buffer[], facts: RowsFacts): RowsResult => ({
   json,
   facts: () => facts,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createConcurrencyLimit } from '#databases/drivers/concurrency-limit.ts'
 
-test('so many pass, the others follow in order, each as soon as one has left', async () => {
+test('up to the limit callers enter at once, the others in order, as soon as one leaves', async () => {
   const places = createConcurrencyLimit({ places: 2, waiting: 1_000, patience: 10_000 })
   const entered: string[] = []
   const enter = async (name: string) => {
@@ -16,7 +16,7 @@ test('so many pass, the others follow in order, each as soon as one has left', a
   first()
   const third = await others[0]
   assert.deepEqual([entered, places.stats()], [['first', 'second', 'third'], { inside: 2, waiting: 1 }])
-  // Who leaves twice frees one place.
+  // Leaving twice frees one place.
   first()
   assert.deepEqual(places.stats(), { inside: 2, waiting: 1 })
   second()
@@ -26,7 +26,7 @@ test('so many pass, the others follow in order, each as soon as one has left', a
   assert.deepEqual(places.stats(), { inside: 0, waiting: 0 })
 })
 
-test('who waits in vain hears that all are busy, and takes no place from those behind', async () => {
+test('a caller who waits too long gets client_busy and does not take a place', async () => {
   const places = createConcurrencyLimit({ places: 1, waiting: 1_000, patience: 20 })
   const leave = await places.enter()
   const busy = { code: 'client_busy', status: 503 }
@@ -37,7 +37,7 @@ test('who waits in vain hears that all are busy, and takes no place from those b
   assert.deepEqual(places.stats(), { inside: 0, waiting: 0 })
 })
 
-test('so many may wait; the next one is told at once', async () => {
+test('above the number of waiters a caller is refused at once', async () => {
   const places = createConcurrencyLimit({ places: 1, waiting: 100, patience: 10_000 })
   const leave = await places.enter()
   const waiting = Array.from({ length: 100 }, () => places.enter())

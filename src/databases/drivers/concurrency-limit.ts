@@ -1,7 +1,7 @@
 import { fail } from '#databases/failures.ts'
 
 export type ConcurrencyLimit = {
-  /** Waits for a place; what it answers gives the place back. */
+  /** Waits for a place. The returned function gives the place back. */
   enter(): Promise<() => void>
   stats(): { readonly inside: number; readonly waiting: number }
 }
@@ -10,13 +10,13 @@ type Waiter = { readonly enter: () => void; readonly timer: NodeJS.Timeout }
 
 type Options = {
   readonly places: number
-  /** Callers above this fail at once instead of piling up behind a slow database. */
+  /** Waiters beyond this number fail at once, instead of queueing for a slow database. */
   readonly waiting: number
   /** Milliseconds. */
   readonly patience: number
 }
 
-/** So many at once, the others wait in order, each at most for `patience`. */
+/** Limits how many run at once to `places`; others wait in order, each at most for `patience`. */
 export function createConcurrencyLimit({ places, waiting, patience }: Options): ConcurrencyLimit {
   const waiters: Waiter[] = []
   let inside = 0

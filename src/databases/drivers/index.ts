@@ -4,7 +4,7 @@ import { openPostgres } from './postgres/settings.ts'
 import { openScylla } from './scylla/settings.ts'
 import { openSupabase } from './supabase/settings.ts'
 
-/** How the driver of a client is made, by its name. What its URL must be: `clientUrlForms` of the configuration. */
+/** Factories of drivers by name. `clientUrlForms` of the configuration has the form of their URLs. */
 export const DRIVERS = {
   postgresql: openPostgres,
   supabase: openSupabase,

@@ -1,12 +1,12 @@
 /**
- * Cuts the JSON that a driver writes (an array of row objects) into rows and members without parsing a value, so that every
- * digit and every text stays as the database gave it.
+ * Splits the JSON of a driver (an array of row objects) into rows and members without parsing values, so that every digit and text stays as
+ * the database wrote it.
  */
 
 /** The text of each row. */
 export const rowTexts = (json: string): string[] => [...eachRow(json)]
 
-/** One by one: many of them take long. */
+/** Yields the text of each row: splitting many at once would block the process. */
 export function* eachRow(json: string): Generator<string> {
   let at = past(json, 1)
   while (json.charCodeAt(at) === OPEN_BRACE) {
@@ -14,18 +14,18 @@ export function* eachRow(json: string): Generator<string> {
     yield json.slice(at, end).trimEnd()
     at = past(json, end + 1)
   }
-  // Behind the last row, past the closing bracket, or at that of an empty list.
+  // After the last row, past the closing bracket, or at the closing bracket of an empty list.
   if (json.charCodeAt(0) !== OPEN_BRACKET || (at < json.length && json.charCodeAt(at) !== CLOSE_BRACKET))
     throw new NotRows()
 }
 
-/** JSON that is no array of objects. */
+/** The JSON is not an array of objects. */
 export class NotRows extends Error {}
 
-/** JSON text by name, in the order of the row. */
+/** The JSON text of each member by name, in the order of the row. */
 export const membersOf = (row: string): Map<string, string> => new Map(eachMember(row))
 
-/** One by one. */
+/** Yields name and JSON text of each member. */
 export function* eachMember(row: string): Generator<readonly [name: string, json: string]> {
   for (let at = past(row, 1); row.charCodeAt(at) === QUOTE; ) {
     const name = textEnd(row, at)
@@ -36,7 +36,7 @@ export function* eachMember(row: string): Generator<readonly [name: string, json
   }
 }
 
-/** Where the value that begins here ends: at the comma or bracket behind it. */
+/** The end of the value that begins at `from`: the comma or bracket after it. */
 function valueEnd(json: string, from: number): number {
   let depth = 0
   for (let at = from; at < json.length; at++) {
@@ -51,20 +51,20 @@ function valueEnd(json: string, from: number): number {
   return json.length
 }
 
-/** Past white space: a database writes some between rows, and there may be any inside of a column of type json. */
+/** The position after white space. Databases write some between rows, and values of type json may contain any. */
 function past(json: string, from: number): number {
   let at = from
   while (SPACE.has(json.charCodeAt(at))) at++
   return at
 }
 
-/** Behind the closing quote of the text that begins here. */
+/** The position after the closing quote of the text that begins at `from`. */
 function textEnd(json: string, from: number): number {
   for (let at = from + 1; ; at++) {
     const code = json.charCodeAt(at)
     if (code === QUOTE) return at + 1
     if (code === BACKSLASH) at++
-    else if (Number.isNaN(code)) throw new Error('A driver wrote a text without an end')
+    else if (Number.isNaN(code)) throw new Error('A driver wrote a text without a closing quote')
   }
 }
 

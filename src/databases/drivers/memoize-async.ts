@@ -1,4 +1,4 @@
-/** Asks once, all callers together, and again only after a failure. */
+/** Calls `ask` once for all callers, and again only after a failure. */
 export function memoizeAsync<T>(ask: () => Promise<T>): () => Promise<T> {
   let asked: Promise<T> | undefined
   return () => {

@@ -1,7 +1,7 @@
-/** Memory of one answer. False: so many bytes are not free; its reservation stays as it was. */
+/** Memory of one answer. `reserve` sets the reserved bytes; false when the budget is exceeded, and the reservation stays as it was. */
 export type MemoryBudget = { reserve(bytes: number): boolean }
 
-/** Memory that several answers share: so many bytes for all together, and so many for each. */
+/** Memory shared by several answers: `total` bytes together, at most `each` bytes for one. */
 export function createMemoryBudgets(total: number, each: number): () => MemoryBudget {
   let left = total
   return () => {
@@ -18,6 +18,6 @@ export function createMemoryBudgets(total: number, each: number): () => MemoryBu
   }
 }
 
-/** For answers that are read to their end because their readers are slow: five of the largest at once (`limits.answer`). */
+/** Memory for answers that are read ahead of slow readers: five of the largest size (`limits.answer`). */
 export const createReadAheadBudgets = (answerBytes: number): (() => MemoryBudget) =>
   createMemoryBudgets(5 * answerBytes, answerBytes)

@@ -9,16 +9,16 @@ import type { DataRequest } from '#databases/request/request.ts'
 import { Failure } from '#kernel/errors.ts'
 
 export type Planner = {
-  /** Throws the refusal of who lacks a right that the request needs. */
+  /** Throws a failure when the caller lacks a right that the request needs. */
   plan<R extends DataRequest>(request: R, rights: Rights): Promise<PlanOf<R>>
   /**
-   * Runs what a plan says. When the structure has changed under it, plans once more, if that needs the same rights. `once`: what
-   * failed cannot be run again where it was.
+   * Runs the work with the plan. When the structure has changed meanwhile, plans and runs once more, if the new plan needs the same rights.
+   * `once`: the work cannot run again, because its transaction has failed.
    */
   attempt<P extends Plan, T>(planned: P, work: (plan: P) => Promise<T>, once?: boolean): Promise<T>
 }
 
-/** Plans with a catalogue that may be old. `hasMoved`: the failure says that a name of the plan is not there any more. */
+/** Plans with a catalogue that may be stale. `hasMoved`: the failure says that a name of the plan no longer exists. */
 export function createPlanner(tables: CatalogueCache, hasMoved: (failure: Failure) => boolean): Planner {
   async function plan<R extends DataRequest>(request: R, rights: Rights): Promise<PlanOf<R>> {
     rights.require(requiredRights(request))
@@ -33,7 +33,7 @@ export function createPlanner(tables: CatalogueCache, hasMoved: (failure: Failur
 
   async function planFrom<R extends DataRequest>(request: R, rights: Rights): Promise<PlanOf<R>> {
     const catalogue = await tables.current()
-    // `resolve` answers a request with the plan of the same kind.
+    // `resolve` returns the plan of the same kind as the request.
     const resolved = (from: Catalogue) => resolve(from, request, rights) as PlanOf<R>
     try {
       return resolved(catalogue)
@@ -78,5 +78,5 @@ export function createPlanner(tables: CatalogueCache, hasMoved: (failure: Failur
   return { plan, attempt }
 }
 
-/** A name that is not there may have been made since the catalogue was read. */
+/** A missing name may have been created since the catalogue was read. */
 const MAY_BE_NEW = new Set(['unknown_column', 'table_not_found', 'unknown_relation'])

@@ -1,14 +1,14 @@
 import { fail } from '#databases/failures.ts'
 
-/** One budget for the rows of a fetch and those of its relations (`gateway.max_rows`). */
+/** `gateway.max_rows` limits the rows of a fetch and those of its relations together. */
 export const tooManyRelated = (maximum: number) =>
   fail('result_too_large', {
-    message: `The rows and those of their relations are more than ${maximum} (gateway.max_rows)`,
+    message: `There are more than ${maximum} rows with those of relations (gateway.max_rows)`,
     hint: 'Ask for fewer rows, or read the relation by itself.',
     details: { maximum },
   })
 
-/** An answer that is collected before it is sent (`limits.answer`). */
+/** `limits.answer` limits an answer that is collected before it is sent. */
 export const answerTooLarge = (maximum: number, hint = 'Ask for fewer rows or columns.') =>
   fail('result_too_large', {
     message: `The answer is larger than ${maximum} bytes (limits.answer)`,

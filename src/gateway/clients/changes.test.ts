@@ -245,7 +245,7 @@ test('after the secret was rotated clients work on, also when the previous one i
   const answer = await fetchNotes(on(lost, 'kept'))
   assert.deepEqual(
     [...refusal(answer), answer.body.error],
-    [503, 'client_unavailable', 'Its address cannot be read: set url or url_env_var anew'],
+    [503, 'client_unavailable', 'Its address cannot be read: set url or url_env_var again'],
   )
   assert.equal((await lost.admin.get('/clients')).status, 200)
   const mended = await lost.admin.send('PATCH', '/admin/clients/kept', { body: { url: sales.url } })
