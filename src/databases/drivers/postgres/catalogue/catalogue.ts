@@ -8,8 +8,8 @@ import {
 } from '#databases/plan/catalogue.ts'
 
 /**
- * Everything that plans need, in one statement with one row and one JSON value. Under the client's own search path, for which the server
- * then writes types and defaults as its users know them.
+ * Reads everything that plans need in one statement, with one row and one JSON value. It runs with the client's own search path, so that
+ * the server writes types and defaults as users of the database know them.
  */
 export const CATALOGUE_SQL = withSystemOperators(`
 with recursive base as (
@@ -17,11 +17,11 @@ with recursive base as (
   union all
   select t.oid, base.root from pg_catalog.pg_type t join base on t.typbasetype = base.type where t.typtype = 'd'
 ),
--- What calls functions of users: those of the system are in no list of dependencies.
+-- Objects that call user-defined functions: pg_depend does not list functions of the system.
 calling as (
   select classid, objid from pg_catalog.pg_depend where refclassid = 'pg_catalog.pg_proc'::pg_catalog.regclass::pg_catalog.oid
 ),
--- Columns whose values are made by checks of domains; which types hold such a domain inside of them is not asked.
+-- Columns whose type is a domain with a check; domains nested inside other types are not searched.
 checked as (
   select a.attrelid as oid from pg_catalog.pg_attribute a
   where a.atttypid >= 16384 and a.attnum > 0 and not a.attisdropped and exists (
@@ -35,7 +35,7 @@ coded as (
   select p.polrelid as oid from pg_catalog.pg_policy p
     where exists (select from calling where classid = 'pg_catalog.pg_policy'::pg_catalog.regclass::pg_catalog.oid and objid = p.oid)
   union
-  -- Of the system only those that set something for the session or lock it: set_config, pg_advisory_lock.
+  -- Functions of the system only if they change or lock the session: set_config, pg_advisory_lock.
   select r.ev_class from pg_catalog.pg_rewrite r
     where r.ev_class >= 16384 and (
       exists (select from calling where classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass::pg_catalog.oid and objid = r.oid)
@@ -101,7 +101,7 @@ select pg_catalog.json_build_object(
   )
 ) as catalogue`)
 
-/** What the statement gives: lists instead of objects, because a large database has tens of thousands of these. */
+/** The result of the statement: arrays instead of objects, because a large database has tens of thousands of entries. */
 export type CatalogueRow = {
   readonly tables: readonly (readonly [
     oid: string,

@@ -6,11 +6,11 @@ import type { Table } from '#databases/plan/catalogue.ts'
 import type { Plan } from '#databases/plan/plan.ts'
 
 /**
- * Defaults that a statement has to spell, where some rows of an insert name a column and others do not. The database writes them for a
- * search path of the system alone, so that what is its client's has its schema, and the rest gets that of the system.
+ * Reads column defaults, which an insert has to spell when only some of its rows name a column. The database writes them for the search
+ * path pg_catalog, so that names of the client's objects have their schema; all other names get pg_catalog.
  */
 export function createDefaultsReader(run: Runner): (plan: Plan) => Promise<Defaults> {
-  // As long as the catalogue that the table is of.
+  // The entry lives as long as the catalogue of the table.
   const known = new WeakMap<Table, Promise<Defaults>>()
   return async (plan) => {
     if (plan.kind !== 'insert' || !plan.columns.some((column) => takesDefault(plan, column))) return NONE

@@ -5,9 +5,9 @@ import type { Argument, CallableFunction } from '#databases/plan/functions.ts'
 import type { TableName } from '#databases/request/request.ts'
 
 /**
- * Functions of one name, in one JSON value. Not those of the system or of extensions: `set_config`, `pg_terminate_backend`,
- * `query_to_xml`, `crosstab` or `dblink` would make the right to call functions one to run SQL and to change the connection. It is run
- * with a search path of the system alone (`Runner.own`).
+ * Functions of one name, in one JSON value. Functions of the system and of extensions are excluded: with `set_config`,
+ * `pg_terminate_backend`, `query_to_xml`, `crosstab` or `dblink`, the right to call functions would include running SQL and changing the
+ * session. Runs with the search path pg_catalog (`Runner.own`).
  */
 export function functionsSql({ schema, table: name }: TableName): BuiltSql {
   const sql = createSql('')
@@ -38,7 +38,7 @@ where n.nspname = ${inSchema} and p.proname = ${called} and p.prokind = 'f'
 const typeText = (alias: string): string =>
   `json_build_array(${qualifiedType(alias)}, ${alias}.typcategory, coalesce(${alias}b.typname, ${alias}.typname), ${alias}.typtype, format_type(${alias}.oid, null))`
 
-/** `shown`: as people write it, `integer` and not `pg_catalog.int4`. */
+/** `shown`: the common spelling, `integer` instead of `pg_catalog.int4`. */
 type TypeFacts = readonly [cast: string, category: string, base: string, kind: string, shown: string]
 
 export type FunctionRow = {
@@ -50,7 +50,7 @@ export type FunctionRow = {
   readonly attributes: readonly (readonly [name: string, type: TypeFacts])[]
 }
 
-/** Undefined for what cannot be called by name from outside: unnamed or polymorphic arguments, trigger functions. */
+/** Undefined for functions that cannot be called with named arguments: unnamed or polymorphic arguments, trigger functions. */
 export function callable(row: FunctionRow): CallableFunction | undefined {
   const input = row.arguments.filter(([, mode]) => mode === 'i' || mode === 'b' || mode === 'v')
   if (input.some(([name, , [, , , kind]]) => name === '' || kind === 'p')) return undefined

@@ -1,19 +1,19 @@
 import { fail } from '#databases/failures.ts'
 import type { Failure } from '#kernel/errors.ts'
 
-/** What a role that callers get must not be (gateway.md 19): one that policies do not hold for. */
+/** Facts about a role for callers (gateway.md 19). Policies must apply to it. */
 export type CallerRoleFacts = {
   readonly role: string
   readonly exists: boolean
-  /** Whether the client's own role may become it. */
+  /** Whether the client's own role may SET ROLE to it. */
   readonly isGranted: boolean
-  /** Roles that it is, or may become, and that policies or the rights of tables do not hold for. */
+  /** Roles that it is or may become and that bypass policies or table rights. */
   readonly powers: readonly string[]
-  /** One of the tables that it owns, itself or as a member of the owner: policies do not hold for owners. */
+  /** A table that it owns, directly or as a member of the owner: policies do not apply to owners. */
   readonly owns: string | null
 }
 
-/** Of these roles: literals, separated by commas. */
+/** `names`: literals, separated by commas. */
 export const callerRolesSql = (names: string): string => `
 select asked.role, r.oid is not null as exists, coalesce(pg_has_role(session_user, r.oid, 'member'), false) as "isGranted",
   array(

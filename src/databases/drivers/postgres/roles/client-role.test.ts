@@ -6,7 +6,7 @@ import { createPostgresDriver } from '#databases/drivers/postgres/driver.ts'
 import { Failure } from '#kernel/errors.ts'
 import { testDatabase, testServerUrl, withClient } from '#test/database.ts'
 
-/** A control database as far as its names go, and one of a client. */
+/** A database with the names of a control database, and a client's database. */
 const [control, plain] = [await testDatabase(), await testDatabase()]
 const suffix = randomBytes(4).toString('hex')
 const READS = 'can read the control schema'
@@ -24,7 +24,7 @@ type Case = {
   /** After `create role NAME`; ROLE is the name, GROUP another role. */
   readonly attributes?: string
   readonly grants?: readonly string[]
-  /** As the server's own role, in the database of the test or in any other. */
+  /** Statements as the server's own role, in the database of the test or in another. */
   readonly server?: readonly string[]
   readonly inControl?: readonly string[]
   readonly elsewhere?: readonly string[]
@@ -154,7 +154,7 @@ after(async () => {
   await plain.drop()
 })
 
-/** Why a driver for this role is refused; empty when it is not. */
+/** Reasons why a driver for this role is refused; empty when it is accepted. */
 async function reasonsAgainst(
   url: string,
   allowServerRights = false,
@@ -185,7 +185,7 @@ async function reasonsAgainst(
   }
 }
 
-test('a role is refused for what it may do to the server or to the control schema, by whichever way', async () => {
+test('a role is refused for rights on the server or on the control schema, direct or by membership', async () => {
   const possible = Object.entries(CASES).filter(
     ([, { since = 0, needsSuperuser }]) => version >= since && (superuser || !needsSuperuser),
   )
@@ -217,7 +217,7 @@ test('a role is refused for what it may do to the server or to the control schem
   }
 })
 
-test('names that the database has made in front of the system do not decide about its role', async () => {
+test('objects of the database that shadow those of the system do not affect the check of its role', async () => {
   const role = `hostile_${suffix}`
   await onServer(`create role ${role} login password 'pw'`)
   await withClient(control.url, (client) =>
@@ -240,7 +240,7 @@ test('names that the database has made in front of the system do not decide abou
   }
 })
 
-test('the role of the control database is no client of another database of its server, nor is one that may become it', async () => {
+test('the role of the control database, and roles that may become it, are refused for other databases of its server', async () => {
   const [holder, member, stranger] = ['holder', 'member', 'stranger'].map((name) => `${name}_${suffix}`)
   await onServer(`create role ${holder} login password 'pw'; create role ${member} login password 'pw';
     create role ${stranger} login password 'pw'; grant ${holder} to ${member}`)

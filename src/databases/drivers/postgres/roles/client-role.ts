@@ -1,28 +1,28 @@
 import { fail } from '#databases/failures.ts'
 import type { Failure } from '#kernel/errors.ts'
 
-/** What a gateway's role must not be (gateway.md 2): a way to the whole server, or to the password hashes. */
+/** Facts about a client's role (gateway.md 2). It must not give access to the whole server or to the password hashes. */
 export type RoleFacts = {
   readonly superuser: boolean
-  /** Those that it is a member of. */
+  /** Predefined server roles that it is a member of. */
   readonly serverRoles: readonly string[]
-  /** Below PostgreSQL 16 it could grant itself every role that is no superuser's. */
+  /** Before PostgreSQL 16 it could grant itself every role that is no superuser. */
   readonly createsRoles: boolean
-  /** It could stream the whole server, or decode what is written to it. */
+  /** It could stream the whole server or decode its write-ahead log. */
   readonly replicates: boolean
-  /** What it may do in the control schema, when that is in this database: read a table, anything else, or only be there. */
+  /** Its rights in a control schema of this database: reading a table, any other right, or none. */
   readonly control: 'reads' | 'has rights' | 'is there' | null
   /**
-   * It is the login of the service or the owner of the control database, on its server. From any database there it could end the
+   * It is the login of the service or the owner of the control database, on the same server. From any database there it could terminate the
    * service's connections, change its password, or drop the database.
    */
   readonly ownsControl: boolean
 }
 
 /**
- * Takes literals: when the control server was started, and its roles, separated by commas.
- * The roles that count are those that the session may become by SET ROLE, whether it inherits their rights or not. They are counted from
- * the login as well as from the present role: a setting of the login can have taken another role, and RESET ROLE gives it back.
+ * Takes literals: the start time of the control server, and its roles separated by commas. Every role counts that the session may take by
+ * SET ROLE, inherited or not, from the login as well as from the current role: a setting of the login may have changed the role, and RESET
+ * ROLE returns to it.
  */
 export const roleSql = ({ startedAt, roles }: Readonly<Record<'startedAt' | 'roles', string>>): string => `
 with mine as (
@@ -63,7 +63,7 @@ select json_build_object(
   )
 ) as role from held`
 
-/** `allowServerRights`: the client is named in `gateway.unsafe_clients`; the control schema stays closed even then. */
+/** `allowServerRights`: the client is named in `gateway.unsafe_clients`; rights on the control schema are refused even then. */
 export function unsafe(role: RoleFacts, allowServerRights: boolean): Failure | undefined {
   const reasons = [
     ...(role.superuser && !allowServerRights ? ['superuser'] : []),
@@ -85,6 +85,6 @@ export function unsafe(role: RoleFacts, allowServerRights: boolean): Failure | u
 const CONTROL = {
   reads: 'can read the control schema',
   'has rights': 'has rights on the control schema',
-  // Whoever is connected there hears and sends the notices that caches rest on.
+  // A role that is connected there can listen to and send the notifications of the caches.
   'is there': 'is in the control database',
 }

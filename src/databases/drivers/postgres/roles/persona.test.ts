@@ -50,11 +50,11 @@ const held = (work: () => Promise<unknown>) => async () =>
     persona: { role, claims },
   })
 
-test('role and claims end with the statement or the transaction, whatever its end: others share the connection', async () => {
+test('role and claims end with the statement or the transaction, also after a failure, since connections are shared', async () => {
   const ways: readonly (() => Promise<unknown>)[] = [
     () => caller.value(WHO),
     () => fails(caller.value(FAILS)),
-    // The role is not there: nothing of the statement is done.
+    // The role does not exist: nothing of the statement is done.
     () => fails(own.as({ role: 'nobody', claims }).value(WHO)),
     held(async () => {}),
     () => fails(held(() => Promise.reject(new Failure('late', 400, 'late')))()),

@@ -6,26 +6,26 @@ import { codeOf } from '#databases/drivers/postgres/protocol/row-query.ts'
 import type { FirstStatement } from '#databases/drivers/postgres/protocol/run-options.ts'
 import { fail } from '#databases/failures.ts'
 
-/** The client's own role, said where callers have others: a trigger may have left its choice on the session. */
+/** The client's own role. It is set explicitly where callers have other roles, because a trigger may have changed the session's role. */
 export const OWN: Persona = { role: 'none', claims: '{}' }
 
 /**
- * For statements of our own: nothing of the database is found by a name without a schema, also none of its operators. Until the end of
- * the transaction. Temporary tables are last, since they are first where they are not named.
+ * The search path of statements of the gateway, until the end of the transaction: no object or operator of the client's database is found
+ * without its schema. pg_temp is named last, because it comes first where it is not named.
  */
 export const ONLY_CATALOG = `select pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true)`
 
 /**
  * SET LOCAL ROLE and the claims of one transaction, with bound values; `none` is the client's own role. Claims are set after the role, so
- * that nothing is set for a role that could not be taken.
+ * that they are not set when the role cannot be taken.
  */
 const PERSONA_SQL = `select pg_catalog.set_config('role', $1, true), pg_catalog.set_config('request.claims', $2, true)`
-/** Of the text, so that behind a pooler no other program's statement, nor another version's, is taken for it. */
+/** A hash of the text: with a pooler, statements of other programs or versions must not have the same name. */
 const PERSONA_NAME = `p${hash('sha256', PERSONA_SQL).slice(0, 24)}`
 
 /**
- * An answer that may be streamed takes as long as its reader, and the server counts that as time of the statement: the pool keeps
- * the time instead. The server's own limit is for the case that this process is gone.
+ * A streamed answer takes as long as its reader, and the server counts that time as the statement's, so the pool limits the time instead.
+ * The server's limit remains for the case that this process has died.
  */
 const LONG_SETTING = `pg_catalog.set_config('statement_timeout', '1h', true)`
 const LONG_SQL = `select ${LONG_SETTING}`
@@ -34,11 +34,11 @@ const nameOf = (text: string) => `p${hash('sha256', text).slice(0, 24)}`
 const [LONG_NAME, LONG_PERSONA_NAME] = [nameOf(LONG_SQL), nameOf(LONG_PERSONA_SQL)]
 
 type Wanted = Readonly<Record<'isLong' | 'isPrepared' | 'isOwn', boolean>> & {
-  /** Behind a pooler: what the session has to have. */
+  /** With a pooler: the settings that the session needs. */
   readonly settings?: string | undefined
 }
 
-/** What goes in front of a statement, in its transaction. */
+/** The statement that precedes another one, in its transaction. */
 export function firstStatement(persona: Persona | undefined, wanted: Wanted): FirstStatement | undefined {
   const { isLong, isPrepared, isOwn, settings } = wanted
   if (settings !== undefined) return pooledStatement(persona, { ...wanted, settings })
@@ -49,14 +49,14 @@ export function firstStatement(persona: Persona | undefined, wanted: Wanted): Fi
   return { name: isPrepared ? name : '', text, values: [persona.role, persona.claims] }
 }
 
-/** In front of a statement of our own. */
+/** The statement that precedes a statement of the gateway. */
 const catalogStatement = (persona: Persona | undefined): FirstStatement => ({
   name: '',
   text: persona === undefined ? ONLY_CATALOG : `${ONLY_CATALOG}, ${settingsOf(PERSONA_SQL)}`,
   values: persona === undefined ? [] : [persona.role, persona.claims],
 })
 
-/** All of it, and before it what the session does not have from its start. */
+/** With a pooler, the session's settings come first. */
 function pooledStatement(
   persona: Persona | undefined,
   { isLong, isPrepared, isOwn, settings }: Wanted & { readonly settings: string },
@@ -77,13 +77,13 @@ function pooledStatement(
 
 const settingsOf = (select: string): string => select.slice('select '.length)
 
-/** The role is gone, or the client may not become it any more: nothing else was run. */
+/** The role no longer exists, or the client may no longer take it. Nothing else was run. */
 export function personaFailure(cause: unknown): unknown {
-  // 22023: there is no such role; 42501: the client is no member of it.
+  // 22023: the role does not exist; 42501: the client is not a member of it.
   return ['22023', '42501'].includes(codeOf(cause)) ? fail('roles_unavailable', { cause }) : failureOf(cause)
 }
 
-/** In a transaction that is open; nobody else has the connection while it runs. */
+/** For an open transaction on a connection that is not shared. */
 export async function become(client: RowClient, { role, claims }: Persona): Promise<void> {
   try {
     await client.query(PERSONA_SQL, [role, claims])

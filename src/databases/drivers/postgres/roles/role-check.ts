@@ -26,7 +26,7 @@ export type RoleCheck = (open: () => Promise<RowClient>) => Promise<RowClient>
 
 const VETTED_FOR = 60_000
 
-/** Looks at the roles behind a new connection, at most every 60 s; a refusal holds as long without connecting again. */
+/** Checks the roles of new connections, at most every 60 s; for that time a refusal is repeated without connecting. */
 export function createRoleCheck(options: Options): RoleCheck {
   let verdict: { readonly at: number; readonly refusal: Failure | undefined } | undefined
   return async (open) => {
@@ -43,15 +43,15 @@ export function createRoleCheck(options: Options): RoleCheck {
 }
 
 /**
- * Rows of a statement of ours, in one transaction and round trip with a search path of the system alone: what the database has made of
- * names such as `pg_has_role`, or of `=`, must not decide about its own role.
+ * Runs a statement of the gateway with the search path pg_catalog, in one transaction and round trip: objects of the client's database,
+ * such as its own `pg_has_role` or `=`, must not affect the check.
  */
 async function inCatalog<T extends pg.QueryResultRow>(
   client: RowClient,
   text: string,
 ): Promise<readonly T[]> {
   const results: unknown = await client.query(`${ONLY_CATALOG}; ${text}`)
-  // Of several statements in one text pg answers a list.
+  // pg returns an array for several statements in one text.
   const [, { rows }] = results as readonly [unknown, pg.QueryResult<T>]
   return rows
 }

@@ -18,12 +18,12 @@ export function loginAs(
   return login.href
 }
 
-/** The roles that a connection of the client has. Asked of the server, since a pooler may know the client by another name. */
+/** The roles of a connection of the client. The server is asked, because a pooler may map the login to another role. */
 export const OWN_ROLES_SQL = createSql('select json_build_array(session_user, current_user) as roles')
 
 /**
- * Which of the client's own roles the session can become, by whatever membership: ADMIN OPTION alone is enough to grant oneself the rest.
- * With pg_signal_backend it need not become one to end its statements.
+ * Which of the client's own roles the session can take, by any membership: ADMIN OPTION alone suffices to grant oneself the rest. With
+ * pg_signal_backend it can end their statements without taking the role.
  */
 export const reachableRolesSql = (names: string): string => `
 select rolname from pg_roles

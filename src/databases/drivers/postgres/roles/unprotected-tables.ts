@@ -2,12 +2,12 @@ import type { RowLevelSecurity } from '#databases/drivers/driver.ts'
 import { withSystemOperators } from '#databases/drivers/postgres/sql/system-names.ts'
 import { connected, GuardedClient } from '#kernel/db/guarded-client.ts'
 
-/** Something that callers of a client with row-level security reach and that no policy guards, or that makes policies err. */
+/** An object that callers of a client with row-level security reach and that no policy protects, or that makes policies wrong. */
 export type UnprotectedTable = { readonly name: string; readonly why: string }
 
 /**
- * For the operator: what one of the two roles has a right to and whose rows no policy decides about, and functions that would tell
- * policies of one caller what they have told of another.
+ * For the operator: tables that one of the two roles may access without a policy, and functions that would give policies another caller's
+ * values.
  */
 export async function findUnprotectedTables(
   url: string,
@@ -23,7 +23,7 @@ const UNPROTECTED_SQL = withSystemOperators(`
 select c.oid::pg_catalog.regclass::pg_catalog.text as name, case
     when c.relkind = any (array['v', 'm']) then 'is a view that reads with the rights of its owner: set (security_invoker = true)'
     when not c.relrowsecurity then 'has row-level security off: alter table … enable row level security'
-    else 'has no policy, so nobody sees a row of it: create policy …'
+    else 'has no policy, so callers see none of its rows: create policy …'
   end as why
 from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
 where n.nspname !~ '^pg_' and n.nspname <> 'information_schema'
@@ -43,7 +43,7 @@ where n.nspname !~ '^pg_' and n.nspname <> 'information_schema' and p.prokind = 
   and not exists (select from pg_catalog.pg_depend d where d.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass::pg_catalog.oid and d.objid = p.oid and d.deptype = 'e')
   and (
     case when p.prokind = 'f' then pg_catalog.pg_get_functiondef(p.oid) operator(pg_catalog.~*) 'current_(setting|user|role)|session_user' end
-    -- Without arguments it is a constant, or asks somebody who asks the session.
+    -- Without arguments it is a constant, or calls a function that reads the session.
     or p.pronargs = 0 and exists (
       select from pg_catalog.pg_depend d
       where d.classid = 'pg_catalog.pg_policy'::pg_catalog.regclass::pg_catalog.oid and d.refclassid = 'pg_catalog.pg_proc'::pg_catalog.regclass::pg_catalog.oid and d.refobjid = p.oid

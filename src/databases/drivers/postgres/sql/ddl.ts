@@ -2,7 +2,7 @@ import { defaultText } from '#databases/drivers/postgres/sql/defaults.ts'
 import { quoteName } from '#databases/drivers/quote-name.ts'
 import { fail } from '#databases/failures.ts'
 
-/** A table to be made (gateway.md 10). */
+/** A table to create (gateway.md 10). */
 export type TableDefinition = {
   readonly schema: string
   readonly table: string
@@ -57,13 +57,12 @@ export const ALLOWED_COLUMN_DATA_TYPES = [
 
 export const ALLOWED_INDEX_METHODS = ['btree', 'hash', 'gin', 'gist', 'brin', 'spgist'] as const
 
-/** Marks an `id` that the service added, which is not to be dropped. */
+/** Marks an `id` that the service added and that must not be dropped. */
 export const MANAGED_ID_COMMENT = 'Added by the gateway'
 
 /**
- * Statements for `Driver.run`, as all operations of management give them; nothing here has a connection.
- * Without a primary key a column `id` becomes it; without that, one is added. `if not exists` is never written: a table that is
- * there is a conflict (409).
+ * Statements of management for `Driver.run`. Without a primary key, a column `id` becomes the key; without such a column, one is added. `if
+ * not exists` is never written: an existing table is a conflict (409).
  */
 export async function createTable(table: TableDefinition): Promise<string[]> {
   requireUnreserved(table.schema, table.table)
@@ -95,7 +94,7 @@ function refuseTwins(columns: readonly NewColumn[]): void {
   const twin = names.find((name) => seen.size === seen.add(name).size)
   if (twin === undefined) return
   throw fail('invalid_definition', {
-    message: `Column ${twin.slice(0, 63)} stands twice`,
+    message: `Column ${twin.slice(0, 63)} is given twice`,
     details: { field: 'columns', column: twin.slice(0, 63) },
   })
 }
@@ -111,7 +110,7 @@ export async function columnDefinition(column: NewColumn): Promise<string> {
   return parts.join(' ')
 }
 
-/** `numeric(12, 2)`, `text[]`: a name of the list, with length or precision, as an array or not. */
+/** `numeric(12, 2)`, `text[]`: a type of the list, optionally with length or precision, and as an array. */
 function dataType({ name, data_type: given }: NewColumn): string {
   const { word, precision, array } = typeParts(given)
   const type = Object.hasOwn(OTHER_NAMES, word)
@@ -126,11 +125,11 @@ function dataType({ name, data_type: given }: NewColumn): string {
         allowed: ALLOWED_COLUMN_DATA_TYPES,
       },
     })
-  // The length of time types stands before "with time zone", which these spellings do without.
+  // Time types have their length before "with time zone"; these spellings avoid that.
   return `${type}${precision}${array}`
 }
 
-/** Cut at its brackets. `precision` is undefined when what stands in the parentheses is none. */
+/** Splits the type at its brackets. `precision` is undefined when the text in parentheses is not a precision. */
 function typeParts(given: string) {
   const text = given.trim()
   const array = text.endsWith('[]') ? '[]' : ''
@@ -173,7 +172,7 @@ function referenceText({
 }: NonNullable<NewColumn['references']>): string {
   const path = table.split('.')
   if (path.length > 2) throw badName('references.table', table)
-  // As a table of a request: without a schema it is one of public.
+  // As in requests, the schema defaults to public.
   const [schema = '', name = ''] = path.length === 1 ? ['public', ...path] : path
   requireUnreserved(schema, name)
   const target = `${newName(schema, 'references.table')}.${newName(name, 'references.table')}`
@@ -189,15 +188,15 @@ function referenceText({
 const DELETE_ACTIONS = ['no action', 'restrict', 'cascade', 'set null', 'set default']
 
 /**
- * A name for something new: letters, digits, `_` and `$`, so that rights (`schema.table.read`) and column lists can name it
- * without quotes. Tables that are there already may have any name.
+ * A name for a new object: letters, digits, `_` and `$`, so that rights (`schema.table.read`) and column lists need no quotes. Existing
+ * tables may have any name.
  */
 export function newName(name: string, field: string): string {
   if (!/^[\p{L}_][\p{L}\p{N}_$]*$/u.test(name) || Buffer.byteLength(name) > 63) throw badName(field, name)
   return quoteName(name)
 }
 
-/** Every operation of management asks this of what it names: the service's own names mean something else than the caller's tables. */
+/** Refuses names of the service and of the system. Every operation of management calls this. */
 export function requireUnreserved(schema: string, table: string): void {
   const isReserved =
     schema.startsWith('pg_') ||
@@ -213,12 +212,12 @@ export function requireUnreserved(schema: string, table: string): void {
 
 /** Answers stored under idempotency keys (drivers/postgres/idempotency-store.ts). */
 const IDEMPOTENCY_TABLE = 'service_idempotency'
-/** A database with these is taken for a control database, and its client refused. */
+/** A database with these schemas is taken for a control database, and its client is refused. */
 const RESERVED_SCHEMAS: ReadonlySet<string> = new Set(['information_schema', 'service', 'service_jobs'])
 
 const badName = (field: string, name: string) =>
   fail('invalid_identifier', {
-    message: `${field} is not a usable name`,
-    hint: 'A name begins with a letter or _, goes on with letters, digits, _ and $, and has at most 63 bytes.',
+    message: `${field} is not a valid name`,
+    hint: 'A name begins with a letter or _, continues with letters, digits, _ and $, and has at most 63 bytes.',
     details: { field, value: name.slice(0, 100) },
   })

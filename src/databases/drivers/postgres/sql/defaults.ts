@@ -2,7 +2,7 @@ import type { A_Const, FuncCall, Node, ParseResult, TypeCast } from 'libpg-query
 import { fail } from '#databases/failures.ts'
 import { castOf, castText } from '#databases/plan/casts.ts'
 
-/** Functions that a default may call: they make a value and touch nothing. */
+/** Functions that a default may call: they produce a value and have no other effect. */
 export const ALLOWED_DEFAULT_FUNCTIONS = [
   'now',
   'transaction_timestamp',
@@ -22,8 +22,8 @@ export const ALLOWED_DEFAULT_FUNCTIONS = [
 ] as const
 
 /**
- * A default as SQL (gateway.md 10): a literal or a call of an allowed function with such arguments. The request's text is parsed by
- * the server's own grammar and written anew from the tree, so none of it reaches the statement.
+ * A default as SQL (gateway.md 10): a literal, or a call of an allowed function with literals. PostgreSQL's own grammar parses the
+ * request's text, and the SQL is written from the tree, so no text of the request reaches the statement.
  */
 export async function defaultText(expression: string, column: string): Promise<string> {
   const refuse = () =>
@@ -39,17 +39,17 @@ export async function defaultText(expression: string, column: string): Promise<s
 
 async function parsed(expression: string, refuse: () => Error): Promise<ParseResult> {
   if (expression.includes('\0') || expression.length > 10_000) throw refuse()
-  // Loaded for the first default: its grammar weighs 5 MB in every process.
+  // Loaded with the first default: the grammar takes 5 MB of each process.
   const { parse } = await import('libpg-query')
   try {
     return await parse(`select ${expression}`)
   } catch {
-    // The parser says where the grammar ends; the caller is told what is allowed instead.
+    // Instead of the parser's message the caller gets the list of what is allowed.
     throw refuse()
   }
 }
 
-/** `select x` and nothing more: no second statement, no FROM, no alias. */
+/** `select x` and nothing else: no second statement, no FROM, no alias. */
 function soleExpression(result: ParseResult): Node | undefined {
   const [only, ...others] = result.stmts ?? []
   if (!only?.stmt || others.length > 0 || !('SelectStmt' in only.stmt)) return undefined
@@ -86,7 +86,7 @@ const VALUE_FUNCTIONS = new Map<string, string>([
   ['SVFOP_LOCALTIME', 'localtime'],
 ])
 
-/** The parser leaves out what is zero, empty or false. */
+/** The parser omits values that are zero, empty or false. */
 function constantText(constant: A_Const): string | undefined {
   if (constant.isnull) return 'null'
   if (constant.boolval) return constant.boolval.boolval ? 'true' : 'false'
@@ -97,7 +97,7 @@ function constantText(constant: A_Const): string | undefined {
   return undefined
 }
 
-/** standard_conforming_strings is on in every connection, so only the quote itself needs care. */
+/** standard_conforming_strings is on in every connection, so only the quote needs escaping. */
 const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`
 
 function typedText({ arg, typeName }: TypeCast): string | undefined {
@@ -122,7 +122,7 @@ function callText(call: FuncCall): string | undefined {
   const known = ALLOWED_DEFAULT_FUNCTIONS.find((allowed) => allowed === name)
   const items = listText(args)
   if (known === undefined || items === undefined || Object.keys(rest).length > 0) return undefined
-  // That one is of an extension, wherever it is.
+  // This function is of an extension, in any schema.
   return known === 'uuid_generate_v4' ? `${known}(${items})` : `pg_catalog.${known}(${items})`
 }
 

@@ -14,8 +14,8 @@ import type { InsertPlan } from '#databases/plan/plan.ts'
 import type { Json, Row } from '#databases/request/request.ts'
 
 /**
- * One statement whatever the number of rows. One row: VALUES with a parameter each. Many: one array parameter per column and
- * `unnest`, so that the text does not vary with the number of rows and 65,535 parameters are never a limit.
+ * An insert is one statement. One row: VALUES with one parameter per column. Several rows: one array parameter per column and `unnest`, so
+ * that the text does not depend on the number of rows and 65,535 parameters are no limit.
  */
 export function insertSql(
   plan: InsertPlan,
@@ -32,7 +32,7 @@ export function insertSql(
   return sql
 }
 
-/** Rows without any column: all defaults. */
+/** Rows without columns: defaults only. */
 function writeEmpty(sql: SqlBuilder, plan: InsertPlan): void {
   sql.text +=
     plan.rows.length === 1
@@ -59,11 +59,11 @@ function writeMany(sql: SqlBuilder, plan: InsertPlan, defaults: Defaults): void 
   )
   writeNames(sql, plan)
   sql.text += ` select ${sources.map((item) => item.value).join(', ')}`
-  // In a select list the arrays advance together and nothing is kept aside: 0.75 of the time of `from unnest(a, b, …)`.
+  // In a select list the arrays advance together without a materialised table: 0.75 of the time of `from unnest(a, b, …)`.
   sql.text += ` from (select ${sources.flatMap((item) => item.arrays).join(', ')}) as u`
 }
 
-/** By the name of the column, as text of the database's own that means the same under every search path. */
+/** Defaults by column name, as SQL of the database that means the same under any search path. */
 export type Defaults = ReadonlyMap<string, string>
 
 /** Whether some rows give this column a value and others leave it to its default. */
@@ -73,7 +73,7 @@ export const takesDefault = (plan: InsertPlan, column: Column): boolean =>
   column.fallback !== undefined &&
   plan.rows.some((row) => !Object.hasOwn(row, column.name))
 
-/** Only the row's own members: a column may be called `constructor`. */
+/** Only own members of the row: a column may be called `constructor`. */
 const given = (row: Row, column: Column): Json =>
   Object.hasOwn(row, column.name) ? (row[column.name] ?? null) : null
 
@@ -83,8 +83,8 @@ type Source = {
 }
 
 /**
- * The values of one column. Where some rows name the column and others do not, a second array says which, and the others take
- * the default, whose text is the database's own.
+ * The values of one column. When only some rows name the column, a second array marks these rows, and the others take the default, whose
+ * SQL is the database's own.
  */
 function source(
   sql: SqlBuilder,
@@ -108,7 +108,7 @@ function source(
   }
 }
 
-/** `unnest` flattens arrays of arrays, and records may be given as JSON: these travel as text. */
+/** `unnest` flattens arrays of arrays, and records may be given as JSON, so both are passed as text. */
 const elementOf = (column: Column): string =>
   column.category === 'A' || column.category === 'C' ? 'pg_catalog.text' : column.cast
 

@@ -1,14 +1,14 @@
 /**
- * An expression as PostgreSQL has written it for a search path of the system alone, with the schema in front of every name that it wrote
- * without one. In its grammar a name is a list of parts, with a place in the text; keywords such as `integer` have two parts already.
- * `nullif`, `case x when` and `is distinct from` find their operator by the search path, and have no spelling that names it.
+ * Qualifies an expression: PostgreSQL has written it for the search path pg_catalog, and every name without a schema gets pg_catalog. In
+ * the grammar a name is a list of parts with a position in the text; keywords such as `integer` already have two parts. `nullif`, `case x
+ * when` and `is distinct from` look up their operator by the search path and cannot be qualified.
  */
 export async function qualifyNames(expression: string): Promise<string> {
   const { parse } = await import('libpg-query')
   const start = 'select '
   const edits: Edit[] = []
   collect(await parse(`${start}${expression}`), edits)
-  // Places are of bytes.
+  // Positions are in bytes.
   let text = Buffer.from(`${start}${expression}`)
   for (const { at, length, becomes } of edits.sort((left, right) => right.at - left.at))
     text = Buffer.concat([text.subarray(0, at), Buffer.from(becomes), text.subarray(at + length)])
@@ -17,7 +17,7 @@ export async function qualifyNames(expression: string): Promise<string> {
 
 type Edit = { readonly at: number; readonly length: number; readonly becomes: string }
 
-/** Of the nodes that have names; as the parser builds them. */
+/** Nodes with names, in the parser's form. */
 type Named = {
   readonly kind?: string
   readonly funcname?: Names
@@ -38,7 +38,7 @@ function collect(node: unknown, edits: Edit[]): void {
 
 const EDITS = new Map<string, (node: Named) => Edit | undefined>([
   ['FuncCall', ({ funcname, location }) => schemaAt(funcname, location)],
-  // Where a node has a type it is not wrapped.
+  // A node inside a typed field is not wrapped.
   ['typeName', ({ names, location }) => schemaAt(names, location)],
   ['A_Expr', operatorAt],
 ])

@@ -4,9 +4,9 @@ import type { Output, Relation } from '#databases/plan/plan.ts'
 type RelationOutput = Extract<Output, { kind: 'relation' }>
 
 /**
- * Lists inside of lists multiply: 5,000 books of an author, and for each of them all books of its author, are 25 million rows of JSON
- * before the first one can be counted. So the database first counts the pairs alone, and stops at the first one too many; then the
- * answer is as many empty lines (rows.ts), which is refused as rows would be.
+ * Bounds nested lists, whose sizes multiply: 5,000 books of an author, each with all books of its author, are 25 million rows of JSON
+ * before one can be counted. So the database first counts the pairs up to the limit; above it the value is that many empty lines (rows.ts),
+ * and the reader refuses them as too many rows.
  */
 export function boundedWork(sql: SqlBuilder, outer: string, item: RelationOutput, text: string): string {
   const most = sql.relationRows
@@ -20,7 +20,7 @@ export function boundedWork(sql: SqlBuilder, outer: string, item: RelationOutput
 
 type Path = readonly Relation[]
 
-/** From this relation to each of those inside of it. */
+/** The paths from this relation to each nested one. */
 function pathsOf({ relation, columns }: RelationOutput): Path[] {
   const inner = columns.flatMap((column) => (column.kind === 'relation' ? pathsOf(column) : []))
   return [[relation], ...inner.map((path) => [relation, ...path])]

@@ -5,14 +5,14 @@ import type { Column, Table } from '#databases/plan/catalogue.ts'
 export type BuiltSql = {
   readonly text: string
   readonly values: readonly (string | null)[]
-  /** The column behind each parameter. */
+  /** The column of each parameter. */
   readonly parameters: readonly (Column | undefined)[]
   readonly spots: readonly { readonly at: number; readonly column: Column }[]
-  /** Names of the members of the rows that come back. */
+  /** Names of the members of the returned rows. */
   readonly members: readonly string[]
 }
 
-/** A statement while it is written. */
+/** A statement under construction. */
 export type SqlBuilder = {
   text: string
   readonly values: (string | null)[]
@@ -20,7 +20,7 @@ export type SqlBuilder = {
   readonly spots: { at: number; column: Column }[]
   members: readonly string[]
   aliases: number
-  /** Rows that a relation gathers at most into one. */
+  /** The most rows that a relation aggregates into one. */
   relationRows: number
 }
 

@@ -2,8 +2,8 @@ import { fail } from '#databases/failures.ts'
 import type { Failure } from '#kernel/errors.ts'
 
 /**
- * A name that a statement uses. `attribute` is what follows a dot or a parenthesis: PostgreSQL calls the function of that name with
- * what is before it when there is no such column (`select n.pg_cancel_backend from generate_series(1, 9) n`).
+ * A name that a statement uses. `attribute` follows a dot or a parenthesis: without such a column, PostgreSQL calls the function of that
+ * name with the value before it (`select n.pg_cancel_backend from generate_series(1, 9) n`).
  */
 export type StatementName = {
   readonly kind: 'function' | 'attribute' | 'relation' | 'type' | 'operator'
@@ -11,16 +11,16 @@ export type StatementName = {
   readonly name: string
 }
 
-/** Characters. At 20,000 the grammar keeps the process busy for about 50 ms. */
+/** Characters. Parsing 20,000 takes about 50 ms of the process. */
 const LONGEST = 20_000
 
-/** Every name in one statement, by the server's own grammar. What the grammar does not accept is refused. */
+/** Every name in a statement, found by PostgreSQL's own grammar. Refuses text that the grammar does not accept. */
 export async function namesIn(text: string): Promise<readonly StatementName[]> {
   if (text.length > LONGEST)
     throw fail('too_complex', {
       hint: `With the right gateway.query.read a statement has ${LONGEST} characters at most. Pass values in params.`,
     })
-  // Loaded for the first such statement: its grammar weighs 5 MB in every process.
+  // Loaded with the first such statement: the grammar takes 5 MB of each process.
   const { parse, SqlError } = await import('libpg-query')
   try {
     return collect(await parse(text))
@@ -32,12 +32,15 @@ export async function namesIn(text: string): Promise<readonly StatementName[]> {
 
 const invalid = (cause: Error): Failure => fail('invalid_sql', { hint: cause.message, cause })
 
-/** Operators that other syntax stands for. */
+/** Operators that other syntax implies. */
 const IMPLIED = ['=', '<>', '<', '>', '<=', '>='].map(
   (name): StatementName => ({ kind: 'operator', schema: undefined, name }),
 )
 
-/** Looks at members by their name, since the parser wraps a node in its kind in some places only. Without recursion: a tree is as deep as its text. */
+/**
+ * Finds members by name, because the parser wraps only some nodes in their kind. Not recursive: the tree can be as deep as the text is
+ * long.
+ */
 function collect(tree: unknown): readonly StatementName[] {
   const found = new Map(IMPLIED.map((name) => [keyOf(name), name]))
   const open: unknown[] = [tree]
@@ -86,7 +89,7 @@ const READERS: ReadonlyMap<string, Reader> = new Map([
   ['indirection', attributes(0)],
 ])
 
-/** Of a list of names: `[{ String: { sval } }, …]`. Stars and subscripts are left out. */
+/** The names in a list `[{ String: { sval } }, …]`, without stars and subscripts. */
 function partsOf(value: unknown): string[] {
   if (!Array.isArray(value)) return []
   return (value as readonly { readonly String?: { readonly sval?: string } }[]).flatMap(

@@ -26,7 +26,7 @@ const cases: readonly (readonly [text: string, count: number])[] = [
 for (const [text, count] of cases)
   test(`${count} statements: ${text.slice(0, 60)}`, () => assert.equal(splitStatements(text).length, count))
 
-test('the first word stands behind comments and parentheses', () => {
+test('the first word may follow comments and parentheses', () => {
   assert.equal(firstWord('/* x /* y */ */ -- z\n (( SELECT 1))'), 'select')
   assert.equal(firstWord(' -- nothing'), '')
   assert.equal(firstWord("'select'"), "'select'")

@@ -1,7 +1,7 @@
 /**
- * Texts of SQL cut into statements as psql cuts them: at semicolons outside of quotes, comments, parentheses and the bodies of SQL
- * functions. A wrong cut is no danger, since whoever may send one statement may send any; the server says what it does not
- * understand. Not libpg-query: a megabyte keeps it, and with it every other request, busy for 0.4 s.
+ * Splits SQL into statements as psql does: at semicolons outside quotes, comments, parentheses and bodies of SQL functions. A wrong split
+ * is harmless, because a caller who may send one statement may send any; the server reports syntax errors. Not with libpg-query: parsing a
+ * megabyte would block the process for 0.4 s.
  */
 export function splitStatements(text: string): readonly string[] {
   const statements: string[] = []
@@ -31,7 +31,7 @@ export function splitStatements(text: string): readonly string[] {
   return isEmpty ? statements : [...statements, text.slice(start)]
 }
 
-/** The first word of the statement in lower case, behind comments and parentheses. It decides what kind of statement it is. */
+/** The first word of the statement in lower case, after comments and parentheses. It determines the kind of statement. */
 export function firstWord(text: string): string {
   for (const { kind, from, end } of tokens(text)) {
     if (kind === 'word') return text.slice(from, end).toLowerCase()
@@ -46,7 +46,7 @@ const makesFunction = ([first, second, third, fourth]: readonly string[]): boole
 
 const isRoutine = (word: string | undefined): boolean => word === 'function' || word === 'procedure'
 
-/** `case` ends with `end` as well, but counts only inside of a body. */
+/** `case` ends with `end` too, but counts only inside a body. */
 function blockStep(word: string, blocks: number): number {
   if (word === 'begin') return 1
   if (word === 'case' && blocks > 0) return 1
@@ -55,7 +55,7 @@ function blockStep(word: string, blocks: number): number {
 
 type Token = { readonly kind: 'word' | 'quoted' | 'other'; readonly from: number; readonly end: number }
 
-/** What is neither white space nor comment. https://www.postgresql.org/docs/18/sql-syntax-lexical.html */
+/** Tokens other than white space and comments. https://www.postgresql.org/docs/18/sql-syntax-lexical.html */
 function* tokens(text: string): Generator<Token> {
   let at = 0
   while (at < text.length) {

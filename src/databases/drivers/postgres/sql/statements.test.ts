@@ -103,7 +103,7 @@ test('a value changes the parameters of a statement and never its text', () => {
   const expected = build(body('a', ['b'], {})).map(({ text }) => text)
   fc.assert(
     fc.property(values, fc.array(values), fc.jsonValue(), (text, list, json) => {
-      // Whatever fc.jsonValue makes is a Json.
+      // fc.jsonValue generates values of type Json.
       const made = json === null ? {} : (json as Json)
       assert.deepEqual(
         build(body(text, list, made)).map((built) => built.text),
@@ -138,7 +138,7 @@ test('a name that is not in the catalogue never reaches a statement', () => {
   )
 })
 
-test('names with quotes, semicolons and comments stay names: the parser of the server reads back what was meant', () => {
+test('names with quotes, semicolons and comments stay names: the server parser reads them back', () => {
   fc.assert(
     fc.property(
       names,
@@ -172,7 +172,7 @@ test('a name with NUL, which would end the text of a statement, is refused', () 
   assert.throws(() => resolve(books, readFetch(alias, options), EVERY_RIGHT), { code: 'invalid_identifier' })
 })
 
-test('the same shape gives the same text whatever the aliases, the length of a list and the number of rows', () => {
+test('the text depends on the shape of a plan, not on aliases, lengths of lists or the number of rows', () => {
   const read = (body: Body) => {
     const plan = resolve(books, readFetch({ table: 'books', ...body }, options), EVERY_RIGHT)
     return plan.kind === 'read' ? selectSql(plan).text : ''

@@ -19,15 +19,16 @@ import type { CountPlan, DeletePlan, Output, ReadPlan, UpdatePlan } from '#datab
 import type { Json, Sort } from '#databases/request/request.ts'
 
 /**
- * Plans as statements of PostgreSQL: names are quoted (drivers/quote-name.ts), every value is a bound parameter. The same shape of plan gives the same text, so that prepared statements are used again: lists are one array parameter, names of
- * the answer's members are not in the text, only limits (checked whole numbers) are, because the planner needs to see them.
- * Functions and types are named with their schema, so that none of the client's own stands in for them; operators between a column and a
- * value are the client's, as its search path finds them (docs/decisions/0026-names-with-their-schema.md).
+ * Writes plans as statements of PostgreSQL. Names are quoted (drivers/quote-name.ts), every value is a bound parameter. The text depends
+ * only on the shape of the plan, so that prepared statements are reused: a list is one array parameter, and names of the returned members
+ * are not in the text. Limits (checked integers) are in the text, because the planner needs them. Functions and types have their schema, so
+ * that objects of the client's database cannot replace them; operators between a column and a value are found by the client's search path
+ * (docs/decisions/0026-names-with-their-schema.md).
  */
 
 /**
- * Rows of a plan; when it is open, one more than asked for, to see whether there are more. `source`: what they are read from;
- * `relationRows`: how many a relation gathers at most into one.
+ * Selects the rows of a plan, and one more for an open page, to know whether there are more. `source`: the FROM item; `relationRows`: the
+ * most rows that a relation aggregates into one.
  */
 export function selectSql(
   plan: ReadPlan,
@@ -74,7 +75,7 @@ export function deleteSql(plan: DeletePlan, relationRows = Number.POSITIVE_INFIN
 
 type Chosen = UpdatePlan | DeletePlan
 
-/** The rows of the answer come in the order that was asked for: RETURNING has none, so the write becomes a CTE. */
+/** RETURNING has no order. For a sorted result the write becomes a CTE. */
 const isOrdered = (plan: Chosen): boolean => plan.sort.length > 0 && !plan.head
 
 function finishWrite(sql: SqlBuilder, plan: Chosen): BuiltSql {
@@ -92,12 +93,12 @@ function finishWrite(sql: SqlBuilder, plan: Chosen): BuiltSql {
 }
 
 /**
- * Limit and offset of a write: the rows are chosen and locked first. By primary key, because a row that another transaction has
- * just moved is found again by its key but not by its place; where rows of children may have the same key, or there is none, by place.
+ * A write with limit or offset first chooses and locks its rows. It names them by primary key, because a row that another transaction has
+ * just updated keeps its key but not its ctid; without a unique key, by ctid.
  */
 function writeChoice(sql: SqlBuilder, plan: Chosen): void {
   const keys = keyOf(plan.table)
-  // The place of a row is no column of the client's.
+  // ctid is not a column of the client's table.
   const among = hasOwnKey(plan.table) ? 'in' : 'operator(pg_catalog.=) any'
   sql.text += ` where (${keys.map((key) => `t.${key}`).join(', ')}) ${among} (select ${keys.map((key) => `t.${key}`).join(', ')}`
   sql.text += ` from ${tableText(plan.table)} as t`
@@ -148,7 +149,7 @@ function allColumnsText(sql: SqlBuilder, output: readonly Output[]): OutputText 
 
 const TEXTS = new WeakMap<readonly Output[], OutputText>()
 
-/** `nested`: inside a relation the database writes the JSON, and instants must look as they do at the top (rows.ts). */
+/** `nested`: inside a relation the database writes the JSON, and timestamps must have the same form as at the top level (rows.ts). */
 function outputText(
   sql: SqlBuilder,
   alias: string,
@@ -166,7 +167,7 @@ function outputText(
   const value = cast === undefined ? text : `${text}::${castText(cast)}`
   if (base === '_timestamptz' || base === 'timestamptz[]' || (nested && base === 'timestamptz'))
     return `pg_catalog.replace(pg_catalog.to_json(${value})::pg_catalog.text, '+00:00"', 'Z"')::pg_catalog.json`
-  // A line stands for a row of a relation: JSON that was stored keeps none of its own.
+  // Each line is a row of a relation, so line breaks in stored JSON are replaced.
   if (nested && (cast === undefined ? mayHoldLines(column) : base === 'json' || base === 'json[]'))
     return `pg_catalog.translate(pg_catalog.to_json(${value})::pg_catalog.text, e'\\n', ' ')::pg_catalog.json`
   const composed =
@@ -174,7 +175,7 @@ function outputText(
   return composed && !nested ? `pg_catalog.to_json(${value})` : value
 }
 
-/** JSON has the lines that it was stored with, also inside of a type of the client's own, and a cast of theirs may write any. */
+/** Stored JSON may contain line breaks, also inside a user-defined type, and user-defined casts may write them. */
 const mayHoldLines = ({ base, category, cast }: Column): boolean =>
   base === 'json' || base === '_json' || ('ACU'.includes(category) && !cast.startsWith('pg_catalog.'))
 
@@ -192,7 +193,7 @@ function relationText(
   const joined = on
     .map((pair) => `${columnText(alias, pair.inner)} = ${columnText(outer, pair.outer)}`)
     .join(' and ')
-  // A foreign key refers to rows of the table itself, and rows of its children may have the same key.
+  // A foreign key references rows of the table itself; rows of child tables may have the same key.
   const only = !many && table.hasChildren ? 'only ' : ''
   // `r.*`, because an alias may be called r as well.
   const rows = `select ${members.join(', ')} from ${only}${tableText(table)} as ${alias} where ${joined}`
@@ -212,7 +213,7 @@ function writeRange(sql: SqlBuilder, limit: number | undefined, offset: number):
   if (offset > 0) sql.text += ` offset ${bind(sql, String(offset))}`
 }
 
-/** The one number that stands in a text: refused unless it cannot be anything else. */
+/** The only number that is written into the text, so it is checked to be an integer. */
 function limitText(limit: number): string {
   if (!Number.isSafeInteger(limit) || limit < 0) throw fail('invalid_limit')
   return String(limit)
@@ -226,7 +227,7 @@ function writeSort(sql: SqlBuilder, alias: string, sort: readonly Sort<Column>[]
   })
 }
 
-/** The expression for a value on its way into a column. */
+/** The expression of a value to write into a column. */
 export function writtenText(sql: SqlBuilder, column: Column, value: Json): string {
   const parameter = bind(sql, writeText(value, column), column)
   return builtText(column, [value], parameter) ?? parameter

@@ -6,18 +6,18 @@ import { wholeText } from '#databases/request/decimal.ts'
 import type { Comparison, Json, Row } from '#databases/request/request.ts'
 
 /**
- * JSON values as the text that the database converts to the column's own type; what does not fit fails there, and its error is
- * led back to the column (drivers/postgres/protocol/errors.ts).
+ * Writes JSON values as text that the database converts to the column's type. The database refuses values that do not fit, and
+ * protocol/errors.ts finds the column of that error.
  */
 
-/** A value to write. JSON columns take any JSON value as it is: a text becomes a JSON text. */
+/** The text of a value to write. JSON columns take any JSON value unchanged: a string becomes a JSON string. */
 export function writeText(value: Json, column: Column): string | null {
   if (value === null) return null
   if (column.base === 'json' || column.base === 'jsonb') return JSON.stringify(value)
   return valueText(value, column)
 }
 
-/** A value to compare with. For a JSON column, text is JSON text, as it is in the database. */
+/** The text of a value to compare with. For a JSON column, a string is JSON text, as in the database. */
 export function conditionText(
   value: Json,
   { column, operator, columnCast, valueCast }: Comparison<Column>,
@@ -47,10 +47,10 @@ function valueText(value: Exclude<Json, null>, column: Column): string {
 const numberText = (value: Exclude<Json, null>, type: string): string =>
   WHOLE.has(type) && JSON.isRawJSON(value) ? wholeText(value.rawJSON) : plain(value)
 
-/** By the names of the catalogue and of casts. */
+/** Integer types, by their names in the catalogue and in casts. */
 const WHOLE: ReadonlySet<string> = new Set(['int2', 'int4', 'int8', 'smallint', 'integer', 'bigint'])
 
-/** The value in a body of JSON for a database that reads numbers as they are written. */
+/** The value in a JSON body for a backend that reads numbers as they are written (PostgREST). */
 export function jsonValue(value: Json, { base }: Column): Json {
   if (JSON.isRawJSON(value)) return WHOLE.has(base) ? JSON.rawJSON(wholeText(value.rawJSON)) : value
   return Array.isArray(value) && WHOLE.has(base.slice(1))
@@ -58,7 +58,7 @@ export function jsonValue(value: Json, { base }: Column): Json {
     : value
 }
 
-/** Numbers and raw JSON with the digits they came with; objects and lists as JSON. */
+/** Numbers and raw JSON with all digits; objects and lists as JSON. */
 function plain(value: Exclude<Json, null>): string {
   if (typeof value === 'string') return value
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
@@ -95,7 +95,7 @@ export const arrayText = (items: readonly (string | null)[]): string => {
 const quoteItem = (item: string): string =>
   /["\\]/.test(item) ? `"${item.replace(/["\\]/g, '\\$&')}"` : `"${item}"`
 
-/** Values that rows or assignments of a request give for a column, for errors that name none. */
+/** Values that a request gives for a column, to find the column of an error that names none. */
 export const givenIn = (rows: readonly Row[], { name }: Column): Json[] =>
   rows.flatMap((row) => (Object.hasOwn(row, name) ? [row[name] ?? null] : []))
 

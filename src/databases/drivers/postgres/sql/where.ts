@@ -63,11 +63,11 @@ function comparisonText(sql: SqlBuilder, condition: Comparison<Column>): string 
   return `${left} ${INFIX[operator]} ${builtText(column, [value], parameter) ?? typed(column, parameter)}`
 }
 
-/** A record is compared with records of any type: what a text means must be said. */
+/** A record can be compared with records of any type, so the text needs a cast. */
 const typed = ({ category, cast }: Column, text: string): string =>
   category === 'C' ? `${text}::${cast}` : text
 
-/** The only words that stand in a text because of a value: four, written down here. */
+/** The only values that are written into the text: one of four words. */
 function truthOf(value: Json): string {
   const word = TRUTHS.find((known) => known === value)
   if (word === undefined) throw fail('invalid_condition')
@@ -76,10 +76,10 @@ function truthOf(value: Json): string {
 
 const TRUTHS = ['null', 'true', 'false', 'unknown'] as const
 
-/** One array parameter whatever the length; a null in the list is found by `is null`, as in eq. */
+/** `in` takes one array parameter of any length; a null in the list becomes `is null`, as in eq. */
 function membershipText(sql: SqlBuilder, condition: Comparison<Column>, left: string, cast: string): string {
   const { column, columnCast, valueCast } = condition
-  // The grammar gives `in` a list only (conditions.ts).
+  // conditions.ts gives `in` only lists.
   const items = condition.value as readonly Json[]
   const given = items.filter((item) => item !== null)
   const list = (some: readonly Json[]) =>
@@ -92,7 +92,7 @@ function membershipText(sql: SqlBuilder, condition: Comparison<Column>, left: st
   return given.length === items.length ? text : `(${text} or ${left} is null)`
 }
 
-/** An array of arrays is one of more dimensions, and there is none of records of any type: the values travel as texts. */
+/** PostgreSQL has no arrays of arrays (only more dimensions) and no arrays of arbitrary records, so the values are passed as texts. */
 function composedMembership(
   column: Column,
   left: string,
