@@ -2,9 +2,17 @@ import { collectedRows } from '#databases/drivers/collected-rows.ts'
 import type { CallRequest, RowsResult } from '#databases/drivers/driver.ts'
 import { jsonValue, writeText } from '#databases/drivers/postgres/sql/values.ts'
 import type { Answer, Exchange } from '#databases/drivers/supabase/exchange.ts'
-import { pathOf, refuse, requireDistinct, selectList } from '#databases/drivers/supabase/grammar.ts'
+import {
+  conditionParameters,
+  orderParameters,
+  partParameters,
+  pathOf,
+  refuse,
+  requireDistinct,
+  selectList,
+} from '#databases/drivers/supabase/grammar.ts'
 import type { OpenApiCatalogue } from '#databases/drivers/supabase/openapi.ts'
-import { filtered, paged, sorted } from '#databases/drivers/supabase/read.ts'
+import type { Parameter, PostgrestRequest } from '#databases/drivers/supabase/request.ts'
 import { shaped } from '#databases/drivers/supabase/rows.ts'
 import { fail } from '#databases/failures.ts'
 import type { Catalogue, Column, Table } from '#databases/plan/catalogue.ts'
@@ -26,25 +34,32 @@ export async function callFunction(
   const own = catalogue.functions.get(name)
   if (own === undefined)
     throw fail('function_not_found', { message: `There is no function ${schema}.${name}`.slice(0, 200) })
-  const given = argumentsOf(request, own)
+  const { parameters, ...given } = givenBy(request, own)
   const plan = planOf(read)
   requireDistinct(plan)
-  const all = read.columns.some(({ kind }) => kind === 'all')
-  const asked = plan.page.limit + (plan.page.open ? 1 : 0)
+  const isAll = read.columns.some(({ kind }) => kind === 'all')
   const answer = await exchange.run(
-    schema,
-    (client) => {
-      // In a transaction that only reads when it is asked for by GET.
-      // Its rows are counted always: that the backend has given fewer (db-max-rows) cannot be asked by a second call.
-      const rows = client.rpc(pathOf(name), given, { get: request.readOnly, count: plan.count ?? 'exact' })
-      const part = { limit: plan.head ? 0 : asked, offset: plan.page.offset }
-      const chosen = all ? rows : rows.select(selectList(catalogue, plan.table, plan.output))
-      return paged(sorted(filtered(chosen, plan.where), plan.sort), part)
+    {
+      schema,
+      path: `rpc/${pathOf(name)}`,
+      ...given,
+      parameters: [
+        ...parameters,
+        ...(isAll ? [] : [['select', selectList(catalogue, plan.table, plan.output)] as const]),
+        ...rowParameters(plan),
+      ],
+      // Always, because a second call cannot ask whether the backend has cut the rows (db-max-rows).
+      prefer: [`count=${plan.count ?? 'exact'}`],
     },
-    undefined,
     request.presence.signal(),
   )
   return answered(plan, name, answer)
+}
+
+function rowParameters({ where, sort, page, head }: ReadPlan): readonly Parameter[] {
+  const limit = head ? 0 : page.limit + (page.open ? 1 : 0)
+  const part = partParameters({ limit, offset: page.offset })
+  return [...conditionParameters(where), ...orderParameters(sort), ...part]
 }
 
 /** Rows of a table, one row as an object, or values: each a row with one member that is called like the function. */
@@ -76,20 +91,35 @@ const oneRow = (name: string, body: Buffer, kind: string): Buffer =>
 /** Parameters of the address that are not arguments: an argument must not be taken for one of them. */
 const RESERVED = /^(select|columns|on_conflict|(.*\.)?(order|limit|offset|and|or))$/
 
-function argumentsOf({ arguments: given, readOnly }: CallRequest, own: ReadonlyMap<string, Column>) {
-  const entries = Object.entries(given).map(([name, value]) => {
-    const column = own.get(name)
-    if (column === undefined)
-      throw fail('invalid_arguments', {
-        hint: `Its arguments are: ${[...own.keys()].join(', ')}`,
-        details: { given: Object.keys(given) },
-      })
-    if (!readOnly) return [name, jsonValue(value, column)] as const
-    if (RESERVED.test(name)) throw refuse(`an argument ${name} in a call that only reads`)
-    // A text that stands in the address; the library would write an array without quotes.
-    return [name, writeText(value, column) ?? undefined] as const
+type Given = Pick<PostgrestRequest, 'method' | 'parameters' | 'body'>
+
+/** A call that only reads is a GET, which PostgREST runs in a transaction that only reads; its arguments are texts in the address. */
+function givenBy({ arguments: given, readOnly }: CallRequest, own: ReadonlyMap<string, Column>): Given {
+  const all = Object.entries(given).map(([name, value]) => ({
+    name,
+    value,
+    column: argumentOf(name, own, given),
+  }))
+  if (!readOnly) {
+    const body = all.map(({ name, value, column }) => [name, jsonValue(value, column)] as const)
+    return { method: 'POST', parameters: [], body: JSON.stringify(Object.fromEntries(body)) }
+  }
+  const taken = all.find(({ name }) => RESERVED.test(name))
+  if (taken !== undefined) throw refuse(`an argument ${taken.name} in a call that only reads`)
+  const parameters = all.flatMap(({ name, value, column }): Parameter[] => {
+    const text = writeText(value, column)
+    return text === null ? [] : [[name, text]]
   })
-  return Object.fromEntries(entries)
+  return { method: 'GET', parameters }
+}
+
+function argumentOf(name: string, own: ReadonlyMap<string, Column>, given: object): Column {
+  const column = own.get(name)
+  if (column !== undefined) return column
+  throw fail('invalid_arguments', {
+    hint: `Its arguments are: ${[...own.keys()].join(', ')}`,
+    details: { given: Object.keys(given) },
+  })
 }
 
 /** Names stand for themselves: a table that has every column that is named. */

@@ -56,7 +56,7 @@ test('names mean nothing but themselves, whatever signs they are made of', async
   assert.deepEqual(answer.rows, [{ renamed: null }])
 })
 
-test('names that the library would mangle are refused, and never reach another table', async () => {
+test('names that cannot be quoted are refused, and never reach another table', async () => {
   await run(
     'create table "a""b" (id int)',
     'create table "back\\slash" (id int)',

@@ -33,7 +33,7 @@ export function createSupabaseDriver(options: SupabaseOptions): Driver {
       ? exchange
       : {
           ...exchange,
-          run: (schema, build, subject) => exchange.run(schema, build, subject, presence.signal()),
+          run: (request) => exchange.run(request, presence.signal()),
         }
 
   async function write(planned: WritePlan, _on?: OpenTransaction, presence?: Presence) {

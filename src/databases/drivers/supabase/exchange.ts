@@ -1,4 +1,3 @@
-import type { PostgrestClient } from '@supabase/postgrest-js'
 import { createCircuitBreaker } from '#databases/drivers/circuit-breaker.ts'
 import { type ConcurrencyLimit, createConcurrencyLimit } from '#databases/drivers/concurrency-limit.ts'
 import type { DriverStats } from '#databases/drivers/driver.ts'
@@ -7,6 +6,7 @@ import { answerTooLarge } from '#databases/drivers/result-limits.ts'
 import { DOUBT, isJson, lossOf, refusalOf, type Subject } from '#databases/drivers/supabase/errors.ts'
 import { type JsonKind, jsonKind } from '#databases/drivers/supabase/json-kind.ts'
 import { type Mask, masking } from '#databases/drivers/supabase/masking.ts'
+import { addressOf, headersOf, type PostgrestRequest } from '#databases/drivers/supabase/request.ts'
 import { fail } from '#databases/failures.ts'
 import { Failure } from '#kernel/errors.ts'
 import type { Outbound, OutboundAnswer, OutboundRequest } from '#kernel/http/outbound.ts'
@@ -35,11 +35,8 @@ export type Answer = {
   readonly total: number | undefined
 }
 
-/** A request as the library builds it. */
-export type Build = (client: PostgrestClient) => { throwOnError(): PromiseLike<unknown> }
-
 export type Exchange = {
-  run(schema: string, build: Build, subject?: Subject, signal?: AbortSignal): Promise<Answer>
+  run(request: PostgrestRequest, signal?: AbortSignal): Promise<Answer>
   /** JSON of the OpenAPI document of a schema. */
   describe(schema: string): Promise<string>
   /** Throws when there is no PostgREST. */
@@ -106,21 +103,14 @@ export function exchange(options: ExchangeOptions): Exchange {
     }
   }
 
-  async function run(schema: string, build: Build, subject?: Subject, signal?: AbortSignal): Promise<Answer> {
-    const { PostgrestClient } = await import('@supabase/postgrest-js')
-    let answer: OutboundAnswer | undefined
-    const client = new PostgrestClient(root, {
-      headers,
-      schema: schema as 'public', // the types know of no other name
-      retry: false,
-      // The library parses what it is given, and would round numbers: it is given nothing.
-      fetch: async (url, init) => {
-        answer = await send(String(url), requestOf(init, signal))
-        return new Response(null)
-      },
+  async function run(request: PostgrestRequest, signal?: AbortSignal): Promise<Answer> {
+    const { method, body, subject } = request
+    const answer = await send(addressOf(root, request), {
+      method,
+      headers: { ...headers, ...headersOf(request) },
+      ...(body !== undefined && { body }),
+      ...(signal && { signal }),
     })
-    await build(client).throwOnError()
-    if (answer === undefined) throw new Error('The library has not sent the request')
     return read(answer, options.answerBytes, mask, subject)
   }
 
@@ -142,19 +132,6 @@ export function exchange(options: ExchangeOptions): Exchange {
       const { inside, waiting } = places.stats()
       return { total: inside, idle: 0, waiting, circuit: breaker.state() }
     },
-  }
-}
-
-/** What the library hands to `fetch`. */
-function requestOf(
-  init: RequestInit | undefined,
-  signal: AbortSignal | undefined,
-): Omit<OutboundRequest, 'timeout' | 'most'> {
-  return {
-    method: (init?.method ?? 'GET') as NonNullable<OutboundRequest['method']>, // one of the five that it has
-    headers: Object.fromEntries(new Headers(init?.headers)),
-    ...(typeof init?.body === 'string' && { body: init.body }),
-    ...(signal && { signal }),
   }
 }
 

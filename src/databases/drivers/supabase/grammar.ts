@@ -1,21 +1,22 @@
 import { conditionText } from '#databases/drivers/postgres/sql/values.ts'
 import type { OpenApiCatalogue } from '#databases/drivers/supabase/openapi.ts'
+import type { Parameter } from '#databases/drivers/supabase/request.ts'
 import { unsupported } from '#databases/failures.ts'
 import type { Column, Table } from '#databases/plan/catalogue.ts'
 import type { Output, ReadPlan } from '#databases/plan/plan.ts'
 import { comparisons } from '#databases/request/conditions.ts'
-import type { Comparison, Condition, Json } from '#databases/request/request.ts'
+import type { Comparison, Condition, Json, Sort } from '#databases/request/request.ts'
 
 /**
  * Plans in the grammar of PostgREST's addresses. Every name and every value stands in quotes, so none of its reserved signs
- * (`,.:()` and more) means anything in one. Percent-encoding is the library's.
+ * (`,.:()` and more) means anything in one.
  * https://docs.postgrest.org/en/v13/references/api/url_grammar.html
  */
 
 export const refuse = (operation: string) => unsupported('supabase', operation)
 
-/** The library counts quotes to know which white space to drop, and an escaped one would mislead it: such names are refused. */
-export function quoteName(name: string): string {
+/** PostgREST documents an escaped quote in values only: names that need one are refused. */
+function quoteName(name: string): string {
   if (/["\\]/.test(name)) throw refuse('names with a double quote or a backslash')
   return `"${name}"`
 }
@@ -28,7 +29,11 @@ export function pathOf(name: string): string {
   return encodeURIComponent(name)
 }
 
-export function conditionTerm(condition: Condition<Column>): string {
+/** The whole condition in one parameter, where names can be quoted. */
+export const conditionParameters = (where: Condition<Column> | undefined): readonly Parameter[] =>
+  where === undefined ? [] : [['or', `(${conditionTerm(where)})`]]
+
+function conditionTerm(condition: Condition<Column>): string {
   if (condition.kind === 'compare') return comparisonTerm(condition)
   if (condition.kind === 'not') return `not.and(${conditionTerm(condition.term)})`
   return `${condition.kind === 'all' ? 'and' : 'or'}(${condition.terms.map(conditionTerm).join(',')})`
@@ -79,6 +84,26 @@ function membershipTerm(name: string, comparison: Comparison<Column>): string {
     texts.length === 1 && only === '' ? `${name}.eq.""` : `${name}.in.(${texts.map(quoteValue).join(',')})`
   return texts.length === items.length ? term : `or(${term},${name}.is.null)`
 }
+
+export const orderParameters = (sort: readonly Sort<Column>[]): readonly Parameter[] =>
+  sort.length === 0 ? [] : [['order', sort.map(orderTerm).join(',')]]
+
+const orderTerm = ({ column, descending, nulls }: Sort<Column>): string =>
+  `${quoteName(column.name)}.${descending ? 'desc' : 'asc'}${nulls ? `.nulls${nulls}` : ''}`
+
+/** So many rows, after those that are left out. */
+export type Part = { readonly limit: number; readonly offset: number }
+
+export const partParameters = ({ limit, offset }: Part): readonly Parameter[] =>
+  limit === 0
+    ? [['limit', '0']]
+    : [
+        ['offset', String(offset)],
+        ['limit', String(limit)],
+      ]
+
+export const nameList = (columns: readonly Column[]): string =>
+  columns.map(({ name }) => quoteName(name)).join(',')
 
 /** `"as":"column"::cast` and `"as":"table"!"key"(…)`. */
 export function selectList(catalogue: OpenApiCatalogue, table: Table, output: readonly Output[]): string {

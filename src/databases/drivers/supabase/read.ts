@@ -3,9 +3,11 @@ import type { RowsResult } from '#databases/drivers/driver.ts'
 import type { Subject } from '#databases/drivers/supabase/errors.ts'
 import { type Answer, type Exchange, strange } from '#databases/drivers/supabase/exchange.ts'
 import {
-  conditionTerm,
+  conditionParameters,
+  orderParameters,
+  type Part,
+  partParameters,
   pathOf,
-  quoteName,
   requireDistinct,
   selectList,
 } from '#databases/drivers/supabase/grammar.ts'
@@ -15,7 +17,7 @@ import { namesOneRow } from '#databases/plan/by-key.ts'
 import type { Column } from '#databases/plan/catalogue.ts'
 import type { CountPlan, ReadPlan } from '#databases/plan/plan.ts'
 import { comparisons } from '#databases/request/conditions.ts'
-import type { Condition, Sort } from '#databases/request/request.ts'
+import type { Condition } from '#databases/request/request.ts'
 
 /** What is known of how many rows the backend gives at most (db-max-rows), for as long as its structure. */
 export type Seen = {
@@ -81,52 +83,35 @@ async function hasMore(
   return isCut
 }
 
-type Part = { readonly limit: number; readonly offset: number }
-
 function ask({ exchange, catalogue }: Reader, plan: ReadPlan, part: Part): Promise<Answer> {
   const { table, output, where, sort, count } = plan
   requireDistinct(plan)
-  const columns = selectList(catalogue, table, output)
-  return exchange.run(
-    table.schema,
-    (client) => {
-      const rows = client.from(pathOf(table.name)).select(columns, count && { count })
-      return paged(sorted(filtered(rows, where), sort), part)
-    },
-    aboutConditions(plan),
-  )
+  return exchange.run({
+    schema: table.schema,
+    method: 'GET',
+    path: pathOf(table.name),
+    parameters: [
+      ['select', selectList(catalogue, table, output)],
+      ...conditionParameters(where),
+      ...orderParameters(sort),
+      ...partParameters(part),
+    ],
+    prefer: count === undefined ? [] : [`count=${count}`],
+    subject: aboutConditions(plan),
+  })
 }
-
-/** What the library's builders have in common. */
-type Filterable<T> = { or(filters: string): T }
-type Sortable<T> = { order(column: string, options: { ascending: boolean; nullsFirst?: boolean }): T }
-type Pageable<T> = { limit(count: number): T; range(from: number, to: number): T }
-
-/** The whole condition in one parameter, where names can be quoted. */
-export const filtered = <T extends Filterable<T>>(rows: T, where: Condition<Column> | undefined): T =>
-  where === undefined ? rows : rows.or(conditionTerm(where))
-
-export const sorted = <T extends Sortable<T>>(rows: T, sort: readonly Sort<Column>[]): T =>
-  sort.reduce(
-    (ordered, { column, descending, nulls }) =>
-      ordered.order(quoteName(column.name), {
-        ascending: !descending,
-        ...(nulls && { nullsFirst: nulls === 'first' }),
-      }),
-    rows,
-  )
-
-export const paged = <T extends Pageable<T>>(rows: T, { limit, offset }: Part): T =>
-  limit === 0 ? rows.limit(0) : rows.range(offset, offset + limit - 1)
 
 export async function countRows(exchange: Exchange, plan: CountPlan): Promise<number> {
   const { table, where, mode } = plan
-  const answer = await exchange.run(
-    table.schema,
+  const answer = await exchange.run({
+    schema: table.schema,
     // Not HEAD, whose answer cannot say what is wrong with a condition.
-    (client) => filtered(client.from(pathOf(table.name)).select('*', { count: mode }), where).limit(0),
-    aboutConditions(plan),
-  )
+    method: 'GET',
+    path: pathOf(table.name),
+    parameters: [['select', '*'], ...conditionParameters(where), ['limit', '0']],
+    prefer: [`count=${mode}`],
+    subject: aboutConditions(plan),
+  })
   return totalOf(answer)
 }
 

@@ -3,17 +3,21 @@ import { assignedTo, givenIn, jsonValue } from '#databases/drivers/postgres/sql/
 import type { Subject } from '#databases/drivers/supabase/errors.ts'
 import { type Answer, type Exchange, strange } from '#databases/drivers/supabase/exchange.ts'
 import {
+  conditionParameters,
+  nameList,
   pathOf,
-  quoteName,
   refuse,
   requireDistinct,
   selectList,
 } from '#databases/drivers/supabase/grammar.ts'
 import type { OpenApiCatalogue } from '#databases/drivers/supabase/openapi.ts'
-import { comparedBy, countOf, filtered, totalOf } from '#databases/drivers/supabase/read.ts'
+import { comparedBy, countOf, totalOf } from '#databases/drivers/supabase/read.ts'
+import type { Parameter, PostgrestRequest } from '#databases/drivers/supabase/request.ts'
 import { shaped } from '#databases/drivers/supabase/rows.ts'
 import { fail } from '#databases/failures.ts'
+import type { Column } from '#databases/plan/catalogue.ts'
 import type { DeletePlan, InsertPlan, UpdatePlan, WritePlan } from '#databases/plan/plan.ts'
+import type { Row } from '#databases/request/request.ts'
 import { Failure } from '#kernel/errors.ts'
 
 export type Writer = {
@@ -22,9 +26,6 @@ export type Writer = {
   /** Rows that the answer of an update or delete holds at most. */
   readonly maxRows: number
 }
-
-/** PostgREST counts what it has changed. */
-const COUNTED = { count: 'exact' } as const
 
 export async function writeRows(writer: Writer, plan: WritePlan): Promise<WriteResult> {
   try {
@@ -53,42 +54,49 @@ function sent(writer: Writer, plan: WritePlan): Promise<Answer> {
   return plan.kind === 'update' ? update(writer, plan) : remove(writer, plan)
 }
 
-/** The rows as one text of JSON: of an array the library would collect the columns row by row, in quadratic time. */
-const asBody = ({ rows, columns }: InsertPlan) => ({
-  toJSON: () =>
-    rows.map((row) => {
-      const given = columns.filter(({ name }) => Object.hasOwn(row, name))
-      return Object.fromEntries(
-        given.map((column) => [column.name, jsonValue(row[column.name] ?? null, column)]),
-      )
-    }),
-})
+/** PostgREST counts the rows that it has changed. */
+const COUNTED = 'count=exact'
+
+type Extra = Pick<PostgrestRequest, 'parameters' | 'prefer'>
+
+const NOTHING: Extra = { parameters: [], prefer: [] }
+
+/** Asks for the rows as they are after the write, unless the caller wants none. */
+const returned = (head: boolean, list: string): Extra =>
+  head ? NOTHING : { parameters: [['select', list]], prefer: ['return=representation'] }
 
 function insert({ exchange, catalogue }: Writer, plan: InsertPlan): Promise<Answer> {
-  const { table, rows, columns, conflict } = plan
-  const list = selectList(catalogue, table, plan.output)
-  const names = columns.map(({ name }) => quoteName(name)).join(',')
+  const { table, rows, columns } = plan
+  const back = returned(plan.head, selectList(catalogue, table, plan.output))
+  const conflict = onConflict(plan)
   const isUniform = rows.every((row) => Object.keys(row).length === columns.length)
-  const options = { ...COUNTED, defaultToNull: plan.defaultToNull || isUniform }
-  if (conflict?.set !== undefined) requireInserted(plan)
-  const onConflict = conflict?.columns.map(({ name }) => quoteName(name)).join(',')
-  return exchange.run(
-    table.schema,
-    (client) => {
-      const into = client.from(pathOf(table.name))
-      if (names !== '') into.url.searchParams.set('columns', names)
-      const written =
-        onConflict === undefined
-          ? into.insert(asBody(plan), options)
-          : into.upsert(asBody(plan), {
-              ...options,
-              onConflict,
-              ignoreDuplicates: conflict?.set === undefined,
-            })
-      return plan.head ? written : written.select(list)
-    },
-    aboutInsert(plan),
-  )
+  const missing = plan.defaultToNull || isUniform ? [] : ['missing=default']
+  const names: readonly Parameter[] = columns.length === 0 ? [] : [['columns', nameList(columns)]]
+  return exchange.run({
+    schema: table.schema,
+    method: 'POST',
+    path: pathOf(table.name),
+    parameters: [...names, ...conflict.parameters, ...back.parameters],
+    prefer: [...conflict.prefer, COUNTED, ...missing, ...back.prefer],
+    body: JSON.stringify(rows.map((row) => bodyRow(row, columns))),
+    subject: aboutInsert(plan),
+  })
+}
+
+function onConflict(plan: InsertPlan): Extra {
+  const { conflict } = plan
+  if (conflict === undefined) return NOTHING
+  if (conflict.set !== undefined) requireInserted(plan)
+  const resolution = conflict.set === undefined ? 'ignore' : 'merge'
+  return {
+    parameters: [['on_conflict', nameList(conflict.columns)]],
+    prefer: [`resolution=${resolution}-duplicates`],
+  }
+}
+
+function bodyRow(row: Row, columns: readonly Column[]): Row {
+  const given = columns.filter(({ name }) => Object.hasOwn(row, name))
+  return Object.fromEntries(given.map((column) => [column.name, jsonValue(row[column.name] ?? null, column)]))
 }
 
 /** On a conflict PostgREST writes what was to be inserted: `update_body` has to say the same, for every row. */
@@ -105,30 +113,32 @@ function requireInserted({ rows, columns, conflict }: InsertPlan): void {
 }
 
 function update({ exchange, catalogue }: Writer, plan: UpdatePlan): Promise<Answer> {
-  const list = listOf(catalogue, plan)
-  const values = Object.fromEntries(
-    plan.set.map(({ column, value }) => [column.name, jsonValue(value, column)]),
-  )
-  return exchange.run(
-    plan.table.schema,
-    (client) => {
-      const written = filtered(client.from(pathOf(plan.table.name)).update(values, COUNTED), plan.where)
-      return plan.head ? written : written.select(list)
-    },
-    aboutUpdate(plan),
-  )
+  const values = plan.set.map(({ column, value }) => [column.name, jsonValue(value, column)] as const)
+  return exchange.run({
+    ...matching(catalogue, plan),
+    method: 'PATCH',
+    body: JSON.stringify(Object.fromEntries(values)),
+    subject: aboutUpdate(plan),
+  })
 }
 
-function remove({ exchange, catalogue }: Writer, plan: DeletePlan): Promise<Answer> {
-  const list = listOf(catalogue, plan)
-  return exchange.run(
-    plan.table.schema,
-    (client) => {
-      const written = filtered(client.from(pathOf(plan.table.name)).delete(COUNTED), plan.where)
-      return plan.head ? written : written.select(list)
-    },
-    { table: plan.table, written: [], ...comparedBy(plan.where) },
-  )
+const remove = ({ exchange, catalogue }: Writer, plan: DeletePlan): Promise<Answer> =>
+  exchange.run({
+    ...matching(catalogue, plan),
+    method: 'DELETE',
+    subject: { table: plan.table, written: [], ...comparedBy(plan.where) },
+  })
+
+/** The rows that an update or a delete is about. */
+function matching(catalogue: OpenApiCatalogue, plan: UpdatePlan | DeletePlan) {
+  const { table, where, head } = plan
+  const back = returned(head, listOf(catalogue, plan))
+  return {
+    schema: table.schema,
+    path: pathOf(table.name),
+    parameters: [...conditionParameters(where), ...back.parameters],
+    prefer: [COUNTED, ...back.prefer],
+  }
 }
 
 function listOf(catalogue: OpenApiCatalogue, plan: UpdatePlan | DeletePlan): string {
