@@ -12,6 +12,15 @@ export function anyTarget(hosts: readonly string[]): fc.Arbitrary<string> {
     .map(([beginning, pieces, end]) => `${beginning}${pieces.join('')}${end}`)
 }
 
+/** Paths with query and fragment that every parser reads in one way, below no endpoint of the service. */
+export const goodPath: fc.Arbitrary<string> = fc
+  .tuple(
+    fc.array(fc.stringMatching(/^[\w~@:=*][\w.~@:=*-]{0,9}$/), { maxLength: 4 }),
+    fc.constantFrom('', '?', '?next=//evil.example', '?a=b&a=%2f'),
+    fc.constantFrom('', '#', '#/a', '#@evil.example'),
+  )
+  .map(([segments, query, fragment]) => `${['/app', ...segments].join('/')}${query}${fragment}`)
+
 const beginningsAt = (host: string): readonly string[] => [
   `http://${host}`,
   `https://${host}`,
