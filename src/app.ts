@@ -151,15 +151,15 @@ const checksOf = ({ controlPaths }: Kernel, clients: Clients) => [
   })),
 ]
 
-function measure({ metrics, jobs, heavy, foreignHashes }: Kernel, clients: Clients): void {
+function measure({ metrics, jobs, hashQueue, foreignHashQueue }: Kernel, clients: Clients): void {
   metrics.gauge('gatehouse_jobs_waiting', 'Jobs that wait, by queue', ['queue'], async () =>
     Object.entries(await jobs.depths()).map(([queue, value]) => ({ labels: { queue }, value })),
   )
   metrics.gauge('gatehouse_password_hashes_waiting', 'Password hashes in line', [], () => [
-    { labels: {}, value: heavy.depth() },
+    { labels: {}, value: hashQueue.depth() },
   ])
   metrics.gauge('gatehouse_foreign_hashes_waiting', 'Password hashes of other systems in line', [], () => [
-    { labels: {}, value: foreignHashes.depth() },
+    { labels: {}, value: foreignHashQueue.depth() },
   ])
   metrics.gauge('gatehouse_client_connections', 'Connections to a client', ['client', 'state'], () =>
     clients.opened().flatMap(({ name: client, driver }) => {

@@ -10,8 +10,8 @@ import { lockProvenUser } from './proof.ts'
 export const PASSWORD_MAX = 128
 
 /** Argon2id (RFC 9106) as a PHC string, in the queue that bounds concurrent hashes. */
-export function hashPassword({ config, heavy, random }: Kernel, password: string): Promise<string> {
-  return heavy(() => hash(password.normalize('NFKC'), { ...argon2(config), salt: random(SALT_LENGTH) }))
+export function hashPassword({ config, hashQueue, random }: Kernel, password: string): Promise<string> {
+  return hashQueue(() => hash(password.normalize('NFKC'), { ...argon2(config), salt: random(SALT_LENGTH) }))
 }
 
 /**
@@ -19,12 +19,12 @@ export function hashPassword({ config, heavy, random }: Kernel, password: string
  * sign-ups with that address. Salts of two addresses, or of two services, differ like random ones.
  */
 export function hashForAddress(
-  { config, heavy, secrets }: Kernel,
+  { config, hashQueue, secrets }: Kernel,
   email: string,
   password: string,
 ): Promise<string> {
   const salt = Buffer.from(secrets.derive('sign-up', email), 'base64url').subarray(0, SALT_LENGTH)
-  return heavy(() => hash(password.normalize('NFKC'), { ...argon2(config), salt }))
+  return hashQueue(() => hash(password.normalize('NFKC'), { ...argon2(config), salt }))
 }
 
 export type Claimed = {
@@ -78,20 +78,20 @@ export async function attemptHiddenPassword(
  * of their own.
  */
 async function verifyPassword(
-  { config, heavy, foreignHashes }: Kernel,
+  { config, hashQueue, foreignHashQueue }: Kernel,
   stored: string | undefined,
   password: string,
 ): Promise<boolean> {
   const known = stored === undefined ? undefined : parseHash(stored)
   const normal = password.normalize('NFKC')
   if (stored === undefined || known === undefined || !isCheckable(config, stored)) {
-    await heavy(() => verify(decoy(config), normal))
+    await hashQueue(() => verify(decoy(config), normal))
     return false
   }
-  if (isCurrent(config, stored)) return heavy(() => known.matches(normal))
+  if (isCurrent(config, stored)) return hashQueue(() => known.matches(normal))
   // Most systems hash the password as typed, better-auth its NFKC form.
   const spellings = new Set([normal, password])
-  return foreignHashes(async () => {
+  return foreignHashQueue(async () => {
     for (const spelling of spellings) if (await known.matches(spelling)) return true
     return false
   }, known.cost.time * spellings.size)

@@ -6,7 +6,6 @@ import type { ControlServer } from './db/control-server.ts'
 import type { Keyed } from './db/keyed.ts'
 import type { Disk } from './disk.ts'
 import type { EventData, EventName, Events } from './events.ts'
-import type { Heavy } from './heavy.ts'
 import type { Limits } from './http/limits.ts'
 import type { Outbound } from './http/outbound.ts'
 import type { Jobs } from './jobs.ts'
@@ -14,6 +13,7 @@ import type { Log } from './log.ts'
 import type { Metrics } from './metrics.ts'
 import type { Random } from './random.ts'
 import type { Secrets } from './secrets.ts'
+import type { WorkQueue } from './work-queue.ts'
 
 /** One way to the control database; `ask` throws when nothing answers. */
 export type ControlPath = { readonly name: string; ask(): Promise<void> }
@@ -27,9 +27,9 @@ export type Kernel = {
   /** Undefined when it has never answered. */
   readonly controlServer: () => Promise<ControlServer | undefined>
   /** Runs what keeps a processor busy, a bounded number at once. */
-  readonly heavy: Heavy
+  readonly hashQueue: WorkQueue
   /** The same for password hashes of other systems, which may cost a hundred times as much as ours: one at a time. */
-  readonly foreignHashes: Heavy
+  readonly foreignHashQueue: WorkQueue
   readonly coherence: Coherence
   /** For those who ask whether the control database can be reached. */
   readonly controlPaths: readonly ControlPath[]

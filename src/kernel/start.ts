@@ -13,7 +13,6 @@ import { MigrationError, pendingMigrations } from './db/migrate.ts'
 import type { PoolerAddress } from './db/session.ts'
 import { watchDisk } from './disk.ts'
 import { createEvents } from './events.ts'
-import { boundedWork } from './heavy.ts'
 import { rateLimits } from './http/limits.ts'
 import { outboundRequests } from './http/outbound.ts'
 import { startJobs } from './jobs.ts'
@@ -22,6 +21,7 @@ import type { Log } from './log.ts'
 import { createMetrics } from './metrics.ts'
 import { type Random, secureRandom, uuidv7 } from './random.ts'
 import type { Secrets } from './secrets.ts'
+import { createWorkQueue } from './work-queue.ts'
 
 export type KernelOptions = {
   readonly config: Config
@@ -95,8 +95,8 @@ export async function startKernel(options: KernelOptions): Promise<StartedKernel
     db: control.db,
     keyed,
     controlServer: controlServer(control.pool),
-    heavy: boundedWork(config.auth.password.concurrency, config.auth.password.queue, onFullQueue),
-    foreignHashes: boundedWork(1, FOREIGN_WAIT, onFullQueue),
+    hashQueue: createWorkQueue(config.auth.password.concurrency, config.auth.password.queue, onFullQueue),
+    foreignHashQueue: createWorkQueue(1, FOREIGN_WAIT, onFullQueue),
     coherence,
     controlPaths: controlPaths({ control: control.pool, keyed, coherence, counters }, config),
     now,

@@ -51,9 +51,9 @@ const heads = stopper()
 const { consume } = kernel.limits
 /** Blocks at the work queues, where every hash is computed and verified. */
 const hashes = stopper()
-const { heavy, foreignHashes } = kernel
+const { hashQueue, foreignHashQueue } = kernel
 type Work<T> = () => Promise<T>
-const stopping = (line: typeof heavy) =>
+const stopping = (line: typeof hashQueue) =>
   Object.assign(
     async <T>(work: Work<T>, weight?: number) => {
       await hashes.pass()
@@ -62,8 +62,8 @@ const stopping = (line: typeof heavy) =>
     { expectRoom: line.expectRoom, depth: line.depth },
   )
 Object.assign(kernel, {
-  heavy: stopping(heavy),
-  foreignHashes: stopping(foreignHashes),
+  hashQueue: stopping(hashQueue),
+  foreignHashQueue: stopping(foreignHashQueue),
   limits: {
     ...kernel.limits,
     consume: async (...asked: Parameters<typeof consume>) => {
@@ -189,12 +189,12 @@ for (const [row, count] of Object.entries(HASHES) as [VerbName, number][]) {
 test('the list of rows with hashes is complete', async () => {
   const counts: Record<string, number> = {}
   const passed = { count: 0 }
-  const { heavy: stops } = kernel
+  const { hashQueue: stops } = kernel
   const counting = Object.assign((...asked: Parameters<typeof stops>) => {
     passed.count++
     return stops(...asked)
   }, stops) as typeof stops // counts the calls
-  Object.assign(kernel, { heavy: counting })
+  Object.assign(kernel, { hashQueue: counting })
   for (const row of names) {
     const { verb, me } = actingTurn(row)
     const [person] = await createUsers(kernel, [setupOf(verb)], stored)
@@ -203,6 +203,6 @@ test('the list of rows with hashes is complete', async () => {
     await carryOut(t, verb.action(person, me), person)
     if (passed.count > 0) counts[row] = passed.count
   }
-  Object.assign(kernel, { heavy: stops })
+  Object.assign(kernel, { hashQueue: stops })
   assert.deepEqual(counts, HASHES)
 })

@@ -136,7 +136,7 @@ test('while draining, running requests finish, started requests get 503 and new 
   socket.write('GET /health/ready HTTP/1.1\r\nhost: x\r\n')
   // Both requests run when one hash waits for the other. Hashes are slow, so the service stops in the middle.
   const running = [signIn(), signIn()]
-  await eventually(async () => t.service.kernel.heavy.depth() === 1)
+  await eventually(async () => t.service.kernel.hashQueue.depth() === 1)
   const began = performance.now()
   const stopping = t.stop()
   await assert.rejects(fetch(`${t.url}/ping`))

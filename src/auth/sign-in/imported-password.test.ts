@@ -3,9 +3,9 @@ import { test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { findPassword, upsertPassword } from '#identity/accounts.ts'
 import { attemptPassword, rehashPassword } from '#identity/passwords.ts'
-import { boundedWork } from '#kernel/heavy.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
+import { createWorkQueue } from '#kernel/work-queue.ts'
 import { linkIn, PASSWORD, testService, type User } from '#test/harness.ts'
 
 const t = await testService()
@@ -98,7 +98,7 @@ test('a new hash of the old password does not undo a change of password in betwe
 
 test('when no hash can be computed, the stored one stays and the sign-in succeeds', async () => {
   const ada = await brought(BCRYPT)
-  const busy = { ...kernel, heavy: boundedWork(0, 0, () => {}) }
+  const busy = { ...kernel, hashQueue: createWorkQueue(0, 0, () => {}) }
   await rehashPassword(busy, { userId: ada.id, stored: BCRYPT, password: 'U*U' })
   assert.equal(await findPassword(db, ada.id), BCRYPT)
   assert.ok(t.log.some((line) => line.includes('password_not_renewed')))
@@ -106,7 +106,7 @@ test('when no hash can be computed, the stored one stays and the sign-in succeed
 })
 
 test('the number of concurrent checks of imported hashes is bounded', async () => {
-  const full = { ...kernel, foreignHashes: boundedWork(0, 0, () => {}) }
+  const full = { ...kernel, foreignHashQueue: createWorkQueue(0, 0, () => {}) }
   await assert.rejects(guess(full, 'U*U'), { status: 503 })
 })
 
@@ -114,11 +114,11 @@ test('sign-ins with imported hashes wait for each other, and other sign-ins do n
   const imported = await brought(BCRYPT)
   const eve = await t.signUp('Eve')
   const busy = Promise.withResolvers<void>()
-  const running = kernel.foreignHashes(() => busy.promise)
+  const running = kernel.foreignHashQueue(() => busy.promise)
   const waiting = signIn(imported, 'U*U')
-  while (kernel.foreignHashes.depth() === 0) await turn()
+  while (kernel.foreignHashQueue.depth() === 0) await turn()
   assert.equal((await signIn(eve, PASSWORD)).status, 200)
-  assert.equal(kernel.foreignHashes.depth(), 1, 'the other one still waits')
+  assert.equal(kernel.foreignHashQueue.depth(), 1, 'the other one still waits')
   busy.resolve()
   await running
   assert.equal((await waiting).status, 200)
@@ -126,9 +126,9 @@ test('sign-ins with imported hashes wait for each other, and other sign-ins do n
 
 test('ten seconds of imported hashes may wait, by the cost of each', async () => {
   const busy = Promise.withResolvers<void>()
-  const { foreignHashes } = kernel
-  const all = [foreignHashes(() => busy.promise, 1_000)]
-  for (let each = 0; each < 10; each++) all.push(foreignHashes(async () => {}, 1_000))
+  const { foreignHashQueue } = kernel
+  const all = [foreignHashQueue(() => busy.promise, 1_000)]
+  for (let each = 0; each < 10; each++) all.push(foreignHashQueue(async () => {}, 1_000))
   const refused = await signIn(await brought(BCRYPT), 'U*U')
   assert.deepEqual([refused.status, refused.headers.get('retry-after')], [503, '1'])
   busy.resolve()
@@ -144,11 +144,11 @@ test('a stored hash that is too costly is never checked: the answer is that of a
   for (const stored of COSTLY) {
     const ada = await brought(stored)
     await t.mails()
-    const { foreignHashes } = kernel
+    const { foreignHashQueue } = kernel
     const answer = await signIn(ada, 'password')
     const stranger = await signIn({ ...ada, email: 'nobody@example.com' }, 'password')
     assert.deepEqual([answer.status, answer.text], [401, stranger.text])
-    assert.equal(foreignHashes.depth(), 0)
+    assert.equal(foreignHashQueue.depth(), 0)
     const mails = await t.mails()
     assert.equal(mails.length, 1)
     assert.match(mails[0] ?? '', /^Subject: Choose a new password/m)
@@ -183,7 +183,7 @@ test('a password that NFKC changes is checked in both forms, at twice the cost',
     },
     { expectRoom: () => {}, depth: () => 0 },
   )
-  const watched = { ...kernel, foreignHashes: counting }
+  const watched = { ...kernel, foreignHashQueue: counting }
   await guess(watched, 'plain')
   await guess(watched, 'ﬁsh')
   const [once = 0, twice = 0] = weights

@@ -59,7 +59,7 @@ async function signInOnce(
   changed: Error,
 ): Promise<Admission> {
   const { by, value, password } = claim
-  kernel.heavy.expectRoom()
+  kernel.hashQueue.expectRoom()
   const found = await findUserWithPassword(kernel, by, value)
   const stored = found?.password ?? undefined
   const { isRight, hiddenOf } = await checkClaim(kernel, claim, found)

@@ -4,7 +4,7 @@ import { mock, test } from 'node:test'
 import pg from 'pg'
 import { importUsers } from '#identity/import/import.ts'
 import { linesOf } from '#identity/import/lines.ts'
-import type { Heavy } from '#kernel/heavy.ts'
+import type { WorkQueue } from '#kernel/work-queue.ts'
 import { type Answer, PASSWORD, testService } from '#test/harness.ts'
 
 const HIDING = { hide_registered_emails: true, email_password: { require_email_verification: true } }
@@ -13,15 +13,15 @@ const { kernel } = t.service
 const { db } = kernel
 
 let hashes = 0
-const { heavy } = kernel
-const counted: Heavy = Object.assign(
+const { hashQueue } = kernel
+const counted: WorkQueue = Object.assign(
   <T>(work: () => Promise<T>, weight?: number) => {
     hashes++
-    return heavy(work, weight)
+    return hashQueue(work, weight)
   },
-  { expectRoom: heavy.expectRoom, depth: heavy.depth },
+  { expectRoom: hashQueue.expectRoom, depth: hashQueue.depth },
 )
-mock.property(kernel as { heavy: Heavy }, 'heavy', counted)
+mock.property(kernel as { hashQueue: WorkQueue }, 'hashQueue', counted)
 
 const MANY = Array.from({ length: 5 }, (_, index) => `password number ${index}`)
 const [P1, P2, P3] = ['the first password', 'the second password', 'the third password']

@@ -27,7 +27,7 @@ export type SignedUp = { readonly user: Omit<User, 'role'>; readonly admission: 
 export async function signUp(kernel: Kernel, asked: SignUp, context: SignInContext): Promise<SignedUp> {
   const { email_password, hide_registered_emails } = kernel.config.auth
   if (!email_password.enable_signup) throw fail('SIGN_UP_DISABLED')
-  kernel.heavy.expectRoom()
+  kernel.hashQueue.expectRoom()
   const user = newUser(kernel, asked)
   const password = await acceptablePassword(kernel, asked.password)
   if (!hide_registered_emails)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { Failure } from './errors.ts'
-import { boundedWork } from './heavy.ts'
+import { createWorkQueue } from './work-queue.ts'
 
 /** Work that is done when we say so. */
 function controlled() {
@@ -20,12 +20,12 @@ function controlled() {
 }
 
 test('no more than so many run at once, the others in the order in which they came', async () => {
-  const heavy = boundedWork(2, 10, () => {})
+  const queue = createWorkQueue(2, 10, () => {})
   const begun: number[] = []
   let running = 0
   let most = 0
   const all = Array.from({ length: 10 }, (_, index) =>
-    heavy(async () => {
+    queue(async () => {
       begun.push(index)
       most = Math.max(most, ++running)
       await turn()
@@ -33,18 +33,18 @@ test('no more than so many run at once, the others in the order in which they ca
       return index
     }),
   )
-  assert.equal(heavy.depth(), 8)
+  assert.equal(queue.depth(), 8)
   assert.deepEqual(await Promise.all(all), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
-  assert.deepEqual([begun, most, heavy.depth()], [[0, 1, 2, 3, 4, 5, 6, 7, 8, 9], 2, 0])
+  assert.deepEqual([begun, most, queue.depth()], [[0, 1, 2, 3, 4, 5, 6, 7, 8, 9], 2, 0])
 })
 
 test('past the line it is 503 with Retry-After, told once each, and the work never begins', async () => {
   let refusals = 0
-  const heavy = boundedWork(1, 2, () => refusals++)
+  const queue = createWorkQueue(1, 2, () => refusals++)
   const { work, begun, finish } = controlled()
-  const inside = ['first', 'second', 'third'].map((name) => heavy(work(name)))
+  const inside = ['first', 'second', 'third'].map((name) => queue(work(name)))
   for (const name of ['fourth', 'fifth']) {
-    await assert.rejects(heavy(work(name)), (error) => {
+    await assert.rejects(queue(work(name)), (error) => {
       assert.ok(error instanceof Failure)
       assert.deepEqual([error.status, error.headers?.['retry-after']], [503, '1'])
       return true
@@ -57,29 +57,29 @@ test('past the line it is 503 with Retry-After, told once each, and the work nev
 })
 
 test('work that fails frees its place, whether it throws or rejects', async () => {
-  const heavy = boundedWork(1, 5, () => {})
+  const queue = createWorkQueue(1, 5, () => {})
   const broken = new Error('broken')
   const results = await Promise.allSettled([
-    heavy(() => Promise.reject(broken)),
-    heavy(() => {
+    queue(() => Promise.reject(broken)),
+    queue(() => {
       throw broken
     }),
-    heavy(async () => 'fine'),
+    queue(async () => 'fine'),
   ])
   assert.deepEqual(
     results.map((result) => (result.status === 'fulfilled' ? result.value : result.reason)),
     [broken, broken, 'fine'],
   )
-  assert.equal(heavy.depth(), 0)
-  assert.equal(await heavy(async () => 'and again'), 'and again')
+  assert.equal(queue.depth(), 0)
+  assert.equal(await queue(async () => 'and again'), 'and again')
 })
 
 test('a line of no length refuses whoever would have to wait', async () => {
-  const heavy = boundedWork(1, 0, () => {})
+  const queue = createWorkQueue(1, 0, () => {})
   const { work, finish } = controlled()
-  const first = heavy(work('first'))
-  await assert.rejects(heavy(work('second')), Failure)
+  const first = queue(work('first'))
+  await assert.rejects(queue(work('second')), Failure)
   finish('done')
   await first
-  assert.equal(await heavy(async () => 'free again'), 'free again')
+  assert.equal(await queue(async () => 'free again'), 'free again')
 })

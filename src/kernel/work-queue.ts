@@ -5,7 +5,7 @@ import { edge } from './http/failures.ts'
  * sign-ins takes the processors that it is given and every other endpoint stays fast. Work of unequal length says its
  * weight, in the unit of `waiting`.
  */
-export type Heavy = {
+export type WorkQueue = {
   <T>(work: () => Promise<T>, weight?: number): Promise<T>
   /** Throws what the work would meet if there is no room now: before anything is looked up for it. */
   readonly expectRoom: () => void
@@ -13,7 +13,7 @@ export type Heavy = {
   readonly depth: () => number
 }
 
-export function boundedWork(running: number, waiting: number, onRefusal: () => void): Heavy {
+export function createWorkQueue(running: number, waiting: number, onRefusal: () => void): WorkQueue {
   let active = 0
   const line: { readonly start: () => void; readonly weight: number }[] = []
   let waits = 0
@@ -22,7 +22,7 @@ export function boundedWork(running: number, waiting: number, onRefusal: () => v
     onRefusal()
     throw tooBusy()
   }
-  const heavy = async <T>(work: () => Promise<T>, weight = 1): Promise<T> => {
+  const queue = async <T>(work: () => Promise<T>, weight = 1): Promise<T> => {
     expectRoom(weight)
     if (active >= running) {
       waits += weight
@@ -42,7 +42,7 @@ export function boundedWork(running: number, waiting: number, onRefusal: () => v
       }
     }
   }
-  return Object.assign(heavy, { expectRoom: () => expectRoom(), depth: () => line.length })
+  return Object.assign(queue, { expectRoom: () => expectRoom(), depth: () => line.length })
 }
 
 const tooBusy = () =>
