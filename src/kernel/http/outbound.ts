@@ -2,7 +2,7 @@ import { lookup } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
 import type { Agent, buildConnector, Dispatcher } from 'undici'
 import type { Config } from '../config/config.ts'
-import { reachable } from './reach.ts'
+import { createAddressPolicy } from './address-policy.ts'
 
 /**
  * Requests to addresses that somebody else chose: webhooks, storage, social sign-in, the breach check (gateway.md 12).
@@ -55,7 +55,7 @@ export function outboundRequests(
   { outbound: rules }: Pick<Config, 'outbound'>,
   resolve: Resolve = lookup,
 ): Outbound {
-  const mayReach = reachable(rules.allow_networks)
+  const mayReach = createAddressPolicy(rules.allow_networks)
   const guard = { mayReach, lookup: guardedLookup(mayReach, resolve) }
   /** Loaded when it is first needed: most starts send nothing. */
   let client: Promise<Client> | undefined

@@ -31,19 +31,19 @@ const GLOBAL_V6 = ['2000::/3', '::ffff:0:0/96', '64:ff9b::/96']
 const PRIVATE_V6 = ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20']
 
 /** `10.0.0.0/8` behind a prefix of 96 bits. */
-const behind = (prefix: string, network: string): string => {
+const embedded = (prefix: string, network: string): string => {
   const [address, bits] = network.split('/')
   return `${prefix}${address}/${96 + Number(bits)}`
 }
 
 /** May a request that a caller asked for be sent to this address? `allowed` opens exceptions (outbound.allow_networks). */
-export function reachable(allowed: readonly string[]): (address: string) => boolean {
+export function createAddressPolicy(allowed: readonly string[]): (address: string) => boolean {
   const exceptions = blockList(allowed)
   const global = blockList(GLOBAL_V6)
   const closed = blockList([
     ...PRIVATE_V4,
     ...PRIVATE_V6,
-    ...PRIVATE_V4.flatMap((network) => [behind('::ffff:', network), behind('64:ff9b::', network)]),
+    ...PRIVATE_V4.flatMap((network) => [embedded('::ffff:', network), embedded('64:ff9b::', network)]),
   ])
   const has = (list: BlockList, address: string) => list.check(address, isIP(address) === 4 ? 'ipv4' : 'ipv6')
   return (address) => {
