@@ -4,7 +4,7 @@ import path from 'node:path'
 import pg from 'pg'
 import { joinEmbedded } from '#kernel/db/embedded/join.ts'
 import { provision } from '#kernel/db/provision.ts'
-import { HEADER } from '#kernel/http/words.ts'
+import { HEADER } from '#kernel/http/header-names.ts'
 import { withClient } from '#test/database.ts'
 import { startProgram, temporaryHome } from '#test/journeys/program.ts'
 

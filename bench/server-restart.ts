@@ -4,7 +4,7 @@
  */
 
 import { randomBytes } from 'node:crypto'
-import { HEADER } from '#kernel/http/words.ts'
+import { HEADER } from '#kernel/http/header-names.ts'
 import { startProgram, temporaryHome } from '#test/journeys/program.ts'
 import { mortalServer } from '#test/mortal.ts'
 import { atRate, ms, quantile, type Sample, type Send, sender } from './measure.ts'

@@ -2,7 +2,7 @@ import type { CookieSerializeOptions } from '@fastify/cookie'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { tokenHash } from '#identity/tokens.ts'
 import type { Config } from '#kernel/config/config.ts'
-import { COOKIE_PREFIX, HEADER } from '#kernel/http/words.ts'
+import { COOKIE_PREFIX, HEADER } from '#kernel/http/header-names.ts'
 
 const options = ({ session }: Config): CookieSerializeOptions => ({
   path: '/',

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { Client, Clients } from '#databases/clients/clients.ts'
 import { CUSTOM_CLIENT } from '#databases/clients/custom.ts'
-import { HEADER } from '#kernel/http/words.ts'
+import { HEADER } from '#kernel/http/header-names.ts'
 import { fail } from './errors.ts'
 
 /** The client that the request names, which exists. */

@@ -1,9 +1,9 @@
 import type { FastifyRequest } from 'fastify'
 import type { Persona, RowLevelSecurity } from '#databases/drivers/driver.ts'
 import type { LiveSession, Sessions } from '#identity/sessions.ts'
+import { HEADER } from '#kernel/http/header-names.ts'
 import { isGet } from '#kernel/http/methods.ts'
 import { crossSite } from '#kernel/http/origins.ts'
-import { HEADER } from '#kernel/http/words.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { fail } from './errors.ts'
 

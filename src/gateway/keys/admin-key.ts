@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { HEADER } from '#kernel/http/words.ts'
+import { HEADER } from '#kernel/http/header-names.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { isApiKey } from '../caller-role.ts'
 import { sameAs } from './presented-key.ts'

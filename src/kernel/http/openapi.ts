@@ -8,9 +8,9 @@ import type { Kernel } from '../kernel.ts'
 import { VERSION } from '../version.ts'
 import { open } from './access.ts'
 import { type Described, withComponents } from './components.ts'
+import { HEADER } from './header-names.ts'
 import { documentedOperation, type Feature, operationNames } from './operations.ts'
 import type { App } from './surface.ts'
-import { HEADER } from './words.ts'
 
 /** Collects the routes that are added after it into one OpenAPI 3.1 document for both surfaces. */
 export function describeRoutes(app: App, { config }: Kernel): void {

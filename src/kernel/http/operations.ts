@@ -3,7 +3,7 @@ import type { FailureTable } from '../errors.ts'
 import { open } from './access.ts'
 import { isNamed, named } from './components.ts'
 import { EDGE_FAILURES } from './failures.ts'
-import { HEADER } from './words.ts'
+import { HEADER } from './header-names.ts'
 
 /** A part of the API reference: the routes of one feature. */
 export type Feature = { readonly name: string; readonly description: string }

@@ -10,10 +10,10 @@ import { knowClients } from './client-address.ts'
 import { budgetBodies } from './collect-body.ts'
 import { endConnections, isArriving } from './early-answers.ts'
 import { edge } from './failures.ts'
+import { HEADER } from './header-names.ts'
 import { headerProblem } from './headers.ts'
 import { addLongBodies, timeToRead } from './long-body.ts'
 import type { App } from './surface.ts'
-import { HEADER } from './words.ts'
 
 /**
  * The server without routes: limits, request ids, security headers, CORS for trusted origins, access before the body,
