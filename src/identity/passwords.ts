@@ -46,7 +46,9 @@ export const attemptPassword = (
   { account, stored }: Claimed,
   password: string,
 ): Promise<boolean> =>
-  kernel.limits.guess('sign_in_account', `account:${account}`, () => verifyPassword(kernel, stored, password))
+  kernel.limits.attempt('sign_in_account', `account:${account}`, () =>
+    verifyPassword(kernel, stored, password),
+  )
 
 /** `hidden`: the password of a hidden sign-up with this address. */
 export type HiddenAttempt = 'right' | 'hidden' | 'wrong'
@@ -62,7 +64,7 @@ export async function attemptHiddenPassword(
   password: string,
 ): Promise<HiddenAttempt> {
   let outcome: HiddenAttempt = 'wrong'
-  await kernel.limits.guess('sign_in_account', `account:${claimed.account}`, async () => {
+  await kernel.limits.attempt('sign_in_account', `account:${claimed.account}`, async () => {
     const isRight = await verifyPassword(kernel, claimed.stored, password)
     if (isRight) outcome = 'right'
     if (isRight && claimed.isProven) return true

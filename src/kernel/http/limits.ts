@@ -5,9 +5,9 @@ import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import type { Db } from '../db/connect.ts'
+import { type AttemptLimit, createAttemptLimit, type Verdict } from './attempt-limits.ts'
 import { exchangedLimit } from './exchanged-limit.ts'
 import { tooMany } from './failures.ts'
-import { type Guess, guessing, type Verdict } from './guesses.ts'
 import { type LimiterTable, limiterTable } from './limiter-table.ts'
 
 /**
@@ -24,7 +24,7 @@ export type RuleName =
   | 'default'
 
 /** Rules that count only what was wrong, with a growing wait. */
-export type GuessRule = 'sign_in_account'
+export type AttemptRule = 'sign_in_account'
 
 export type Limits = {
   /**
@@ -37,7 +37,7 @@ export type Limits = {
   /** The same, as a question. */
   allows(rule: RuleName, key: string): Promise<boolean>
   /** Runs the check of a password or a code, or throws 429 with Retry-After. A right one clears the bucket. */
-  guess<V extends Verdict>(rule: GuessRule, key: string, isRight: () => Promise<V>): Promise<V>
+  attempt<V extends Verdict>(rule: AttemptRule, key: string, isRight: () => Promise<V>): Promise<V>
   close(): void
 }
 
@@ -50,8 +50,8 @@ export function rateLimits(config: Config, pool: pg.Pool, now: Clock): Limits {
     ['default', exchanged],
     ...Object.entries(rules).map(([name, rule]) => [name, limiterOf(name, rule, table)] as const),
   ])
-  const guesses: Record<GuessRule, Guess> = {
-    sign_in_account: guessing('sign_in_account', sign_in_account, table),
+  const attemptLimits: Record<AttemptRule, AttemptLimit> = {
+    sign_in_account: createAttemptLimit('sign_in_account', sign_in_account, table),
   }
   /** Milliseconds until the next one, when this one is refused. */
   const take = async (rule: RuleName, key: string): Promise<number | undefined> => {
@@ -73,7 +73,7 @@ export function rateLimits(config: Config, pool: pg.Pool, now: Clock): Limits {
       if (wait !== undefined) throw tooMany(wait)
     },
     allows: async (rule, key) => (await take(rule, key)) === undefined,
-    guess: (rule, key, isRight) => guesses[rule](bucketOf(key), isRight),
+    attempt: (rule, key, isRight) => attemptLimits[rule](bucketOf(key), isRight),
     close: exchanged.close,
   }
 }
@@ -88,7 +88,7 @@ const UNLIMITED: Limits = {
   expectRoom: async () => {},
   consume: async () => {},
   allows: async () => true,
-  guess: (_rule, _key, isRight) => isRight(),
+  attempt: (_rule, _key, isRight) => isRight(),
   close: () => {},
 }
 

@@ -6,7 +6,7 @@ import type { LimiterTable } from './limiter-table.ts'
 export type Verdict = boolean | undefined
 
 /** Runs the check of a guess, unless it has to wait. */
-export type Guess = <V extends Verdict>(key: string, isRight: () => Promise<V>) => Promise<V>
+export type AttemptLimit = <V extends Verdict>(key: string, isRight: () => Promise<V>) => Promise<V>
 
 /**
  * At most `requests` wrong guesses a key within the window, and from half of them on a wait after each, of one second,
@@ -15,11 +15,11 @@ export type Guess = <V extends Verdict>(key: string, isRight: () => Promise<V>) 
  * A guess is counted before it is checked, so any number of them at once, in any number of processes, gets no further
  * than one after another; and whoever waits takes the turn in Postgres, so that one passes when the wait is over.
  */
-export function guessing(
+export function createAttemptLimit(
   name: string,
   rule: { requests: number; window: number },
   table: LimiterTable,
-): Guess {
+): AttemptLimit {
   const tries = new RateLimiterPostgres({
     ...table,
     keyPrefix: name,

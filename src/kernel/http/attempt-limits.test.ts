@@ -15,7 +15,7 @@ const second = await testKernel({ controlUrl, config, clock })
 /** Seconds to wait, or what the check said. */
 async function guess({ limits }: { limits: Limits }, key: string, right = false): Promise<boolean | number> {
   try {
-    return await limits.guess('sign_in_account', key, async () => right)
+    return await limits.attempt('sign_in_account', key, async () => right)
   } catch (error) {
     assert.ok(error instanceof Failure && error.status === 429, String(error))
     assert.equal(error.headers?.['x-retry-after'], error.headers?.['retry-after'])
@@ -80,7 +80,7 @@ test('when a wait is over, one of a hundred at once gets the turn', async () => 
 
 test('a guess that could not be checked is not counted', async () => {
   const broken = () =>
-    first.limits.guess('sign_in_account', 'walter', () => Promise.reject(new Error('too busy')))
+    first.limits.attempt('sign_in_account', 'walter', () => Promise.reject(new Error('too busy')))
   for (let failed = 0; failed < 20; failed++) await assert.rejects(broken, /too busy/)
   for (let free = 0; free < 5; free++) assert.equal(await guess(second, 'walter'), false)
   pass(1)
