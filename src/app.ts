@@ -24,12 +24,12 @@ import type { Random } from '#kernel/random.ts'
 import type { Secrets } from '#kernel/secrets.ts'
 import { type Deadline, deadlineIn, endWithin } from '#kernel/shutdown.ts'
 import { startKernel } from '#kernel/start.ts'
-import { type Databases, loggingOwner } from './control.ts'
+import { loggingOwner, type ServiceDatabases } from './service-databases.ts'
 
 export type ServiceOptions = {
   readonly config: Config
-  readonly databases: Pick<Databases, 'controlUrl' | 'builtIn' | 'logging'> &
-    Partial<Pick<Databases, 'callerRoles' | 'pooler'>>
+  readonly databases: Pick<ServiceDatabases, 'controlUrl' | 'builtIn' | 'logging'> &
+    Partial<Pick<ServiceDatabases, 'callerRoles' | 'pooler'>>
   readonly secrets: Secrets
   readonly adminKey: string
   /** A variable of the environment, for clients whose URL is in one. */

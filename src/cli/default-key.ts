@@ -4,7 +4,7 @@ import { createKey } from '#gateway/keys/keys.ts'
 import { unwritable } from '#kernel/data-folder.ts'
 import { clockOf, connectOnce } from '#kernel/db/connect.ts'
 import { secureRandom } from '#kernel/random.ts'
-import type { Databases } from '../control.ts'
+import type { ServiceDatabases } from '../service-databases.ts'
 import type { Context } from './context.ts'
 
 /** Path of the key file, and the key itself if it was issued just now. */
@@ -16,7 +16,7 @@ export type DefaultKey = { readonly file: string; readonly issued: string | unde
  */
 export async function ensureDefaultKey(
   { config, log }: Context,
-  { builtIn, controlUrl }: Databases,
+  { builtIn, controlUrl }: ServiceDatabases,
 ): Promise<DefaultKey | undefined> {
   if (builtIn.default === undefined) return undefined
   const { data_dir } = config.server

@@ -16,7 +16,7 @@ import { pendingMigrations } from '#kernel/db/migrate.ts'
 import { readOnly } from '#kernel/db/session.ts'
 import { NoInstallation } from '#kernel/installation.ts'
 import { secureRandom } from '#kernel/random.ts'
-import { type Databases, loggingOwner, openDatabases } from '../control.ts'
+import { loggingOwner, openDatabases, type ServiceDatabases } from '../service-databases.ts'
 import { type Context, contextOf } from './context.ts'
 import { sentenceOf, terminal } from './terminal.ts'
 
@@ -74,7 +74,7 @@ async function database(context: Context): Promise<Finding[]> {
   }
 }
 
-async function control(databases: Databases): Promise<Finding[]> {
+async function control(databases: ServiceDatabases): Promise<Finding[]> {
   return onConnection({ url: databases.controlUrl, name: 'doctor' }, async (client) => {
     const pending = await pendingMigrations((text) => client.query(text))
     const asked = Date.now()
@@ -96,7 +96,7 @@ async function control(databases: Databases): Promise<Finding[]> {
   })
 }
 
-async function clients({ config, log }: Context, databases: Databases): Promise<Finding[]> {
+async function clients({ config, log }: Context, databases: ServiceDatabases): Promise<Finding[]> {
   const { builtIn, callerRoles, logging, advice } = databases
   const registry = createConfiguredClients({
     config,
@@ -131,7 +131,7 @@ async function clients({ config, log }: Context, databases: Databases): Promise<
 }
 
 /** Checks clients that were registered over HTTP. A configured client replaces a registered one of the same name. */
-async function registered(context: Context, { controlUrl }: Databases): Promise<Finding[]> {
+async function registered(context: Context, { controlUrl }: ServiceDatabases): Promise<Finding[]> {
   const control = connectOnce(readOnly(controlUrl))
   try {
     if ((await pendingMigrations((text) => control.pool.query(text))).length > 0) return []

@@ -6,7 +6,7 @@ import { FIXED_RIGHTS, grantsFixed, isRight } from '#gateway/keys/rights.ts'
 import { findKey, findKeysNamed, listKeys } from '#gateway/keys/store.ts'
 import type { Config } from '#kernel/config/config.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import type { Databases } from '../control.ts'
+import type { ServiceDatabases } from '../service-databases.ts'
 import { configOf } from './context.ts'
 import { printList, terminal } from './terminal.ts'
 import { withKernel, withReading } from './with-kernel.ts'
@@ -100,7 +100,7 @@ const RIGHTS = [
 /** Throws if the client does not exist: a key for it would be useless, without any warning. */
 async function expectClient(
   kernel: Kernel,
-  { builtIn, logging }: Databases,
+  { builtIn, logging }: ServiceDatabases,
   client: string | undefined,
 ): Promise<void> {
   if (client === undefined) return

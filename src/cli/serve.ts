@@ -8,7 +8,7 @@ import { secureRandom } from '#kernel/random.ts'
 import { deadlineIn, endWithin } from '#kernel/shutdown.ts'
 import { VERSION } from '#kernel/version.ts'
 import type { Service } from '../app.ts'
-import { type Databases, openDatabases, openLogging } from '../control.ts'
+import { openDatabases, openLogging, type ServiceDatabases } from '../service-databases.ts'
 import { configOf, logOf, type MakingContext, makingContext } from './context.ts'
 import { type DefaultKey, ensureDefaultKey } from './default-key.ts'
 import { returnMemory } from './memory.ts'
@@ -46,7 +46,7 @@ function logRuntime(log: Log): void {
 }
 
 /** Resources that a start has opened so far, to be closed if a signal interrupts it. */
-type Opened = { databases?: Databases; running?: Running }
+type Opened = { databases?: ServiceDatabases; running?: Running }
 
 async function serve(context: MakingContext): Promise<void> {
   const asked = stopSignal()
@@ -102,7 +102,7 @@ async function start(
 
 type App = Promise<typeof import('../app.ts')>
 
-function serveHere(context: MakingContext, databases: Databases, app: App): Running {
+function serveHere(context: MakingContext, databases: ServiceDatabases, app: App): Running {
   let service: Service | undefined
   const listen = async () => {
     const { startService } = await app
@@ -183,7 +183,7 @@ type StartSummary = {
 /** Prints or logs the service's address once it accepts requests. Keys are shown on a terminal only and are never logged. */
 function announce(
   context: MakingContext,
-  databases: Databases,
+  databases: ServiceDatabases,
   { port, defaultKey, seconds }: StartSummary,
 ): void {
   const { config, installation, log } = context

@@ -11,7 +11,7 @@ import { namedBy } from '#kernel/db/unusable.ts'
 import { answersAsGatehouse, portProblem } from '#kernel/http/port.ts'
 import { NoInstallation } from '#kernel/installation.ts'
 import { secureRandom } from '#kernel/random.ts'
-import { loggingSetting, openDatabases, sessionUrl } from '../control.ts'
+import { loggingSetting, openDatabases, sessionUrl } from '../service-databases.ts'
 import { askingOf, placeProblems } from './context.ts'
 import { sentenceOf } from './terminal.ts'
 

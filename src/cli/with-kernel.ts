@@ -5,13 +5,13 @@ import type { Kernel } from '#kernel/kernel.ts'
 import { createLog } from '#kernel/log.ts'
 import { secureRandom } from '#kernel/random.ts'
 import { expectSchema, startKernel } from '#kernel/start.ts'
-import { type Databases, openDatabases } from '../control.ts'
+import { openDatabases, type ServiceDatabases } from '../service-databases.ts'
 import { type Context, contextOf } from './context.ts'
 
 /** Runs a command's work next to a running service. If the embedded server is stopped, it runs for the duration of the command. */
 export function withKernel<T>(
   command: Command,
-  work: (kernel: Kernel, databases: Databases) => Promise<T>,
+  work: (kernel: Kernel, databases: ServiceDatabases) => Promise<T>,
 ): Promise<T> {
   return withDatabases(command, async ({ config, secrets }, databases) => {
     // Log errors only: the rest of the log would mix with the command's output.
@@ -31,7 +31,7 @@ export type Reading = Pick<Kernel, 'db' | 'now'>
 /** Runs a command that only reads, on a read-only session: the database server rejects writes. */
 export function withReading<T>(
   command: Command,
-  work: (kernel: Reading, databases: Databases) => Promise<T>,
+  work: (kernel: Reading, databases: ServiceDatabases) => Promise<T>,
 ): Promise<T> {
   return withDatabases(command, async (_context, databases) => {
     const control = connectOnce(readOnly(databases.controlUrl))
@@ -46,7 +46,7 @@ export function withReading<T>(
 
 async function withDatabases<T>(
   command: Command,
-  work: (context: Context, databases: Databases) => Promise<T>,
+  work: (context: Context, databases: ServiceDatabases) => Promise<T>,
 ): Promise<T> {
   const context = contextOf(command)
   const databases = await openDatabases({

@@ -1,7 +1,10 @@
-import type { Databases } from '../control.ts'
+import type { ServiceDatabases } from '../service-databases.ts'
 
 /** Database addresses for the workers. They contain passwords, so they are sent over the process channel, not in the environment. */
-export type WorkerDatabases = Pick<Databases, 'controlUrl' | 'pooler' | 'builtIn' | 'callerRoles' | 'logging'>
+export type WorkerDatabases = Pick<
+  ServiceDatabases,
+  'controlUrl' | 'pooler' | 'builtIn' | 'callerRoles' | 'logging'
+>
 
 export type ToWorker =
   | { readonly databases: WorkerDatabases }

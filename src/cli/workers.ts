@@ -3,13 +3,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { AggregatorRegistry } from 'prom-client'
 import type { Log } from '#kernel/log.ts'
 import type { Deadline } from '#kernel/shutdown.ts'
-import type { Databases } from '../control.ts'
+import type { ServiceDatabases } from '../service-databases.ts'
 import type { MakingContext } from './context.ts'
 import type { Running } from './running.ts'
 import type { ToPrimary, ToWorker, WorkerDatabases } from './worker-messages.ts'
 
 /** Forks `server.workers` processes that share the port. A worker that exits or stops responding is replaced. */
-export function startWorkers({ config, log }: MakingContext, databases: Databases): Running {
+export function startWorkers({ config, log }: MakingContext, databases: ServiceDatabases): Running {
   const { controlUrl, pooler, builtIn, callerRoles, logging } = databases
   const handles = new Set<Handle>()
   const stopping = new AbortController()

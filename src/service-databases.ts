@@ -35,7 +35,7 @@ import type { Random } from '#kernel/random.ts'
 import type { Secrets } from '#kernel/secrets.ts'
 
 /** The databases that the service runs on, made ready once for all of its processes. */
-export type Databases = BuiltInDatabases & {
+export type ServiceDatabases = BuiltInDatabases & {
   /** Of the server itself, past a pooler. */
   readonly controlUrl: string
   /** What needs no session of its own goes through it. */
@@ -64,11 +64,13 @@ export type OpenOptions = Asking & {
 }
 
 /** Who writes the log and audit tables: what the operator configured, else what is built in. */
-export const loggingOwner = (config: Config, { logging }: Pick<Databases, 'logging'>): string | undefined =>
-  config.clients[config.gateway.logging_client]?.url ?? logging?.ownerUrl
+export const loggingOwner = (
+  config: Config,
+  { logging }: Pick<ServiceDatabases, 'logging'>,
+): string | undefined => config.clients[config.gateway.logging_client]?.url ?? logging?.ownerUrl
 
 /** Starts the embedded server when no other is named, makes the databases and roles that are missing, and migrates. */
-export async function openDatabases(options: OpenOptions): Promise<Databases> {
+export async function openDatabases(options: OpenOptions): Promise<ServiceDatabases> {
   const { config, report, makes, signal } = options
   const opened =
     sessionUrl(config) === undefined
@@ -105,7 +107,10 @@ function onControl<T>(config: Config, work: (url: string) => Promise<T>): Promis
 }
 
 /** Makes the log and audit tables, where there is a database for them. */
-export async function openLogging(config: Config, databases: Pick<Databases, 'logging'>): Promise<void> {
+export async function openLogging(
+  config: Config,
+  databases: Pick<ServiceDatabases, 'logging'>,
+): Promise<void> {
   const owner = loggingOwner(config, databases)
   const reader = databases.logging?.reader
   if (owner !== undefined) await namedBy(loggingSetting(config), owner, () => prepareLogging(owner, reader))
@@ -113,7 +118,7 @@ export async function openLogging(config: Config, databases: Pick<Databases, 'lo
 
 export const loggingSetting = ({ gateway }: Config): string => `clients.${gateway.logging_client}.url`
 
-type Opened = Omit<Databases, 'applied'>
+type Opened = Omit<ServiceDatabases, 'applied'>
 
 async function openEmbedded(options: OpenOptions): Promise<Opened> {
   const { config, makes, random, report, signal } = options
