@@ -1,5 +1,5 @@
 import type { Db } from '#kernel/db/connect.ts'
-import { statement } from '#kernel/db/keyed.ts'
+import { preparedStatement } from '#kernel/db/pipelined-statements.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { NewUser, User } from './users.ts'
 
@@ -26,23 +26,23 @@ export async function insertHiddenSignUp(
 }
 
 const OF = `select h.user_id as "userId", u.email, h.password from service.hidden_sign_up h join service."user" u on u.id = h.user_id`
-const BY_USERNAME = statement<HiddenSignUp>(`${OF} where h.username = $1`)
-const BY_PASSWORD = statement<HiddenSignUp>(`${OF} where u.email = $1 and h.password = $2 limit 1`)
+const BY_USERNAME = preparedStatement<HiddenSignUp>(`${OF} where h.username = $1`)
+const BY_PASSWORD = preparedStatement<HiddenSignUp>(`${OF} where u.email = $1 and h.password = $2 limit 1`)
 
 export async function findHiddenUsername(
-  { keyed }: Kernel,
+  { pipelined }: Kernel,
   username: string,
 ): Promise<HiddenSignUp | undefined> {
-  const [found] = await keyed.query(BY_USERNAME, [username])
+  const [found] = await pipelined.query(BY_USERNAME, [username])
   return found
 }
 
 /** By the address and a hash of `hashForAddress`. */
 export async function findHiddenPassword(
-  { keyed }: Kernel,
+  { pipelined }: Kernel,
   email: string,
   hash: string,
 ): Promise<HiddenSignUp | undefined> {
-  const [found] = await keyed.query(BY_PASSWORD, [email, hash])
+  const [found] = await pipelined.query(BY_PASSWORD, [email, hash])
   return found
 }

@@ -2,7 +2,7 @@ import { type Selectable, sql } from 'kysely'
 import type { Config } from '#kernel/config/config.ts'
 import { type CoherentCache, coherentCache } from '#kernel/db/cache.ts'
 import type { Db } from '#kernel/db/connect.ts'
-import { selectList, statement } from '#kernel/db/keyed.ts'
+import { preparedStatement, selectList } from '#kernel/db/pipelined-statements.ts'
 import type { SessionTable } from '#kernel/db/tables.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { isTokenShaped, tokenHash } from './tokens.ts'
@@ -67,15 +67,18 @@ export function createSessions(kernel: Kernel): Sessions {
 const SESSION_COLUMNS = [
   'id', 'userId', 'expiresAt', 'createdAt', 'updatedAt', 'remembered', 'ipAddress', 'userAgent', 'activeOrganizationId',
 ] as const satisfies readonly (keyof Session)[] // biome-ignore format: one line reads better
-const SESSION_BY_TOKEN = statement<Record<string, unknown>>(
+const SESSION_BY_TOKEN = preparedStatement<Record<string, unknown>>(
   `select ${selectList('s', SESSION_COLUMNS, 's.')}, ${selectList('u', USER_COLUMNS, 'u.')}, m.role as organization_role
    from service.session s join service."user" u on u.id = s.user_id
    left join service.member m on m.organization_id = s.active_organization_id and m.user_id = s.user_id
    where s.token_hash = $1`,
 )
 
-async function findSessionByToken({ keyed, config }: Kernel, hash: Buffer): Promise<LiveSession | undefined> {
-  const [row] = await keyed.query(SESSION_BY_TOKEN, [hash])
+async function findSessionByToken(
+  { pipelined, config }: Kernel,
+  hash: Buffer,
+): Promise<LiveSession | undefined> {
+  const [row] = await pipelined.query(SESSION_BY_TOKEN, [hash])
   if (row === undefined) return undefined
   const pick = (table: string, names: readonly string[]) =>
     Object.fromEntries(names.map((name) => [name, row[`${table}.${name}`]]))

@@ -1,6 +1,6 @@
 import type { Selectable } from 'kysely'
 import type { Db } from '#kernel/db/connect.ts'
-import { selectList, statement } from '#kernel/db/keyed.ts'
+import { preparedStatement, selectList } from '#kernel/db/pipelined-statements.ts'
 import type { UserTable } from '#kernel/db/tables.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 
@@ -52,7 +52,7 @@ export const USER_COLUMNS = [
 ] as const satisfies readonly (keyof User)[] // biome-ignore format: one line reads better
 
 const withPassword = (column: string) =>
-  statement<UserWithPassword>(
+  preparedStatement<UserWithPassword>(
     `select ${selectList('u', USER_COLUMNS)}, a.password, a.must_change_password as "mustChangePassword" from service."user" u
      left join service.account a on a.user_id = u.id and a.provider_id = 'credential' where u.${column} = $1`,
   )
@@ -67,11 +67,11 @@ export type UserWithPassword = User & {
 
 /** By a unique column, on a shared connection. Every sign-in begins with it. */
 export async function findUserWithPassword(
-  { keyed }: Pick<Kernel, 'keyed'>,
+  { pipelined }: Pick<Kernel, 'pipelined'>,
   by: keyof typeof WITH_PASSWORD,
   value: string,
 ): Promise<UserWithPassword | undefined> {
-  const [found] = await keyed.query(WITH_PASSWORD[by], [value])
+  const [found] = await pipelined.query(WITH_PASSWORD[by], [value])
   return found
 }
 

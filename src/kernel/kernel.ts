@@ -3,7 +3,7 @@ import type { Config } from './config/config.ts'
 import type { Coherence } from './db/coherence.ts'
 import type { Db } from './db/connect.ts'
 import type { ControlServer } from './db/control-server.ts'
-import type { Keyed } from './db/keyed.ts'
+import type { PipelinedStatements } from './db/pipelined-statements.ts'
 import type { Disk } from './disk.ts'
 import type { EventData, EventName, Events } from './events.ts'
 import type { Limits } from './http/limits.ts'
@@ -23,7 +23,7 @@ export type Kernel = {
   readonly config: Config
   /** The control database, or inside `atomically` the transaction on it. */
   readonly db: Db
-  readonly keyed: Keyed
+  readonly pipelined: PipelinedStatements
   /** Undefined when it has never answered. */
   readonly controlServer: () => Promise<ControlServer | undefined>
   /** Runs what keeps a processor busy, a bounded number at once. */

@@ -8,8 +8,8 @@ import { connect } from './db/connect.ts'
 import { controlServer } from './db/control-server.ts'
 import { createPool } from './db/guarded-pool.ts'
 import { jobsDatabase } from './db/jobs-database.ts'
-import { type Keyed, keyedConnections } from './db/keyed.ts'
 import { MigrationError, pendingMigrations } from './db/migrate.ts'
+import { createPipelinedStatements, type PipelinedStatements } from './db/pipelined-statements.ts'
 import type { PoolerAddress } from './db/session.ts'
 import { watchDisk } from './disk.ts'
 import { createEvents } from './events.ts'
@@ -68,11 +68,11 @@ export async function startKernel(options: KernelOptions): Promise<StartedKernel
   const now = options.turned?.(clock.now) ?? clock.now
   const id = uuidv7(now(), random)
   const coherence = await startCoherence({ url, pool: control.pool, id, log, onTime: watchDrift(clock, log) })
-  const keyed = keyedConnections({
+  const pipelined = createPipelinedStatements({
     url,
     pooler,
-    count: KEYED_CONNECTIONS,
-    statementTimeout: Math.min(config.limits.timeout, KEYED_TIMEOUT),
+    count: PIPELINED_CONNECTIONS,
+    statementTimeout: Math.min(config.limits.timeout, PIPELINED_TIMEOUT),
     maxWaiting,
     alarm,
   })
@@ -93,12 +93,12 @@ export async function startKernel(options: KernelOptions): Promise<StartedKernel
   const kernel: Kernel = {
     config,
     db: control.db,
-    keyed,
+    pipelined,
     controlServer: controlServer(control.pool),
     hashQueue: createWorkQueue(config.auth.password.concurrency, config.auth.password.queue, onFullQueue),
     foreignHashQueue: createWorkQueue(1, FOREIGN_WAIT, onFullQueue),
     coherence,
-    controlPaths: controlPaths({ control: control.pool, keyed, coherence, counters }, config),
+    controlPaths: controlPaths({ control: control.pool, pipelined, coherence, counters }, config),
     now,
     drift: clock.drift,
     random,
@@ -132,7 +132,7 @@ export async function startKernel(options: KernelOptions): Promise<StartedKernel
       await queue.end()
       await outbound.close()
       await coherence.close()
-      await keyed.close()
+      await pipelined.close()
       await counters.end()
       await control.close()
     },
@@ -145,11 +145,11 @@ const STATEMENT_TIMEOUT = 10_000
 const JOB_TIMEOUT = 15_000
 const JOB_CONNECTIONS = 3
 /** A keyed statement that takes longer than this meets a database in trouble, milliseconds. */
-const KEYED_TIMEOUT = 5_000
+const PIPELINED_TIMEOUT = 5_000
 /** What may wait in front of a hash of another system, milliseconds of work. */
 const FOREIGN_WAIT = 10_000
 /** Two, so that one that breaks does not stop everything. */
-const KEYED_CONNECTIONS = 2
+const PIPELINED_CONNECTIONS = 2
 /**
  * Of the rate limits, whose statements are asked inside transactions too: a transaction that waited for a second connection
  * of its own pool could wait for others that do the same.
@@ -158,14 +158,14 @@ const COUNTER_CONNECTIONS = 3
 
 type Paths = {
   readonly control: pg.Pool
-  readonly keyed: Keyed
+  readonly pipelined: PipelinedStatements
   readonly coherence: Coherence
   readonly counters: pg.Pool
 }
 
 /** Every way that requests take to the control database. One of them may be dead while the others answer. */
 function controlPaths(
-  { control, keyed, coherence, counters }: Paths,
+  { control, pipelined, coherence, counters }: Paths,
   config: Config,
 ): readonly ControlPath[] {
   const limits = config.rate_limits.enabled
@@ -173,7 +173,7 @@ function controlPaths(
     : []
   return [
     { name: 'transactions', ask: oneAtATime(() => answers(control)) },
-    { name: 'look-ups', ask: oneAtATime(keyed.ask) },
+    { name: 'look-ups', ask: oneAtATime(pipelined.ask) },
     { name: 'notifications', ask: oneAtATime(coherence.ask) },
     ...limits,
   ]

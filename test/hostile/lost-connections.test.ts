@@ -50,7 +50,7 @@ const signIn = (email: string) => t.anon.post('/api/auth/sign-in/email', { email
 
 for (const [name, least] of [
   ['gatehouse', 4],
-  ['gatehouse keyed', 1],
+  ['gatehouse pipelined', 1],
   ['gatehouse limits', 2],
 ] as const)
   test(`the loss of a "${name}" connection at any step fails only one request`, async () => {

@@ -50,7 +50,7 @@ test('the service is not ready while one kind of connection to the control datab
   await timeUntil(isServed)
   // Each kind is checked separately. None recovers before the last one is dead.
   for (const [name, purposes] of [
-    ['gatehouse keyed', 'look-ups'],
+    ['gatehouse pipelined', 'look-ups'],
     ['gatehouse', 'transactions, look-ups'],
   ] as const) {
     proxy.forget(name)

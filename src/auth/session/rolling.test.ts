@@ -59,9 +59,9 @@ test('a session that ends while it is extended is refused', async () => {
   const ada = await here.signUp('Ada')
   await get(here, ada)
   pass(DAY + 1_000)
-  const { keyed } = here.service.kernel
+  const { pipelined } = here.service.kernel
   // The row is read again after the extension, and is deleted right before that.
-  const query = mock.method(keyed, 'query', async () => [])
+  const query = mock.method(pipelined, 'query', async () => [])
   assert.equal((await get(here, ada)).status, 401)
   query.mock.restore()
 })

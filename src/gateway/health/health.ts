@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { driftSentence, NOTED_DRIFT } from '#kernel/clock.ts'
-import { statement } from '#kernel/db/keyed.ts'
 import { MigrationError, pendingMigrations } from '#kernel/db/migrate.ts'
+import { preparedStatement } from '#kernel/db/pipelined-statements.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 
 /** A part whose state is asked for when somebody wants to know; throwing means offline. */
@@ -70,18 +70,18 @@ export function componentStates(checks: () => readonly Component[]): () => Promi
 
 /** Undefined while the control database does not answer. */
 export async function databaseFacts({
-  keyed,
+  pipelined,
   drift,
 }: Kernel): Promise<{ readonly version: string; readonly drift: number } | undefined> {
   try {
-    const [found] = await inTime(keyed.query(FACTS, []))
+    const [found] = await inTime(pipelined.query(FACTS, []))
     return found && { version: found.version, drift: drift() }
   } catch {
     return undefined
   }
 }
 
-const FACTS = statement<{ version: string }>(`select current_setting('server_version') as version`)
+const FACTS = preparedStatement<{ version: string }>(`select current_setting('server_version') as version`)
 
 /** Parts that are there only while something is the matter with them. */
 export async function troubles({ drift, disk }: Kernel): Promise<readonly State[]> {

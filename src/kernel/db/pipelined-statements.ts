@@ -6,12 +6,12 @@ import { GRACE, tooManyWait } from './guarded-pool.ts'
 import { type PoolAddress, pooledSession } from './session.ts'
 
 /** A short statement that reads by a unique key. Never for what a caller can make slow: others wait behind it. */
-export type Statement<Row> = { readonly name: string; readonly text: string; readonly row?: Row }
+export type PreparedStatement<Row> = { readonly name: string; readonly text: string; readonly row?: Row }
 
 /** Runs keyed statements on a few shared connections, many in flight on each (pipelining, 1.8× end to end). */
-export type Keyed = {
+export type PipelinedStatements = {
   query<Row extends pg.QueryResultRow>(
-    statement: Statement<Row>,
+    statement: PreparedStatement<Row>,
     values: readonly unknown[],
   ): Promise<readonly Row[]>
   /** One question on each connection. */
@@ -19,7 +19,7 @@ export type Keyed = {
   close(): Promise<void>
 }
 
-export type KeyedOptions = PoolAddress & {
+export type PipelineOptions = PoolAddress & {
   /** How many connections share the work. */
   readonly count: number
   /** Milliseconds. */
@@ -29,7 +29,7 @@ export type KeyedOptions = PoolAddress & {
   readonly alarm: Alarm
 }
 
-export function statement<Row>(text: string): Statement<Row> {
+export function preparedStatement<Row>(text: string): PreparedStatement<Row> {
   return { name: hash('sha1', text), text }
 }
 
@@ -42,7 +42,7 @@ export const selectList = (table: string, names: readonly string[], prefix = '')
     )
     .join(', ')
 
-export function keyedConnections(options: KeyedOptions): Keyed {
+export function createPipelinedStatements(options: PipelineOptions): PipelinedStatements {
   const { count, statementTimeout, maxWaiting, alarm, pooler } = options
   const slots: (Promise<GuardedClient> | undefined)[] = Array.from({ length: count }, () => undefined)
   const named = (name: string) => (pooler?.prepares === false ? {} : { name })
@@ -62,7 +62,7 @@ export function keyedConnections(options: KeyedOptions): Keyed {
     const client = new GuardedClient({
       ...pooledSession(options, statementTimeout),
       pipeline: true,
-      application_name: 'gatehouse keyed',
+      application_name: 'gatehouse pipelined',
       // Of the first in line, whose answer all others wait for.
       deadline: statementTimeout + GRACE / 2,
       connectionTimeoutMillis: 5_000,
@@ -90,7 +90,10 @@ export function keyedConnections(options: KeyedOptions): Keyed {
   }
 
   return {
-    async query<Row extends pg.QueryResultRow>({ name, text }: Statement<Row>, values: readonly unknown[]) {
+    async query<Row extends pg.QueryResultRow>(
+      { name, text }: PreparedStatement<Row>,
+      values: readonly unknown[],
+    ) {
       if (asked >= maxWaiting) throw tooManyWait()
       asked++
       try {

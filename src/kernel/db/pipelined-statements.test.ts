@@ -4,88 +4,96 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { testDatabase } from '#test/database.ts'
 import { createAlarm } from './alarm.ts'
-import { keyedConnections, statement } from './keyed.ts'
+import { createPipelinedStatements, preparedStatement } from './pipelined-statements.ts'
 
 const { url } = await testDatabase()
 const other = new pg.Client({ connectionString: url })
 await other.connect()
 after(() => other.end())
 
-const keyedOn = (address: string, count: number, statementTimeout: number) =>
-  keyedConnections({ url: address, count, statementTimeout, maxWaiting: 1_000, alarm: createAlarm() })
+const pipelineOn = (address: string, count: number, statementTimeout: number) =>
+  createPipelinedStatements({
+    url: address,
+    count,
+    statementTimeout,
+    maxWaiting: 1_000,
+    alarm: createAlarm(),
+  })
 
-const DOUBLE = statement<{ value: number }>('select $1::int * 2 as value')
-const BROKEN = statement<{ value: number }>('select 1 / $1::int as value')
+const DOUBLE = preparedStatement<{ value: number }>('select $1::int * 2 as value')
+const BROKEN = preparedStatement<{ value: number }>('select 1 / $1::int as value')
 
 const connections = async () =>
   (
     await other.query(
-      `select pid from pg_stat_activity where application_name = 'gatehouse keyed' and datname = current_database()`,
+      `select pid from pg_stat_activity where application_name = 'gatehouse pipelined' and datname = current_database()`,
     )
   ).rowCount
 const terminate = () =>
   other.query(
-    `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'gatehouse keyed' and datname = current_database()`,
+    `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'gatehouse pipelined' and datname = current_database()`,
   )
 
 test('many statements at once share few connections, and each gets its own answer', async () => {
-  const keyed = keyedOn(url, 2, 5_000)
-  const answers = await Promise.all(Array.from({ length: 500 }, (_, index) => keyed.query(DOUBLE, [index])))
+  const pipelined = pipelineOn(url, 2, 5_000)
+  const answers = await Promise.all(
+    Array.from({ length: 500 }, (_, index) => pipelined.query(DOUBLE, [index])),
+  )
   assert.deepEqual(
     answers.map(([row]) => row?.value),
     Array.from({ length: 500 }, (_, index) => index * 2),
   )
   assert.equal(await connections(), 2)
-  await keyed.close()
+  await pipelined.close()
 })
 
 test('a statement that fails takes no other with it', async () => {
-  const keyed = keyedOn(url, 1, 5_000)
+  const pipelined = pipelineOn(url, 1, 5_000)
   const asked = Array.from({ length: 60 }, (_, index) =>
-    keyed.query(index % 3 === 0 ? BROKEN : DOUBLE, [index % 3 === 0 ? 0 : index]),
+    pipelined.query(index % 3 === 0 ? BROKEN : DOUBLE, [index % 3 === 0 ? 0 : index]),
   )
   const answers = await Promise.allSettled(asked)
   for (const [index, answer] of answers.entries()) {
     if (index % 3 === 0) assert.equal(answer.status === 'rejected' && answer.reason.code, '22012')
     else assert.deepEqual(answer.status === 'fulfilled' && answer.value, [{ value: index * 2 }])
   }
-  await keyed.close()
+  await pipelined.close()
 })
 
 test('connections that the server ends are replaced, and no more are open than before', async () => {
-  const keyed = keyedOn(url, 2, 5_000)
+  const pipelined = pipelineOn(url, 2, 5_000)
   for (let round = 0; round < 5; round++) {
-    await keyed.query(DOUBLE, [1])
-    await keyed.query(DOUBLE, [2])
+    await pipelined.query(DOUBLE, [1])
+    await pipelined.query(DOUBLE, [2])
     const killed = terminate()
     // Asked while the connections break: an answer or an error, and never none.
     const during = Array.from({ length: 30 }, async (_, index) => {
       await sleep(index / 3)
-      return keyed.query(DOUBLE, [index])
+      return pipelined.query(DOUBLE, [index])
     })
     await Promise.allSettled([killed, ...during])
     await sleep(20)
-    assert.deepEqual(await keyed.query(DOUBLE, [21]), [{ value: 42 }])
-    assert.deepEqual(await keyed.query(DOUBLE, [4]), [{ value: 8 }])
+    assert.deepEqual(await pipelined.query(DOUBLE, [21]), [{ value: 42 }])
+    assert.deepEqual(await pipelined.query(DOUBLE, [4]), [{ value: 8 }])
   }
   assert.equal(await connections(), 2)
-  await keyed.close()
+  await pipelined.close()
   await sleep(50)
   assert.equal(await connections(), 0, 'and none is left behind')
 })
 
 test('a database that cannot be had is an error at once, and used again when it is back', async () => {
-  const nowhere = keyedOn('postgres://nobody@127.0.0.1:1/none', 2, 5_000)
+  const nowhere = pipelineOn('postgres://nobody@127.0.0.1:1/none', 2, 5_000)
   for (let round = 0; round < 3; round++)
     await assert.rejects(nowhere.query(DOUBLE, [1]), { code: 'ECONNREFUSED' })
   await nowhere.close()
 })
 
 test('a statement that takes too long is ended by the database', async () => {
-  const keyed = keyedOn(url, 1, 100)
-  await assert.rejects(keyed.query(statement<{ pg_sleep: string }>('select pg_sleep(5)'), []), {
+  const pipelined = pipelineOn(url, 1, 100)
+  await assert.rejects(pipelined.query(preparedStatement<{ pg_sleep: string }>('select pg_sleep(5)'), []), {
     code: '57014',
   })
-  assert.deepEqual(await keyed.query(DOUBLE, [1]), [{ value: 2 }])
-  await keyed.close()
+  assert.deepEqual(await pipelined.query(DOUBLE, [1]), [{ value: 2 }])
+  await pipelined.close()
 })
