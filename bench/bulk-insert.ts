@@ -7,7 +7,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
-import { type Ground, onGround } from './ground.ts'
+import { type Fixture, withFixture } from './fixture.ts'
 import { isThere } from './load.ts'
 import { interleaved, printRates, printTarget } from './rounds.ts'
 
@@ -33,32 +33,32 @@ const rows = Array.from({ length: ROWS }, (_, index) => ({
 }))
 const columns = Object.keys(rows[0] ?? {}).join(', ')
 
-await onGround(async (ground) => {
-  await ground.sql(TABLE)
+await withFixture(async (fixture) => {
+  await fixture.sql(TABLE)
   const hasPsql = isThere('psql', '--version')
   const onEmpty = (way: () => Promise<void>) => async () => {
-    await ground.sql('truncate bench_inserted')
+    await fixture.sql('truncate bench_inserted')
     const began = performance.now()
     await way()
     return (ROWS * BODIES * 1_000) / (performance.now() - began)
   }
-  const rates = await withCopyScript(ground, (copy) =>
+  const rates = await withCopyScript(fixture, (copy) =>
     interleaved(
       {
         ...(hasPsql && { [COPY]: onEmpty(copy) }),
-        [ONE]: onEmpty(() => send(ground, 1)),
-        'HTTP, three bodies at once': onEmpty(() => send(ground, 3)),
+        [ONE]: onEmpty(() => send(fixture, 1)),
+        'HTTP, three bodies at once': onEmpty(() => send(fixture, 3)),
       },
       ROUNDS,
     ),
   )
-  console.log(`${ROWS} rows per body · ${ground.describes} · ${ROUNDS} × ${BODIES} bodies`)
+  console.log(`${ROWS} rows per body · ${fixture.describes} · ${ROUNDS} × ${BODIES} bodies`)
   if (!hasPsql) console.log("  psql is missing; install Debian's package postgresql-client")
   printRates(rates, { unit: 'rows per second', against: [COPY] })
   printTarget(rates, ONE, COPY, 0.25)
 })
 
-async function send({ url, headers }: Ground, atOnce: number): Promise<void> {
+async function send({ url, headers }: Fixture, atOnce: number): Promise<void> {
   const body = JSON.stringify({ table_name: 'bench_inserted', insert_body: rows, head: true })
   let left = BODIES
   const sender = async () => {
@@ -73,7 +73,7 @@ async function send({ url, headers }: Ground, atOnce: number): Promise<void> {
 
 /** Passes `work` a function that copies the same rows with psql. The time includes psql's start, about 20 ms. */
 async function withCopyScript<T>(
-  { databaseUrl }: Ground,
+  { databaseUrl }: Fixture,
   work: (copy: () => Promise<void>) => Promise<T>,
 ): Promise<T> {
   const folder = await mkdtemp(path.join(tmpdir(), 'gatehouse-copy-'))

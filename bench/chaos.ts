@@ -7,7 +7,7 @@ import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { FAULTS, type Fault } from './chaos/faults.ts'
-import { type Ground, makeGround } from './chaos/ground.ts'
+import { createFixture, type Fixture } from './chaos/fixture.ts'
 import { KINDS, type Load, startLoad } from './chaos/load.ts'
 import {
   type Memory,
@@ -33,33 +33,33 @@ const faults = FAULTS.filter(({ name }) => named.length === 0 || named.includes(
 if (faults.length === 0)
   throw new Error(`Unknown fault. Valid faults: ${FAULTS.map(({ name }) => name).join(', ')}`)
 
-async function run(ground: Ground, time: number): Promise<readonly Verdict[]> {
-  const load = await startLoad(ground)
+async function run(fixture: Fixture, time: number): Promise<readonly Verdict[]> {
+  const load = await startLoad(fixture)
   const memory: { at: number; megabytes: number }[] = []
   const look = setInterval(
-    async () => memory.push({ at: performance.now(), megabytes: await megabytesOf(ground) }),
+    async () => memory.push({ at: performance.now(), megabytes: await megabytesOf(fixture) }),
     5_000,
   )
   await sleep(WARM_UP)
-  const past = await injectFaults(ground, performance.now() + time)
+  const past = await injectFaults(fixture, performance.now() + time)
   clearInterval(look)
   await load.stop()
   print(past, load, memory)
   return [
-    await noWriteLost(ground, load.written),
-    await noMailLost(ground, load.written),
-    await noUnexpectedExit(ground, past),
+    await noWriteLost(fixture, load.written),
+    await noMailLost(fixture, load.written),
+    await noUnexpectedExit(fixture, past),
     recovered(past, load.samples),
     onlyExpectedStatuses(load.samples),
     stableMemory(memory),
-    await exitsOnSigterm(ground),
+    await exitsOnSigterm(fixture),
   ]
 }
 
 /** Injects one fault every 20 s, in turn. */
-async function injectFaults(ground: Ground, until: number): Promise<readonly Past[]> {
+async function injectFaults(fixture: Fixture, until: number): Promise<readonly Past[]> {
   const possible = faults.filter(({ name, unlessPossible }) => {
-    const why = unlessPossible?.(ground)
+    const why = unlessPossible?.(fixture)
     if (why !== undefined) console.log(`skipping ${name}: ${why}`)
     return why === undefined
   })
@@ -67,14 +67,14 @@ async function injectFaults(ground: Ground, until: number): Promise<readonly Pas
   for (let turn = 0; performance.now() < until; turn++) {
     const began = performance.now()
     const { name, run, workers = 0 } = possible[turn % possible.length] as Fault // the list is not empty
-    await run(ground)
+    await run(fixture)
     past.push({ name, began, ended: performance.now(), workers })
     await sleep(Math.max(EVERY / 2, began + EVERY - performance.now()))
   }
   return past
 }
 
-async function exitsOnSigterm({ service: { child } }: Ground): Promise<Verdict> {
+async function exitsOnSigterm({ service: { child } }: Fixture): Promise<Verdict> {
   if (child.exitCode !== null || child.signalCode !== null)
     return { says: 'the service exits on SIGTERM: it had exited before', isKept: false }
   const began = performance.now()
@@ -89,7 +89,7 @@ async function exitsOnSigterm({ service: { child } }: Ground): Promise<Verdict> 
 }
 
 /** Resident memory of all processes of the service, in MB. */
-async function megabytesOf({ service }: Ground): Promise<number> {
+async function megabytesOf({ service }: Fixture): Promise<number> {
   const pids = [service.child.pid, ...(await service.workers())].join(',')
   const { stdout } = await promisify(execFile)('ps', ['-o', 'rss=', '-p', pids]).catch(() => ({ stdout: '' }))
   return (
@@ -153,19 +153,19 @@ const interrupted = new Promise<never>((_, reject) => {
 // The rejection may come before anything awaits it.
 interrupted.catch(() => {})
 
-const ground = await makeGround()
+const fixture = await createFixture()
 try {
-  const verdicts = await Promise.race([run(ground, Number(seconds) * 1_000), interrupted])
+  const verdicts = await Promise.race([run(fixture, Number(seconds) * 1_000), interrupted])
   for (const { says, isKept } of verdicts) console.log(`${isKept ? 'ok      ' : 'VIOLATED'}  ${says}`)
   if (!verdicts.every(({ isKept }) => isKept)) {
     process.exitCode = 1
-    console.log(await ground.service.log().then(worstOf))
+    console.log(await fixture.service.log().then(worstOf))
   }
 } catch (error) {
   process.exitCode = 1
   console.error(error)
 } finally {
-  await ground.close()
+  await fixture.close()
   // The load may have pending requests.
   process.exit()
 }

@@ -2,7 +2,7 @@
  * Compares cached get-session requests to an empty route of the same server and to better-auth on the same PostgreSQL.
  * `node bench/get-session.ts`, on TEST_DATABASE_URL if it is set.
  */
-import { type Ground, onGround } from './ground.ts'
+import { type Fixture, withFixture } from './fixture.ts'
 import { loader, requestsPerSecond } from './load.ts'
 import { withPeer } from './peer.ts'
 import { interleaved, printRates, printTarget } from './rounds.ts'
@@ -13,11 +13,11 @@ const SECONDS = 2
 const EMPTY = 'an empty route'
 const BETTER_AUTH = 'better-auth 1.7.7'
 
-await onGround((ground) =>
-  withPeer('better-auth.ts', [ground.databaseUrl], async (betterAuth) => {
-    const rates = await compare(ground, betterAuth)
+await withFixture((fixture) =>
+  withPeer('better-auth.ts', [fixture.databaseUrl], async (betterAuth) => {
+    const rates = await compare(fixture, betterAuth)
     console.log(
-      `get-session, cached · ${ground.describes} · ${CONNECTIONS} connections · ${ROUNDS} × ${SECONDS} s by ${loader}`,
+      `get-session, cached · ${fixture.describes} · ${CONNECTIONS} connections · ${ROUNDS} × ${SECONDS} s by ${loader}`,
     )
     printRates(rates, { unit: 'per second', against: [EMPTY, BETTER_AUTH] })
     printTarget(rates, 'get-session', EMPTY, 0.6)
@@ -25,7 +25,7 @@ await onGround((ground) =>
   }),
 )
 
-async function compare({ url }: Ground, betterAuth: string) {
+async function compare({ url }: Fixture, betterAuth: string) {
   const load = (server: string, route: string, headers = {}) => {
     const targets = [{ path: `/api/auth/${route}` }]
     return () => requestsPerSecond({ url: server, targets, headers, connections: CONNECTIONS }, SECONDS)

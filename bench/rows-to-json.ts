@@ -9,7 +9,7 @@ import { createPostgresDriver } from '#databases/drivers/postgres/driver.ts'
 import { EVERY_RIGHT } from '#databases/plan/rights.ts'
 import { readFetch } from '#databases/request/read-request.ts'
 import { ORDINARY_LIMITS } from '#test/drivers/calls.ts'
-import { type Ground, onGround } from './ground.ts'
+import { type Fixture, withFixture } from './fixture.ts'
 import { loader, requestsPerSecond } from './load.ts'
 import { withPeer } from './peer.ts'
 import { interleaved, printRates, printTarget, type Way } from './rounds.ts'
@@ -26,19 +26,19 @@ const bodyOf = (rows: number) => ({
   limit: rows,
 })
 
-await onGround(async (ground) => {
-  console.log(`rows to JSON · ${ground.describes} · ${CONNECTIONS} connections`)
-  await withWays(ground.databaseUrl, async (ways) => {
+await withFixture(async (fixture) => {
+  console.log(`rows to JSON · ${fixture.describes} · ${CONNECTIONS} connections`)
+  await withWays(fixture.databaseUrl, async (ways) => {
     for (const rows of [1, 100, 1_000]) {
       const rates = await interleaved(ways(rows), ROUNDS)
       console.log(`\n${rows} rows inside the process · ${ROUNDS} × ${MILLISECONDS} ms`)
       printRates(rates, { unit: 'responses per second', against: [BY_HAND] })
     }
   })
-  await withPeer('rows.ts', [ground.databaseUrl], (byHand) => overHttp(ground, byHand))
+  await withPeer('rows.ts', [fixture.databaseUrl], (byHand) => overHttp(fixture, byHand))
 })
 
-async function overHttp({ url, headers }: Ground, byHand: string): Promise<void> {
+async function overHttp({ url, headers }: Fixture, byHand: string): Promise<void> {
   for (const rows of [100, 1_000]) {
     const gateway = [{ path: '/gateway/fetch', body: JSON.stringify(bodyOf(rows)) }]
     const peer = [{ path: `/rows/${rows}` }]

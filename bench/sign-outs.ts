@@ -3,7 +3,7 @@
  * a different session. `node bench/sign-outs.ts`, on TEST_DATABASE_URL if it is set.
  */
 import { withClient } from '#test/database.ts'
-import { type Ground, onGround, ROWS } from './ground.ts'
+import { type Fixture, ROWS, withFixture } from './fixture.ts'
 import { loader, requestsPerSecond } from './load.ts'
 import { hasPgbench, transactionsPerSecond } from './pgbench.ts'
 import { interleaved, printRates, printTarget } from './rounds.ts'
@@ -22,29 +22,29 @@ let used = 0
 const signOuts = (clients: number) => `sign-outs, ${clients} clients`
 const commits = (clients: number) => `commits, ${clients} clients`
 
-await onGround(async (ground) => {
-  await addUsers(ground)
+await withFixture(async (fixture) => {
+  await addUsers(fixture)
   const ways = CLIENTS.flatMap((connections) => [
-    ...(hasPgbench ? [[commits(connections), () => commitsPerSecond(ground, connections)] as const] : []),
-    [signOuts(connections), () => signOutsPerSecond(ground, connections)] as const,
+    ...(hasPgbench ? [[commits(connections), () => commitsPerSecond(fixture, connections)] as const] : []),
+    [signOuts(connections), () => signOutsPerSecond(fixture, connections)] as const,
   ])
   const rates = await interleaved(Object.fromEntries(ways), ROUNDS)
-  console.log(`sign-outs · ${ground.describes} · ${ROUNDS} × ${SECONDS} s by ${loader}`)
+  console.log(`sign-outs · ${fixture.describes} · ${ROUNDS} × ${SECONDS} s by ${loader}`)
   if (!hasPgbench) console.log("  pgbench is missing; install Debian's package postgresql")
   printRates(rates, { unit: 'per second', against: CLIENTS.map(commits) })
   for (const clients of CLIENTS) printTarget(rates, signOuts(clients), commits(clients), 0.5)
 })
 
-function commitsPerSecond({ databaseUrl }: Ground, connections: number): Promise<number> {
+function commitsPerSecond({ databaseUrl }: Fixture, connections: number): Promise<number> {
   return transactionsPerSecond(databaseUrl, COMMIT, { connections, seconds: SECONDS })
 }
 
-async function signOutsPerSecond(ground: Ground, connections: number): Promise<number> {
+async function signOutsPerSecond(fixture: Fixture, connections: number): Promise<number> {
   const from = nextSessions()
-  await addSessions(ground, from)
+  await addSessions(fixture, from)
   return requestsPerSecond(
     {
-      url: ground.url,
+      url: fixture.url,
       method: 'POST',
       targets: [{ path: '/api/auth/sign-out' }],
       numbered: { name: 'authorization', prefix: `Bearer ${PREFIX}`, from },
@@ -61,7 +61,7 @@ function nextSessions(): number {
   return from
 }
 
-async function addUsers({ controlUrl }: Ground): Promise<void> {
+async function addUsers({ controlUrl }: Fixture): Promise<void> {
   await withClient(controlUrl, (db) =>
     db.query(
       `insert into service."user" (id, name, email, created_at, updated_at)
@@ -72,7 +72,7 @@ async function addUsers({ controlUrl }: Ground): Promise<void> {
 }
 
 /** Creates one session for each user, and removes the sessions of earlier rounds. */
-async function addSessions({ controlUrl }: Ground, from: number): Promise<void> {
+async function addSessions({ controlUrl }: Fixture, from: number): Promise<void> {
   await withClient(controlUrl, async (db) => {
     await db.query('truncate service.session cascade')
     await db.query(

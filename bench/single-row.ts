@@ -2,7 +2,7 @@
  * Compares reads of one row by key, with an API key, to the database alone (`pgbench -M prepared`, the same query) and to a hand-written
  * route (Fastify and `pg`) without authentication. `node bench/single-row.ts`, on TEST_DATABASE_URL if it is set.
  */
-import { onGround, ROWS } from './ground.ts'
+import { ROWS, withFixture } from './fixture.ts'
 import { type Load, loader, requestsPerSecond } from './load.ts'
 import { withPeer } from './peer.ts'
 import { hasPgbench, PGBENCH, transactionsPerSecond } from './pgbench.ts'
@@ -16,7 +16,7 @@ const ROW = `\\set id random(1, ${ROWS})\nselect * from bench_rows where id = :i
 
 const ids = Array.from({ length: 1_000 }, (_, index) => 1 + ((index * 7_919) % ROWS))
 
-await onGround(({ describes, url, headers, databaseUrl }) =>
+await withFixture(({ describes, url, headers, databaseUrl }) =>
   withPeer('rows.ts', [databaseUrl], async (byHand) => {
     const load = (more: Omit<Load, 'connections'>) => () =>
       requestsPerSecond({ ...more, connections: CONNECTIONS }, SECONDS)

@@ -2,14 +2,14 @@ import { open, rm, statfs } from 'node:fs/promises'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { withClient } from '#test/database.ts'
-import type { Ground } from './ground.ts'
+import type { Fixture } from './fixture.ts'
 
 export type Fault = {
   readonly name: string
   /** The reason if the machine does not allow this fault, otherwise undefined. */
-  readonly unlessPossible?: (ground: Ground) => string | undefined
+  readonly unlessPossible?: (fixture: Fixture) => string | undefined
   /** Injects the fault. Resolves when it is over. */
-  run(ground: Ground): Promise<void>
+  run(fixture: Fixture): Promise<void>
   /** Number of workers that may be lost. */
   readonly workers?: number
 }
@@ -36,7 +36,7 @@ export const FAULTS: readonly Fault[] = [
   },
 ]
 
-async function killConnections({ database }: Ground): Promise<void> {
+async function killConnections({ database }: Fixture): Promise<void> {
   for (let turn = 0; turn < 10; turn++) {
     await withClient(database.url('postgres'), (db) =>
       db.query(
@@ -48,39 +48,39 @@ async function killConnections({ database }: Ground): Promise<void> {
   }
 }
 
-async function restart(database: Ground['database'], signal: 'SIGINT' | 'SIGQUIT'): Promise<void> {
+async function restart(database: Fixture['database'], signal: 'SIGINT' | 'SIGQUIT'): Promise<void> {
   await database.stop(signal)
   await sleep(1_000)
   await database.start()
 }
 
-async function freezeDatabase({ database }: Ground): Promise<void> {
+async function freezeDatabase({ database }: Fixture): Promise<void> {
   const thaw = await database.freeze()
   await sleep(WHILE)
   thaw()
 }
 
-async function dropPackets({ proxy }: Ground): Promise<void> {
+async function dropPackets({ proxy }: Fixture): Promise<void> {
   proxy.freeze()
   await sleep(WHILE)
   await proxy.mend()
 }
 
-async function resetConnections({ proxy }: Ground): Promise<void> {
+async function resetConnections({ proxy }: Fixture): Promise<void> {
   for (let turn = 0; turn < 5; turn++) {
     proxy.reset()
     await sleep(300)
   }
 }
 
-async function slowNetwork({ proxy }: Ground): Promise<void> {
+async function slowNetwork({ proxy }: Fixture): Promise<void> {
   proxy.slow(200)
   await sleep(WHILE)
   await proxy.mend()
 }
 
 /** Freezes a worker longer than the primary tolerates, until it is replaced or 15 s have passed. */
-async function freezeWorker({ service }: Ground): Promise<void> {
+async function freezeWorker({ service }: Fixture): Promise<void> {
   const pid = await oneOf(service)
   process.kill(pid, 'SIGSTOP')
   const until = performance.now() + 15_000
@@ -88,11 +88,11 @@ async function freezeWorker({ service }: Ground): Promise<void> {
   if (isThere(pid)) process.kill(pid, 'SIGCONT')
 }
 
-async function killWorker({ service }: Ground): Promise<void> {
+async function killWorker({ service }: Fixture): Promise<void> {
   process.kill(await oneOf(service), 'SIGKILL')
 }
 
-async function oneOf(service: Ground['service']): Promise<number> {
+async function oneOf(service: Fixture['service']): Promise<number> {
   const workers = await service.workers()
   const pid = workers[Math.floor(Math.random() * workers.length)]
   if (pid === undefined) throw new Error('there is no worker')
@@ -107,14 +107,14 @@ function isThere(pid: number): boolean {
   }
 }
 
-async function hangMail({ mail }: Ground): Promise<void> {
+async function hangMail({ mail }: Fixture): Promise<void> {
   const goOn = mail.hang()
   await sleep(WHILE)
   goOn()
 }
 
 /** Fills the disk. PostgreSQL may crash because it cannot write its WAL; then it is restarted. */
-async function fillDisk({ disk = '', database }: Ground): Promise<void> {
+async function fillDisk({ disk = '', database }: Fixture): Promise<void> {
   const file = path.join(disk, 'ballast')
   const { bavail, bsize } = await statfs(disk)
   const handle = await open(file, 'w')

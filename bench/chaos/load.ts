@@ -1,5 +1,5 @@
-import type { Ground } from './ground.ts'
-import { SEEDED } from './ground.ts'
+import type { Fixture } from './fixture.ts'
+import { SEEDED } from './fixture.ts'
 
 export type Kind = 'sign-up' | 'sign-in' | 'get-session' | 'fetch' | 'insert' | 'stream' | 'mail'
 
@@ -41,10 +41,10 @@ export const KINDS = Object.keys(RATES) as readonly Kind[] // keys of a literal
 const PATIENCE = 65_000
 const PASSWORD = 'correct horse battery'
 
-export async function startLoad(ground: Ground): Promise<Load> {
+export async function startLoad(fixture: Fixture): Promise<Load> {
   const samples: Sample[] = []
   const written: Written = { emails: [], rows: [], mails: [] }
-  const send = await senders(ground, written)
+  const send = await senders(fixture, written)
   const running = new Set<Promise<void>>()
   const ask = async (kind: Kind): Promise<void> => {
     const began = performance.now()
@@ -70,7 +70,7 @@ export async function startLoad(ground: Ground): Promise<Load> {
 type Answer = { readonly status: number; readonly text: string }
 
 async function senders(
-  { url, headers }: Ground,
+  { url, headers }: Fixture,
   written: Written,
 ): Promise<Record<Kind, () => Promise<number>>> {
   let last = 0

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { withClient } from '#test/database.ts'
-import { CONTROL, type Ground, WORKERS } from './ground.ts'
+import { CONTROL, type Fixture, WORKERS } from './fixture.ts'
 import { KINDS, type Kind, type Sample, type Written } from './load.ts'
 
 /** An injected fault with its start and end (performance.now()). */
@@ -60,7 +60,7 @@ export function onlyExpectedStatuses(samples: readonly Sample[]): Verdict {
   }
 }
 
-export async function noWriteLost({ database }: Ground, written: Written): Promise<Verdict> {
+export async function noWriteLost({ database }: Fixture, written: Written): Promise<Verdict> {
   const [emails, numbers] = await Promise.all([
     column(database.url(CONTROL), 'select email as value from service."user"'),
     column(database.url(await dataDatabase(database)), 'select number as value from written'),
@@ -77,7 +77,7 @@ export async function noWriteLost({ database }: Ground, written: Written): Promi
 }
 
 /** Every acknowledged mail was delivered or waits in the queue for its next attempt. */
-export async function noMailLost({ database, mail }: Ground, written: Written): Promise<Verdict> {
+export async function noMailLost({ database, mail }: Fixture, written: Written): Promise<Verdict> {
   const missing = () => written.mails.filter((to) => !mail.recipients.has(to))
   const until = performance.now() + 40_000
   while (missing().length > 0 && performance.now() < until) await sleep(500)
@@ -92,7 +92,7 @@ export async function noMailLost({ database, mail }: Ground, written: Written): 
   }
 }
 
-async function dataDatabase({ url }: Ground['database']): Promise<string> {
+async function dataDatabase({ url }: Fixture['database']): Promise<string> {
   const names = await column(
     url('postgres'),
     `select datname as value from pg_database where datname in ('gatehouse_default', '${CONTROL}_default')`,
@@ -105,7 +105,7 @@ async function column(url: string, text: string): Promise<ReadonlySet<string>> {
   return new Set(rows.map(({ value }) => String(value)))
 }
 
-export async function noUnexpectedExit({ service }: Ground, past: readonly Past[]): Promise<Verdict> {
+export async function noUnexpectedExit({ service }: Fixture, past: readonly Past[]): Promise<Verdict> {
   const records = (await service.log()).split('\n').filter((line) => line.includes('"event":"worker_lost"'))
   const allowed = past.reduce((sum, { workers }) => sum + workers, 0)
   const workers = await service.workers()

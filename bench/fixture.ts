@@ -9,7 +9,7 @@ import { withClient } from '#test/database.ts'
 import { startProgram, temporaryHome } from '#test/journeys/program.ts'
 
 /** The environment of a benchmark: the service in a separate process, with one table `bench_rows` in its client `default`. */
-export type Ground = {
+export type Fixture = {
   /** Description for the output: `PostgreSQL 18.4, embedded`. */
   readonly describes: string
   readonly url: string
@@ -34,18 +34,18 @@ select i as id, 'name ' || i as name, 'user' || i || '@example.com' as email, i 
 from generate_series(1, ${ROWS}) i;
 alter table bench_rows add primary key (id)`
 
-type Work = (ground: Ground) => Promise<void>
+type Work = (fixture: Fixture) => Promise<void>
 
 /**
  * Runs a benchmark on the server of TEST_DATABASE_URL, or on the embedded one. Removes everything afterwards, even after Ctrl-C.
  */
-export async function onGround(work: Work): Promise<void> {
+export async function withFixture(work: Work): Promise<void> {
   const interrupted = new Promise<never>((_, reject) => {
     process.on('SIGINT', () => reject(new Error('interrupted')))
   })
   // The rejection may come before anything awaits it.
   interrupted.catch(() => {})
-  const untilInterrupted: Work = (ground) => Promise.race([work(ground), interrupted])
+  const untilInterrupted: Work = (fixture) => Promise.race([work(fixture), interrupted])
   const home = await temporaryHome()
   try {
     const serverUrl = process.env.TEST_DATABASE_URL
@@ -127,14 +127,14 @@ const headersFor = (key: string) => ({
 })
 
 const asRole =
-  (databaseUrl: string, role: string): Ground['sql'] =>
+  (databaseUrl: string, role: string): Fixture['sql'] =>
   (text) =>
     withClient(databaseUrl, async (db) => {
       await db.query(`set role ${pg.escapeIdentifier(role)}`)
       await db.query(text)
     })
 
-async function makeTable(sql: Ground['sql']): Promise<void> {
+async function makeTable(sql: Fixture['sql']): Promise<void> {
   await sql(TABLE)
   await sql('vacuum analyze bench_rows')
 }

@@ -17,7 +17,7 @@ import { type DatabaseProxy, proxyTo } from '#test/hostile/proxy.ts'
 import { type MailSink, mailSink } from './mail-sink.ts'
 
 /** A service with two workers, and the dependencies that faults are injected into. */
-export type Ground = {
+export type Fixture = {
   readonly url: string
   /** Headers with the key of client `default` and the client's name. */
   readonly headers: Readonly<Record<string, string>>
@@ -51,7 +51,7 @@ export const WORKERS = 2
 /** Number of rows in `seeded`, for streams. */
 export const SEEDED = 20_000
 
-export async function makeGround(): Promise<Ground> {
+export async function createFixture(): Promise<Fixture> {
   const folder = await mkdtemp(path.join(tmpdir(), 'gatehouse-chaos-'))
   const unmount = mount(folder)
   const closing: (() => unknown)[] = [
