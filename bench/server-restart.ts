@@ -5,8 +5,8 @@
 
 import { randomBytes } from 'node:crypto'
 import { HEADER } from '#kernel/http/header-names.ts'
+import { startCrashableServer } from '#test/crashable-server.ts'
 import { startProgram, temporaryHome } from '#test/journeys/program.ts'
-import { mortalServer } from '#test/mortal.ts'
 import { atRate, ms, quantile, type Sample, type Send, sender } from './measure.ts'
 
 const SECONDS = 8
@@ -21,7 +21,7 @@ const cleanups: (() => Promise<void>)[] = []
 const t = { after: (clean: () => Promise<void>) => void cleanups.push(clean) }
 const home = await temporaryHome()
 t.after(home.remove)
-const [near, far] = [await mortalServer(t, SCHEMA), await mortalServer(t, SCHEMA)]
+const [near, far] = [await startCrashableServer(t, SCHEMA), await startCrashableServer(t, SCHEMA)]
 const adminKey = randomBytes(16).toString('hex')
 const program = await startProgram(home.folder, {
   SERVICE_CLIENTS__NEAR__URL: near.url,

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { migrate } from '#kernel/db/migrate.ts'
+import { startCrashableServer } from '#test/crashable-server.ts'
 import { withClient } from '#test/database.ts'
 import { type Answer, PASSWORD, testService } from '#test/harness.ts'
-import { mortalServer } from '#test/mortal.ts'
 
 const cleanups: (() => Promise<void>)[] = []
-const server = await mortalServer({ after: (clean) => void cleanups.push(clean) }, 'select 1')
+const server = await startCrashableServer({ after: (clean) => void cleanups.push(clean) }, 'select 1')
 await migrate(server.url)
 const many = { requests: 1_000_000, window: 60_000 }
 const t = await testService({

@@ -31,7 +31,7 @@ async function atEachStep(name: string, work: () => Promise<void>, next = async 
   }
 }
 
-async function mortalWay(databaseUrl: string): Promise<DatabaseProxy> {
+async function startCrashableProxy(databaseUrl: string): Promise<DatabaseProxy> {
   const proxy = await proxyTo(databaseUrl, { onAnswer })
   after(() => proxy.close())
   return proxy
@@ -39,7 +39,7 @@ async function mortalWay(databaseUrl: string): Promise<DatabaseProxy> {
 
 const many = { requests: 100_000 }
 const rules = { sign_up: many, sign_in: many, mail: many, mail_recipient: many, default: many }
-const { url: controlUrl } = await mortalWay(await controlDatabase())
+const { url: controlUrl } = await startCrashableProxy(await controlDatabase())
 const t = await testService({ controlUrl, config: { rate_limits: { enabled: true, rules } } })
 
 let people = 0
@@ -109,7 +109,7 @@ test('the loss of a connection of the job queue loses no mail', async () => {
 test('if the audit log loses its connection, the operation is rejected before it starts or its result is kept', async () => {
   const database = await testDatabase()
   await prepareLogging(database.url, undefined)
-  const { url } = await mortalWay(database.url)
+  const { url } = await startCrashableProxy(database.url)
   const audit = auditLog(url, systemClock)
   const act = {
     requestId: 'r',
@@ -140,7 +140,7 @@ test('if the audit log loses its connection, the operation is rejected before it
 
 test('a migration fails if its connection is lost at any step, and the next run continues', async () => {
   const database = await testDatabase()
-  const { url } = await mortalWay(database.url)
+  const { url } = await startCrashableProxy(database.url)
   let failures = 0
   const steps = await atEachStep('gatehouse migrate', async () => {
     await migrate(url).catch((error: unknown) => {

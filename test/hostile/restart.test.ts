@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
+import { startCrashableServer } from '#test/crashable-server.ts'
 import { withClient } from '#test/database.ts'
 import { testService } from '#test/harness.ts'
-import { mortalServer } from '#test/mortal.ts'
 
 const SCHEMA = `
   create table note (id int primary key, text text);
@@ -17,7 +17,10 @@ const SCHEMA = `
 const CONNECT_TIMEOUT = 5_000
 const CONNECTIONS = 4
 
-const [near, far] = [await mortalServer({ after }, SCHEMA), await mortalServer({ after }, SCHEMA)]
+const [near, far] = [
+  await startCrashableServer({ after }, SCHEMA),
+  await startCrashableServer({ after }, SCHEMA),
+]
 const t = await testService({
   config: {
     gateway: { max_rows: 100_000 },

@@ -8,8 +8,8 @@ import { childrenOf } from '#kernel/db/embedded/processes.ts'
 import { testDatabase } from '#test/database.ts'
 import { eventually } from '#test/embedded.ts'
 import { actor, controlDatabase, PASSWORD, TEST_SECRET } from '#test/harness.ts'
+import { processesOf } from '../crashable-server.ts'
 import { proxyTo } from '../hostile/proxy.ts'
-import { processesOf } from '../mortal.ts'
 import { type Started, spawnProgram, startProgram, temporaryHome } from './program.ts'
 
 /** `limits.shutdown` of these tests, in seconds. */

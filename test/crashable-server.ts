@@ -6,7 +6,7 @@ import { freePort } from './cluster.ts'
 import { type Cleanup, newFolder, optionsFor, postmasterOf, query } from './embedded.ts'
 
 /** A PostgreSQL server on its own port that tests can kill, freeze and restart. */
-export type MortalServer = {
+export type CrashableServer = {
   /** URL of a separate database with a role that a client may use. */
   readonly url: string
   /** Sends SIGKILL to all processes of the server. */
@@ -26,7 +26,7 @@ const STOPS = { fast: 'SIGINT', immediate: 'SIGQUIT' } as const
 const APP = { name: 'app', password: 'app' }
 
 /** Starts a server and runs `schema` on its database. */
-export async function mortalServer(t: Cleanup, schema: string): Promise<MortalServer> {
+export async function startCrashableServer(t: Cleanup, schema: string): Promise<CrashableServer> {
   const dir = await newFolder(t)
   const port = `${await freePort()}`
   const options = optionsFor(dir, { settings: { listen_addresses: '127.0.0.1', port } })
