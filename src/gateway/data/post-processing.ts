@@ -4,7 +4,7 @@ import { answerTooLarge } from '#databases/drivers/result-limits.ts'
 import type { PlanOf, ReadPlan } from '#databases/plan/plan.ts'
 import { type Body, snakeCased } from '#databases/request/fields.ts'
 import type { ReadRequest } from '#databases/request/request.ts'
-import { breaks } from '#kernel/breaks.ts'
+import { startTimeSlice } from '#kernel/time-slice.ts'
 import { fail } from '../errors.ts'
 import { createGrouper, type Group, type Grouping } from './grouping.ts'
 
@@ -65,7 +65,7 @@ export async function group(
   most: number,
 ): Promise<Grouped> {
   const json = (await collect(result, most)).toString()
-  const pause = breaks()
+  const slice = startTimeSlice()
   const grouper = createGrouper(grouping)
   const members = new Map<string | null, string[]>()
   const shown: string[] = []
@@ -76,12 +76,12 @@ export async function group(
     if (rows === undefined) members.set(label, [text])
     else rows.push(text)
     shown.push(text)
-    if (pause.isDue()) await pause.take()
+    if (slice.isOver()) await slice.next()
   }
   const groups: string[] = []
   for (const one of grouper.groups()) {
     groups.push(groupText(one, members.get(one.label) ?? [], grouping))
-    if (pause.isDue()) await pause.take()
+    if (slice.isOver()) await slice.next()
   }
   const rows =
     hidden.size === 0 && Array.isArray(result.json) ? result.json : [Buffer.from(`[${shown.join(',')}]`)]

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { breaks } from '#kernel/breaks.ts'
+import { startTimeSlice } from '#kernel/time-slice.ts'
 
 /** What a text of JSON is on the outside. Rows: an array of objects, also an empty one. */
 export type JsonKind =
@@ -13,8 +13,8 @@ export type JsonKind =
 export async function jsonKind(bytes: Buffer): Promise<JsonKind | undefined> {
   if (!isUtf8(bytes)) return undefined
   const check = new JsonCheck(bytes)
-  const pause = breaks()
-  while (check.goOn(SLICE)) if (pause.isDue()) await pause.take()
+  const slice = startTimeSlice()
+  while (check.goOn(SLICE)) if (slice.isOver()) await slice.next()
   return check.kind()
 }
 

@@ -1,7 +1,7 @@
 import { eachMember, membersOf } from '#databases/drivers/json-rows.ts'
 import { fail } from '#databases/failures.ts'
 import { type Catalogue, type Column, catalogueOf, type Table } from '#databases/plan/catalogue.ts'
-import { breaks } from '#kernel/breaks.ts'
+import { startTimeSlice } from '#kernel/time-slice.ts'
 
 /** What PostgREST's OpenAPI document tells of one schema. It knows no uniqueness, no checks, and keys only by column. */
 export type OpenApiCatalogue = Catalogue & {
@@ -19,11 +19,11 @@ export async function readOpenApi(schema: string, json: string): Promise<OpenApi
     throw fail('client_refused', {
       hint: 'What answers at this URL is not PostgREST, or its OpenAPI document is off.',
     })
-  const pause = breaks()
+  const slice = startTimeSlice()
   const tables: Table[] = []
   for (const [name, definition] of definitions) {
     tables.push(tableOf(schema, name, fields(definition), fields(paths.get(`/${name}`))))
-    if (pause.isDue()) await pause.take()
+    if (slice.isOver()) await slice.next()
   }
   const { version } = fields(JSON.parse(document.get('info') ?? 'null'))
   return {
@@ -36,11 +36,11 @@ export async function readOpenApi(schema: string, json: string): Promise<OpenApi
 /** The members of an object, each parsed by itself; undefined when it is none. */
 async function partsOf(json: string | undefined): Promise<ReadonlyMap<string, unknown> | undefined> {
   if (!json?.startsWith('{')) return undefined
-  const pause = breaks()
+  const slice = startTimeSlice()
   const parts = new Map<string, unknown>()
   for (const [name, part] of eachMember(json)) {
     parts.set(name, JSON.parse(part))
-    if (pause.isDue()) await pause.take()
+    if (slice.isOver()) await slice.next()
   }
   return parts
 }

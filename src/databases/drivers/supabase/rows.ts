@@ -3,7 +3,7 @@ import { tooManyRelated } from '#databases/drivers/result-limits.ts'
 import { type Answer, strange } from '#databases/drivers/supabase/exchange.ts'
 import { fail } from '#databases/failures.ts'
 import type { Output } from '#databases/plan/plan.ts'
-import { breaks } from '#kernel/breaks.ts'
+import { startTimeSlice } from '#kernel/time-slice.ts'
 
 /** How rows leave, beside what PostgREST does itself. */
 export type Shape = { readonly output: readonly Output[]; readonly stripNulls: boolean }
@@ -36,12 +36,12 @@ export async function shaped(
   const isRewritten = shape.stripNulls || shape.output.some((item) => item.kind === 'relation')
   if (!isRewritten && count <= most.rows) return { json: body, longest: 0 }
   const writer = rowWriter(isRewritten ? shape : undefined, most.related)
-  const pause = breaks()
+  const slice = startTimeSlice()
   const rows: string[] = []
   try {
     for (const row of eachRow(body.toString().trim())) {
       if (rows.length < most.rows) rows.push(writer.write(row))
-      if (pause.isDue()) await pause.take()
+      if (slice.isOver()) await slice.next()
     }
   } catch (error) {
     throw error instanceof NotRows ? strange('with what are no rows of a relation') : error
