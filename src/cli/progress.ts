@@ -1,4 +1,4 @@
-import { visible } from '#kernel/visible.ts'
+import { escapeInvisible } from '#kernel/invisible-characters.ts'
 import { terminal } from './terminal.ts'
 
 export type Progress = {
@@ -21,7 +21,7 @@ export async function showProgress(total: number | undefined): Promise<Progress>
   const bar = bars.create(total, 0)
   return {
     advance: (bytes) => bar.increment(bytes),
-    warn: (line) => void bars.log(`${visible(line)}\n`),
+    warn: (line) => void bars.log(`${escapeInvisible(line)}\n`),
     end() {
       // Logged lines are printed at the next redraw, so redraw once more before stopping.
       bars.update()

@@ -1,10 +1,10 @@
 import { once } from 'node:events'
 import path from 'node:path'
-import { visible, visibleLine } from '#kernel/visible.ts'
+import { escapeInvisible, escapeInvisibleInLine } from '#kernel/invisible-characters.ts'
 
 /**
  * Standard input and output of the commands. Names, addresses and messages are untrusted, so control characters in them are escaped
- * (`visible`) and cannot control the terminal.
+ * (`escapeInvisible`) and cannot control the terminal.
  */
 export const terminal = {
   get isInteractive(): boolean {
@@ -17,13 +17,13 @@ export const terminal = {
   get input(): NodeJS.ReadStream {
     return process.stdin
   },
-  say: (line: string): void => void process.stdout.write(`${visible(line)}\n`),
+  say: (line: string): void => void process.stdout.write(`${escapeInvisible(line)}\n`),
   /** Prints a text (the file of a mail) unchanged, unless stdout is a terminal. */
   sayRaw: (text: string): void =>
     process.stdout.isTTY === true
       ? terminal.say(text.replaceAll('\r\n', '\n'))
       : void process.stdout.write(`${text}\n`),
-  warn: (line: string): void => void process.stderr.write(`${visible(line)}\n`),
+  warn: (line: string): void => void process.stderr.write(`${escapeInvisible(line)}\n`),
 }
 
 /** Reads all of standard input, without the final line break. */
@@ -63,13 +63,13 @@ export function printList(
 const textOf = (value: unknown): string =>
   value === null || value === undefined
     ? '–'
-    : visibleLine(value instanceof Date ? value.toISOString() : String(value))
+    : escapeInvisibleInLine(value instanceof Date ? value.toISOString() : String(value))
 
 /** Prints the error as one sentence, or with its stack if it is a bug, and exits with 1. */
 export async function fatal(error: unknown): Promise<never> {
   const isBug = error instanceof TypeError || error instanceof ReferenceError
   const text = isBug ? (error.stack ?? error.message) : sentenceOf(error)
-  if (!process.stderr.write(`${visible(text)}\n`)) await once(process.stderr, 'drain')
+  if (!process.stderr.write(`${escapeInvisible(text)}\n`)) await once(process.stderr, 'drain')
   process.exit(1)
 }
 

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import { type DestinationStream, pino, stdTimeFunctions } from 'pino'
+import { escapeInvisible } from './invisible-characters.ts'
 import { redact, redactText } from './redact.ts'
-import { visible } from './visible.ts'
 
 export type Level = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
 
@@ -22,7 +22,7 @@ export type LogOptions = {
 /** Structured log to standard output; every record passes `redact` before it is written. */
 export function createLog(options: LogOptions): Log {
   // In JSON a line holds no control character; at a terminal the texts stand as they are.
-  const shown = options.format === 'pretty' ? visible : (text: string) => text
+  const shown = options.format === 'pretty' ? escapeInvisible : (text: string) => text
   const destination = options.destination ?? (options.format === 'pretty' ? pretty() : output())
   return pino(
     {

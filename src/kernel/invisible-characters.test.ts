@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { escapeInvisible, escapeInvisibleInLine } from './invisible-characters.ts'
 import { createLog } from './log.ts'
-import { visible, visibleLine } from './visible.ts'
 
 const HOSTILE: Readonly<Record<string, string>> = {
   '\u001b[31mred': '\\u001b[31mred',
@@ -17,12 +17,12 @@ const HOSTILE: Readonly<Record<string, string>> = {
 
 test('what commands a terminal, turns the direction or cannot be seen is shown as its number', () => {
   for (const [text, shown] of Object.entries(HOSTILE)) {
-    assert.equal(visible(text), shown)
-    assert.equal(JSON.parse(visible(JSON.stringify(text))), text, 'in JSON it means the same')
+    assert.equal(escapeInvisible(text), shown)
+    assert.equal(JSON.parse(escapeInvisible(JSON.stringify(text))), text, 'in JSON it means the same')
   }
   for (const text of ['Zoë 山田', 'علی\u200cرضا', '👩\u200d💻 ❤\ufe0f', 'two\nlines\tand a tab'])
-    assert.equal(visible(text), text)
-  assert.equal(visibleLine('a\n\tb'), 'a\\n\\tb')
+    assert.equal(escapeInvisible(text), text)
+  assert.equal(escapeInvisibleInLine('a\n\tb'), 'a\\n\\tb')
 })
 
 test('the log at a terminal has no such character in its sentences and facts', () => {

@@ -5,7 +5,7 @@
 const UNSEEN = /(?![\n\t\u200c\u200d])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu
 
 /** A text from elsewhere, fit for a terminal: such characters as `\u001b`, which in JSON means the same as the character. */
-export const visible = (text: string): string =>
+export const escapeInvisible = (text: string): string =>
   text.replace(UNSEEN, (found) =>
     found
       .split('')
@@ -14,5 +14,5 @@ export const visible = (text: string): string =>
   )
 
 /** The same for a cell of a table, which is one line. */
-export const visibleLine = (text: string): string =>
-  visible(text).replaceAll('\n', '\\n').replaceAll('\t', '\\t')
+export const escapeInvisibleInLine = (text: string): string =>
+  escapeInvisible(text).replaceAll('\n', '\\n').replaceAll('\t', '\\t')
