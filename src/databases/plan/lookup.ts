@@ -1,7 +1,7 @@
 import { fail } from '#databases/failures.ts'
 import type { Catalogue, Column, Table } from '#databases/plan/catalogue.ts'
 import type { TableName } from '#databases/request/request.ts'
-import { nearest } from '#kernel/nearest.ts'
+import { closestName } from '#kernel/closest-name.ts'
 
 export function findTable(catalogue: Catalogue, { schema, table }: TableName): Table {
   const found = catalogue.find(schema, table)
@@ -15,7 +15,7 @@ export function findTable(catalogue: Catalogue, { schema, table }: TableName): T
 export function findColumn(table: Table, name: string): Column {
   const column = table.columns.get(name)
   if (column) return column
-  const near = nearest(name, [...table.columns.keys()])
+  const near = closestName(name, [...table.columns.keys()])
   throw fail('unknown_column', {
     message: `Table ${table.schema}.${table.name} has no column ${shown(name)}`,
     ...(near !== undefined && { hint: `Did you mean ${near}?` }),

@@ -3,7 +3,7 @@ import { mapOf, type Values } from './complete.ts'
 import { parseJson, variableOf } from './environment.ts'
 import type { Place, Report } from './problems.ts'
 import { builtInName, isSetting, nameForm, type Setting } from './setting.ts'
-import { suggest } from './suggest.ts'
+import { suggestSetting } from './suggestions.ts'
 import { type Tree, treeOfJson } from './tree.ts'
 
 /** Turns what was written into values of the right type and reports whatever does not fit; fills in no defaults. */
@@ -51,7 +51,7 @@ const isRequired = (schema: TSchema): schema is TSchema & Setting =>
   schema.derived === undefined
 
 function unknown(settings: TObject, path: string, names: readonly string[], place: Place): string {
-  const meant = suggest(settings, path, names)
+  const meant = suggestSetting(settings, path, names)
   if (!meant) return `unknown setting; known here: ${names.join(', ')}`
   const isVariable = place.line === undefined
   return `unknown setting; did you mean ${meant}${isVariable ? ` (${variableOf(meant)})` : ''}?`

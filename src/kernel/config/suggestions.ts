@@ -1,16 +1,16 @@
 import type { TSchema } from 'typebox'
-import { nearest } from '../nearest.ts'
+import { closestName } from '../closest-name.ts'
 import { outline } from './outline.ts'
 
 /** What was probably meant by an unknown setting: a neighbour of nearly that name, or the one that has it elsewhere. */
-export function suggest(
+export function suggestSetting(
   settings: TSchema,
   setting: string,
   neighbours: readonly string[],
 ): string | undefined {
   const path = setting.split('.')
   const name = path.pop() ?? ''
-  const near = nearest(name, neighbours)
+  const near = closestName(name, neighbours)
   if (near) return [...path, near].join('.')
   const elsewhere = outline(settings).filter(({ path }) => path.at(-1) === name)
   return elsewhere.length === 1 ? elsewhere[0]?.path.join('.') : undefined

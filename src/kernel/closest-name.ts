@@ -1,5 +1,5 @@
 /** What was probably meant by a name that is unknown: the candidate within one edit for every three letters, whatever their case. */
-export function nearest(name: string, candidates: readonly string[]): string | undefined {
+export function closestName(name: string, candidates: readonly string[]): string | undefined {
   if (name.length > LONGEST) return undefined
   const bound = Math.max(1, Math.floor(name.length / 3))
   const ranked = candidates.map((candidate) => ({
