@@ -7,7 +7,7 @@ import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { joinEmbedded } from '#kernel/db/embedded/join.ts'
-import { startProgram, temporaryHome } from '#test/journeys/program.ts'
+import { createTemporaryHome, startProgram } from '#test/journeys/program.ts'
 
 const MIB = 2 ** 20
 const BODY = 8 * MIB
@@ -32,7 +32,7 @@ const KINDS: Readonly<Record<string, string>> = {
 const residentMemory = (pid: number): number =>
   Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1_024
 
-const home = await temporaryHome()
+const home = await createTemporaryHome()
 const mib = (bytes: number): string => `${(bytes / MIB).toFixed()} MiB`
 
 for (const [name, body] of Object.entries(KINDS)) {

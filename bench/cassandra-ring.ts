@@ -13,8 +13,8 @@ import { Client } from 'cassandra-driver'
 import { HEADER } from '#kernel/http/header-names.ts'
 import { type CassandraNode, startNode } from '#test/cassandra/node.ts'
 import { freePort } from '#test/cluster.ts'
-import { startProgram, temporaryHome } from '#test/journeys/program.ts'
-import { temporaryFolder } from '#test/temporary.ts'
+import { createTemporaryHome, startProgram } from '#test/journeys/program.ts'
+import { createTemporaryFolder } from '#test/temporary.ts'
 import { atRate, ms, quantile, type Sample, type Send } from './measure.ts'
 
 const LENGTH = Number(process.argv[2] ?? 1)
@@ -38,8 +38,8 @@ type Row = { readonly part: number; readonly id: number; readonly body: string }
 const acknowledged: Row[] = []
 const doubtful = { count: 0 }
 
-const home = await temporaryHome()
-const folder = await temporaryFolder()
+const home = await createTemporaryHome()
+const folder = await createTemporaryFolder()
 const nodes: (CassandraNode | undefined)[] = []
 const [port, storagePort] = [await freePort(), await freePort()]
 const adminKey = randomBytes(16).toString('hex')

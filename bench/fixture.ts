@@ -6,7 +6,7 @@ import { joinEmbedded } from '#kernel/db/embedded/join.ts'
 import { provision } from '#kernel/db/provision.ts'
 import { HEADER } from '#kernel/http/header-names.ts'
 import { withClient } from '#test/database.ts'
-import { startProgram, temporaryHome } from '#test/journeys/program.ts'
+import { createTemporaryHome, startProgram } from '#test/journeys/program.ts'
 
 /** The environment of a benchmark: the service in a separate process, with one table `bench_rows` in its client `default`. */
 export type Fixture = {
@@ -46,7 +46,7 @@ export async function withFixture(work: Work): Promise<void> {
   // The rejection may come before anything awaits it.
   interrupted.catch(() => {})
   const untilInterrupted: Work = (fixture) => Promise.race([work(fixture), interrupted])
-  const home = await temporaryHome()
+  const home = await createTemporaryHome()
   try {
     const serverUrl = process.env.TEST_DATABASE_URL
     if (serverUrl) await onServer(serverUrl, home.folder, untilInterrupted)

@@ -6,7 +6,7 @@
 import { randomBytes } from 'node:crypto'
 import { HEADER } from '#kernel/http/header-names.ts'
 import { startCrashableServer } from '#test/crashable-server.ts'
-import { startProgram, temporaryHome } from '#test/journeys/program.ts'
+import { createTemporaryHome, startProgram } from '#test/journeys/program.ts'
 import { atRate, ms, quantile, type Sample, type Send, sender } from './measure.ts'
 
 const SECONDS = 8
@@ -19,7 +19,7 @@ type Stamped = Sample & { readonly at: number }
 
 const cleanups: (() => Promise<void>)[] = []
 const t = { after: (clean: () => Promise<void>) => void cleanups.push(clean) }
-const home = await temporaryHome()
+const home = await createTemporaryHome()
 t.after(home.remove)
 const [near, far] = [await startCrashableServer(t, SCHEMA), await startCrashableServer(t, SCHEMA)]
 const adminKey = randomBytes(16).toString('hex')

@@ -3,7 +3,7 @@
  * `node bench/sign-in-flood.ts`
  */
 
-import { startProgram, temporaryHome } from '#test/journeys/program.ts'
+import { createTemporaryHome, startProgram } from '#test/journeys/program.ts'
 import { atRate, flatOut, ms, quantile, type Sample, sender } from './measure.ts'
 
 const SECONDS = 10
@@ -12,7 +12,7 @@ const FLOOD = 200
 /** First seconds of the flood, reported separately because this process opens 200 connections at once. */
 const ARRIVAL = 2
 
-const home = await temporaryHome()
+const home = await createTemporaryHome()
 const program = await startProgram(home.folder)
 try {
   const auth = `${program.url}/api/auth`

@@ -3,7 +3,7 @@
  * and a wrong password, and the same by username, in turns. `node bench/sign-in-timing.ts [ROUNDS]`
  */
 
-import { startProgram, temporaryHome } from '#test/journeys/program.ts'
+import { createTemporaryHome, startProgram } from '#test/journeys/program.ts'
 import { compared, halves, printTimes, timed } from './compare-times.ts'
 import { sender } from './measure.ts'
 
@@ -11,7 +11,7 @@ const ROUNDS = Number(process.argv[2] ?? 400)
 /** Number of users, which are requested in turn, so that no row is in a cache more often than usual. */
 const KNOWN = 50
 
-const home = await temporaryHome()
+const home = await createTemporaryHome()
 const program = await startProgram(home.folder)
 try {
   const auth = `${program.url}/api/auth`

@@ -7,7 +7,7 @@ import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { joinEmbedded } from '#kernel/db/embedded/join.ts'
 import { withClient } from '#test/database.ts'
-import { startProgram, temporaryHome } from '#test/journeys/program.ts'
+import { createTemporaryHome, startProgram } from '#test/journeys/program.ts'
 import { compared, halves, printTimes, timed } from './compare-times.ts'
 import { sender } from './measure.ts'
 
@@ -15,7 +15,7 @@ const ROUNDS = Number(process.argv[2] ?? 400)
 /** Number of addresses of each kind. Each is used once, as an attacker would. */
 const ADDRESSES = ROUNDS + 20
 
-const home = await temporaryHome()
+const home = await createTemporaryHome()
 const program = await startProgram(home.folder, {
   SERVICE_AUTH__HIDE_REGISTERED_EMAILS: 'true',
   SERVICE_AUTH__EMAIL_PASSWORD__REQUIRE_EMAIL_VERIFICATION: 'true',

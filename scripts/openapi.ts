@@ -10,7 +10,7 @@ import { startEmbedded } from '#kernel/db/embedded.ts'
 import { migrate } from '#kernel/db/migrate.ts'
 import { createLog } from '#kernel/log.ts'
 import { secureRandom } from '#kernel/random.ts'
-import { secretsFrom } from '#kernel/secrets.ts'
+import { createSecrets } from '#kernel/secrets.ts'
 import { startService } from '../src/app.ts'
 import { writeGenerated } from './generated.ts'
 
@@ -37,7 +37,7 @@ async function documentOf(controlUrl: string): Promise<object> {
   const service = await startService({
     config: defaultConfig(),
     databases: { controlUrl, builtIn: {}, logging: undefined },
-    secrets: secretsFrom('generator', secureRandom),
+    secrets: createSecrets('generator', secureRandom),
     adminKey: 'generator',
     log: createLog({ level: 'error', format: 'json' }),
   })

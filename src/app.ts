@@ -10,7 +10,7 @@ import { type Clock, MOST_DRIFT } from '#kernel/clock.ts'
 import type { Config } from '#kernel/config/config.ts'
 import { deleteEndedLeases } from '#kernel/db/coherence.ts'
 import { deleteExpiredLimits } from '#kernel/http/limits.ts'
-import { describeRoutes, documentRoutes, REFERENCE } from '#kernel/http/openapi.ts'
+import { addReferenceRoutes, describeRoutes, REFERENCE } from '#kernel/http/openapi.ts'
 import { unlistenable } from '#kernel/http/port.ts'
 import { keepRouteBook, type RouteBook } from '#kernel/http/routes.ts'
 import { createServer } from '#kernel/http/server.ts'
@@ -19,10 +19,10 @@ import type { Handlers, Recurring } from '#kernel/jobs.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { Log } from '#kernel/log.ts'
 import { deliverMail } from '#kernel/mail/mailer.ts'
-import { mailTransport, pruneOutbox } from '#kernel/mail/transports.ts'
+import { createMailTransport, pruneOutbox } from '#kernel/mail/transports.ts'
 import type { Random } from '#kernel/random.ts'
 import type { Secrets } from '#kernel/secrets.ts'
-import { type Deadline, deadlineIn, endWithin } from '#kernel/shutdown.ts'
+import { createDeadline, type Deadline, endWithin } from '#kernel/shutdown.ts'
 import { startKernel } from '#kernel/start.ts'
 import { loggingOwner, type ServiceDatabases } from './service-databases.ts'
 
@@ -89,12 +89,12 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       metrics: options.metricsOfAll ?? (() => kernel.metrics.registry.metrics()),
     }
     gatewaySurface(gateway, kernel, book, { clients, sessions, audit, adminKey, health })
-    if (config.docs.enabled) addFeature(gateway, REFERENCE, documentRoutes)
+    if (config.docs.enabled) addFeature(gateway, REFERENCE, addReferenceRoutes)
   })
   measure(kernel, clients)
   await app.ready()
 
-  const transport = mailTransport(config, kernel.now, kernel.random)
+  const transport = createMailTransport(config, kernel.now, kernel.random)
   const handlers: Handlers = {
     'answer-mail-request': ({ request }) => answerMailRequest(kernel, request),
     'send-mail': ({ mail }) => deliverMail(kernel, transport, mail),
@@ -117,7 +117,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       return port
     },
     work: () => kernel.jobs.start(handlers, recurring),
-    async stop(deadline = deadlineIn(config.limits.shutdown)) {
+    async stop(deadline = createDeadline(config.limits.shutdown)) {
       draining = true
       const ending = (what: string, milliseconds: number, end: () => Promise<unknown>) =>
         endWithin(what, milliseconds, kernel.log, end)

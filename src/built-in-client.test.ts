@@ -9,7 +9,7 @@ import { defaultConfig } from '#kernel/config/config.ts'
 import { builtInNames } from '#kernel/db/built-in.ts'
 import { createLog } from '#kernel/log.ts'
 import { secureRandom } from '#kernel/random.ts'
-import { secretsFrom } from '#kernel/secrets.ts'
+import { createSecrets } from '#kernel/secrets.ts'
 import { dropDatabase, testDatabase, testServerUrl, withClient } from '#test/database.ts'
 import { ADMIN_KEY, actor, PASSWORD, TEST_SECRET } from '#test/harness.ts'
 import { startService } from './app.ts'
@@ -30,7 +30,7 @@ const [given] = Object.values(
 )
 assert.ok(given)
 const config = { ...base, clients: { default: given } }
-const secrets = secretsFrom(TEST_SECRET, secureRandom)
+const secrets = createSecrets(TEST_SECRET, secureRandom)
 const log = createLog({ level: 'silent', format: 'json' })
 const databases = await openDatabases({
   config,

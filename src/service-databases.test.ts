@@ -8,7 +8,7 @@ import { connectOnce } from '#kernel/db/connect.ts'
 import { migrate } from '#kernel/db/migrate.ts'
 import { QUEUE_VERSION } from '#kernel/db/queue-version.ts'
 import { secureRandom, uuidv7 } from '#kernel/random.ts'
-import { newSecret, secretsFrom } from '#kernel/secrets.ts'
+import { createSecrets, newSecret } from '#kernel/secrets.ts'
 import { dropDatabase, testDatabase, testServerUrl, withClient } from '#test/database.ts'
 import { query } from '#test/embedded.ts'
 import { dropSealed } from './cli/lost-secret.ts'
@@ -43,7 +43,7 @@ type Installation = { readonly secret?: string; readonly previous?: string } & P
 const open = (url: string, { secret = newSecret(secureRandom), previous, ...more }: Installation = {}) =>
   openDatabases({
     config: defaultConfig({ database: { url } }),
-    secrets: secretsFrom(secret, secureRandom, previous),
+    secrets: createSecrets(secret, secureRandom, previous),
     misfit: 'the one of the test does not fit',
     random: secureRandom,
     report: () => {},
@@ -223,7 +223,7 @@ test('roles and databases that another installation has made, or nobody we know,
 
 test('migrate --new-secret goes on without the lost secret, and drops what it had sealed', async () => {
   const { url } = await controlDatabase()
-  const lost = secretsFrom(newSecret(secureRandom), secureRandom)
+  const lost = createSecrets(newSecret(secureRandom), secureRandom)
   await open(url, { secrets: lost })
   const control = connectOnce(url)
   const insert = (clientName: string, sealedUrl: string | null) =>
@@ -242,7 +242,7 @@ test('migrate --new-secret goes on without the lost secret, and drops what it ha
   try {
     await insert('sealed', lost.seal('client-url', 'postgres://a:b@db.example.com/c'))
     await insert('named', null)
-    const secrets = secretsFrom(newSecret(secureRandom), secureRandom)
+    const secrets = createSecrets(newSecret(secureRandom), secureRandom)
     await open(url, { secrets, takeOver: 'foreign' })
     assert.deepEqual(await dropSealed(url, secrets), ['dropped client sealed: register it again'])
     const left = await control.db

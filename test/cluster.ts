@@ -7,7 +7,7 @@ import { type EmbeddedServer, startEmbedded } from '#kernel/db/embedded.ts'
 import { provision } from '#kernel/db/provision.ts'
 import { dropDatabase, withClient } from './database.ts'
 import { type Pooler, startPgBouncer } from './pgbouncer.ts'
-import { removeAbandoned, temporaryFolder } from './temporary.ts'
+import { createTemporaryFolder, removeAbandoned } from './temporary.ts'
 
 /** No data outlives the run, so durability is off. The timeout ends statements that hang. */
 const SETTINGS = {
@@ -66,7 +66,7 @@ export async function globalTeardown(): Promise<void> {
 
 async function startServer(): Promise<string> {
   await removeAbandoned()
-  run.folder = await temporaryFolder()
+  run.folder = await createTemporaryFolder()
   const password = secret()
   const port = await freePort()
   // A TCP port in addition to the socket, because some tests connect by host name.

@@ -27,7 +27,7 @@ export async function testDatabase(
  * Returns the name of a template database for `testDatabase({ template })`. The first test process that calls it creates the template,
  * once per run. `build` gets the owner's URL and must close its connections.
  */
-export async function templateDatabase(
+export async function createTemplateDatabase(
   name: string,
   build: (url: string) => Promise<void>,
   isControl = false,

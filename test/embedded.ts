@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { readPidFile, stateOf } from '#kernel/db/embedded/pid-file.ts'
 import { type EmbeddedOptions, startEmbedded } from '#kernel/db/embedded.ts'
-import { temporaryFolder } from './temporary.ts'
+import { createTemporaryFolder } from './temporary.ts'
 
 export const PASSWORD = 'correct horse'
 
@@ -23,7 +23,7 @@ export type Cleanup = { after(clean: () => Promise<void>): void }
 
 /** Returns a path for a new server's folder. After the test, the server is stopped and the folder removed. */
 export async function newFolder(t: Cleanup, name = 'postgres'): Promise<string> {
-  const parent = await temporaryFolder()
+  const parent = await createTemporaryFolder()
   const dir = path.join(parent, name)
   t.after(async () => {
     await stopServerOn(dir)

@@ -12,10 +12,10 @@ import type { Kernel } from '#kernel/kernel.ts'
 import { createLog } from '#kernel/log.ts'
 import { readOutbox } from '#kernel/mail/transports.ts'
 import { secureRandom, uuidv7 } from '#kernel/random.ts'
-import { type Secrets, secretsFrom } from '#kernel/secrets.ts'
+import { createSecrets, type Secrets } from '#kernel/secrets.ts'
 import { startKernel } from '#kernel/start.ts'
 import { type Service, startService } from '../src/app.ts'
-import { pooled, templateDatabase, testDatabase, withClient } from './database.ts'
+import { createTemplateDatabase, pooled, testDatabase, withClient } from './database.ts'
 import { documentedStatuses, type OpenapiDocument } from './openapi.ts'
 
 export const ADMIN_KEY = 'admin-key-of-the-tests-0123456789'
@@ -188,11 +188,11 @@ export async function testKernel({
 /** SERVICE_SECRET for a program that runs next to a test service. */
 export const TEST_SECRET = 'secret-of-the-tests-0123456789-0123'
 
-const testSecrets = () => secretsFrom(TEST_SECRET, secureRandom)
+const testSecrets = () => createSecrets(TEST_SECRET, secureRandom)
 
 /** Creates a migrated control database with an installation whose secret is TEST_SECRET. */
 export async function controlDatabase(): Promise<string> {
-  const template = await templateDatabase('control', async (url) => void (await migrate(url)), true)
+  const template = await createTemplateDatabase('control', async (url) => void (await migrate(url)), true)
   const { url } = await testDatabase({ template, isControl: true })
   const id = uuidv7(new Date(), secureRandom)
   await withClient(url, (client) =>

@@ -5,7 +5,7 @@ import path from 'node:path'
 const PREFIX = 'gatehouse-test-'
 
 /** Creates a temporary folder. The caller must remove it. */
-export async function temporaryFolder(): Promise<string> {
+export async function createTemporaryFolder(): Promise<string> {
   return mkdtemp(path.join(await temporaryPlace(), `${PREFIX}${process.pid}-`))
 }
 

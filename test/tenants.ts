@@ -8,7 +8,7 @@ import { type Actor, actor, testService, type User } from './harness.ts'
  * A service with two organizations on one database with row-level security by session. Ada owns acme and Bea is a member of it; Cem owns
  * beta; Dora has no organization. Document 1 belongs to acme, 2 to beta, 3 is public and 4 is Dora's.
  */
-export async function tenants() {
+export async function createTenants() {
   // Roles are global to the server, which other test files use at the same time, so their names are unique.
   const suffix = randomBytes(4).toString('hex')
   const roles = { anon: `anon_${suffix}`, member: `authenticated_${suffix}` }

@@ -13,8 +13,8 @@ import { HEADER } from '#kernel/http/header-names.ts'
 import { freePort } from '#test/cluster.ts'
 import { withClient } from '#test/database.ts'
 import { postmasterOf } from '#test/embedded.ts'
-import { type DatabaseProxy, proxyTo } from '#test/hostile/proxy.ts'
-import { type MailSink, mailSink } from './mail-sink.ts'
+import { type DatabaseProxy, startProxy } from '#test/hostile/proxy.ts'
+import { type MailSink, startMailSink } from './mail-sink.ts'
 
 /** A service with two workers, and the dependencies that faults are injected into. */
 export type Fixture = {
@@ -65,9 +65,9 @@ export async function createFixture(): Promise<Fixture> {
     const role = { name: CONTROL, password: randomBytes(8).toString('hex') }
     const { database, port, end } = await startDatabase(path.join(folder, 'postgres'), role)
     closing.push(end)
-    const proxy = await proxyTo(`postgres://${role.name}:${role.password}@127.0.0.1:${port}/${CONTROL}`)
+    const proxy = await startProxy(`postgres://${role.name}:${role.password}@127.0.0.1:${port}/${CONTROL}`)
     closing.push(proxy.close)
-    const mail = await mailSink()
+    const mail = await startMailSink()
     closing.push(mail.close)
     const { service, url, stop } = await startService(folder, proxy.url, mail.url)
     closing.push(stop)

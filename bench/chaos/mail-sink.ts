@@ -11,7 +11,7 @@ export type MailSink = {
   close(): Promise<void>
 }
 
-export async function mailSink(): Promise<MailSink> {
+export async function startMailSink(): Promise<MailSink> {
   const recipients = new Set<string>()
   const waiting: (() => void)[] = []
   const sockets = new Set<Socket>()

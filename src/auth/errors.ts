@@ -1,4 +1,4 @@
-import { type FailureTable, failuresOf } from '#kernel/errors.ts'
+import { defineFailures, type FailureTable } from '#kernel/errors.ts'
 import { EDGE_FAILURES } from '#kernel/http/failures.ts'
 
 /** The expected failures of the authentication half. */
@@ -47,7 +47,7 @@ export const AUTH_FAILURES = {
   INVALID_ORIGIN: [403, 'This origin may not use the session'],
 } as const satisfies FailureTable
 
-export const fail = failuresOf(AUTH_FAILURES)
+export const fail = defineFailures(AUTH_FAILURES)
 
 /** Failures of the password policy (password-policy.ts). */
 export const PASSWORD_POLICY_FAILURES = ['PASSWORD_TOO_SHORT', 'PASSWORD_TOO_LONG', 'PASSWORD_COMMON']

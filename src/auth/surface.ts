@@ -1,6 +1,6 @@
 import type { Sessions } from '#identity/sessions.ts'
 import type { RouteBook } from '#kernel/http/routes.ts'
-import { type App, addFeature, dressSurface } from '#kernel/http/surface.ts'
+import { type App, addFeature, configureSurface } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { createAuthAccess } from './access.ts'
 import { accountRoutes } from './account/routes.ts'
@@ -17,7 +17,7 @@ import { signUpRoutes } from './sign-up/routes.ts'
 
 /** The authentication surface, one line a feature. */
 export function authSurface(app: App, kernel: Kernel, book: RouteBook, sessions: Sessions): void {
-  dressSurface(app, kernel, book, {
+  configureSurface(app, kernel, book, {
     name: 'auth',
     nullIsAbsent: false,
     parse: JSON.parse,

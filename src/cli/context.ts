@@ -15,7 +15,7 @@ import {
 } from '#kernel/installation.ts'
 import { createLog, type Log } from '#kernel/log.ts'
 import { secureRandom } from '#kernel/random.ts'
-import { newSecret, type Secrets, secretsFrom } from '#kernel/secrets.ts'
+import { createSecrets, newSecret, type Secrets } from '#kernel/secrets.ts'
 import { expectOwnDatabase } from '../service-databases.ts'
 import { terminal } from './terminal.ts'
 
@@ -91,7 +91,7 @@ export function askingOf(config: Config): Asking {
 const NO_SECRET = { secret: newSecret(secureRandom), previousSecret: undefined }
 
 const secretsOf = ({ secret, previousSecret, misfit }: InstallationSecret) => ({
-  secrets: secretsFrom(secret, secureRandom, previousSecret),
+  secrets: createSecrets(secret, secureRandom, previousSecret),
   misfit,
 })
 

@@ -5,7 +5,7 @@ import { unlessAborted } from '#kernel/abort.ts'
 import { warningsOf } from '#kernel/config/warnings.ts'
 import type { Log } from '#kernel/log.ts'
 import { secureRandom } from '#kernel/random.ts'
-import { deadlineIn, endWithin } from '#kernel/shutdown.ts'
+import { createDeadline, endWithin } from '#kernel/shutdown.ts'
 import { VERSION } from '#kernel/version.ts'
 import type { Service } from '../app.ts'
 import { openDatabases, openLogging, type ServiceDatabases } from '../service-databases.ts'
@@ -120,7 +120,7 @@ async function shutDown(
   { databases, running }: Opened,
   code: number,
 ): Promise<void> {
-  const deadline = deadlineIn(config.limits.shutdown)
+  const deadline = createDeadline(config.limits.shutdown)
   await endWithin('the service', deadline.left('database'), log, async () => running?.stop(deadline))
   const left = Math.max(deadline.left('database'), LEAST_MS)
   // Exit even if the operating system cannot kill a child process.

@@ -1,4 +1,4 @@
-import { deadlineIn } from '#kernel/shutdown.ts'
+import { createDeadline } from '#kernel/shutdown.ts'
 import type { Service } from '../app.ts'
 import type { MakingContext } from './context.ts'
 import { returnMemory } from './memory.ts'
@@ -43,7 +43,7 @@ async function reportOf(service: Service | undefined): Promise<object[]> {
 }
 
 async function stop(service: Service | undefined, within: number): Promise<void> {
-  await service?.stop(deadlineIn(within))
+  await service?.stop(createDeadline(within))
   process.exit(0)
 }
 

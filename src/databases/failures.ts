@@ -1,4 +1,4 @@
-import { type Failure, type FailureTable, failuresOf } from '#kernel/errors.ts'
+import { defineFailures, type Failure, type FailureTable } from '#kernel/errors.ts'
 
 /** The body is malformed. */
 const BODY = {
@@ -103,7 +103,7 @@ export const FAILURES_OF = {
   structure: codesOf(FIT, STRUCTURE, BACKEND),
 } as const
 
-export const fail = failuresOf(DATABASE_FAILURES)
+export const fail = defineFailures(DATABASE_FAILURES)
 
 /** The failure of an operation (a noun) that the backend does not support. */
 export const unsupported = (driver: string, operation: string): Failure =>

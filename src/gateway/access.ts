@@ -4,7 +4,7 @@ import type { Client, Clients } from '#databases/clients/clients.ts'
 import type { Driver, Persona, Presence } from '#databases/drivers/driver.ts'
 import type { Rights, TableRight } from '#databases/plan/rights.ts'
 import type { Sessions } from '#identity/sessions.ts'
-import { type CoherentCache, coherentCache } from '#kernel/db/cache.ts'
+import { type CoherentCache, createCoherentCache } from '#kernel/db/cache.ts'
 import type { Access } from '#kernel/http/access.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { calledClient, clientHeader, unknownClient } from './called-client.ts'
@@ -67,7 +67,7 @@ export function gatewayAccess(
   kernel: Kernel,
   { clients, sessions, adminKey }: { clients: Clients; sessions: Sessions; adminKey: string },
 ): GatewayAccess {
-  const keys: CoherentCache<ApiKey> = coherentCache({
+  const keys: CoherentCache<ApiKey> = createCoherentCache({
     coherence: kernel.coherence,
     max: 10_000,
     load: (publicId) => keyNamed(kernel, publicId),

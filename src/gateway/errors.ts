@@ -1,5 +1,5 @@
 import { DATABASE_FAILURES } from '#databases/failures.ts'
-import { type FailureTable, failuresOf } from '#kernel/errors.ts'
+import { defineFailures, type FailureTable } from '#kernel/errors.ts'
 import { EDGE_FAILURES } from '#kernel/http/failures.ts'
 
 /** Everything that the gateway half refuses on purpose; what its databases refuse stands in databases/failures.ts. */
@@ -44,7 +44,7 @@ export const GATEWAY_FAILURES = {
   audit_unavailable: [503, 'The audit log cannot be written, so nothing was changed'],
 } as const satisfies FailureTable
 
-export const fail = failuresOf(GATEWAY_FAILURES)
+export const fail = defineFailures(GATEWAY_FAILURES)
 
 const KEY_FAILURES: readonly string[] = [
   'api_key_required',

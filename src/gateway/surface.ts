@@ -2,7 +2,7 @@ import type { Clients } from '#databases/clients/clients.ts'
 import { parseJson } from '#databases/request/json.ts'
 import type { Sessions } from '#identity/sessions.ts'
 import type { RouteBook } from '#kernel/http/routes.ts'
-import { type App, addFeature, dressSurface } from '#kernel/http/surface.ts'
+import { type App, addFeature, configureSurface } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { gatewayAccess } from './access.ts'
 import { clientRoutes } from './clients/routes.ts'
@@ -27,7 +27,7 @@ export type GatewayParts = {
 
 /** The data gateway surface: every feature is one line. */
 export function gatewaySurface(app: App, kernel: Kernel, book: RouteBook, parts: GatewayParts): void {
-  dressSurface(app, kernel, book, {
+  configureSurface(app, kernel, book, {
     name: 'gateway',
     nullIsAbsent: true,
     parse: parseJson,

@@ -1,6 +1,6 @@
 import { type Selectable, sql } from 'kysely'
 import type { Config } from '#kernel/config/config.ts'
-import { type CoherentCache, coherentCache } from '#kernel/db/cache.ts'
+import { type CoherentCache, createCoherentCache } from '#kernel/db/cache.ts'
 import type { Db } from '#kernel/db/connect.ts'
 import { preparedStatement, selectList } from '#kernel/db/pipelined-statements.ts'
 import type { SessionTable } from '#kernel/db/tables.ts'
@@ -32,7 +32,7 @@ export type Sessions = {
 const CACHE_SIZE = 20_000
 
 export function createSessions(kernel: Kernel): Sessions {
-  const cache: CoherentCache<LiveSession> = coherentCache({
+  const cache: CoherentCache<LiveSession> = createCoherentCache({
     coherence: kernel.coherence,
     max: CACHE_SIZE,
     load: (hash) => findSessionByToken(kernel, Buffer.from(hash, 'base64url')),

@@ -39,8 +39,8 @@ export type FailureTable = Readonly<
   Record<string, readonly [status: number, message: string, shown?: string]>
 >
 
-/** `const fail = failuresOf(table)`, then `throw fail('CODE')`: an unknown code is a type error. */
-export function failuresOf<T extends FailureTable>(table: T) {
+/** `const fail = defineFailures(table)`, then `throw fail('CODE')`: an unknown code is a type error. */
+export function defineFailures<T extends FailureTable>(table: T) {
   return (code: keyof T & string, more: FailureFacts = {}): Failure => {
     // An own key of T by the parameter's type, so the lookup cannot miss.
     const [status, message, shown] = table[code] as readonly [number, string, string?]

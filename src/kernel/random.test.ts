@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { inAdvance, randomToken, secureRandom, uuidv7 } from './random.ts'
+import { drawInAdvance, randomToken, secureRandom, uuidv7 } from './random.ts'
 
 test('an id is a UUID version 7 as RFC 9562 section 5.7 lays it out', () => {
   // Appendix A.6 of the RFC.
@@ -28,7 +28,7 @@ test('a token is 256 random bits in 43 characters', () => {
 
 test('what is drawn in advance is handed out once, and drawn again when it runs out', () => {
   let draws = 0
-  const random = inAdvance((bytes) => {
+  const random = drawInAdvance((bytes) => {
     draws++
     return secureRandom(bytes)
   })

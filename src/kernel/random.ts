@@ -9,7 +9,7 @@ export const secureRandom: Random = (bytes) => randomBytes(bytes)
  * For ids that hide nothing, such as a request's: asking the system for a few bytes takes as long as for thousands, which is
  * a twelfth of a get-session. What guards something is never drawn in advance.
  */
-export function inAdvance(random: Random): Random {
+export function drawInAdvance(random: Random): Random {
   let drawn = random(DRAWN)
   return (bytes) => {
     if (drawn.length < bytes) drawn = random(Math.max(DRAWN, bytes))

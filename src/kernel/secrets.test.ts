@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { secureRandom } from './random.ts'
-import { newSecret, type Purpose, secretsFrom } from './secrets.ts'
+import { createSecrets, newSecret, type Purpose } from './secrets.ts'
 
 const SECRET = 'a secret of thirty-two characters'
-const secrets = secretsFrom(SECRET, secureRandom)
+const secrets = createSecrets(SECRET, secureRandom)
 
 test('whatever is sealed opens as it was, and is not to be seen in between', () => {
   fc.assert(
@@ -70,12 +70,12 @@ test('what was sealed for one purpose opens for no other', () => {
 
 test('after a rotation the old secret still opens, and only what is sealed anew outlives it', () => {
   const old = secrets.seal('mail', 'sealed before')
-  const rotated = secretsFrom('another secret of 32 characters!!', secureRandom, SECRET)
+  const rotated = createSecrets('another secret of 32 characters!!', secureRandom, SECRET)
   assert.equal(rotated.open('mail', old), 'sealed before')
   const fresh = rotated.seal('mail', 'sealed after')
   assert.equal(secrets.open('mail', fresh), undefined)
 
-  const later = secretsFrom('another secret of 32 characters!!', secureRandom)
+  const later = createSecrets('another secret of 32 characters!!', secureRandom)
   assert.equal(later.open('mail', old), undefined)
   assert.equal(later.open('mail', fresh), 'sealed after')
 })
@@ -83,11 +83,11 @@ test('after a rotation the old secret still opens, and only what is sealed anew 
 test('what is derived follows from secret, purpose and name, and from nothing else', () => {
   const derived = secrets.derive('database-role', 'gatehouse')
   assert.match(derived, /^[\w-]{43}$/)
-  assert.equal(secretsFrom(SECRET, secureRandom).derive('database-role', 'gatehouse'), derived)
+  assert.equal(createSecrets(SECRET, secureRandom).derive('database-role', 'gatehouse'), derived)
   const others = [
     secrets.derive('database-role', 'gatehouse2'),
     secrets.derive('embedded-superuser', 'gatehouse'),
-    secretsFrom(`${SECRET}!`, secureRandom).derive('database-role', 'gatehouse'),
+    createSecrets(`${SECRET}!`, secureRandom).derive('database-role', 'gatehouse'),
   ]
   assert.equal(new Set([derived, ...others]).size, 4)
 })
@@ -97,7 +97,7 @@ test('a key is never told by what it makes: neither the secret nor its id can be
   assert.ok(!sealed.includes(SECRET))
   assert.notEqual(
     sealed.split('.')[1],
-    secretsFrom(`${SECRET}!`, secureRandom).seal('mail', 'text').split('.')[1],
+    createSecrets(`${SECRET}!`, secureRandom).seal('mail', 'text').split('.')[1],
   )
   assert.match(newSecret(secureRandom), /^[\w-]{43}$/)
 })

@@ -28,7 +28,7 @@ export type Secrets = {
  * Keys per purpose by HKDF-SHA-256 (RFC 5869). `previous` still opens what it sealed, so that a secret can be
  * rotated without losing data.
  */
-export function secretsFrom(secret: string, random: Random, previous?: string): Secrets {
+export function createSecrets(secret: string, random: Random, previous?: string): Secrets {
   const current = ringOf(secret)
   const rings = previous === undefined ? [current] : [current, ringOf(previous)]
   return {

@@ -19,7 +19,7 @@ const SHARES = {
   all: 1,
 } as const
 
-export function deadlineIn(milliseconds: number): Deadline {
+export function createDeadline(milliseconds: number): Deadline {
   const began = performance.now()
   return {
     left: (part = 'all') => Math.max(0, Math.round(began + milliseconds * SHARES[part] - performance.now())),

@@ -5,16 +5,16 @@ import type { Config } from './config/config.ts'
 import { createAlarm } from './db/alarm.ts'
 import { type Coherence, startCoherence } from './db/coherence.ts'
 import { connect } from './db/connect.ts'
-import { controlServer } from './db/control-server.ts'
+import { createControlServerLookup } from './db/control-server.ts'
 import { createPool } from './db/guarded-pool.ts'
-import { jobsDatabase } from './db/jobs-database.ts'
+import { createJobsDatabase } from './db/jobs-database.ts'
 import { MigrationError, pendingMigrations } from './db/migrate.ts'
 import { createPipelinedStatements, type PipelinedStatements } from './db/pipelined-statements.ts'
 import type { PoolerAddress } from './db/session.ts'
 import { watchDisk } from './disk.ts'
 import { createEvents } from './events.ts'
-import { rateLimits } from './http/limits.ts'
-import { outboundRequests } from './http/outbound.ts'
+import { createRateLimits } from './http/limits.ts'
+import { createOutboundRequests } from './http/outbound.ts'
 import { startJobs } from './jobs.ts'
 import type { ControlPath, Kernel } from './kernel.ts'
 import type { Log } from './log.ts'
@@ -80,12 +80,12 @@ export async function startKernel(options: KernelOptions): Promise<StartedKernel
   coherence.subscribe({ apply: () => {}, clear: alarm.raise })
   const disk = watchDisk(config)
   const jobs = await startJobs({
-    database: jobsDatabase(queue, coherence),
+    database: createJobsDatabase(queue, coherence),
     log,
     migrate: config.database.migrate,
     onFailure: disk.hear,
   })
-  const outbound = outboundRequests(config)
+  const outbound = createOutboundRequests(config)
   const events = createEvents()
   events.subscribe((name) => metrics.event(name))
   const onFullQueue = () => metrics.count('gatehouse_password_queue_full_total')
@@ -94,7 +94,7 @@ export async function startKernel(options: KernelOptions): Promise<StartedKernel
     config,
     db: control.db,
     pipelined,
-    controlServer: controlServer(control.pool),
+    controlServer: createControlServerLookup(control.pool),
     hashQueue: createWorkQueue(config.auth.password.concurrency, config.auth.password.queue, onFullQueue),
     foreignHashQueue: createWorkQueue(1, FOREIGN_WAIT, onFullQueue),
     coherence,
@@ -105,7 +105,7 @@ export async function startKernel(options: KernelOptions): Promise<StartedKernel
     secrets,
     jobs,
     events,
-    limits: rateLimits(config, counters, now),
+    limits: createRateLimits(config, counters, now),
     outbound,
     metrics,
     disk,

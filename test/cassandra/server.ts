@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { Client, policies } from 'cassandra-driver'
 import { freePort } from '#test/cluster.ts'
-import { temporaryFolder } from '#test/temporary.ts'
+import { createTemporaryFolder } from '#test/temporary.ts'
 import { LIBRARIES } from './libraries.ts'
 import { startNode } from './node.ts'
 
@@ -72,7 +72,7 @@ export async function testKeyspace(): Promise<Keyspace> {
  * It is killed when this process exits, even by a crash.
  */
 async function startCassandra(): Promise<Cassandra> {
-  const folder = await temporaryFolder()
+  const folder = await createTemporaryFolder()
   const port = await freePort()
   const node = await startNode({
     folder,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createCalls } from '#test/drivers/calls.ts'
-import { proxyTo } from '#test/hostile/proxy.ts'
+import { startProxy } from '#test/hostile/proxy.ts'
 import { driverOn } from './driver.ts'
 import type { Place } from './keys.ts'
 
@@ -19,7 +19,7 @@ export function testSilence({ keyspace, skip }: Place): void {
   test('a frozen node delays callers for connect_timeout at most; later callers fail at once', {
     skip,
   }, async (t) => {
-    const proxy = await proxyTo(keyspace().url)
+    const proxy = await startProxy(keyspace().url)
     const driver = driverOn(proxy.url, { connectTimeout: 1_000, statementTimeout: 30_000 })
     t.after(async () => {
       await driver.close()
@@ -56,7 +56,7 @@ export function testSilence({ keyspace, skip }: Place): void {
     skip,
   }, async (t) => {
     await keyspace().run('create table if not exists calm (id int primary key)')
-    const proxy = await proxyTo(keyspace().url, { delay: 60 })
+    const proxy = await startProxy(keyspace().url, { delay: 60 })
     const driver = driverOn(proxy.url, { statementTimeout: 40 })
     t.after(async () => {
       await driver.close()
@@ -75,7 +75,7 @@ export function testSilence({ keyspace, skip }: Place): void {
   })
 
   test('a response between timeouts keeps the circuit closed', { skip }, async (t) => {
-    const proxy = await proxyTo(keyspace().url, { delay: 60 })
+    const proxy = await startProxy(keyspace().url, { delay: 60 })
     const driver = driverOn(proxy.url, { statementTimeout: 40 })
     t.after(async () => {
       await driver.close()

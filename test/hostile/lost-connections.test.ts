@@ -6,7 +6,7 @@ import { migrate } from '#kernel/db/migrate.ts'
 import { testDatabase, withClient } from '#test/database.ts'
 import { eventually } from '#test/embedded.ts'
 import { controlDatabase, PASSWORD, testService } from '#test/harness.ts'
-import { type DatabaseProxy, type Passage, proxyTo } from './proxy.ts'
+import { type DatabaseProxy, type Passage, startProxy } from './proxy.ts'
 
 /** Closes a connection of this name after `left` more responses of the server. */
 type Plan = { readonly name: string; left: number; isOver: boolean }
@@ -32,7 +32,7 @@ async function atEachStep(name: string, work: () => Promise<void>, next = async 
 }
 
 async function startCrashableProxy(databaseUrl: string): Promise<DatabaseProxy> {
-  const proxy = await proxyTo(databaseUrl, { onAnswer })
+  const proxy = await startProxy(databaseUrl, { onAnswer })
   after(() => proxy.close())
   return proxy
 }

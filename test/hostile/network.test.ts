@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Answer, controlDatabase, PASSWORD, testService } from '#test/harness.ts'
-import { proxyTo } from './proxy.ts'
+import { startProxy } from './proxy.ts'
 
 /** `limits.timeout` in milliseconds, from which the deadlines of statements are derived. Readiness checks take at most two seconds. */
 const TIMEOUT = 2_500
@@ -10,7 +10,7 @@ const TIMEOUT = 2_500
 const DEADLINE = TIMEOUT + 2_000
 const WAITING = 20
 
-const proxy = await proxyTo(await controlDatabase())
+const proxy = await startProxy(await controlDatabase())
 after(() => proxy.close())
 const t = await testService({
   controlUrl: proxy.url,

@@ -4,14 +4,14 @@ import { connect } from 'node:net'
 import { after, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Answer, controlDatabase, PASSWORD, testService } from '#test/harness.ts'
-import { proxyTo } from './proxy.ts'
+import { startProxy } from './proxy.ts'
 
 /** Three times the time that a listener needs to reconnect. */
 const RECOVERY = 9_000
 
 /** Starts a service whose connection to its control database can be cut. */
 async function fragileService(timeout = 5_000) {
-  const proxy = await proxyTo(await controlDatabase())
+  const proxy = await startProxy(await controlDatabase())
   const service = await testService({ controlUrl: proxy.url, config: { limits: { timeout } } })
   after(() => proxy.close())
   return { ...service, proxy }
@@ -104,7 +104,7 @@ test('a silent control database does not block callers forever, and caches are n
 })
 
 test('an unreachable client database does not affect other requests', async () => {
-  const proxy = await proxyTo(await controlDatabase())
+  const proxy = await startProxy(await controlDatabase())
   after(() => proxy.close())
   const t = await testService({ config: { clients: { far: { url: proxy.url } } } })
   const far = await t.key(['*'], { client_name: 'far' })

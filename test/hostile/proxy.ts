@@ -50,7 +50,7 @@ type Pair = {
   isEnded: boolean
 }
 
-export async function proxyTo(databaseUrl: string, options: Options = {}): Promise<DatabaseProxy> {
+export async function startProxy(databaseUrl: string, options: Options = {}): Promise<DatabaseProxy> {
   const { lingers = false, onAnswer } = options
   const target = new URL(databaseUrl)
   const pairs = new Set<Pair>()

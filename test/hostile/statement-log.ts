@@ -20,7 +20,7 @@ export const LOGGING = {
 export type Logged = { readonly text: string; readonly parameters: string }
 
 /** Returns a function that reads the statements of a role since its last call. It waits for a marker, because another process writes the log. */
-export function statementLog(dir: string, superuserUrl: string, role: string): () => Promise<Logged[]> {
+export function openStatementLog(dir: string, superuserUrl: string, role: string): () => Promise<Logged[]> {
   const file = path.join(dir, 'data/log/statements.json')
   let seen = 0
   let marks = 0

@@ -15,7 +15,7 @@ import {
   requestsOf,
   structureSql,
 } from './statement-forms.ts'
-import { LOGGING, type Logged, type Shape, shapeOf, statementLog } from './statement-log.ts'
+import { LOGGING, type Logged, openStatementLog, type Shape, shapeOf } from './statement-log.ts'
 
 const ROLE = { name: 'gateway_client', password: 'correct horse' }
 const port = `${await freePort()}`
@@ -29,7 +29,7 @@ const url = `postgres://${ROLE.name}:${encodeURIComponent(ROLE.password)}@127.0.
 
 const t = await testService({ config: { clients: { watched: { url } } } })
 const key = await t.key(['*'], { client_name: 'watched' })
-const statements = statementLog(dir, server.superuserUrl, ROLE.name)
+const statements = openStatementLog(dir, server.superuserUrl, ROLE.name)
 /** Counts requests. They run one at a time, so that logged statements belong to the current one. */
 let turn = 0
 

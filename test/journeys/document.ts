@@ -45,7 +45,7 @@ export type DocumentClient = {
 }
 
 /** Creates a client from a service's address and its OpenAPI document alone. */
-export async function documentClient(url: string): Promise<DocumentClient> {
+export async function createDocumentClient(url: string): Promise<DocumentClient> {
   // The checks below fail if the document has another shape.
   const document = (await (await fetch(`${url}/openapi.json`)).json()) as Document
   assert.match(document.openapi, /^3\.1\./)

@@ -9,7 +9,7 @@ import { promisify } from 'node:util'
 import { parse, stringify } from 'yaml'
 import { testKeyspace } from '#test/cassandra/server.ts'
 import { testDatabase, withClient } from '#test/database.ts'
-import { postgrestEndpoint } from '#test/postgrest/endpoint.ts'
+import { startPostgrestEndpoint } from '#test/postgrest/endpoint.ts'
 import { type Block, blocksOf, pages, ROOT } from './pages.ts'
 
 const run = promisify(execFile)
@@ -29,7 +29,7 @@ const STAND_INS: Readonly<Record<string, (t: TestContext) => Promise<Record<stri
         'create table books (id bigint generated always as identity primary key, title text, pages int)',
       ),
     )
-    const endpoint = await postgrestEndpoint(database.url)
+    const endpoint = await startPostgrestEndpoint(database.url)
     t.after(() => endpoint.close())
     return { SUPABASE_URL: endpoint.url }
   },

@@ -11,7 +11,7 @@ import { builtInNames } from '#kernel/db/built-in.ts'
 import { dropDatabase, testDatabase, testServerUrl, withClient } from '#test/database.ts'
 import { query } from '#test/embedded.ts'
 import { actor, PASSWORD } from '#test/harness.ts'
-import { startProgram, temporaryHome } from './program.ts'
+import { createTemporaryHome, startProgram } from './program.ts'
 
 /** Commands that open no database and use no secret. All others must fail. */
 const NEEDS_NO_INSTALLATION = new Set(['config show', 'mail list', 'mail show'])
@@ -21,7 +21,7 @@ const control = (await testDatabase({ isControl: true })).name
 const controlUrl = Object.assign(new URL(testServerUrl()), { pathname: `/${control}` }).href
 const names = builtInNames(control)
 
-const home = await temporaryHome()
+const home = await createTemporaryHome()
 const service = await startProgram(home.folder, { DATABASE_URL: controlUrl })
 const elsewhere = await mkdtemp(path.join(tmpdir(), 'gatehouse-foreign-'))
 /** Value for arguments without choices. A file of this name exists as well. */

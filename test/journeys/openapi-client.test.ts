@@ -1,10 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ADMIN_KEY, testService } from '#test/harness.ts'
-import { type Answered, type Credentials, documentClient, type Given, type Operation } from './document.ts'
+import {
+  type Answered,
+  type Credentials,
+  createDocumentClient,
+  type Given,
+  type Operation,
+} from './document.ts'
 
 const t = await testService()
-const client = await documentClient(t.url)
+const client = await createDocumentClient(t.url)
 const admin: Credentials = { adminKey: ADMIN_KEY }
 const done = new Set<string>()
 /** Operations of the data plane, which must all be called below. Other operations are called with their examples, with any outcome. */

@@ -8,7 +8,7 @@ import { defaultConfig } from '#kernel/config/config.ts'
 import { builtInNames } from '#kernel/db/built-in.ts'
 import { createLog } from '#kernel/log.ts'
 import { secureRandom } from '#kernel/random.ts'
-import { secretsFrom } from '#kernel/secrets.ts'
+import { createSecrets } from '#kernel/secrets.ts'
 import { dropDatabase, testDatabase, testServerUrl, withClient } from '#test/database.ts'
 import { ADMIN_KEY, actor, PASSWORD, TEST_SECRET } from '#test/harness.ts'
 import { startPgBouncer, WITHOUT_PGBOUNCER } from '#test/pgbouncer.ts'
@@ -24,7 +24,7 @@ const names = builtInNames(control)
 const direct = Object.assign(new URL(testServerUrl()), { pathname: `/${control}` }).href
 const through = (url: string): string =>
   Object.assign(new URL(url), { hostname: '127.0.0.1', port: String(pooler?.port) }).href
-const secrets = secretsFrom(TEST_SECRET, secureRandom)
+const secrets = createSecrets(TEST_SECRET, secureRandom)
 const log = createLog({ level: 'silent', format: 'json' })
 
 after(async () => {

@@ -21,7 +21,7 @@ export type Started = {
   end(signal: NodeJS.Signals): Promise<number | null>
 }
 
-export async function temporaryHome(): Promise<{
+export async function createTemporaryHome(): Promise<{
   folder: string
   key(): Promise<string>
   remove(): Promise<void>

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { actor, PASSWORD } from '#test/harness.ts'
-import { type Program, runProgram, startProgram, temporaryHome } from './program.ts'
+import { createTemporaryHome, type Program, runProgram, startProgram } from './program.ts'
 
 test('acknowledged writes survive a stop, and a kill -9 during writes', {
   timeout: 120_000,
 }, async (t) => {
-  const home = await temporaryHome()
+  const home = await createTemporaryHome()
   const programs: Program[] = []
   const start = async () => {
     // One setting is enough: the two roles it needs exist from the first start.
@@ -79,7 +79,7 @@ async function writeUntilKilled(key: ReturnType<typeof actor>, program: Program)
 test('a second start on the same folder fails without disturbing the first; production warns about the outbox', {
   timeout: 60_000,
 }, async (t) => {
-  const home = await temporaryHome()
+  const home = await createTemporaryHome()
   const production = {
     NODE_ENV: 'production',
     SERVICE_SECRET: 's'.repeat(40),

@@ -9,8 +9,8 @@ import { testDatabase } from '#test/database.ts'
 import { eventually } from '#test/embedded.ts'
 import { actor, controlDatabase, PASSWORD, TEST_SECRET } from '#test/harness.ts'
 import { processesOf } from '../crashable-server.ts'
-import { proxyTo } from '../hostile/proxy.ts'
-import { type Started, spawnProgram, startProgram, temporaryHome } from './program.ts'
+import { startProxy } from '../hostile/proxy.ts'
+import { createTemporaryHome, type Started, spawnProgram, startProgram } from './program.ts'
 
 /** `limits.shutdown` of these tests, in seconds. */
 const PATIENCE = 2
@@ -26,7 +26,7 @@ async function endInTime(program: Started): Promise<void> {
 test('a stop with a frozen PostgreSQL ends in time and kills its processes; acknowledged writes survive', {
   timeout: 60_000,
 }, async (t) => {
-  const home = await temporaryHome()
+  const home = await createTemporaryHome()
   const env = { SERVICE_LIMITS__SHUTDOWN: `${PATIENCE}s` }
   const program = await startProgram(home.folder, env)
   const dir = path.join(home.folder, 'data/postgres')
@@ -54,8 +54,8 @@ test('a stop with a frozen PostgreSQL ends in time and kills its processes; ackn
 test('a stop ends in time despite dead connections, a hanging mail server and a frozen worker', {
   timeout: 60_000,
 }, async (t) => {
-  const home = await temporaryHome()
-  const proxy = await proxyTo(await controlDatabase())
+  const home = await createTemporaryHome()
+  const proxy = await startProxy(await controlDatabase())
   const silent = createServer().listen(0, '127.0.0.1')
   await once(silent, 'listening')
   const { port } = silent.address() as AddressInfo // the address of a TCP server
@@ -91,7 +91,7 @@ test('a stop ends in time despite dead connections, a hanging mail server and a 
 test('a start that waits for the migration lock logs the wait and can be stopped', {
   timeout: 60_000,
 }, async (t) => {
-  const home = await temporaryHome()
+  const home = await createTemporaryHome()
   const { url } = await testDatabase()
   const migrating = new pg.Client({ connectionString: url })
   await migrating.connect()

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { childrenOf } from '#kernel/db/embedded/processes.ts'
 import { actor, controlDatabase, PASSWORD, TEST_SECRET } from '#test/harness.ts'
-import { startProgram, temporaryHome } from './program.ts'
+import { createTemporaryHome, startProgram } from './program.ts'
 
 /** A keep-alive connection. The primary has assigned it to one worker, which serves all of its requests. */
 function connection(url: string) {
@@ -24,7 +24,7 @@ function connection(url: string) {
 test('once a sign-out has responded, every worker rejects the session', {
   timeout: 120_000,
 }, async (t) => {
-  const home = await temporaryHome()
+  const home = await createTemporaryHome()
   const program = await startProgram(home.folder, {
     DATABASE_URL: await controlDatabase(),
     SERVICE_SECRET: TEST_SECRET,
@@ -71,7 +71,7 @@ test('an unresponsive worker is replaced with growing delays while others serve;
   timeout: 120_000,
   skip: process.env.CI === undefined && 'waits for 15 s; runs if CI is set',
 }, async (t) => {
-  const home = await temporaryHome()
+  const home = await createTemporaryHome()
   const program = await startProgram(home.folder, {
     DATABASE_URL: await controlDatabase(),
     SERVICE_SECRET: TEST_SECRET,

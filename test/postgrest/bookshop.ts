@@ -3,10 +3,10 @@ import { openSupabase } from '#databases/drivers/supabase/settings.ts'
 import { defaultConfig } from '#kernel/config/config.ts'
 import { createLog } from '#kernel/log.ts'
 import { testDatabase, withClient } from '#test/database.ts'
-import { postgrestEndpoint } from './endpoint.ts'
+import { startPostgrestEndpoint } from './endpoint.ts'
 
 /** Serves the tables of the driver contract by a PostgREST endpoint with a driver on it. All are closed after the file's tests. */
-export async function bookshop() {
+export async function createBookshop() {
   const database = await testDatabase()
   const direct = async (...statements: string[]) =>
     withClient(database.url, async (client) => {
@@ -27,7 +27,7 @@ export async function bookshop() {
       active boolean,
       lang text default 'en')`,
   )
-  const endpoint = await postgrestEndpoint(database.url, ['public', 'sales'])
+  const endpoint = await startPostgrestEndpoint(database.url, ['public', 'sales'])
   const open = (readOnly = false) => openSupabase(making, { ...settings, url: endpoint.url, readOnly })
   const driver = open()
   after(async () => {

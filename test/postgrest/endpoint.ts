@@ -23,7 +23,7 @@ export type Endpoint = {
   close(): Promise<void>
 }
 
-export async function postgrestEndpoint(databaseUrl: string, schemas = ['public']): Promise<Endpoint> {
+export async function startPostgrestEndpoint(databaseUrl: string, schemas = ['public']): Promise<Endpoint> {
   const key = 'the-key-of-this-project.sb_secret-0123456789'
   const pool = new pg.Pool({ connectionString: databaseUrl, max: 4, options: '-c timezone=UTC' })
   // A connection may receive its database's shutdown error after the pool has released it.

@@ -6,7 +6,7 @@ export type Watched = { readonly fetch: Fetch; readonly calls: readonly string[]
 export const plainFetch = (): Watched => watched((request) => globalThis.fetch(request))
 
 /** A `fetch` with a cookie jar, like a browser. */
-export function cookieFetch(): Watched {
+export function createCookieFetch(): Watched {
   const jar = new Map<string, string>()
   return watched(async (request) => {
     if (jar.size > 0) {

@@ -2,7 +2,7 @@ import type { DriverMaking } from '#databases/drivers/driver.ts'
 import type { MemoryBudget } from '#databases/drivers/memory-budget.ts'
 import { fail } from '#databases/failures.ts'
 import { clientUrlForms, isDriverName } from '#kernel/config/addresses.ts'
-import { type CoherentCache, coherentCache } from '#kernel/db/cache.ts'
+import { type CoherentCache, createCoherentCache } from '#kernel/db/cache.ts'
 import { edge } from '#kernel/http/failures.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { announceOf, type Client, DEFAULT_LIMITS, driverFor } from './client.ts'
@@ -54,7 +54,7 @@ export function openRegisteredClients(
   }
 
   // One entry for the whole table: there are few clients, and an unknown name costs no query either.
-  const cache: CoherentCache<ReadonlyMap<string, RegisteredClient>> = coherentCache({
+  const cache: CoherentCache<ReadonlyMap<string, RegisteredClient>> = createCoherentCache({
     coherence: kernel.coherence,
     max: 1,
     load,

@@ -3,7 +3,7 @@ import { createServer, type Socket } from 'node:net'
 import { after, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { secureRandom } from '#kernel/random.ts'
-import { secretsFrom } from '#kernel/secrets.ts'
+import { createSecrets } from '#kernel/secrets.ts'
 import { shutDatabase, testDatabase, withClient } from '#test/database.ts'
 import {
   type Actor,
@@ -230,7 +230,7 @@ test('when the control database is out of reach, registered clients fail closed 
 
 test('after the secret was rotated clients work on, also when the previous one is taken away', async () => {
   const controlUrl = await controlDatabase()
-  const secrets = (...of: [string, string?]) => secretsFrom(of[0], secureRandom, of[1])
+  const secrets = (...of: [string, string?]) => createSecrets(of[0], secureRandom, of[1])
   const before = await testService({ controlUrl, secrets: secrets('first') })
   await before.admin.post('/admin/clients', { client_name: 'kept', url: sales.url })
   await before.stop()

@@ -6,10 +6,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { hostFits, hostPatternForm } from '#kernel/config/addresses.ts'
 import { testDatabase, withClient } from '#test/database.ts'
 import { type Actor, type Answer, actor, testService } from '#test/harness.ts'
-import { postgrestEndpoint } from '#test/postgrest/endpoint.ts'
+import { startPostgrestEndpoint } from '#test/postgrest/endpoint.ts'
 
 const database = await testDatabase()
-const endpoint = await postgrestEndpoint(database.url)
+const endpoint = await startPostgrestEndpoint(database.url)
 await withClient(database.url, (client) =>
   client.query(`create table note (id int primary key, text text); insert into note values (1, 'one');
     create table secret (id int primary key)`),

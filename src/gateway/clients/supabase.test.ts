@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { testDatabase, withClient } from '#test/database.ts'
 import { type Actor, type Answer, actor, testService } from '#test/harness.ts'
-import { postgrestEndpoint } from '#test/postgrest/endpoint.ts'
+import { startPostgrestEndpoint } from '#test/postgrest/endpoint.ts'
 
 const database = await testDatabase()
-const endpoint = await postgrestEndpoint(database.url)
+const endpoint = await startPostgrestEndpoint(database.url)
 after(() => endpoint.close())
 await withClient(database.url, (client) =>
   client.query(`

@@ -1,7 +1,7 @@
 import { tagsOfAnswer } from '#databases/clients/announce-writes.ts'
 import type { CountPlan, ReadPlan } from '#databases/plan/plan.ts'
 import { tablesOf } from '#databases/plan/required-rights.ts'
-import { taggedCache } from '#kernel/db/cache.ts'
+import { createTaggedCache } from '#kernel/db/cache.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { GatewayCaller } from '../access.ts'
 
@@ -31,7 +31,7 @@ export function createReadCache<T>(
 ): ReadCache<T> {
   const { ttl } = kernel.config.gateway.cache
   const now = () => kernel.now().getTime()
-  const cache = taggedCache<Entry<T>>({
+  const cache = createTaggedCache<Entry<T>>({
     coherence: kernel.coherence,
     max,
     weigh: ({ value }) => weigh(value),

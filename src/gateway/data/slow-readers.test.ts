@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { type IncomingMessage, request } from 'node:http'
 import { after, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { readerPace } from '#kernel/http/long-body.ts'
+import { createReaderPace } from '#kernel/http/long-body.ts'
 import { testDatabase, withClient } from '#test/database.ts'
 import { testService } from '#test/harness.ts'
 
@@ -138,7 +138,7 @@ test('who reads at the rate is never too slow, who reads at half of it is within
     [8_192, true],
   ] as const) {
     let now = 0
-    const pace = readerPace(16_384, () => now)
+    const pace = createReaderPace(16_384, () => now)
     let cutAt: number | undefined
     for (let piece = 0; piece < 100 && cutAt === undefined; piece++) {
       pace.offer()
@@ -153,7 +153,7 @@ test('who reads at the rate is never too slow, who reads at half of it is within
 
 test('the time in which the database works is not the reader’s', () => {
   let now = 0
-  const pace = readerPace(16_384, () => now)
+  const pace = createReaderPace(16_384, () => now)
   for (let piece = 0; piece < 10; piece++) {
     now += 60_000
     assert.equal(pace.isTooSlow(), false)

@@ -1,6 +1,6 @@
 import type { Clients } from '#databases/clients/clients.ts'
 import { CUSTOM_CLIENT } from '#databases/clients/custom.ts'
-import { coherentCache } from '#kernel/db/cache.ts'
+import { createCoherentCache } from '#kernel/db/cache.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { fail } from '../errors.ts'
 import { deleteDecision, type KeyDecision, listDecisions, upsertDecision } from './store.ts'
@@ -19,7 +19,7 @@ export type Enforcement = {
 
 export function keyEnforcement(kernel: Kernel): Enforcement {
   // One entry, the whole table: it has a row for each exception.
-  const cache = coherentCache<Decisions>({
+  const cache = createCoherentCache<Decisions>({
     coherence: kernel.coherence,
     max: 1,
     load: async () => decisionsOf(await listDecisions(kernel.db)),

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { actor } from '#test/harness.ts'
 import { whileArriving } from '#test/slow-body.ts'
-import { docsOf, fetchDocs, tenants, whoIs } from '#test/tenants.ts'
+import { createTenants, docsOf, fetchDocs, whoIs } from '#test/tenants.ts'
 
-const { t, roles, people, signedIn } = await tenants()
+const { t, roles, people, signedIn } = await createTenants()
 const { ada, cem } = people
 
 test('a session comes by cookie, by either header, or by Bearer beside a key in another header', async () => {

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { type Actor, actor, PASSWORD } from '#test/harness.ts'
-import { docsOf, fetchDocs, insertDoc, tenants, whoIs } from '#test/tenants.ts'
+import { createTenants, docsOf, fetchDocs, insertDoc, whoIs } from '#test/tenants.ts'
 
-const { t, sql, control, roles, people, acme, beta, anon, signedIn } = await tenants()
+const { t, sql, control, roles, people, acme, beta, anon, signedIn } = await createTenants()
 const { ada, bea, cem, dora } = people
 
 test('a thousand interleaved requests, with plans that are kept, failures and transactions: everybody stays who they are', async () => {

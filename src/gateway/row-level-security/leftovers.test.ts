@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { hasPooler } from '#test/database.ts'
 import { type Actor, actor } from '#test/harness.ts'
-import { docsOf, tenants, whoIs } from '#test/tenants.ts'
+import { createTenants, docsOf, whoIs } from '#test/tenants.ts'
 
-const { t, sql, roles, people, acme, beta, signedIn } = await tenants()
+const { t, sql, roles, people, acme, beta, signedIn } = await createTenants()
 const { ada, cem } = people
 const admin = actor(t.url, { 'x-service-client': 'app', ...t.admin.headers })
 

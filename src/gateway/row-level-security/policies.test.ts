@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Actor } from '#test/harness.ts'
-import { docsOf, fetchDocs, insertDoc, tenants, whoIs } from '#test/tenants.ts'
+import { createTenants, docsOf, fetchDocs, insertDoc, whoIs } from '#test/tenants.ts'
 
-const { sql, control, roles, people, acme, beta, anon, signedIn, organization, t } = await tenants()
+const { sql, control, roles, people, acme, beta, anon, signedIn, organization, t } = await createTenants()
 const { ada, bea, cem, dora } = people
 
 test('policies see the session: user, organization and what the user is there', async () => {

@@ -38,7 +38,7 @@ export const networkForm: Form<string> = {
 }
 
 /** What `server.trusted_proxies` and `outbound.allow_networks` hold, ready to be asked. */
-export function blockList(networks: readonly string[]): BlockList {
+export function createBlockList(networks: readonly string[]): BlockList {
   const list = new BlockList()
   for (const text of networks) {
     const network = parseNetwork(text)

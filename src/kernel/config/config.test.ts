@@ -4,7 +4,7 @@ import { availableParallelism } from 'node:os'
 import { describe, test } from 'node:test'
 import Value from 'typebox/value'
 import { complaints, load } from '#test/configuration.ts'
-import { blockList } from './addresses.ts'
+import { createBlockList } from './addresses.ts'
 import { defaultConfig, settings } from './config.ts'
 
 describe('without a file and without variables', () => {
@@ -180,7 +180,7 @@ test('addresses are normalised: origins as browsers spell them, networks ready f
     'server: { public_url: HTTPS://Auth.Example.com:443/, trusted_proxies: [10.0.0.0/8, fd00::/8, 192.0.2.1] }'
   const { server } = load({ yaml })
   assert.equal(server.public_url, 'https://auth.example.com')
-  const list = blockList(server.trusted_proxies)
+  const list = createBlockList(server.trusted_proxies)
   assert.deepEqual(
     ['10.9.8.7', '11.0.0.1', '192.0.2.1', '192.0.2.2'].map((address) => list.check(address)),
     [true, false, true, false],

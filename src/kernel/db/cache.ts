@@ -16,8 +16,8 @@ export type CacheOptions<Value> = TaggedOptions<Value> & {
   readonly load: (key: string) => Promise<Value | undefined>
 }
 
-export function coherentCache<Value>(options: CacheOptions<Value>): CoherentCache<Value> {
-  const { peek, get, forget } = taggedCache(options)
+export function createCoherentCache<Value>(options: CacheOptions<Value>): CoherentCache<Value> {
+  const { peek, get, forget } = createTaggedCache(options)
   return { peek, forget, get: (key) => get(key, options.load) }
 }
 
@@ -41,7 +41,7 @@ export type TaggedOptions<Value> = {
 }
 
 /** The same, where who asks also knows how to load. */
-export function taggedCache<Value>(options: TaggedOptions<Value>): TaggedCache<Value> {
+export function createTaggedCache<Value>(options: TaggedOptions<Value>): TaggedCache<Value> {
   const { coherence, tags, max, weigh = () => 1, isFresh = () => true } = options
   let weight = 0
   const entries = new Map<string, Value>()

@@ -9,7 +9,9 @@ export type ControlServer = {
 }
 
 /** Asked each time, since a restart changes it; while the control database does not answer, as it was known last. */
-export function controlServer(pool: Pick<pg.Pool, 'query'>): () => Promise<ControlServer | undefined> {
+export function createControlServerLookup(
+  pool: Pick<pg.Pool, 'query'>,
+): () => Promise<ControlServer | undefined> {
   let known: ControlServer | undefined
   const ask = async () => {
     known = (await pool.query<ControlServer>(serverSql)).rows[0]

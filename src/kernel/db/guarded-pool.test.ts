@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { testDatabase } from '#test/database.ts'
-import { proxyTo } from '#test/hostile/proxy.ts'
+import { startProxy } from '#test/hostile/proxy.ts'
 import { createAlarm } from './alarm.ts'
 import { createPool } from './guarded-pool.ts'
 
 test('an alarm ends what is idle and what has been silent for long, and leaves what was asked just now', async () => {
-  const way = await proxyTo((await testDatabase()).url)
+  const way = await startProxy((await testDatabase()).url)
   const alarm = createAlarm()
   const pool = createPool({
     url: way.url,

@@ -1,5 +1,5 @@
 import { type BlockList, isIP } from 'node:net'
-import { blockList } from '../config/addresses.ts'
+import { createBlockList } from '../config/addresses.ts'
 
 /**
  * Networks that no caller may send the service to: the IANA special-purpose registry (RFC 6890), multicast, and the
@@ -38,9 +38,9 @@ const embedded = (prefix: string, network: string): string => {
 
 /** May a request that a caller asked for be sent to this address? `allowed` opens exceptions (outbound.allow_networks). */
 export function createAddressPolicy(allowed: readonly string[]): (address: string) => boolean {
-  const exceptions = blockList(allowed)
-  const global = blockList(GLOBAL_V6)
-  const closed = blockList([
+  const exceptions = createBlockList(allowed)
+  const global = createBlockList(GLOBAL_V6)
+  const closed = createBlockList([
     ...PRIVATE_V4,
     ...PRIVATE_V6,
     ...PRIVATE_V4.flatMap((network) => [embedded('::ffff:', network), embedded('64:ff9b::', network)]),

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { type BlockList, isIP } from 'node:net'
 import type { FastifyRequest } from 'fastify'
-import { blockList } from '../config/addresses.ts'
+import { createBlockList } from '../config/addresses.ts'
 import type { App } from './surface.ts'
 
 declare module 'fastify' {
@@ -12,8 +12,8 @@ declare module 'fastify' {
 }
 
 /** Gives every request its client's address. */
-export function knowClients(app: App, trustedProxies: readonly string[]): void {
-  const trusted = blockList(trustedProxies)
+export function addClientAddresses(app: App, trustedProxies: readonly string[]): void {
+  const trusted = createBlockList(trustedProxies)
   const isTrusted = (address: string): boolean => isInside(trusted, address)
   app.decorateRequest('clientAddress', {
     getter(this: FastifyRequest) {

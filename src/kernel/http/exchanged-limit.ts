@@ -8,7 +8,11 @@ const EXCHANGE = 1_000
  * A limit for requests that are too many and too cheap to ask the database about each: counted in this process, and
  * once a second together with the others. It is exceeded by at most a second's worth a process.
  */
-export function exchangedLimit(name: string, rule: { requests: number; window: number }, pool: pg.Pool) {
+export function createExchangedLimit(
+  name: string,
+  rule: { requests: number; window: number },
+  pool: pg.Pool,
+) {
   const { requests, window } = rule
   const memory = new RateLimiterMemory({ keyPrefix: name, points: requests, duration: window / 1_000 })
   const untold = new Map<string, number>()

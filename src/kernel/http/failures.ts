@@ -1,4 +1,4 @@
-import { type Failure, failuresOf } from '../errors.ts'
+import { defineFailures, type Failure } from '../errors.ts'
 
 /**
  * What can go wrong before a verb is reached, the same on both surfaces. Codes are written as the gateway shows them;
@@ -20,7 +20,7 @@ export const EDGE_FAILURES = {
   timeout: [504, 'The request took too long'],
 } as const
 
-export const edge = failuresOf(EDGE_FAILURES)
+export const edge = defineFailures(EDGE_FAILURES)
 
 /** 429 that says when to come back, in whole seconds. */
 export function tooMany(milliseconds: number): Failure {

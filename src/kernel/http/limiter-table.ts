@@ -9,7 +9,7 @@ export type LimiterTable = Pick<
 >
 
 /** The table of 0001_identity.sql. */
-export const limiterTable = (pool: pg.Pool, now: Clock): LimiterTable => ({
+export const createLimiterTable = (pool: pg.Pool, now: Clock): LimiterTable => ({
   storeClient: byDatabaseTime(pool, now),
   storeType: 'pool',
   schemaName: 'service',

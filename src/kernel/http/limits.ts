@@ -6,9 +6,9 @@ import type { Clock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import type { Db } from '../db/connect.ts'
 import { type AttemptLimit, createAttemptLimit, type Verdict } from './attempt-limits.ts'
-import { exchangedLimit } from './exchanged-limit.ts'
+import { createExchangedLimit } from './exchanged-limit.ts'
 import { tooMany } from './failures.ts'
-import { type LimiterTable, limiterTable } from './limiter-table.ts'
+import { createLimiterTable, type LimiterTable } from './limiter-table.ts'
 
 /**
  * Rules of `rate_limits.rules` that count everything. All have one bucket for all processes: in Postgres, but for
@@ -41,11 +41,11 @@ export type Limits = {
   close(): void
 }
 
-export function rateLimits(config: Config, pool: pg.Pool, now: Clock): Limits {
+export function createRateLimits(config: Config, pool: pg.Pool, now: Clock): Limits {
   if (!config.rate_limits.enabled) return UNLIMITED
   const { sign_in_account, default: rest, ...rules } = config.rate_limits.rules
-  const exchanged = exchangedLimit('default', rest, pool)
-  const table = limiterTable(pool, now)
+  const exchanged = createExchangedLimit('default', rest, pool)
+  const table = createLimiterTable(pool, now)
   const limiters = new Map<string, Limiter>([
     ['default', exchanged],
     ...Object.entries(rules).map(([name, rule]) => [name, limiterOf(name, rule, table)] as const),

@@ -28,7 +28,7 @@ export function addLongBodies(app: App, { config, now }: Kernel): void {
   app.decorateReply('isPaced', false)
   app.decorateReply('sendLong', function (this: FastifyReply, source: Source) {
     this.isPaced = true
-    const pace = readerPace(rate, () => now().getTime())
+    const pace = createReaderPace(rate, () => now().getTime())
     // One that still flows is bounded where its rows come from.
     if (!(Symbol.asyncIterator in source)) {
       const { raw } = this
@@ -86,7 +86,7 @@ const ARREARS = 10
 const CREDIT = 1_048_576
 
 /** Whether a reader takes `rate` bytes a second. Only the time counts in which something waits for them; milliseconds. */
-export function readerPace(rate: number, now: () => number): ReaderPace {
+export function createReaderPace(rate: number, now: () => number): ReaderPace {
   let credit = ARREARS * rate
   let since: number | undefined
   let taken = 0

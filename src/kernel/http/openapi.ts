@@ -9,13 +9,13 @@ import { VERSION } from '../version.ts'
 import { open } from './access.ts'
 import { type Described, withComponents } from './components.ts'
 import { HEADER } from './header-names.ts'
-import { documentedOperation, type Feature, operationNames } from './operations.ts'
+import { createOperationNames, documentedOperation, type Feature } from './operations.ts'
 import type { App } from './surface.ts'
 
 /** Collects the routes that are added after it into one OpenAPI 3.1 document for both surfaces. */
 export function describeRoutes(app: App, { config }: Kernel): void {
   const features = new Map<string, Feature>()
-  const nameOf = operationNames()
+  const nameOf = createOperationNames()
   const documented = (route: RouteOptions): object => {
     const { schema, config: { feature } = {} } = route
     if (schema !== undefined && feature !== undefined) features.set(feature.name, feature)
@@ -86,7 +86,7 @@ const PAGE_FILES = {
 } as const
 
 /** The document, and a page that shows it: everything from the package, nothing from elsewhere. */
-export function documentRoutes(app: App): void {
+export function addReferenceRoutes(app: App): void {
   const config = { access: open }
   app.route({
     method: 'GET',

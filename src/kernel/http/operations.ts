@@ -23,7 +23,7 @@ declare module 'fastify' {
 export type Declared = { readonly status: number; readonly code: string }
 
 /** Every failure that a route may answer: by its access, its method, its surface, and what it declares itself. */
-export function failuresOf({ method, url, config = {} }: Route): readonly Declared[] {
+export function declaredFailures({ method, url, config = {} }: Route): readonly Declared[] {
   const { access = open, failures = [] } = config
   const codes: FailureTable = config.codes ?? EDGE_FAILURES
   const taken = method === 'GET' || method === 'HEAD' ? [] : BODY_FAILURES
@@ -110,7 +110,7 @@ const REDIRECT = {
 function failureResponses(route: RouteOptions): object {
   const { surface } = route.config ?? {}
   const schema = surface === 'auth' ? AUTH_ERROR : GATEWAY_ERROR
-  const declared = failuresOf(route)
+  const declared = declaredFailures(route)
   const ranges = [...new Set(declared.map(({ status }) => rangeOf(status)))].sort()
   return Object.fromEntries(
     ranges.map((range) => [
@@ -195,7 +195,7 @@ export type Name = { readonly id: string; readonly aliasOf?: string }
  * Gives each route its `operationId`: the one in its schema, else one from its path. A second route with the same one is an alias of
  * the first, and is named by its path.
  */
-export function operationNames(): (route: RouteOptions) => Name {
+export function createOperationNames(): (route: RouteOptions) => Name {
   const owners = new Map<string, string>()
   return (route) => {
     const place = `${route.method} ${route.url}`

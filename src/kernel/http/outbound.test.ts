@@ -3,7 +3,7 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, test } from 'node:test'
 import { createAddressPolicy } from './address-policy.ts'
-import { type OutboundAnswer, OutboundRefused, outboundRequests } from './outbound.ts'
+import { createOutboundRequests, type OutboundAnswer, OutboundRefused } from './outbound.ts'
 
 test('private, local, multicast and metadata addresses are out of reach, however they are written', () => {
   const mayReach = createAddressPolicy([])
@@ -79,7 +79,7 @@ type Rules = { allow_http: boolean; allow_networks: string[] }
 
 function outbound(rules: Rules, names: Record<string, readonly string[]> = {}) {
   const asked: string[] = []
-  const made = outboundRequests({ outbound: rules }, (hostname, _options, callback) => {
+  const made = createOutboundRequests({ outbound: rules }, (hostname, _options, callback) => {
     asked.push(hostname)
     callback(
       null,
@@ -221,7 +221,7 @@ test('the time limit holds for an answer that never begins and for one that neve
 
 test('a name that nobody knows, and a port where nobody listens, are plain failures', async () => {
   const { port } = await listen(() => {})
-  const failing = outboundRequests({ outbound: LOOPBACK }, (_hostname, _options, callback) =>
+  const failing = createOutboundRequests({ outbound: LOOPBACK }, (_hostname, _options, callback) =>
     callback(Object.assign(new Error('getaddrinfo ENOTFOUND'), { code: 'ENOTFOUND' }), []),
   )
   after(() => failing.close())

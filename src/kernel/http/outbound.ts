@@ -51,7 +51,7 @@ type Resolve = (
 ) => void
 
 /** `resolve` is the system's, except in tests. */
-export function outboundRequests(
+export function createOutboundRequests(
   { outbound: rules }: Pick<Config, 'outbound'>,
   resolve: Resolve = lookup,
 ): Outbound {
@@ -85,7 +85,7 @@ export function outboundRequests(
 export type DirectOptions = { readonly connectTimeout: number; readonly idleTimeout: number }
 
 /** Requests to an address that the operator named: wherever it leads is meant. Otherwise as above; closes behind the last answer. */
-export function directRequests({
+export function createDirectRequests({
   connectTimeout,
   idleTimeout,
 }: DirectOptions): Pick<Outbound, 'send' | 'close'> {

@@ -5,8 +5,8 @@ import cors from '@fastify/cors'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import fastify, { type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Kernel } from '../kernel.ts'
-import { inAdvance, uuidv7 } from '../random.ts'
-import { knowClients } from './client-address.ts'
+import { drawInAdvance, uuidv7 } from '../random.ts'
+import { addClientAddresses } from './client-address.ts'
 import { budgetBodies } from './collect-body.ts'
 import { endConnections, isArriving } from './early-answers.ts'
 import { edge } from './failures.ts'
@@ -21,7 +21,7 @@ import type { App } from './surface.ts'
  */
 export function createServer(kernel: Kernel): App {
   const { config, now } = kernel
-  const random = inAdvance(kernel.random)
+  const random = drawInAdvance(kernel.random)
   const newId = () => uuidv7(now(), random)
   const app = fastify({
     logger: false,
@@ -63,7 +63,7 @@ export function createServer(kernel: Kernel): App {
     done(headerProblem(request.raw))
   })
   endConnections(app)
-  knowClients(app, config.server.trusted_proxies)
+  addClientAddresses(app, config.server.trusted_proxies)
   app.register(cookie, { hook: 'onRequest' })
   app.register(cors, corsOptions(kernel))
   app.addHook('onRequest', async (request, reply) => {

@@ -7,7 +7,7 @@ import { readJsonBodies } from './body.ts'
 import { edge } from './failures.ts'
 import type { Feature } from './operations.ts'
 import type { RouteBook } from './routes.ts'
-import { validatorCompiler } from './validate.ts'
+import { createValidatorCompiler } from './validate.ts'
 
 export type { App }
 
@@ -24,7 +24,7 @@ export type SurfaceOptions = {
 }
 
 /** Gives a part of the server its envelope, its validation and its answers to what does not exist. */
-export function dressSurface(app: App, kernel: Kernel, book: RouteBook, options: SurfaceOptions): void {
+export function configureSurface(app: App, kernel: Kernel, book: RouteBook, options: SurfaceOptions): void {
   const answer = (request: FastifyRequest, reply: FastifyReply, failure: Failure) => {
     if (failure.status === 503) reply.header('retry-after', '1')
     if (failure.headers !== undefined) reply.headers(failure.headers)
@@ -39,7 +39,7 @@ export function dressSurface(app: App, kernel: Kernel, book: RouteBook, options:
     route.config = { ...route.config, surface: options.name, codes: options.codes }
   })
   readJsonBodies(app, options.parse)
-  app.setValidatorCompiler(validatorCompiler(options))
+  app.setValidatorCompiler(createValidatorCompiler(options))
   app.setErrorHandler((error, request, reply) => {
     kernel.disk.hear(error)
     const failure = failureOf(error)

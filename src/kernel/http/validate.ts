@@ -10,7 +10,7 @@ import { PARSED } from './schemas.ts'
  * (auth.md 1); they are turned into what the schema names here and nowhere else. `nullIsAbsent`: also in a body's optional
  * members, but not in a PATCH, where null is a value.
  */
-export const validatorCompiler = ({
+export const createValidatorCompiler = ({
   nullIsAbsent,
 }: {
   readonly nullIsAbsent: boolean

@@ -10,7 +10,7 @@ import { createLog } from '#kernel/log.ts'
 import { testKernel } from '#test/harness.ts'
 import { deliverMail, sendMail } from './mailer.ts'
 import { composeMail } from './messages.ts'
-import { Refused, smtpTransport, type Transport } from './transports.ts'
+import { createSmtpTransport, Refused, type Transport } from './transports.ts'
 
 const TIMES = { connect: 150, greeting: 150, socket: 150, idle: 100, mail: 600 }
 const mailTo = (to: string) => composeMail({ to, subject: 'Hello', paragraphs: ['Hello,', 'a line.'] })
@@ -89,7 +89,7 @@ const received = ({ mails }: { mails: readonly string[] }) =>
 for (const step of ['connect', 'EHLO', 'AUTH', 'MAIL', 'RCPT', 'DATA', '.']) {
   test(`a server that falls silent at ${step} holds a mail up for as long as its time-out, and no later mail`, async (context) => {
     const server = await scriptedServer(context, but(step, undefined))
-    const transport = smtpTransport(server.config, TIMES)
+    const transport = createSmtpTransport(server.config, TIMES)
     context.after(transport.close)
     const began = performance.now()
     await assert.rejects(transport.send(mailTo('first@example.com')), { code: 'ETIMEDOUT' })
@@ -101,7 +101,7 @@ for (const step of ['connect', 'EHLO', 'AUTH', 'MAIL', 'RCPT', 'DATA', '.']) {
 
   test(`a server that answers garbage at ${step} has the mail refused, and the next one goes out`, async (context) => {
     const server = await scriptedServer(context, but(step, '\u0000\u001b[2J what, me? \u00ff'))
-    const transport = smtpTransport(server.config, TIMES)
+    const transport = createSmtpTransport(server.config, TIMES)
     context.after(transport.close)
     await assert.rejects(transport.send(mailTo('first@example.com')), (error) => !(error instanceof Refused))
     server.script = good
@@ -116,14 +116,14 @@ test('a server that goes on talking without an answer is broken off when the tim
     for (const socket of server.sockets) socket.write('250-wait\r\n')
   }, 20)
   context.after(() => clearInterval(timer))
-  const transport = smtpTransport(server.config, TIMES)
+  const transport = createSmtpTransport(server.config, TIMES)
   context.after(transport.close)
   await assert.rejects(transport.send(mailTo('first@example.com')), { code: 'EABORT' })
 })
 
 test('mails share connections, which end when nothing was sent for a while', async (context) => {
   const server = await scriptedServer(context, good)
-  const transport = smtpTransport(server.config, TIMES)
+  const transport = createSmtpTransport(server.config, TIMES)
   context.after(transport.close)
   for (const name of ['one', 'two', 'three']) await transport.send(mailTo(`${name}@example.com`))
   assert.equal(server.connections, 1)
@@ -149,7 +149,7 @@ test('one connection that hangs holds up one mail, and all others go out meanwhi
   })
   const kernel = await testKernel()
   // The time-outs of the product: the test does not wait for them.
-  const transport = smtpTransport(server.config)
+  const transport = createSmtpTransport(server.config)
   context.after(transport.close)
   await kernel.jobs.start(handlersOf(kernel, transport), [])
   await sendMail(kernel, mailTo('unlucky@example.com'))
@@ -174,7 +174,7 @@ test('a recipient that does not exist is dropped for good, another refusal is tr
     destination: { write: (line) => void lines.push(line) },
   })
   const kernel = { ...(await testKernel()), log }
-  const transport = smtpTransport(server.config, TIMES)
+  const transport = createSmtpTransport(server.config, TIMES)
   context.after(transport.close)
   const handlers = handlersOf(kernel, transport)
   for (const name of ['unknown', 'relay', 'known']) await sendMail(kernel, mailTo(`${name}@example.com`))

@@ -13,7 +13,7 @@ import { secureRandom } from '#kernel/random.ts'
 import { testKernel } from '#test/harness.ts'
 import { deliverMail, sendMail } from './mailer.ts'
 import { composeMail } from './messages.ts'
-import { mailTransport, outboxFolder, readOutbox, type Transport } from './transports.ts'
+import { createMailTransport, outboxFolder, readOutbox, type Transport } from './transports.ts'
 
 const LINK = 'https://auth.example.com/api/auth/verify-email?token=abc&callbackURL=%2Fa'
 const mail = composeMail({
@@ -28,7 +28,7 @@ const configWith = (settings: Partial<Config['mail']>, dir = tmpdir()): Config =
 /** They keep their connections, and a server that closes waits for those. */
 const transports: Transport[] = []
 function transportOf(config: Config): Transport {
-  const transport = mailTransport(config, systemClock, secureRandom)
+  const transport = createMailTransport(config, systemClock, secureRandom)
   transports.push(transport)
   return transport
 }
@@ -106,7 +106,7 @@ test('the outbox keeps a mail as a file that only its owner reads, whole and in 
 test('mails lie in the outbox in the order in which they were sent', async (context) => {
   let time = 1_700_000_000_000
   const config = configWith({}, await folder(context))
-  const transport = mailTransport(config, () => new Date(time++), secureRandom)
+  const transport = createMailTransport(config, () => new Date(time++), secureRandom)
   for (const subject of ['one', 'two', 'three']) await transport.send({ ...mail, subject })
   const subjects = (await readOutbox(config)).map(({ message }) => header(message, 'Subject'))
   assert.deepEqual(subjects, ['one', 'two', 'three'])

@@ -16,8 +16,10 @@ export type Transport = {
 /** The mail server says that there is no such recipient. */
 export class Refused extends Error {}
 
-export function mailTransport(config: Config, now: Clock, random: Random): Transport {
-  return config.mail.transport === 'smtp' ? smtpTransport(config) : outboxTransport(config, now, random)
+export function createMailTransport(config: Config, now: Clock, random: Random): Transport {
+  return config.mail.transport === 'smtp'
+    ? createSmtpTransport(config)
+    : createOutboxTransport(config, now, random)
 }
 
 /** Loaded with the first mail: the start need not wait for it. */
@@ -38,7 +40,7 @@ const TIMES: SmtpTimes = { connect: 10_000, greeting: 10_000, socket: 20_000, id
 export const MAIL_CONNECTIONS = 5
 
 /** Keeps its connections for the next mail. Each ends by time-outs of ours, so that one that hangs holds up no other mail. */
-export function smtpTransport({ mail: settings }: Config, times: SmtpTimes = TIMES): Transport {
+export function createSmtpTransport({ mail: settings }: Config, times: SmtpTimes = TIMES): Transport {
   let pool: ReturnType<typeof openPool> | undefined
   return {
     async send(mail) {
@@ -84,7 +86,7 @@ function isUnknownRecipient(error: unknown): boolean {
 }
 
 /** Writes each mail as an `.eml` file that only the service's user can read; the name sorts by time. */
-function outboxTransport(config: Config, now: Clock, random: Random): Transport {
+function createOutboxTransport(config: Config, now: Clock, random: Random): Transport {
   const folder = outboxFolder(config)
   return {
     async send(mail) {

@@ -13,7 +13,7 @@ import { Failure } from '#kernel/errors.ts'
 import { type TestDatabase, testDatabase, withClient } from '#test/database.ts'
 import { createCalls } from '#test/drivers/calls.ts'
 import { eventually } from '#test/embedded.ts'
-import { proxyTo } from '#test/hostile/proxy.ts'
+import { startProxy } from '#test/hostile/proxy.ts'
 
 let database: TestDatabase
 
@@ -58,7 +58,7 @@ const note = (driver: PostgresDriver) => createCalls(() => driver).fetch({ table
 const readSlow = (driver: PostgresDriver) => createCalls(() => driver).fetch({ table: 'slow' })
 
 test('a database that is down answers 503 at once, and is found again when it is back', async () => {
-  const way = await proxyTo(database.url)
+  const way = await startProxy(database.url)
   await using(way.url, {}, async (driver) => {
     assert.equal((await note(driver)).rows.length, 1)
     await way.cut()
@@ -78,7 +78,7 @@ test('a database that is down answers 503 at once, and is found again when it is
 })
 
 test('an idle connection that breaks is replaced, one that breaks in use answers 502', async () => {
-  const way = await proxyTo(database.url)
+  const way = await startProxy(database.url)
   await using(way.url, {}, async (driver) => {
     await note(driver)
     way.drop()
@@ -111,7 +111,7 @@ test('a backend that is ended by an administrator answers 502, and the next call
 })
 
 test('a connection on which the server has said its last word is not used again, though it is still open', async () => {
-  const way = await proxyTo(database.url, { lingers: true })
+  const way = await startProxy(database.url, { lingers: true })
   await using(way.url, { applicationName: 'bidden farewell' }, async (driver) => {
     await note(driver)
     const farewell = `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'bidden farewell'`
@@ -180,7 +180,7 @@ test('a server that lets one in and then says nothing is given up after the conn
 })
 
 test('what asks a server that has fallen silent how it is does not wait for ever', async () => {
-  const way = await proxyTo(database.url)
+  const way = await startProxy(database.url)
   await using(way.url, { statementTimeout: 100 }, async (driver) => {
     await note(driver)
     way.freeze()

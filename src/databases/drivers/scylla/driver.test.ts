@@ -8,7 +8,7 @@ import { cqlOn, testOwnText } from '#test/cassandra/own-text.ts'
 import { type Keyspace, missing, testKeyspace } from '#test/cassandra/server.ts'
 import { testSilence } from '#test/cassandra/silence.ts'
 import { createCalls } from '#test/drivers/calls.ts'
-import { proxyTo } from '#test/hostile/proxy.ts'
+import { startProxy } from '#test/hostile/proxy.ts'
 
 const skip = missing
 
@@ -231,7 +231,7 @@ test('a client that only reads refuses every write', { skip }, async () => {
 test('without its server a client fails at once and says when to ask again, and comes back by itself', {
   skip,
 }, async () => {
-  const proxy = await proxyTo(keyspace.url)
+  const proxy = await startProxy(keyspace.url)
   const other = driverOn(proxy.url, { connectTimeout: 1_000 })
   const down = { code: 'client_unavailable', status: 503, headers: { 'retry-after': /^\d+$/ } }
   assert.match(await other.probe(), /^\d+\.\d+/)

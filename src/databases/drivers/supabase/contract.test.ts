@@ -3,9 +3,9 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { createCalls } from '#test/drivers/calls.ts'
 import { driverContract } from '#test/drivers/contract.ts'
-import { bookshop } from '#test/postgrest/bookshop.ts'
+import { createBookshop } from '#test/postgrest/bookshop.ts'
 
-const { driver, endpoint, run, reset } = await bookshop()
+const { driver, endpoint, run, reset } = await createBookshop()
 const { fetch, insert, update } = createCalls(() => driver)
 const unsupported = { code: 'unsupported_by_driver', status: 400 }
 

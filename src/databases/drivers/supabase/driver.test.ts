@@ -6,9 +6,9 @@ import { requiredRights } from '#databases/plan/required-rights.ts'
 import { EVERY_RIGHT } from '#databases/plan/rights.ts'
 import { readFetch } from '#databases/request/read-request.ts'
 import { createCalls, textOf } from '#test/drivers/calls.ts'
-import { bookshop } from '#test/postgrest/bookshop.ts'
+import { createBookshop } from '#test/postgrest/bookshop.ts'
 
-const { driver, endpoint, open, direct, run, reset } = await bookshop()
+const { driver, endpoint, open, direct, run, reset } = await createBookshop()
 const { fetch, insert, remove } = createCalls(() => driver)
 const unsupported = { code: 'unsupported_by_driver', status: 400 }
 

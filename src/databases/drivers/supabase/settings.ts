@@ -1,13 +1,13 @@
 import type { Driver, DriverMaking, DriverSettings } from '#databases/drivers/driver.ts'
 import { createSupabaseDriver } from '#databases/drivers/supabase/driver.ts'
-import { directRequests } from '#kernel/http/outbound.ts'
+import { createDirectRequests } from '#kernel/http/outbound.ts'
 
 /** The driver of a client, as it is configured or registered. */
 export function openSupabase({ config }: DriverMaking, settings: DriverSettings): Driver {
   const { connect_timeout: connectTimeout, idle_timeout: idleTimeout } = settings
   return createSupabaseDriver({
     ...endpointOf(settings.url),
-    ...directRequests({ connectTimeout, idleTimeout }),
+    ...createDirectRequests({ connectTimeout, idleTimeout }),
     connectTimeout,
     maxConnections: settings.max_connections,
     maxWaiting: settings.max_waiting,

@@ -19,7 +19,7 @@ import {
   startInChild,
   templateFolder,
 } from '#test/embedded.ts'
-import { temporaryFolder } from '#test/temporary.ts'
+import { createTemporaryFolder } from '#test/temporary.ts'
 import { LOCKERS, lockFile } from './folder-lock.ts'
 
 /** As another container on the same volume: process ids, shared memory and mounts of its own. */
@@ -112,7 +112,7 @@ test('a stop kills a server that does not answer, with all of its processes', as
 
 for (const locker of LOCKERS) {
   test(`a file is locked by ${path.basename(locker[0] ?? '')} until all who inherited it have ended`, async (t) => {
-    const folder = await temporaryFolder()
+    const folder = await createTemporaryFolder()
     t.after(() => promisify(execFile)('rm', ['-r', folder]))
     const file = path.join(folder, 'lock')
     await using first = await open(file, 'a+')
@@ -130,7 +130,7 @@ for (const locker of LOCKERS) {
 }
 
 test('the first program that runs is taken, and without any the folder is refused with what to install', async (t) => {
-  const folder = await temporaryFolder()
+  const folder = await createTemporaryFolder()
   t.after(() => promisify(execFile)('rm', ['-r', folder]))
   const file = path.join(folder, 'lock')
   await using handle = await open(file, 'a+')

@@ -5,7 +5,7 @@ import { createPool } from '#databases/drivers/postgres/pool/pool.ts'
 import { connect } from '#databases/drivers/postgres/protocol/connect.ts'
 import type { RowClient } from '#databases/drivers/postgres/protocol/connection.ts'
 import { testDatabase } from '#test/database.ts'
-import { proxyTo } from '#test/hostile/proxy.ts'
+import { startProxy } from '#test/hostile/proxy.ts'
 
 const database = await testDatabase()
 const settings = {
@@ -62,7 +62,7 @@ test('a connection that is given back with a statement under way is closed', asy
 })
 
 test('with a connection that the network has forgotten those end that wait in the pool, and the next caller has a new one', async () => {
-  const way = await proxyTo(database.url)
+  const way = await startProxy(database.url)
   const hasty = { ...settings, url: way.url, statementTimeout: 100 }
   const several = createPool({
     ...hasty,

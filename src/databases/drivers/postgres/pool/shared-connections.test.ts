@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { createPostgresDriver, type PostgresOptions } from '#databases/drivers/postgres/driver.ts'
 import { type TestDatabase, testDatabase, testServerUrl, withClient } from '#test/database.ts'
 import { type Calls, createCalls } from '#test/drivers/calls.ts'
-import { proxyTo } from '#test/hostile/proxy.ts'
+import { startProxy } from '#test/hostile/proxy.ts'
 
 let database: TestDatabase
 
@@ -233,7 +233,7 @@ test('a table that changes under reads by key fails none of them', async () => {
 
 test('reads by key that never end leave the only connection to others', async () => {
   // So that some are always under way.
-  const far = await proxyTo(database.url, { delay: 3 })
+  const far = await startProxy(database.url, { delay: 3 })
   const work = async ({ db }: Use) => {
     const reads = new Set<Promise<void>>()
     const timer = setInterval(() => {
