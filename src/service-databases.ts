@@ -11,7 +11,7 @@ import {
   builtInDatabases,
   builtInNames,
   ensureBuiltIn,
-} from '#kernel/db/built-in.ts'
+} from '#kernel/db/built-in-databases.ts'
 import { joinEmbedded } from '#kernel/db/embedded/join.ts'
 import { type EmbeddedServer, startEmbedded } from '#kernel/db/embedded.ts'
 import { onConnection } from '#kernel/db/guarded-client.ts'
@@ -28,8 +28,8 @@ import {
 import { migrate, pendingMigrations } from '#kernel/db/migrate.ts'
 import { expectNoPooler, lookThroughPooler, settleRole } from '#kernel/db/pooler.ts'
 import { provision } from '#kernel/db/provision.ts'
-import type { PoolerAddress } from '#kernel/db/session.ts'
-import { namedBy } from '#kernel/db/unusable.ts'
+import type { PoolerAddress } from '#kernel/db/session-settings.ts'
+import { namedBy } from '#kernel/db/unusable-database.ts'
 import { generatedOnce, InstallationError } from '#kernel/installation.ts'
 import type { Random } from '#kernel/random.ts'
 import type { Secrets } from '#kernel/secrets.ts'

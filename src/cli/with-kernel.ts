@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { clockOf, connectOnce } from '#kernel/db/connect.ts'
-import { readOnly } from '#kernel/db/session.ts'
+import { readOnly } from '#kernel/db/session-settings.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { createLog } from '#kernel/log.ts'
 import { secureRandom } from '#kernel/random.ts'

@@ -1,6 +1,6 @@
 import { type Selectable, sql } from 'kysely'
 import type { Config } from '#kernel/config/config.ts'
-import { type CoherentCache, createCoherentCache } from '#kernel/db/cache.ts'
+import { type CoherentCache, createCoherentCache } from '#kernel/db/coherent-cache.ts'
 import type { Db } from '#kernel/db/connect.ts'
 import { preparedStatement, selectList } from '#kernel/db/pipelined-statements.ts'
 import type { SessionTable } from '#kernel/db/tables.ts'

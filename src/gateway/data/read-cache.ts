@@ -1,7 +1,7 @@
 import { tagsOfAnswer } from '#databases/clients/announce-writes.ts'
 import type { CountPlan, ReadPlan } from '#databases/plan/plan.ts'
 import { tablesOf } from '#databases/plan/required-rights.ts'
-import { createTaggedCache } from '#kernel/db/cache.ts'
+import { createTaggedCache } from '#kernel/db/coherent-cache.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { GatewayCaller } from '../access.ts'
 

@@ -1,6 +1,6 @@
 import type { Clients } from '#databases/clients/clients.ts'
 import { CUSTOM_CLIENT } from '#databases/clients/custom.ts'
-import { createCoherentCache } from '#kernel/db/cache.ts'
+import { createCoherentCache } from '#kernel/db/coherent-cache.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { fail } from '../errors.ts'
 import { deleteDecision, type KeyDecision, listDecisions, upsertDecision } from './store.ts'

@@ -1,6 +1,6 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
-import type { CoherentCache } from '#kernel/db/cache.ts'
+import type { CoherentCache } from '#kernel/db/coherent-cache.ts'
 import { HEADER } from '#kernel/http/header-names.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { bearerOf, isApiKey } from '../caller-role.ts'

@@ -1,6 +1,6 @@
 import pg from 'pg'
 import type { Clock } from '#kernel/clock.ts'
-import { createAlarm } from '#kernel/db/alarm.ts'
+import { createAlarm } from '#kernel/db/connection-alarm.ts'
 import { onConnection } from '#kernel/db/guarded-client.ts'
 import { createPool } from '#kernel/db/guarded-pool.ts'
 import { takeSessionLock } from '#kernel/db/session-lock.ts'

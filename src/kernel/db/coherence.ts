@@ -5,7 +5,7 @@ import { DATABASE_TIME, type DatabaseClock } from '../clock.ts'
 import type { Log } from '../log.ts'
 import type { Db } from './connect.ts'
 import { GuardedClient } from './guarded-client.ts'
-import { systemSession } from './session.ts'
+import { systemSession } from './session-settings.ts'
 
 /**
  * Keeps the caches of all processes on one database true (auth.md 2, gateway.md 17).

@@ -9,7 +9,7 @@ import {
 } from 'kysely'
 import type pg from 'pg'
 import type { Clock } from '../clock.ts'
-import { createAlarm } from './alarm.ts'
+import { createAlarm } from './connection-alarm.ts'
 import { createPool, type PoolOptions } from './guarded-pool.ts'
 import type { DB } from './tables.ts'
 

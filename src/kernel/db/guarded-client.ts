@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { systemSession } from './session.ts'
+import { systemSession } from './session-settings.ts'
 
 export type GuardedConfig = pg.ClientConfig & {
   /**

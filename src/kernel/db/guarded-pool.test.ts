@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { testDatabase } from '#test/database.ts'
 import { startProxy } from '#test/hostile/proxy.ts'
-import { createAlarm } from './alarm.ts'
+import { createAlarm } from './connection-alarm.ts'
 import { createPool } from './guarded-pool.ts'
 
 test('an alarm ends what is idle and what has been silent for long, and leaves what was asked just now', async () => {

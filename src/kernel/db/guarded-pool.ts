@@ -1,8 +1,8 @@
 import pg from 'pg'
 import { edge } from '../http/failures.ts'
-import type { Alarm } from './alarm.ts'
+import type { Alarm } from './connection-alarm.ts'
 import { Abandoned, GuardedClient } from './guarded-client.ts'
-import { type PoolAddress, pooledSession } from './session.ts'
+import { type PoolAddress, pooledSession } from './session-settings.ts'
 
 export type PoolOptions = PoolAddress & {
   /** In pg_stat_activity, behind `gatehouse`. */

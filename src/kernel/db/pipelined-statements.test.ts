@@ -3,7 +3,7 @@ import { after, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { testDatabase } from '#test/database.ts'
-import { createAlarm } from './alarm.ts'
+import { createAlarm } from './connection-alarm.ts'
 import { createPipelinedStatements, preparedStatement } from './pipelined-statements.ts'
 
 const { url } = await testDatabase()

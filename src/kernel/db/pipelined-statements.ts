@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto'
 import type pg from 'pg'
-import type { Alarm } from './alarm.ts'
+import type { Alarm } from './connection-alarm.ts'
 import { GuardedClient } from './guarded-client.ts'
 import { GRACE, tooManyWait } from './guarded-pool.ts'
-import { type PoolAddress, pooledSession } from './session.ts'
+import { type PoolAddress, pooledSession } from './session-settings.ts'
 
 /** A short statement that reads by a unique key. Never for what a caller can make slow: others wait behind it. */
 export type PreparedStatement<Row> = { readonly name: string; readonly text: string; readonly row?: Row }

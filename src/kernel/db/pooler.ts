@@ -1,8 +1,8 @@
 import pg from 'pg'
 import { secureRandom } from '../random.ts'
 import { connected, GuardedClient } from './guarded-client.ts'
-import type { PoolerAddress } from './session.ts'
-import { UnusableDatabase } from './unusable.ts'
+import type { PoolerAddress } from './session-settings.ts'
+import { UnusableDatabase } from './unusable-database.ts'
 
 /** A pooler gives its clients process ids of its own. */
 export async function expectNoPooler(client: pg.Client): Promise<void> {

@@ -3,7 +3,7 @@ import { type Pooled, RowClient } from '#databases/drivers/postgres/protocol/con
 import { connectFailure } from '#databases/drivers/postgres/protocol/errors.ts'
 import { isPoolersRefusal, pooledBy } from '#databases/drivers/postgres/protocol/pooler.ts'
 import { fail } from '#databases/failures.ts'
-import { splitOptions } from '#kernel/db/session.ts'
+import { splitOptions } from '#kernel/db/session-settings.ts'
 import { Failure } from '#kernel/errors.ts'
 
 export type ConnectOptions = {

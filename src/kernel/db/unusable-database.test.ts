@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import pg from 'pg'
 import { testDatabase } from '#test/database.ts'
-import { explained, namedBy, UnusableDatabase } from './unusable.ts'
+import { explained, namedBy, UnusableDatabase } from './unusable-database.ts'
 
 const SETTING = 'database.url'
 
