@@ -4,14 +4,14 @@ import pg from 'pg'
 import { findBinaries } from './embedded/binaries.ts'
 import { EmbeddedServerError } from './embedded/error.ts'
 import { lockFolder } from './embedded/folder-lock.ts'
-import type { Guarded } from './embedded/guarded.ts'
-import { findIdentity, handOver } from './embedded/identity.ts'
+import type { Guarded } from './embedded/guarded-process.ts'
 import { type Cluster, ensureData } from './embedded/initdb.ts'
 import { launch } from './embedded/launch.ts'
 import { logTail } from './embedded/log-file.ts'
 import { removeLeftOver } from './embedded/pid-file.ts'
-import { waitForPrevious } from './embedded/previous.ts'
+import { waitForPrevious } from './embedded/previous-server.ts'
 import { makeSocketFolder, removeSocketFolder } from './embedded/socket.ts'
+import { findSystemUser, giveFolder } from './embedded/system-user.ts'
 import { onConnection } from './guarded-client.ts'
 
 export type EmbeddedServer = {
@@ -46,16 +46,16 @@ export type EmbeddedOptions = {
 export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedServer> {
   const binaries = await findBinaries()
   const folder = await openFolder(options.dir)
-  const identity = await findIdentity([folder, binaries.postgres])
+  const user = await findSystemUser([folder, binaries.postgres])
   const { report = () => {}, signal, settings = {}, password } = options
   const lock = await lockFolder(folder, report, signal)
   try {
     await waitForPrevious(folder, report, signal)
-    await handOver(folder, identity)
+    await giveFolder(folder, user)
     // By its descriptor: where root has handed the folder over, the name is not root's.
-    if (process.getuid?.() === 0) await lock.chown(identity.uid, identity.gid)
+    if (process.getuid?.() === 0) await lock.chown(user.uid, user.gid)
     const isDurable = settings.fsync !== 'off'
-    const cluster = { folder, identity, binaries, lock, password, isDurable, report, signal }
+    const cluster = { folder, user, binaries, lock, password, isDurable, report, signal }
     await ensureData(cluster)
     return await start(cluster, settings)
   } catch (error) {
@@ -77,7 +77,7 @@ async function openFolder(dir: string): Promise<string> {
 async function start(cluster: Cluster, settings: Readonly<Record<string, string>>): Promise<EmbeddedServer> {
   const { folder, password } = cluster
   const port = settings.port ?? '5432'
-  const socket = await makeSocketFolder(folder, port, cluster.identity)
+  const socket = await makeSocketFolder(folder, port, cluster.user)
   try {
     await removeLeftOver(path.join(socket, `.s.PGSQL.${port}.lock`))
     const running = await launch(cluster, { ...defaults(socket), ...settings })

@@ -3,8 +3,8 @@ import { constants, type FileHandle, open } from 'node:fs/promises'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { EmbeddedServerError } from './error.ts'
-import { ENVIRONMENT } from './identity.ts'
-import { clash, NOTICE_MS, SHUTDOWN_MS, serverOn } from './previous.ts'
+import { alreadyRuns, findServer, NOTICE_MS, SHUTDOWN_MS } from './previous-server.ts'
+import { ENVIRONMENT } from './system-user.ts'
 
 /**
  * An flock on `<folder>/lock`. PostgreSQL's own lock file holds a process id, which means nothing in another container on the
@@ -29,10 +29,10 @@ export async function lockFolder(
   for (let round = 0; ; round++) {
     const lock = await tryLock(folder)
     if (lock) return lock
-    const { file, state } = await serverOn(folder)
+    const { file, state } = await findServer(folder)
     const seen = state === 'running' ? file : undefined
     const patience = file?.status === 'stopping' ? SHUTDOWN_MS : seen ? NOTICE_MS : UNSEEN_MS
-    if (performance.now() - since > patience) throw seen ? clash(folder, seen) : unseen(folder)
+    if (performance.now() - since > patience) throw seen ? alreadyRuns(folder, seen) : unseen(folder)
     if (round === 0) report('wait for the previous server')
     await sleep(RETRY_MS, undefined, { signal })
   }

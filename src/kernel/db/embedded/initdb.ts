@@ -3,13 +3,13 @@ import path from 'node:path'
 import { scramVerifier } from '../scram.ts'
 import type { Binaries } from './binaries.ts'
 import { EmbeddedServerError } from './error.ts'
-import { spawnGuarded } from './guarded.ts'
-import { give, type Identity } from './identity.ts'
+import { spawnGuarded } from './guarded-process.ts'
 import { logTail } from './log-file.ts'
+import { giveFiles, type SystemUser } from './system-user.ts'
 
 export type Cluster = {
   readonly folder: string
-  readonly identity: Identity
+  readonly user: SystemUser
   readonly binaries: Binaries
   /** Every process of the server inherits it. */
   readonly lock: FileHandle
@@ -44,18 +44,18 @@ export async function ensureData(cluster: Cluster): Promise<void> {
 }
 
 async function initdb(cluster: Cluster, work: string): Promise<void> {
-  const { identity, signal } = cluster
+  const { user, signal } = cluster
   const passwordFile = path.join(work, 'password')
   // The verifier does instead of the password, which so never lies in this file.
   await writeFile(passwordFile, await scramVerifier(cluster.password), { mode: 0o600, flag: 'wx' })
-  await give(identity, passwordFile, work)
+  await giveFiles(user, passwordFile, work)
   const logFile = path.join(work, 'log')
   await using log = await open(logFile, 'ax', 0o600)
   const command = [
     cluster.binaries.initdb,
     ...initdbArguments(cluster, path.join(work, 'data'), passwordFile),
   ]
-  const running = await spawnGuarded(identity, command, log.fd, cluster.lock.fd)
+  const running = await spawnGuarded(user, command, log.fd, cluster.lock.fd)
   const giveUp = () => void running.end(INTERRUPT_MS)
   signal?.addEventListener('abort', giveUp, { once: true })
   const { code } = await running.exited

@@ -3,7 +3,7 @@ import path from 'node:path'
 import { type EmbeddedServer, urlsOf } from '../embedded.ts'
 import { onConnection } from '../guarded-client.ts'
 import { readPidFile, stateOf } from './pid-file.ts'
-import { lockOf } from './previous.ts'
+import { pidFileOf } from './previous-server.ts'
 
 /**
  * The server that another process of ours runs on this folder; undefined when none does. It is not ours to stop, and
@@ -12,7 +12,7 @@ import { lockOf } from './previous.ts'
 export async function joinEmbedded(dir: string, password: string): Promise<EmbeddedServer | undefined> {
   const folder = await realpath(dir).catch(() => undefined)
   if (folder === undefined) return undefined
-  const file = await readPidFile(lockOf(folder))
+  const file = await readPidFile(pidFileOf(folder))
   if (file?.status !== 'ready' || (await stateOf(file)) !== 'running') return undefined
   const socket = await readlink(path.join(folder, 'socket')).catch(() => folder)
   const url = urlsOf(socket, '5432')

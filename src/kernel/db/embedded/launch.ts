@@ -1,10 +1,10 @@
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Guarded, spawnGuarded } from './guarded.ts'
+import { type Guarded, spawnGuarded } from './guarded-process.ts'
 import { type Cluster, startFailure } from './initdb.ts'
 import { boundLog, logTail, openLog } from './log-file.ts'
 import { readPidFile } from './pid-file.ts'
-import { clashOn, lockOf } from './previous.ts'
+import { pidFileOf, runningServerError } from './previous-server.ts'
 
 /** How often the lock file is read for `ready`; a warm start takes about 40 ms. */
 const POLL_MS = 5
@@ -26,7 +26,7 @@ export async function launch(cluster: Cluster, settings: Readonly<Record<string,
     if (!hasSurvivors || performance.now() - since > SURVIVORS_MS) {
       // Or another process was quicker by a hair.
       throw (
-        (await clashOn(cluster.folder)) ??
+        (await runningServerError(cluster.folder)) ??
         startFailure('it ended at once', cluster, attempt.code, attempt.log)
       )
     }
@@ -40,7 +40,7 @@ async function tryLaunch(cluster: Cluster, settings: Readonly<Record<string, str
   const log = await openLog(cluster.folder)
   const parameters = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
   const command = [cluster.binaries.postgres, '-D', path.join(cluster.folder, 'data'), ...parameters]
-  const running = await spawnGuarded(cluster.identity, command, log.fd, cluster.lock.fd).catch(
+  const running = await spawnGuarded(cluster.user, command, log.fd, cluster.lock.fd).catch(
     async (error: unknown) => {
       await log.close()
       throw error
@@ -58,7 +58,7 @@ async function becomesReady({ folder, signal }: Cluster, running: Guarded): Prom
     hasEnded = true
   })
   while (!hasEnded) {
-    const file = await readPidFile(lockOf(folder))
+    const file = await readPidFile(pidFileOf(folder))
     if (file?.pid === running.pid && file.status === 'ready') return true
     if (signal?.aborted) {
       await running.end(GIVEN_UP_MS)

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { readFile, rm } from 'node:fs/promises'
 import { promisify } from 'node:util'
-import { ENVIRONMENT } from './identity.ts'
+import { ENVIRONMENT } from './system-user.ts'
 
 /** What a server writes into its `postmaster.pid`; the file beside its socket has the first lines of it. */
 export type PidFile = {

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
-import { ENVIRONMENT } from './identity.ts'
+import { ENVIRONMENT } from './system-user.ts'
 
 /** SIGKILL to a process and its children, frozen or not. It is stopped first, so that it makes no further ones meanwhile. */
 export async function killWithChildren(pid: number): Promise<void> {

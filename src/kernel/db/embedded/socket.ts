@@ -1,7 +1,7 @@
 import { mkdtemp, readlink, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { give, type Identity } from './identity.ts'
+import { giveFiles, type SystemUser } from './system-user.ts'
 
 /** `sun_path` has 104 bytes on macOS, 108 on Linux, one of which ends it. */
 const LONGEST = 103
@@ -12,11 +12,11 @@ const PREFIX = 'gatehouse-'
  * Where the server's socket goes: its own folder, or where that path is too long for a socket a private temporary
  * folder, which `<folder>/socket` then points to, so that the next start can remove what a crash left.
  */
-export async function makeSocketFolder(folder: string, port: string, identity: Identity): Promise<string> {
+export async function makeSocketFolder(folder: string, port: string, user: SystemUser): Promise<string> {
   await removeSocketFolder(folder)
   if (Buffer.byteLength(path.join(folder, `.s.PGSQL.${port}`)) <= LONGEST) return folder
   const temporary = await mkdtemp(path.join(tmpdir(), PREFIX))
-  await give(identity, temporary)
+  await giveFiles(user, temporary)
   await symlink(temporary, path.join(folder, 'socket'))
   return temporary
 }

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { Socket } from 'node:net'
-import { ENVIRONMENT, type Identity } from './identity.ts'
 import { killWithChildren } from './processes.ts'
+import { ENVIRONMENT, type SystemUser } from './system-user.ts'
 
 export type Exit = { readonly code: number | null; readonly signal: NodeJS.Signals | null }
 
@@ -29,18 +29,18 @@ const WATCHED = '( { read -r word <&3 || kill -INT $$ 2>/dev/null; } 4<&- & ); e
  * `lock`, an open file, for as long as they live.
  */
 export function spawnGuarded(
-  identity: Identity,
+  user: SystemUser,
   command: readonly string[],
   output: number,
   lock: number,
 ): Promise<Guarded> {
-  const child = spawn('/bin/sh', ['-c', WATCHED, 'gatehouse', ...identity.wrap, ...command], {
+  const child = spawn('/bin/sh', ['-c', WATCHED, 'gatehouse', ...user.wrap, ...command], {
     cwd: '/',
     env: ENVIRONMENT,
     stdio: ['ignore', output, output, 'pipe', lock],
     // A session of its own: Ctrl-C at a terminal is for us, who then stop the server in good order.
     detached: true,
-    ...identity.spawnAs,
+    ...user.spawnAs,
   })
   const guard = child.stdio[3]
   // The watcher can be gone before the word arrives, and then there is nobody to tell.

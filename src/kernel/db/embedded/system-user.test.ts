@@ -13,11 +13,11 @@ import {
   startInChild,
   templateFolder,
 } from '#test/embedded.ts'
-import { findIdentity, waysOfRoot } from './identity.ts'
+import { findSystemUser, usersForRoot } from './system-user.ts'
 
 const isRoot = process.getuid?.() === 0
-const canUnshare = isRoot && (await findIdentity(['/'])).wrap[0] === 'unshare'
-const [, account] = isRoot ? waysOfRoot(await readFile('/etc/passwd', 'utf8')) : []
+const canUnshare = isRoot && (await findSystemUser(['/'])).wrap[0] === 'unshare'
+const [, account] = isRoot ? usersForRoot(await readFile('/etc/passwd', 'utf8')) : []
 
 const IN_A_NAMESPACE = { skip: !canUnshare && 'needs root, and permission for `unshare --user`' }
 const IN_A_CONTAINER = {
@@ -109,7 +109,7 @@ test('root whom none of these ways is open is told what to do', IN_A_CONTAINER, 
 
 test('postgres comes before nobody, and an account that is root is none', () => {
   const line = (name: string, uid: number) => `${name}:x:${uid}:${uid + 1}::/:/bin/false\n`
-  const spawnAs = (passwd: string) => waysOfRoot(passwd)[1]?.spawnAs
+  const spawnAs = (passwd: string) => usersForRoot(passwd)[1]?.spawnAs
   assert.equal(spawnAs(line('nobody', 65534) + line('postgres', 101))?.uid, 101)
   assert.equal(spawnAs(line('nobody', 65534))?.gid, 65535)
   assert.equal(spawnAs(line('root', 0) + line('postgres', 0)), undefined)

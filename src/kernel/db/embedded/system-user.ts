@@ -5,7 +5,7 @@ import { promisify } from 'node:util'
 import { EmbeddedServerError } from './error.ts'
 
 /** Whom the server runs as: PostgreSQL refuses to run as root. */
-export type Identity = {
+export type SystemUser = {
   /** Owner of the server's folder. */
   readonly uid: number
   readonly gid: number
@@ -19,11 +19,11 @@ export type Identity = {
 export const ENVIRONMENT = { PATH: '/usr/bin:/bin:/usr/sbin:/sbin', LC_ALL: 'C', TZ: 'UTC' }
 
 /** The first of root's ways that is permitted here and reaches these paths; everybody else runs it themselves. */
-export async function findIdentity(paths: readonly string[]): Promise<Identity> {
+export async function findSystemUser(paths: readonly string[]): Promise<SystemUser> {
   const uid = process.getuid?.() ?? -1
   if (uid !== 0) return { uid, gid: process.getgid?.() ?? -1, wrap: [] }
-  for (const identity of waysOfRoot(await readFile('/etc/passwd', 'utf8'))) {
-    if (await reaches(identity, paths)) return identity
+  for (const user of usersForRoot(await readFile('/etc/passwd', 'utf8'))) {
+    if (await reaches(user, paths)) return user
   }
   throw new EmbeddedServerError(
     `PostgreSQL does not run as root, and here neither \`unshare --user\` nor a user postgres or nobody can ` +
@@ -37,7 +37,7 @@ export async function findIdentity(paths: readonly string[]): Promise<Identity> 
  * that takes it through folders closed to it, as in a container below /root: it can then open other users' files,
  * but so it can in the namespace, root's.
  */
-export function waysOfRoot(passwd: string): Identity[] {
+export function usersForRoot(passwd: string): SystemUser[] {
   const account = serverAccount(passwd)
   if (!account) return [IN_NAMESPACE]
   const { uid, gid } = account
@@ -53,7 +53,7 @@ export function waysOfRoot(passwd: string): Identity[] {
 }
 
 /** 65534 because initdb looks its user's name up, and that is `nobody` nearly everywhere. */
-const IN_NAMESPACE: Identity = { uid: 0, gid: 0, wrap: ['unshare', '--user', '--map-user=65534', '--'] }
+const IN_NAMESPACE: SystemUser = { uid: 0, gid: 0, wrap: ['unshare', '--user', '--map-user=65534', '--'] }
 
 function serverAccount(passwd: string): { uid: number; gid: number } | undefined {
   const accounts = passwd.split('\n').map((line) => line.split(':'))
@@ -65,7 +65,7 @@ function serverAccount(passwd: string): { uid: number; gid: number } | undefined
   return undefined
 }
 
-async function reaches({ wrap, spawnAs }: Identity, paths: readonly string[]): Promise<boolean> {
+async function reaches({ wrap, spawnAs }: SystemUser, paths: readonly string[]): Promise<boolean> {
   // Not `test -x`: access(2) takes no notice of capabilities.
   const [command = '', ...args] = [...wrap, 'ls', '-d', ...paths]
   return promisify(execFile)(command, args, { cwd: '/', env: ENVIRONMENT, ...spawnAs }).then(
@@ -75,18 +75,18 @@ async function reaches({ wrap, spawnAs }: Identity, paths: readonly string[]): P
 }
 
 /** Gives single files and folders to the one who will work there. */
-export async function give(identity: Identity, ...paths: readonly string[]): Promise<void> {
-  if (identity.uid === process.getuid?.()) return
-  for (const path of paths) await chown(path, identity.uid, identity.gid)
+export async function giveFiles(user: SystemUser, ...paths: readonly string[]): Promise<void> {
+  if (user.uid === process.getuid?.()) return
+  for (const path of paths) await chown(path, user.uid, user.gid)
 }
 
 /** Gives a folder with all that is in it to the one who will work there; only root ever has to. */
-export async function handOver(folder: string, identity: Identity): Promise<void> {
+export async function giveFolder(folder: string, user: SystemUser): Promise<void> {
   if (process.getuid?.() !== 0) return
-  if ((await lstat(folder)).uid === identity.uid) return
+  if ((await lstat(folder)).uid === user.uid) return
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
-    await lchown(path.join(entry.parentPath, entry.name), identity.uid, identity.gid)
+    await lchown(path.join(entry.parentPath, entry.name), user.uid, user.gid)
   }
   // Last, so that an interrupted hand-over is done again.
-  await chown(folder, identity.uid, identity.gid)
+  await chown(folder, user.uid, user.gid)
 }
