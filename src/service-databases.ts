@@ -30,7 +30,7 @@ import { expectNoPooler, lookThroughPooler, settleRole } from '#kernel/db/pooler
 import { provision } from '#kernel/db/provision.ts'
 import type { PoolerAddress } from '#kernel/db/session-settings.ts'
 import { namedBy } from '#kernel/db/unusable-database.ts'
-import { generatedOnce, InstallationError } from '#kernel/installation.ts'
+import { generatedOnce, InstallationError } from '#kernel/installation-secrets.ts'
 import type { Random } from '#kernel/random.ts'
 import type { Secrets } from '#kernel/secrets.ts'
 

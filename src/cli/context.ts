@@ -12,7 +12,7 @@ import {
   openInstallation,
   readSecret,
   secretProblems,
-} from '#kernel/installation.ts'
+} from '#kernel/installation-secrets.ts'
 import { createLog, type Log } from '#kernel/log.ts'
 import { secureRandom } from '#kernel/random.ts'
 import { createSecrets, newSecret, type Secrets } from '#kernel/secrets.ts'

@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { type Clock, databaseClock } from './clock.ts'
-import { expectTime, watchDrift } from './clock-watch.ts'
+import { expectTime, watchDrift } from './clock-drift.ts'
 import type { Config } from './config/config.ts'
 import { type Coherence, startCoherence } from './db/coherence.ts'
 import { connect } from './db/connect.ts'

@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify'
 import type { WriteResult } from '#databases/drivers/driver.ts'
-import { LONG_BODY } from '#kernel/http/long-body.ts'
+import { LONG_RESPONSE } from '#kernel/http/long-responses.ts'
 import type { Fetched } from './data.ts'
 import { readFacts, tail, writeFacts } from './result-facts.ts'
 import type { Committed } from './transaction.ts'
@@ -35,7 +35,7 @@ export function sendTransaction(
  */
 export function sendWhole(reply: FastifyReply, parts: readonly Buffer[]): FastifyReply {
   const length = parts.reduce((sum, part) => sum + part.length, 0)
-  if (length > LONG_BODY) return reply.type(JSON_TYPE).header('content-length', length).sendLong(parts)
+  if (length > LONG_RESPONSE) return reply.type(JSON_TYPE).header('content-length', length).sendLong(parts)
   const body = Buffer.concat(parts, length)
   return reply.type(JSON_TYPE).send(body.length > SMALL ? body : body.toString())
 }

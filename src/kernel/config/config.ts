@@ -1,4 +1,4 @@
-import { type ConfigFacts, complete, type Values } from './complete.ts'
+import { type ConfigFacts, fillDefaults, type Values } from './defaults.ts'
 import { treeOfEnvironment } from './environment.ts'
 import { type GivenOption, type Source, treeOfFile } from './file.ts'
 import { ConfigError, type Problem, type Report } from './problems.ts'
@@ -51,8 +51,8 @@ export function defaultConfig(overrides: DeepPartial<Config> = {}): Config {
   return completed(given, { production, builtInClient })
 }
 
-// The values were read by this schema, and `complete` leaves out only what is optional.
-const completed = (given: Values, facts: ConfigFacts) => complete(settings, given, facts) as Config
+// The values were read by this schema, and `fillDefaults` leaves out only what is optional.
+const completed = (given: Values, facts: ConfigFacts) => fillDefaults(settings, given, facts) as Config
 
 /** For `gatehouse config show`: as one would write it, secrets masked. */
 export const maskedConfig = (config: Config): Values => masked(settings, config)

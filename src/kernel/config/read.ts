@@ -1,5 +1,5 @@
 import { type TObject, type TRecord, type TSchema, Type } from 'typebox'
-import { mapOf, type Values } from './complete.ts'
+import { mapOf, type Values } from './defaults.ts'
 import { parseJson, variableOf } from './environment.ts'
 import type { Place, Report } from './problems.ts'
 import { builtInName, isSetting, nameForm, type Setting } from './setting.ts'

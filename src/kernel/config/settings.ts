@@ -1,5 +1,5 @@
 import type { Static } from 'typebox'
-import type { ConfigFacts } from './complete.ts'
+import type { ConfigFacts } from './defaults.ts'
 import { auth } from './sections/auth.ts'
 import { clients, database } from './sections/database.ts'
 import { gateway } from './sections/gateway.ts'

@@ -1,5 +1,5 @@
 import { type TSchema, Type } from 'typebox'
-import { asValues, mapOf, type Values } from './complete.ts'
+import { asValues, mapOf, type Values } from './defaults.ts'
 import { variableOf } from './environment.ts'
 import { outline } from './outline.ts'
 import { isSetting, type Secret, type Setting } from './setting.ts'

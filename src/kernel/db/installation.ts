@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { InstallationError, NoInstallation } from '../installation.ts'
+import { InstallationError, NoInstallation } from '../installation-secrets.ts'
 import { type Random, uuidv7 } from '../random.ts'
 import type { Secrets } from '../secrets.ts'
 import { prepare } from './migrate.ts'

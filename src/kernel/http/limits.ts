@@ -6,9 +6,9 @@ import type { Clock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import type { Db } from '../db/connect.ts'
 import { type AttemptLimit, createAttemptLimit, type Verdict } from './attempt-limits.ts'
-import { createExchangedLimit } from './exchanged-limit.ts'
 import { tooMany } from './failures.ts'
 import { createLimiterTable, type LimiterTable } from './limiter-table.ts'
+import { createSynchronizedLimit } from './synchronized-limit.ts'
 
 /**
  * Rules of `rate_limits.rules` that count everything. All have one bucket for all processes: in Postgres, but for
@@ -44,10 +44,10 @@ export type Limits = {
 export function createRateLimits(config: Config, pool: pg.Pool, now: Clock): Limits {
   if (!config.rate_limits.enabled) return UNLIMITED
   const { sign_in_account, default: rest, ...rules } = config.rate_limits.rules
-  const exchanged = createExchangedLimit('default', rest, pool)
+  const synchronized = createSynchronizedLimit('default', rest, pool)
   const table = createLimiterTable(pool, now)
   const limiters = new Map<string, Limiter>([
-    ['default', exchanged],
+    ['default', synchronized],
     ...Object.entries(rules).map(([name, rule]) => [name, limiterOf(name, rule, table)] as const),
   ])
   const attemptLimits: Record<AttemptRule, AttemptLimit> = {
@@ -74,7 +74,7 @@ export function createRateLimits(config: Config, pool: pg.Pool, now: Clock): Lim
     },
     allows: async (rule, key) => (await take(rule, key)) === undefined,
     attempt: (rule, key, isRight) => attemptLimits[rule](bucketOf(key), isRight),
-    close: exchanged.close,
+    close: synchronized.close,
   }
 }
 

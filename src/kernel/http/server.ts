@@ -12,7 +12,7 @@ import { endConnections, isArriving } from './early-answers.ts'
 import { edge } from './failures.ts'
 import { HEADER } from './header-names.ts'
 import { headerProblem } from './headers.ts'
-import { addLongBodies, timeToRead } from './long-body.ts'
+import { addLongResponses, timeToRead } from './long-responses.ts'
 import type { App } from './surface.ts'
 
 /**
@@ -72,7 +72,7 @@ export function createServer(kernel: Kernel): App {
     if (limit !== undefined) await kernel.limits.expectRoom(limit, request.clientAddress)
     await access?.authorize(request, reply)
   })
-  addLongBodies(app, kernel)
+  addLongResponses(app, kernel)
   budgetBodies(app, kernel)
   app.addHook('onResponse', recordRequest(kernel))
   return app

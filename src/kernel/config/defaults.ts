@@ -11,7 +11,7 @@ export type ConfigFacts = {
 }
 
 /** What was given, with every default filled in: first those that stand alone, then those that depend on others. */
-export function complete(schema: TSchema, given: Values, whole: ConfigFacts): Values {
+export function fillDefaults(schema: TSchema, given: Values, whole: ConfigFacts): Values {
   const plain = fill(schema, given, (setting) => setting.default)
   const facts = { ...whole, value: (setting: string) => valueAt(plain, setting) }
   return { ...asValues(fill(schema, plain, (setting) => setting.derived?.from(facts))), ...whole }

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import type { Kernel } from '../kernel.ts'
-import { heldBodies } from './held-bodies.ts'
+import { createResponseBudget } from './response-budget.ts'
 import type { App } from './surface.ts'
 
 declare module 'fastify' {
@@ -17,14 +17,14 @@ declare module 'fastify' {
 export type Source = Iterable<Buffer> | AsyncIterable<Buffer>
 
 /** Above so many bytes an answer that is here whole is sent in pieces, so that it can be seen how fast it is read. */
-export const LONG_BODY = 1_048_576
+export const LONG_RESPONSE = 1_048_576
 const PIECE = 65_536
 /** How many of the longest answers that are collected may wait for their readers at the same time (`limits.answer`). */
 const LONGEST_HELD = 8
 
-export function addLongBodies(app: App, { config, now }: Kernel): void {
+export function addLongResponses(app: App, { config, now }: Kernel): void {
   const { min_rate: rate, answer } = config.limits
-  const held = heldBodies(LONGEST_HELD * answer, () => now().getTime())
+  const held = createResponseBudget(LONGEST_HELD * answer, () => now().getTime())
   app.decorateReply('isPaced', false)
   app.decorateReply('sendLong', function (this: FastifyReply, source: Source) {
     this.isPaced = true
@@ -106,4 +106,4 @@ export function createReaderPace(rate: number, now: () => number): ReaderPace {
 }
 
 /** How long the reader of an answer that was sent whole has for it, milliseconds. */
-export const timeToRead = (rate: number): number => (ARREARS + LONG_BODY / rate) * 1_000
+export const timeToRead = (rate: number): number => (ARREARS + LONG_RESPONSE / rate) * 1_000

@@ -8,7 +8,7 @@ const EXCHANGE = 1_000
  * A limit for requests that are too many and too cheap to ask the database about each: counted in this process, and
  * once a second together with the others. It is exceeded by at most a second's worth a process.
  */
-export function createExchangedLimit(
+export function createSynchronizedLimit(
   name: string,
   rule: { requests: number; window: number },
   pool: pg.Pool,

@@ -1,5 +1,5 @@
 /** A body that is here whole and waits for its reader. */
-export type HeldBody = {
+export type WaitingResponse = {
   readonly parts: Iterable<Buffer>
   /** Bytes that its reader has taken by now. */
   taken(): number
@@ -8,25 +8,25 @@ export type HeldBody = {
 }
 
 /** Bodies that are here whole together take so many bytes of memory at most. */
-export type HeldBodies = {
+export type ResponseBudget = {
   /** Breaks off those that are read most slowly, so that there is room for this one. Returns what gives its room back. */
-  hold(body: HeldBody): () => void
+  hold(body: WaitingResponse): () => void
 }
 
 /** A body that has just begun is not slow yet: what the system takes at once, and the time in which it does. */
 const CREDIT = 1_048_576
 const BEGINNING = 1_000
 
-type Entry = HeldBody & { readonly since: number; readonly release: () => void }
+type Entry = WaitingResponse & { readonly since: number; readonly release: () => void }
 
 /** `now` in milliseconds. */
-export function heldBodies(most: number, now: () => number): HeldBodies {
+export function createResponseBudget(most: number, now: () => number): ResponseBudget {
   const entries = new Set<Entry>()
   /** Answers that are given again share theirs. */
   const users = new Map<ArrayBufferLike, number>()
   let total = 0
 
-  function hold(body: HeldBody): () => void {
+  function hold(body: WaitingResponse): () => void {
     const memory = new Set([...body.parts].map(({ buffer }) => buffer))
     for (const buffer of memory) take(buffer)
     const entry: Entry = {
