@@ -2,7 +2,7 @@ import { actOnProof, type Proof } from '#identity/proof.ts'
 import { endWithinMaxAge, insertSession, type Session } from '#identity/sessions.ts'
 import { tokenHash } from '#identity/tokens.ts'
 import { isBanned, type User } from '#identity/users.ts'
-import { type Kernel, tell } from '#kernel/kernel.ts'
+import { emitAfterCommit, type Kernel } from '#kernel/kernel.ts'
 import { randomToken, uuidv7 } from '#kernel/random.ts'
 import { browserMark } from './cookies.ts'
 import { fail } from './errors.ts'
@@ -61,7 +61,7 @@ async function startSession(kernel: Kernel, user: User, context: SignInContext):
     },
     max_per_user,
   )
-  tell(kernel, 'auth_user_signed_in', { userId: user.id, sessionId: session.id })
+  emitAfterCommit(kernel, 'auth_user_signed_in', { userId: user.id, sessionId: session.id })
   return { token, session, user, maxAge: context.remember ? expiresAt.getTime() - now.getTime() : undefined }
 }
 

@@ -2,7 +2,7 @@ import { insertHiddenSignUp } from '#identity/hidden-sign-ups.ts'
 import { actOnProof } from '#identity/proof.ts'
 import { insertUserWithPassword, lockUserWithEmail, type NewUser } from '#identity/users.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
-import { atomically, type Kernel, tell } from '#kernel/kernel.ts'
+import { atomically, emitAfterCommit, type Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
 import { requestFirstLink } from './admit.ts'
 import { fail } from './errors.ts'
@@ -42,7 +42,7 @@ const addEither = (kernel: Kernel, asked: WithPassword, context: SignInContext):
 async function addUser(kernel: Kernel, { password, ...user }: WithPassword): Promise<void> {
   const id = uuidv7(kernel.now(), kernel.random)
   await insertUserWithPassword(kernel.db, user, { id, password })
-  tell(kernel, 'auth_user_created', { userId: user.id })
+  emitAfterCommit(kernel, 'auth_user_created', { userId: user.id })
 }
 
 /** Sign-in with the password of a hidden sign-up: answers as `admit` does for an unproven address, in the same time and with a mail. */

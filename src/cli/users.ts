@@ -10,7 +10,7 @@ import { hashPassword } from '#identity/passwords.ts'
 import { ROLES, type Role, setRole } from '#identity/roles.ts'
 import { isBanned, searchUsers } from '#identity/users.ts'
 import { instantFrom } from '#kernel/instants.ts'
-import { type Kernel, tell } from '#kernel/kernel.ts'
+import { emitAfterCommit, type Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
 import { findNamedUser, generatePassword, USER_ARGUMENT } from './named-user.ts'
 import { printList, readInput, terminal } from './terminal.ts'
@@ -109,7 +109,7 @@ async function create(kernel: Kernel, { role, ...options }: Create): Promise<voi
     },
   ])
   if (outcome !== 'added') throw new Error(`There is an account with ${email} already.`)
-  tell(kernel, 'auth_user_created', { userId: id })
+  emitAfterCommit(kernel, 'auth_user_created', { userId: id })
   terminal.say(`created ${email}, role ${role}, id ${id}`)
   if (given === undefined) terminal.say(`password: ${password}  (shown this once)`)
 }

@@ -1,5 +1,5 @@
 import type { Db } from '#kernel/db/connect.ts'
-import { atomically, type Kernel, tell } from '#kernel/kernel.ts'
+import { atomically, emitAfterCommit, type Kernel } from '#kernel/kernel.ts'
 import { lockProvenUser } from './proof.ts'
 import { deleteUserSessions } from './sessions.ts'
 import { deleteTickets } from './tickets.ts'
@@ -22,7 +22,7 @@ export async function banUser(kernel: Kernel, userId: string, { reason, expires 
     await updateBan(kernel.db, userId, ban, kernel.now())
     await deleteUserSessions(kernel.db, userId)
     await deleteTickets(kernel.db, user)
-    tell(kernel, 'auth_user_banned', { userId })
+    emitAfterCommit(kernel, 'auth_user_banned', { userId })
     return true
   })
   await kernel.coherence.settle()

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { testKernel } from '#test/harness.ts'
-import { atomically, type Kernel, tell } from './kernel.ts'
+import { atomically, emitAfterCommit, type Kernel } from './kernel.ts'
 
 const kernel = await testKernel()
 const told: string[] = []
 kernel.events.subscribe((name, data) => void told.push(`${name} ${'userId' in data ? data.userId : ''}`))
 
-const happen = (kernel: Kernel, userId: string) => tell(kernel, 'auth_user_created', { userId })
+const happen = (kernel: Kernel, userId: string) => emitAfterCommit(kernel, 'auth_user_created', { userId })
 const keys = async () =>
   (await kernel.db.selectFrom('rateLimit').select('key').orderBy('key').execute()).map(({ key }) => key)
 const write = (kernel: Kernel, key: string) =>

@@ -69,6 +69,10 @@ export async function atomically<T>(kernel: Kernel, work: (kernel: Kernel) => Pr
 }
 
 /** Says that something happened; subscribers hear of it once it is committed. */
-export function tell<Name extends EventName>(kernel: Kernel, name: Name, data: EventData[Name]): void {
+export function emitAfterCommit<Name extends EventName>(
+  kernel: Kernel,
+  name: Name,
+  data: EventData[Name],
+): void {
   kernel.afterCommit(() => kernel.events.emit(name, data))
 }

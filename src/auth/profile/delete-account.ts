@@ -3,7 +3,7 @@ import { actOnTicket, lockProvenUser } from '#identity/proof.ts'
 import { isLastAdmin } from '#identity/roles.ts'
 import { deleteTickets, redeemTicket } from '#identity/tickets.ts'
 import { deleteUser, type User } from '#identity/users.ts'
-import { atomically, type Kernel, tell } from '#kernel/kernel.ts'
+import { atomically, emitAfterCommit, type Kernel } from '#kernel/kernel.ts'
 import { actAsCaller, type Caller } from '../access.ts'
 import { fail, LINK_FAILURES } from '../errors.ts'
 import type { LinkClick } from '../link-click.ts'
@@ -95,7 +95,7 @@ async function removeUser(kernel: Kernel, user: User): Promise<void> {
   if (await isLastAdmin(kernel.db, user)) throw fail('LAST_ADMIN')
   await deleteTickets(kernel.db, user)
   await deleteUser(kernel.db, user.id)
-  tell(kernel, 'auth_user_deleted', { userId: user.id })
+  emitAfterCommit(kernel, 'auth_user_deleted', { userId: user.id })
 }
 
 /** Deletes the account. */

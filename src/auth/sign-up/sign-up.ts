@@ -2,7 +2,7 @@ import { hashForAddress, hashPassword } from '#identity/passwords.ts'
 import { usernameFrom } from '#identity/usernames.ts'
 import { insertUserWithPassword, type NewUser, type User } from '#identity/users.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
-import { atomically, type Kernel, tell } from '#kernel/kernel.ts'
+import { atomically, emitAfterCommit, type Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
 import { type Admission, admit, requestFirstLink } from '../admit.ts'
 import { fail } from '../errors.ts'
@@ -51,7 +51,7 @@ async function addUser(
     return await atomically(kernel, async (kernel) => {
       const id = uuidv7(kernel.now(), kernel.random)
       const added = await insertUserWithPassword(kernel.db, user, { id, password })
-      tell(kernel, 'auth_user_created', { userId: added.id })
+      emitAfterCommit(kernel, 'auth_user_created', { userId: added.id })
       if (email.send_on_sign_up) await requestFirstLink(kernel, added, context, { isSignUp: true })
       if (email_password.require_email_verification) return { user: added, admission: undefined }
       const proof = { userId: added.id }

@@ -11,7 +11,7 @@ import {
   readUpdate,
 } from '#databases/request/read-request.ts'
 import type { DataRequest, ReadRequest } from '#databases/request/request.ts'
-import { type Kernel, tell } from '#kernel/kernel.ts'
+import { emitAfterCommit, type Kernel } from '#kernel/kernel.ts'
 import { type GatewayCaller, rightsOf } from '../access.ts'
 import type { Grouping } from './grouping.ts'
 import { group, planGrouped, readGrouping } from './post-processing.ts'
@@ -162,7 +162,7 @@ export function tellOf(
   rows: number,
 ): void {
   const { schema, name } = plan.table
-  tell(kernel, event, { client: client.name, requestId, table: `${schema}.${name}`, rows })
+  emitAfterCommit(kernel, event, { client: client.name, requestId, table: `${schema}.${name}`, rows })
 }
 
 /** What the configuration says about the bodies of data operations. */

@@ -4,7 +4,7 @@ import {
   createTable,
   type TableDefinition,
 } from '#databases/drivers/postgres/sql/ddl.ts'
-import { type Kernel, tell } from '#kernel/kernel.ts'
+import { emitAfterCommit, type Kernel } from '#kernel/kernel.ts'
 import type { GatewayCaller } from '../access.ts'
 import type { AuditLog } from './audit.ts'
 import { OPERATIONS } from './operations.ts'
@@ -46,7 +46,7 @@ export async function createManagedTable(
     statement: statements.join(';\n'),
   } as const
   await audit.around(act, () => driver.run(statements))
-  tell(kernel, 'schema_table_created', {
+  emitAfterCommit(kernel, 'schema_table_created', {
     client: caller.client.name,
     requestId: caller.requestId,
     schema,

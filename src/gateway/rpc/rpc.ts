@@ -4,7 +4,7 @@ import { readFetch } from '#databases/request/read-request.ts'
 import type { Row } from '#databases/request/request.ts'
 import { operatorOf } from '#databases/request/terms.ts'
 import { edge } from '#kernel/http/failures.ts'
-import { type Kernel, tell } from '#kernel/kernel.ts'
+import { emitAfterCommit, type Kernel } from '#kernel/kernel.ts'
 import type { GatewayCaller } from '../access.ts'
 import { optionsOf } from '../data/data.ts'
 import { explainReadOnly } from '../read-only-client.ts'
@@ -53,7 +53,12 @@ export async function callFunction(
   }
   const result = await driver.call(call).catch(explainReadOnly(client))
   const name = `${read.table.schema}.${read.table.table}`
-  tell(kernel, 'gateway_rpc', { client: client.name, requestId, function: name, rows: result.facts().rows })
+  emitAfterCommit(kernel, 'gateway_rpc', {
+    client: client.name,
+    requestId,
+    function: name,
+    rows: result.facts().rows,
+  })
   return result
 }
 

@@ -1,6 +1,6 @@
 import type { SqlResult } from '#databases/drivers/driver.ts'
 import type { Json } from '#databases/request/request.ts'
-import { type Kernel, tell } from '#kernel/kernel.ts'
+import { emitAfterCommit, type Kernel } from '#kernel/kernel.ts'
 import { type GatewayCaller, hasRight, requirePassing } from '../access.ts'
 import { fail } from '../errors.ts'
 import { explainReadOnly } from '../read-only-client.ts'
@@ -47,7 +47,11 @@ export async function runSql(kernel: Kernel, caller: GatewayCaller, asked: Asked
       presence,
     })
     .catch(explainReadOnly(client))
-  tell(kernel, 'gateway_query', { client: client.name, requestId: caller.requestId, rows: result.rows })
+  emitAfterCommit(kernel, 'gateway_query', {
+    client: client.name,
+    requestId: caller.requestId,
+    rows: result.rows,
+  })
   return { result, backend: driver.name, milliseconds: Math.round(performance.now() - began) }
 }
 
