@@ -141,7 +141,7 @@ const checksOf = ({ controlPaths }: Kernel, clients: Clients) => [
   {
     name: 'control_database',
     check: async () => {
-      await Promise.all(controlPaths.map(({ ask }) => ask()))
+      await Promise.all(controlPaths.map(({ ping }) => ping()))
       return 'answers'
     },
   },

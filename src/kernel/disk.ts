@@ -6,21 +6,21 @@ export type Disk = {
   /** A sentence for each, for the operator. */
   problems(): Promise<readonly string[]>
   /** Looks at a failure, whatever it is. */
-  hear(error: unknown): void
+  noteFailure(error: unknown): void
 }
 
 /** How long a failure counts, milliseconds: the database does not say when there is room again. */
-const HEARD_FOR = 30_000
+const FAILURE_COUNTS_FOR = 30_000
 
 /** disk_full of PostgreSQL, and what the system says. */
 const FULL = new Set(['53100', 'ENOSPC', 'EDQUOT'])
 
 export function watchDisk({ server }: Config): Disk {
-  let heardAt = Number.NEGATIVE_INFINITY
+  let failedAt = Number.NEGATIVE_INFINITY
   return {
-    hear(error) {
+    noteFailure(error) {
       const { code } = Object(error) as { code?: unknown } // whatever was thrown
-      if (typeof code === 'string' && FULL.has(code)) heardAt = performance.now()
+      if (typeof code === 'string' && FULL.has(code)) failedAt = performance.now()
     },
     async problems() {
       const { bavail, bsize } = await statfs(server.data_dir).catch(() => NOT_THERE)
@@ -28,7 +28,7 @@ export function watchDisk({ server }: Config): Disk {
         ...(bavail * bsize < server.min_free_disk
           ? ['The disk of server.data_dir is full: make room, or lower server.min_free_disk']
           : []),
-        ...(performance.now() - heardAt < HEARD_FOR
+        ...(performance.now() - failedAt < FAILURE_COUNTS_FOR
           ? ['A write has failed because a disk is full: make room for the control database']
           : []),
       ]

@@ -15,8 +15,8 @@ import type { Random } from './random.ts'
 import type { Secrets } from './secrets.ts'
 import type { WorkQueue } from './work-queue.ts'
 
-/** One way to the control database; `ask` throws when nothing answers. */
-export type ControlPath = { readonly name: string; ask(): Promise<void> }
+/** One way to the control database; `ping` throws when nothing answers. */
+export type ControlPath = { readonly name: string; ping(): Promise<void> }
 
 /** Everything a verb may need, handed to it as its first argument. */
 export type Kernel = {

@@ -83,7 +83,7 @@ export async function startKernel(options: KernelOptions): Promise<StartedKernel
     database: createJobsDatabase(queue, coherence),
     log,
     migrate: config.database.migrate,
-    onFailure: disk.hear,
+    onFailure: disk.noteFailure,
   })
   const outbound = createOutboundRequests(config)
   const events = createEvents()
@@ -169,26 +169,26 @@ function controlPaths(
   config: Config,
 ): readonly ControlPath[] {
   const limits = config.rate_limits.enabled
-    ? [{ name: 'rate limits', ask: oneAtATime(() => answers(counters)) }]
+    ? [{ name: 'rate limits', ping: shared(() => pingPool(counters)) }]
     : []
   return [
-    { name: 'transactions', ask: oneAtATime(() => answers(control)) },
-    { name: 'look-ups', ask: oneAtATime(pipelined.ask) },
-    { name: 'notifications', ask: oneAtATime(coherence.ask) },
+    { name: 'transactions', ping: shared(() => pingPool(control)) },
+    { name: 'look-ups', ping: shared(pipelined.ping) },
+    { name: 'notifications', ping: shared(coherence.ping) },
     ...limits,
   ]
 }
 
-const answers = async (pool: pg.Pool): Promise<void> => void (await pool.query('select 1'))
+const pingPool = async (pool: pg.Pool): Promise<void> => void (await pool.query('select 1'))
 
 /** Whoever asks while a question is unanswered waits for the same answer: questions to a silent database would take all connections. */
-function oneAtATime(ask: () => Promise<void>): () => Promise<void> {
-  let asked: Promise<void> | undefined
+function shared(ping: () => Promise<void>): () => Promise<void> {
+  let running: Promise<void> | undefined
   return () => {
-    asked ??= ask().finally(() => {
-      asked = undefined
+    running ??= ping().finally(() => {
+      running = undefined
     })
-    return asked
+    return running
   }
 }
 

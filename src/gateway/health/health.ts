@@ -36,7 +36,7 @@ export async function readiness(
 
 /** One way to the control database may be dead while the others answer: requests take all of them. */
 async function silentPaths({ controlPaths }: Kernel): Promise<readonly string[]> {
-  const answers = await Promise.allSettled(controlPaths.map(({ ask }) => inTime(ask())))
+  const answers = await Promise.allSettled(controlPaths.map(({ ping }) => inTime(ping())))
   return controlPaths.flatMap(({ name }, index) => (answers[index]?.status === 'fulfilled' ? [] : [name]))
 }
 

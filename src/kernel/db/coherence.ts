@@ -26,9 +26,9 @@ export type Coherence = {
    * Hears a channel of somebody else's on the connection that listens. `back` is called whenever it has come back, since what was
    * said meanwhile is lost. Returns what ends it.
    */
-  hear(channel: string, receive: (payload: string) => void, back: () => void): Promise<() => Promise<void>>
+  listen(channel: string, receive: (payload: string) => void, back: () => void): Promise<() => Promise<void>>
   /** One question on the connection that listens; throws while there is none. */
-  ask(): Promise<void>
+  ping(): Promise<void>
   /** Resolves when no process can still answer from what was committed over before this call. */
   settle(): Promise<void>
   close(): Promise<void>
@@ -221,7 +221,7 @@ export async function startCoherence(options: CoherenceOptions): Promise<Coheren
     isTrusted: () => performance.now() < trustedUntil,
     subscribe: (subscriber) => void subscribers.push(subscriber),
     announce,
-    async hear(channel, receive, back) {
+    async listen(channel, receive, back) {
       heard.set(channel, { receive, back })
       const client = listener
       // One that comes later listens to it by itself.
@@ -229,7 +229,7 @@ export async function startCoherence(options: CoherenceOptions): Promise<Coheren
       back()
       return async () => void heard.delete(channel)
     },
-    async ask() {
+    async ping() {
       if (listener === undefined) throw new Error('there is no listener')
       await listener.query('select 1')
     },

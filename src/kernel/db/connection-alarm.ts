@@ -5,15 +5,15 @@
  */
 export type Alarm = {
   raise(): void
-  heed(doubt: () => void): void
+  subscribe(doubt: () => void): void
 }
 
 export function createAlarm(): Alarm {
-  const heeding: (() => void)[] = []
+  const subscribers: (() => void)[] = []
   return {
     raise: () => {
-      for (const doubt of heeding) doubt()
+      for (const doubt of subscribers) doubt()
     },
-    heed: (doubt) => void heeding.push(doubt),
+    subscribe: (doubt) => void subscribers.push(doubt),
   }
 }

@@ -48,7 +48,7 @@ function endTogether(pool: pg.Pool, { alarm, onError }: PoolOptions): void {
     onError(new Error(why))
     alarm.raise()
   }
-  alarm.heed(() => {
+  alarm.subscribe(() => {
     for (const client of clients) client.doubt()
   })
   pool.on('connect', (client) => {

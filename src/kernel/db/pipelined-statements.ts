@@ -15,7 +15,7 @@ export type PipelinedStatements = {
     values: readonly unknown[],
   ): Promise<readonly Row[]>
   /** One question on each connection. */
-  ask(): Promise<void>
+  ping(): Promise<void>
   close(): Promise<void>
 }
 
@@ -50,7 +50,7 @@ export function createPipelinedStatements(options: PipelineOptions): PipelinedSt
   let asked = 0
   let closed = false
 
-  alarm.heed(() => {
+  alarm.subscribe(() => {
     for (const slot of slots)
       slot?.then(
         (client) => client.doubt(),
@@ -105,9 +105,9 @@ export function createPipelinedStatements(options: PipelineOptions): PipelinedSt
         asked--
       }
     },
-    async ask() {
+    async ping() {
       const answers = slots.map(async (_, slot) =>
-        (await take(slot)).query({ ...named('ask'), text: 'select 1' }),
+        (await take(slot)).query({ ...named('ping'), text: 'select 1' }),
       )
       await Promise.all(answers)
     },

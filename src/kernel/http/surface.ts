@@ -41,7 +41,7 @@ export function configureSurface(app: App, kernel: Kernel, book: RouteBook, opti
   readJsonBodies(app, options.parse)
   app.setValidatorCompiler(createValidatorCompiler(options))
   app.setErrorHandler((error, request, reply) => {
-    kernel.disk.hear(error)
+    kernel.disk.noteFailure(error)
     const failure = failureOf(error)
     // What the service refuses on purpose, because it is busy, says so in the metrics; a line each would make it busier.
     if (failure.status >= 500 && failure.cause !== undefined) {
