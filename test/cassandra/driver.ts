@@ -3,7 +3,7 @@ import type { Driver } from '#databases/drivers/driver.ts'
 import { createScyllaDriver, type ScyllaOptions } from '#databases/drivers/scylla/driver.ts'
 import { readScyllaUrl } from '#kernel/config/scylla-url.ts'
 
-const settings = {
+const SETTINGS = {
   maxConnections: 4,
   sqlConnections: 4,
   maxWaiting: 1_000,
@@ -19,5 +19,5 @@ const settings = {
 export function driverOn(url: string, more: Partial<ScyllaOptions> = {}): Driver {
   const address = readScyllaUrl(url)
   assert.ok(address)
-  return createScyllaDriver({ address, ...settings, ...more })
+  return createScyllaDriver({ address, ...SETTINGS, ...more })
 }

@@ -11,10 +11,10 @@ const took = async (work: () => Promise<unknown>): Promise<number> => {
   return performance.now() - began
 }
 
-const down = { code: 'client_unavailable', status: 503 }
-const late = { code: 'statement_timeout', status: 504 }
+const DOWN = { code: 'client_unavailable', status: 503 }
+const LATE = { code: 'statement_timeout', status: 504 }
 
-/** Tests of a server that does not respond, or responds too late. */
+/** Tests of a server that does not respond, or responds too LATE. */
 export function testSilence({ keyspace, skip }: Place): void {
   test('a frozen node delays callers for connect_timeout at most; later callers fail at once', {
     skip,
@@ -32,17 +32,17 @@ export function testSilence({ keyspace, skip }: Place): void {
     proxy.freeze()
     const delayed = await took(() =>
       Promise.all([
-        assert.rejects(fetch({ table: 'calm' }), { ...late, hint: undefined }),
-        assert.rejects(insert('calm', { id: 2 }), { ...late, hint: /not known whether the write was done/ }),
+        assert.rejects(fetch({ table: 'calm' }), { ...LATE, hint: undefined }),
+        assert.rejects(insert('calm', { id: 2 }), { ...LATE, hint: /not known whether the write was done/ }),
       ]),
     )
     assert.ok(delayed > 900 && delayed < 3_000, `${delayed} ms`)
     assert.equal(driver.stats().circuit, 'open')
-    const refused = await took(() => assert.rejects(fetch({ table: 'calm' }), down))
+    const refused = await took(() => assert.rejects(fetch({ table: 'calm' }), DOWN))
     assert.ok(refused < 200, `${refused} ms`)
     // The proxy accepts a new connection, but does not respond on it either.
     await new Promise((resolve) => setTimeout(resolve, 1_050))
-    const probed = await took(() => assert.rejects(fetch({ table: 'calm' }), down))
+    const probed = await took(() => assert.rejects(fetch({ table: 'calm' }), DOWN))
     assert.ok(probed < 2_500, `${probed} ms`)
     await proxy.mend()
     for (let round = 0; round < 100 && driver.stats().circuit !== 'closed'; round++) {
@@ -64,13 +64,13 @@ export function testSilence({ keyspace, skip }: Place): void {
     })
     const { fetch } = createCalls(() => driver)
     const { insert } = createCalls(() => driver)
-    for (let round = 0; round < 5; round++) await assert.rejects(fetch({ table: 'calm' }), late)
+    for (let round = 0; round < 5; round++) await assert.rejects(fetch({ table: 'calm' }), LATE)
     assert.equal(driver.stats().circuit, 'open')
-    await assert.rejects(fetch({ table: 'calm' }), down)
+    await assert.rejects(fetch({ table: 'calm' }), DOWN)
     await new Promise((resolve) => setTimeout(resolve, 1_050))
     // An invalid value is not a sign of the server's state, so the next statement is the probe.
     await assert.rejects(insert('calm', { id: 'x' }), { code: 'invalid_value' })
-    await assert.rejects(fetch({ table: 'calm' }), late)
+    await assert.rejects(fetch({ table: 'calm' }), LATE)
     assert.equal(driver.stats().circuit, 'open')
   })
 
@@ -83,7 +83,7 @@ export function testSilence({ keyspace, skip }: Place): void {
     })
     const { fetch } = createCalls(() => driver)
     for (let round = 0; round < 12; round++) {
-      await assert.rejects(fetch({ table: 'calm' }), late)
+      await assert.rejects(fetch({ table: 'calm' }), LATE)
       if (round % 4 === 3) await driver.probe()
     }
     assert.equal(driver.stats().circuit, 'closed')

@@ -5,7 +5,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 
-const bin = path.resolve(import.meta.dirname, '../../bin/gatehouse.mjs')
+const BIN = path.resolve(import.meta.dirname, '../../bin/gatehouse.mjs')
 
 /** The program as users start it, in a new folder, on a free port. */
 export type Program = Started & { readonly url: string }
@@ -64,7 +64,7 @@ export async function runProgram(
 }
 
 const spawnCommand = (folder: string, args: readonly string[], env: Record<string, string>) =>
-  spawn(process.execPath, [bin, ...args], {
+  spawn(process.execPath, [BIN, ...args], {
     cwd: folder,
     env: { PATH: process.env.PATH ?? '', SERVICE_SERVER__PORT: '0', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

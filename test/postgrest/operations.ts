@@ -21,11 +21,11 @@ export type Asking = {
 }
 
 const { escapeIdentifier: id, escapeLiteral: literal } = pg
-const named = new Set(['select', 'order', 'limit', 'offset', 'columns', 'on_conflict'])
+const NAMED = new Set(['select', 'order', 'limit', 'offset', 'columns', 'on_conflict'])
 
 function whereSql(params: URLSearchParams, alias: string, own: ReadonlySet<string> = new Set()): string {
   const terms = [...params].flatMap(([key, value]): Logic[] => {
-    if (named.has(key) || own.has(key)) return []
+    if (NAMED.has(key) || own.has(key)) return []
     return [key === 'and' || key === 'or' ? parseLogic(key, value) : parseFilter(key, value)]
   })
   return terms.length === 0 ? '' : `where ${terms.map((term) => logicSql(term, alias)).join(' and ')}`

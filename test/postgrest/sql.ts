@@ -159,7 +159,7 @@ export function logicSql(logic: Logic, alias: string): string {
   return `${not ? 'not ' : ''}(${comparisonSql(column, operator, value)})`
 }
 
-const operators: Readonly<Record<string, string>> = {
+const OPERATORS: Readonly<Record<string, string>> = {
   eq: '=',
   neq: '<>',
   gt: '>',
@@ -184,7 +184,7 @@ function comparisonSql(column: string, operator: string, value: string | readonl
   if (operator === 'like' || operator === 'ilike')
     return `${column} ${operator} ${literal(value.replaceAll('*', '%'))}`
   if (operator === 'wfts') return `${column} @@ websearch_to_tsquery(${literal(value)})`
-  const sign = operators[operator]
+  const sign = OPERATORS[operator]
   if (sign === undefined) throw new Refused(400, 'PGRST100', `unknown single value operator ${operator}`)
   return `${column} ${sign} ${literal(value)}`
 }

@@ -44,7 +44,7 @@ export type FunctionRow = {
   readonly takes: string | null
 }
 
-const columnsSql = `
+const COLUMNS = `
 select c.relname as table, a.attname as name, format_type(a.atttypid, null) as type,
   case when a.atttypid in ('varchar'::regtype, 'bpchar'::regtype) and a.atttypmod > 4 then a.atttypmod - 4 end as length,
   not a.attnotnull as nullable, coalesce(a.attnum = any(k.conkey), false) as key,
@@ -58,7 +58,7 @@ left join pg_attrdef d on d.adrelid = c.oid and d.adnum = a.attnum
 left join pg_constraint k on k.conrelid = c.oid and k.contype = 'p'
 where n.nspname = $1 and c.relkind in ('r', 'v', 'm', 'p') order by c.relname, a.attnum`
 
-const keysSql = `
+const KEYS = `
 select k.conname as name, c.relname as table, t.relname as to,
   (select array_agg(a.attname::text order by n.place) from unnest(k.conkey) with ordinality n(number, place)
     join pg_attribute a on a.attrelid = k.conrelid and a.attnum = n.number) as columns,
@@ -68,7 +68,7 @@ select k.conname as name, c.relname as table, t.relname as to,
 from pg_constraint k join pg_class c on c.oid = k.conrelid join pg_class t on t.oid = k.confrelid
 where k.contype = 'f' and c.relnamespace = $1::regnamespace and t.relnamespace = $1::regnamespace`
 
-const functionsSql = `
+const FUNCTIONS = `
 select p.proname as name, coalesce(p.proargnames[1:p.pronargs], '{}') as names, p.pronargdefaults as defaults,
   coalesce((select array_agg(format_type(t.type, null) order by t.place) from unnest(p.proargtypes) with ordinality t(type, place)), '{}') as types,
   case when r.typname = 'void' then 'void' when r.typtype = 'c' or p.proargmodes is not null
@@ -79,12 +79,12 @@ from pg_proc p join pg_type r on r.oid = p.prorettype where p.pronamespace = $1:
 
 export async function readSchema(pool: pg.Pool, name: string): Promise<Schema> {
   const rows = async <T>(sql: string) => (await pool.query(sql, [name])).rows as T[]
-  const columns = await rows<ColumnRow>(columnsSql)
+  const columns = await rows<ColumnRow>(COLUMNS)
   return {
     name,
     tables: Map.groupBy(columns, ({ table }) => table),
-    keys: await rows<KeyRow>(keysSql),
-    functions: await rows<FunctionRow>(functionsSql),
+    keys: await rows<KeyRow>(KEYS),
+    functions: await rows<FunctionRow>(FUNCTIONS),
   }
 }
 

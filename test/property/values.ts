@@ -147,11 +147,11 @@ function rounded(value: Decimal, scale: number): Decimal {
   return decimal((value.digits + half) / unit, scale)
 }
 
-const ranks = { '-Infinity': 0, Infinity: 2, NaN: 3 } as const
+const RANKS = { '-Infinity': 0, Infinity: 2, NaN: 3 } as const
 
 function byNumber(left: Numeric, right: Numeric): number {
   if (typeof left === 'string' || typeof right === 'string') {
-    const rank = (value: Numeric) => (typeof value === 'string' ? ranks[value] : 1)
+    const rank = (value: Numeric) => (typeof value === 'string' ? RANKS[value] : 1)
     return rank(left) - rank(right)
   }
   const scale = Math.max(left.scale, right.scale)

@@ -170,7 +170,7 @@ function valueCastName(
   return (kinds[kind] as Kind).sql.replace(/ collate "C"|\(\d+(?:,\d+)?\)/g, '')
 }
 
-const spellings: Readonly<Record<string, readonly string[]>> = {
+const SPELLINGS: Readonly<Record<string, readonly string[]>> = {
   contains: ['contains', 'cs'],
   containedBy: ['containedBy', 'cd', 'contained_by'],
   overlaps: ['overlaps', 'ov'],
@@ -178,7 +178,7 @@ const spellings: Readonly<Record<string, readonly string[]>> = {
 }
 
 function spelled(operator: string, choose: Choose): string {
-  const ways = spellings[operator] ?? [operator]
+  const ways = SPELLINGS[operator] ?? [operator]
   return ways[choose(ways.length)] ?? operator
 }
 
@@ -291,14 +291,14 @@ const searchText = (search: Search): string =>
 
 // The structured `where`
 
-const groups = new Set(['or', 'and', 'not'])
+const GROUPS = new Set(['or', 'and', 'not'])
 
 /** Whether `where` can express the term: a column named like a group cannot be used, nor can a value that is an object or a list. */
 const hasWhere = (table: Table, condition: Condition): boolean =>
   condition.kind === 'compare' &&
   condition.columnCast === undefined &&
   condition.valueCast === undefined &&
-  !groups.has(columnAt(table, condition.column).name.toLowerCase())
+  !GROUPS.has(columnAt(table, condition.column).name.toLowerCase())
 
 function whereOf(table: Table, condition: Condition, choose: Choose): Record<string, unknown> {
   if (condition.kind !== 'compare') throw new Error('not a comparison')

@@ -85,17 +85,18 @@ export function hostFits(pattern: string, host: string): boolean {
   return host.endsWith(pattern.slice(1)) && /^[a-z0-9-]+$/.test(label)
 }
 
-const encoded = 'with @ / ? # : in the password percent-encoded'
+const ENCODED = 'with @ / ? # : in the password percent-encoded'
 
 export const databaseUrlForm: Form<string> = {
   name: 'Postgres URL',
-  allowed: `a URL like postgres://user:password@host:5432/database, ${encoded}`,
+  allowed: `a URL like postgres://user:password@host:5432/database, ${ENCODED}`,
   parse: (text) => serverUrl(text, ['postgres:', 'postgresql:']),
   write: (value) => value,
 }
 
 // gateway.md 12: host names only. Through these parameters a URL would reach sockets, files or server options.
-const reaching = /^(options|host|hostaddr|service|passfile|sslcert|sslkey|sslrootcert|sslcrl|sslpassword)$/i
+const UNSAFE_PARAMETERS =
+  /^(options|host|hostaddr|service|passfile|sslcert|sslkey|sslrootcert|sslcrl|sslpassword)$/i
 
 /** What a client's URL must be, by its driver: the list of what a client can be. `drivers/index.ts` makes them. */
 export const clientUrlForms = {
@@ -105,7 +106,7 @@ export const clientUrlForms = {
     parse: (text) => {
       const url = URL.parse(databaseUrlForm.parse(text) ?? '')
       if (!url || url.hostname === '' || /%2f/i.test(url.hostname)) return undefined
-      return [...url.searchParams.keys()].some((key) => reaching.test(key)) ? undefined : text.trim()
+      return [...url.searchParams.keys()].some((key) => UNSAFE_PARAMETERS.test(key)) ? undefined : text.trim()
     },
   },
   supabase: {
@@ -123,7 +124,7 @@ export const clientUrlForms = {
   },
   scylladb: {
     name: 'ScyllaDB URL',
-    allowed: `a URL like scylladb://user:password@host1,host2:9042/keyspace?dc=datacenter1&tls=true, ${encoded}`,
+    allowed: `a URL like scylladb://user:password@host1,host2:9042/keyspace?dc=datacenter1&tls=true, ${ENCODED}`,
     parse: (text) => (readScyllaUrl(text) ? text.trim() : undefined),
     write: (value) => value,
   },
@@ -143,7 +144,7 @@ export const clientUrlForm: Form<string> = {
 
 export const smtpUrlForm: Form<string> = {
   name: 'SMTP URL',
-  allowed: `a URL like smtps://user:password@mail.example.com:465, or smtp:// with STARTTLS (?tls=none for a server without), ${encoded}`,
+  allowed: `a URL like smtps://user:password@mail.example.com:465, or smtp:// with STARTTLS (?tls=none for a server without), ${ENCODED}`,
   parse: (text) => {
     const url = serverUrl(text, ['smtp:', 'smtps:'])
     return url && readSmtpUrl(url) ? url : undefined

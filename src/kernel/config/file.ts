@@ -5,7 +5,7 @@ import type { Report } from './problems.ts'
 import type { Tree } from './tree.ts'
 import { treeOfYaml } from './yaml.ts'
 
-const defaultFile = 'gatehouse.yaml'
+const DEFAULT_FILE = 'gatehouse.yaml'
 
 export type Source = {
   /** What `--config` named. */
@@ -23,7 +23,7 @@ export type GivenOption = { readonly option: string; readonly setting: string; r
 export function treeOfFile({ file, env, cwd }: Source, report: Report): Tree | undefined {
   // An empty SERVICE_CONFIG is as good as none, like every other variable.
   const named = file ?? (env.SERVICE_CONFIG || undefined)
-  const name = named ?? defaultFile
+  const name = named ?? DEFAULT_FILE
   try {
     return treeOfYaml(readFileSync(path.resolve(cwd, name), 'utf8'), { source: name, env, report })
   } catch (error) {

@@ -24,7 +24,7 @@ export function textForm(name = 'text', pattern = /^/, allowed = 'text, not empt
   return { name, allowed, parse, write: (value) => value }
 }
 
-const flags = new Map([
+const FLAGS = new Map([
   ...['true', '1', 'yes', 'on'].map((word) => [word, true] as const),
   ...['false', '0', 'no', 'off'].map((word) => [word, false] as const),
 ])
@@ -32,7 +32,7 @@ const flags = new Map([
 export const flagForm: Form<boolean> = {
   name: 'true or false',
   allowed: 'true or false (also yes, no, on, off, 1, 0)',
-  parse: (text) => flags.get(text.trim().toLowerCase()),
+  parse: (text) => FLAGS.get(text.trim().toLowerCase()),
   write: (value) => value,
 }
 
@@ -55,18 +55,18 @@ export function choiceForm<const T extends string>(values: readonly T[]): Form<T
   }
 }
 
-const milliseconds = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
-const bytes = { B: 1, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3 }
+const MILLISECONDS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+const BYTES = { B: 1, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3 }
 
 /** In milliseconds. */
 export const durationForm = (range: Range) =>
-  measureForm('duration', 'a duration like 500ms, 30s, 15m, 12h, 7d', milliseconds, range, '0s')
+  measureForm('duration', 'a duration like 500ms, 30s, 15m, 12h, 7d', MILLISECONDS, range, '0s')
 
 /** In bytes. */
-export const sizeForm = (range: Range) => measureForm('size', 'a size like 512KiB, 1MiB', bytes, range, '0B')
+export const sizeForm = (range: Range) => measureForm('size', 'a size like 512KiB, 1MiB', BYTES, range, '0B')
 
-export const parseDuration = (text: string) => parseMeasure(text, milliseconds)
-export const parseSize = (text: string) => parseMeasure(text, bytes)
+export const parseDuration = (text: string) => parseMeasure(text, MILLISECONDS)
+export const parseSize = (text: string) => parseMeasure(text, BYTES)
 
 type Units = Readonly<Record<string, number>>
 

@@ -4,14 +4,14 @@ import { type TSchema, Type } from 'typebox'
 export type Named = { readonly path: readonly string[]; readonly schema: TSchema }
 
 /** Stands in a path for the names that an operator chooses. */
-export const anyName = 'NAME'
+export const ANY_NAME = 'NAME'
 
 /** Every section and every setting below `schema`, a section before what it holds. */
 export function outline(schema: TSchema, path: readonly string[] = []): Named[] {
   const inner = Type.IsObject(schema)
     ? Object.entries(schema.properties)
     : Type.IsRecord(schema)
-      ? [[anyName, Type.RecordValue(schema)] as const]
+      ? [[ANY_NAME, Type.RecordValue(schema)] as const]
       : []
   return inner.flatMap(([name, schema]) => {
     const at = [...path, name]

@@ -14,7 +14,7 @@ type Rule = {
 /** A body takes about three times its length while it is worked on, and those of one caller half of the budget. */
 const BODIES_AT_LEAST = 8
 
-const rules: readonly Rule[] = [
+const RULES: readonly Rule[] = [
   {
     settings: ['auth.hide_registered_emails', 'auth.email_password.require_email_verification'],
     broken: ({ auth }) => auth.hide_registered_emails && !auth.email_password.require_email_verification,
@@ -100,7 +100,7 @@ const clientRules = ({ clients, gateway }: Config): Rule[] =>
 /** A rule is not asked about a setting that is wrong by itself: its answer would be about the default. */
 export function brokenRules(config: Config, tree: Tree, problems: readonly Problem[]): Problem[] {
   const wrong = new Set(problems.map(({ setting }) => setting))
-  return [...rules, ...clientRules(config)]
+  return [...RULES, ...clientRules(config)]
     .filter((rule) => !rule.settings.some((setting) => wrong.has(setting)) && rule.broken(config))
     .map(({ settings, says }) => {
       const [setting = ''] = settings

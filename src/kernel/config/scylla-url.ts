@@ -12,18 +12,18 @@ export type ScyllaUrl = {
   readonly tls: boolean
 }
 
-const form =
+const URL_PATTERN =
   /^(?:scylladb|scylla|cassandra):\/\/(?:([^:@/?#]+):([^:@/?#]+)@)?([^:@/?#]+)(?::(\d{1,5}))?\/([A-Za-z][A-Za-z0-9_]{0,47})(?:\?([^#]*))?$/
-const host = /^(?!-)[A-Za-z0-9-]{1,63}(\.[A-Za-z0-9-]{1,63})*$/
+const HOST = /^(?!-)[A-Za-z0-9-]{1,63}(\.[A-Za-z0-9-]{1,63})*$/
 
 /** What a client of ScyllaDB or Cassandra may have as its URL; undefined for anything else. */
 export function readScyllaUrl(text: string): ScyllaUrl | undefined {
   const [given, user, password = '', names = '', port = '9042', keyspace = '', query = ''] =
-    form.exec(text.trim()) ?? []
+    URL_PATTERN.exec(text.trim()) ?? []
   const hosts = names.split(',')
   const parameters = parametersOf(query)
   if (given === undefined || parameters === undefined || isSystem(keyspace)) return undefined
-  if (!hosts.every((name) => isIP(name) === 4 || host.test(name))) return undefined
+  if (!hosts.every((name) => isIP(name) === 4 || HOST.test(name))) return undefined
   if (Number(port) < 1 || Number(port) > 65_535) return undefined
   const [name, secret] = [decoded(user), decoded(password)]
   if (secret === undefined || (user !== undefined && name === undefined)) return undefined

@@ -29,9 +29,9 @@ function write({ form, secret }: Setting, value: unknown): unknown {
   return Array.isArray(value) ? value.map(form.write) : form.write(value)
 }
 
-const stars = '***'
+const STARS = '***'
 
-const mask = (value: string, secret: Secret): string => (secret === 'password' ? maskedUrl(value) : stars)
+const mask = (value: string, secret: Secret): string => (secret === 'password' ? maskedUrl(value) : STARS)
 
 /**
  * A URL without its secrets: its password; its query and fragment, which may hold another `password=`; and where it is no
@@ -39,13 +39,13 @@ const mask = (value: string, secret: Secret): string => (secret === 'password' ?
  */
 export function maskedUrl(text: string): string {
   const url = URL.parse(text)
-  if (!url) return stars
+  if (!url) return STARS
   const isHttp = /^https?:$/.test(url.protocol)
-  if (isHttp && url.username !== '' && url.password === '') url.username = stars
-  if (url.password !== '') url.password = stars
-  if (url.search !== '') url.search = stars
-  if (url.hash !== '') url.hash = stars
-  if (isHttp) url.pathname = url.pathname.replace(LONG_SEGMENT, stars)
+  if (isHttp && url.username !== '' && url.password === '') url.username = STARS
+  if (url.password !== '') url.password = STARS
+  if (url.search !== '') url.search = STARS
+  if (url.hash !== '') url.hash = STARS
+  if (isHttp) url.pathname = url.pathname.replace(LONG_SEGMENT, STARS)
   return url.href
 }
 

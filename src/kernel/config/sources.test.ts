@@ -8,7 +8,7 @@ import { stringify } from 'yaml'
 import { load, type Trial } from '#test/configuration.ts'
 import { type Config, ConfigError, settings } from './config.ts'
 import { variableOf } from './environment.ts'
-import { anyName, outline } from './outline.ts'
+import { ANY_NAME, outline } from './outline.ts'
 import { isSetting, type Setting } from './setting.ts'
 
 const word = fc.stringMatching(/^[a-z][a-z0-9]{0,8}$/)
@@ -70,9 +70,9 @@ const CLIENTS = ['one', 'two_b']
 const given: fc.Arbitrary<Given[]> = fc.subarray(CLIENTS).chain((clients) => {
   const arbitraries = outline(settings).flatMap(({ path, schema }) => {
     if (!isSetting(schema)) return []
-    const names = path[1] === anyName ? clients : [anyName]
+    const names = path[1] === ANY_NAME ? clients : [ANY_NAME]
     return names.map((name) => {
-      const at = path.join('.').replace(anyName, name)
+      const at = path.join('.').replace(ANY_NAME, name)
       const values = path.at(-1) === 'driver' ? fc.constant('postgresql') : written(schema)
       const one = values.map((value): Given => ({ path: at, value }))
       return at.startsWith('clients.') && at.endsWith('.url')

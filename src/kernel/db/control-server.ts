@@ -14,7 +14,7 @@ export function createControlServerLookup(
 ): () => Promise<ControlServer | undefined> {
   let known: ControlServer | undefined
   const ask = async () => {
-    known = (await pool.query<ControlServer>(serverSql)).rows[0]
+    known = (await pool.query<ControlServer>(SERVER)).rows[0]
     return known
   }
   return async () => {
@@ -31,7 +31,7 @@ export function createControlServerLookup(
 /** Milliseconds. */
 const PATIENCE = 2_000
 
-const serverSql = `select extract(epoch from pg_postmaster_start_time())::text as "startedAt",
+const SERVER = `select extract(epoch from pg_postmaster_start_time())::text as "startedAt",
   array(
     select rolname::text from pg_roles
     where rolname = session_user or oid = (select datdba from pg_database where datname = current_database())

@@ -21,8 +21,8 @@ export function parseEscapedKeys(text: string, parse: (text: string) => unknown)
 }
 
 /** Also true of some texts that have none. */
-export const hasEscapedKey = (text: string): boolean => text.includes('\\') && escapedKey.test(text)
-const escapedKey = /\\.[^"\\]*"\s*:/s
+export const hasEscapedKey = (text: string): boolean => text.includes('\\') && ESCAPED_KEY.test(text)
+const ESCAPED_KEY = /\\.[^"\\]*"\s*:/s
 
 /** Behind its closing quote. */
 function endOfString(text: string, start: number): number {

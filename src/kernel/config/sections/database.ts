@@ -3,7 +3,7 @@ import { clientUrlForm, DRIVER_NAMES, databaseUrlForm } from '../addresses.ts'
 import { textForm } from '../forms.ts'
 import { choice, duration, flag, integer, named, section, text } from '../setting.ts'
 
-const connections = { min: 1, max: 1000 }
+const CONNECTIONS = { min: 1, max: 1000 }
 
 export const database = section('The control database: users, sessions, keys and the queue.', {
   url: Type.Optional(
@@ -23,7 +23,7 @@ export const database = section('The control database: users, sessions, keys and
   migrate: flag('Whether the start brings the schema up to date; else `gatehouse migrate` does.', {
     default: true,
   }),
-  max_connections: integer('Connections of one process.', connections, { default: 10 }),
+  max_connections: integer('Connections of one process.', CONNECTIONS, { default: 10 }),
   max_waiting: integer(
     'Requests in one process that may wait for a connection, and as many look-ups that may be under way; past it the answer is 503.',
     { min: 1, max: 100_000 },
@@ -77,10 +77,10 @@ const client = section('A named database connection.', {
     ),
   ),
   description: Type.Optional(text('For people.', { absent: 'none' })),
-  max_connections: integer('Connections of one process.', connections, { default: 10 }),
+  max_connections: integer('Connections of one process.', CONNECTIONS, { default: 10 }),
   sql_connections: integer(
     'Further connections of one process for SQL of the callers’ own, and as many for functions.',
-    connections,
+    CONNECTIONS,
     { default: 4 },
   ),
   max_waiting: integer(

@@ -3,10 +3,10 @@ import { smtpUrlForm } from '../addresses.ts'
 import { textForm } from '../forms.ts'
 import { choice, duration, section, text } from '../setting.ts'
 
-const address = '[^\\s<>@,;"]+@[^\\s<>@,;"]+'
+const ADDRESS = '[^\\s<>@,;"]+@[^\\s<>@,;"]+'
 const mailboxForm = textForm(
   'mailbox',
-  new RegExp(`^(${address}|[^<>@,;"]+ <${address}>|"[^<>"\\\\]+" <${address}>)$`),
+  new RegExp(`^(${ADDRESS}|[^<>@,;"]+ <${ADDRESS}>|"[^<>"\\\\]+" <${ADDRESS}>)$`),
   'an address like auth@example.com or Example <auth@example.com>',
 )
 
