@@ -86,7 +86,7 @@ function measureForm(name: string, like: string, units: Units, range: Range, zer
 function parseMeasure(text: string, units: Units): number | undefined {
   // Nothing of any unit.
   if (/^0{1,12}$/.test(text.trim())) return 0
-  const [, digits, unit] = /^(\d{1,12})([A-Za-z]+)$/.exec(text.trim()) ?? []
+  const [, digits, unit] = /^(\d{1,16})([A-Za-z]+)$/.exec(text.trim()) ?? []
   if (unit === undefined || !Object.hasOwn(units, unit)) return undefined
   return Number(digits) * (units[unit] ?? Number.NaN)
 }
