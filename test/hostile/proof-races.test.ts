@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { setRole } from '#identity/roles.ts'
 import { testService } from '#test/harness.ts'
-import { rowLocks } from '#test/pairs/row-locks.ts'
 import {
   actingTurn,
   carryOut,
@@ -15,7 +14,8 @@ import {
   setupOf,
   type Turn,
   verbOf,
-} from '#test/pairs/table.ts'
+} from '#test/proof-races/cases.ts'
+import { rowLocks } from '#test/proof-races/row-locks.ts'
 import {
   createUsers,
   readStates,
@@ -24,8 +24,8 @@ import {
   storedHashes,
   type TestUser,
   type UserState,
-} from '#test/pairs/user-state.ts'
-import { EXEMPT, type VerbName } from '#test/pairs/verbs.ts'
+} from '#test/proof-races/user-state.ts'
+import { EXEMPT, type VerbName } from '#test/proof-races/verbs.ts'
 
 /** Cells that run in parallel: one row. Each cell uses a connection that locks the user, and two requests. */
 const AT_ONCE = 2 * columns.length

@@ -14,9 +14,9 @@ import {
   setupOf,
   type Turn,
   verbOf,
-} from '#test/pairs/table.ts'
-import { createUsers, readStates, START, storedHashes, type TestUser } from '#test/pairs/user-state.ts'
-import type { VerbName } from '#test/pairs/verbs.ts'
+} from '#test/proof-races/cases.ts'
+import { createUsers, readStates, START, storedHashes, type TestUser } from '#test/proof-races/user-state.ts'
+import type { VerbName } from '#test/proof-races/verbs.ts'
 import { whileArriving } from '#test/slow-body.ts'
 
 const t = await testService({ config: { auth: { email: { sign_in_after_verification: true } } } })
