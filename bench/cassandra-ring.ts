@@ -14,7 +14,7 @@ import { HEADER } from '#kernel/http/header-names.ts'
 import { type CassandraNode, startNode } from '#test/cassandra/node.ts'
 import { freePort } from '#test/cluster.ts'
 import { createTemporaryHome, startProgram } from '#test/journeys/program.ts'
-import { createTemporaryFolder } from '#test/temporary.ts'
+import { createTemporaryFolder } from '#test/temporary-folder.ts'
 import { atRate, ms, quantile, type Sample, type Send } from './measure.ts'
 
 const LENGTH = Number(process.argv[2] ?? 1)

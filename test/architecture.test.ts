@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module'
 import path from 'node:path'
 import { test } from 'node:test'
-import { codeOf } from './code.ts'
+import { withoutComments } from './source-code.ts'
 
 /** A file of src, with its path relative to src: `kernel/clock.ts`. */
 type Source = { readonly file: string; readonly text: string }
@@ -160,13 +160,16 @@ const RULES: readonly Rule[] = [
   {
     says: 'every import names its module literally',
     complaints: ({ text }) =>
-      (codeOf(text).match(/\bimport\s*\(\s*(?!['"])/g) ?? []).map(() => 'import() of a computed name'),
+      (withoutComments(text).match(/\bimport\s*\(\s*(?!['"])/g) ?? []).map(
+        () => 'import() of a computed name',
+      ),
     wrong: [{ file: 'kernel/a.ts', text: 'const load = (name: string) => import(name)\n' }],
   },
   {
     says: 'index.ts is a literal list, never a barrel',
     complaints: ({ file, text }) =>
-      path.basename(file) === 'index.ts' && /^export\b[^\n]*\bfrom\b|=>|\bfunction\b/m.test(codeOf(text))
+      path.basename(file) === 'index.ts' &&
+      /^export\b[^\n]*\bfrom\b|=>|\bfunction\b/m.test(withoutComments(text))
         ? ['an index.ts holds one literal list']
         : [],
     wrong: [
@@ -295,7 +298,9 @@ const RULES: readonly Rule[] = [
   {
     says: 'there are no default exports',
     complaints: ({ text }) =>
-      /^export default\b|^export\s*\{[^}]*\bas default\b/m.test(codeOf(text)) ? ['a default export'] : [],
+      /^export default\b|^export\s*\{[^}]*\bas default\b/m.test(withoutComments(text))
+        ? ['a default export']
+        : [],
     wrong: [
       { file: 'kernel/a.ts', text: 'export default function a() {}\n' },
       { file: 'kernel/a.ts', text: 'const a = 1\nexport { a as default }\n' },
@@ -339,7 +344,7 @@ test('imports form no cycle, not even type imports', () => {
 
 test('code without comments and texts still parses', () => {
   for (const { file, text } of sources()) {
-    assert.doesNotThrow(() => stripTypeScriptTypes(codeOf(text)), file)
+    assert.doesNotThrow(() => stripTypeScriptTypes(withoutComments(text)), file)
   }
 })
 
@@ -379,14 +384,14 @@ const partsOf = (file: string): string[] => file.replace(/(\.test)?\.ts$/, '').s
 const uses = (text: string, isMadeForIt: boolean, what: RegExp): string[] =>
   isMadeForIt
     ? []
-    : (codeOf(text).match(what) ?? []).map((found) => `${found} is allowed in listed files only`)
+    : (withoutComments(text).match(what) ?? []).map((found) => `${found} is allowed in listed files only`)
 
 /** The files of this project that a file imports, as paths from src; tests may import `#test/…`. */
 function importsOf(source: Source): string[] {
   const { file, text } = source
   const statement =
     /^(?:import|export)\b[^'"`;()]*?\bfrom\s*(['"])([^'"]+)\1|^import\s*(['"])([^'"]+)\3|\bimport\s*\(\s*(['"])([^'"]+)\5/gm
-  const targets = [...codeOf(text).matchAll(statement)]
+  const targets = [...withoutComments(text).matchAll(statement)]
     .map((found) => found[2] ?? found[4] ?? found[6] ?? '')
     .filter((specifier) => /^[#.]/.test(specifier))
     .map((specifier) => resolved(file, specifier))

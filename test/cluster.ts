@@ -7,7 +7,7 @@ import { type EmbeddedServer, startEmbedded } from '#kernel/db/embedded.ts'
 import { provision } from '#kernel/db/provision.ts'
 import { dropDatabase, withClient } from './database.ts'
 import { type Pooler, startPgBouncer } from './pgbouncer.ts'
-import { createTemporaryFolder, removeAbandoned } from './temporary.ts'
+import { createTemporaryFolder, removeAbandoned } from './temporary-folder.ts'
 
 /** No data outlives the run, so durability is off. The timeout ends statements that hang. */
 const SETTINGS = {

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { readPidFile, stateOf } from '#kernel/db/embedded/pid-file.ts'
 import { type EmbeddedOptions, startEmbedded } from '#kernel/db/embedded.ts'
-import { createTemporaryFolder } from './temporary.ts'
+import { createTemporaryFolder } from './temporary-folder.ts'
 
 export const PASSWORD = 'correct horse'
 

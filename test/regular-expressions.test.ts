@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { codeOf } from './code.ts'
+import { withoutComments } from './source-code.ts'
 
 /** Files that never see text of a caller: commands, configuration, our own database. */
 const NOT_REACHED =
@@ -210,7 +210,7 @@ const repetitions = (): readonly Found[] =>
 
 function found(file: string, text: string): Found[] {
   const literals = new Set<string>()
-  codeOf(text, (literal) => literals.add(literal))
+  withoutComments(text, (literal) => literals.add(literal))
   return [...literals].filter((literal) => !isSimple(literal)).map((literal) => ({ file, literal }))
 }
 

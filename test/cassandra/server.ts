@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { Client, policies } from 'cassandra-driver'
 import { freePort } from '#test/cluster.ts'
-import { createTemporaryFolder } from '#test/temporary.ts'
+import { createTemporaryFolder } from '#test/temporary-folder.ts'
 import { LIBRARIES } from './libraries.ts'
 import { startNode } from './node.ts'
 

@@ -5,8 +5,8 @@ import pg from 'pg'
 import { ADMIN_KEY, testService } from '#test/harness.ts'
 import { documentedAnswers } from '#test/openapi.ts'
 import { type Attack, attacksOn, properBody, properQuery, randomAttack } from './attacks.ts'
+import { exchange, type Reply, requestBytes } from './raw-http.ts'
 import { documentOf, type Target, targetsOf } from './routes.ts'
-import { exchange, type Reply, requestBytes } from './wire.ts'
 
 const t = await testService()
 const port = Number(new URL(t.url).port)

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
-import { answersIn, nameIn } from './messages.ts'
+import { answersIn, nameIn } from './protocol-messages.ts'
 
 /** A TCP proxy to a database that simulates failures: cut, silently dropped, slow, or frozen connections. */
 export type DatabaseProxy = {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { testService } from '#test/harness.ts'
-import { breakOff, exchange, requestBytes } from './wire.ts'
+import { breakOff, exchange, requestBytes } from './raw-http.ts'
 
 const t = await testService()
 const port = Number(new URL(t.url).port)

@@ -4,10 +4,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Driver } from '#databases/drivers/driver.ts'
 import { EVERY_RIGHT } from '#databases/plan/rights.ts'
 import { readFetch } from '#databases/request/read-request.ts'
+import { CONTRACT_TABLES, createSubject } from '#test/cassandra/contract-tables.ts'
 import { driverOn } from '#test/cassandra/driver.ts'
-import { cqlOn } from '#test/cassandra/own-text.ts'
+import { cqlOn } from '#test/cassandra/raw-cql.ts'
 import { type Keyspace, missing, testKeyspace } from '#test/cassandra/server.ts'
-import { SHELF_TABLES, shelf } from '#test/cassandra/shelf.ts'
 import { createCalls, textOf } from '#test/drivers/calls.ts'
 import { driverContract } from '#test/drivers/contract.ts'
 import { actor, testService } from '#test/harness.ts'
@@ -21,7 +21,7 @@ before(async () => {
   await keyspace.run(
     'create table big (part int, id int, body text, primary key (part, id))',
     `create table events (day date, id int, note text, primary key (day, id)) with clustering order by (id desc)`,
-    ...SHELF_TABLES,
+    ...CONTRACT_TABLES,
   )
   driver = driverOn(keyspace.url)
 })
@@ -32,7 +32,7 @@ after(async () => {
 
 const { fetch, insert } = createCalls(() => driver)
 
-if (!missing) driverContract(shelf({ driver: () => driver, keyspace: () => keyspace }))
+if (!missing) driverContract(createSubject({ driver: () => driver, keyspace: () => keyspace }))
 
 test('every type is written as JSON that says the same', { skip: missing }, async () => {
   await keyspace.run(

@@ -4,9 +4,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Driver, SqlRequest } from '#databases/drivers/driver.ts'
 import { driverOn } from '#test/cassandra/driver.ts'
 import { testKeys } from '#test/cassandra/keys.ts'
-import { cqlOn, testOwnText } from '#test/cassandra/own-text.ts'
+import { cqlOn, testRawCql } from '#test/cassandra/raw-cql.ts'
 import { type Keyspace, missing, testKeyspace } from '#test/cassandra/server.ts'
-import { testSilence } from '#test/cassandra/silence.ts'
+import { testSilentNodes } from '#test/cassandra/silent-nodes.ts'
 import { createCalls } from '#test/drivers/calls.ts'
 import { startProxy } from '#test/hostile/proxy.ts'
 
@@ -41,8 +41,8 @@ const rowsOf = async (text: string, more: Partial<SqlRequest> = {}) =>
 
 const place = { driver: () => driver, keyspace: () => keyspace, skip }
 testKeys(place)
-testOwnText(place)
-testSilence(place)
+testRawCql(place)
+testSilentNodes(place)
 
 test('of fifty inserts of one key one wins, and its row is the one that is there', { skip }, async () => {
   const ages = Array.from({ length: 50 }, (_, age) => age)

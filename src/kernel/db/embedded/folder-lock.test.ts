@@ -19,7 +19,7 @@ import {
   startInChild,
   templateFolder,
 } from '#test/embedded.ts'
-import { createTemporaryFolder } from '#test/temporary.ts'
+import { createTemporaryFolder } from '#test/temporary-folder.ts'
 import { LOCKERS, lockFile } from './folder-lock.ts'
 
 /** As another container on the same volume: process ids, shared memory and mounts of its own. */

@@ -2,7 +2,7 @@
  * SQL for an attack on unqualified names: a schema that precedes pg_catalog in the search path, with a twin of every system function and type
  * that fails when it is called. `operators` lists types whose operators get twins as well.
  */
-export const twinsSql = (operators: readonly string[]): string => `
+export const shadowingSql = (operators: readonly string[]): string => `
 create schema hostile;
 create function hostile.called(what text) returns boolean language plpgsql as $$ begin raise exception 'twin of %', what; end $$;
 do $do$ declare twin record;

@@ -7,9 +7,9 @@ import { redactText } from '#kernel/redact.ts'
 import { withClient } from '#test/database.ts'
 import { ADMIN_KEY, testService } from '#test/harness.ts'
 import { properBody, properQuery } from './attacks.ts'
-import { FEW, isBounded, spotsOf, TEXTS, VALUES } from './growth.ts'
+import { FEW, isBounded, spotsOf, TEXTS, VALUES } from './linear-cost-inputs.ts'
+import { exchange, type Reply, requestBytes } from './raw-http.ts'
 import { type Target, targetsOf } from './routes.ts'
-import { exchange, type Reply, requestBytes } from './wire.ts'
 
 /**
  * No operation on a caller's text may take superlinear time (house.md 5). Every text of every route is filled with texts that are slow to

@@ -15,7 +15,7 @@ const DOWN = { code: 'client_unavailable', status: 503 }
 const LATE = { code: 'statement_timeout', status: 504 }
 
 /** Tests of a server that does not respond, or responds too LATE. */
-export function testSilence({ keyspace, skip }: Place): void {
+export function testSilentNodes({ keyspace, skip }: Place): void {
   test('a frozen node delays callers for connect_timeout at most; later callers fail at once', {
     skip,
   }, async (t) => {

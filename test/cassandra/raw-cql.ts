@@ -20,7 +20,7 @@ export const cqlOn =
     })
 
 /** Tests of CQL statements that callers write themselves. */
-export function testOwnText({ driver, keyspace, skip }: Place): void {
+export function testRawCql({ driver, keyspace, skip }: Place): void {
   const cql = cqlOn(driver)
   const textOf = async (text: string, more: Partial<SqlRequest> = {}) =>
     Buffer.concat((await cql(text, more)).json).toString()

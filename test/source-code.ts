@@ -1,5 +1,5 @@
 /** Removes comments from code and empties string literals, except the names of imported modules. */
-export function codeOf(text: string, onRegExp: (literal: string) => void = () => {}): string {
+export function withoutComments(text: string, onRegExp: (literal: string) => void = () => {}): string {
   const token =
     /\/\/[^\n]*|\/\*[\s\S]*?\*\/|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`|\$\{|[{}]|\/(?![/*])(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n[])+\/[a-z]*|[^'"`/${}]+|[\s\S]/y
   let code = ''

@@ -5,7 +5,7 @@ import type { Subject } from '#test/drivers/contract.ts'
 import type { Keyspace } from './server.ts'
 
 /** The tables of the driver contract in CQL. The key of a row is its shelf (the partition) and its number. */
-export const SHELF_TABLES = [
+export const CONTRACT_TABLES = [
   'create table authors (shelf int, id bigint, name text, primary key (shelf, id))',
   `create table books (shelf int, id bigint, title text, author_id bigint, pages int, price decimal, exact decimal,
     tags list<text>, meta text, active boolean, lang text, primary key (shelf, id))`,
@@ -17,7 +17,7 @@ export const SHELF_TABLES = [
 type Place = { readonly driver: () => Driver; readonly keyspace: () => Keyspace }
 
 /** The subject for the driver contract. All rows are on shelf 1 and are numbered in the order of their insertion. */
-export function shelf({ driver, keyspace }: Place): Subject {
+export function createSubject({ driver, keyspace }: Place): Subject {
   let given = { authors: 0, books: 0 }
   const numbered = (table: 'authors' | 'books') => (row: Body) => ({
     shelf: 1,

@@ -4,7 +4,7 @@ import { findUnprotectedTables } from '#databases/drivers/postgres/roles/unprote
 import { qualifyNames } from '#databases/drivers/postgres/sql/qualify-names.ts'
 import { withClient } from '#test/database.ts'
 import { type Answer, PASSWORD, testService } from '#test/harness.ts'
-import { twinsSql } from './twins.ts'
+import { shadowingSql } from './shadowing-sql.ts'
 
 const t = await testService()
 const key = await t.key(['*', 'management.*'])
@@ -22,7 +22,7 @@ const TABLES = `
 
 /** Creates the twins. Only new connections use the changed search path. */
 async function arm(url: string, operators: readonly string[], more = '') {
-  await withClient(url, (client) => client.query(more + twinsSql(operators)))
+  await withClient(url, (client) => client.query(more + shadowingSql(operators)))
 }
 
 async function done(asked: Promise<Answer>): Promise<Answer> {
