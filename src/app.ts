@@ -24,7 +24,7 @@ import type { Random } from '#kernel/random.ts'
 import type { Secrets } from '#kernel/secrets.ts'
 import { createDeadline, type Deadline, endWithin } from '#kernel/shutdown.ts'
 import { startKernel } from '#kernel/start.ts'
-import { loggingOwner, type ServiceDatabases } from './service-databases.ts'
+import { loggingOwner, type ServiceDatabases } from './open-databases.ts'
 
 export type ServiceOptions = {
   readonly config: Config

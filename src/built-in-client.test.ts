@@ -13,7 +13,7 @@ import { createSecrets } from '#kernel/secrets.ts'
 import { dropDatabase, testDatabase, testServerUrl, withClient } from '#test/database.ts'
 import { ADMIN_KEY, actor, PASSWORD, TEST_SECRET } from '#test/harness.ts'
 import { startService } from './app.ts'
-import { openDatabases } from './service-databases.ts'
+import { openDatabases } from './open-databases.ts'
 
 /** The service as its first start makes it, beside a control database on a server, with the one switch. */
 const control = (await testDatabase({ isControl: true })).name

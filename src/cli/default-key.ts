@@ -4,7 +4,7 @@ import { createKey } from '#gateway/keys/keys.ts'
 import { unwritable } from '#kernel/data-folder.ts'
 import { clockOf, connectOnce } from '#kernel/db/connect.ts'
 import { secureRandom } from '#kernel/random.ts'
-import type { ServiceDatabases } from '../service-databases.ts'
+import type { ServiceDatabases } from '../open-databases.ts'
 import type { Context } from './context.ts'
 
 /** Path of the key file, and the key itself if it was issued just now. */

@@ -16,7 +16,7 @@ import { pendingMigrations } from '#kernel/db/migrate.ts'
 import { readOnly } from '#kernel/db/session-settings.ts'
 import { NoInstallation } from '#kernel/installation-secrets.ts'
 import { secureRandom } from '#kernel/random.ts'
-import { loggingOwner, openDatabases, type ServiceDatabases } from '../service-databases.ts'
+import { loggingOwner, openDatabases, type ServiceDatabases } from '../open-databases.ts'
 import { type Context, contextOf } from './context.ts'
 import { sentenceOf, terminal } from './terminal.ts'
 

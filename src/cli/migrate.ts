@@ -1,7 +1,7 @@
 import { Command, Option } from 'commander'
 import type { Mismatch } from '#kernel/db/installation.ts'
 import { secureRandom } from '#kernel/random.ts'
-import { openDatabases, openLogging } from '../service-databases.ts'
+import { openDatabases, openLogging } from '../open-databases.ts'
 import { makingContext } from './context.ts'
 import { dropSealed } from './lost-secret.ts'
 import { terminal } from './terminal.ts'

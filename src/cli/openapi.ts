@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import { secureRandom } from '#kernel/random.ts'
 import { startService } from '../app.ts'
-import { openDatabases } from '../service-databases.ts'
+import { openDatabases } from '../open-databases.ts'
 import { contextOf } from './context.ts'
 import { printList, terminal } from './terminal.ts'
 

@@ -11,7 +11,7 @@ import { namedBy } from '#kernel/db/unusable-database.ts'
 import { answersAsGatehouse, portProblem } from '#kernel/http/port.ts'
 import { NoInstallation } from '#kernel/installation-secrets.ts'
 import { secureRandom } from '#kernel/random.ts'
-import { loggingSetting, openDatabases, sessionUrl } from '../service-databases.ts'
+import { loggingSetting, openDatabases, sessionUrl } from '../open-databases.ts'
 import { askingOf, placeProblems } from './context.ts'
 import { sentenceOf } from './terminal.ts'
 

@@ -1,4 +1,4 @@
-import type { ServiceDatabases } from '../service-databases.ts'
+import type { ServiceDatabases } from '../open-databases.ts'
 
 /** Database addresses for the workers. They contain passwords, so they are sent over the process channel, not in the environment. */
 export type WorkerDatabases = Pick<

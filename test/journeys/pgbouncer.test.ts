@@ -13,7 +13,7 @@ import { dropDatabase, testDatabase, testServerUrl, withClient } from '#test/dat
 import { ADMIN_KEY, actor, PASSWORD, TEST_SECRET } from '#test/harness.ts'
 import { startPgBouncer, WITHOUT_PGBOUNCER } from '#test/pgbouncer.ts'
 import { startService } from '../../src/app.ts'
-import { openDatabases } from '../../src/service-databases.ts'
+import { openDatabases } from '../../src/open-databases.ts'
 
 const skip = WITHOUT_PGBOUNCER
 const pooler = skip === false ? await startPgBouncer(testServerUrl()) : undefined

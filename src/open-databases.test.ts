@@ -12,7 +12,7 @@ import { createSecrets, newSecret } from '#kernel/secrets.ts'
 import { dropDatabase, testDatabase, testServerUrl, withClient } from '#test/database.ts'
 import { query } from '#test/embedded.ts'
 import { dropSealed } from './cli/lost-secret.ts'
-import { type OpenOptions, openDatabases } from './service-databases.ts'
+import { type OpenOptions, openDatabases } from './open-databases.ts'
 
 const server = testServerUrl()
 const id = pg.escapeIdentifier
