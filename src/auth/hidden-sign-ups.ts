@@ -1,9 +1,12 @@
 import { insertHiddenSignUp } from '#identity/hidden-sign-ups.ts'
 import { actOnProof } from '#identity/proof.ts'
-import { insertUserWithPassword, lockUserWithEmail, type NewUser } from '#identity/users.ts'
+import { lockUserWithEmail, type NewUser } from '#identity/users.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
-import { atomically, emitAfterCommit, type Kernel } from '#kernel/kernel.ts'
+
+import { atomically, type Kernel } from '#kernel/kernel.ts'
+
 import { uuidv7 } from '#kernel/random.ts'
+import { addUser } from './add-user.ts'
 import { requestFirstLink } from './admit.ts'
 import { fail } from './errors.ts'
 import type { SignInContext } from './sign-in-context.ts'
@@ -33,17 +36,12 @@ export async function signUpHidden(
 
 const addEither = (kernel: Kernel, asked: WithPassword, context: SignInContext): Promise<void> =>
   atomically(kernel, async (kernel) => {
-    const owner = await lockUserWithEmail(kernel.db, asked.email)
-    if (owner === undefined) await addUser(kernel, asked)
+    const { password, ...user } = asked
+    const owner = await lockUserWithEmail(kernel.db, user.email)
+    if (owner === undefined) await addUser(kernel, user, password)
     else await insertHiddenSignUp(kernel.db, owner, asked)
     await requestFirstLink(kernel, asked, context, { isSignUp: true })
   })
-
-async function addUser(kernel: Kernel, { password, ...user }: WithPassword): Promise<void> {
-  const id = uuidv7(kernel.now(), kernel.random)
-  await insertUserWithPassword(kernel.db, user, { id, password })
-  emitAfterCommit(kernel, 'auth_user_created', { userId: user.id })
-}
 
 /** Sign-in with the password of a hidden sign-up: answers as `admit` does for an unproven address, in the same time and with a mail. */
 export async function refuseHidden(kernel: Kernel, userId: string, context: SignInContext): Promise<never> {

@@ -24,7 +24,15 @@ const user = (): Promise<User> => addUser(kernel.db, `${++count}@example.com`)
 
 function addUser(db: Db, email: string): Promise<User> {
   const id = uuidv7(kernel.now(), kernel.random)
-  const facts = { id, name: 'Ada', email, image: null, username: null, displayUsername: null }
+  const facts = {
+    id,
+    name: 'Ada',
+    email,
+    emailVerified: false,
+    image: null,
+    username: null,
+    displayUsername: null,
+  }
   const credential = { id: uuidv7(kernel.now(), kernel.random), password: 'x' }
   return insertUserWithPassword(db, { ...facts, createdAt: kernel.now() }, credential)
 }

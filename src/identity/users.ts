@@ -10,11 +10,20 @@ export type NewUser = {
   readonly id: string
   readonly name: string
   readonly email: string
+  readonly emailVerified: boolean
   readonly image: string | null
   readonly username: string | null
   readonly displayUsername: string | null
   readonly createdAt: Date
 }
+
+/** Adds a user without a password. Throws a unique violation (`user_email_key`, `user_username_key`). */
+export const insertUser = (db: Db, user: NewUser): Promise<User> =>
+  db
+    .insertInto('user')
+    .values({ ...user, updatedAt: user.createdAt })
+    .returningAll()
+    .executeTakeFirstOrThrow()
 
 /** Adds a user with a password, in one statement. Throws a unique violation (`user_email_key`, `user_username_key`). */
 export async function insertUserWithPassword(

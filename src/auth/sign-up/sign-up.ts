@@ -1,24 +1,17 @@
 import { hashForAddress, hashPassword } from '#identity/passwords.ts'
-import { usernameFrom } from '#identity/usernames.ts'
-import { insertUserWithPassword, type NewUser, type User } from '#identity/users.ts'
+import type { NewUser, User } from '#identity/users.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
-import { atomically, emitAfterCommit, type Kernel } from '#kernel/kernel.ts'
-import { uuidv7 } from '#kernel/random.ts'
+
+import { atomically, type Kernel } from '#kernel/kernel.ts'
+import { addUser, newUser, type UserFields } from '../add-user.ts'
+
 import { type Admission, admit, requestFirstLink } from '../admit.ts'
 import { fail } from '../errors.ts'
 import { signUpHidden } from '../hidden-sign-ups.ts'
 import { acceptablePassword } from '../password-policy.ts'
 import type { SignInContext } from '../sign-in-context.ts'
-import { acceptableEmail, acceptableImage, acceptableName } from '../user-fields.ts'
 
-export type SignUp = {
-  readonly name: string
-  readonly email: string
-  readonly password: string
-  readonly image?: string | null
-  readonly username?: string
-  readonly displayUsername?: string
-}
+export type SignUp = UserFields & { readonly password: string }
 
 /** The new user, and a session unless the email has to be verified first. */
 export type SignedUp = { readonly user: Omit<User, 'role'>; readonly admission: Admission | undefined }
@@ -31,7 +24,7 @@ export async function signUp(kernel: Kernel, asked: SignUp, context: SignInConte
   const user = newUser(kernel, asked)
   const password = await acceptablePassword(kernel, asked.password)
   if (!hide_registered_emails)
-    return addUser(kernel, { ...user, password: await hashPassword(kernel, password) }, context)
+    return signUpOpenly(kernel, { ...user, password: await hashPassword(kernel, password) }, context)
   await signUpHidden(
     kernel,
     { ...user, password: await hashForAddress(kernel, user.email, password) },
@@ -41,7 +34,7 @@ export async function signUp(kernel: Kernel, asked: SignUp, context: SignInConte
   return { user: asIfAdded(user), admission: undefined }
 }
 
-async function addUser(
+async function signUpOpenly(
   kernel: Kernel,
   { password, ...user }: NewUser & { readonly password: string },
   context: SignInContext,
@@ -49,9 +42,7 @@ async function addUser(
   const { email, email_password } = kernel.config.auth
   try {
     return await atomically(kernel, async (kernel) => {
-      const id = uuidv7(kernel.now(), kernel.random)
-      const added = await insertUserWithPassword(kernel.db, user, { id, password })
-      emitAfterCommit(kernel, 'auth_user_created', { userId: added.id })
+      const added = await addUser(kernel, user, password)
       if (email.send_on_sign_up) await requestFirstLink(kernel, added, context, { isSignUp: true })
       if (email_password.require_email_verification) return { user: added, admission: undefined }
       const proof = { userId: added.id }
@@ -69,26 +60,8 @@ async function addUser(
   }
 }
 
-function newUser(kernel: Kernel, asked: SignUp): NewUser {
-  const email = acceptableEmail(asked.email)
-  const handle = asked.username ?? asked.displayUsername
-  const username = handle === undefined ? undefined : usernameFrom(handle, asked.displayUsername)
-  if (handle !== undefined && username === undefined) throw fail('INVALID_USERNAME')
-  const createdAt = kernel.now()
-  return {
-    id: uuidv7(createdAt, kernel.random),
-    name: acceptableName(asked.name),
-    email,
-    image: acceptableImage(asked.image ?? null),
-    username: username?.username ?? null,
-    displayUsername: username?.displayUsername ?? null,
-    createdAt,
-  }
-}
-
 const asIfAdded = (user: NewUser): Omit<User, 'role'> => ({
   ...user,
-  emailVerified: false,
   twoFactorEnabled: false,
   banned: false,
   banReason: null,
