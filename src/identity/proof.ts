@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { isConflict } from '#kernel/db/conflicts.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
 import { endWithinMaxAge } from './sessions.ts'
 import {
@@ -56,17 +57,37 @@ export function actOnTicket<P extends UserPurpose, T>(
 }
 
 /**
- * The same with a token of an address. `user` has the address by now and is locked; undefined when there is no account. The work may add
- * one then; when a sign-up has added it in the meantime, the unique violation (`user_email_key`) rolls the redemption back too. Tokens
- * of one address are redeemed one after the other.
+ * The same with a token of an address. `user` has the address by now and is locked; undefined when there is no account, and the work may
+ * add one. When a sign-up has added it in the meantime, all of this is rolled back and done again with that user. Tokens of one address
+ * are redeemed one after the other.
  */
-export function actOnAddressTicket<P extends AddressPurpose, T>(
+export async function actOnAddressTicket<P extends AddressPurpose, T>(
+  kernel: Kernel,
+  link: Link<P>,
+  refuse: () => Error,
+  work: AddressWork<P, T>,
+): Promise<T> {
+  try {
+    return await actOnAddressTicketOnce(kernel, link, refuse, work)
+  } catch (error) {
+    if (!isConflict(error, 'user_email_key')) throw error
+    return await actOnAddressTicketOnce(kernel, link, refuse, work)
+  }
+}
+
+type AddressWork<P extends AddressPurpose, T> = (
+  kernel: Kernel,
+  user: User | undefined,
+  ticket: Ticket<P>,
+) => Promise<T>
+
+const actOnAddressTicketOnce = <P extends AddressPurpose, T>(
   kernel: Kernel,
   { purposes, token }: Link<P>,
   refuse: () => Error,
-  work: (kernel: Kernel, user: User | undefined, ticket: Ticket<P>) => Promise<T>,
-): Promise<T> {
-  return atomically(kernel, async (kernel) => {
+  work: AddressWork<P, T>,
+): Promise<T> =>
+  atomically(kernel, async (kernel) => {
     const address = (await findTicket(kernel, purposes, token))?.address
     if (address === undefined) throw refuse()
     await sql`select pg_advisory_xact_lock(hashtextextended(${`gatehouse address ${address}`}, 0))`.execute(
@@ -78,7 +99,6 @@ export function actOnAddressTicket<P extends AddressPurpose, T>(
     if (ticket === undefined) throw refuse()
     return work(kernel, user, ticket)
   })
-}
 
 type Link<P> = { readonly purposes: readonly P[]; readonly token: string }
 

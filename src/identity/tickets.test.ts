@@ -195,6 +195,25 @@ test('a ticket of an address finds the account that has been added since, unless
   assert.equal((await find(late, SIGN_IN))?.expired, false)
 })
 
+test('a sign-up that adds the account during a redemption is found, and the ticket is redeemed all the same', async () => {
+  const address = 'quick@example.com'
+  const link = { purposes: [SIGN_IN], token: await issueTo(address) }
+  const seen: (string | undefined)[] = []
+  const { id } = await actOnAddressTicket(
+    kernel,
+    link,
+    () => refused,
+    async (inner, found) => {
+      // Another connection: the sign-up of the same moment.
+      if (seen.push(found?.email) === 1) await addUser(kernel.db, address)
+      return found ?? addUser(inner.db, address)
+    },
+  )
+  const added = await kernel.db.selectFrom('user').select('id').where('email', '=', address).execute()
+  assert.deepEqual([seen, added], [[undefined, address], [{ id }]])
+  assert.equal(await find(link.token, SIGN_IN), undefined)
+})
+
 test('a ticket of an address is deleted with those of its user, and not with those of another', async () => {
   const [ada, bob] = [await user(), await user()]
   const [own, other] = [await issueTo(ada.email), await issueTo(bob.email)]
