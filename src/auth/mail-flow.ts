@@ -75,6 +75,8 @@ export type Done = {
   readonly says: TextName
   /** The session that the action has started. */
   readonly admission?: Admission | undefined
+  /** Where the browser is redirected to, in place of the callback. */
+  readonly redirectTo?: string | undefined
   /** The action has ended the session of this browser. */
   readonly isSignedOut?: boolean
 }

@@ -10,7 +10,8 @@ import { withQuery } from './redirect.ts'
 
 type NewLink<P extends TicketPurpose> = {
   readonly ticket: Omit<NewTicket<P>, 'lifetime'>
-  readonly recipient: Recipient
+  /** Undefined: the address has no account. */
+  readonly recipient: Recipient | undefined
   readonly callbackURL: string | undefined
   /** Another text than the flow's. */
   readonly mail?: MailFlow<P>['mail']
@@ -29,7 +30,8 @@ export async function mailLink<P extends TicketPurpose>(
   const lifetime = flow.lifetime(kernel.config)
   const token = await issueTicket(kernel, flow.purpose, { ...ticket, lifetime })
   const url = linkOf(kernel, flow, token, callbackURL)
-  await deliver(kernel, mail({ recipient, address, payload, url, lifetime }))
+  const to = recipient ?? { name: '', email: address, emailVerified: false }
+  await deliver(kernel, mail({ recipient: to, address, payload, url, lifetime }))
 }
 
 function linkOf(

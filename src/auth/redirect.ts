@@ -9,33 +9,42 @@ export function withQuery(target: string, query: Readonly<Record<string, string>
   return isPath ? `${url.pathname}${url.search}${url.hash}` : url.href
 }
 
-type Work<T> = () => Promise<{ readonly answer: T; readonly query?: Readonly<Record<string, string>> }>
+/** Where the browser is redirected to. Members of a query or body that the surface has judged. */
+type Targets = {
+  readonly callbackURL?: string | undefined
+  /** After a failure; `callbackURL` if absent. */
+  readonly errorCallbackURL?: string | undefined
+}
+
+type Work<T> = () => Promise<{
+  readonly answer: T
+  /** Added to the target. */
+  readonly query?: Readonly<Record<string, string>>
+  /** In place of `callbackURL`. */
+  readonly redirectTo?: string | undefined
+}>
 
 /**
  * Answers the endpoint of a link that acts. With a callback the browser is redirected there, after a failure with `?error=CODE`;
  * without one the result is the answer. A HEAD request does nothing.
  */
-export function followLink<T>(
-  reply: FastifyReply,
-  callbackURL: string | undefined,
-  work: Work<T>,
-): Promise<T> | T {
-  return reply.request.method === 'HEAD' ? asAnswer(reply.send()) : answerOrRedirect(reply, callbackURL, work)
+export function followLink<T>(reply: FastifyReply, targets: Targets, work: Work<T>): Promise<T> | T {
+  return reply.request.method === 'HEAD' ? asAnswer(reply.send()) : answerOrRedirect(reply, targets, work)
 }
 
 /** The same for a link that changes nothing. */
 export async function answerOrRedirect<T>(
   reply: FastifyReply,
-  callbackURL: string | undefined,
+  { callbackURL, errorCallbackURL = callbackURL }: Targets,
   work: Work<T>,
 ): Promise<T> {
-  if (callbackURL === undefined) return (await work()).answer
   try {
-    const { query = {} } = await work()
-    return redirected(reply, withQuery(callbackURL, query))
+    const { answer, query = {}, redirectTo = callbackURL } = await work()
+    return redirectTo === undefined ? answer : redirected(reply, withQuery(redirectTo, query))
   } catch (error) {
-    if (!(error instanceof Failure) || error.status >= 500) throw error
-    return redirected(reply, withQuery(callbackURL, { error: error.code }))
+    const isExpected = error instanceof Failure && error.status < 500
+    if (!isExpected || errorCallbackURL === undefined) throw error
+    return redirected(reply, withQuery(errorCallbackURL, { error: error.code }))
   }
 }
 

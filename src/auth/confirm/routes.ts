@@ -123,7 +123,8 @@ async function press(kernel: Kernel, opened: Opened, values: FormValues): Promis
     const done = await flow.act(kernel, link, { token: sent.token, click, values })
     if (done.isSignedOut === true) clearSessionToken(kernel.config, reply)
     if (done.admission !== undefined) finishSignIn(kernel, reply, done.admission)
-    if (sent.callbackURL !== undefined) return reply.redirect(sent.callbackURL, 303)
+    const { redirectTo = sent.callbackURL } = done
+    if (redirectTo !== undefined) return reply.redirect(redirectTo, 303)
     return sendPage(kernel, reply, donePage(done, placeholdersOf(link)))
   } catch (error) {
     if (!(error instanceof Failure) || !TRY_AGAIN.has(error.code) || !wantsPage(request)) throw error

@@ -37,8 +37,8 @@ export function emailRoutes(app: App, kernel: Kernel, access: AuthAccess): void 
     },
     schema: { summary: 'Follow a link from a mail', querystring: Link, response: { 200: Verified } },
     handler: (request, reply) => {
-      const { token, callbackURL } = request.query
-      return followLink(reply, callbackURL, async () => {
+      const { token } = request.query
+      return followLink(reply, request.query, async () => {
         const click = linkClickOf(kernel, request, reply)
         const { user, admission } = await followEmailLink(kernel, token, click)
         if (admission !== undefined) finishSignIn(kernel, reply, admission)
