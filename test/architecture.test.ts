@@ -40,18 +40,18 @@ const FLOORS: Readonly<Record<string, readonly string[]>> = {
 
 const floorOf = (file: string): string => (file.includes('/') ? (file.split('/')[0] ?? '') : 'app')
 
-/** The floors of `databases/` (house.md 2), the highest first; what lies beside them (failures.ts) is below all. */
+/** The floors of `databases/` (house.md 2), highest first. Files directly in the folder (failures.ts) are below all floors. */
 const DATABASE_FLOORS = ['clients', 'drivers', 'plan', 'request']
-/** PostgreSQL's driver has floors of its own; its other folders lie above these. */
+/** The floors of PostgreSQL's driver. Its other files and folders are above them. */
 const POSTGRES_FLOORS = ['pool', 'protocol', 'sql']
 
-/** How high a file lies in a folder with floors: 0 is the highest. */
+/** The floor of a file in a folder with floors; 0 is the highest. */
 const heightIn = (folder: string, floors: readonly string[], file: string, otherwise: number): number => {
   const floor = floors.indexOf(file.slice(folder.length).split('/')[0] ?? '')
   return floor < 0 ? otherwise : floor
 }
 
-/** Imports within the folder that run up. A test may look down on what it tests from anywhere. */
+/** Imports within the folder that point upwards. Tests are not restricted. */
 const upwardIn =
   (folder: string, floors: readonly string[], otherwise: number) =>
   (source: Source): readonly string[] => {
@@ -59,7 +59,7 @@ const upwardIn =
     const from = heightIn(folder, floors, source.file, otherwise)
     return importsOf(source)
       .filter((target) => target.startsWith(folder) && heightIn(folder, floors, target, otherwise) < from)
-      .map((target) => `${target} lies above`)
+      .map((target) => `${target} is on a higher floor`)
   }
 
 const upwardInDatabases = upwardIn('databases/', DATABASE_FLOORS, DATABASE_FLOORS.length)
@@ -113,7 +113,7 @@ const RULES: readonly Rule[] = [
     ],
   },
   {
-    says: 'databases/ has floors, clients on drivers on plan on request, and imports go down',
+    says: 'imports in databases/ only point downwards: clients, drivers, plan, request',
     complaints: (source) => [...upwardInDatabases(source), ...upwardInPostgres(source)],
     wrong: [
       { file: 'databases/request/a.ts', text: "import type { Plan } from '#databases/plan/plan.ts'\n" },

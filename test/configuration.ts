@@ -1,4 +1,4 @@
-// For the tests of this folder: a configuration file in a folder of its own, and what loading it says.
+// Loads a configuration from a file in a new folder, for tests of the configuration.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -11,7 +11,7 @@ export type Trial = {
   /** Other files, by name. */
   readonly files?: Readonly<Record<string, string>>
   readonly env?: Environment
-  /** What `--config` named. */
+  /** Value of `--config`. */
   readonly file?: string
 }
 
@@ -29,7 +29,7 @@ export function load({ yaml, files = {}, env = {}, file }: Trial): Config {
   }
 }
 
-/** The lines that a refused start prints; none when it is not refused. */
+/** The problems that a start would report; empty if the configuration is valid. */
 export function complaints(trial: Trial): string[] {
   try {
     load(trial)

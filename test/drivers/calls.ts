@@ -3,7 +3,7 @@ import { EVERY_RIGHT } from '#databases/plan/rights.ts'
 import type { Body } from '#databases/request/fields.ts'
 import { readCount, readDelete, readFetch, readInsert, readUpdate } from '#databases/request/read-request.ts'
 
-/** What tests and programs that measure read bodies with. */
+/** The default limits for bodies, for tests and benchmarks. */
 export const ORDINARY_LIMITS = {
   columns: 256,
   conditions: 100,
@@ -14,7 +14,7 @@ export const ORDINARY_LIMITS = {
   maxRows: 10_000,
 }
 
-/** So few rows that those of a test are above it. */
+/** Limits so low that the rows of a test exceed them. */
 export const limits = { ...ORDINARY_LIMITS, rows: 5, maxRows: 50 }
 
 export async function textOf(answer: RowsResult): Promise<string> {
@@ -25,7 +25,7 @@ export async function textOf(answer: RowsResult): Promise<string> {
 
 export type Calls = ReturnType<typeof createCalls>
 
-/** Calls as the gateway makes them: read the body, plan, run. Rows come back parsed, digits kept. */
+/** Calls a driver like the gateway does: read the body, plan, run. Returns parsed rows. */
 export function createCalls(driver: () => Driver) {
   const options = { limits }
   const rows = (json: readonly Buffer[]) => JSON.parse(Buffer.concat(json).toString())

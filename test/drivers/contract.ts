@@ -9,26 +9,29 @@ import { readFetch, readInsert } from '#databases/request/read-request.ts'
 import type { Json } from '#databases/request/request.ts'
 import { type Calls, createCalls, limits } from '#test/drivers/calls.ts'
 
-/** What every driver must do, on tables `authors` and `books` that the driver's own test has made (empty, keys counted from 1). */
+/**
+ * A driver under test. The contract runs on empty tables `authors` and `books` with generated keys from 1, which the driver's own test
+ * creates.
+ */
 export type Subject = {
   readonly driver: () => Driver
   readonly reset: () => Promise<void>
-  /** What its backend is not able to do. The driver has to refuse that with 400 `unsupported_by_driver`, and nothing else. */
+  /** Features that the backend does not support. The driver must reject exactly these with 400 `unsupported_by_driver`. */
   readonly cannot?: readonly Feature[]
-  /** Rules that its tables cannot have. */
+  /** Rules that its tables do not support. */
   readonly without?: readonly Rule[]
-  /** Where rows need keys that the database does not count: calls that add them. */
+  /** Calls that add keys to rows, if the database does not generate them. */
   readonly calls?: Calls
-  /** What identifies a book beside its title, where a title cannot be unique. */
+  /** Key columns of a book in addition to its title, if the title cannot be unique. */
   readonly key?: { readonly columns: readonly string[]; readonly ofOne: Body }
-  /** Rows of a large insert. */
+  /** Number of rows of a large insert. */
   readonly many?: number
 }
 
-/** Checks, lengths, foreign keys; values for what a row leaves out. */
+/** Check constraints, lengths and foreign keys; default values for missing columns. */
 export type Rule = 'constraints' | 'defaults'
 
-/** An operator of the condition grammar, or what an example of the contract needs. */
+/** An operator of the condition grammar, or a feature that an example of the contract needs. */
 export type Feature =
   | ('eq' | 'neq' | 'gt' | 'gte' | 'lt' | 'lte' | 'like' | 'ilike' | 'is' | 'in' | 'or' | 'not' | 'fts')
   | ('contains' | 'containedBy' | 'overlaps' | 'cast' | 'paging' | 'relations' | 'planned count')
@@ -66,9 +69,9 @@ export function driverContract(subject: Subject): void {
   }
   const lacks = (feature: unknown) =>
     [...(subject.cannot ?? []), ...(subject.without ?? [])].some((lacking) => lacking === feature)
-  /** With a feature that the driver lacks the example ends at the refusal. */
+  /** If the driver does not support the feature, the example expects a rejection. */
   const example = (name: string, run: (context: TestContext) => Promise<void>, feature?: Feature) =>
-    test(lacks(feature) ? `refused: ${name}` : name, async (context) => {
+    test(lacks(feature) ? `rejected: ${name}` : name, async (context) => {
       await subject.reset()
       await insert('authors', [{ name: 'Ada' }, { name: 'Brontë' }])
       await insert('books', [
@@ -80,7 +83,7 @@ export function driverContract(subject: Subject): void {
       else await run(context)
     })
 
-  example('every operator of the condition grammar finds its rows', async () => {
+  example('every operator of the condition grammar matches its rows', async () => {
     const found: [Body, string[]][] = [
       [{ column: 'pages', value: 20 }, ['two']],
       [{ eq_column: 'pages', eq_value: '20' }, ['two']],
@@ -116,7 +119,7 @@ export function driverContract(subject: Subject): void {
     }
   })
 
-  example('conditions are ANDed, and structured ones find the same rows', async () => {
+  example('conditions are joined by AND, and structured conditions match the same rows', async () => {
     const conditions = [
       { operator: 'gt', column: 'pages', value: 10 },
       { column: 'author_id', value: 1 },
@@ -126,7 +129,7 @@ export function driverContract(subject: Subject): void {
   })
 
   example(
-    'rows come sorted, paged, and say when an absent limit has cut them',
+    'rows are sorted and paged, and the response says if the default limit has cut them',
     async () => {
       await insert(
         'books',
@@ -158,23 +161,20 @@ export function driverContract(subject: Subject): void {
     'paging',
   )
 
-  example(
-    'columns come under their aliases, in the order asked for, without nulls when they are unwanted',
-    async () => {
-      const { text } = await fetch({
-        table: 'books',
-        columns: ['pages', 'name:title', 'id as number'],
-        limit: 1,
-        sort_by: 'id',
-      })
-      assert.equal(text, '[{"pages":10,"name":"one","number":1}]')
-      const bare = await fetch({ table: 'books', columns: 'id,active', strip_nulls: true, sort_by: 'id' })
-      assert.equal(bare.text, '[{"id":1,"active":true},{"id":2,"active":false},{"id":3}]')
-    },
-  )
+  example('columns have their aliases and the requested order, and nulls can be omitted', async () => {
+    const { text } = await fetch({
+      table: 'books',
+      columns: ['pages', 'name:title', 'id as number'],
+      limit: 1,
+      sort_by: 'id',
+    })
+    assert.equal(text, '[{"pages":10,"name":"one","number":1}]')
+    const bare = await fetch({ table: 'books', columns: 'id,active', strip_nulls: true, sort_by: 'id' })
+    assert.equal(bare.text, '[{"id":1,"active":true},{"id":2,"active":false},{"id":3}]')
+  })
 
   example(
-    'relations come as objects and arrays, in both directions',
+    'relations are returned as objects and arrays, in both directions',
     async () => {
       const one = await fetch({
         table: 'books',
@@ -207,7 +207,7 @@ export function driverContract(subject: Subject): void {
     'relations',
   )
 
-  example('rows are inserted whatever their keys, and a missing key takes its default', async () => {
+  example('rows with different members can be inserted, and missing columns get their default', async () => {
     const { rows, affected } = await insert(
       'books',
       [{ title: 'a' }, { pages: 5, title: 'b' }, { title: 'c', lang: null }],
@@ -229,13 +229,13 @@ export function driverContract(subject: Subject): void {
     assert.deepEqual(nulls.rows, [{ lang: null }, { lang: 'fr' }])
   })
 
-  example('an insert is all or nothing', async () => {
+  example('an insert is atomic', async () => {
     const rows = [...Array.from({ length: 500 }, (_, index) => ({ title: `t${index}` })), one]
     await assert.rejects(insert('books', rows), { code: 'unique_violation', status: 409 })
     assert.equal(await count({ table: 'books' }), 3)
   })
 
-  example('an insert of many rows is one call, and gives all of them back', async () => {
+  example('an insert of many rows is one call and returns all of them', async () => {
     const many = subject.many ?? 20_000
     const rows = Array.from({ length: many }, (_, index) => ({
       title: `t${index}`,
@@ -248,7 +248,7 @@ export function driverContract(subject: Subject): void {
   })
 
   example(
-    'a conflict does nothing',
+    'a conflict can be ignored',
     async () => {
       const nothing = await insert('books', [one, { title: 'new' }], {
         on_conflict: unique,
@@ -263,7 +263,7 @@ export function driverContract(subject: Subject): void {
   )
 
   example(
-    'a conflict updates what is there',
+    'a conflict can update the existing row',
     async () => {
       const changed = await insert('books', one, {
         on_conflict: unique,
@@ -275,7 +275,7 @@ export function driverContract(subject: Subject): void {
     'update_body',
   )
 
-  example('updates and deletes reach the rows of their conditions', async () => {
+  example('updates and deletes affect the rows that match their conditions', async () => {
     const write = { table: 'books', set: { pages: 1 }, columns: 'title' }
     const byAuthor = { ...write, conditions: [{ column: 'author_id', value: 1 }] }
     const byIds = { ...write, conditions: [{ operator: 'in', column: 'id', value: [1, 3] }] }
@@ -291,7 +291,7 @@ export function driverContract(subject: Subject): void {
   })
 
   example(
-    'updates and deletes go up to a limit in an order',
+    'updates and deletes respect limit and order',
     async () => {
       const last = { sort_by: { field: 'id', direction: 'desc' }, columns: ['id'], allow_unbounded: true }
       const some = await update({ table: 'books', set: { pages: 2 }, limit: 2, count: 'exact', ...last })
@@ -309,7 +309,7 @@ export function driverContract(subject: Subject): void {
   })
 
   example(
-    "counts are the planner's where those are asked for",
+    'counts can be planner estimates',
     async () => {
       assert.ok((await count({ table: 'books', count: 'planned' })) >= 0)
       assert.equal(await count({ table: 'books', count: 'estimated' }), 3)
@@ -317,7 +317,7 @@ export function driverContract(subject: Subject): void {
     'planned count',
   )
 
-  /** With the column in its details, where one is named. */
+  /** Asserts the failure, and the column in its details if given. */
   const rejected = (call: () => Promise<unknown>, expected: object, column?: string) =>
     assert.rejects(call(), (error: Error & { details?: { column?: string } }) => {
       assert.deepEqual(
@@ -329,7 +329,7 @@ export function driverContract(subject: Subject): void {
       return true
     })
 
-  example('what does not fit is refused with the code and the column', async () => {
+  example('invalid values are rejected with code and column', async () => {
     const wrong: Wrong[] = [
       [() => fetch({ table: 'nowhere' }), { code: 'table_not_found', status: 404 }],
       [() => fetch({ table: 'books', columns: 'titel' }), { code: 'unknown_column', status: 400 }, 'titel'],
@@ -395,7 +395,7 @@ export function driverContract(subject: Subject): void {
   })
 
   if (!lacks('constraints'))
-    example('what breaks a rule of the table is refused with the code and the column', async () => {
+    example('constraint violations are rejected with code and column', async () => {
       const wrong: Wrong[] = [
         [() => insert('books', { title: 'x'.repeat(200) }), { code: 'invalid_value', status: 422 }, 'title'],
         [
@@ -426,7 +426,7 @@ export function driverContract(subject: Subject): void {
       for (const [call, expected, column] of wrong) await rejected(call, expected, column)
     })
 
-  example('no digit of a number is lost on the way in or out', async () => {
+  example('numbers keep all digits in reads and writes', async () => {
     const rows = parseJson(
       '[{"title":"big","exact":123456789012345678901234567890.123456789,"meta":{"n":12345678901234567890}}]',
     )
@@ -438,7 +438,7 @@ export function driverContract(subject: Subject): void {
     assert.equal(await count({ table: 'books', conditions }), 1)
   })
 
-  example('a number keeps its scale, and a whole one may be written with a fraction of zeros', async () => {
+  example('numbers keep their scale, and integers may be written with a zero fraction', async () => {
     const rows = parseJson('[{"title":"scaled","exact":1.10,"pages":30.0,"meta":{"n":2.50}}]')
     const { json } = await insert('books', rows as Json[], { columns: 'exact,pages,meta' })
     const text = Buffer.concat(json).toString()
@@ -449,7 +449,7 @@ export function driverContract(subject: Subject): void {
   })
 
   example(
-    'what is done in a transaction is committed together, or not at all',
+    'a transaction is atomic',
     async () => {
       const driver = subject.driver()
       const planned = (title: string) =>
@@ -470,7 +470,7 @@ export function driverContract(subject: Subject): void {
   )
 
   example(
-    'an answer is stored under a key, once, until it is too old',
+    'a response is stored once under an idempotency key, until it expires',
     async () => {
       const driver = subject.driver()
       const at = new Date()
@@ -493,7 +493,7 @@ export function driverContract(subject: Subject): void {
   )
 
   example(
-    'text of the caller is run, and its rows come back',
+    "a caller's own SQL runs and returns its rows",
     async () => {
       const request = {
         text: 'select title from books',
@@ -514,7 +514,7 @@ export function driverContract(subject: Subject): void {
     'sql',
   )
 
-  example('a function that is not there is told', async () => {
+  example('an unknown function is reported', async () => {
     const read = readFetch({ table: 'nothing_to_call' }, { limits })
     const call = { read, arguments: {}, areTexts: false, readOnly: true, presence: ALWAYS_PRESENT }
     const expected = lacks('call') ? refused : { code: 'function_not_found', status: 404 }
@@ -522,7 +522,7 @@ export function driverContract(subject: Subject): void {
   })
 
   example(
-    'a statement of management changes the structure, and plans know it at once',
+    'schema changes are visible to the planner at once',
     async () => {
       const driver = subject.driver()
       await driver.run(['alter table books add more text'])
@@ -542,7 +542,7 @@ export function driverContract(subject: Subject): void {
   )
 }
 
-/** To compare with null is `is`; what is in a JSON value, only a database knows that has them. */
+/** The feature that a condition needs. Comparing with null counts as `is`; a JSON value needs JSON support. */
 const featureOf = ({ column, column_cast, value_cast, value, operator = 'eq' }: Body) => {
   if (column_cast !== undefined || value_cast !== undefined) return 'cast'
   if (column === 'meta') return 'json'

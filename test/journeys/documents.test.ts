@@ -14,7 +14,7 @@ import { type Block, blocksOf, pages, ROOT } from './pages.ts'
 
 const run = promisify(execFile)
 
-/** What a clone does not have: things that somebody's own trials left here. */
+/** Files that a fresh clone does not have, such as data of local runs. */
 const NOT_CLONED = ['.git', '.env', 'app', 'data', 'gatehouse.yaml']
 
 /**
@@ -42,7 +42,7 @@ const STAND_INS: Readonly<Record<string, (t: TestContext) => Promise<Record<stri
   },
 }
 
-/** What each page prints that no block of it shows. */
+/** Expected output of each page that is not shown in a block. */
 const PRINTED: Readonly<Record<string, readonly RegExp[]>> = {
   'README.md': [
     /"email":"ada@example.com"/,
@@ -58,7 +58,7 @@ const PRINTED: Readonly<Record<string, readonly RegExp[]>> = {
   ],
 }
 
-test('every command of the documents does what they say', { timeout: 180_000 }, async (t) => {
+test('the commands of all documents work as documented', { timeout: 180_000 }, async (t) => {
   if (!(await has('curl')) || !(await has('bash'))) return t.skip('needs curl and bash')
   const commands = pages().map((page) => blocksOf(page).filter(({ language }) => language === 'sh'))
   const variables = await standIns(t, commands.flat())
@@ -89,11 +89,11 @@ async function standIns(t: TestContext, blocks: readonly Block[]): Promise<Recor
   return Object.assign({}, ...(await Promise.all(made)))
 }
 
-/** The settings that the pages start the service with, put together: one service is for all of them. */
+/** Merges the settings with which the pages start the service, because one service runs for all pages. */
 function settingsOf(blocks: readonly Block[]): string {
   const written = blocks.filter(isStart).map(({ page, text }) => {
     const [, yaml] = /^(?:cat > gatehouse\.yaml <<'END'\n([\s\S]*)^END\n)?npm start\n$/m.exec(text) ?? ['']
-    assert.notEqual(yaml, '', `${page} starts the service in another way`)
+    assert.notEqual(yaml, '', `${page} starts the service in an unknown way`)
     return parse(yaml ?? '{}')
   })
   return stringify(written.reduce(merged, {}))
@@ -114,21 +114,21 @@ function merged(one: unknown, other: unknown): unknown {
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** A folder that looks like a fresh clone with everything installed: no data, and the tree by links. */
+/** Creates a folder like a fresh clone with packages installed: links to the repository's files, without data. */
 async function cloned(settings: string) {
   const folder = await mkdtemp(path.join(tmpdir(), 'gatehouse-clone-'))
   for (const name of await readdir(ROOT))
     if (!NOT_CLONED.includes(name)) await symlink(path.join(ROOT, name), path.join(folder, name))
   await writeFile(path.join(folder, 'gatehouse.yaml'), settings)
   const places = path.join(folder, 'places')
-  // Every curl fails when the answer is a failure; only a block that says which one does not, and shows its status.
+  // curl fails if the response is an error. In blocks with an expected error status, it prints the status instead.
   const plain = ['show-error', String.raw`write-out = "\n"`, 'fail-with-body']
   const failing = ['show-error', String.raw`write-out = "\n%{http_code}\n"`]
   for (const [name, lines] of Object.entries({ plain, failing })) {
     await mkdir(path.join(places, name), { recursive: true })
     await writeFile(path.join(places, name, '.curlrc'), `${lines.join('\n')}\n`)
   }
-  // npx takes a second to find the program in its own folder.
+  // Replaces npx, which takes a second to find the program.
   const npx = path.join(places, 'npx')
   await writeFile(npx, `#!/bin/sh\nshift\nexec node ${path.join(ROOT, 'bin/gatehouse.mjs')} "$@"\n`)
   await chmod(npx, 0o755)
@@ -141,13 +141,13 @@ async function cloned(settings: string) {
   return { folder, env }
 }
 
-/** As the README starts it, on a free port; with it the clone goes. */
+/** Starts the service as in the README, on a free port. After the test, service and folder are removed. */
 async function started(t: TestContext, folder: string, env: NodeJS.ProcessEnv) {
   const service = spawn('sh', ['-c', 'npm start'], {
     cwd: folder,
     env: { ...env, SERVICE_SERVER__PORT: '0' },
     stdio: ['ignore', 'pipe', 'inherit'],
-    // A process group of its own, so that it can be stopped as Ctrl-C at a terminal does.
+    // Its own process group, so that it can be stopped like by Ctrl-C in a terminal.
     detached: true,
   })
   t.after(async () => {
@@ -161,7 +161,7 @@ async function started(t: TestContext, folder: string, env: NodeJS.ProcessEnv) {
     printed += chunk
   })
   while (!/^ready in .*\n/m.test(printed)) {
-    assert.equal(service.exitCode, null, `the service ended:\n${printed}`)
+    assert.equal(service.exitCode, null, `the service exited:\n${printed}`)
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
   const [, url = '', port = ''] = /gateway +(http:\/\/localhost:(\d+))$/m.exec(printed) ?? []
@@ -169,7 +169,7 @@ async function started(t: TestContext, folder: string, env: NodeJS.ProcessEnv) {
   return { url, port, printed: printed.slice(from).replace(/[\d.]+ s$/m, '… s') }
 }
 
-/** What the page says that the start prints. Only a terminal shows the key. */
+/** The output of the start as shown on the page, without the key, which only a terminal shows. */
 function sampleOf(page: string, port: string): string {
   const [sample] = blocksOf(page).filter(({ text }) => text.startsWith('Gatehouse '))
   const lines = sample?.text.split('\n').filter((line) => !line.includes('shown this once')) ?? []
@@ -181,7 +181,7 @@ function sampleOf(page: string, port: string): string {
 
 type Place = { readonly folder: string; readonly env: NodeJS.ProcessEnv; readonly port: string }
 
-/** The blocks of a page, one after the other in one shell. */
+/** Runs the blocks of a page in order in one shell. */
 async function ran(blocks: readonly Block[], { folder, env, port }: Place): Promise<void> {
   const parts = blocks.map(({ text, answers }) =>
     answers === undefined ? text : `CURL_HOME=$PLACES/failing\n${text}CURL_HOME=$PLACES/plain\n`,
@@ -205,7 +205,7 @@ async function ran(blocks: readonly Block[], { folder, env, port }: Place): Prom
 
 const END = '--- end of a block'
 
-/** What a block printed against what the page shows. */
+/** Compares the output of a block with the output shown on the page. */
 function judge({ page, line, answers, shown }: Block, printed: string): void {
   const lines = printed.split('\n').filter((text) => text.trim() !== '')
   if (answers !== undefined) assert.equal(lines.at(-1), answers, `${page}:${line}`)
@@ -215,7 +215,7 @@ function judge({ page, line, answers, shown }: Block, printed: string): void {
   contains(JSON.parse(answer), JSON.parse(shown.text), `${page}:${line}: ${answer}`)
 }
 
-/** A page leaves members out, and writes … for what is never the same. */
+/** Asserts that `found` has all members of `shown`. A page may omit members, and writes … for values that vary. */
 function contains(found: unknown, shown: unknown, where: string): void {
   if (shown === '…') {
     assert.notEqual(found, undefined, where)

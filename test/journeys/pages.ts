@@ -4,8 +4,8 @@ import path from 'node:path'
 export const ROOT = path.resolve(import.meta.dirname, '../..')
 
 /**
- * A fenced block of a page. Comments in front of it say what the text does not: `<!-- needs: docker -->`, what a machine has to have
- * for it, and `<!-- answers: 403 -->`, the status of its last answer when that is a failure.
+ * A fenced block of a page, with the comments in front of it: `<!-- needs: docker -->` is a requirement of the block, `<!-- answers: 403
+ * -->` the status of its last response if that is an error.
  */
 export type Block = {
   readonly page: string
@@ -14,11 +14,11 @@ export type Block = {
   readonly text: string
   readonly needs?: string
   readonly answers?: string
-  /** The block that follows at once and shows what this one prints. */
+  /** The block that follows immediately and shows the output of this one. */
   readonly shown?: Block
 }
 
-/** Every page that people read, the README first. */
+/** All Markdown pages, the README first. */
 export function pages(): readonly string[] {
   const top = readdirSync(ROOT).filter((name) => name.endsWith('.md') && name !== 'README.md')
   const docs = readdirSync(path.join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' })
