@@ -2,29 +2,29 @@ import type pg from 'pg'
 import type { Presence } from '#databases/drivers/driver.ts'
 import type { MemoryBudget } from '#databases/drivers/memory-budget.ts'
 
-/** What the connection hands the server's answer to. */
+/** The query that receives the server's messages. */
 export type ActiveQuery = {
   row(data: Buffer, from: number, end: number, ahead: number): void
-  /** The connection is free again, or gone. */
+  /** Called when the connection is free again or lost. */
   settle(): void
-  /** The gateway itself ends the statement, and its connection with it. */
+  /** Ends the statement and its connection with a failure of the gateway. */
   refuse(failure: Error): void
   parsed: boolean
-  /** It holds as many rows as it may: the socket is to wait until they are taken. */
+  /** It has buffered as many rows as allowed: the socket pauses until they are taken. */
   readonly isFull: boolean
-  /** The server sets it no time: the pool ends it when it is late. */
+  /** The server has no timeout for it: the pool ends it when it is late. */
   readonly isLong?: boolean
-  /** Its reader is slow: the rows are read to their end into this memory, so that the connection is free. */
+  /** For a slow reader: reads all rows into memory of this budget to free the connection. */
   readAhead?(budget: MemoryBudget): void
-  /** The server tells the types of the parameters. */
+  /** Gets the types of the parameters from the server. */
   describe?(types: readonly number[]): void
 }
 
-/** One that may be sent while others are still answered. */
+/** A query that may be sent before earlier ones are answered. */
 export type PipelinedQuery = ActiveQuery &
   pg.Submittable & {
     readonly presence: Presence | undefined
     send(): void
-    /** It is to be asked elsewhere, through no fault of its own. */
+    /** Must run on another connection, through no fault of its own. */
     displace(): void
   }

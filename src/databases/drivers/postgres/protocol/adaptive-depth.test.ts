@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { AdaptiveDepth } from '#databases/drivers/postgres/protocol/adaptive-depth.ts'
 
-/** So many answers, each this long after the one before; sent when the one `ahead` of it was answered, on a way of `trip`. */
+/** Simulates answers `every` milliseconds, `ahead` of them pipelined, with a round trip of `trip`. */
 function depthOf({
   answers = 200,
   every,
@@ -15,7 +15,7 @@ function depthOf({
   trip: number
 }): AdaptiveDepth {
   const depth = new AdaptiveDepth()
-  // The first has nobody in front of it.
+  // Nothing is queued before the first one.
   depth.answered(500, 500 + trip + every)
   for (let index = 1; index <= answers; index++) {
     const now = 1_000 + index * every
@@ -24,14 +24,14 @@ function depthOf({
   return depth
 }
 
-test('a server that answers quickly gets many at once, one that is slow gets one', () => {
+test('a fast server gets many statements at once, a slow one gets one', () => {
   assert.equal(depthOf({ every: 0.02, ahead: 16, trip: 0.1 }).current(), 32)
   assert.equal(depthOf({ every: 0.16, ahead: 16, trip: 0.1 }).current(), 12)
   assert.equal(depthOf({ every: 0.45, ahead: 16, trip: 0.1 }).current(), 4)
   assert.equal(depthOf({ every: 8, ahead: 30, trip: 0.1 }).current(), 1)
 })
 
-test('a long way is not taken for slow work', () => {
+test('a long round trip does not count as slow work', () => {
   assert.equal(depthOf({ every: 120, ahead: 1, trip: 120 }).current(), 32)
   const depth = new AdaptiveDepth()
   depth.answered(0, 120)
@@ -39,7 +39,7 @@ test('a long way is not taken for slow work', () => {
   assert.equal(depth.begun(400), 520)
 })
 
-test('one long wait does not end the sharing for long', () => {
+test('one long wait does not stop sharing for long', () => {
   const depth = depthOf({ every: 0.02, ahead: 16, trip: 0.1 })
   depth.answered(2_000, 2_500)
   assert.ok(depth.current() >= 3)

@@ -1,23 +1,23 @@
-/** Milliseconds of work that may stand in front of a read. */
+/** Milliseconds of work that may be queued before a read. */
 const QUEUED_WORK = 2
-/** One answer counts for a sixteenth, and for no more than this: the process or the machine may have been elsewhere. */
+/** An answer counts for a sixteenth of the average and for at most this long, because the process or the machine may have been busy. */
 const SHARE = 1 / 16
 const LONGEST_WORK = 8
 const MOST_DEPTH = 32
-/** What a read is taken for before any is known. */
+/** The assumed time of a read before any is measured. */
 const FIRST_GUESS = 0.2
 
-/** How quickly a server answers on one connection, where statements are sent before those in front of them are answered. */
+/** Measures how fast a server answers on a connection where statements are pipelined. */
 export class AdaptiveDepth {
-  /** Milliseconds that a statement makes the one behind it wait. */
+  /** Milliseconds that a statement delays the next one. */
   #work = FIRST_GUESS
-  /** The least that an answer has taken, most of it on the way. */
+  /** The shortest time of an answer, which is mostly the round trip. */
   #quickest = Number.POSITIVE_INFINITY
   #lastAnswer = 0
 
-  /** When the server may have begun with what was sent then: when it had arrived, and all before it was answered. */
+  /** When the server can have begun with a statement sent then: after it arrived and all earlier ones were answered. */
   begun(sentAt: number): number {
-    // Where nothing has been answered yet the way is not known, and a statement that never ends must not be taken for a long way.
+    // Before the first answer the round trip is unknown, and an endless statement must not count as a long round trip.
     const way = Number.isFinite(this.#quickest) ? this.#quickest : 0
     return Math.max(this.#lastAnswer, sentAt + way)
   }
@@ -29,7 +29,7 @@ export class AdaptiveDepth {
     this.#lastAnswer = now
   }
 
-  /** How many may be under way at once. */
+  /** How many statements may be under way at once. */
   current(): number {
     return Math.max(1, Math.min(MOST_DEPTH, Math.floor(QUEUED_WORK / this.#work)))
   }

@@ -2,8 +2,8 @@ import net from 'node:net'
 import type pg from 'pg'
 
 /**
- * https://www.postgresql.org/docs/18/protocol-flow.html#PROTOCOL-FLOW-CANCELING-REQUESTS: no authentication, no answer. `over`: the server
- * has done it, or was not reached; from then on it meets nothing that is sent to the client.
+ * https://www.postgresql.org/docs/18/protocol-flow.html#PROTOCOL-FLOW-CANCELING-REQUESTS: no authentication, no answer. `over` is called
+ * when the server has processed the request or was not reached; after that it cannot hit a later statement of the client.
  */
 export function cancel(client: pg.Client, over = () => {}): void {
   const { processID, secretKey } = keysOf(client)
@@ -17,14 +17,14 @@ export function cancel(client: pg.Client, over = () => {}): void {
     host.startsWith('/') ? { path: `${host}/.s.PGSQL.${port}` } : { host, port },
     () => socket.write(message),
   )
-  // Then the connection itself is broken off after the grace.
+  // Then the connection itself is closed after the grace period.
   socket.on('error', () => socket.pending && over())
-  // It closes the connection when it has done it; what stands in between could take an end of ours for that.
+  // The server closes the connection when it is done. We do not close it, because a proxy in between could take that as the server's end.
   socket.on('end', over)
   socket.resume()
   socket.setTimeout(5_000, () => socket.destroy())
 }
 
-/** Not in pg's types: what the server told when the connection began. */
+/** Missing in pg's types: the key that the server sent when the connection began. */
 export const keysOf = (client: pg.Client) =>
   client as unknown as { readonly processID: number; readonly secretKey: number }

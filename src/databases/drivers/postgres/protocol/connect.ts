@@ -16,8 +16,8 @@ export type ConnectOptions = {
 }
 
 /**
- * Makes connected clients with the session that rows.ts and the plans rely on. Once one has met a pooler, the others ask for no session
- * of their own. Whatever keeps a client from connecting is a Failure.
+ * Makes connected clients with the session settings that rows.ts and the plans need. Once a client has met a pooler, later ones send no
+ * session settings. Any error of connecting becomes a Failure.
  */
 export function createConnector(options: ConnectOptions): () => Promise<RowClient> {
   let pooled: Pooled | undefined
@@ -37,7 +37,7 @@ export async function connect(options: ConnectOptions, pooled?: Pooled): Promise
     })
   } catch (error) {
     const failure = connectFailure(error)
-    // Certificates, SASL, a malformed URL: the messages may name the host, so they stay in the cause.
+    // Messages about certificates, SASL or a malformed URL may name the host, so they are only the cause.
     throw failure instanceof Failure ? failure : fail('client_refused', { cause: error })
   }
 }
@@ -59,7 +59,7 @@ async function opened(options: ConnectOptions, through?: Pooled | 'unknown'): Pr
   }
 }
 
-/** Without settings nothing goes into the startup message that a pooler would refuse. */
+/** Without settings, the startup message has nothing that a pooler refuses. */
 function configOf(
   options: ConnectOptions,
   settings: Readonly<Record<string, string>> | undefined,
@@ -81,7 +81,7 @@ function configOfUrl(url: string): { readonly config: pg.ClientConfig; readonly 
   return { config: { connectionString: withoutOurs(rest) }, extra: options }
 }
 
-/** What a connection string says would beat what is set here. */
+/** Removes parameters of the connection string that would override the settings here. */
 function withoutOurs(url: string): string {
   const parsed = URL.parse(url)
   if (parsed === null || !OURS.some((name) => parsed.searchParams.has(name))) return url
@@ -89,7 +89,7 @@ function withoutOurs(url: string): string {
   return parsed.href
 }
 
-/** The pool keeps the time of a statement, rows are read as UTF-8, and another protocol than that of queries is none of ours. */
+/** The pool limits the time of statements, rows are read as UTF-8, and only the query protocol is supported. */
 const OURS = [
   'statement_timeout',
   'idle_in_transaction_session_timeout',
@@ -98,7 +98,7 @@ const OURS = [
   'replication',
 ]
 
-/** Sent in the startup message, so that they cost no round trip; they beat what the role or the database has set. */
+/** Sent in the startup message, without a round trip. They override settings of the role and the database. */
 const sessionSettings = ({
   statementTimeout,
   readOnly,
@@ -114,11 +114,11 @@ const sessionSettings = ({
   ...(readOnly && { default_transaction_read_only: 'on' }),
 })
 
-/** A pooler in between may drop startup options. The server reports its time zone, so that is seen without asking. */
+/** A pooler may drop startup options. The server reports its time zone, so this is visible without a query. */
 const isOurs = ({ reported }: RowClient): boolean =>
   reported.TimeZone === 'UTC' && reported.IntervalStyle === 'iso_8601'
 
-/** For a connection that is in no pool yet, or in none at all: what is not answered in time ends with it. Milliseconds. */
+/** A time limit for a connection outside a pool: it is closed when the work takes longer. Milliseconds. */
 export async function within<T>(time: number, client: RowClient, work: () => Promise<T>): Promise<T> {
   const timer = setTimeout(() => client.destroy(), time)
   try {

@@ -9,40 +9,40 @@ import { PreparedStatements } from '#databases/drivers/postgres/protocol/prepare
 import { GuardedClient } from '#kernel/db/guarded-client.ts'
 
 /**
- * A pg client whose rows do not pass through pg: connecting, authentication, TLS and errors are pg's, but DataRow messages go to
- * the active query as bytes, and the messages that only say "done" are dropped before they are parsed.
+ * A pg client whose rows bypass pg: pg handles connecting, authentication, TLS and errors, but DataRow messages go to the active query as
+ * bytes, and messages that only confirm a step are dropped before they are parsed.
  */
 export class RowClient extends GuardedClient {
   readonly statements = new PreparedStatements()
-  /** There is a pooler between; undefined: the session is ours alone. */
+  /** Set for a connection through a pooler; undefined: the session belongs to this connection. */
   pooled: Pooled | undefined
   active: ActiveQuery | undefined
   /** For the pool: when the current statement began or the connection became idle (performance.now()). */
   since = 0
-  /** Who has the connection; undefined while several share it, and where the service itself has it. */
+  /** The caller that has the connection; undefined while several share it or the service uses it. */
   presence: Presence | undefined
-  /** Functions of users have run on it, and may have left settings, locks or temporary tables. */
+  /** User-defined functions have run on it and may have left settings, locks or temporary tables. */
   mayBeMarked = false
-  /** The socket waits for the reader of the answer since then (performance.now()). */
+  /** Since when the socket is paused for a slow reader (performance.now()). */
   pausedSince: number | undefined
-  /** The server was asked to cancel then. */
+  /** When cancelling was requested. */
   #stoppedAt: number | undefined
-  /** Its request to cancel is on the way. */
+  /** A cancel request is on the way. */
   #isCancelling = false
   readonly depth = new AdaptiveDepth()
-  /** Of queries that `follow`: the one that is answered now, and those that are written already, in this order. */
+  /** Pipelined queries: the one that is being answered, and those already written, in order. */
   #followed: Sent | undefined
   #following: Sent[] = []
-  /** What has been written and waits for the end of the turn. */
+  /** Written queries that leave at the end of this turn of the event loop. */
   #departure: Departure | undefined
-  /** Statements that were displaced are still under way to the server. */
+  /** Displaced statements are still on the way to the server. */
   #hasDisplaced = false
-  /** Answers to come belong to nobody: after the active query it is broken off. */
+  /** Later answers have no reader: the connection is closed after the active query. */
   #isSpent = false
-  /** Settings that the server reports by itself, by name. */
+  /** Settings that the server reports (ParameterStatus), by name. */
   readonly reported: Record<string, string> = {}
   readonly #atStart: Record<string, string> = {}
-  /** Bytes of a message that is not whole yet. */
+  /** Bytes of an incomplete message. */
   #partial = () => 0
 
   constructor(config: pg.ClientConfig) {
@@ -51,7 +51,7 @@ export class RowClient extends GuardedClient {
       this.active?.settle()
       this.#displaceFollowing()
     })
-    // Not in pg's types: called once with the socket, after TLS where there is TLS.
+    // Missing in pg's types: called once with the socket, after TLS if there is TLS.
     const connection = this.connection as unknown as Attachable
     connection.on('parameterStatus', ({ parameterName, parameterValue }) => {
       this.reported[parameterName] = parameterValue
@@ -72,8 +72,8 @@ export class RowClient extends GuardedClient {
   }
 
   /**
-   * The only place that pauses the socket. It runs after each chunk, and only a statement that is still running can pause it: one
-   * that ended in the chunk, or the next one, must find the socket flowing.
+   * Pauses the socket when the active query is full; nothing else pauses it. Called after each chunk, so that only a running statement can
+   * pause: after the end of a statement the socket must flow for the next one.
    */
   pauseWhenFull(): void {
     if (this.active?.isFull !== true) return
@@ -81,17 +81,17 @@ export class RowClient extends GuardedClient {
     this.pausedSince ??= performance.now()
   }
 
-  /** The rows of the active query have been taken. */
+  /** Resumes the socket when the rows of the active query have been taken. */
   flow(): void {
-    // The time that a reader takes is not the statement's.
+    // The reader's time does not count as the statement's.
     if (this.pausedSince !== undefined) this.since = performance.now()
     this.pausedSince = undefined
     this.connection.stream.resume()
   }
 
   /**
-   * Sends a query behind those that are under way instead of waiting for their answers (protocol-flow, "Pipelining"). What is
-   * written within one turn of the event loop goes out together.
+   * Sends a query without waiting for the answers of earlier ones (protocol-flow, "Pipelining"). Queries of one turn of the event loop
+   * leave together.
    */
   follow(query: PipelinedQuery): void {
     if (!this.takesMore()) {
@@ -129,7 +129,7 @@ export class RowClient extends GuardedClient {
     this.query(sent.query)
   }
 
-  /** The active query has been answered. */
+  /** Continues with the next pipelined query. */
   advance(): void {
     if (this.#followed !== undefined) this.depth.answered(this.#followed.departure.at, performance.now())
     this.#followed = undefined
@@ -138,7 +138,7 @@ export class RowClient extends GuardedClient {
     else if (next !== undefined) this.#begin(next)
   }
 
-  /** Those behind the active query go elsewhere, when it has kept them waiting for so long (milliseconds). True when it has. */
+  /** Displaces the queries after the active one when it has delayed them for `patience` milliseconds. True if it did. */
   unburden(patience: number): boolean {
     if (this.#followed === undefined || this.#following.length === 0) return false
     if (performance.now() - this.depth.begun(this.#followed.departure.at) < patience) return false
@@ -148,7 +148,7 @@ export class RowClient extends GuardedClient {
     return true
   }
 
-  /** Those who wait for what runs have left: also the one who has shared the connection with others, and is alone by now. */
+  /** Whether the callers of the running query have left, also on a shared connection with one remaining query. */
   isLeft(): boolean {
     if (this.#followed === undefined) return this.presence?.hasLeft() === true
     return this.#following.length === 0 && this.#followed.query.presence?.hasLeft() === true
@@ -158,19 +158,19 @@ export class RowClient extends GuardedClient {
     for (const { query } of this.#following.splice(0)) query.displace()
   }
 
-  /** A statement runs, on the planned path or one of pg's own. */
+  /** Whether a statement runs, of a plan or of pg itself. */
   override isBusy(): boolean {
-    // Not in pg's types.
+    // Missing in pg's types.
     const { readyForQuery } = this as unknown as { readonly readyForQuery: boolean }
     return this.active !== undefined || !readyForQuery
   }
 
-  /** A setting that values, names or writes depend on is another than at the start: also where no catalogue has told of a function. */
+  /** Whether a setting that values, names or writes depend on has changed since the start, by whatever cause. */
   hasDrifted(): boolean {
     return SETTLED.some((name) => this.reported[name] !== this.#atStart[name])
   }
 
-  /** Nothing runs or is left to be read, no transaction is open, and the socket is alive and flows: it can serve anyone next. */
+  /** Whether any caller can use it next: nothing runs, nothing is unread, no transaction is open, and the socket is alive and flows. */
   isClean(): boolean {
     return !this.isBusy() && this.getTransactionStatus() === 'I' && this.takesMore() && this.#isDrained()
   }
@@ -185,8 +185,8 @@ export class RowClient extends GuardedClient {
   }
 
   /**
-   * What runs is to end. The server's verdict is waited for, since a write may have been quicker; then the connection ends as well,
-   * because the cancelling could meet another statement. To be called again until it has ended.
+   * Cancels the running statement and waits for the server's answer, since a write may have completed first. Then the connection is closed,
+   * because the cancel request could hit another statement. Call it repeatedly until it has ended.
    */
   stop({ grace, terminate }: { readonly grace: number; readonly terminate: Terminate }): void {
     if (this.#stoppedAt !== undefined) {
@@ -195,11 +195,11 @@ export class RowClient extends GuardedClient {
     }
     this.#stoppedAt = performance.now()
     this.#isSpent = true
-    // A server that waits for its reader does not hear of a cancelling.
+    // A server that is blocked in sending does not process a cancel request.
     if (this.pausedSince !== undefined) this.breakOff()
-    // The server would go on with the next one.
+    // The server would continue with the next statement.
     else if (this.#hasDisplaced) {
-      // A pooler's process id is none of the server's; it ends the session of a client that is gone.
+      // A pooler's process id is not the server's. The pooler ends the session when its client is gone.
       if (this.pooled === undefined) terminate(keysOf(this).processID)
       this.destroy()
     } else {
@@ -211,8 +211,8 @@ export class RowClient extends GuardedClient {
   }
 
   /**
-   * The statement that was to be cancelled has been. By that request only when the server has heard it: its own time may have been over
-   * just then, and what is still on the way would meet the next statement.
+   * The statement was cancelled. The connection can be used again only if the cancel request has arrived: the statement may have timed out
+   * instead, and a request on the way could hit the next one.
    */
   cancelled(): void {
     if (this.#stoppedAt === undefined || this.#hasDisplaced || this.#isCancelling) return
@@ -220,14 +220,14 @@ export class RowClient extends GuardedClient {
     this.#isSpent = false
   }
 
-  /** Nobody wants what still comes. */
+  /** Closes the connection because the rest of the answer is not needed. */
   breakOff(): void {
     cancel(this)
     this.destroy()
   }
 }
 
-/** Those that the server reports when they change; some only from version 14 or 18 on. */
+/** Settings that the server reports when they change, some only from version 14 or 18. */
 const SETTLED = [
   'TimeZone',
   'DateStyle',
@@ -239,21 +239,21 @@ const SETTLED = [
 ] as const
 
 /**
- * A connection through a pooler (PgBouncer in transaction mode): each transaction may have another session of the server, which
- * others have next. So every transaction sets for itself what a session of our own has from its start, and leaves nothing.
+ * A connection through a pooler (PgBouncer in transaction mode): each transaction may run in another session, which others use next. So
+ * every transaction sets the session's settings itself and leaves nothing.
  */
 export type Pooled = {
-  /** Expressions that set it until the end of the transaction, for a SELECT. */
+  /** Expressions for a SELECT that sets them until the end of the transaction. */
   readonly settings: string
-  /** The pooler keeps prepared statements apart (PgBouncer from 1.21 on, with max_prepared_statements). */
+  /** The pooler supports prepared statements (PgBouncer from 1.21, with max_prepared_statements). */
   readonly prepares: boolean
 }
 
 type Sent = { readonly query: PipelinedQuery; readonly departure: Departure }
-/** When a turn's bytes went out (performance.now()); infinite before. */
+/** When the bytes of a turn were sent (performance.now()); infinite before. */
 type Departure = { at: number }
 
-/** Ends a backend by its process id, whatever it does. */
+/** Terminates a backend by its process id. */
 export type Terminate = (processId: number) => void
 
 type Attachable = {

@@ -5,7 +5,7 @@ import type { Column, Table } from '#databases/plan/catalogue.ts'
 import { Failure, type FailureFacts } from '#kernel/errors.ts'
 
 /**
- * The one table from SQLSTATE to a failure: a whole code, else its class (the first two characters).
+ * SQLSTATE to failure code: by the whole code, else by its class (the first two characters).
  * https://www.postgresql.org/docs/18/errcodes-appendix.html
  */
 const SQLSTATES: Readonly<Record<string, DatabaseFailureCode>> = {
@@ -14,7 +14,7 @@ const SQLSTATES: Readonly<Record<string, DatabaseFailureCode>> = {
   '0A': 'not_supported',
   '10': 'invalid_value',
   '20': 'rejected_by_database', // CASE of a function without an ELSE
-  '21': 'invalid_write', // ON CONFLICT touches one row twice
+  '21': 'invalid_write', // ON CONFLICT affects one row twice
   '22': 'invalid_value',
   '23': 'rejected_by_database',
   '23001': 'foreign_key_violation', // ON DELETE RESTRICT, since 18
@@ -26,7 +26,7 @@ const SQLSTATES: Readonly<Record<string, DatabaseFailureCode>> = {
   '25006': 'read_only',
   '25P03': 'connection_lost',
   '25P04': 'statement_timeout',
-  '26': 'connection_lost', // a pooler in between forgets prepared statements, twice in a row
+  '26': 'connection_lost', // a pooler has lost prepared statements twice in a row
   '27': 'rejected_by_database',
   '28': 'client_refused',
   '2B': 'object_in_use',
@@ -62,39 +62,39 @@ const SQLSTATES: Readonly<Record<string, DatabaseFailureCode>> = {
   '53': 'client_unavailable',
   '53300': 'client_busy',
   '54': 'too_complex',
-  '55': 'not_supported', // a view that takes no writes
+  '55': 'not_supported', // a view that is not updatable
   '55006': 'object_in_use',
   '55P03': 'write_conflict',
   '57': 'connection_lost',
-  // Late, or cancelled by an operator: the code does not tell which, the sentence is in the server's language, and either way the
-  // statement was not given the time to end and is undone.
+  // A timeout or a cancel by an operator: the code does not tell which, and the message is in the server's language. Either way the
+  // statement did not end in its time and is undone.
   '57014': 'statement_timeout',
   '57P03': 'client_unavailable',
   '72': 'write_conflict',
   P0: 'rejected_by_database',
 }
 
-/** What the statement was about, so that its failure can name a column. */
+/** Facts about the statement, so that its failure can name a column. */
 export type About = {
   readonly table: Table | undefined
-  /** The column behind each parameter, by position. */
+  /** The column of each parameter, by position. */
   readonly parameters: readonly (Column | undefined)[]
-  /** Where in the text the terms of which column begin, ascending. */
+  /** Where the terms of a column begin in the text, ascending. */
   readonly spots: readonly { readonly at: number; readonly column: Column }[]
 } & WrittenValues
 
 const NO_STATEMENT: About = { table: undefined, parameters: [], spots: [], written: [], given: () => [] }
 
-/** An error of the server, the network or the pool as a Failure without text of the statement, host or credentials. */
+/** Converts an error of the server, the network or the pool to a Failure without SQL, host or credentials. */
 export function failureOf(error: unknown, about: About = NO_STATEMENT): unknown {
   const code = codeOf(error)
   // Only an ErrorResponse has a severity; EPIPE is no SQLSTATE.
   const state = error instanceof Error && 'severity' in error ? stateOf(code) : undefined
   if (state === undefined) return networkFailure(error, code)
-  return serverFailure(state, error as ServerError, about) // it has an SQLSTATE, so pg made it from an ErrorResponse
+  return serverFailure(state, error as ServerError, about) // it has an SQLSTATE, so it is pg's form of an ErrorResponse
 }
 
-/** Of an attempt to connect: nothing has been asked yet, so nothing is in doubt. */
+/** The failure of connecting: nothing was sent, so the result of no statement is in doubt. */
 export function connectFailure(error: unknown): unknown {
   const failure = failureOf(error)
   const isLost = failure instanceof Failure && failure.code === 'connection_lost'
@@ -118,7 +118,7 @@ type ServerError = Error & {
 }
 
 function serverFailure(state: DatabaseFailureCode, error: ServerError, about: About): Failure {
-  // In a plan every name is known; what is not there is an operator or an array type for the column.
+  // A plan has only known names, so an operator or an array type of the column is missing.
   const code = state === 'object_not_found' && about.table ? 'invalid_operator' : state
   const column = error.column ?? columnOf(error, about)?.name
   const columns =
@@ -135,13 +135,16 @@ function serverFailure(state: DatabaseFailureCode, error: ServerError, about: Ab
   return fail(code, column === undefined ? facts : { ...facts, ...messageFor(code, column) })
 }
 
-/** A row of another table refers to this one, or a cascade fails there: a caller who may not read that one learns nothing of it (plan/redact-failure.ts). */
+/**
+ * The failure is about another table: a row of it refers to this one, or a cascade fails there. plan/redact-failure.ts hides it from
+ * callers who may not read that table.
+ */
 function otherTable({ schema, table }: ServerError, { table: own }: About) {
   if (schema === undefined || table === undefined || (schema === own?.schema && table === own.name)) return {}
   return { other_table: { schema_name: schema, table_name: table } }
 }
 
-/** The answer of a statement that commits by itself is the only sign that it did. */
+/** Only the answer of a statement that commits by itself shows that it did. */
 const IN_DOUBT = 'What was to be read can be asked for again; whether a write was done is not known.'
 
 const HINTS: Partial<Record<DatabaseFailureCode, string>> = {
@@ -149,7 +152,7 @@ const HINTS: Partial<Record<DatabaseFailureCode, string>> = {
   statement_timeout: 'The statement was ended, and what it did is undone.',
 }
 
-/** Where the server's own sentence helps the caller and can contain nothing but their table, their values and its rules. */
+/** Codes whose message of the server helps the caller. It can contain only the table, its rules and the caller's values. */
 const QUOTED_CODES: ReadonlySet<DatabaseFailureCode> = new Set([
   'invalid_value',
   'invalid_write',
@@ -180,17 +183,17 @@ function messageFor(code: DatabaseFailureCode, column: string): { message?: stri
   return {}
 }
 
-/** `Key (a, b)=(1, 2) already exists.`: the names only, never the values. */
+/** Column names of `Key (a, b)=(1, 2) already exists.`, never the values. */
 const keyOf = (detail: string | undefined): string[] => {
   const end = detail?.indexOf(')=') ?? -1
-  // The values come behind the names and may be a caller's megabyte.
+  // The values after the names may be a megabyte.
   const names = end < 0 ? undefined : detail?.slice(detail.lastIndexOf('(', end) + 1, end)
   return names === undefined || /[)=]/.test(names)
     ? []
     : names.split(', ').map((name) => name.replaceAll('"', ''))
 }
 
-/** From the parameter that the server names in its context, the place in the text, or what is known of the types. */
+/** Finds the column by the parameter in the server's context, the position in the text, or the types. */
 function columnOf(error: ServerError, about: About): Column | undefined {
   const parameter = /\$(\d+)/.exec(error.where ?? '')?.[1]
   if (parameter !== undefined) return about.parameters[Number(parameter) - 1]
@@ -200,7 +203,7 @@ function columnOf(error: ServerError, about: About): Column | undefined {
   return undefined
 }
 
-/** A record or an array that is built from its JSON says nothing of the parameter that it came in. */
+/** For a record or array built from JSON, the server does not name the parameter. */
 function composedBy({ code }: ServerError, { parameters }: About): Column | undefined {
   if (!UNREADABLE.has(code)) return undefined
   return only([
@@ -214,7 +217,7 @@ const UNREADABLE: ReadonlySet<string> = new Set(['22P02', '22007', '22003'])
 const spotAt = (position: number, about: About): Column | undefined =>
   about.spots.findLast((spot) => spot.at <= position)?.column
 
-/** A check over one column is about that column; a rule of a domain about the columns of that type. */
+/** A check over one column concerns that column, a check of a domain the columns of that type. */
 function checkedBy(error: ServerError, about: About): Column | undefined {
   const columns = about.table?.constraints.find(({ name }) => name === error.constraint)?.columns ?? []
   if (columns.length === 1) return about.table?.columns.get(columns[0] ?? '')
@@ -226,7 +229,7 @@ function checkedBy(error: ServerError, about: About): Column | undefined {
 
 const only = <T>(items: readonly T[]): T | undefined => (items.length === 1 ? items[0] : undefined)
 
-/** Errors of sockets have codes like ECONNREFUSED; pg's own have none. What is neither is a bug and stays as it is. */
+/** Socket errors have codes like ECONNREFUSED; pg's own errors have none. Any other error is a bug and stays unchanged. */
 function networkFailure(error: unknown, code: string): unknown {
   if (!(error instanceof Error) || error instanceof Failure) return error
   if (UNREACHABLE.has(code)) return fail('client_unavailable', { cause: error })

@@ -1,7 +1,7 @@
 import type { ActiveQuery } from '#databases/drivers/postgres/protocol/active-query.ts'
 import { fail } from '#databases/failures.ts'
 
-/** A row above this is refused: it would be buffered in memory whole, and a relation can gather a table into one row. */
+/** Larger rows are refused: a row is buffered as a whole, and a relation can aggregate a table into one row. */
 const LARGEST_MESSAGE = 67_108_864
 
 const tooLarge = () =>
@@ -12,16 +12,16 @@ const tooLarge = () =>
 
 const CODES = { parsed: 0x31, bound: 0x32, closed: 0x33, row: 0x44, ready: 0x5a } as const
 
-/** The connection, as far as its frames concern it. */
+/** The connection, as needed here. */
 type Receiver = {
   readonly active: ActiveQuery | undefined
-  /** The active query has been answered. */
+  /** Called when the active query has been answered. */
   advance(): void
   pauseWhenFull(): void
   destroy(): void
 }
 
-/** Cuts the stream into messages: rows to the active query, the rest to `pass`. What cannot be read ends the connection. */
+/** Splits the stream into messages: rows go to the active query, the rest to `pass`. An unreadable stream ends the connection. */
 export function frames(
   client: Receiver,
   join: Joiner,
@@ -70,15 +70,15 @@ export function frames(
 }
 
 export type Joiner = {
-  /** Bytes of a message whose end has not come. */
+  /** Buffered bytes of an incomplete message. */
   buffered(): number
-  /** Bytes of the message that is not whole yet. */
+  /** Total bytes of the incomplete message. */
   needed(): number
   add(chunk: Buffer): Buffer | undefined
   keep(data: Buffer, from: number): void
 }
 
-/** Puts chunks together until the message at their front is whole; a row of a hundred megabytes is joined once, not 1,500 times. */
+/** Joins chunks once the message at their start is complete: a row of 100 MB is joined once, not 1,500 times. */
 export function createJoiner(): Joiner {
   let parts: Buffer[] = []
   let buffered = 0

@@ -1,6 +1,6 @@
 /**
- * Arrays of callers' own SQL. A plan lets the server write them as JSON (`to_json`); here the text is not ours, so the literal
- * (`{1,NULL,"a b"}`) is rewritten. Of arrays whose type is not known by number, the literal itself is the answer.
+ * Arrays in results of callers' own SQL. Statements of plans use `to_json`; here the SQL is the caller's, so the literal (`{1,NULL,"a b"}`)
+ * is rewritten to JSON. Arrays of other types stay literals.
  */
 export type ArrayWriter = (literal: string) => string
 
@@ -15,7 +15,7 @@ const quoted: Element = (text) => JSON.stringify(text)
 const asIs: Element = (text) => text
 const bool: Element = (text) => (text === 't' ? 'true' : 'false')
 const real: Element = (text) => (/^-?[NI]/.test(text) ? quoted(text) : text)
-/** As rows.ts writes them: ISO 8601, where four digits of year allow it. */
+/** The form of rows.ts: ISO 8601 for years of four digits. */
 const timestamp: Element = (text) => quoted(isCommon(text) ? text.replace(' ', 'T') : text)
 const instant: Element = (text) =>
   quoted(isCommon(text) ? text.replace(' ', 'T').replace(/\+00$/, 'Z') : text)
@@ -35,7 +35,7 @@ const ELEMENTS = new Map<number, Element>([
   ),
 ])
 
-/** https://www.postgresql.org/docs/18/arrays.html#ARRAYS-IO; `[0:1]={…}` has bounds in front, which JSON cannot say. */
+/** https://www.postgresql.org/docs/18/arrays.html#ARRAYS-IO; `[0:1]={…}` begins with bounds, which JSON cannot express. */
 function rewrite(literal: string, element: Element): string {
   const parts: string[] = []
   let at = literal.startsWith('[') ? literal.indexOf('=') + 1 : 0
@@ -68,7 +68,7 @@ function plainItem(literal: string, from: number): Item {
   return { text: literal.slice(from, at), end: at, isQuoted: false }
 }
 
-/** A DataRow from its first column on, with the literals of these columns as JSON. */
+/** Rewrites a DataRow from its first column on: the array literals become JSON. */
 export function rewriteRow(
   data: Buffer,
   from: number,

@@ -1,4 +1,4 @@
-/** A byte that JSON escapes in texts, as it does. Answers where the next one goes. */
+/** Writes the JSON escape of a byte and returns the next position. */
 export function writeEscape(byte: number, out: Buffer, start: number): number {
   let at = start
   out[at++] = 0x5c

@@ -2,17 +2,17 @@ import { hash } from 'node:crypto'
 import type { ColumnWriter } from '#databases/drivers/postgres/protocol/rows.ts'
 import type { Column } from '#databases/plan/catalogue.ts'
 
-/** Prepared statements that one connection keeps; each costs the server some ten kilobytes. */
+/** The most prepared statements of one connection; each takes about ten kilobytes of the server. */
 const MOST_PREPARED = 100
 
 export type Prepared = {
   readonly text: string
-  /** Known from the first run on, so that the server need not describe its rows again. */
+  /** Known after the first run, so that the server need not describe the rows again. */
   types: readonly number[] | undefined
   writers: readonly ColumnWriter[] | undefined
 }
 
-/** What one connection has prepared, the least recently used first. */
+/** Prepared statements of one connection, the least recently used first. */
 export class PreparedStatements {
   readonly #prepared = new Map<string, Prepared>()
   #closing: string[] = []
@@ -31,7 +31,7 @@ export class PreparedStatements {
     this.#prepared.set(name, statement)
   }
 
-  /** Forgotten here, and closed on the server with the next statement. Closing what does not exist is no error there. */
+  /** Forgets the statement; the server closes it with the next statement. Closing an unknown statement is no error. */
   drop(name: string): void {
     if (this.#prepared.delete(name)) this.#closing.push(name)
   }
@@ -50,17 +50,16 @@ export class PreparedStatements {
 
 const NONE: readonly string[] = []
 
-/** Texts that are counted, and how long they may be: bodies can produce any number of them. */
+/** Limits of counted texts and of their length, because bodies can produce any number of texts. */
 const MOST_COUNTED = 1_000
 const LONGEST_TEXT = 16_384
 
 export type Namer = (text: string, parameters: readonly (Column | undefined)[], role?: string) => string
 
 /**
- * Names for texts that come again: the first run of a text is unnamed, from the second on it is prepared. So a client that
- * produces ever new texts fills nobody's memory, and the planner works once for a text that stays.
- * The server settles the types of parameters when it prepares, for good: a column of another type needs another name. It plans a
- * statement anew whenever another role uses it, where policies are in it: each role has its own.
+ * Names texts that recur: the first run of a text is unnamed, from the second on it is prepared. So ever new texts take no memory, and a
+ * recurring text is planned once. Preparing fixes the types of the parameters, so a column of another type needs another name. With
+ * policies the server plans a statement again whenever another role uses it, so each role has its own names.
  */
 export function createNamer(): Namer {
   const seen = new Map<string, string>()

@@ -3,7 +3,7 @@ import type { Column } from '#databases/plan/catalogue.ts'
 import { parseDecimal } from '#databases/request/decimal.ts'
 import type { Json } from '#databases/request/request.ts'
 
-/** What was written where, for failures that PostgreSQL finds on the way into the table and tells without a column. */
+/** The written columns and values, for failures that PostgreSQL reports without a column. */
 export type WrittenValues = {
   readonly written: readonly Column[]
   /** Values that the request gives for the column. */
@@ -11,8 +11,8 @@ export type WrittenValues = {
 }
 
 /**
- * The column whose value was refused: the value is longer than its type, or it is the one that the server quotes. The server's
- * sentence may be in any language, so only codes, types and values are looked at.
+ * Finds the column whose value was refused: the value is too long for its type, or the server's message quotes it. The message may be in
+ * any language, so only codes, types and values are compared.
  */
 export function findRefusedColumn(
   { code, message }: { readonly code: string; readonly message: string },
@@ -43,11 +43,11 @@ function exceeds(type: string, text: string): boolean {
   const [, name, length, scale = '0'] = /^([a-z ]{1,20})\((\d{1,9})(?:,(-?\d{1,4}))?\)$/.exec(type) ?? []
   if (name === 'numeric') return exceedsNumeric(text, Number(length), Number(scale))
   if (name === 'bit') return text.length !== Number(length)
-  // Spaces at the end are cut off without a word.
+  // Trailing spaces are cut without an error.
   return name !== undefined && [...text.trimEnd()].length > Number(length)
 }
 
-/** |value| ≥ 10^(precision - scale) once it is rounded: ½ of the last place below it is enough. */
+/** Whether the rounded |value| ≥ 10^(precision - scale), which begins at ½ of the last place below it. */
 function exceedsNumeric(text: string, precision: number, scale: number): boolean {
   const value = parseDecimal(text)
   if (value === undefined || scale < 0) return false
@@ -56,7 +56,7 @@ function exceedsNumeric(text: string, precision: number, scale: number): boolean
   return 2n * digits * 10n ** BigInt(scale) >= most * 10n ** BigInt(value.scale)
 }
 
-/** Between the first and the last quotation mark: a value may contain some. */
+/** The text between the first and the last quotation mark, because a value may contain some. */
 function quotedIn(message: string): string | undefined {
   const from = message.indexOf('"')
   const end = message.lastIndexOf('"')
@@ -65,7 +65,7 @@ function quotedIn(message: string): string | undefined {
 
 const takesAnyText = ({ category, type }: Column): boolean => category === 'S' && !type.endsWith(')')
 
-/** A composite type is written as a record, and what does not fit is one of its members. */
+/** A composite value: one of its fields does not fit. */
 const isComposed = (column: Column, given: WrittenValues['given']): boolean =>
   given(column).some((value) =>
     column.category === 'C'
@@ -76,7 +76,7 @@ const isComposed = (column: Column, given: WrittenValues['given']): boolean =>
 const isRecord = (value: Json): boolean =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && !JSON.isRawJSON(value)
 
-/** The value as text, and each one inside of it. */
+/** The value and each nested value as text. */
 function textsOf(value: Json): string[] {
   if (value === null) return []
   if (typeof value !== 'object') return [String(value)]

@@ -13,20 +13,20 @@ import { answerTooLarge, tooManyRelated } from '#databases/drivers/result-limits
 import { fail } from '#databases/failures.ts'
 
 /**
- * One statement on one connection, in pg's `Submittable` form. States: sent → collecting → (flowing ⇄ full) → ended | failed.
+ * One statement on one connection, as a `Submittable` of pg. States: sent → collecting → (flowing ⇄ full) → ended | failed.
  * `ready` settles when the rows are all here or the high-water mark is reached. The connection pauses while a query is full.
  */
 export class RowQuery {
   readonly ready: Promise<void>
   writer: RowWriter | undefined
   affected = 0
-  /** The server has accepted the text, so a statement of this name exists there. */
+  /** The server has parsed the text, so the prepared statement exists. */
   parsed = false
   done = false
   failure: Error | undefined
-  /** Called when its connection is free, though rows may still wait to be taken. */
+  /** Called when its connection is free; rows may still be buffered. */
   whenOver: (() => void) | undefined
-  /** pg looks at these; empty, so that it keeps no book of statements itself. */
+  /** pg reads these; empty, so that pg does not track prepared statements. */
   readonly name = ''
   readonly text = ''
   callback = (): void => {}
@@ -36,7 +36,7 @@ export class RowQuery {
   readonly #ready = Promise.withResolvers<void>()
   #prepared: Prepared | undefined
   #isKnown = false
-  /** The statement that goes first has not succeeded yet. */
+  /** The preceding statement has not succeeded yet. */
   #isWaiting = false
   #isComplete = false
   #isSynced = false
@@ -48,17 +48,17 @@ export class RowQuery {
     this.#statement = statement
     this.#options = options
     this.ready = this.#ready.promise
-    // Whoever streams sees a failure with the rows; the promise must not count as unhandled then.
+    // A streaming reader gets the failure with the rows, so the rejected promise must not count as unhandled.
     this.ready.catch(() => {})
   }
 
-  /** pg calls it when the connection is this query's. */
+  /** Called by pg when the query becomes active. */
   submit(): void {
     this.#client.active = this
     if (this.#prepared === undefined) this.send()
   }
 
-  /** Writes it to the connection: by `submit`, or before, while others are still answered (`RowClient.follow`). */
+  /** Writes the query to the connection, in `submit` or earlier as a pipelined query (`RowClient.follow`). */
   send(): void {
     const { text, values } = this.#statement
     const { name, first } = this.#options
@@ -84,7 +84,7 @@ export class RowQuery {
     )
   }
 
-  /** Its rows are nobody's: the connection has them dropped here until it is done. */
+  /** The rows of the preceding statement are ignored. */
   #begins({ name, text, values }: FirstStatement) {
     const { statements } = this.#client
     this.#isWaiting = true
@@ -93,7 +93,7 @@ export class RowQuery {
     return { name, parse: isKnown ? undefined : text, values }
   }
 
-  /** It failed before the statement began: as whom it was to run could not be set. */
+  /** The preceding statement failed: the role could not be set, and the statement itself was not run. */
   get failedFirst(): boolean {
     return this.#isWaiting && this.failure !== undefined
   }
@@ -130,7 +130,7 @@ export class RowQuery {
     this.#notify()
   }
 
-  /** As many bytes wait as may. */
+  /** Whether as many bytes are buffered as allowed. */
   get isFull(): boolean {
     if (this.writer === undefined || this.#budget !== undefined) return false
     return this.writer.waiting >= this.#options.highWater
@@ -160,53 +160,53 @@ export class RowQuery {
     this.affected = Number(/\d+$/.exec(message.text)?.[0] ?? 0)
   }
 
-  /** Once only: the answer to a second one would be taken for the next statement's. */
+  /** Once only: the answer to a second Sync would be taken as the next statement's. */
   #sync(): void {
     if (!this.#options.commitsLast || this.#isSynced) return
     this.#isSynced = true
     this.#client.connection.stream.write(SYNC_MESSAGE)
   }
 
-  /** What comes from here on is of the statement itself, also that its text was accepted. */
+  /** Later messages concern the statement itself, also the confirmation of Parse. */
   #followed(): void {
     this.#isWaiting = false
     this.parsed = this.#isKnown
   }
 
-  /** Everything is settled by `settle`, which comes right after, and also where pg does not tell the query. */
+  /** `settle` follows and does everything, also in cases that pg does not report to the query. */
   handleReadyForQuery(): void {}
 
-  /** An error of the server is kept until the connection is ready again; a broken connection has nothing more to say. */
+  /** An error of the server takes effect when the connection is ready again; on a lost connection, at once. */
   handleError(error: Error): void {
     this.failure ??= error
     if (!this.#client.isAlive()) this.settle()
     else this.#sync()
   }
 
-  /** It is to be asked elsewhere, through no fault of its own; nobody reads what may still come. */
+  /** Must run on another connection, through no fault of its own; later messages are ignored. */
   displace(): void {
     this.failure ??= new Displaced()
     this.settle()
   }
 
-  /** The gateway itself ends the statement, and its connection with it. */
+  /** Ends the statement and its connection with a failure of the gateway. */
   refuse(failure: Error): void {
     this.failure ??= failure
     this.#client.destroy()
   }
 
-  /** Nobody wants the rest of the rows: breaking the connection off ends the statement sooner than reading on. */
+  /** The rest of the rows is not needed: closing the connection ends the statement sooner than reading on. */
   abandon(): void {
     this.#client.breakOff()
   }
 
-  /** The connection is free again, or gone. */
+  /** Called when the connection is free again or lost. */
   settle(): void {
     if (this.done) return
     this.done = true
     if (this.#client.active === this) this.#client.active = undefined
     if (!this.failure && !this.#client.isAlive()) this.failure = new Error('Connection terminated')
-    // Whoever came next would be taken for the rest of it.
+    // The messages of the next statement would be taken as the rest of this one.
     if (!this.failure && !this.#isComplete)
       this.refuse(new Error('Connection terminated in the middle of an answer'))
     if (this.failure) this.#fail(this.failure)
@@ -215,7 +215,7 @@ export class RowQuery {
       this.#ready.resolve()
     }
     this.#notify()
-    // After the chunk that the end was in.
+    // After the chunk with the end of the statement.
     if (this.whenOver !== undefined) queueMicrotask(this.whenOver)
   }
 
@@ -226,7 +226,7 @@ export class RowQuery {
       this.#client.statements.drop(first.name)
       this.parsed = this.#isKnown
     }
-    // A text that the server did not accept, or does not accept any more, must be parsed again.
+    // A text that the server has not accepted, or no longer accepts, must be parsed again.
     if (name !== '' && (!this.parsed || STALE_CODES.has(codeOf(failure)))) this.#client.statements.drop(name)
     this.#ready.reject(failure)
   }
@@ -234,12 +234,12 @@ export class RowQuery {
   handleEmptyQuery(): void {}
   handlePortalSuspended(): void {}
   handleCopyData(): void {}
-  /** COPY is not a statement of the planned path; the server is told so rather than left waiting. */
+  /** Plans have no COPY; refusing it keeps the server from waiting. */
   handleCopyInResponse(connection: { sendCopyFail(message: string): void }): void {
     connection.sendCopyFail('COPY is not possible here')
   }
 
-  /** Chunks as they come; the socket flows while they are taken. Ends with the rows, throws what broke them off. */
+  /** Yields chunks as they arrive; the socket flows while they are taken. Throws the failure that ends the rows early. */
   async *chunks(): AsyncGenerator<Buffer, void> {
     while (true) {
       const taken = this.takeRows()
@@ -254,7 +254,7 @@ export class RowQuery {
     }
   }
 
-  /** The finished chunks; they are the taker's from now on. */
+  /** Takes the finished chunks out of the buffer. */
   takeRows(): readonly Buffer[] {
     const taken = this.writer?.take() ?? []
     this.#budget?.reserve(0)
@@ -271,16 +271,16 @@ const NOTHING_WRITTEN = 'Nothing was written. Ask for fewer columns back, or for
 
 const tooSlow = () =>
   fail('result_too_large', {
-    message: 'The answer is too large for a reader as slow as this, while others are slow as well',
+    message: 'The answer is too large for a reader this slow while other readers are slow too',
     hint: 'Ask for fewer rows, or read faster.',
   })
 
-/** A query that was behind another on its connection, which has broken off or takes too long. It only read. */
+/** A pipelined read whose connection was lost, or was delayed too long by an earlier query. */
 export class Displaced extends Error {}
 
 /**
- * The plan of a prepared statement no longer fits the tables · there is no such statement, or there is one already (a pooler in
- * between has given another connection).
+ * The plan of a prepared statement no longer fits the tables; or there is no such statement, or there is one already (a pooler has assigned
+ * another session).
  */
 export const STALE_CODES: ReadonlySet<string> = new Set(['0A000', '26000', '42P05'])
 

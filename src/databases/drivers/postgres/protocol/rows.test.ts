@@ -6,7 +6,7 @@ import { columnWriter, RowWriter } from '#databases/drivers/postgres/protocol/ro
 const TEXT = 25
 const INT8 = 20
 
-/** A DataRow message behind `before` bytes of something else, and nothing after it. */
+/** A DataRow message after `before` other bytes, and nothing after it. */
 function dataRow(values: readonly (string | null)[], before: number): Buffer {
   const parts = values.flatMap((value) => {
     const length = Buffer.alloc(4)
@@ -21,7 +21,7 @@ function written(writer: RowWriter): string {
   return Buffer.concat(writer.take()).toString()
 }
 
-/** Bytes that need an escape, and those beside them, between others at every distance. */
+/** Bytes that need an escape, and adjacent ones, at every distance. */
 const text = fc.string({
   unit: fc.oneof(
     fc.constantFrom(
@@ -45,7 +45,7 @@ const text = fc.string({
   maxLength: 40,
 })
 
-test('whatever texts a row has, JSON says the same', () => {
+test('any texts of a row are the same in JSON', () => {
   const row = fc.uniqueArray(fc.record({ name: text, value: fc.option(text) }), {
     minLength: 1,
     maxLength: 5,
@@ -70,7 +70,7 @@ test('whatever texts a row has, JSON says the same', () => {
   fc.assert(property, { numRuns: 500 })
 })
 
-test('a long text comes whole, wherever in it an escape is needed', () => {
+test('a long text is complete, with escapes at any position', () => {
   for (const length of [255, 256, 257, 1023, 1024, 1025, 5_000]) {
     for (const at of [0, 1, 2, 3, length >> 1, length - 2, length - 1]) {
       const value = `${'x'.repeat(at)}"${'y'.repeat(length - at - 1)}`

@@ -1,22 +1,22 @@
 import { writeEscape } from '#databases/drivers/postgres/protocol/json-escapes.ts'
 
 /**
- * Rows become JSON here without being parsed into values: the bytes of the text protocol are copied into the answer, by column
- * type (design/stack.md "Rows to JSON"). Measured against strings (2× slower) and against json_agg in bench/rows-to-json.ts.
+ * Writes rows as JSON without parsing values: bytes of the text protocol are copied into the answer, by column type. Measured against
+ * strings (2× slower) and against json_agg in bench/rows-to-json.ts.
  */
 export type ColumnWriter = {
   readonly name: string
   readonly how: How
-  /** What stands before a value, the comma of the member before it first: `,"name":`. */
+  /** The bytes before a value, with the comma of the previous member: `,"name":`. */
   readonly head: Phrase
-  /** The whole member, when the value is NULL. */
+  /** The bytes of the member when the value is NULL. */
   readonly absent: Phrase
 }
 
 type How = (typeof FORMAT)[keyof typeof FORMAT]
 const FORMAT = { text: 0, raw: 1, bool: 2, real: 3, timestamp: 4, instant: 5, json: 6, relation: 7 } as const
 
-/** By type OID; everything else is text. The numbers are fixed in PostgreSQL's pg_type.dat. */
+/** By type OID; other types are text. The numbers are fixed in PostgreSQL's pg_type.dat. */
 const BY_OID = new Map<number, How>([
   [16, FORMAT.bool],
   [20, FORMAT.raw], // int8
@@ -32,7 +32,7 @@ const BY_OID = new Map<number, How>([
   [1184, FORMAT.instant], // timestamptz
 ])
 
-/** A relation is JSON in which each row begins a line. */
+/** A relation is JSON with one row per line. */
 export function columnWriter(name: string, oid: number, isRelation = false): ColumnWriter {
   const head = `,${JSON.stringify(name)}:`
   return {
@@ -45,7 +45,7 @@ export function columnWriter(name: string, oid: number, isRelation = false): Col
 
 const LARGEST_CHUNK = 65_536
 
-/** Bytes, and the same for access by four. */
+/** Bytes, and a view to access four at once. */
 type Place = { readonly bytes: Buffer; readonly view: DataView }
 
 const placeOf = (bytes: Buffer): Place => ({
@@ -54,10 +54,10 @@ const placeOf = (bytes: Buffer): Place => ({
 })
 const NOWHERE = placeOf(Buffer.alloc(0))
 
-/** Copies go by four bytes, and so may write up to three behind their end, which the next ones write over. */
+/** Copies write four bytes at once, so up to three bytes after their end, which the next copy overwrites. */
 const SLACK = 3
 
-/** A text that is written often. */
+/** A frequently written text. */
 type Phrase = { readonly words: Int32Array; readonly length: number }
 
 function phrase(text: string): Phrase {
@@ -69,11 +69,11 @@ function phrase(text: string): Phrase {
 
 function writePhrase({ words, length }: Phrase, out: Place, at: number): number {
   for (let index = 0; index < words.length; index++)
-    out.view.setInt32(at + 4 * index, words[index] as number, true) // it is below the length
+    out.view.setInt32(at + 4 * index, words[index] as number, true) // the index is below the length
   return at + length
 }
 
-/** A loop beats Buffer.copy below some hundred bytes, where most values are. */
+/** A loop is faster than Buffer.copy for less than some hundred bytes, which is most values. */
 function copy(from: Place, start: number, end: number, out: Place, at: number): number {
   const length = end - start
   if (length > 1024 || start + length + SLACK > from.bytes.length)
@@ -86,21 +86,21 @@ function copy(from: Place, start: number, end: number, out: Place, at: number): 
 /** Collects the array of rows in chunks. */
 export class RowWriter {
   rows = 0
-  /** Rows of relations in them. */
+  /** Rows of relations inside the rows. */
   related = 0
-  /** There was at least one row above the limit; it is left out. */
+  /** There was at least one row above the limit, which is left out. */
   more = false
-  /** Bytes in finished chunks that nobody has taken yet. */
+  /** Bytes in finished chunks that have not been taken. */
   waiting = 0
   readonly #columns: readonly ColumnWriter[]
   readonly #stripNulls: boolean
   readonly #limit: number
-  /** Most bytes that a row needs beside its values: names, quotes, commas, braces. */
+  /** The most bytes that a row needs besides its values: names, quotes, commas, braces. */
   readonly #frame: number
   #chunks: Buffer[] = []
   #out: Place
   #at = 0
-  /** The bytes that the last row was in. */
+  /** The bytes of the last row. */
   #from: Place = NOWHERE
 
   constructor(columns: readonly ColumnWriter[], options: { stripNulls: boolean; limit: number }) {
@@ -145,7 +145,7 @@ export class RowWriter {
       at = writeValue(column.how, data, read, read + length, out, at)
       read += length
     }
-    // In the place of the comma before the first member.
+    // Overwrites the comma before the first member.
     out.bytes[start] = 0x7b // {
     if (at === start) at++
     out.bytes[at++] = 0x7d // }
@@ -171,7 +171,7 @@ export class RowWriter {
     this.#finishChunk()
   }
 
-  /** The finished chunks; they are the taker's from now on. */
+  /** Takes the finished chunks out of the buffer. */
   take(): Buffer[] {
     const chunks = this.#chunks
     this.#chunks = []
@@ -183,7 +183,7 @@ export class RowWriter {
 const TRUE_TEXT = phrase('true')
 const FALSE_TEXT = phrase('false')
 
-/** How many bytes the values can become: every one of them six (`\u001f`); counted when that would be too much memory. */
+/** The most bytes that the values can become: six for each byte (`\u001f`); counted exactly when that would be too much memory. */
 function worstCase(data: Buffer, from: number, end: number): number {
   const length = end - from
   if (length <= 4096) return length * 6
@@ -223,13 +223,13 @@ function writeValue(kind: How, data: Place, from: number, end: number, out: Plac
   }
 }
 
-/** Not `NaN`, `Infinity`, `-Infinity`, which JSON cannot say as numbers. */
+/** False for `NaN`, `Infinity` and `-Infinity`, which are not JSON numbers. */
 function isNumber(data: Buffer, from: number): boolean {
   const first = data[from] === 0x2d ? data[from + 1] : data[from]
   return first !== 0x4e && first !== 0x49
 }
 
-/** `2026-01-31 00:00:00.5` → `"2026-01-31T00:00:00.5"`; what ISO 8601 cannot write stays as the database has it. */
+/** `2026-01-31 00:00:00.5` → `"2026-01-31T00:00:00.5"`; other dates stay as the database writes them. */
 function writeTimestamp(data: Place, from: number, end: number, out: Place, start: number): number {
   out.bytes[start] = 0x22
   const at = copy(data, from, end, out, start + 1)
@@ -251,7 +251,7 @@ function writeInstant(data: Place, from: number, end: number, out: Place, start:
 const isCommonDate = (data: Buffer, from: number, end: number): boolean =>
   data[from + 4] === 0x2d && data[from + 10] === 0x20 && data[end - 1] !== 0x43
 
-/** Four bytes at a time, as long as none of them needs an escape. */
+/** Copies four bytes at a time while none of them needs an escape. */
 function writeText(data: Place, from: number, end: number, out: Place, start: number): number {
   let at = start
   let read = from

@@ -1,26 +1,26 @@
 import type { Presence } from '#databases/drivers/driver.ts'
 
 export type RunOptions = {
-  /** Runs first, in the same transaction and round trip: nothing of the statement happens when it fails. */
+  /** Runs first, in the same transaction and round trip: when it fails, the statement does not run. */
   readonly first?: FirstStatement | undefined
-  /** Under which name to prepare; empty: not kept. */
+  /** The name of the prepared statement; empty: unnamed. */
   readonly name: string
-  /** Names of the members, by position; undefined: the database's own. */
+  /** Names of the members, by position; undefined: the column names of the database. */
   readonly members: readonly string[] | undefined
   readonly stripNulls: boolean
-  /** Rows above it are left out, and the writer says so. */
+  /** Rows above the limit are left out, and `RowWriter.more` is set. */
   readonly limit: number
-  /** Settle `ready` when this many bytes wait, and pause until they are taken. Infinity: collect everything. */
+  /** Bytes at which `ready` settles and the connection pauses until they are taken. Infinity: collect everything. */
   readonly highWater: number
-  /** Bytes of rows that may wait to be taken, an answer that is collected: one more is `result_too_large`. */
+  /** The most bytes of a collected answer; more are `result_too_large`. */
   readonly most?: number | undefined
-  /** Which columns are relations, by position, and how many rows there may be with theirs. */
+  /** Positions of columns that are relations, and the most rows including theirs. */
   readonly relations?: { readonly at: ReadonlySet<number>; readonly rows: number } | undefined
-  /** It is committed when its rows are here, and not when they are too many. */
+  /** Commits only when all rows have arrived and are not too many. */
   readonly commitsLast?: boolean
-  /** The server sets it no time: the pool ends it when it is late. */
+  /** The server has no timeout for it: the pool ends it when it is late. */
   readonly isLong?: boolean
-  /** Who waits for it, where it shares the connection with others. */
+  /** The caller that waits for it, on a shared connection. */
   readonly presence?: Presence | undefined
 }
 

@@ -11,20 +11,20 @@ import { fail } from '#databases/failures.ts'
 
 export type Script = {
   readonly statements: readonly string[]
-  /** Parameters of the one statement, by what the server says of their types. */
+  /** Parameters of a single statement, by the types that the server reports. */
   readonly values: (types: readonly number[]) => readonly (string | null)[]
   /** Any statement with more rows than this ends the script. */
   readonly maxRows: number
-  /** So does one with more bytes: its rows are kept until the answer is known to be small enough. */
+  /** A statement with more bytes ends it too: rows are buffered until the answer is known to be small enough. */
   readonly maxBytes: number
 }
 
 const JSON_TYPE = 114
 
 /**
- * Statements of a caller on one connection, one after the other in the extended protocol, in pg's `Submittable` form. `Sync`
- * comes after the last one: until then nothing is committed, so breaking the connection off (too many rows, the caller is gone)
- * undoes all, except what the caller commits themselves.
+ * Runs a caller's statements on one connection, one after the other in the extended protocol, as a `Submittable` of pg. `Sync` follows the
+ * last one: nothing is committed before, so closing the connection (too many rows, the caller has left) undoes everything except explicit
+ * commits of the caller.
  */
 export class ScriptRun {
   readonly ended: Promise<void>
@@ -35,17 +35,17 @@ export class ScriptRun {
   completed = 0
   done = false
   parsed = false
-  /** Its rows are collected; too many of them end it. */
+  /** Its rows are collected, so it never pauses the socket; too many rows end it. */
   readonly isFull = false
   failure: Error | undefined
-  /** pg looks at these. */
+  /** pg reads these. */
   readonly name = ''
   readonly text = ''
   callback = (): void => {}
   readonly #client: RowClient
   readonly #script: Script
   #synced = false
-  /** Where the rows have arrays: how each column is rewritten. */
+  /** For rows with arrays: the writer of each column. */
   #arrays: readonly (ArrayWriter | undefined)[] | undefined
   readonly #ended = Promise.withResolvers<void>()
 
@@ -70,7 +70,7 @@ export class ScriptRun {
     }
   }
 
-  /** Once only: a deferred constraint fails behind it, and the answer to a second one would be taken for the next query's. */
+  /** Once only: a deferred constraint fails after it, and the answer to a second Sync would be taken as the next query's. */
   #sync(): void {
     if (this.#synced) return
     this.#synced = true
@@ -133,7 +133,7 @@ export class ScriptRun {
     this.refuse(noCopy())
   }
 
-  /** The server skips everything up to the next Sync, and is ready after it. */
+  /** The server skips all messages up to the next Sync and is ready after it. */
   handleError(error: Error): void {
     this.failure ??= error
     if (!this.#client.isAlive()) this.settle()
@@ -160,7 +160,7 @@ export class ScriptRun {
 
 const tooManyRows = (maximum: number) =>
   fail('result_too_large', {
-    hint: `A statement gave more than ${maximum} rows; nothing was cut, and what it changed is undone. Add a LIMIT.`,
+    hint: `A statement returned more than ${maximum} rows. Its changes are undone. Add a LIMIT.`,
     details: { maximum },
   })
 

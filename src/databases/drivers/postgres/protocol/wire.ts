@@ -1,7 +1,7 @@
 type Step = {
   /** Empty: the unnamed statement. */
   readonly name: string
-  /** Absent: the connection has prepared `name` already. */
+  /** Undefined: the connection has already prepared `name`. */
   readonly parse: string | undefined
   /** In the text format; null is NULL. */
   readonly values: readonly (string | null)[]
@@ -13,14 +13,14 @@ type Step = {
  */
 export type Run = Step & {
   /**
-   * Runs before, in the same implicit transaction: what fails there keeps the server from doing the rest, and what is set there
-   * for the transaction ends with it (protocol-flow, "Pipelining").
+   * Runs first in the same implicit transaction: when it fails, the server skips the rest, and its settings end with the transaction
+   * (protocol-flow, "Pipelining").
    */
   readonly first?: Step | undefined
-  /** Statements that the connection should forget, to keep their number bounded. */
+  /** Prepared statements to close, to bound their number. */
   readonly close: readonly string[]
   readonly describe: boolean
-  /** Flush in the place of Sync: the server answers, and commits nothing before `SYNC_MESSAGE`. */
+  /** Flush instead of Sync: the server answers but commits nothing before `SYNC_MESSAGE`. */
   readonly isOpen?: boolean
 }
 
@@ -46,8 +46,8 @@ function writeStep(out: Out, step: Step): void {
 }
 
 /**
- * The same in steps that end with Flush: the server answers each, and nothing is committed before `sync`. So a caller who goes
- * away in between has done nothing.
+ * The same in steps that end with Flush: the server answers each, and commits nothing before Sync. So a caller who leaves in between has
+ * changed nothing.
  */
 export function encodeParse(sql: string): Buffer {
   const out: Out = { buffer: Buffer.allocUnsafe(Buffer.byteLength(sql) + 64), at: 0 }
@@ -101,7 +101,7 @@ function writeBind(out: Out, { name, values }: Step): void {
   end()
 }
 
-/** Writes the type of a message and keeps room for its length, which the returned function fills in. */
+/** Writes the type of a message and reserves its length, which the returned function fills in. */
 function begin(out: Out, type: number): () => void {
   byte(out, type)
   const start = out.at
