@@ -21,8 +21,8 @@ import { resolve } from '#databases/plan/resolve.ts'
 import { EVERY_RIGHT } from '#databases/plan/rights.ts'
 
 /**
- * Calls a function as a source of rows, filtered, sorted and cut like those of a table. Not on the connections of plans: what a
- * function sets, locks or makes for its session would stay there.
+ * Calls a function as a source of rows, which are filtered, sorted and paged like those of a table. Not on the connections of plans, where
+ * settings, locks or temporary objects of the function would remain.
  */
 export async function callFunction(
   run: Runner,
@@ -46,7 +46,7 @@ export async function callFunction(
   })
 }
 
-/** Behind a pooler the transaction is open already. */
+/** With a pooler the transaction is already open. */
 async function begin(client: RowClient, readOnly: boolean): Promise<void> {
   if (client.pooled === undefined) await say(client, createSql(readOnly ? 'begin read only' : 'begin'))
   else if (readOnly) await say(client, createSql('set transaction read only'))
@@ -63,7 +63,7 @@ type Job = {
 function planOf(chosen: CallableFunction, { read }: CallRequest): ReadPlan {
   const table = asTable(chosen)
   const only = { tables: [table], find: () => table, referencing: () => [] }
-  // Who may call a function may see what it gives.
+  // A caller who may call a function may read its result.
   return resolve(only, read, EVERY_RIGHT) as ReadPlan // a read request gives a read plan
 }
 
@@ -82,7 +82,7 @@ const EMPTY = Buffer.from('[]')
 const isSilent = (chosen: CallableFunction, { head }: ReadPlan): boolean =>
   head || chosen.columns === undefined
 
-/** All rows and a page of them, of one call: it may write, and a second one may give other rows. */
+/** Counts all rows and reads a page with a single call, because the function may write, and a second call may return other rows. */
 async function readCounted(job: Job): Promise<RowsResult> {
   const { plan, client, chosen } = job
   const { limit, offset, open } = plan.page
@@ -107,7 +107,7 @@ async function readCounted(job: Job): Promise<RowsResult> {
 const statementOf = ({ chosen, given }: Job, plan: ReadPlan): BuiltSql =>
   selectSql(plan, (sql) => callText(sql, chosen, given))
 
-/** `"public"."f"("a" => $1::integer, variadic "b" => $2::text[])`; the names and types are the catalogue's. */
+/** `"public"."f"("a" => $1::integer, variadic "b" => $2::text[])`; names and types are from the catalogue. */
 function callText(
   sql: SqlBuilder,
   { schema, name, arguments: own, columns, isValue }: CallableFunction,

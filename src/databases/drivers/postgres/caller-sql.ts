@@ -13,7 +13,7 @@ import { wholeText } from '#databases/request/decimal.ts'
 import type { Json } from '#databases/request/request.ts'
 import { Failure } from '#kernel/errors.ts'
 
-/** SQL that is the caller's own text, on a connection of its own. */
+/** Runs the caller's own SQL on an untrusted connection. */
 export function runSql(
   runUntrusted: RunUntrusted,
   request: SqlRequest,
@@ -45,7 +45,7 @@ export function runSql(
   })
 }
 
-/** Runs to the end, or throws what broke it off. */
+/** Runs the script to its end, or throws its failure. */
 export async function runScript(client: RowClient, script: Script): Promise<ScriptRun> {
   const run = new ScriptRun(client, script)
   client.query(run)
@@ -54,8 +54,8 @@ export async function runScript(client: RowClient, script: Script): Promise<Scri
 }
 
 /**
- * With parameters, or to read only, the text is one statement: the server refuses a second one in the extended protocol. What kind
- * it is, its first word decides, so none of `begin`, `commit`, `set`, `reset`, `copy`, `do` or `call` is behind one of these words.
+ * With parameters, or when it may only read, the text is one statement: the server refuses a second one in the extended protocol. The first
+ * word determines its kind, so a reader is never `begin`, `commit`, `set`, `reset`, `copy`, `do` or `call`.
  */
 function scriptOf({ text, values, readOnly }: SqlRequest): readonly string[] {
   if (text.includes('\0')) throw fail('invalid_sql', { hint: 'The text contains NUL.' })
@@ -92,7 +92,7 @@ async function beginReading(client: RowClient): Promise<void> {
   )
 }
 
-/** Else the caller would hear of a success that is undone with the connection. */
+/** Otherwise the caller would get a success that is rolled back with the connection. */
 function refuseOpen(client: RowClient): void {
   if (client.getTransactionStatus() === 'I') return
   throw fail('invalid_sql', {
@@ -103,13 +103,13 @@ function refuseOpen(client: RowClient): void {
 
 function answerOf({ writer, affected, completed }: ScriptRun): SqlResult {
   const json = writer?.take() ?? [Buffer.from('[]')]
-  // `set client_encoding` or a database in SQL_ASCII: the answer would be no JSON.
+  // After `set client_encoding`, or with a database in SQL_ASCII, the answer would not be JSON.
   if (!json.every((chunk) => isUtf8(chunk)))
     throw fail('not_supported', { message: 'The result is not in UTF-8', hint: 'Use encode(…) for bytes.' })
   return { json, rows: writer?.rows ?? 0, affected, statements: completed }
 }
 
-/** Text for each parameter by the type that the server gave it; it converts the text, and says what does not fit. */
+/** The text of each parameter by the type that the server inferred. The server converts the text and refuses values that do not fit. */
 function parameters(values: readonly Json[] = [], types: readonly number[]): (string | null)[] {
   if (values.length !== types.length)
     throw fail('invalid_sql', {
@@ -143,8 +143,8 @@ const arrayText = (items: readonly Json[]): string =>
     .join(',')}}`
 
 /**
- * A failure of the caller's own text: the database's sentence and the place help them, and say nothing that they did not write or
- * may not see. What the table calls a failure of the backend is the text's, unless the class is one of the server's.
+ * A failure of the caller's own SQL. The database's message and the position help the caller and reveal nothing that they did not write or
+ * may not read. Failures that are otherwise the backend's are caused by the text, unless the class is one of the server's.
  */
 function sqlFailure(error: unknown, statements: readonly string[], text: string): unknown {
   const failure = failureOf(error)
@@ -156,17 +156,17 @@ function sqlFailure(error: unknown, statements: readonly string[], text: string)
   } // pg's
   if (cause.severity === undefined) return failure
   const { code = '', message } = cause
-  const known = failure.code as DatabaseFailureCode // failureOf takes from that table
+  const known = failure.code as DatabaseFailureCode // failureOf uses that table
   const mine = isMine(known, code) ? 'invalid_sql' : known
   return fail(mine, {
-    ...(mine === 'invalid_value' && { message: 'A value does not fit where it stands' }),
+    ...(mine === 'invalid_value' && { message: 'A value does not fit at its position' }),
     hint: message,
     cause: error,
     details: { sqlstate: code, ...placeOf(cause.position, statements, text) },
   })
 }
 
-/** Names of prepared statements, roles and databases are the text's own too; elsewhere only a new connection can miss them. */
+/** The text may also name prepared statements, roles and databases; otherwise only a new connection can fail for these. */
 const isMine = (known: DatabaseFailureCode, code: string): boolean =>
   /^(26|28|3D)/.test(code) || (GENERIC.has(known) && !/^(57|58|F0|XX)/.test(code))
 
@@ -177,7 +177,7 @@ const GENERIC: ReadonlySet<DatabaseFailureCode> = new Set([
   'invalid_operator',
 ])
 
-/** The server counts characters in the statement; the caller counts lines of their text. */
+/** Converts the server's position in the statement to a line of the caller's text. */
 function placeOf(position: string | undefined, statements: readonly string[], text: string) {
   if (position === undefined || statements.length !== 1) return {}
   const before = [...text].slice(0, Number(position) - 1).join('')

@@ -53,7 +53,7 @@ driverContract({
   reset: () => driver.run(['truncate books, authors restart identity cascade']),
 })
 
-test('every type is written as JSON that says the same', async () => {
+test('every type is written as equivalent JSON', async () => {
   await driver.run([
     `create type mood as enum ('happy', 'sad')`,
     `create type place as (x int, label text)`,
@@ -74,13 +74,13 @@ test('every type is written as JSON that says the same', async () => {
   assert.deepEqual((await insert('kinds', row)).rows, [out])
   const { text } = await fetch({ table: 'kinds', columns: 'n,tz' })
   assert.equal(text, '[{"n":1.500,"tz":"2026-01-31T08:20:30.123456Z"}]')
-  // The same row through arrays: many at once, beside one with nothing in it.
+  // The same row in an insert of many rows, beside a row without values.
   const bulk = await insert('kinds', [{ ...row, id: 2 }, { id: 3 }])
   assert.deepEqual(bulk.rows[0], { ...out, id: 2 })
   assert.equal(Object.values(bulk.rows[1]).filter((value) => value !== null).length, 1)
 })
 
-test('numbers and dates that JSON or ISO 8601 cannot say are texts', async () => {
+test('numbers and dates that JSON or ISO 8601 cannot express are texts', async () => {
   await driver.run([
     `create table odd (id int primary key, f double precision, n numeric, d date, ts timestamp, tz timestamptz)`,
   ])
@@ -109,7 +109,7 @@ test('numbers and dates that JSON or ISO 8601 cannot say are texts', async () =>
   ])
 })
 
-test('text, JSON and numbers come back as they went in, whatever they are', async () => {
+test('any text, JSON and number is read as it was written', async () => {
   await driver.run([
     `create table anything (id int primary key, t text, j jsonb, f double precision, a text[])`,
   ])
@@ -133,7 +133,7 @@ test('text, JSON and numbers come back as they went in, whatever they are', asyn
   )
 })
 
-test('rows say the same as the json_agg of the database', async () => {
+test('rows are the same JSON as json_agg of the database', async () => {
   await driver.run([
     `create table mixed as select i as id, repeat(chr(i + 1), i % 7) as t, i % 3 = 0 as b, i * 1.10 as n, i / 7.0::float8 as f,
       case when i % 5 > 0 then now() + i * interval '1 h' end as at, array[i, null] as a, json_build_object('k', i) as j
@@ -149,7 +149,7 @@ test('rows say the same as the json_agg of the database', async () => {
   assert.deepEqual(nested.rows, rows[0].rows)
 })
 
-test('a large answer is streamed, and its connection comes back however it ends', async () => {
+test('a large answer is streamed, and its connection is released however it ends', async () => {
   await driver.run([
     `create table large as select i as id, repeat('x', 10000) as t from generate_series(1, 1000) i`,
   ])
@@ -174,7 +174,7 @@ test('a large answer is streamed, and its connection comes back however it ends'
   assert.equal(driver.stats().waiting, 0)
 })
 
-test('what changes outside is seen: new tables and columns at once, dropped ones by the next plan', async () => {
+test('external changes are seen: new tables and columns at once, dropped ones by the next plan', async () => {
   const other = createPostgresDriver({ url: database.url, ...settings })
   await driver.catalogue()
   await other.run(['create table late (a int, b int)', 'insert into late values (1, 2)'])
@@ -190,7 +190,7 @@ test('what changes outside is seen: new tables and columns at once, dropped ones
   await other.close()
 })
 
-test('a column of another type takes values of that type, also where statements were prepared for the old one', async () => {
+test('after a change of its type a column takes values of the new type, also with statements prepared for the old one', async () => {
   const later = () =>
     fetch({
       table: 'moments',

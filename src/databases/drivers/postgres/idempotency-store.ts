@@ -6,9 +6,9 @@ import { fail } from '#databases/failures.ts'
 import { Failure } from '#kernel/errors.ts'
 
 /**
- * The catalogue leaves this table out, so that no plan reaches it. Row-level security without a policy keeps away other roles that
- * default privileges may have given it to. One after the other, and only who finds nothing makes it: whoever comes later would lock the
- * table against those who use it already, and they wait for one another.
+ * The catalogue excludes this table, so that no plan reaches it. Row-level security without a policy excludes other roles that default
+ * privileges may have granted it to. Creation is serialised by a lock and skipped when the table exists: otherwise later creators would
+ * lock it against its users, and both would wait for each other.
  */
 const CREATE_TABLE = [
   `select pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtext('public.service_idempotency'))`,
@@ -24,7 +24,7 @@ const CREATE_TABLE = [
 
 type Create = (statements: readonly string[]) => Promise<void>
 
-/** `run` is the client's own role: the table is its own, whoever the transaction is of. */
+/** `run` has the client's own role, which owns the table, whatever role the transaction has. */
 export function createIdempotencyStore(run: Runner, create: Create): IdempotencyStore {
   async function find(key: string, since: Date, presence?: Presence): Promise<StoredAnswer | undefined> {
     const sql = createSql('')
@@ -65,7 +65,7 @@ export function createIdempotencyStore(run: Runner, create: Create): Idempotency
   return { find, claim, store }
 }
 
-/** Also deletes some that are too old; not in the transaction, where it could collide with others that do the same. */
+/** Also deletes some expired answers. This is outside the transaction, where it could conflict with others. */
 function writeFind(sql: SqlBuilder, key: string, since: Date): void {
   const oldest = bind(sql, since.toISOString())
   sql.text = withSystemOperators(`with gone as (delete from public.service_idempotency where key = any (
@@ -79,13 +79,13 @@ async function make(create: Create): Promise<void> {
   try {
     await create(CREATE_TABLE)
   } catch (error) {
-    // Somebody else was making it at the same moment.
+    // Another process created it at the same time.
     const isThere = error instanceof Failure && ['object_exists', 'unique_violation'].includes(error.code)
     if (!isThere) throw unavailable(error)
   }
 }
 
-/** A connection that breaks or collides says nothing about the table. */
+/** A lost or conflicting connection says nothing about the table. */
 const PASSING_CODES = new Set([
   'client_unavailable',
   'client_busy',
@@ -99,7 +99,7 @@ const PASSING_CODES = new Set([
 function unavailable(error: unknown): unknown {
   if (!(error instanceof Failure) || PASSING_CODES.has(error.code)) return error
   return fail('idempotency_unavailable', {
-    hint: 'The role of this client must be able to make and use the table public.service_idempotency.',
+    hint: 'The role of this client must be able to create and use the table public.service_idempotency.',
     cause: error.cause ?? error,
   })
 }

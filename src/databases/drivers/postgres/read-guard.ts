@@ -4,10 +4,9 @@ import { withSystemOperators } from '#databases/drivers/postgres/sql/system-name
 import { fail } from '#databases/failures.ts'
 
 /**
- * For who may only read: a transaction that only reads keeps rows as they are, and nothing else. A function can still end or cancel the
- * statements of others, change the session, or run a text that is in one of its arguments. Refused are functions that are VOLATILE, but
- * for those that only make a value or measure something, and those that run texts. In the open transaction of the statement, whose search
- * path decides what the names mean.
+ * Checks a statement of a caller who may only read. A read-only transaction protects only rows: a function can still terminate or cancel
+ * statements of others, change the session, or run SQL in an argument. VOLATILE functions are refused, except those that only generate or
+ * measure a value, and so are functions that run SQL. Runs in the open transaction of the statement, whose search path resolves the names.
  */
 export async function requireReading(client: RowClient, text: string): Promise<void> {
   const names = await namesIn(text)
@@ -26,7 +25,7 @@ export async function requireReading(client: RowClient, text: string): Promise<v
   })
 }
 
-/** VOLATILE functions of the system that make a value or measure something. */
+/** VOLATILE functions of the system that generate or measure a value. */
 const MAKERS = [
   'random',
   'random_normal',
@@ -52,17 +51,17 @@ const EXTENSION_MAKERS = [
   'gen_salt',
 ]
 
-/** Functions that run a text, or read what an argument names, whatever they are declared: of the system, tablefunc and xml2. */
+/** Functions of the system, tablefunc and xml2 that run SQL or read objects named by an argument, whatever their volatility. */
 const RUNNERS =
   '^(set_config|ts_stat|pg_input_.*|dblink.*|crosstab.*|connectby|xpath_table|(query|cursor|table|schema|database)_to_xml.*)$'
 
-/** The first number that is not one of the system's own objects (FirstNormalObjectId). */
+/** The first OID of user objects (FirstNormalObjectId). */
 const FIRST_OWN = 16_384
 
 /**
- * Everything that the statement can call, from its names: functions, the functions of operators and of casts; then what those and views
- * contain, by the numbers in their stored trees: views, policies, the defaults of arguments, bodies that the server has parsed, checks of domains. Views of the system and of
- * extensions are not looked into; no operator of the system has a VOLATILE function.
+ * Finds everything that the statement can call, from its names: functions, functions of operators and of casts; then, by the OIDs in stored
+ * trees, what these and views contain: views, policies, defaults of arguments, parsed bodies, checks of domains. Views of the system and of
+ * extensions are not searched; no operator of the system has a VOLATILE function.
  */
 const GUARD_SQL = withSystemOperators(`
 with recursive scope as (

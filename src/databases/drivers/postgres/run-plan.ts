@@ -15,9 +15,9 @@ import type { CountPlan, InsertPlan, Output, ReadPlan, UpdatePlan, WritePlan } f
 import { tablesOf } from '#databases/plan/required-rights.ts'
 import type { CountMode } from '#databases/request/request.ts'
 
-/** Answers above this many bytes are streamed; below it a failure in the middle still gets its own status. */
+/** Larger results are streamed; below this, a failure in the middle still gets its own status. */
 const HIGH_WATER = 1_048_576
-/** An estimate above this many rows is good enough for `count: estimated`; below it they are counted. */
+/** `count: estimated` uses an estimate above this many rows; below it the rows are counted. */
 const WORTH_COUNTING = 10_000
 const EMPTY = Buffer.from('[]')
 
@@ -30,8 +30,8 @@ export async function selectRows(
 ): Promise<RowsResult> {
   const { page, count, table, stripNulls } = plan
   if (plan.head) return headOnly(run, plan, on, presence)
-  // With a count the rows are waited for, because they often tell it without another statement.
-  // With relations they are too, as far as they can be held: that they are too many is found at the end, and has a status of its own.
+  // With a count, wait for all rows, because they often determine it without another statement.
+  // With relations too, up to the budget: only at the end it is known that they are too many, and that has its own status.
   const relations = relationsOf(plan.output, most)
   const mark = count ? Number.POSITIVE_INFINITY : relations ? most.bytes : HIGH_WATER
   const short = readsByKey(plan)
@@ -45,7 +45,7 @@ export async function selectRows(
       limit: page.limit,
       highWater: mark,
       ...(count && { most: most.bytes }),
-      // In a transaction the setting would hold for what comes after, and the reader is the gateway.
+      // Not in a transaction, where the setting would apply to later statements, and where the gateway is the reader.
       isLong: count === undefined && on === undefined && !short,
       short,
       presence,
@@ -78,7 +78,7 @@ async function headOnly(
   return collectedRows([EMPTY], { rows: 0, hasMore: false, total })
 }
 
-/** A page that is not full shows where the rows end, unless it lies behind all of them. */
+/** A page that is not full ends with the last row, unless it begins after all rows. */
 const endsWithin = ({ page }: ReadPlan, rows: number): boolean =>
   rows < page.limit && (rows > 0 || page.offset === 0)
 
@@ -100,9 +100,9 @@ export async function countRows(
 
 /** `[{ "Plan": { "Plan Rows": 3 } }]`. */
 const plannedRows = (explained: unknown): number =>
-  (explained as readonly [{ readonly Plan: { readonly 'Plan Rows': number } }])[0].Plan['Plan Rows'] // as EXPLAIN writes it
+  (explained as readonly [{ readonly Plan: { readonly 'Plan Rows': number } }])[0].Plan['Plan Rows'] // the form of EXPLAIN
 
-/** What an answer may hold: `rows` of an update or delete (an insert's are bounded by its body), and `bytes`. */
+/** Limits of a result: `rows` of an update or delete (the body bounds those of an insert), and `bytes`. */
 export type Most = { readonly rows: number; readonly bytes: number }
 
 type Writing = { readonly run: Runner; readonly defaultsFor: (plan: WritePlan) => Promise<Defaults> }
@@ -137,8 +137,8 @@ export async function writeRows(
 }
 
 /**
- * A write whose answer is too large is undone: it is committed when all of its rows are here, by a message of its own, which costs
- * a round trip. A write of one row is spared that; a row is bounded by itself (frames.ts). A transaction is undone anyway.
+ * A write whose result is too large is rolled back: it commits by a separate message after all rows have arrived, which costs a round trip.
+ * A write of one row does not need that, because a row is bounded itself (frames.ts). A transaction rolls back anyway.
  */
 function boundOf(
   plan: WritePlan,
@@ -156,7 +156,7 @@ function relationsOf(output: readonly Output[], { rows }: Most): Job['relations'
   return { at, rows }
 }
 
-/** Only a write with a limit changes fewer rows than match. */
+/** Only a write with limit or offset changes fewer rows than match. */
 async function matchingRows(
   run: Runner,
   plan: Exclude<WritePlan, InsertPlan>,
@@ -188,7 +188,7 @@ const updateJob = (plan: UpdatePlan, limit: number): Job => ({
   given: (column) => assignedTo(plan.set, column),
 })
 
-/** Rows that are still coming: the connection goes back when they are here, and is broken off when the reader leaves. */
+/** A streaming result: the connection is released after the last row and closed when the reader leaves. */
 function flowing(running: Running, open: boolean): RowsResult {
   const { query } = running
   return {
@@ -204,7 +204,7 @@ function flowing(running: Running, open: boolean): RowsResult {
   }
 }
 
-/** Not a generator, because leaving one that was never begun runs nothing, and the connection would stay taken. */
+/** Not a generator: returning from an unstarted generator runs no code, and the connection would stay in use. */
 function untilEnd({ query, release, explain }: Running): AsyncIterableIterator<Buffer> {
   const chunks = query.chunks()
   let ended = false
@@ -218,7 +218,7 @@ function untilEnd({ query, release, explain }: Running): AsyncIterableIterator<B
     if (ended) return
     ended = true
     if (!query.done) query.abandon()
-    // What they have left lying gives its memory back.
+    // Frees the memory of rows that were not taken.
     query.takeRows()
     free()
   }

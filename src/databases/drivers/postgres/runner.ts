@@ -20,19 +20,19 @@ export type Job = {
   readonly table?: Table
   readonly written?: readonly Column[]
   readonly given?: WrittenValues['given']
-  /** A read that is short whatever the caller says: it may share a connection. */
+  /** A read that is always short: it may share a connection. */
   readonly short?: boolean
-  /** A statement of ours: it runs with a search path of the system alone. */
+  /** A statement of the gateway: it runs with the search path pg_catalog. */
   readonly isOwn?: boolean
-  /** It may run functions of users: the connection is cleaned before anybody else has it. */
+  /** It may run user-defined functions: the session is reset before the next caller has the connection. */
   readonly runsCode?: boolean
-  /** Who waits for it; in a transaction it is its caller. */
+  /** The caller that waits for it; in a transaction, the transaction has it. */
   readonly presence?: Presence | undefined
 } & Partial<
   Pick<RunOptions, 'stripNulls' | 'limit' | 'highWater' | 'isLong' | 'most' | 'commitsLast' | 'relations'>
 >
 
-/** A statement whose rows are there or flowing; `release` gives the connection back, at once or when they have been read. */
+/** A statement whose rows are buffered or streaming; `release` gives the connection back, at once or after the last row. */
 export type Running = {
   readonly query: RowQuery
   readonly release: () => void
@@ -40,15 +40,15 @@ export type Running = {
 }
 
 export type Runner = {
-  /** Settles when the rows are here, or flow (`highWater`). Throws a Failure. */
+  /** Settles when all rows are buffered or at `highWater`. Throws a Failure. */
   start(job: Job, on?: OpenTransaction): Promise<Running>
-  /** All of it; the connection is free again. */
+  /** Runs to the end and frees the connection. */
   finish(job: Job, on?: OpenTransaction): Promise<RowQuery>
-  /** The one value of the one row, which is JSON. */
+  /** Reads the only value of the only row, which is JSON. */
   value(sql: BuiltSql, table?: Table, on?: OpenTransaction, presence?: Presence): Promise<unknown>
-  /** The same, for a statement of our own: names without a schema in it are those of the system. */
+  /** The same for a statement of the gateway, with the search path pg_catalog. */
   own(sql: BuiltSql, presence?: Presence): Promise<unknown>
-  /** The same, but each statement runs as somebody; also in a transaction, where a function may have taken another role. */
+  /** A runner whose statements run as this persona, also in a transaction, where a function may have changed the role. */
   as(persona: Persona): Runner
 }
 
@@ -65,14 +65,14 @@ function runnerAs(persona: Persona | undefined, means: Means): Runner {
   const { pool, nameOf } = means
 
   async function start(job: Job, on?: OpenTransaction): Promise<Running> {
-    // Policies may do anything, so that nothing under them is known to be short.
+    // Policies may run any code, so no read with a persona is known to be short.
     const joined = job.short && on === undefined && persona === undefined ? means.join() : undefined
     if (joined === undefined) return startAlone(job, on)
     const connection = joined instanceof Promise ? await joined : joined
     return (await share(connection, job)) ?? startAlone(job)
   }
 
-  /** Undefined: it was displaced. */
+  /** Undefined when the read was displaced. */
   async function share(connection: SharedConnection, job: Job): Promise<Running | undefined> {
     const explain = (error: unknown) => failureOf(error, about(job))
     if (job.runsCode) connection.client.mayBeMarked = true
@@ -91,7 +91,7 @@ function runnerAs(persona: Persona | undefined, means: Means): Runner {
 
   async function startAlone(job: Job, on?: OpenTransaction): Promise<Running> {
     requirePresence(job.presence)
-    // Connections of transactions are made by this driver only, as RowClients.
+    // Only this driver makes connections of transactions, as RowClients.
     const client = on instanceof RowClient ? on : await pool.acquire(job.presence)
     client.since = performance.now()
     if (job.runsCode) client.mayBeMarked = true
@@ -138,15 +138,15 @@ function soleValue({ writer }: RowQuery): unknown {
 type How = {
   readonly name: string
   readonly again: boolean
-  /** Who the statement runs as. */
+  /** The role and claims of the statement. */
   readonly persona: Persona | undefined
-  /** Behind what others have sent on the connection. */
+  /** Pipelined after queries of others on the connection. */
   readonly following?: boolean
 }
 
 /**
- * One run on one connection. A prepared statement that has become stale fails before it does anything, so it is run once more
- * without a name, except in a transaction, which the failure has ended.
+ * Runs a statement on a connection. A stale prepared statement fails before it has any effect, so it is run once more unnamed, except in a
+ * transaction, which the failure has ended.
  */
 async function run(client: RowClient, job: Job, how: How): Promise<RowQuery> {
   const { again, persona, following } = how

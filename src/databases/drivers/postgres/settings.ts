@@ -1,7 +1,7 @@
 import type { DriverMaking, DriverSettings } from '#databases/drivers/driver.ts'
 import { createPostgresDriver, type PostgresDriver } from '#databases/drivers/postgres/driver.ts'
 
-/** The driver of a client, as it is configured or registered. */
+/** Opens the driver of a configured or registered client. */
 export function openPostgres(
   { config, controlServer, log, readAhead }: DriverMaking,
   settings: DriverSettings,

@@ -28,7 +28,7 @@ const open = (url: string) =>
     sqlConnections: 4,
     maxWaiting: 1_000,
     connectTimeout: 3_000,
-    // Above the server's deadlock_timeout.
+    // Longer than the server's deadlock_timeout.
     statementTimeout: 2_000,
     idleTimeout: 10_000,
     applicationName: 'transaction',
@@ -80,7 +80,7 @@ async function read(on: OpenTransaction | undefined, body: object, by = driver):
 
 const fails = (code: string) => (error: unknown) => error instanceof Failure && error.code === code
 
-/** Both connections are outside of transactions, or have been ended: as many callers at once find them in order. */
+/** Checks that both connections are outside transactions or closed: two concurrent callers can use the pool. */
 async function inOrder(by = driver) {
   assert.equal(by.stats().waiting, 0)
   assert.equal(by.stats().idle, by.stats().total)
@@ -96,7 +96,7 @@ async function inOrder(by = driver) {
   assert.equal(open.rowCount, 0)
 }
 
-test('what the work does on its connection is committed together, and seen by nobody before', async () => {
+test('the work is committed together and not visible before', async () => {
   await driver.transaction(async (on) => {
     await insert(on, 'note', { id: 10, text: 'x' })
     assert.equal(
@@ -115,7 +115,7 @@ test('what the work does on its connection is committed together, and seen by no
   await inOrder()
 })
 
-test('whatever the work throws, nothing stays', async () => {
+test('anything that the work throws rolls it back', async () => {
   const work = async (on: OpenTransaction) => {
     await insert(on, 'note', { id: 20 })
     throw new Error('a bug')
@@ -130,13 +130,13 @@ test('whatever the work throws, nothing stays', async () => {
   )
   await assert.rejects(
     driver.transaction((on) => insert(on, 'note', { id: 1 }).catch(() => 'kept to itself'), {}),
-    /went on after a statement had failed/,
+    /continued after a statement had failed/,
   )
   assert.deepEqual(await read(undefined, { conditions: [{ eq_column: 'id', eq_value: 20 }] }), [])
   await inOrder()
 })
 
-test('a failure that comes with the commit is told as what it is', async () => {
+test('a failure of the commit has its own code', async () => {
   await assert.rejects(
     driver.transaction((on) => insert(on, 'part', { id: 1, note_id: 99 }), {}),
     fails('foreign_key_violation'),
@@ -144,7 +144,7 @@ test('a failure that comes with the commit is told as what it is', async () => {
   await inOrder()
 })
 
-test('of two that wait for each other one is refused, and both connections come back', async () => {
+test('of two transactions in a deadlock one fails, and both connections are released', async () => {
   const first = Promise.withResolvers<void>()
   const second = Promise.withResolvers<void>()
   const one = driver.transaction(async (on) => {
@@ -166,7 +166,7 @@ test('of two that wait for each other one is refused, and both connections come 
   await inOrder()
 })
 
-test('a transaction is isolated as asked, and a read-only one refuses to write', async () => {
+test('a transaction has the requested isolation, and a read-only one refuses writes', async () => {
   await assert.rejects(
     driver.transaction(
       async (on) => {
@@ -197,7 +197,7 @@ test('a statement that takes too long ends the transaction, not the connection',
   await inOrder()
 })
 
-test('rows that were not read to their end do not go back into the pool with their connection', async () => {
+test('a connection with unread rows does not return to the pool', async () => {
   await driver.run([
     'create table wide as select id, repeat(id::text, 100000) as text from generate_series(1, 90) id',
   ])
@@ -225,7 +225,7 @@ test('tables that change under prepared statements do not fail a transaction', a
   await inOrder()
 })
 
-test('a connection that is lost in the middle leaves nothing, and at the commit says that it is not known', async () => {
+test('a connection lost before the commit rolls back; lost at the commit, the result is unknown', async () => {
   const way = await proxy()
   const far = open(way.url)
   try {
@@ -258,7 +258,7 @@ test('a connection that is lost in the middle leaves nothing, and at the commit 
   }
 })
 
-/** A way to the server that can be cut. */
+/** A proxy to the server that can cut connections. */
 async function proxy() {
   const target = new URL(database.url)
   const sockets = new Set<Socket>()

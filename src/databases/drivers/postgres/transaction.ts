@@ -9,14 +9,14 @@ import { fail } from '#databases/failures.ts'
 import { Failure } from '#kernel/errors.ts'
 
 type Options = TransactionOptions & {
-  /** How long BEGIN, COMMIT and ROLLBACK may stay unanswered, milliseconds. */
+  /** Time limit of BEGIN, COMMIT and ROLLBACK, milliseconds. */
   readonly timeout: number
   readonly persona: Persona | undefined
 }
 
 /**
- * One connection and one transaction for the work: committed when it returns, rolled back when it throws. Whatever happens, the
- * pool gets the connection back outside of any transaction, or ends it.
+ * Runs the work in a transaction on one connection: commits when it returns, rolls back when it throws. In any case the pool gets the
+ * connection back outside a transaction, or closes it.
  */
 export async function inTransaction<T>(
   pool: Pool,
@@ -28,7 +28,7 @@ export async function inTransaction<T>(
     return await transact(client, work, options)
   } catch (error) {
     if (!(error instanceof Failure && STALE_CODES.has(codeOf(error.cause))) || !client.isClean()) throw error
-    // Tables have changed under prepared statements. All was rolled back, so it can run once more, prepared anew.
+    // Tables have changed under prepared statements. Everything was rolled back, so it can run again with new ones.
     client.statements.clear()
     return await transact(client, work, options)
   } finally {
@@ -45,7 +45,7 @@ async function transact<T>(
   try {
     const result = await begun(client, work, options)
     requirePresence(client.presence)
-    // From here on it is done whoever leaves, and what is told of it is true.
+    // From here on the transaction completes even if the caller leaves, so that its outcome is reported correctly.
     client.presence = undefined
     await commit(client, options)
     return result
@@ -55,7 +55,7 @@ async function transact<T>(
   }
 }
 
-/** Before COMMIT the loss of the connection leaves nothing in doubt. */
+/** Before COMMIT, a lost connection leaves nothing in doubt. */
 async function begun<T>(
   client: RowClient,
   work: (on: OpenTransaction) => Promise<T>,
@@ -65,7 +65,7 @@ async function begun<T>(
     await control(client, beginText(options), options)
     if (client.pooled !== undefined) await control(client, `select ${client.pooled.settings}`, options)
     const result = await work(client)
-    // What was put off until COMMIT is the caller's too, whoever the last statement ran as.
+    // Deferred constraints run at COMMIT under the caller's role, whatever role the last statement had.
     if (options.persona !== undefined) await become(client, options.persona)
     return result
   } catch (error) {
@@ -86,8 +86,8 @@ const beginText = ({ isolation, readOnly }: TransactionOptions): string =>
 async function commit(client: RowClient, options: Options): Promise<void> {
   try {
     const command = await control(client, 'commit', options)
-    // What the server answers to COMMIT after a failure that the work has kept to itself.
-    if (command !== 'COMMIT') throw new Error('The work went on after a statement had failed')
+    // The server answers ROLLBACK when the work has swallowed a failure.
+    if (command !== 'COMMIT') throw new Error('The work continued after a statement had failed')
   } catch (error) {
     const failure = failureOf(error)
     if (!(failure instanceof Failure) || failure.code !== 'connection_lost') throw failure
@@ -98,7 +98,7 @@ async function commit(client: RowClient, options: Options): Promise<void> {
   }
 }
 
-/** What cannot be rolled back for certain is broken off, and the server rolls back. */
+/** Rolls back. If the outcome is uncertain, closes the connection, and the server rolls back. */
 async function undo(client: RowClient, options: Options): Promise<void> {
   client.presence = undefined
   if (client.active !== undefined) return client.destroy()
@@ -110,7 +110,7 @@ async function undo(client: RowClient, options: Options): Promise<void> {
   }
 }
 
-/** The word that the server says it has done. */
+/** Returns the command tag of the server. */
 async function control(client: RowClient, text: string, { timeout }: Options): Promise<string> {
   try {
     client.since = performance.now()

@@ -28,7 +28,7 @@ after(async () => {
   await database.drop()
 })
 
-/** Uses the one connection so, gives it back, and tells whether the next caller gets it. */
+/** Uses the only connection, releases it, and returns whether the next caller gets it. */
 async function isKept(use: (client: RowClient) => unknown): Promise<boolean> {
   const client = await pool.acquire()
   await use(client)
@@ -41,27 +41,27 @@ async function isKept(use: (client: RowClient) => unknown): Promise<boolean> {
   return next === client
 }
 
-test('a connection that is given back clean serves the next caller', async () => {
+test('a connection that is released clean serves the next caller', async () => {
   assert.equal(await isKept((client) => client.query('select 1')), true)
 })
 
-test('a connection that is given back paused is closed', async () => {
+test('a connection that is released while paused is closed', async () => {
   assert.equal(await isKept((client) => client.connection.stream.pause()), false)
 })
 
-test('a connection that is given back with a part of a message is closed', async () => {
+test('a connection that is released with a partial message is closed', async () => {
   assert.equal(await isKept((client) => client.connection.stream.emit('data', Buffer.from('N\0'))), false)
 })
 
-test('a connection that is given back in a transaction is closed', async () => {
+test('a connection that is released in a transaction is closed', async () => {
   assert.equal(await isKept((client) => client.query('begin')), false)
 })
 
-test('a connection that is given back with a statement under way is closed', async () => {
+test('a connection that is released with a running statement is closed', async () => {
   assert.equal(await isKept((client) => void client.query('select pg_sleep(5)').catch(() => {})), false)
 })
 
-test('with a connection that the network has forgotten those end that wait in the pool, and the next caller has a new one', async () => {
+test('when the network has dropped one connection, idle ones are closed too and the next caller gets a new one', async () => {
   const way = await startProxy(database.url)
   const hasty = { ...settings, url: way.url, statementTimeout: 100 }
   const several = createPool({

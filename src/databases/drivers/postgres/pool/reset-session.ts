@@ -1,15 +1,15 @@
 import type { RowClient } from '#databases/drivers/postgres/protocol/connection.ts'
 
 /**
- * What `discard all` does but for prepared statements, which are ours: settings go back to those of the start, role, locks, temporary
- * tables, cursors, notices and sequences to nothing. Behind the answer, and only where functions of users may have run.
+ * `discard all` without prepared statements, which the driver keeps: resets settings, role, locks, temporary tables, cursors, notifications
+ * and sequences. Runs after the answer, and only where user-defined functions may have run.
  */
 const RESET = `set session authorization default; reset all; close all; unlisten *;
   select pg_catalog.pg_advisory_unlock_all(); discard temp; discard sequences`
 
-/** Before anybody else has the connection; what cannot be cleaned is destroyed. */
+/** Resets the session before the next caller has the connection. A connection that cannot be reset is destroyed. */
 export async function resetSession(client: RowClient, patience: number): Promise<void> {
-  // Behind a pooler the session is another's already; docs/decisions/0029-poolers.md.
+  // With a pooler, others already use the session; docs/decisions/0029-poolers.md.
   if (client.pooled !== undefined) {
     client.mayBeMarked = false
     return
@@ -28,7 +28,7 @@ export async function resetSession(client: RowClient, patience: number): Promise
   }
 }
 
-/** As connect.ts made it; a pooler in between may have dropped the settings that a reset returns to. */
+/** Whether the settings are those of connect.ts; a pooler may have dropped the settings that a reset returns to. */
 export const isFresh = (client: RowClient): boolean => !client.hasDrifted() && isAsAsked(client)
 
 const isAsAsked = ({ reported }: RowClient): boolean =>

@@ -27,7 +27,7 @@ type Use = {
   readonly close: () => Promise<void>
 }
 
-/** A driver whose connections go by its own name. */
+/** A driver whose connections have their own application name. */
 async function using(
   maxConnections: number,
   work: (use: Use) => Promise<void>,
@@ -78,7 +78,7 @@ async function readsItsRow(db: Calls, id: number): Promise<void> {
   assert.deepEqual((await db.fetch(byKey('note', id))).rows, [{ id, text: `note ${id}` }])
 }
 
-/** Holds a lock that reads of the table wait for, as long as the work takes. */
+/** Locks the table against reads while the work runs. */
 const whileLocked = (table: string, work: () => Promise<void>) =>
   withClient(database.url, async (client) => {
     await client.query(`begin; lock table ${table} in access exclusive mode`)
@@ -98,7 +98,7 @@ test('reads by key share a connection, and each gets its own row', async () => {
   await using(1, work, { maxWaiting: 1 })
 })
 
-test('where nobody may wait for a connection, nobody waits on one either', async () => {
+test('where callers may not wait for a connection, they do not wait on a shared one either', async () => {
   const work = async ({ db }: Use) => {
     await readsItsRow(db, 1)
     const reads = await Promise.allSettled(ids.map((id) => readsItsRow(db, id)))
@@ -109,7 +109,7 @@ test('where nobody may wait for a connection, nobody waits on one either', async
   await using(1, work, { maxWaiting: 0 })
 })
 
-test('reads that take the server long are done at the same time, on connections of their own', async () => {
+test('slow reads run at the same time, on separate connections', async () => {
   await withClient(database.url, (client) =>
     client.query(`
       create table large (id int primary key, text text);
@@ -123,7 +123,7 @@ test('reads that take the server long are done at the same time, on connections 
   })
 })
 
-test('tables with children, rules for rows, or other things behind a read are read alone', async () => {
+test('tables with children, policies or other code in a read are read on separate connections', async () => {
   await withClient(database.url, (client) =>
     client.query(`
       create table parent (id int primary key);
@@ -139,7 +139,7 @@ test('tables with children, rules for rows, or other things behind a read are re
   )
 })
 
-test('a driver that is closed reads no more', async () => {
+test('a closed driver reads no more', async () => {
   await using(2, async ({ db, close }) => {
     await readsItsRow(db, 1)
     const timer = setInterval(() => void readsItsRow(db, 1).catch(() => {}), 1)
@@ -150,7 +150,7 @@ test('a driver that is closed reads no more', async () => {
   })
 })
 
-test('a read that fails takes no other with it', async () => {
+test('a read that fails does not affect others', async () => {
   await using(2, async ({ db }) => {
     await readsItsRow(db, 1)
     const all = ids.map(async (id) => {
@@ -161,7 +161,7 @@ test('a read that fails takes no other with it', async () => {
   })
 })
 
-test('reads of a table that is locked hold up no others, and come when it is free', async () => {
+test('reads of a locked table delay no others, and finish when it is unlocked', async () => {
   await using(20, async ({ db }) => {
     await Promise.all([readsItsRow(db, 1), db.fetch(byKey('other', 1))])
     let waiting: Promise<unknown>[] = []
@@ -178,7 +178,7 @@ test('reads of a table that is locked hold up no others, and come when it is fre
   })
 })
 
-test('what still comes for a read that was sent elsewhere reaches nobody', async () => {
+test('the late answer of a displaced read is discarded', async () => {
   await using(5, async ({ db }) => {
     await Promise.all([readsItsRow(db, 1), db.fetch(byKey('other', 1)), db.fetch(byKey('third', 1))])
     let behind: Promise<unknown>[] = []
@@ -198,7 +198,7 @@ test('what still comes for a read that was sent elsewhere reaches nobody', async
   })
 })
 
-test('connections that the server ends under many reads cost the one that it was answering, at most', async () => {
+test('when the server ends shared connections, at most the read being answered fails', async () => {
   await using(4, async ({ db, backends }) => {
     await Promise.all(ids.map((id) => readsItsRow(db, id)))
     const pids = await backends()
@@ -250,7 +250,7 @@ test('reads by key that never end leave the only connection to others', async ()
   await far.close()
 })
 
-test('a value of megabytes by key comes whole, and so do those behind it', async () => {
+test('a value of megabytes is complete, and so are the reads after it', async () => {
   await withClient(database.url, (client) =>
     client.query(`insert into note select 5000, repeat('0123456789', 2000000)`),
   )

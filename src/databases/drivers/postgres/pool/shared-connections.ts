@@ -5,24 +5,23 @@ import type { RowClient } from '#databases/drivers/postgres/protocol/connection.
 /** A connection of the pool that several reads use at the same time (`RowClient.follow`). */
 export type SharedConnection = { readonly client: RowClient; leave(): void }
 
-/** How long a read may keep those behind it waiting, and for how long nothing is shared then. Milliseconds. */
+/** How long a read may delay the next ones, and for how long nothing is shared after that. Milliseconds. */
 const PATIENCE = 100
 const PAUSE = 5_000
 
 /**
- * Reads by key share connections, one behind the other, as many as the server answers quickly (`AdaptiveDepth`): less work for both sides
- * than a connection for each. What holds up one (a table that is being altered, a value of many megabytes) holds up all behind
- * it, so those behind a slow one are sent to connections of their own. While somebody waits for a connection nobody joins one that
- * is in use, and those who wait to read get the next one together.
- * What is returned joins; undefined: nothing is shared now, and the pool is to be asked.
+ * Pipelines reads by key on shared connections, as many as the server answers quickly (`AdaptiveDepth`): less work for both sides than a
+ * connection for each. A slow read (a table that is being altered, a value of many megabytes) delays all later ones on its connection, so
+ * these are moved to other connections. While callers wait for a connection, reads do not join one in use; waiting reads get the next one
+ * together. Returns a function that joins a shared connection; it returns undefined when nothing is shared now and the pool is to be used.
  */
 export function createSharedConnections(
   pool: Pool,
 ): () => SharedConnection | Promise<SharedConnection> | undefined {
   const shared = new Set<OpenSharedConnection>()
-  /** Its readers wait for a connection. */
+  /** The connection that waiting readers will share. */
   let next: NextConnection | undefined
-  /** As it was on the connection that was used last. */
+  /** The depth of the connection that was used last. */
   let depth = new AdaptiveDepth()
   let closedUntil = 0
   let watch: NodeJS.Timeout | undefined
@@ -48,7 +47,7 @@ export function createSharedConnections(
   }
 
   function waitForNext(): NextConnection {
-    // In the same step nobody else can join who would not be counted.
+    // In the same step, so that no reader joins uncounted.
     const leave = () => {
       if (next === waiting) next = undefined
     }
@@ -72,7 +71,7 @@ export function createSharedConnections(
       pool.release(client)
     })
     shared.add(connection)
-    // After what has arrived meanwhile has been read: that the process itself was busy is nobody's fault here.
+    // After messages that have arrived are read, so that a busy process does not count as a slow read.
     watch ??= setInterval(() => setImmediate(look), PATIENCE / 2).unref()
     return connection
   }

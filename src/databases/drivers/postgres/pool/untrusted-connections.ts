@@ -6,23 +6,23 @@ import type { RowClient, Terminate } from '#databases/drivers/postgres/protocol/
 import { beginPooled, cleanPooled } from '#databases/drivers/postgres/protocol/pooler.ts'
 import { fail } from '#databases/failures.ts'
 
-/** Runs what the work does on a connection that nobody else has, and cleans it before the next caller has it. */
+/** Runs the work on an exclusive connection and resets its session before the next caller has it. */
 export type RunUntrusted = <T>(presence: Presence, work: (client: RowClient) => Promise<T>) => Promise<T>
 
-/** How long a cancelled statement has to end by itself; one that catches its cancelling is ended with its connection. */
+/** How long a cancelled statement may take to end; a statement that catches the cancelling is ended with its connection. */
 const GRACE = 1_000
 
 /**
- * For statements and functions whose text is not ours: settings, roles, temporary tables, locks and prepared statements stay
- * behind on the connection otherwise. The time limit holds from outside, since a statement can lift the server's own.
+ * For callers' own SQL and functions, which may leave settings, roles, temporary tables, locks and prepared statements in the session. The
+ * gateway enforces the time limit, since a statement can change the server's own.
  */
 export function createUntrustedConnections(pool: Pool, limit: number, terminate: Terminate): RunUntrusted {
   return async (presence, work) => {
     const signal = presence.signal()
     const client = await pool.acquire(presence)
-    // Their leaving is heard here, where what does not end can be terminated too.
+    // This function handles a caller who leaves, because it can also terminate the backend.
     client.presence = undefined
-    // Behind a pooler it is known once a transaction has a session.
+    // With a pooler it is known once the transaction has a session.
     let { processID: processId } = keysOf(client)
     let stopped: 'late' | 'left' | undefined
     let last: NodeJS.Timeout | undefined
@@ -31,7 +31,7 @@ export function createUntrustedConnections(pool: Pool, limit: number, terminate:
       cancel(client)
       last ??= setTimeout(() => {
         client.destroy()
-        // The backend of a broken connection goes on until it next writes.
+        // The backend of a closed connection continues until it next writes.
         terminate(processId)
       }, GRACE)
     }
@@ -49,9 +49,9 @@ export function createUntrustedConnections(pool: Pool, limit: number, terminate:
       clearTimeout(timer)
       clearTimeout(last)
       signal.removeEventListener('abort', leave)
-      // A cancel request that is still on its way must not meet the next caller's statement.
+      // A cancel request on the way must not hit the next caller's statement.
       if (stopped !== undefined) client.destroy()
-      // Before the answer: whoever asks after it, on whichever connection, finds no lock or open cursor of this one.
+      // Before the answer, so that the caller's next request, on any connection, meets no lock or open cursor of this one.
       await clean(client)
       pool.release(client)
     }
@@ -60,7 +60,7 @@ export function createUntrustedConnections(pool: Pool, limit: number, terminate:
 
 /** The pool ends a connection that is not clean. */
 async function clean(client: RowClient): Promise<void> {
-  // A reset that never answers must not take the place of a connection for good.
+  // A reset without an answer must not occupy a connection forever.
   const timer = setTimeout(() => client.destroy(), 5 * GRACE)
   try {
     if (client.active !== undefined || !client.isAlive()) return client.destroy()
