@@ -13,17 +13,17 @@ import { Failure } from '#kernel/errors.ts'
 
 const LARGEST_PAGE = 1_000
 
-/** An answer of more bytes is too large, however few its rows are. */
+/** The most bytes of a result, however few its rows are. */
 type How = {
   readonly keyspace: string
   readonly isWrite: boolean
   readonly mostBytes: number
-  /** Combinations of the lists that stand in the text, and how many are possible with those of the parameters. */
+  /** Combinations of `in` lists in the text, and the most that are possible together with lists in parameters. */
   readonly lookUps: number
   readonly mostLookUps: number
 }
 
-/** One statement of the caller's own text. Its pages are read until there are none, or more rows than may be. */
+/** Runs one statement of the caller's own text. Reads its pages to the end, or until there are too many rows. */
 export async function runCql(session: Session, request: SqlRequest, how: How): Promise<SqlResult> {
   try {
     requireFewCombinations(how.lookUps, how.mostLookUps)
@@ -63,18 +63,18 @@ async function pages(
   return { json: [Buffer.from(`[${chunks.join()}]`)], rows, affected: 0, statements: 1 }
 }
 
-/** An object has one member of a name. The statement has only read: writes answer with no such columns. */
+/** Members of an object have unique names. The statement was a read: results of writes have no duplicate columns. */
 function requireDistinct(columns: readonly CellColumn[]): void {
   const names = columns.map(({ name }) => name)
   const twin = names.find((name, index) => names.indexOf(name) < index)
   if (twin === undefined) return
   throw fail('invalid_sql', {
-    message: `Two columns of the answer are called ${twin}`,
+    message: `Two columns of the result are called ${twin}`,
     hint: 'Give one of them another name with AS.',
   })
 }
 
-/** Bytes of the parameters, told by the columns that they belong to. */
+/** Bytes of the parameters; failures name the column that a parameter belongs to. */
 async function valuesOf(
   own: UnpreparedStatements,
   { text, values }: SqlRequest,
@@ -87,18 +87,18 @@ async function valuesOf(
       message: `The statement has ${parameters.length} parameters, params has ${values.length}`,
       details: { field: 'params' },
     })
-  // The server calls the parameter of `a in ?` so.
+  // The server's name for the parameter of `a in ?`.
   const lists = values.filter((_, index) => parameters[index]?.name.startsWith('in('))
   const lengths = lists.map((list) => (Array.isArray(list) ? list.length : 1))
   requireFewCombinations(productOf([lookUps, ...lengths]), mostLookUps)
   return parameters.map(({ type, name }, index) => bound(values[index] ?? null, type, name))
 }
 
-/** A failure of the caller's own text: the server's sentence helps them, and says nothing that they did not write. */
+/** A failure of the caller's own text. The server's message helps the caller and contains nothing that they did not write. */
 function explained(error: unknown): unknown {
   if (!(error instanceof Failure)) return error
   if (isUnprepared(error))
-    return fail('invalid_sql', { hint: 'A name in it is not there any more.', cause: error.cause })
+    return fail('invalid_sql', { hint: 'A name in it no longer exists.', cause: error.cause })
   const isText = isInvalid(error) || error.code === 'invalid_definition'
   return isText ? fail('invalid_sql', { hint: messageOf(error.cause), cause: error.cause }) : error
 }

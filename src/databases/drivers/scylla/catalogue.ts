@@ -8,19 +8,19 @@ import {
 } from '#databases/plan/catalogue.ts'
 import { isSystem } from '#kernel/config/scylla-url.ts'
 
-/** What plans of CQL need to know beside the names. */
+/** Facts that plans of CQL need besides the names. */
 export type ScyllaTable = Table & {
   readonly keyspace: string
   readonly columns: ReadonlyMap<string, ScyllaColumn>
   readonly partitionKey: readonly string[]
   readonly clusteringKey: readonly string[]
-  /** The clustering columns whose rows come from high to low. */
+  /** The clustering columns in descending order. */
   readonly descending: ReadonlySet<string>
   readonly hasCounters: boolean
 }
 export type ScyllaColumn = Column & { readonly isIndexed: boolean }
 
-/** Plans of this driver are made with its own catalogue. */
+/** Plans of this driver use its own catalogue. */
 export const tableOf = (plan: { readonly table: Table }): ScyllaTable => plan.table as ScyllaTable
 
 type ColumnRow = {
@@ -42,8 +42,8 @@ type IndexRow = {
 type ViewRow = { readonly keyspace_name: string; readonly view_name: string }
 
 /**
- * All that the role may see, without the keyspaces of the server. The keyspace of the client's URL is called `public` here, as
- * the place of names without a schema is everywhere in the gateway; so one keyspace has one name, and rights cannot be gone around.
+ * Everything that the role may see, without the server's keyspaces. The keyspace of the client's URL is called `public` here, the schema of
+ * unqualified names in the whole gateway. So each keyspace has one name, and rights cannot be bypassed.
  */
 export async function readCatalogue(session: Session, own: string): Promise<Catalogue> {
   const [columns, indexes, views] = await Promise.all([
@@ -61,7 +61,7 @@ export async function readCatalogue(session: Session, own: string): Promise<Cata
   return catalogueOf(tables)
 }
 
-/** A keyspace that is really called `public` cannot be told from the client's own. */
+/** A keyspace named `public` could not be distinguished from the client's own. */
 const isHidden = (keyspace: string, own: string): boolean =>
   isSystem(keyspace) || (keyspace === 'public' && own !== 'public')
 
@@ -86,7 +86,7 @@ export async function readIndexes(session: Session, own: string): Promise<Index[
 
 const INDEX_TEXT = 'select keyspace_name, table_name, index_name, kind, options from system_schema.indexes'
 
-/** `pages`, `"Pages"`, `values(tags)`, `entries(meta)`; ScyllaDB writes its local ones as JSON. */
+/** `pages`, `"Pages"`, `values(tags)`, `entries(meta)`; ScyllaDB writes local indexes as JSON. */
 function targetOf({ options }: IndexRow): { readonly target: string; readonly column: string } {
   const target = options.get('target') ?? ''
   const name = /^(?:values|keys|entries|full)\((.*)\)$/s.exec(target)?.[1] ?? target
@@ -154,7 +154,7 @@ function buildColumn({ column_name, kind, type }: ColumnRow, isIndexed: boolean)
   }
 }
 
-/** The type of PostgreSQL that is written as the same JSON; what is made from several values is an object or an array. */
+/** The type of PostgreSQL with the same JSON form; composite types are objects or arrays. */
 function baseOf(type: string): string {
   const [, outer = type, inner = ''] = /^(\w+)<(.*)>$/.exec(type) ?? []
   if (outer === 'frozen') return baseOf(inner)

@@ -3,20 +3,20 @@ import { type CqlType, dataTypes, typeOfClass } from '#databases/drivers/scylla/
 import { isSystem } from '#kernel/config/scylla-url.ts'
 
 /**
- * The library makes an object of each row, with its columns as members: of two columns of one name one is lost, and `__proto__` is
- * lost always. It reads empty and nested values as others than the server sent. So its parser is told here that each cell is bytes
- * and is called by its place; types and names stay beside. The library's own look-ups, in the keyspaces of the server, stay as they are.
+ * The library makes an object of each row: of two columns with the same name it loses one, and it always loses `__proto__`. It also changes
+ * empty and nested values. So this module makes its parser read each cell as bytes under the column's position, and keeps types and names
+ * separately. The library's own queries in the server's keyspaces are unchanged.
  */
 export type Cells = Readonly<Record<number, Buffer | null>>
 export type CellColumn = { readonly name: string; readonly type: CqlType }
 export type Page = {
   readonly columns: readonly CellColumn[]
   readonly rows: readonly Cells[]
-  /** State of the page, where another one follows. */
+  /** Paging state, when another page follows. */
   readonly after: string | undefined
 }
 
-/** What the parser reads in front of rows and parameters. Not in the library's types; its version is exact. */
+/** Metadata that the parser reads before rows and parameters. Missing in the library's types; its version is pinned. */
 type Column = {
   readonly name: string
   readonly type: CqlType
@@ -48,7 +48,7 @@ FrameReader.prototype.readType = function () {
   return (isNamed && typeOfClass(String(type.info))) || type
 }
 
-/** Of a result as the library gives it. */
+/** Converts a result of the library. */
 export function pageOf({
   columns,
   rows,
@@ -60,8 +60,8 @@ export function pageOf({
 }): Page {
   return {
     columns: (columns ?? []).map((column) => {
-      const { cell } = column as { readonly cell?: CellColumn } // as they were made above
-      if (cell === undefined) throw new Error('The library has read a row by itself')
+      const { cell } = column as { readonly cell?: CellColumn } // as made above
+      if (cell === undefined) throw new Error('The library has parsed a row by itself')
       return cell
     }),
     rows: (rows ?? []) as readonly Cells[],
@@ -69,7 +69,7 @@ export function pageOf({
   }
 }
 
-/** Whether a write with conditions was done; one without them is always. */
+/** Whether a conditional write was applied; an unconditional one always is. */
 export function wasApplied({ columns, rows }: Page): boolean {
   const at = columns.findIndex(({ name }) => name === '[applied]')
   return at < 0 || rows[0]?.[at]?.[0] !== 0

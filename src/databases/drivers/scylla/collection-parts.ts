@@ -1,8 +1,8 @@
 import { fixedSize, type Vector } from '#databases/drivers/scylla/types.ts'
 
-/** Values that are made from several, taken apart. Native protocol, version 4, section 6. */
+/** Splits composite values into parts. Native protocol, version 4, section 6. */
 
-/** Of a list or a set; with two `perEntry` keys and values of a map, in turn. */
+/** Parts of a list or a set; with two `perEntry`, alternating keys and values of a map. */
 export function listParts(bytes: Buffer, perEntry = 1): (Buffer | null)[] {
   const parts: (Buffer | null)[] = []
   let at = 4
@@ -13,7 +13,7 @@ export function listParts(bytes: Buffer, perEntry = 1): (Buffer | null)[] {
   return parts
 }
 
-/** Of a tuple or a record: to the end, since a value may have fewer fields than its type. */
+/** Fields of a tuple or a record, to the end of the value, since it may have fewer fields than its type. */
 export function fieldParts(bytes: Buffer): (Buffer | null)[] {
   const parts: (Buffer | null)[] = []
   for (let at = 0; at < bytes.length; at = endOf(bytes, at)) parts.push(sizedAt(bytes, at))

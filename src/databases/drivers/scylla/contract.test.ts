@@ -34,7 +34,7 @@ const { fetch, insert } = createCalls(() => driver)
 
 if (!missing) driverContract(createSubject({ driver: () => driver, keyspace: () => keyspace }))
 
-test('every type is written as JSON that says the same', { skip: missing }, async () => {
+test('every type is written as equivalent JSON', { skip: missing }, async () => {
   await keyspace.run(
     'create type place (x int, label text, at timestamp)',
     `create table kinds (id int primary key, b boolean, i1 tinyint, i2 smallint, i4 int, i8 bigint, vi varint, d decimal, f4 float,
@@ -63,7 +63,7 @@ const day = '2026-01-31'
 const onDay = { column: 'day', value: day }
 const unsupported = { code: 'unsupported_by_driver', status: 400 }
 
-test('rows come in the order of their partition, and what CQL would have to search for is refused', {
+test('rows are in the order of their partition, and conditions that need a full scan are refused', {
   skip: missing,
 }, async () => {
   await insert(
@@ -95,7 +95,7 @@ test('rows come in the order of their partition, and what CQL would have to sear
   }
 })
 
-test('names and values of every kind stay what they are', { skip: missing }, async () => {
+test('names and values of every kind are unchanged', { skip: missing }, async () => {
   const hostile = `Odd "name"; drop table events --'`
   await keyspace.run(
     `create table "Select" (id int primary key, "${hostile.replaceAll('"', '""')}" text, "__proto__" text, "__columns" text)`,
@@ -112,7 +112,7 @@ test('names and values of every kind stay what they are', { skip: missing }, asy
   await assert.rejects(fetch({ table: 'events"; drop' }), { code: 'table_not_found', status: 404 })
 })
 
-test('ten thousand rows come page by page, all of them once, and a reader may leave', {
+test('ten thousand rows are read by pages, each row once, and a reader may leave', {
   skip: missing,
 }, async () => {
   const limits = {
@@ -148,7 +148,7 @@ test('ten thousand rows come page by page, all of them once, and a reader may le
   began = performance.now()
   assert.equal(await createCalls(() => driver).count({ table: 'big' }), 10_000)
   const counted = performance.now() - began
-  // Page by page of one row it would take ten times as long as reading all of them.
+  // With pages of one row it would take ten times as long.
   assert.ok(counted < 2 * read, `counting took ${counted} ms, reading ${read} ms`)
   for (let round = 0; round < 5; round++)
     for await (const chunk of (await select()).json) if (chunk.length > 0) break
@@ -165,14 +165,14 @@ test('a statement that takes longer than connect_timeout, on a node that answers
 }, async () => {
   const other = driverOn(keyspace.url, { connectTimeout: 700 })
   const began = performance.now()
-  // Counted row by row, which ten thousand of them make long; and its one row is more than may be.
+  // The server counts ten thousand rows one by one, which takes long; and the one row of the result exceeds the limit.
   const counting = cqlOn(() => other)('select count(*) from big', { maxRows: 0 })
   await assert.rejects(counting, { code: 'result_too_large', status: 413 })
   assert.ok(performance.now() - began > 700, `it took ${performance.now() - began} ms`)
   await other.close()
 })
 
-test('what changes outside is seen: new tables and columns at once, dropped ones by the next plan', {
+test('external changes are seen: new tables and columns at once, dropped ones by the next plan', {
   skip: missing,
 }, async () => {
   await driver.catalogue()
@@ -185,7 +185,7 @@ test('what changes outside is seen: new tables and columns at once, dropped ones
   await assert.rejects(fetch({ table: 'late' }), { code: 'table_not_found', status: 404 })
 })
 
-test('connections that nobody needs are let go of, and made again for the next statement', {
+test('unused connections are closed, and opened again for the next statement', {
   skip: missing,
 }, async () => {
   const other = driverOn(keyspace.url, { idleTimeout: 100 })
@@ -198,7 +198,7 @@ test('connections that nobody needs are let go of, and made again for the next s
   await assert.rejects(other.probe(), { code: 'client_unavailable', status: 503 })
 })
 
-test('through HTTP a registered client answers as every other, under the rights of its keys', {
+test('over HTTP a registered client works as every other, with the rights of its keys', {
   skip: missing,
 }, async () => {
   const t = await testService()
@@ -223,7 +223,7 @@ test('through HTTP a registered client answers as every other, under the rights 
     [1, 2],
   )
   assert.deepEqual([(await put()).status, (await put()).body.code], [409, 'unique_violation'])
-  // Nothing can be joined into one transaction, so each runs by itself.
+  // There are no transactions, so each insert runs by itself.
   const inWindow = { body: { table_name, insert_body }, headers: { 'x-service-insert-window': '5' } }
   assert.equal((await writer.send('PUT', '/gateway/insert', inWindow)).status, 409)
   const read = await writer.post('/gateway/fetch', {

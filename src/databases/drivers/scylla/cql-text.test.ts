@@ -11,7 +11,7 @@ const verdict = (text: string, readOnly = false): string => {
   }
 }
 
-test('a statement is known by its first word, behind whatever comments', () => {
+test('a statement is known by its first word, after any comments', () => {
   for (const text of [
     'select * from t',
     '  -- x\n select 1 from t',
@@ -42,7 +42,7 @@ test('a statement is known by its first word, behind whatever comments', () => {
     assert.equal(verdict(text), 'invalid_sql', text)
 })
 
-test('who may only read sends a select and nothing else', () => {
+test('with only the right to read, a statement must be a select', () => {
   assert.equal(verdict('select a from t', true), 'fine')
   for (const text of [
     'insert into t (a) values (1)',
@@ -53,7 +53,7 @@ test('who may only read sends a select and nothing else', () => {
     assert.equal(verdict(text, true), 'read_only', text)
 })
 
-test('the keyspaces of the server are named by nobody', () => {
+test('the keyspaces of the server cannot be named', () => {
   for (const text of [
     'select * from system_auth.roles',
     'select * from SYSTEM_AUTH . roles',
@@ -76,7 +76,7 @@ test('the keyspaces of the server are named by nobody', () => {
     assert.equal(verdict(text), 'fine', text)
 })
 
-test('lists of in are counted in time that grows with the text, in all its forms', () => {
+test('lists of in are counted in linear time, in all forms', () => {
   const lookUps = (text: string) => requireAllowed(text, false).lookUps
   assert.equal(lookUps('select a from t where a in (1, 2, 3) and b IN (4, 5)'), 6)
   assert.equal(lookUps('select a from t where (a, b) in ((1, 2), (3, 4), (?, ?))'), 3)

@@ -3,7 +3,10 @@ import { isSystem } from '#kernel/config/scylla-url.ts'
 
 type Token = { readonly kind: 'word' | 'quoted' | 'other'; readonly text: string }
 
-/** What is neither white space nor comment; the text of a string is nobody's business. https://cassandra.apache.org/doc/5.0/cassandra/developing/cql/definitions.html */
+/**
+ * Tokens other than white space and comments; the content of strings is skipped.
+ * https://cassandra.apache.org/doc/5.0/cassandra/developing/cql/definitions.html
+ */
 function tokensOf(text: string): Token[] {
   const tokens: Token[] = []
   for (let at = 0; at < text.length; ) {
@@ -22,7 +25,7 @@ function tokenAt(text: string, from: number, end: number): Token | undefined {
   return endOfSilence(text, from) === undefined ? { kind: 'other', text: first } : undefined
 }
 
-/** White space, comments and strings. What is not closed goes to the end, so that nothing behind it is taken for more than it is. */
+/** The end of white space, a comment or a string. Unclosed ones reach to the end, so that nothing after them counts as code. */
 function endOfSilence(text: string, at: number): number | undefined {
   if (isSpace(text.charAt(at))) return at + 1
   if (text.startsWith('--', at) || text.startsWith('//', at)) return endOfLine(text, at)
@@ -38,7 +41,7 @@ function endOfToken(text: string, from: number): number {
   return end
 }
 
-/** A doubled quote is one of the text. */
+/** A doubled quote is part of the text. */
 function endOfQuoted(text: string, from: number): number {
   const quote = text.charAt(from)
   for (let at = from + 1; at < text.length; at++) {
@@ -63,7 +66,7 @@ function behind(text: string, ending: string, from: number): number {
 const isSpace = (character: string): boolean => /\s/.test(character)
 const isLetter = (character: string): boolean => /[A-Za-z]/.test(character)
 
-/** Statements about data and about structure. Not USE, which would change a connection for others, and nothing about roles. */
+/** Statements about data and structure. Not USE, which would change a connection for others, and none about roles. */
 const WORDS = new Set([
   'select',
   'insert',
@@ -80,8 +83,8 @@ const STRUCTURES = new Set(
 )
 
 /**
- * What may be sent of the caller's own text. The server takes one statement a time; which one, its first words tell. Keyspaces
- * of the server hold its roles and their hashes, and are named by nobody who comes through the gateway.
+ * Checks the caller's own text. The server takes one statement at a time, and its first words determine its kind. The server's keyspaces
+ * have its roles and their hashes, so callers must not name them.
  */
 export function requireAllowed(
   text: string,
@@ -120,7 +123,7 @@ function namesSystem(tokens: readonly Token[]): boolean {
   )
 }
 
-/** Combinations of the values of `in (…)` lists: of the statement of a batch that has most. Those of `in ?` are in its parameters. */
+/** Combinations of the values of `in (…)` lists; for a batch, the largest of its statements. Values of `in ?` are in the parameters. */
 function lookUpsOf(tokens: readonly Token[]): number {
   let [most, product] = [1, 1]
   const open: { readonly isList: boolean; commas: number }[] = []

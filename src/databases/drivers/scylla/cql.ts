@@ -7,8 +7,8 @@ import type { CountPlan, Output, ReadPlan } from '#databases/plan/plan.ts'
 import type { Comparison, Condition, Json, Sort } from '#databases/request/request.ts'
 
 /**
- * Plans as CQL. Names of the catalogue are quoted as everywhere (drivers/quote-name.ts), every value is bound. The same shape of plan gives the
- * same text, which the servers prepare once.
+ * Writes plans as CQL. Names of the catalogue are quoted (drivers/quote-name.ts), every value is bound. The text depends only on the shape
+ * of the plan, so that servers prepare it once.
  */
 export const cannot = (operation: string) => unsupported('scylladb', operation)
 
@@ -22,7 +22,7 @@ function bind(sql: CqlBuilder, value: Json | undefined, column: string): string 
   return '?'
 }
 
-/** Rows of a plan; when it is open, one more than asked for, to see whether there are more. */
+/** Selects the rows of a plan, and one more for an open page, to know whether there are more. */
 export function selectText(plan: ReadPlan): Statement {
   const table = tableOf(plan)
   const sql: CqlBuilder = {
@@ -42,7 +42,7 @@ export function countText(plan: Pick<CountPlan, 'table' | 'where'>): Statement {
   return sql
 }
 
-/** By place, not by name: members of the answer may be called anything, and twice the same is no trouble. */
+/** Columns are identified by position, not by name, so that members of the result may have any names. */
 const outputColumn = (item: Output, index: number): string => `${quoteName(columnOf(item).name)} as c${index}`
 
 export function columnOf(item: Output): Column {
@@ -58,7 +58,7 @@ function writeWhere(sql: CqlBuilder, table: ScyllaTable, where: Condition<Column
   })
 }
 
-/** CQL joins conditions by AND and by nothing else. */
+/** CQL joins conditions only by AND. */
 export function comparisonsOf(where: Condition<Column> | undefined): Comparison<Column>[] {
   if (where === undefined) return []
   if (where.kind === 'compare') return [where]
@@ -68,8 +68,8 @@ export function comparisonsOf(where: Condition<Column> | undefined): Comparison<
 }
 
 /**
- * Every combination of values of `in` lists is a look-up of its own, whose answers the node that is asked holds at once: three thousand
- * by three thousand end every node that is asked.
+ * Every combination of values of `in` lists is a separate look-up, and the coordinator holds all results at once: three thousand by three
+ * thousand crash every node that gets them.
  */
 export function requireFewLookUps(where: Condition<Column> | undefined, most: number): void {
   const lists = comparisonsOf(where).flatMap(({ operator, value }) =>
@@ -84,8 +84,8 @@ export const productOf = (lengths: readonly number[]): number =>
 export function requireFewCombinations(combinations: number, most: number): void {
   if (combinations <= most) return
   throw fail('too_complex', {
-    message: `The lists of in make ${combinations} combinations, and ${most} are possible`,
-    hint: 'Ask for less at once; limits.in_product is the bound.',
+    message: `The lists of in have ${combinations} combinations, at most ${most} are possible`,
+    hint: 'Ask for fewer values at once (limits.in_product).',
     details: { combinations, most },
   })
 }
@@ -112,7 +112,7 @@ function comparisonText(sql: CqlBuilder, table: ScyllaTable, comparison: Compari
   return `${name} ${symbol} ${bind(sql, value, column.name)}`
 }
 
-/** All of a list; an object names entries of a map. */
+/** All items of a list; an object names entries of a map. */
 function containsText(sql: CqlBuilder, column: Column, value: Json): string {
   const name = quoteName(column.name)
   if (Array.isArray(value))
@@ -133,7 +133,7 @@ function noTerms(column: Column): never {
   throw fail('invalid_condition', { hint: 'contains needs a value.', details: { column: column.name } })
 }
 
-/** Anything else the server would find by reading the whole table, and only when told to. */
+/** For other conditions the server would have to scan the table, which it does only with ALLOW FILTERING. */
 function requireReachable(table: ScyllaTable, column: ScyllaColumn): void {
   if (column.isIndexed || table.primaryKey.includes(column.name)) return
   throw cannot(`conditions on column ${column.name}, which is neither part of the primary key nor indexed`)
@@ -151,7 +151,7 @@ function writeSort(sql: CqlBuilder, table: ScyllaTable, { sort, where }: ReadPla
   sql.text += ` order by ${terms.join(', ')}`
 }
 
-/** Rows of one partition lie in its order; ORDER BY would say the same, and may not stand beside an index. */
+/** Rows of one partition are stored in its order. ORDER BY would have no effect, and is not allowed with an index. */
 function comesSorted(
   { partitionKey, clusteringKey, descending }: ScyllaTable,
   sort: readonly Sort<Column>[],
@@ -170,10 +170,10 @@ function comesSorted(
   )
 }
 
-/** A row by column; a column that the row does not name stays as it is, or null. */
+/** A row by column; columns that it does not name stay unchanged, or null. */
 export type Given = ReadonlyMap<string, Json>
 
-/** Rows of one partition by their keys, and where there are clustering columns several of them at once. */
+/** Selects rows of one partition by their keys; with clustering columns, several at once. */
 export function byKeysText(table: ScyllaTable, output: readonly Output[], keys: readonly Given[]): Statement {
   const { primaryKey, partitionKey, clusteringKey } = table
   const named = primaryKey.map((name, index) => `${quoteName(name)} as k${index}`)
@@ -195,7 +195,7 @@ function writeKey(sql: CqlBuilder, names: readonly string[], row: Given): void {
   })
 }
 
-/** `isNew`: only when there is no such row. */
+/** `isNew`: only if the row does not exist. */
 export function insertText(
   table: ScyllaTable,
   columns: readonly string[],
@@ -211,7 +211,7 @@ export function insertText(
   return sql
 }
 
-/** An UPDATE of CQL makes the row that it does not find; with IF EXISTS it does not. */
+/** CQL's UPDATE creates a missing row; IF EXISTS prevents that. */
 export function updateText(table: ScyllaTable, set: Given, row: Given): Statement {
   const sql: CqlBuilder = { text: `update ${qualified(table)} set `, bindings: [] }
   sql.text += [...set].map(([name, value]) => `${quoteName(name)} = ${bind(sql, value, name)}`).join(', ')

@@ -44,7 +44,7 @@ testKeys(place)
 testRawCql(place)
 testSilentNodes(place)
 
-test('of fifty inserts of one key one wins, and its row is the one that is there', { skip }, async () => {
+test('of fifty inserts of one key one wins, and its row is stored', { skip }, async () => {
   const ages = Array.from({ length: 50 }, (_, age) => age)
   const ends = await Promise.allSettled(ages.map((age) => insert('people', { name: 'race', age })))
   const won = ends.flatMap((end, age) => (end.status === 'fulfilled' ? [age] : []))
@@ -52,7 +52,7 @@ test('of fifty inserts of one key one wins, and its row is the one that is there
   assert.deepEqual((await fetch({ table: 'people', conditions: [{ column: 'name', value: 'race' }] })).rows, [
     { name: 'race', age: won[0] },
   ])
-  // A server that is busy with so many may not know how one of them ended; it does not say that it is written.
+  // A busy server may not know the outcome of one of them; it does not report it as written.
   const codes = ends.flatMap((end) => (end.status === 'rejected' ? [end.reason.code] : []))
   assert.deepEqual(
     [...new Set(codes)].filter((code) => code !== 'statement_timeout'),
@@ -60,7 +60,7 @@ test('of fifty inserts of one key one wins, and its row is the one that is there
   )
 })
 
-test('a duplicate is told and writes nothing, wherever in the call it is', { skip }, async () => {
+test('a duplicate is reported and writes nothing, at any position in the call', { skip }, async () => {
   const rows = [1, 2, 3].map((id) => ({ day, id, note: `n${id}` }))
   assert.equal((await insert('events', rows)).affected, 3)
   const duplicate = { code: 'unique_violation', status: 409 }
@@ -95,7 +95,7 @@ test('a duplicate is told and writes nothing, wherever in the call it is', { ski
   })
 })
 
-test('what would reach several partitions is refused whole, but an upsert that says the same of all', {
+test('a write to several partitions is refused, except an upsert with equal values', {
   skip,
 }, async () => {
   const two = [
@@ -120,7 +120,7 @@ test('what would reach several partitions is refused whole, but an upsert that s
   ])
 })
 
-test('an update of what is not there makes nothing, and a delete says what it has deleted', {
+test('an update of a missing row creates nothing, and a delete returns deleted rows', {
   skip,
 }, async () => {
   await keyspace.run('truncate people')
@@ -146,7 +146,7 @@ test('an update of what is not there makes nothing, and a delete says what it ha
   assert.equal(await count({ table: 'people' }), 1)
 })
 
-test('writes that are not bounded by whole keys, or change a key or a counter, are refused', {
+test('writes without whole keys, or to a key or a counter, are refused', {
   skip,
 }, async () => {
   const refused = [
@@ -228,7 +228,7 @@ test('a client that only reads refuses every write', { skip }, async () => {
   await reading.close()
 })
 
-test('without its server a client fails at once and says when to ask again, and comes back by itself', {
+test('without its server a client fails at once with Retry-After, and recovers by itself', {
   skip,
 }, async () => {
   const proxy = await startProxy(keyspace.url)
@@ -251,7 +251,7 @@ test('without its server a client fails at once and says when to ask again, and 
   assert.equal(other.stats().circuit, 'closed')
   await other.close()
 
-  // Silent, not gone: a write may have been done, and the caller hears so.
+  // The server is silent: a write may have been done, and the failure says so.
   const slow = driverOn(proxy.url, { statementTimeout: 2_000 })
   const { insert: add, fetch: read } = createCalls(() => slow)
   await read({ table: 'people' })
@@ -268,7 +268,7 @@ test('without its server a client fails at once and says when to ask again, and 
   await proxy.close()
 })
 
-test('wrong credentials, a keyspace that is not there and a closed port are told apart, without a word of them', {
+test('wrong credentials, a missing keyspace and a closed port have different failures, without their names', {
   skip,
 }, async () => {
   const wrong = (change: (url: URL) => void) => {

@@ -19,31 +19,31 @@ import type { DataRequest } from '#databases/request/request.ts'
 import { isSystem } from '#kernel/config/scylla-url.ts'
 
 export type ScyllaOptions = SessionOptions & {
-  /** Statements of callers' own CQL (gateway.md 6) that run at once. */
+  /** Statements of callers' own CQL (gateway.md 6) that may run at once. */
   readonly sqlConnections: number
   readonly readOnly?: boolean
   /** Rows that an update or delete may name at most (`gateway.max_rows`). */
   readonly maxRows: number
   /** Combinations of the values of `in` lists (`limits.in_product`). */
   readonly inProduct: number
-  /** Bytes of an answer that is collected (`limits.answer`). */
+  /** The most bytes of a collected result (`limits.answer`). */
   readonly answerBytes: number
 }
 
-/** ScyllaDB and Apache Cassandra, by CQL. What CQL cannot do at once for all rows, or not truthfully, is refused. */
+/** ScyllaDB and Apache Cassandra, by CQL. Operations that CQL cannot do atomically, or cannot report correctly, are refused. */
 export function createScyllaDriver(options: ScyllaOptions): Driver {
   const { keyspace } = options.address
   const session = sessionOf(options)
   const tables = createCatalogueCache(() => readCatalogue(session, keyspace))
   const { plan, attempt } = createPlanner(tables, hasMoved)
-  // So that long reports do not keep others waiting.
+  // Limits long reports, so that they do not delay other statements.
   const reports = createConcurrencyLimit({
     places: options.sqlConnections,
     waiting: options.maxWaiting,
     patience: options.connectTimeout,
   })
 
-  /** CQL has no cancelling: between two statements nothing more is asked for who has left. */
+  /** CQL has no cancelling, so a caller who has left is noticed between two statements. */
   function heard(presence: Presence | undefined): Session {
     if (presence === undefined) return session
     return {
@@ -63,7 +63,7 @@ export function createScyllaDriver(options: ScyllaOptions): Driver {
     if (options.readOnly) throw fail('read_only')
   }
 
-  /** Clusters of one name are taken for one: then a write ends more answers than it must. */
+  /** Clusters of the same name count as one. Then a write invalidates more cached answers than necessary. */
   const identity = memoizeAsync(async () => {
     const [row] = await session.system<{ cluster_name: string }>('select cluster_name from system.local')
     return `${row?.cluster_name}/${keyspace}`
@@ -148,13 +148,13 @@ export function createScyllaDriver(options: ScyllaOptions): Driver {
 function requireDatabase(asked: string | undefined, keyspace: string): void {
   if (asked === undefined || asked === keyspace) return
   throw fail('invalid_sql', {
-    message: 'db_name is another keyspace than that of the client',
+    message: 'db_name is not the keyspace of the client',
     hint: 'Name it in schema_name.',
     details: { field: 'db_name' },
   })
 }
 
-/** Where names without a keyspace are looked for. Undefined: in the client's own. */
+/** The keyspace of unqualified names; undefined: the client's own. */
 function keyspaceOf(schema: string | undefined): string | undefined {
   if (schema === undefined || schema === 'public') return undefined
   if (!/^[A-Za-z][A-Za-z0-9_]{0,47}$/.test(schema))

@@ -8,7 +8,7 @@ import { Failure } from '#kernel/errors.ts'
 const codeOf = (failure: unknown) => failure instanceof Failure && failure.code
 const answered = (code: number, message: string) => new errors.ResponseError(code, message)
 
-test('a ring that cannot read its own roles and rights is unavailable, and refuses nobody', () => {
+test('a ring that cannot read its roles and rights is unavailable, not a refusal', () => {
   const few = 'Cannot achieve consistency level QUORUM'
   const rights = answered(0x2100, `Unable to perform authorization of super-user permission: ${few}`)
   const refused = new errors.AuthenticationError(few)
@@ -26,7 +26,7 @@ test('a ring that cannot read its own roles and rights is unavailable, and refus
   assert.equal(codeOf(connectFailureOf(wrong)), 'client_refused')
 })
 
-test('replicas that failed are told from statements that did', () => {
+test('failed replicas are distinguished from failed statements', () => {
   const failed = (reason: string) =>
     failureOf(
       answered(
@@ -40,7 +40,7 @@ test('replicas that failed are told from statements that did', () => {
   assert.equal(codeOf(failed('READ_TOO_MANY_TOMBSTONES')), 'database_error')
 })
 
-test('a write is doubtful when too few nodes were found after it was decided, not before', () => {
+test('a write is in doubt when too few nodes were found after it was decided, not before', () => {
   const { serial, localQuorum } = types.consistencies
   const hint = (consistencies: number, isWrite: boolean) => {
     const failure = failureOf(Object.assign(answered(0x1000, 'Cannot achieve'), { consistencies }), isWrite)
@@ -51,7 +51,7 @@ test('a write is doubtful when too few nodes were found after it was decided, no
   assert.deepEqual([hint(serial, true), hint(localQuorum, false)], [undefined, undefined])
 })
 
-test('only what no node has begun goes to another one', () => {
+test('only statements that no node has begun are sent to another node', () => {
   const policy = retryPolicy()
   const { retry, rethrow } = (
     policies.retry.RetryPolicy as unknown as { retryDecision: Record<string, number> }

@@ -3,7 +3,7 @@ import { type DatabaseFailureCode, fail } from '#databases/failures.ts'
 import { Failure } from '#kernel/errors.ts'
 
 /**
- * The one table from an error of the server to a failure. Codes of the native protocol, version 4, section 9, and two of version 5.
+ * Error of the server to failure code. Codes of the native protocol, version 4, section 9, and two of version 5.
  * https://github.com/apache/cassandra/blob/trunk/doc/native_protocol_v5.spec
  */
 const RESPONSES = new Map<number, DatabaseFailureCode>([
@@ -20,7 +20,7 @@ const RESPONSES = new Map<number, DatabaseFailureCode>([
   [0x1400, 'rejected_by_database'], // a function failed
   [0x1500, 'database_error'], // write failure
   [0x1600, 'database_error'], // CDC
-  [0x1700, 'statement_timeout'], // outcome of a conditional write not known
+  [0x1700, 'statement_timeout'], // outcome of a conditional write is unknown
   [0x2000, 'invalid_definition'], // syntax
   [0x2100, 'permission_denied'],
   [0x2200, 'rejected_by_database'], // invalid
@@ -35,21 +35,21 @@ const UNAUTHORIZED = 0x2100
 const INVALID = 0x2200
 const UNPREPARED = 0x2500
 
-/** Where the server's own sentence helps the caller and says nothing that they did not write or may not see. */
+/** Codes whose message of the server helps the caller and contains nothing that they did not write or may not read. */
 const QUOTED_CODES: ReadonlySet<DatabaseFailureCode> = new Set([
   'rejected_by_database',
   'invalid_definition',
   'object_exists',
 ])
 
-/** The answer of a write is the only sign that it was done. */
+/** Only the answer of a write shows that it was done. */
 const DOUBTFUL: ReadonlySet<DatabaseFailureCode> = new Set([
   'statement_timeout',
   'connection_lost',
   'database_error',
 ])
 
-/** An error of the server, the network or the library as a Failure without text of the statement, host or credentials. */
+/** Converts an error of the server, the network or the library to a Failure without statement, host or credentials. */
 export function failureOf(thrown: unknown, isWrite: boolean): unknown {
   if (thrown instanceof Failure) return thrown
   const error = reasonOf(thrown)
@@ -64,7 +64,9 @@ export function failureOf(thrown: unknown, isWrite: boolean): unknown {
   })
 }
 
-/** A conditional write is decided at a serial level, and too few nodes may be found after that; and replicas that failed may have it. */
+/**
+ * A conditional write is decided at a serial level, and too few nodes may be found after that. Replicas that failed may have stored it too.
+ */
 const isLateUnavailable = (error: unknown): boolean =>
   error instanceof errors.ResponseError &&
   (areReplicasSick(error) || (error.code === UNAVAILABLE && !isSerial(error)))
@@ -78,35 +80,35 @@ const SOON = { 'retry-after': '1' }
 const DOUBT = 'It is not known whether the write was done.'
 
 /**
- * The server keeps roles and rights in its own tables. When too few nodes answer for these, it calls that a refusal, of the
- * credentials or of the statement; its sentence tells the reason.
+ * The server stores roles and rights in its own tables. When too few nodes answer for these, it reports refused credentials or a refused
+ * statement; only the message has the reason.
  */
 const isUnsure = ({ code, message }: errors.ResponseError): boolean =>
   (code === BAD_CREDENTIALS || code === UNAUTHORIZED) &&
   /unable to perform auth|cannot achieve consistency|timed out|could not verify/i.test(message)
 
-/** Replicas that failed, not over what was asked of them. Cassandra names the reasons; ScyllaDB has none of these. */
+/** Replicas that failed for a reason other than the statement. Cassandra names the reasons; ScyllaDB does not. */
 const areReplicasSick = ({ code, message }: errors.ResponseError): boolean =>
   (code === 0x1300 || code === 0x1500) && /TIMEOUT|NODE_DOWN|INDEX_NOT_AVAILABLE|INDEX_BUILD/.test(message)
 
-/** The server has a limit for what is written at once, and no code for it. */
+/** The server limits the size of a write but has no code for it. */
 const isTooLarge = ({ code, message }: errors.ResponseError): boolean =>
   code === INVALID && /too large|exceeds? (?:the )?(?:max|limit)/i.test(message)
 
-/** A name of the statement is not there any more. */
+/** A name of the statement no longer exists. */
 export const hasMoved = (failure: Failure): boolean =>
   isUnprepared(failure) ||
   (isInvalid(failure) && /undefined|unconfigured|unknown|does ?n[o']t exist/i.test(messageOf(failure.cause)))
 
-/** It was prepared once, and cannot be again, since tables or columns are gone: the library keeps the server's reason to itself. */
+/** The statement was prepared before and cannot be again, because tables or columns are gone. The library hides the server's reason. */
 export const isUnprepared = (failure: Failure): boolean =>
   failure.cause instanceof errors.ResponseError && failure.cause.code === UNPREPARED
 
-/** The server understood a statement of ours and will not run it. */
+/** The server rejects a valid statement of the gateway. */
 export const isInvalid = (failure: Failure): boolean =>
   failure.cause instanceof errors.ResponseError && failure.cause.code === INVALID
 
-/** Of a connection, before there is a statement: who may not use the keyspace, or there is none, or nobody answers. */
+/** The failure of connecting: the keyspace may not be used or does not exist, or no node answers. */
 export function connectFailureOf(error: unknown): unknown {
   const reason = reasonOf(error)
   if (reason instanceof errors.OperationTimedOutError)
@@ -120,7 +122,7 @@ export function connectFailureOf(error: unknown): unknown {
 
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : '')
 
-/** Undefined: neither the server's nor the network's, so a bug. */
+/** Undefined: not an error of the server or the network, so a bug. */
 function codeOf(error: unknown): DatabaseFailureCode | undefined {
   if (error instanceof errors.ResponseError) return codeOfAnswer(error)
   if (error instanceof errors.OperationTimedOutError) return 'statement_timeout'
@@ -137,7 +139,7 @@ function codeOfAnswer(error: errors.ResponseError): DatabaseFailureCode {
   return isTooLarge(error) ? 'too_complex' : (RESPONSES.get(error.code) ?? 'database_error')
 }
 
-/** The library keeps the server's answer beside its own error, which its types leave out. */
+/** The library stores the server's error beside its own, which its types omit. */
 function codeOfRefusal(error: errors.AuthenticationError): DatabaseFailureCode {
   const { additionalInfo } = error as { readonly additionalInfo?: unknown }
   return additionalInfo instanceof errors.ResponseError && isUnsure(additionalInfo)
@@ -146,8 +148,9 @@ function codeOfRefusal(error: errors.AuthenticationError): DatabaseFailureCode {
 }
 
 /**
- * A connection that liveness.ts has ended tells why inside. When every node has failed the library says so, and no more. What one of them answered is the reason, the network is not; a
- * statement that was prepared before the structure changed fails in this way as well.
+ * The reason of a failure. A connection closed by liveness.ts has it inside. When every node has failed, the library reports only that; an
+ * answer of one of them is the reason rather than the network. A statement that was prepared before a change of the structure also fails in
+ * this way.
  */
 function reasonOf(error: unknown): unknown {
   if (isSocketError(error) && error.innerError instanceof errors.OperationTimedOutError)
@@ -163,18 +166,18 @@ const isAnswer = (error: unknown): boolean =>
   error instanceof errors.BusyConnectionError ||
   error instanceof errors.OperationTimedOutError
 
-/** No node answers at all. */
+/** No node answers. */
 export const isDown = (error: unknown): boolean => reasonOf(error) instanceof errors.NoHostAvailableError
 
-/** Statements are not done, or too few nodes are there, which may be only for this one. */
+/** Statements fail or too few nodes are available, perhaps only for this statement. */
 export function isSick(error: unknown): boolean {
   const code = codeOf(reasonOf(error))
   return code === 'statement_timeout' || code === 'client_unavailable'
 }
 
-/** Another matter: all statements of the connection fail at once, and the next ones take other nodes. */
+/** The connection was lost: all its statements fail at once, and the next ones go to other nodes. */
 export const isBrokenOff = (error: unknown): boolean => isSocketError(error)
 
-/** As the library marks them. */
+/** The library's marks. */
 const isSocketError = (error: unknown): error is Error & { readonly innerError?: unknown } =>
   error instanceof Error && 'isSocketError' in error && error.isSocketError === true

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 
-/** Bytes of an address, with or without an IPv4 one at its end (`64:ff9b::192.0.2.1`, RFC 4291 section 2.2). No zones. */
+/** Bytes of an address, with or without an IPv4 address at its end (`64:ff9b::192.0.2.1`, RFC 4291 section 2.2). No zones. */
 export function inetOf(text: string): Buffer | undefined {
   const version = text.includes('%') ? 0 : isIP(text)
   if (version === 4) return Buffer.from(text.split('.').map(Number))
@@ -24,7 +24,7 @@ function groupsOf(text: string): number[] {
   })
 }
 
-/** RFC 5952, but that an IPv4 address at the end is written as the rest is. */
+/** RFC 5952, except that an IPv4 address at the end is written in hex. */
 export function inetText(bytes: Buffer): string {
   if (bytes.length === 4) return bytes.join('.')
   const groups = bytes.toString('hex').match(/.{4}/g) ?? []

@@ -9,7 +9,7 @@ import { orderOf } from '#databases/drivers/scylla/value-order.ts'
 import { bound } from '#databases/drivers/scylla/values.ts'
 import type { Output } from '#databases/plan/plan.ts'
 
-/** A row of a request with what tells it from others: its key, and that of its partition, as the server compares them. */
+/** A row of a request with its key and its partition's key, as the server compares them. */
 export type RowWithKey = { readonly row: Given; readonly key: string; readonly partition: string }
 
 export async function withKeys(
@@ -26,7 +26,7 @@ export async function withKeys(
   })
 }
 
-/** Of the parameters of the statement that finds rows by their keys: the last one is a list of the clustering columns. */
+/** Types of the parameters of the statement that finds rows by key; the last one is a list of the clustering columns. */
 async function keyTypes(session: Session, table: ScyllaTable): Promise<readonly CqlType[]> {
   const parameters = await session.parameters(byKeysText(table, [], []).text)
   const types = parameters.map(({ type }) => type)
@@ -40,7 +40,7 @@ function typeAt(types: readonly CqlType[], index: number): CqlType {
   return type
 }
 
-/** The server tells partitions apart by bytes, so that 1.5 and 1.50 name two; inside of one it compares values. */
+/** The server distinguishes partitions by bytes, so 1.5 and 1.50 are two; inside a partition it compares values. */
 const partsOf = (
   { partitionKey }: ScyllaTable,
   types: readonly CqlType[],
@@ -55,12 +55,12 @@ const partsOf = (
 export type Found = { readonly key: string; readonly text: string }
 type Shape = { readonly output: readonly Output[]; readonly stripNulls: boolean }
 
-/** Statements that run at once; serial ones of the same partition would only be in each other's way. */
+/** Statements that run at once. Serial ones of the same partition would conflict. */
 const TOGETHER = 16
-/** ScyllaDB takes no more keys in one statement. */
+/** The most keys that ScyllaDB takes in one statement. */
 const MOST_KEYS = 100
 
-/** The rows that are there, with the JSON of each. Serial: what a conditional write would see. */
+/** Finds the existing rows, with the JSON of each. Serial: in the state that a conditional write would see. */
 export async function findByKeys(
   session: Session,
   table: ScyllaTable,
@@ -106,7 +106,7 @@ async function findInPartition(
   return found
 }
 
-/** The key of a row as above: its columns come first in the statement. */
+/** The key of a found row; its columns come first in the statement. */
 function keyReader({ columns }: Page, table: ScyllaTable): (row: Cells) => string {
   const types = columns.map(({ type }) => type)
   return (row) =>

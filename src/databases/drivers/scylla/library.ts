@@ -4,7 +4,7 @@ import type { Client, policies, QueryOptions } from 'cassandra-driver'
 import { type CellColumn, type Cells, type Page, pageOf } from '#databases/drivers/scylla/cells.ts'
 import type { CqlType } from '#databases/drivers/scylla/types.ts'
 
-/** Parts of the library that its types leave out. Its version is exact, and every test of the driver passes here. */
+/** Parts of the library that its types omit. Its version is pinned, and every test of the driver uses them. */
 export type Parameter = { readonly name: string; readonly type: CqlType }
 
 type Response = {
@@ -25,7 +25,7 @@ export type Connection = {
     keyspace: string,
   ): Promise<{ readonly meta: { readonly columns: readonly Parameter[] } }>
   send(request: object, options: object | null): Promise<Response>
-  /** Every statement that waits fails with the error. */
+  /** Fails every waiting statement with the error. */
   clearAndInvokePending(error: Error): void
 }
 
@@ -58,7 +58,7 @@ const LibraryConnection = load('cassandra-driver/lib/connection.js') as new (
 ) => Connection
 const { QueryRequest, options: OPTIONS } = load('cassandra-driver/lib/requests.js') as {
   readonly QueryRequest: new (text: string, values: readonly unknown[], options: object) => object
-  /** Asks a node what it can do. It answers at once, whatever else it does. */
+  /** Asks a node for its options. It answers at once, even under load. */
   readonly options: object
 }
 const { DefaultExecutionOptions } = load('cassandra-driver/lib/execution-options.js') as {
@@ -74,8 +74,7 @@ export const isAnyConnected = (client: Client): boolean =>
   hostsOf(client).some(({ pool }) => pool.connections.length > 0)
 
 /**
- * The policy without the nodes that are not connected yet, or not any more: the library would prepare a statement there, and
- * fail with an error that says nothing.
+ * The policy without nodes that are not connected: the library would prepare a statement there and fail with an empty error.
  */
 export function amongConnected<P extends policies.loadBalancing.LoadBalancingPolicy>(policy: P): P {
   const plan = policy.newQueryPlan.bind(policy)
@@ -89,14 +88,14 @@ function* connectedOf<T>(hosts: Iterator<T>): Generator<T> {
     if ((next.value as unknown as Host).pool.connections.length > 0) yield next.value
 }
 
-/** The parameters of a text, with the types that the server gives them. It is asked once for each; running uses the same answer. */
+/** The parameters of a text with the server's types. The server is asked once for each text; running it uses the same answer. */
 export async function parametersOf(client: Client, text: string): Promise<readonly Parameter[]> {
   const { loadBalancing } = internals(client).options.policies
   const { meta } = await getPrepared(client, loadBalancing, text, client.keyspace)
   return meta.columns
 }
 
-/** The same for a text that is not to be remembered. */
+/** The same for a text that is not cached. */
 export async function parametersOnce(
   connection: Connection,
   text: string,
@@ -106,13 +105,13 @@ export async function parametersOnce(
   return (await connection.prepareOnceAsync(text, keyspace)).meta.columns
 }
 
-/** The least busy node that has a connection. */
+/** The least busy connected node. */
 export function nearestHost(client: Client): Host | undefined {
   const hosts = hostsOf(client).filter((host) => host.isUp() && host.pool.connections.length > 0)
   return hosts.toSorted((one, other) => one.getInFlight() - other.getInFlight())[0]
 }
 
-/** A connection of its own to the node. */
+/** A separate connection to the node. */
 export async function connectTo(client: Client, host: Host): Promise<Connection> {
   const connection = new LibraryConnection(host.address, host.pool.protocolVersion, internals(client).options)
   try {
@@ -124,7 +123,7 @@ export async function connectTo(client: Client, host: Host): Promise<Connection>
   }
 }
 
-/** Runs a text on this connection, unprepared. What changes the structure has reached every node when it answers. */
+/** Runs a text on this connection, unprepared. A change of the structure has reached every node when it answers. */
 export async function runOn(
   connection: Connection,
   client: Client,

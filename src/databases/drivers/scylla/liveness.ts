@@ -11,10 +11,10 @@ export type Watch = {
 type Silence = { readonly bytes: number; readonly since: number; asked: boolean }
 
 /**
- * Ends connections to nodes that do not answer any more. A node that is frozen, or cut off, keeps its connections open; the library
- * looks only at idle ones, every half minute, and statements would wait for their whole time. Where statements wait and nothing has
- * come for half of `patience` milliseconds, the node is asked for a sign of life; after all of it the connection ends, and what
- * waits on it fails. The library then takes the other nodes, and looks for this one again by itself.
+ * Closes connections to nodes that no longer answer. A frozen or unreachable node keeps its connections open; the library checks only idle
+ * ones, every half minute, and statements would wait for their whole timeout. When statements wait and nothing has arrived for half of
+ * `patience` milliseconds, the node is pinged; after all of it the connection is closed, and its statements fail. The library then uses the
+ * other nodes and reconnects to this one by itself.
  */
 export function watchNodes(client: Client, patience: number): Watch {
   const silences = new WeakMap<Connection, Silence>()
@@ -29,7 +29,7 @@ export function watchNodes(client: Client, patience: number): Watch {
       return
     }
     if (!known.asked && now - known.since >= patience / 2) {
-      // From now on the other half, in case that it was this process that did not listen.
+      // The other half counts from now on, in case this process was busy.
       silences.set(connection, { bytes, since: now - patience / 2, asked: true })
       ask(connection).catch(() => {})
     } else if (known.asked && now - known.since >= patience) end(host, connection, patience)

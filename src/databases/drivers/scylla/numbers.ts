@@ -1,6 +1,6 @@
-/** Numbers of any length on their way in: more digits are a mistake, and cost time in proportion to their square. */
+/** The most digits of a number: parsing takes quadratic time. */
 const LONGEST = 10_000
-/** Zeros that are written out; a number that needs more has an exponent. */
+/** The most zeros that are written out; a number with more gets an exponent. */
 const MOST_ZEROS = 1_000
 
 const WHOLE = /^[+-]?\d+$/
@@ -11,7 +11,7 @@ export function integerOf(text: string): bigint | undefined {
   return digits.length <= LONGEST && WHOLE.test(digits) ? BigInt(digits) : undefined
 }
 
-/** An integer of so many bits. */
+/** Parses an integer of so many bits. */
 export function boundedOf(text: string, bits: number): bigint | undefined {
   const number = integerOf(text)
   return number !== undefined && BigInt.asIntN(bits, number) === number ? number : undefined
@@ -22,7 +22,7 @@ export function varintOf(text: string): Buffer | undefined {
   return number === undefined ? undefined : bytesOf(number)
 }
 
-/** With the scale that it is written with: `1.50` stays `1.50`. */
+/** Parses a decimal and keeps its scale: `1.50` stays `1.50`. */
 export function decimalOf(text: string): Buffer | undefined {
   const [given, sign = '', before = '', after = '', exponent = '0'] = FRACTION.exec(text.trim()) ?? []
   if (given === undefined || before + after === '' || given.length > LONGEST) return undefined
@@ -50,7 +50,7 @@ export function singleOf(text: string): Buffer | undefined {
   return bytes
 }
 
-/** `NaN` and the infinities by their names. */
+/** `NaN` and the infinities by name. */
 function numberOf(text: string): number | undefined {
   const digits = text.trim()
   const named = NAMES.get(digits.toLowerCase())
@@ -76,7 +76,7 @@ export function decimalText(bytes: Buffer): string {
 
 type Order = readonly (number | string)[]
 
-/** Compares as the numbers do, whatever their scales are: sign, place of the first digit, digits. */
+/** A key that compares as the number does, independent of scale: sign, position of the first digit, digits. */
 export function decimalOrder(bytes: Buffer): Order {
   const { digits, isNegative, scale } = decimalParts(bytes)
   return orderOfDigits(digits, isNegative, scale)
@@ -92,7 +92,7 @@ function orderOfDigits(digits: string, isNegative: boolean, scale: number): Orde
   const short = withoutEndingZeros(digits)
   const place = digits.length - scale
   if (!isNegative) return [1, place, short]
-  // The more there is, the less it is: digits turned, and the end after all of them.
+  // Negative numbers compare in reverse: inverted digits, and a terminator after all of them.
   return [-1, -place, `${short.replace(/\d/g, (digit) => String(9 - Number(digit)))}:`]
 }
 
@@ -116,13 +116,13 @@ function placed(digits: string, scale: number): string {
   return `${padded.slice(0, -scale)}.${padded.slice(-scale)}`
 }
 
-/** JSON has no word for what is no number. */
+/** JSON has no literals for NaN and the infinities. */
 export const realText = (number: number): string => {
   if (!Number.isFinite(number)) return `"${number}"`
   return Object.is(number, -0) ? '-0' : String(number)
 }
 
-/** As few digits as say which of the floats it is; JavaScript would write all those of the double. */
+/** The fewest digits that identify the float; JavaScript would write all digits of the double. */
 export function singleText(number: number): string {
   for (let digits = 6; digits < 9; digits++) {
     const short = Number(number.toPrecision(digits))
@@ -131,7 +131,7 @@ export function singleText(number: number): string {
   return realText(number)
 }
 
-/** Two's complement, big-endian, as short as it can be: as the server writes it, which tells partitions apart by their bytes. */
+/** Two's complement, big-endian, of minimal length: the server's form, because it distinguishes partitions by bytes. */
 function bytesOf(number: bigint, isNegative = false): Buffer {
   const signed = isNegative ? -number : number
   const magnitude = signed < 0n ? -signed - 1n : signed
@@ -140,7 +140,7 @@ function bytesOf(number: bigint, isNegative = false): Buffer {
   return Buffer.from(hex.padStart(length * 2, '0'), 'hex')
 }
 
-/** Without zeros in front. */
+/** Without leading zeros. */
 function bitsOf(magnitude: bigint): number {
   const digits = magnitude.toString(16)
   return 4 * digits.length - Math.clz32(Number.parseInt(digits.charAt(0), 16)) + 28

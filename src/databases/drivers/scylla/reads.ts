@@ -9,9 +9,9 @@ import type { CountPlan, Output, ReadPlan } from '#databases/plan/plan.ts'
 import type { CountMode } from '#databases/request/request.ts'
 import { Failure } from '#kernel/errors.ts'
 
-/** Answers above this many bytes are streamed; below it a failure in the middle still gets its own status. */
+/** Larger results are streamed; below this, a failure in the middle still gets its own status. */
 const HIGH_WATER = 1_048_576
-/** Rows of the first page, whose size nobody knows; later ones are as many as fit the high water. */
+/** Rows of the first page, whose size is unknown; later pages have as many rows as fit the high-water mark. */
 const FIRST_PAGE = 100
 const LARGEST_PAGE = 5_000
 
@@ -37,7 +37,7 @@ export async function selectRows(session: Session, plan: ReadPlan): Promise<Rows
   })
 }
 
-/** Nothing is held between two pages, so a reader may leave whenever it likes. */
+/** Nothing is held between two pages, so a reader may leave at any time. */
 const flowing = (
   ready: readonly Buffer[],
   rest: AsyncGenerator<Buffer>,
@@ -50,7 +50,7 @@ const flowing = (
   facts,
 })
 
-/** A chunk for each page; the next page is asked for when the one before it has been taken. */
+/** Yields a chunk for each page; the next page is requested after the previous one was taken. */
 async function* chunksOf(
   session: Session,
   statement: Statement,
@@ -78,7 +78,7 @@ async function* chunksOf(
   yield Buffer.from(']')
 }
 
-/** Columns of the answer, which follow `before` others in the statement. */
+/** Columns of the result, after `before` others in the statement. */
 export const writers = ({ columns }: Page, output: readonly Output[], before = 0): ColumnWriter[] =>
   output.map((item, index) => {
     const column = columns[before + index]
@@ -87,7 +87,7 @@ export const writers = ({ columns }: Page, output: readonly Output[], before = 0
   })
 
 export async function countRows(session: Session, plan: Pick<CountPlan, 'table' | 'where'>): Promise<number> {
-  // The server counts page by page, of this size.
+  // The server counts in pages of this size.
   const { rows } = await read(session, countText(plan), LARGEST_PAGE, undefined)
   return Number(rows[0]?.[0]?.readBigInt64BE() ?? 0)
 }
@@ -96,7 +96,7 @@ export function requireExact(mode: CountMode): void {
   if (mode !== 'exact') throw cannot(`${mode} counts`)
 }
 
-/** What the server will not run although every name is right is what CQL cannot do: some combination of conditions and order. */
+/** All names are known, so if the server rejects the statement, CQL does not support its combination of conditions and order. */
 async function read(session: Session, statement: Statement, size: number, after: string | undefined) {
   try {
     return await session.page(statement, { size, after })

@@ -1,15 +1,15 @@
 import { policies } from 'cassandra-driver'
 
-/** A node that starts takes no statements yet. */
+/** A starting node takes no statements yet. */
 const BOOTSTRAPPING = 0x1002
 
 /**
- * What the library sends to another node by itself: only what the first one has surely not begun. A read that took too long, or
- * whose node was lost over it, would bring the next node down as well.
+ * The library sends a statement to another node only if the first one has certainly not begun it. A read that timed out or crashed its node
+ * could crash the next one too.
  */
 export function retryPolicy(): policies.retry.RetryPolicy {
   const policy = new policies.retry.FallthroughRetryPolicy()
-  const elsewhere = () => policy.retryResult(undefined as never, false) // the level as it was, which the types do not know
+  const elsewhere = () => policy.retryResult(undefined as never, false) // the same consistency level, which the types do not know
   policy.onUnavailable = (info) => (isFirstRead(info) ? elsewhere() : policy.rethrowResult())
   policy.onRequestError = (info, _consistency, error) =>
     isFirstRead(info) && 'code' in error && error.code === BOOTSTRAPPING
@@ -18,6 +18,6 @@ export function retryPolicy(): policies.retry.RetryPolicy {
   return policy
 }
 
-/** The last step of a conditional write can find too few nodes after the write was decided. */
+/** The last step of a conditional write can fail with too few nodes after the write was decided. */
 const isFirstRead = ({ nbRetry, executionOptions }: policies.retry.OperationInfo): boolean =>
   nbRetry === 0 && executionOptions.isIdempotent()

@@ -15,13 +15,13 @@ import {
 } from '#databases/drivers/scylla/types.ts'
 
 /**
- * Rows become JSON by the type of each column, as the PostgreSQL driver writes what is of the same kind: from the bytes that the
- * server sent to text, without values in between. `SELECT JSON` would spare the gateway that work, but it writes times, blobs,
- * addresses and maps in its own way, so that its text would have to be read again.
+ * Writes rows as JSON by the type of each column, in the same form as the PostgreSQL driver, directly from the server's bytes. `SELECT
+ * JSON` would save this work, but it writes times, blobs, addresses and maps in other forms, so that its text would have to be parsed
+ * again.
  */
 type Write = (bytes: Buffer) => string
 
-/** A column of the answer: the place of its cell, its name as the beginning of a member, and what writes its values. */
+/** A column of the result: the position of its cell, the beginning of its member with the name, and the writer of its values. */
 export type ColumnWriter = { readonly at: number; readonly head: string; readonly write: Write }
 
 export function rowText(row: Cells, columns: readonly ColumnWriter[], stripNulls: boolean): string {
@@ -34,14 +34,14 @@ export function rowText(row: Cells, columns: readonly ColumnWriter[], stripNulls
   return `{${text.slice(1)}}`
 }
 
-/** A column under the name that the answer has for it. */
+/** A column under its name in the result. */
 export const columnWriter = ({ type }: Pick<CellColumn, 'type'>, at: number, name: string): ColumnWriter => ({
   at,
   head: `${JSON.stringify(name)}:`,
   write: writerOf(type),
 })
 
-/** Types that have no value without bytes: there it is null. The server knows such values, and no way to write them but by hand. */
+/** Types for which zero bytes are null. The server has such values, but they can only be written by hand. */
 export function writerOf(type: CqlType): Write {
   const write = textOf(type)
   return HAS_EMPTY.has(type.code) ? write : (bytes) => (bytes.length === 0 ? 'null' : write(bytes))
@@ -125,7 +125,7 @@ function vectors(vector: Vector): Write {
   return (bytes) => `[${vectorParts(bytes, vector).map(write).join()}]`
 }
 
-/** Members that the value does not have are null. */
+/** Missing members are null. */
 const tuples =
   (writes: readonly Write[]): Write =>
   (bytes) => {
@@ -133,7 +133,7 @@ const tuples =
     return `[${writes.map((write, index) => orNull(write)(parts[index])).join()}]`
   }
 
-/** Keys that are no text are the text of their JSON. */
+/** Keys that are not text are written as their JSON text. */
 function objects(keyType: CqlType, valueType: CqlType): Write {
   const [writeKey, write] = [orNull(writerOf(keyType)), orNull(writerOf(valueType))]
   const name = (key: Buffer | null | undefined) => {
@@ -147,7 +147,7 @@ function objects(keyType: CqlType, valueType: CqlType): Write {
   }
 }
 
-/** Fields that were added to the type after the value was written are null. */
+/** Fields that were added to the type later are null. */
 function records(type: CqlType): Write {
   const members = fieldsOf(type).map(({ name, type: of }) => ({
     head: `${JSON.stringify(name)}:`,

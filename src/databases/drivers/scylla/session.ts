@@ -21,37 +21,37 @@ import { Failure } from '#kernel/errors.ts'
 
 export type SessionOptions = {
   readonly address: ScyllaUrl
-  /** Statements of this number times `perConnection` run at once, over one connection to each node. */
+  /** This number times PER_CONNECTION statements run at once, on one connection to each node. */
   readonly maxConnections: number
   readonly maxWaiting: number
-  /** Milliseconds, as all of these. Also how long a node may be silent. */
+  /** Milliseconds, as all of these. `connectTimeout` is also how long a node may be silent. */
   readonly connectTimeout: number
   readonly statementTimeout: number
   readonly idleTimeout: number
   readonly applicationName: string
 }
 
-/** A value in the place of one `?`; undefined leaves the column alone. `column` is named by the failure of a value that does not fit. */
+/** The value of one `?`; undefined leaves the column unchanged. `column` is named by the failure of a value that does not fit. */
 export type Binding = { readonly value: Json | undefined; readonly column: string }
 export type Statement = { readonly text: string; readonly bindings: readonly Binding[] }
 
 export type PageOptions = {
   readonly size: number
-  /** State of the page before. */
+  /** Paging state of the previous page. */
   readonly after?: string | undefined
-  /** Sees every conditional write that was begun (Paxos). */
+  /** Sees every conditional write that has begun (Paxos). */
   readonly isSerial?: boolean
 }
 
 export type Session = {
   page(statement: Statement, options: PageOptions): Promise<Page>
-  /** Several writes as one; false when a condition of theirs did not hold, and then nothing was written. */
+  /** Writes several statements as one; false when a condition failed and nothing was written. */
   write(statements: readonly Statement[]): Promise<boolean>
   /** Types of the parameters. */
   parameters(text: string): Promise<readonly Parameter[]>
-  /** Statements of the caller's own text, which are not prepared, in this keyspace. */
+  /** Runs unprepared statements of the caller's own text in this keyspace. */
   own<T>(keyspace: string, isWrite: boolean, work: (own: UnpreparedStatements) => Promise<T>): Promise<T>
-  /** All rows of a table of the server, by the names of its columns. */
+  /** All rows of a server table, by column names. */
   system<T>(text: string): Promise<T[]>
   stats(): DriverStats
   close(): Promise<void>
@@ -62,12 +62,12 @@ type Work<T> = (client: Client, watch: Watch) => Promise<T>
 
 /** CQL runs many statements on one connection at once; the server queues above some hundred. */
 const PER_CONNECTION = 16
-/** So many time-outs with nothing done in between, and the circuit opens. */
+/** The circuit opens after this many timeouts without a success in between. */
 const MOST_LATE = 5
-/** The protocol counts the statements of a batch with two bytes. */
+/** The protocol has two bytes for the number of statements of a batch. */
 const LARGEST_BATCH = 65_535
 
-/** Connections to the nodes of one cluster: made when needed, let go of when nobody needs them or no node answers. */
+/** Connections to the nodes of one cluster: opened on demand, closed when unused or when no node answers. */
 export function session(options: SessionOptions): Session {
   const { connectTimeout, statementTimeout, idleTimeout } = options
   const breaker = createCircuitBreaker(() => performance.now())
@@ -96,7 +96,7 @@ export function session(options: SessionOptions): Session {
     }
   }
 
-  /** What was let in ends with a verdict about the cluster. `isProof`: that it succeeds says that statements do. */
+  /** Every admitted call ends with a verdict for the circuit breaker. `isProof`: a success proves that statements work. */
   async function judged<T>(isWrite: boolean, work: Work<T>, isProof: boolean): Promise<T> {
     const cluster = await connected().catch((error: unknown) => {
       breaker.undecided()
@@ -114,7 +114,7 @@ export function session(options: SessionOptions): Session {
   }
 
   function judge(client: Client, error: unknown): void {
-    // Of a cluster that has been let go of already, or of a value that does not fit.
+    // An error of a closed cluster, or of a value that does not fit.
     if (client !== current?.client || error instanceof Failure) breaker.undecided()
     else if (isDown(error) || !isAnyConnected(client)) {
       breaker.failed()
@@ -129,7 +129,7 @@ export function session(options: SessionOptions): Session {
     breaker.succeeded()
   }
 
-  /** Nobody waits for longer than one node may take, however many of them there are to try. */
+  /** Waits no longer than for one node, however many nodes there are to try. */
   async function connected(): Promise<Opened> {
     if (current !== undefined) return current
     opened ??= open()
@@ -152,7 +152,7 @@ export function session(options: SessionOptions): Session {
     return cluster
   }
 
-  /** The library would look for the nodes in its own time; a new client looks when the circuit lets it. */
+  /** The library would reconnect in its own time; a new client connects when the circuit breaker allows it. */
   function retire(): void {
     if (current === undefined) return
     current.watch.stop()
@@ -213,7 +213,7 @@ export function session(options: SessionOptions): Session {
   }
 }
 
-/** In the background: who asked has waited long enough, and what fails now was of no use any more. */
+/** In the background, because the caller should not wait, and a failure no longer matters. */
 const end = (client: Client): void => void client.shutdown().catch(() => {})
 
 const unavailable = (wait: number) =>
@@ -240,7 +240,7 @@ async function systemRows<T>(client: Client, text: string): Promise<T[]> {
   let pageState: string | undefined
   do {
     const page = await client.execute(text, [], { fetchSize: 5_000, ...(pageState && { pageState }) })
-    rows.push(...(page.rows as unknown as T[])) // as the statement names them
+    rows.push(...(page.rows as unknown as T[])) // with the columns of the statement
     pageState = page.pageState ?? undefined
   } while (pageState !== undefined)
   return rows
@@ -266,10 +266,10 @@ function clientOf({ address, connectTimeout, applicationName }: SessionOptions):
     ...(user !== undefined && { credentials: { username: user, password } }),
     ...(tls && { sslOptions: { rejectUnauthorized: true } }),
     protocolOptions: { port },
-    // Of what the library asks by itself, when it connects and prepares; statements have their own time.
+    // Timeout of the library's own requests, when it connects and prepares; statements have their own.
     socketOptions: { connectTimeout, readTimeout: connectTimeout },
     pooling: {
-      // `max_connections` bounds statements, so more connections than one to each node would carry no more.
+      // `max_connections` bounds statements, so more than one connection to each node would not help.
       coreConnectionsPerHost: { [types.distance.local]: 1, [types.distance.remote]: 1 },
       // The first statement does not wait for a node that does not answer.
       warmup: false,
@@ -284,12 +284,12 @@ function clientOf({ address, connectTimeout, applicationName }: SessionOptions):
       ),
       reconnection: new reconnection.ExponentialReconnectionPolicy(1_000, 30_000, false),
       retry: retryPolicy(),
-      // Times of writes by the server's clock: with ours, a write could lose silently against one from before it.
+      // Write timestamps by the server's clock: with our own, a write could silently lose against an earlier one.
       timestampGeneration: null as never, // the library takes null, its types do not
     },
-    // Who has written reads what was written, also from another node.
+    // Reads see earlier writes, also on another node.
     queryOptions: { consistency: types.consistencies.localQuorum },
-    // For tables of the server; cells of others are bytes (cells.ts).
+    // For server tables; cells of other tables are bytes (cells.ts).
     encoding: { map: Map, copyBuffer: false },
     monitorReporting: { enabled: false },
   })

@@ -3,10 +3,10 @@ import type { Driver, DriverMaking, DriverSettings } from '#databases/drivers/dr
 import { fail } from '#databases/failures.ts'
 import { readScyllaUrl } from '#kernel/config/scylla-url.ts'
 
-/** The driver of a client, as it is configured or registered. */
+/** Opens the driver of a configured or registered client. */
 export function openScylla({ config }: DriverMaking, settings: DriverSettings): Driver {
   const address = readScyllaUrl(settings.url)
-  // Registered addresses and configured ones have been through the same form.
+  // Registered and configured addresses were parsed by the same form.
   if (address === undefined) throw fail('client_unavailable')
   const { createScyllaDriver }: typeof import('#databases/drivers/scylla/driver.ts') = load(
     '#databases/drivers/scylla/driver.ts',
@@ -27,5 +27,5 @@ export function openScylla({ config }: DriverMaking, settings: DriverSettings): 
   })
 }
 
-/** Loaded for the first client of this kind: with cassandra-driver it weighs 5 MB in every process. */
+/** Loaded with the first client of this kind: with cassandra-driver it takes 5 MB of each process. */
 const load = createRequire(import.meta.url)

@@ -1,6 +1,6 @@
 import { types } from 'cassandra-driver'
 
-/** Dates, times and durations between JSON and CQL, as the PostgreSQL driver writes them: ISO 8601, UTC, no zeros at the end. */
+/** Dates, times and durations between JSON and CQL, in the form of the PostgreSQL driver: ISO 8601, UTC, no trailing zeros. */
 
 /** ISO 8601 writes years of six digits with a sign. */
 const DAY = /^([+-]?\d{4,6})-(\d\d)-(\d\d)$/
@@ -23,8 +23,8 @@ export const dateText = (bytes: Buffer): string => types.LocalDate.fromBuffer(by
 export const clockText = (bytes: Buffer): string => types.LocalTime.fromBuffer(bytes).toString()
 
 /**
- * Without a zone it is UTC. CQL keeps milliseconds: what is finer does not fit, since it would be lost. Years that JavaScript has no
- * dates for are milliseconds since 1970, as they are written below.
+ * Without a zone it is UTC. CQL stores milliseconds, so finer values do not fit. Years beyond JavaScript's dates are milliseconds since
+ * 1970, as written below.
  */
 export function instantOf(text: string): Buffer | undefined {
   const milliseconds = /^-?\d{16,19}$/.test(text) ? BigInt(text) : millisecondsOf(text)
@@ -71,7 +71,7 @@ function utc(year: number, month: number, date: number): number | undefined {
   return isSame ? instant.getTime() : undefined
 }
 
-/** Milliseconds before and after 1970 that JavaScript has dates for. */
+/** The range of JavaScript's dates, in milliseconds before and after 1970. */
 const FURTHEST = 8_640_000_000_000_000
 
 export function instantText(bytes: Buffer): string {
@@ -83,7 +83,7 @@ export function instantText(bytes: Buffer): string {
 const SPAN =
   /^P(?:(-?\d+)Y)?(?:(-?\d+)M)?(?:(-?\d+)W)?(?:(-?\d+)D)?(?:T(?:(-?\d+)H)?(?:(-?\d+)M)?(?:(-?)(\d+)(?:\.(\d{1,9}))?S)?)?$/
 
-/** Months, days and nanoseconds, all with the same sign: CQL has no others. */
+/** Months, days and nanoseconds, all with the same sign, as CQL requires. */
 export function durationOf(text: string): Buffer | undefined {
   const [given, years, months, weeks, days, hours, minutes, sign = '', seconds, fraction = ''] =
     SPAN.exec(text.trim()) ?? []
@@ -101,7 +101,7 @@ export function durationOf(text: string): Buffer | undefined {
   return new types.Duration(Number(parts[0]), Number(parts[1]), nanoseconds).toBuffer()
 }
 
-/** Public in the library, and missing in its types. */
+/** Public in the library but missing in its types. */
 type Parts = { readonly months: number; readonly days: number; readonly nanoseconds: types.Long }
 
 export function durationText(bytes: Buffer): string {

@@ -1,6 +1,6 @@
 import { types } from 'cassandra-driver'
 
-/** A type as the server tells it with a prepared statement and with its rows. `info` depends on the code. */
+/** A type as the server sends it with a prepared statement and with rows. `info` depends on the code. */
 export type CqlType = { readonly code: number; readonly info?: unknown }
 
 export const { dataTypes } = types
@@ -28,7 +28,7 @@ export type Vector = { readonly element: CqlType; readonly dimensions: number }
 export const vectorOf = ({ code, info }: CqlType): Vector | undefined =>
   code === VECTOR ? (info as Vector) : undefined // as it is made here
 
-/** Bytes of every value of the type; undefined where they differ. A vector writes a length in front of the others. */
+/** Bytes of every value of the type; undefined for variable length, which vectors write with a length. */
 export function fixedSize(type: CqlType): number | undefined {
   const vector = vectorOf(type)
   if (vector === undefined) return SIZES.get(type.code)
@@ -36,7 +36,7 @@ export function fixedSize(type: CqlType): number | undefined {
   return size === undefined ? undefined : size * vector.dimensions
 }
 
-/** Those for which the server says so; it has others of one size that it writes with a length all the same. */
+/** Types that the server treats as fixed; it writes some others of one size with a length. */
 const SIZES = new Map<number, number>([
   [dataTypes.boolean, 1],
   [dataTypes.float, 4],
@@ -49,8 +49,7 @@ const SIZES = new Map<number, number>([
 ])
 
 /**
- * A type that the protocol has no number for comes as the server's own class: `…VectorType(…FloatType , 3)`. Undefined: one that
- * is not known here.
+ * Types without a number in the protocol are sent as the server's class: `…VectorType(…FloatType , 3)`. Undefined for an unknown class.
  */
 export function typeOfClass(text: string): CqlType | undefined {
   const bracket = `${text}(`.indexOf('(')
@@ -88,7 +87,7 @@ function recordType([, , ...given]: readonly string[]): CqlType | undefined {
     : undefined
 }
 
-/** Split at the commas that are in no brackets. */
+/** Splits at commas outside brackets. */
 function partsOf(text: string): string[] {
   const parts: string[] = []
   let [from, depth] = [0, 0]

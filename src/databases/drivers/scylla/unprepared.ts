@@ -18,8 +18,8 @@ type PageOptions = {
 }
 
 /**
- * Statements of the caller's own text. They run unprepared: each text may be another one, and the room that the server and the
- * library have for prepared statements is for those of plans. Only values need the types of their parameters, which come no other way.
+ * Statements of the caller's own text. They run unprepared: each text may be new, and the caches of prepared statements in the server and
+ * the library are for plans. Only values need the types of their parameters, which requires preparing.
  */
 export type UnpreparedStatements = {
   parameters(text: string): Promise<readonly Parameter[]>
@@ -33,7 +33,7 @@ type Options = {
   readonly watch: Watch
 }
 
-/** A connection is in one keyspace for all that use it: another one gets a connection of its own, for as long as the work takes. */
+/** A connection has one keyspace for all its users, so another keyspace gets a separate connection while the work runs. */
 export async function runUnprepared<T>(
   client: Client,
   { keyspace, statementTimeout, isWrite, watch }: Options,

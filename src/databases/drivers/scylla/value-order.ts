@@ -11,8 +11,8 @@ import {
 } from '#databases/drivers/scylla/types.ts'
 
 /**
- * Values in the order of the server, which is that of its classes (org.apache.cassandra.db.marshal). Two values that have the same
- * place in it are one: 1.5 and 1.50 name the same row of a partition, and stand in a set once.
+ * Values in the server's order, which its classes define (org.apache.cassandra.db.marshal). Values of equal order are the same: 1.5 and
+ * 1.50 name the same row of a partition, and a set has only one of them.
  */
 export type Order = string | number | readonly Order[]
 
@@ -48,7 +48,7 @@ export function compareOrders(one: Order, other: Order): number {
   return one.length - other.length
 }
 
-/** A value of before a field was added to its type compares as one that has null there; null is before all values. */
+/** A value from before a field was added compares as if it had null there; null comes before all values. */
 function fieldsOrder(bytes: Buffer, types: readonly CqlType[]): Order {
   const parts = fieldParts(bytes)
   while (parts.at(-1) === null) parts.pop()
@@ -57,21 +57,21 @@ function fieldsOrder(bytes: Buffer, types: readonly CqlType[]): Order {
 
 const BLOB: CqlType = { code: dataTypes.blob }
 
-/** Texts of this encoding compare as their bytes. */
+/** Texts of this encoding compare by their bytes. */
 const plain = (bytes: Buffer): string => bytes.toString('latin1')
 
-/** Negative numbers have the first bit. */
+/** Negative numbers have the first bit set. */
 function signed(bytes: Buffer): string {
   const turned = Buffer.from(bytes)
   turned[0] = (turned[0] ?? 0) ^ 0x80
   return plain(turned)
 }
 
-/** IEEE 754: of negative numbers all bits are turned. -0 is before 0, and NaN the last. */
+/** IEEE 754: all bits of negative numbers are inverted. -0 is before 0, and NaN is last. */
 const real = (bytes: Buffer): string =>
   (bytes[0] ?? 0) < 0x80 ? signed(bytes) : plain(Buffer.from(bytes.map((byte) => ~byte)))
 
-/** Those with a time by their time; the others by their version first. */
+/** Time-based UUIDs by their time; others by their version first. */
 function uuid(bytes: Buffer): Order {
   const version = (bytes[6] ?? 0) >> 4
   return version === 1 ? [version, timeOf(bytes), plain(bytes.subarray(8))] : [version, plain(bytes)]

@@ -12,7 +12,7 @@ type Name = keyof typeof dataTypes & string
 const typeOf = (name: Name): CqlType => ({ code: dataTypes[name] as number })
 const duration: CqlType = { code: dataTypes.duration }
 
-/** What is bound, and then read back by the library as the same, as JSON. */
+/** Binds the value, and reads the bytes back as JSON. */
 const told = (value: Json, type: CqlType) => {
   const read = bound(value, type, 'c')
   return rowText([read], [{ at: 0, head: '', write: writerOf(type) }], false).slice(1, -1)
@@ -24,7 +24,7 @@ const refused = (value: Json, type: CqlType) =>
     `${JSON.stringify(value)} as ${JSON.stringify(type)}`,
   )
 
-test('what does not fit its type is refused, and nothing is cut, rounded or guessed', () => {
+test('a value that does not fit its type is refused, and nothing is cut, rounded or guessed', () => {
   const unfit: Partial<Record<Name, readonly Json[]>> = {
     tinyint: [128, -129, '12abc', 1.5, '', ' ', true, [], {}, '0x10', '1e2', '１'],
     smallint: [32768, '-32769', 'NaN'],
@@ -155,7 +155,7 @@ test('times are ISO 8601 in UTC, as every driver writes them', () => {
   })
 })
 
-test('collections, records and tuples hold what their types hold, and no nulls where CQL has none', () => {
+test('collections, records and tuples take values of their types, and no nulls where CQL has none', () => {
   const list: CqlType = { code: dataTypes.list, info: typeOf('int') }
   const map: CqlType = { code: dataTypes.map, info: [typeOf('int'), typeOf('text')] }
   const tuple: CqlType = { code: dataTypes.tuple, info: [typeOf('int'), typeOf('text')] }
@@ -175,7 +175,7 @@ test('collections, records and tuples hold what their types hold, and no nulls w
   for (const value of [{ b: 1 }, { a: 'x' }, [1], { constructor: 1 }]) refused(value, record)
 })
 
-test('sets and maps go out sorted, each value once, and a map with a key twice does not fit', () => {
+test('sets and maps are sorted and have each value once, and a map with a repeated key does not fit', () => {
   const set = (of: CqlType): CqlType => ({ code: dataTypes.set, info: of })
   const map: CqlType = { code: dataTypes.map, info: [typeOf('decimal'), typeOf('int')] }
   assert.equal(told(['b', 'a', 'b', 'é', ''], set(typeOf('text'))), '["","a","b","é"]')
@@ -189,7 +189,7 @@ test('sets and maps go out sorted, each value once, and a map with a key twice d
   refused({ '1.5': 1, '1.50': 2 }, map)
 })
 
-test('types that come as names of classes are those that the names say', () => {
+test('types are parsed from names of classes', () => {
   const of = (text: string) => typeOfClass(`org.apache.cassandra.db.marshal.${text}`)
   const at = 'org.apache.cassandra.db.marshal'
   const vector = of(`VectorType(${at}.FrozenType(${at}.ListType(${at}.UTF8Type)) , 2)`)
@@ -207,7 +207,7 @@ test('types that come as names of classes are those that the names say', () => {
     assert.equal(told(['x'.repeat(length)], wide), JSON.stringify(['x'.repeat(length)]))
 })
 
-test('numbers of any length have the bytes of the server, since partitions are told apart by them', () => {
+test('numbers of any length have the bytes of the server, which identify partitions', () => {
   const bytesOf = (text: string, name: Name) => bound(text, typeOf(name), 'c')?.toString('hex')
   for (const text of ['0', '1', '102', '127', '128', '-128', '-129', '255', '256', '-32768', '8388607']) {
     assert.equal(
@@ -227,7 +227,7 @@ test('numbers of any length have the bytes of the server, since partitions are t
   )
 })
 
-test('an address of any bytes comes in again as those', () => {
+test('an address of any bytes is read back as these bytes', () => {
   const inet = typeOf('inet')
   const back = (bytes: Buffer) => bound(JSON.parse(writerOf(inet)(bytes)), inet, 'c')
   assert.equal(
@@ -244,7 +244,7 @@ test('an address of any bytes comes in again as those', () => {
   )
 })
 
-test('what leaves as JSON comes in again: late years, and keys of maps that are no texts', () => {
+test('JSON that is written can be read: late years, and keys of maps that are not texts', () => {
   const instant = typeOf('timestamp')
   for (const milliseconds of [
     8_640_000_000_000_000n,
@@ -262,7 +262,7 @@ test('what leaves as JSON comes in again: late years, and keys of maps that are 
   for (const text of ['[1', '', '[1,"a"]x', 'null', '[[1,"a"]]']) refused({ [text]: 1 }, map)
 })
 
-test('addresses of every form are those bytes', () => {
+test('every form of an address has these bytes', () => {
   for (const [given, written] of [
     ['64:ff9b::192.0.2.1', '64:ff9b::c000:201'],
     ['64:ff9b::', '64:ff9b::'],

@@ -19,9 +19,9 @@ import { parseJson } from '#databases/request/json.ts'
 import type { Json, Row } from '#databases/request/request.ts'
 
 /**
- * A JSON value as the bytes of the protocol, by the type that the server gave the parameter. The library takes much that is not a
- * value of the type (`parseInt`, a double for 64 bits) and has no bytes for what is empty inside of another; bytes it takes as they
- * are. So what does not fit is found here, and nothing is rounded. Native protocol, version 4, section 6.
+ * Writes a JSON value as bytes of the protocol, by the server's type of the parameter. The library accepts values outside the type
+ * (`parseInt`, a double for 64 bits) and cannot write empty nested values, but it passes bytes unchanged. So values that do not fit are
+ * refused here, and nothing is rounded. Native protocol, version 4, section 6.
  */
 export function bound(value: Json, type: CqlType, column: string): Buffer | null {
   const converted = convert(value, type)
@@ -55,7 +55,7 @@ function convert(value: Json, type: CqlType): Buffer | null | undefined {
 const textOf = (value: Exclude<Json, null>): string | undefined => {
   if (typeof value === 'string') return value
   if (typeof value !== 'object') return String(value)
-  // What JSON.isRawJSON says, the types do not know.
+  // The types do not know JSON.isRawJSON.
   return JSON.isRawJSON(value) ? (value as { readonly rawJSON: string }).rawJSON : undefined
 }
 
@@ -68,7 +68,7 @@ const WHOLES: ReadonlySet<number> = new Set([
   dataTypes.varint,
 ])
 
-/** Of so many bytes. */
+/** An integer of so many bytes. */
 const whole = (size: number) => (text: string) => {
   const number = boundedOf(text, size * 8)
   if (number === undefined) return undefined
@@ -81,7 +81,7 @@ const whole = (size: number) => (text: string) => {
 }
 const verbatim = (text: string) => Buffer.from(text)
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
-// The words that PostgreSQL takes.
+// The words that PostgreSQL accepts.
 const TRUTHS = new Map([
   ...['true', 't', 'yes', 'y', 'on', '1'].map((word) => [word, true] as const),
   ...['false', 'f', 'no', 'n', 'off', '0'].map((word) => [word, false] as const),
@@ -119,7 +119,7 @@ function truthOf(text: string): Buffer | undefined {
   return truth === undefined ? undefined : Buffer.from([truth ? 1 : 0])
 }
 
-/** Where a value is one of several: its length in front of it, and -1 for none. */
+/** A nested value with its length before it, -1 for null. */
 function sized(bytes: Buffer | null): Buffer {
   const length = int(bytes === null ? -1 : bytes.length)
   return bytes === null ? length : Buffer.concat([length, bytes])
@@ -131,7 +131,7 @@ function int(number: number): Buffer {
   return bytes
 }
 
-/** CQL has no null inside of a collection. */
+/** CQL has no null inside a collection. */
 function elementsOf(value: Json, type: CqlType): Buffer[] | undefined {
   if (!Array.isArray(value)) return undefined
   const elements = value.map((item) => convert(item, type))
@@ -143,7 +143,7 @@ const isThere = (bytes: Buffer | null | undefined): bytes is Buffer => bytes !==
 const listBytes = (elements: readonly Buffer[] | undefined): Buffer | undefined =>
   elements && Buffer.concat([int(elements.length), ...elements.map(sized)])
 
-/** The server sorts most sets and maps that it is given, but none inside of the tuples that name several rows. */
+/** The server sorts most given sets and maps, but not inside the tuples that name several rows. */
 function setOf(value: Json, type: CqlType): Buffer[] | undefined {
   const elements = elementsOf(value, type)?.map((bytes) => ({ bytes, order: orderOf(bytes, type) }))
   return elements
@@ -162,7 +162,7 @@ function vectorBytes(value: Json, { element, dimensions }: Vector): Buffer | und
   return Buffer.concat(elements.flatMap((bytes) => [lengthOf(bytes.length), bytes]))
 }
 
-/** A number of the server's own form: as many ones in front as there are further bytes. */
+/** A variable-length integer of the server: as many leading ones as further bytes. */
 function lengthOf(number: number): Buffer {
   let more = 0
   while (number >= 2 ** (7 * (more + 1)) && more < 4) more++
@@ -180,13 +180,13 @@ function mapBytes(value: Json, keyType: CqlType, valueType: CqlType): Buffer | u
   const entries = keys
     .map((key, index) => ({ key, item: items[index] ?? null, order: orderOf(key, keyType) }))
     .sort((one, other) => compareOrders(one.order, other.order))
-  // `{"1": …, "01": …}`: the server would keep one of them.
+  // `{"1": …, "01": …}`: the server would store only one of them.
   if (entries.some(({ order }, index) => index > 0 && isSame(order, entries[index - 1]?.order)))
     return undefined
   return Buffer.concat([int(keys.length), ...entries.flatMap(({ key, item }) => [sized(key), sized(item)])])
 }
 
-/** Keys that are no scalars are the text of their JSON, as they leave (rows.ts). A text that is none stays, and does not fit. */
+/** Keys that are not scalars are JSON text, as rows.ts writes them. Other texts stay unchanged and do not fit. */
 function keyIn(key: string, type: CqlType): Json {
   if (SCALARS.has(type.code)) return key
   try {

@@ -17,9 +17,9 @@ import type { Assignment, DeletePlan, InsertPlan, UpdatePlan, WritePlan } from '
 import type { Json, Row } from '#databases/request/request.ts'
 
 /**
- * CQL's own INSERT and UPDATE overwrite or make whatever they find or miss, and tell nobody. Here a write has conditions (Paxos):
- * it happens when the rows are as they were seen, all of it or nothing, else it is tried again. Conditions reach one partition; so
- * what would write to several is refused, but for a plain upsert, which needs none.
+ * CQL's INSERT and UPDATE overwrite existing rows and create missing ones without reporting it. Here a write is conditional (Paxos): it is
+ * applied as a whole if the rows are unchanged since they were read, otherwise it is tried again. Conditions are limited to one partition,
+ * so writes to several are refused, except a plain upsert, which needs no condition.
  */
 const ATTEMPTS = 5
 
@@ -49,7 +49,7 @@ async function upsert(
   const table = tableOf(plan)
   requireKey(table, conflict.columns)
   const set = conflict.set && changes(table, conflict.set, rows)
-  if (set && isRepeated(rows)) throw fail('invalid_write', { hint: 'A row stands twice in insert_body.' })
+  if (set && isRepeated(rows)) throw fail('invalid_write', { hint: 'A row is given twice in insert_body.' })
   if (set && rows.every(({ row }) => saysTheSame(table, row, set))) {
     await session.write(rows.map(({ row }) => insertText(table, columns, row, false)))
     return written(session, plan, rows)
@@ -77,7 +77,7 @@ export async function updateRows(session: Session, plan: UpdatePlan, limit: numb
   return written(session, plan, done.rows)
 }
 
-/** The rows that are given back are as they were seen just before. */
+/** Returns the rows as they were read just before. */
 export async function deleteRows(session: Session, plan: DeletePlan, limit: number): Promise<WriteResult> {
   const table = writableTable(plan)
   const rows = await chosenRows(session, plan, limit)
@@ -95,7 +95,7 @@ export async function deleteRows(session: Session, plan: DeletePlan, limit: numb
 type Step = { readonly row: RowWithKey; readonly statement: Statement }
 type Seen = ReadonlyMap<string, Found>
 
-/** Looks which rows are there, writes what follows from that, and looks again when they have changed meanwhile. */
+/** Reads which rows exist, writes what follows from that, and tries again when they have changed meanwhile. */
 async function asSeen(
   session: Session,
   table: ScyllaTable,
@@ -112,7 +112,7 @@ async function asSeen(
   throw fail('write_conflict')
 }
 
-/** The answer of what was written, read after it. */
+/** The result of a write, read after it. */
 async function written(session: Session, plan: WritePlan, rows: readonly RowWithKey[]): Promise<WriteResult> {
   if (plan.head) return answerOf(plan, rows, new Map())
   const { output, stripNulls } = plan
@@ -163,7 +163,7 @@ const duplicate = (table: ScyllaTable) =>
 function requireOnePartition(rows: readonly RowWithKey[]): void {
   if (new Set(rows.map(({ partition }) => partition)).size <= 1) return
   throw cannot(
-    'writes to several partitions at once, unless on_conflict stands with an update_body that says the same as each row',
+    'writes to several partitions at once, except with on_conflict and an update_body equal to each row',
   )
 }
 
@@ -177,18 +177,18 @@ function requireKey(table: ScyllaTable, columns: readonly Column[]): void {
   })
 }
 
-/** New values. Those of the key may stand there when they are the row's own. */
+/** The new values. Key columns may be given if they equal the row's own. */
 function changes(table: ScyllaTable, set: readonly Assignment[], rows: readonly RowWithKey[]): Given {
   const isKey = ({ column }: Assignment) => table.primaryKey.includes(column.name)
   for (const { column, value } of set.filter(isKey))
     if (rows.length === 0 || !rows.every(({ row }) => isSame(row.get(column.name), value)))
       throw cannot(`changes of column ${column.name}, which is part of the primary key`)
   const others = set.filter((assignment) => !isKey(assignment))
-  if (others.length === 0) throw fail('empty_write', { hint: 'There is nothing beside the primary key.' })
+  if (others.length === 0) throw fail('empty_write', { hint: 'There is no column besides the primary key.' })
   return new Map(others.map(({ column, value }) => [column.name, value]))
 }
 
-/** Then it does not matter whether the row is there. */
+/** Whether the new values equal the row, so that it does not matter whether the row exists. */
 function saysTheSame(table: ScyllaTable, row: Given, set: Given): boolean {
   const others = [...row].filter(([name]) => !table.primaryKey.includes(name))
   return others.length === set.size && others.every(([name, value]) => isSame(value, set.get(name)))
@@ -197,7 +197,7 @@ function saysTheSame(table: ScyllaTable, row: Given, set: Given): boolean {
 const isSame = (one: Json | undefined, other: Json | undefined): boolean =>
   JSON.stringify(one) === JSON.stringify(other)
 
-/** The rows that the conditions name by their whole keys. */
+/** The rows that the conditions name by whole keys. */
 async function chosenRows(
   session: Session,
   plan: UpdatePlan | DeletePlan,
@@ -213,7 +213,7 @@ async function chosenRows(
   return rows
 }
 
-/** Values for each column of the key. */
+/** Values of each column of the key. */
 function choices(table: ScyllaTable, plan: UpdatePlan | DeletePlan): ReadonlyMap<string, readonly Json[]> {
   const values = new Map<string, readonly Json[]>()
   for (const { column, operator, value, columnCast, valueCast } of comparisonsOf(plan.where)) {
