@@ -1,3 +1,6 @@
+import { fail } from '#databases/failures.ts'
+import type { Failure } from '#kernel/errors.ts'
+
 export type CircuitState = 'closed' | 'open' | 'half_open'
 
 /**
@@ -14,6 +17,8 @@ export type CircuitBreaker = {
   state(): CircuitState
   /** Milliseconds until the next probe. */
   wait(): number
+  /** The failure of callers until then. */
+  refusal(): Failure
 }
 
 const FIRST_WAIT = 1_000
@@ -27,6 +32,7 @@ export function createCircuitBreaker(now: () => number): CircuitBreaker {
     if (failures === 0) return 'closed'
     return probing || now() >= until ? 'half_open' : 'open'
   }
+  const wait = () => Math.max(0, until - now())
   return {
     state,
     allows() {
@@ -50,6 +56,11 @@ export function createCircuitBreaker(now: () => number): CircuitBreaker {
     undecided() {
       probing = false
     },
-    wait: () => Math.max(0, until - now()),
+    wait,
+    refusal: () => unavailable(wait()),
   }
 }
+
+/** `wait`: milliseconds after which another attempt makes sense. */
+export const unavailable = (wait: number): Failure =>
+  fail('client_unavailable', { headers: { 'retry-after': String(Math.max(1, Math.ceil(wait / 1_000))) } })

@@ -1,5 +1,5 @@
 import { Client, policies, types } from 'cassandra-driver'
-import { createCircuitBreaker } from '#databases/drivers/circuit-breaker.ts'
+import { createCircuitBreaker, unavailable } from '#databases/drivers/circuit-breaker.ts'
 import { createConcurrencyLimit } from '#databases/drivers/concurrency-limit.ts'
 import type { DriverStats } from '#databases/drivers/driver.ts'
 import { type Page, pageOf, wasApplied } from '#databases/drivers/scylla/cells.ts'
@@ -84,11 +84,11 @@ export function session(options: SessionOptions): Session {
 
   async function use<T>(isWrite: boolean, work: Work<T>, isProof = true): Promise<T> {
     if (closed) throw fail('client_unavailable')
-    if (breaker.state() === 'open') throw unavailable(breaker.wait())
+    if (breaker.state() === 'open') throw breaker.refusal()
     const leave = await places.enter()
     clearTimeout(idle)
     try {
-      if (!breaker.allows()) throw unavailable(breaker.wait())
+      if (!breaker.allows()) throw breaker.refusal()
       return await judged(isWrite, work, isProof)
     } finally {
       leave()
@@ -215,9 +215,6 @@ export function session(options: SessionOptions): Session {
 
 /** In the background, because the caller should not wait, and a failure no longer matters. */
 const end = (client: Client): void => void client.shutdown().catch(() => {})
-
-const unavailable = (wait: number) =>
-  fail('client_unavailable', { headers: { 'retry-after': String(Math.max(1, Math.ceil(wait / 1_000))) } })
 
 async function within<T>(work: Promise<T>, milliseconds: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined

@@ -79,11 +79,11 @@ export function exchange(options: ExchangeOptions): Exchange {
     request: Omit<OutboundRequest, 'timeout' | 'most'>,
     most = options.answerBytes,
   ): Promise<OutboundAnswer> {
-    if (breaker.state() === 'open') throw unavailable(breaker.wait())
+    if (breaker.state() === 'open') throw breaker.refusal()
     const leave = await enter()
     try {
       if (request.signal?.aborted) throw callerLeft()
-      if (!breaker.allows()) throw unavailable(breaker.wait())
+      if (!breaker.allows()) throw breaker.refusal()
       return await attempt(url, { ...request, timeout: options.statementTimeout, most })
     } finally {
       leave()
@@ -161,6 +161,3 @@ function totalIn(range: string | string[] | undefined, status: number): number |
 /** A redirect, a page for people, rows that are none: not PostgREST, or something before it. */
 export const strange = (what: string) =>
   fail('database_error', { hint: DOUBT, cause: new Error(`The backend answered ${what}`) })
-
-const unavailable = (wait: number) =>
-  fail('client_unavailable', { headers: { 'retry-after': String(Math.max(1, Math.ceil(wait / 1_000))) } })

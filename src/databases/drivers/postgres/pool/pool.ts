@@ -93,7 +93,7 @@ export function createPool(options: PoolOptions): Pool {
   }
 
   async function open(): Promise<RowClient> {
-    if (!breaker.allows()) throw unavailable(breaker.wait())
+    if (!breaker.allows()) throw breaker.refusal()
     opening++
     try {
       const client = await options.connect()
@@ -107,7 +107,7 @@ export function createPool(options: PoolOptions): Pool {
       else breaker.succeeded()
       // With no connection left nobody would wake those who wait.
       if (all.size === 0)
-        for (const waiter of waiters.splice(0)) waiter.reject(down ? unavailable(breaker.wait()) : error)
+        for (const waiter of waiters.splice(0)) waiter.reject(down ? breaker.refusal() : error)
       throw error
     } finally {
       opening--
@@ -231,6 +231,3 @@ export function createPool(options: PoolOptions): Pool {
 
 /** A connection was there, and what was found behind it is not to be used. */
 const REFUSALS = new Set(['unsafe_client', 'roles_unavailable'])
-
-const unavailable = (wait: number) =>
-  fail('client_unavailable', { headers: { 'retry-after': String(Math.max(1, Math.ceil(wait / 1_000))) } })
