@@ -1,0 +1,74 @@
+/** Callers who wait for their turn, first come, first served: a bounded number of them, each for a bounded time. */
+export type BoundedQueue<Turn, Ticket = undefined> = {
+  /** Waits for the turn that `give` brings. Rejects at once when the queue is full, and later when the time is over. */
+  wait(ticket: Ticket, weight?: number): Promise<Turn>
+  /** Throws what a caller of this weight would meet now. */
+  expectRoom(weight?: number): void
+  /** Takes the first caller out of the queue; undefined when it is empty. */
+  next(): Waiting<Turn, Ticket> | undefined
+  /** Ends the waiting of those that `which` chooses. */
+  reject(error: () => unknown, which?: (ticket: Ticket) => boolean): void
+  length(): number
+}
+
+export type Waiting<Turn, Ticket> = { readonly ticket: Ticket; give(turn: Turn): void }
+
+export type QueueOptions = {
+  /** The sum of the weights of all who wait; a caller weighs 1 unless it says otherwise. */
+  readonly most: number
+  /** Milliseconds; without it callers wait for as long as it takes. */
+  readonly patience?: number
+  /** The failure of a caller who finds no room, or waits in vain. */
+  readonly refusal: () => unknown
+}
+
+type Entry<Turn, Ticket> = Waiting<Turn, Ticket> & {
+  readonly weight: number
+  readonly timer: NodeJS.Timeout | undefined
+  readonly reject: (error: unknown) => void
+}
+
+export function createBoundedQueue<Turn = void, Ticket = undefined>(
+  options: QueueOptions,
+): BoundedQueue<Turn, Ticket> {
+  const { most, patience, refusal } = options
+  const entries = new Set<Entry<Turn, Ticket>>()
+  let held = 0
+
+  function expectRoom(weight = 1): void {
+    if (held + weight > most) throw refusal()
+  }
+
+  async function wait(ticket: Ticket, weight = 1): Promise<Turn> {
+    expectRoom(weight)
+    const { promise, resolve, reject } = Promise.withResolvers<Turn>()
+    const timer = patience === undefined ? undefined : setTimeout(() => rejectOne(entry, refusal()), patience)
+    const entry: Entry<Turn, Ticket> = { ticket, weight, timer, give: resolve, reject }
+    entries.add(entry)
+    held += weight
+    return promise
+  }
+
+  function remove(entry: Entry<Turn, Ticket>): void {
+    clearTimeout(entry.timer)
+    entries.delete(entry)
+    held -= entry.weight
+  }
+
+  function rejectOne(entry: Entry<Turn, Ticket>, error: unknown): void {
+    remove(entry)
+    entry.reject(error)
+  }
+
+  function next(): Entry<Turn, Ticket> | undefined {
+    const [first] = entries
+    if (first !== undefined) remove(first)
+    return first
+  }
+
+  function reject(error: () => unknown, which: (ticket: Ticket) => boolean = () => true): void {
+    for (const entry of entries) if (which(entry.ticket)) rejectOne(entry, error())
+  }
+
+  return { wait, expectRoom, next, reject, length: () => entries.size }
+}
