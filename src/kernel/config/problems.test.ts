@@ -164,7 +164,10 @@ describe('YAML', () => {
         line.includes('more than'),
       ),
     )
-    assert.ok(complaints({ yaml: 'server: &a { host: *a }' }).some((line) => line.includes('more than')))
+    assert.match(
+      first('server: &a { host: *a }') ?? '',
+      /^gatehouse\.yaml:1 server\.host: an alias inside its own anchor/,
+    )
     assert.ok(performance.now() - started < 5000)
   })
 })

@@ -1,117 +1,123 @@
 import {
-  type Alias,
   type Document,
   isAlias,
   isMap,
+  isPair,
   isScalar,
   isSeq,
   LineCounter,
   type Node,
   parseDocument,
   Scalar,
+  visit,
   type YAMLMap,
 } from 'yaml'
 import type { Environment } from './environment.ts'
 import type { Place, Report } from './problems.ts'
 import type { Tree } from './tree.ts'
 
-/** More than an honest file has. What an alias stands for counts each time: a few lines could mean millions of values. */
-const maxValues = 10_000
-const maxDepth = 32
+/** Uses of an anchor times the aliases in it, as the library counts: a few lines could stand for millions of values. */
+const MOST_ALIASES = 100
 
 type Options = { readonly source: string; readonly env: Environment; readonly report: Report }
 
-/** The tree of a YAML document, with `${NAME}` replaced; `undefined` and a report when it is not YAML. */
+/** The tree of a YAML document, with `${NAME}` replaced; `undefined` and a report when it cannot be read. */
 export function treeOfYaml(text: string, { source, env, report }: Options): Tree | undefined {
   const lines = new LineCounter()
   const lineAt = (offset: number): Place => ({ source, line: lines.linePos(offset).line })
-  // Failsafe: scalars stay text, so that a token of digits keeps its leading zero and `no` is for the setting to read.
+  // Failsafe: scalars stay text, so that a token of digits keeps its leading zero and the setting itself reads `no`.
   const parsing = { schema: 'failsafe', uniqueKeys: false, prettyErrors: false, lineCounter: lines } as const
   const document = parseDocument(text, parsing)
   const wrong = [...document.errors, ...document.warnings]
   for (const { pos, message } of wrong) report(lineAt(pos[0]), '', notYaml(message))
-  if (wrong.length > 0) return undefined
-  const walk: Walk = { document, lineAt, env, report, values: 0 }
-  return treeOf(walk, document.contents, { place: lineAt(0), path: '', depth: 0 })
+  const reader: Reader = { document, lineAt, env, report }
+  if (wrong.length > 0 || !checkAliases(reader)) return undefined
+  return treeOf(reader, document.contents, { place: lineAt(0), path: '' })
 }
 
-/** What the parser did not expect it quotes, and that may be a password. */
+/** Without the library's quotation of the text, which may be a password. */
 const notYaml = (message: string) => `not valid YAML: ${message.replace(/: .*/s, '')}`
 
-type Walk = {
+type Reader = {
   readonly document: Document
   readonly lineAt: (offset: number) => Place
   readonly env: Environment
   readonly report: Report
-  /** How many have been met so far. */
-  values: number
 }
 
-type At = { readonly place: Place; readonly path: string; readonly depth: number }
+/** Reports aliases that cannot be followed, and removes them. False when the rest would still stand for too many values. */
+function checkAliases({ document, lineAt, report }: Reader): boolean {
+  visit(document, {
+    Alias(_, alias, ancestors) {
+      const target = alias.resolve(document)
+      if (target && !ancestors.includes(target)) return undefined
+      const path = ancestors.filter(isPair).map(({ key }) => String(key))
+      const says = target ? 'an alias inside its own anchor' : 'there is no such anchor'
+      report(lineAt(alias.range?.[0] ?? 0), path.join('.'), `${says}; quote a value that begins with *`)
+      return visit.REMOVE
+    },
+  })
+  try {
+    document.toJS({ maxAliasCount: MOST_ALIASES })
+    return true
+  } catch (error) {
+    if (!(error instanceof ReferenceError)) throw error
+    report(lineAt(0), '', `its aliases stand for more than ${MOST_ALIASES} values`)
+    return false
+  }
+}
 
-function treeOf(walk: Walk, node: Node | null | undefined, at: At): Tree {
-  walk.values += 1
-  if (walk.values > maxValues || at.depth > maxDepth) return tooLarge(walk, at)
-  if (isAlias(node)) return aliased(walk, node, at)
-  if (isMap<Node, Node | null>(node)) return sectionOf(walk, node, at)
+type At = { readonly place: Place; readonly path: string }
+
+function treeOf(reader: Reader, node: Node | null | undefined, at: At): Tree {
+  if (isAlias(node)) return treeOf(reader, node.resolve(reader.document), at)
+  if (isMap<Node, Node | null>(node)) return sectionOf(reader, node, at)
   if (isSeq<Node>(node)) {
-    const items = node.items.map((item, i) => treeOf(walk, item, below(walk, at, item, `${at.path}[${i}]`)))
+    const items = node.items.map((item, i) =>
+      treeOf(reader, item, below(reader, at, item, `${at.path}[${i}]`)),
+    )
     return { kind: 'list', items, place: at.place }
   }
-  return isScalar(node) ? scalarOf(walk, node, at) : { kind: 'nothing', place: at.place }
+  return isScalar(node) ? scalarOf(reader, node, at) : { kind: 'nothing', place: at.place }
 }
 
-function aliased(walk: Walk, alias: Alias, at: At): Tree {
-  const target = alias.resolve(walk.document)
-  if (target) return treeOf(walk, target, { ...at, depth: at.depth + 1 })
-  return faulty(walk, at, 'there is no such anchor; quote a value that begins with *')
-}
-
-/** Where an aliased value stands is where it was anchored. */
-const below = (walk: Walk, at: At, node: Node, path: string): At => ({
-  place: node.range ? walk.lineAt(node.range[0]) : at.place,
+/** The place of an aliased value is that of its anchor. */
+const below = (reader: Reader, at: At, node: Node, path: string): At => ({
+  place: node.range ? reader.lineAt(node.range[0]) : at.place,
   path,
-  depth: at.depth + 1,
 })
 
-function sectionOf(walk: Walk, map: YAMLMap<Node, Node | null>, at: At): Tree {
+function sectionOf(reader: Reader, map: YAMLMap<Node, Node | null>, at: At): Tree {
   const entries = new Map<string, Tree>()
   for (const { key, value } of map.items) {
     const name = isScalar(key) ? String(key.value) : ''
-    const inner = below(walk, at, key, at.path === '' ? name : `${at.path}.${name}`)
+    const inner = below(reader, at, key, at.path === '' ? name : `${at.path}.${name}`)
     const first = entries.get(name)
-    if (name === '') walk.report(inner.place, at.path, 'a key must be a plain name')
-    else if (first) walk.report(inner.place, inner.path, `given twice; first on line ${first.place.line}`)
-    else entries.set(name, treeOf(walk, value, inner))
+    if (name === '') reader.report(inner.place, at.path, 'a key must be a plain name')
+    else if (first) reader.report(inner.place, inner.path, `given twice; first on line ${first.place.line}`)
+    else entries.set(name, treeOf(reader, value, inner))
   }
   return { kind: 'section', entries, place: at.place }
 }
 
-/** Said once, however many values follow. */
-function tooLarge(walk: Walk, at: At): Tree {
-  if (walk.values === Number.POSITIVE_INFINITY) return { kind: 'faulty', place: at.place }
-  walk.values = Number.POSITIVE_INFINITY
-  return faulty(walk, at, `more than ${maxValues} values or ${maxDepth} levels, aliases included`)
-}
-
-function scalarOf(walk: Walk, scalar: Scalar, at: At): Tree {
+function scalarOf(reader: Reader, scalar: Scalar, at: At): Tree {
   const text = String(scalar.value)
   const isPlain = scalar.type === undefined || scalar.type === Scalar.PLAIN
-  if (!isPlain || !/^(~|null|Null|NULL)?$/.test(text)) return textOf(walk, text, at)
-  if (scalar.anchor) return faulty(walk, at, 'an anchor without a value; quote a value that begins with &')
+  if (!isPlain || !/^(~|null|Null|NULL)?$/.test(text)) return textOf(reader, text, at)
+  if (scalar.anchor) return faulty(reader, at, 'an anchor without a value; quote a value that begins with &')
   return { kind: 'nothing', place: at.place }
 }
 
-function textOf(walk: Walk, text: string, at: At): Tree {
+function textOf(reader: Reader, text: string, at: At): Tree {
   const wrong: string[] = []
-  const replaced = interpolate(text, walk.env, wrong)
+  const replaced = interpolate(text, reader.env, wrong)
   return wrong.length > 0
-    ? faulty(walk, at, wrong.join('; '))
+    ? faulty(reader, at, wrong.join('; '))
     : { kind: 'text', text: replaced, place: at.place }
 }
 
-function faulty(walk: Walk, { place, path }: At, says: string): Tree {
-  walk.report(place, path, says)
+function faulty(reader: Reader, { place, path }: At, says: string): Tree {
+  reader.report(place, path, says)
   return { kind: 'faulty', place }
 }
 
