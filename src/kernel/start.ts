@@ -1,10 +1,10 @@
 import type pg from 'pg'
-import { type Clock, databaseClock } from './clock.ts'
+import { type Clock, type DatabaseClock, databaseClock } from './clock.ts'
 import { expectTime, watchDrift } from './clock-drift.ts'
 import type { Config } from './config/config.ts'
 import { type Coherence, startCoherence } from './db/coherence.ts'
-import { connect } from './db/connect.ts'
-import { createAlarm } from './db/connection-alarm.ts'
+import { type ControlDatabase, connect } from './db/connect.ts'
+import { type Alarm, createAlarm } from './db/connection-alarm.ts'
 import { createControlServerLookup } from './db/control-server.ts'
 import { createPool } from './db/guarded-pool.ts'
 import { createJobsDatabase } from './db/jobs-database.ts'
@@ -18,7 +18,7 @@ import { createOutboundRequests } from './http/outbound.ts'
 import { startJobs } from './jobs.ts'
 import type { ControlPath, Kernel } from './kernel.ts'
 import type { Log } from './log.ts'
-import { createMetrics } from './metrics.ts'
+import { createMetrics, type Metrics } from './metrics.ts'
 import { type Random, secureRandom, uuidv7 } from './random.ts'
 import type { Secrets } from './secrets.ts'
 import { createWorkQueue } from './work-queue.ts'
@@ -46,37 +46,15 @@ export type StartedKernel = {
 
 /** Opens everything that a kernel holds; the schema must be there. */
 export async function startKernel(options: KernelOptions): Promise<StartedKernel> {
-  const { config, controlUrl: url, pooler, log, random = secureRandom, secrets } = options
-  const metrics = createMetrics()
-  const onError = (error: Error) =>
-    log.warn({ event: 'control_connection_lost', error }, 'a connection to the control database broke')
-  const { max_connections: max, max_waiting: maxWaiting } = config.database
-  const statementTimeout = Math.min(config.limits.timeout, STATEMENT_TIMEOUT)
-  const alarm = createAlarm()
-  const shared = { url, pooler, maxWaiting, statementTimeout, onError, alarm }
-  const control = connect({ ...shared, name: '', max })
-  const counters = createPool({ ...shared, name: 'limits', max: COUNTER_CONNECTIONS })
-  const queue = createPool({ ...shared, name: 'jobs', max: JOB_CONNECTIONS, statementTimeout: JOB_TIMEOUT })
+  const { config, controlUrl: url, log, random = secureRandom, secrets } = options
+  const connections = openConnections(options)
+  const { control, counters, queue, pipelined, alarm } = connections
   const clock = databaseClock()
-  try {
-    await expectTime(control.pool, clock, options.mostDrift)
-    await expectSchema(control.pool)
-  } catch (error) {
-    await control.close()
-    throw error
-  }
+  await expectUsable(control, clock, options.mostDrift)
   const now = options.turned?.(clock.now) ?? clock.now
   const id = uuidv7(now(), random)
   const coherence = await startCoherence({ url, pool: control.pool, id, log, onTime: watchDrift(clock, log) })
-  const pipelined = createPipelinedStatements({
-    url,
-    pooler,
-    count: PIPELINED_CONNECTIONS,
-    statementTimeout: Math.min(config.limits.timeout, PIPELINED_TIMEOUT),
-    maxWaiting,
-    alarm,
-  })
-  // It asks every second, so it is the first to know.
+  // It renews its lease every second, so it is the first to know.
   coherence.subscribe({ apply: () => {}, clear: alarm.raise })
   const disk = watchDisk(config)
   const jobs = await startJobs({
@@ -85,18 +63,16 @@ export async function startKernel(options: KernelOptions): Promise<StartedKernel
     migrate: config.database.migrate,
     onFailure: disk.noteFailure,
   })
-  const outbound = createOutboundRequests(config)
+  const metrics = createMetrics()
   const events = createEvents()
   events.subscribe((name) => metrics.event(name))
-  const onFullQueue = () => metrics.count('gatehouse_password_queue_full_total')
   let port = config.server.port
   const kernel: Kernel = {
     config,
     db: control.db,
     pipelined,
     controlServer: createControlServerLookup(control.pool),
-    hashQueue: createWorkQueue(config.auth.password.concurrency, config.auth.password.queue, onFullQueue),
-    foreignHashQueue: createWorkQueue(1, FOREIGN_WAIT, onFullQueue),
+    ...createHashQueues(config, metrics),
     coherence,
     controlPaths: controlPaths({ control: control.pool, pipelined, coherence, counters }, config),
     now,
@@ -106,37 +82,103 @@ export async function startKernel(options: KernelOptions): Promise<StartedKernel
     jobs,
     events,
     limits: createRateLimits(config, counters, now),
-    outbound,
+    outbound: createOutboundRequests(config),
     metrics,
     disk,
     log,
     publicUrl: () => config.server.public_url ?? `http://localhost:${port}`,
     afterCommit: (work) => work(),
   }
-  metrics.gauge('gatehouse_clock_drift_seconds', "The control database's clock is ahead by", [], () => [
-    { labels: {}, value: clock.drift() / 1_000 },
-  ])
-  metrics.gauge('gatehouse_control_connections', 'Connections of the control pool', ['state'], () => [
-    { labels: { state: 'idle' }, value: control.pool.idleCount },
-    { labels: { state: 'busy' }, value: control.pool.totalCount - control.pool.idleCount },
-    { labels: { state: 'waiting' }, value: control.pool.waitingCount },
-  ])
+  measure(kernel, control.pool)
   return {
     kernel,
     setPort: (value) => {
       port = value
     },
-    async close() {
-      kernel.limits.close()
-      await jobs.stop()
-      await queue.end()
-      await outbound.close()
-      await coherence.close()
-      await pipelined.close()
-      await counters.end()
-      await control.close()
-    },
+    close: () => closeAll(kernel, connections),
   }
+}
+
+/** Every connection to the control database but the one that listens. */
+type Connections = {
+  readonly control: ControlDatabase
+  /** Of the rate limits. */
+  readonly counters: pg.Pool
+  /** Of the job queue. */
+  readonly queue: pg.Pool
+  readonly pipelined: PipelinedStatements
+  readonly alarm: Alarm
+}
+
+function openConnections({ config, controlUrl: url, pooler, log }: KernelOptions): Connections {
+  const onError = (error: Error) =>
+    log.warn({ event: 'control_connection_lost', error }, 'a connection to the control database broke')
+  const { max_connections: max, max_waiting: maxWaiting } = config.database
+  const { timeout } = config.limits
+  const alarm = createAlarm()
+  const shared = { url, pooler, maxWaiting, alarm }
+  const pooled = { ...shared, statementTimeout: Math.min(timeout, STATEMENT_TIMEOUT), onError }
+  return {
+    control: connect({ ...pooled, name: '', max }),
+    counters: createPool({ ...pooled, name: 'limits', max: COUNTER_CONNECTIONS }),
+    queue: createPool({ ...pooled, name: 'jobs', max: JOB_CONNECTIONS, statementTimeout: JOB_TIMEOUT }),
+    pipelined: createPipelinedStatements({
+      ...shared,
+      count: PIPELINED_CONNECTIONS,
+      statementTimeout: Math.min(timeout, PIPELINED_TIMEOUT),
+    }),
+    alarm,
+  }
+}
+
+async function expectUsable(
+  control: ControlDatabase,
+  clock: DatabaseClock,
+  mostDrift: number | undefined,
+): Promise<void> {
+  try {
+    await expectTime(control.pool, clock, mostDrift)
+    await expectSchema(control.pool)
+  } catch (error) {
+    await control.close()
+    throw error
+  }
+}
+
+function createHashQueues(
+  { auth: { password } }: Config,
+  metrics: Metrics,
+): Pick<Kernel, 'hashQueue' | 'foreignHashQueue'> {
+  const onRefusal = () => metrics.count('gatehouse_password_queue_full_total')
+  return {
+    hashQueue: createWorkQueue(password.concurrency, password.queue, onRefusal),
+    foreignHashQueue: createWorkQueue(1, FOREIGN_WAIT, onRefusal),
+  }
+}
+
+function measure({ metrics, drift }: Kernel, pool: pg.Pool): void {
+  metrics.gauge('gatehouse_clock_drift_seconds', "The control database's clock is ahead by", [], () => [
+    { labels: {}, value: drift() / 1_000 },
+  ])
+  metrics.gauge('gatehouse_control_connections', 'Connections of the control pool', ['state'], () => [
+    { labels: { state: 'idle' }, value: pool.idleCount },
+    { labels: { state: 'busy' }, value: pool.totalCount - pool.idleCount },
+    { labels: { state: 'waiting' }, value: pool.waitingCount },
+  ])
+}
+
+async function closeAll(
+  { limits, jobs, outbound, coherence }: Kernel,
+  connections: Connections,
+): Promise<void> {
+  limits.close()
+  await jobs.stop()
+  await connections.queue.end()
+  await outbound.close()
+  await coherence.close()
+  await connections.pipelined.close()
+  await connections.counters.end()
+  await connections.control.close()
 }
 
 /** Of the control database, milliseconds: nothing that a request asks of it takes a tenth of that. */

@@ -40,14 +40,67 @@ export type TaggedOptions<Value> = {
   readonly tags: (value: Value) => readonly string[]
 }
 
-/** The same, where who asks also knows how to load. */
+/** The same, where each `get` brings its own load. */
 export function createTaggedCache<Value>(options: TaggedOptions<Value>): TaggedCache<Value> {
-  const { coherence, tags, max, weigh = () => 1, isFresh = () => true } = options
-  let weight = 0
-  const entries = new Map<string, Value>()
-  const keysByTag = new Map<string, Set<string>>()
+  const { coherence, tags, isFresh = () => true } = options
+  const store = createTaggedStore(options)
   /** What has changed since each running load began; `all` when that is unknown. */
   const loads = new Set<{ changed: Set<string>; all: boolean }>()
+
+  coherence.subscribe({
+    apply(tag) {
+      for (const running of loads) running.changed.add(tag)
+      store.dropTagged(tag)
+    },
+    clear() {
+      for (const running of loads) running.all = true
+      store.clear()
+    },
+  })
+
+  const peek = (key: string): Value | undefined => {
+    const held = coherence.isTrusted() ? store.find(key) : undefined
+    return held !== undefined && isFresh(held) ? held : undefined
+  }
+
+  return {
+    peek,
+    forget: store.drop,
+    async get(key, load) {
+      const held = peek(key)
+      if (held !== undefined) return held
+      const running = { changed: new Set<string>(), all: !coherence.isTrusted() }
+      loads.add(running)
+      try {
+        const value = await load(key)
+        // A change that arrived while the row was on its way may be newer than the row.
+        if (value !== undefined && !running.all && !tags(value).some((tag) => running.changed.has(tag)))
+          store.keep(key, value)
+        return value
+      } finally {
+        loads.delete(running)
+      }
+    },
+  }
+}
+
+type TaggedStore<Value> = {
+  find(key: string): Value | undefined
+  /** Drops the oldest entries until there is room. */
+  keep(key: string, value: Value): void
+  drop(key: string): void
+  dropTagged(tag: string): void
+  clear(): void
+}
+
+function createTaggedStore<Value>({
+  tags,
+  max,
+  weigh = () => 1,
+}: Pick<TaggedOptions<Value>, 'tags' | 'max' | 'weigh'>): TaggedStore<Value> {
+  const entries = new Map<string, Value>()
+  const keysByTag = new Map<string, Set<string>>()
+  let weight = 0
 
   const drop = (key: string): void => {
     const value = entries.get(key)
@@ -61,58 +114,32 @@ export function createTaggedCache<Value>(options: TaggedOptions<Value>): TaggedC
     }
   }
 
-  const keep = (key: string, value: Value): void => {
-    drop(key)
-    const added = weigh(value)
-    if (added > max) return
-    for (const oldest of entries.keys()) {
-      if (weight + added <= max) break
-      drop(oldest)
-    }
-    entries.set(key, value)
-    weight += added
-    for (const tag of tags(value)) {
-      const keys = keysByTag.get(tag)
-      if (keys === undefined) keysByTag.set(tag, new Set([key]))
-      else keys.add(key)
-    }
-  }
-
-  coherence.subscribe({
-    apply(tag) {
-      for (const running of loads) running.changed.add(tag)
+  return {
+    find: (key) => entries.get(key),
+    drop,
+    keep(key, value) {
+      drop(key)
+      const added = weigh(value)
+      if (added > max) return
+      for (const oldest of entries.keys()) {
+        if (weight + added <= max) break
+        drop(oldest)
+      }
+      entries.set(key, value)
+      weight += added
+      for (const tag of tags(value)) {
+        const keys = keysByTag.get(tag)
+        if (keys === undefined) keysByTag.set(tag, new Set([key]))
+        else keys.add(key)
+      }
+    },
+    dropTagged(tag) {
       for (const key of keysByTag.get(tag) ?? []) drop(key)
     },
     clear() {
-      for (const running of loads) running.all = true
       entries.clear()
-      weight = 0
       keysByTag.clear()
-    },
-  })
-
-  const peek = (key: string): Value | undefined => {
-    const held = coherence.isTrusted() ? entries.get(key) : undefined
-    return held !== undefined && isFresh(held) ? held : undefined
-  }
-
-  return {
-    peek,
-    forget: drop,
-    async get(key, load) {
-      const held = peek(key)
-      if (held !== undefined) return held
-      const running = { changed: new Set<string>(), all: !coherence.isTrusted() }
-      loads.add(running)
-      try {
-        const value = await load(key)
-        // A change that arrived while the row was on its way may be newer than the row.
-        if (value !== undefined && !running.all && !tags(value).some((tag) => running.changed.has(tag)))
-          keep(key, value)
-        return value
-      } finally {
-        loads.delete(running)
-      }
+      weight = 0
     },
   }
 }

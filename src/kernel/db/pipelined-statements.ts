@@ -43,76 +43,88 @@ export const selectList = (table: string, names: readonly string[], prefix = '')
     .join(', ')
 
 export function createPipelinedStatements(options: PipelineOptions): PipelinedStatements {
-  const { count, statementTimeout, maxWaiting, alarm, pooler } = options
-  const slots: (Promise<GuardedClient> | undefined)[] = Array.from({ length: count }, () => undefined)
+  const { count, maxWaiting, alarm, pooler } = options
   const named = (name: string) => (pooler?.prepares === false ? {} : { name })
+  const connections = createConnections(count, (onEnd) => open(options, onEnd))
+  let running = 0
   let turn = 0
-  let asked = 0
-  let closed = false
-
-  alarm.subscribe(() => {
-    for (const slot of slots)
-      slot?.then(
-        (client) => client.doubt(),
-        () => {},
-      )
-  })
-
-  const open = async (onEnd: () => void): Promise<GuardedClient> => {
-    const client = new GuardedClient({
-      ...pooledSession(options, statementTimeout),
-      pipeline: true,
-      application_name: 'gatehouse pipelined',
-      // Of the first in line, whose answer all others wait for.
-      deadline: statementTimeout + GRACE / 2,
-      connectionTimeoutMillis: 5_000,
-    })
-    // The queries in flight reject by themselves; the next one opens a new connection.
-    client.on('error', onEnd)
-    client.on('end', onEnd)
-    client.once('silent', alarm.raise)
-    await client.connect()
-    return client
-  }
-
-  const take = (slot: number): Promise<GuardedClient> => {
-    if (closed) throw new Error('the connections are closed')
-    const held = slots[slot]
-    if (held !== undefined) return held
-    // A connection says twice that it ends, and between the two its place may have been taken already.
-    const leave = (): void => {
-      if (slots[slot] === opening) slots[slot] = undefined
-    }
-    const opening = open(leave)
-    slots[slot] = opening
-    opening.catch(leave)
-    return opening
-  }
-
+  alarm.subscribe(() => connections.each((client) => client.doubt()))
   return {
     async query<Row extends pg.QueryResultRow>(
       { name, text }: PreparedStatement<Row>,
       values: readonly unknown[],
     ) {
-      if (asked >= maxWaiting) throw tooManyWait()
-      asked++
+      if (running >= maxWaiting) throw tooManyWait()
+      running++
       try {
         turn = (turn + 1) % count
-        const client = await take(turn)
+        const client = await connections.take(turn)
         const result = await client.query<Row>({ ...named(name), text, values: [...values] })
         return result.rows
       } finally {
-        asked--
+        running--
       }
     },
     async ping() {
-      const answers = slots.map(async (_, slot) =>
-        (await take(slot)).query({ ...named('ping'), text: 'select 1' }),
+      const pings = Array.from({ length: count }, async (_, index) =>
+        (await connections.take(index)).query({ ...named('ping'), text: 'select 1' }),
       )
-      await Promise.all(answers)
+      await Promise.all(pings)
+    },
+    close: connections.close,
+  }
+}
+
+async function open(options: PipelineOptions, onEnd: () => void): Promise<GuardedClient> {
+  const { statementTimeout, alarm } = options
+  const client = new GuardedClient({
+    ...pooledSession(options, statementTimeout),
+    pipeline: true,
+    application_name: 'gatehouse pipelined',
+    // For the first in line, whose answer all others wait for.
+    deadline: statementTimeout + GRACE / 2,
+    connectionTimeoutMillis: 5_000,
+  })
+  // The queries in flight reject by themselves; the next one opens a new connection.
+  client.on('error', onEnd)
+  client.on('end', onEnd)
+  client.once('silent', alarm.raise)
+  await client.connect()
+  return client
+}
+
+type Connections = {
+  /** The connection at this index, opened when it is first needed and again after it has ended. */
+  take(index: number): Promise<GuardedClient>
+  each(use: (client: GuardedClient) => void): void
+  close(): Promise<void>
+}
+
+function createConnections(
+  count: number,
+  openOne: (onEnd: () => void) => Promise<GuardedClient>,
+): Connections {
+  const slots: (Promise<GuardedClient> | undefined)[] = Array.from({ length: count }, () => undefined)
+  let isClosed = false
+  return {
+    take(index) {
+      if (isClosed) throw new Error('the connections are closed')
+      const held = slots[index]
+      if (held !== undefined) return held
+      // A connection emits its end twice, and between the two another one may have its place.
+      const leave = (): void => {
+        if (slots[index] === opening) slots[index] = undefined
+      }
+      const opening = openOne(leave)
+      slots[index] = opening
+      opening.catch(leave)
+      return opening
+    },
+    each(use) {
+      for (const slot of slots) slot?.then(use, () => {})
     },
     async close() {
-      closed = true
+      isClosed = true
       const held = await Promise.allSettled(slots)
       await Promise.all(held.map((slot) => (slot.status === 'fulfilled' ? slot.value?.end() : undefined)))
     },

@@ -4,6 +4,7 @@ import path from 'node:path'
 import swagger from '@fastify/swagger'
 import type { RouteOptions } from 'fastify'
 import { Type } from 'typebox'
+import type { Config } from '../config/config.ts'
 import type { Kernel } from '../kernel.ts'
 import { VERSION } from '../version.ts'
 import { open } from './access.ts'
@@ -31,40 +32,7 @@ export function describeRoutes(app: App, { config }: Kernel): void {
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       },
       servers: [{ url: '/' }],
-      components: {
-        securitySchemes: {
-          sessionToken: {
-            type: 'http',
-            scheme: 'bearer',
-            description: 'A session token, as sign-in answers it',
-          },
-          sessionHeader: {
-            type: 'apiKey',
-            in: 'header',
-            name: HEADER.sessionToken,
-            description: `A session token, where the client has row-level security; also ${HEADER.sessionBearer}`,
-          },
-          sessionCookie: {
-            type: 'apiKey',
-            in: 'cookie',
-            name: config.session.cookie_name,
-            description: 'A session token, as sign-in sets it',
-          },
-          apiKey: {
-            type: 'apiKey',
-            in: 'header',
-            name: 'apikey',
-            description: `Also ${HEADER.serviceKey}, x-api-key, ?api_key=`,
-          },
-          apiKeyBearer: { type: 'http', scheme: 'bearer', description: 'An API key, svc_…' },
-          adminKey: {
-            type: 'apiKey',
-            in: 'header',
-            name: HEADER.adminKey,
-            description: 'The static admin key; also in any header of apiKey',
-          },
-        },
-      },
+      components: { securitySchemes: securitySchemes(config) },
     },
     transform: ({ url, route }) => ({ url, schema: documented(route) }),
     // The library's types know this object as a document of any version.
@@ -75,6 +43,41 @@ export function describeRoutes(app: App, { config }: Kernel): void {
       } as Described),
   })
 }
+
+/** Every way in which a request can carry a credential. */
+const securitySchemes = ({ session }: Config) =>
+  ({
+    sessionToken: {
+      type: 'http',
+      scheme: 'bearer',
+      description: 'A session token, as sign-in answers it',
+    },
+    sessionHeader: {
+      type: 'apiKey',
+      in: 'header',
+      name: HEADER.sessionToken,
+      description: `A session token, where the client has row-level security; also ${HEADER.sessionBearer}`,
+    },
+    sessionCookie: {
+      type: 'apiKey',
+      in: 'cookie',
+      name: session.cookie_name,
+      description: 'A session token, as sign-in sets it',
+    },
+    apiKey: {
+      type: 'apiKey',
+      in: 'header',
+      name: 'apikey',
+      description: `Also ${HEADER.serviceKey}, x-api-key, ?api_key=`,
+    },
+    apiKeyBearer: { type: 'http', scheme: 'bearer', description: 'An API key, svc_…' },
+    adminKey: {
+      type: 'apiKey',
+      in: 'header',
+      name: HEADER.adminKey,
+      description: 'The static admin key; also in any header of apiKey',
+    },
+  }) as const
 
 /** The tag of the routes below. */
 export const REFERENCE: Feature = { name: 'Reference', description: 'This document' }
