@@ -108,33 +108,37 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     handlers,
     recurring,
     async listen() {
-      const { host, port: asked } = config.server
-      await app.listen({ host, port: asked }).catch((cause) => {
-        throw new Error(unlistenable({ host, port: asked }, cause), { cause })
-      })
-      const { port } = app.server.address() as AddressInfo // a TCP server's
+      const port = await listenOn(app, config)
       setPort(port)
       return port
     },
     work: () => kernel.jobs.start(handlers, recurring),
     async stop(deadline = createDeadline(config.limits.shutdown)) {
       draining = true
-      const ending = (what: string, milliseconds: number, end: () => Promise<unknown>) =>
+      const endPart = (what: string, milliseconds: number, end: () => Promise<unknown>) =>
         endWithin(what, milliseconds, kernel.log, end)
       await Promise.all([
-        ending('a request', deadline.left('connections'), () => closeServer(app, deadline.left('work'))),
-        ending('a job', deadline.left('work'), () => kernel.jobs.finish()),
+        endPart('a request', deadline.left('connections'), () => closeServer(app, deadline.left('work'))),
+        endPart('a job', deadline.left('work'), () => kernel.jobs.finish()),
       ])
-      // A mail that is still under way ends as a failed one, and is tried again.
+      // A mail that is being sent fails, and is tried again.
       transport.close()
       const left = deadline.left('connections')
       await Promise.all([
-        ending('a connection to the control database', left, close),
-        ending('a connection to a client', left, () => clients.close()),
-        ending('a connection to the audit log', left, () => audit.close()),
+        endPart('a connection to the control database', left, close),
+        endPart('a connection to a client', left, () => clients.close()),
+        endPart('a connection to the audit log', left, () => audit.close()),
       ])
     },
   }
+}
+
+async function listenOn(app: App, { server: { host, port } }: Config): Promise<number> {
+  await app.listen({ host, port }).catch((cause) => {
+    throw new Error(unlistenable({ host, port }, cause), { cause })
+  })
+  const address = app.server.address() as AddressInfo // a TCP server's
+  return address.port
 }
 
 const checksOf = ({ controlPaths }: Kernel, clients: Clients) => [
