@@ -32,10 +32,10 @@ export type ServiceOptions = {
     Partial<Pick<ServiceDatabases, 'callerRoles' | 'pooler'>>
   readonly secrets: Secrets
   readonly adminKey: string
-  /** A variable of the environment, for clients whose URL is in one. */
+  /** Reads a variable of the environment, for clients whose URL is in one. */
   readonly environment?: (name: string) => string | undefined
   readonly log: Log
-  /** What the database's time is seen through; for tests, which turn it. */
+  /** Changes the database's time; for tests, which turn the clock. */
   readonly turned?: (now: Clock) => Clock
   readonly random?: Random
   /** Prometheus text of all processes, where there are several. */
@@ -48,15 +48,15 @@ export type Service = {
   readonly book: RouteBook
   readonly handlers: Handlers
   readonly recurring: readonly Recurring[]
-  /** Answers requests from here on; the port that was asked for, or the free one that was found. */
+  /** Starts to answer requests; returns the configured port, or the free one that was found. */
   listen(): Promise<number>
-  /** Works the queue and the recurring table in this process. */
+  /** Runs jobs and recurring work in this process. */
   work(): Promise<void>
-  /** Finishes what is running and lets go of everything, within the deadline, which is `limits.shutdown` from now by default. */
+  /** Finishes running work and closes everything by the deadline; by default `limits.shutdown` from now. */
   stop(deadline?: Deadline): Promise<void>
 }
 
-/** Config → running service; the only file that knows everything. */
+/** Config → running service. The only file that knows every part. */
 export async function startService(options: ServiceOptions): Promise<Service> {
   const { config, databases, adminKey } = options
   const { kernel, close, setPort } = await startKernel({
@@ -180,7 +180,7 @@ function measure({ metrics, jobs, hashQueue, foreignHashQueue }: Kernel, clients
 /** Rows pruned by one statement, so that no statement holds many locks. */
 const BATCH = 1_000
 
-/** Everything that happens again and again. One process at a time does it. */
+/** All recurring work. One process at a time does it. */
 function recurringTable(kernel: Kernel): readonly Recurring[] {
   const { db, now } = kernel
   return [
@@ -216,7 +216,7 @@ async function inBatches(prune: () => Promise<number>): Promise<void> {
   while ((await prune()) === BATCH);
 }
 
-/** New requests are refused, running ones finish; whoever is still here after that is cut off. */
+/** Refuses new requests and lets running ones finish; then closes the remaining connections. */
 async function closeServer(app: App, patience: number): Promise<void> {
   const cutOff = setTimeout(() => app.server.closeAllConnections(), patience)
   await app.close()

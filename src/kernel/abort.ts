@@ -1,9 +1,9 @@
-/** The work's result, unless the signal comes first: then its reason is thrown at once, and what the work still does is nobody's. */
+/** The work's result. When the signal comes first, throws its reason at once and ignores how the work ends. */
 export async function unlessAborted<T>(signal: AbortSignal | undefined, work: Promise<T>): Promise<T> {
   if (signal === undefined) return work
   const aborted = Promise.withResolvers<never>()
   const abort = () => aborted.reject(signal.reason)
-  // The signal outlives the work.
+  // The signal lives longer than the work, so its listener is removed.
   signal.addEventListener('abort', abort, { once: true })
   try {
     if (signal.aborted) abort()

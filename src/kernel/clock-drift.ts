@@ -2,13 +2,16 @@ import type pg from 'pg'
 import { ClockError, DATABASE_TIME, type DatabaseClock, driftSentence, NOTED_DRIFT } from './clock.ts'
 import type { Log } from './log.ts'
 
-/** The first question of a process: what time is it? Asked before anything is written. `most` in milliseconds. */
+/**
+ * Reads the database's time before this process writes anything. Throws a ClockError when the two clocks differ by more than `most`
+ * milliseconds.
+ */
 export async function expectTime(
   pool: pg.Pool,
   clock: DatabaseClock,
   most = Number.POSITIVE_INFINITY,
 ): Promise<void> {
-  // The connection is made by the first of two, which would blur the answer.
+  // The first statement opens the connection, and its answer would be imprecise: so there are two.
   for (let round = 0; round < 2; round++) {
     const asked = performance.now()
     const { rows } = await pool.query<{ now: number }>(`select ${DATABASE_TIME} as now`)
@@ -18,7 +21,7 @@ export async function expectTime(
   if (Math.abs(drift) > most) throw new ClockError(`${driftSentence(drift)}. Nothing is served until then.`)
 }
 
-/** Hears the database's time again and again (`learn`), and says once when the clocks drift apart, and when they agree again. */
+/** The clock's `learn`, which also logs once when the clocks drift apart, and once when they agree again. */
 export function watchDrift(clock: DatabaseClock, log: Log): DatabaseClock['learn'] {
   let isApart = false
   return (...time) => {

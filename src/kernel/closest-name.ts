@@ -1,4 +1,4 @@
-/** What was probably meant by a name that is unknown: the candidate within one edit for every three letters, whatever their case. */
+/** The candidate that an unknown name probably stands for: at most one edit for every three letters, upper and lower case alike. */
 export function closestName(name: string, candidates: readonly string[]): string | undefined {
   if (name.length > LONGEST) return undefined
   const bound = Math.max(1, Math.floor(name.length / 3))
@@ -9,10 +9,10 @@ export function closestName(name: string, candidates: readonly string[]): string
   return ranked.filter(({ edits }) => edits <= bound).sort((a, b) => a.edits - b.edits)[0]?.candidate
 }
 
-/** A name of a request has any length, and the work grows with it. */
+/** A request may contain names of any length, and the work grows with the length. */
 const LONGEST = 63
 
-/** Insertions, deletions, replacements and swaps of neighbours that turn one into the other. */
+/** Insertions, deletions, replacements and swaps of neighbours that turn one name into the other. */
 function distance(from: string, to: string): number {
   const rows: number[][] = [Array.from({ length: to.length + 1 }, (_, j) => j)]
   const cell = (i: number, j: number) => rows[i]?.[j] ?? Number.POSITIVE_INFINITY

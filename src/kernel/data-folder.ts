@@ -1,7 +1,7 @@
 import { accessSync, constants, statSync } from 'node:fs'
 import path from 'node:path'
 
-/** Why files cannot be kept in the folder, or it cannot be made; undefined when they can. Nothing is made to find out. */
+/** Why the service cannot write to the folder or create it; undefined when it can. Creates nothing. */
 export function folderProblem(dir: string): string | undefined {
   try {
     expectWritable(path.resolve(dir))
@@ -11,7 +11,7 @@ export function folderProblem(dir: string): string | undefined {
   }
 }
 
-/** What a file error in the folder says to the operator. */
+/** The operator's message for a file error in the folder. */
 export function unwritable(dir: string, error: unknown): string {
   const { code = String(error) } = error as NodeJS.ErrnoException // thrown by node:fs
   const user = process.getuid === undefined ? 'the user of the service' : `user id ${process.getuid()}`
@@ -21,7 +21,7 @@ export function unwritable(dir: string, error: unknown): string {
   )
 }
 
-/** The folder itself, or what it would be made in. */
+/** Checks the folder, or the nearest existing folder above it. */
 function expectWritable(dir: string): void {
   const found = statSync(dir, { throwIfNoEntry: false })
   if (found?.isDirectory() === false) throw Object.assign(new Error(`${dir} is a file`), { code: 'ENOTDIR' })

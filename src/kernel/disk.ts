@@ -1,18 +1,18 @@
 import { statfs } from 'node:fs/promises'
 import type { Config } from './config/config.ts'
 
-/** Where there is no room left to write: on the disk of `server.data_dir`, and on the control database's, which only its failures tell of. */
+/** Watches for full disks: that of `server.data_dir`, and that of the control database, which shows only in failed writes. */
 export type Disk = {
-  /** A sentence for each, for the operator. */
+  /** One sentence for each full disk, for the operator. */
   problems(): Promise<readonly string[]>
-  /** Looks at a failure, whatever it is. */
+  /** Looks at any failure, and remembers it when a full disk caused it. */
   noteFailure(error: unknown): void
 }
 
-/** How long a failure counts, milliseconds: the database does not say when there is room again. */
+/** How long a failure counts, milliseconds: the database does not report when there is room again. */
 const FAILURE_COUNTS_FOR = 30_000
 
-/** disk_full of PostgreSQL, and what the system says. */
+/** disk_full of PostgreSQL, and the codes of the system. */
 const FULL = new Set(['53100', 'ENOSPC', 'EDQUOT'])
 
 export function watchDisk({ server }: Config): Disk {
@@ -36,5 +36,5 @@ export function watchDisk({ server }: Config): Disk {
   }
 }
 
-/** A folder that does not exist: nothing has been kept on this machine yet. */
+/** A folder that does not exist yet has no disk that could be full. */
 const NOT_THERE = { bavail: Number.POSITIVE_INFINITY, bsize: 1 }

@@ -1,13 +1,13 @@
 /**
- * An expected failure: a code from one of the tables, what to tell the caller, and nothing of the inside.
- * Whatever else is thrown is a bug and leaves the service as a 500 that says nothing.
+ * An expected failure: a code from one of the tables and a message for the caller, without internals.
+ * Any other error is a bug, and is answered by a 500 without details.
  */
 export class Failure extends Error {
   readonly code: string
   readonly status: number
-  /** What to do about it, or what the database said; the gateway's `error`. */
+  /** Advice, or the database's own message; the gateway's `error`. */
   readonly hint: string | undefined
-  /** Facts for a program, already fit to show. */
+  /** Facts for programs, safe to show. */
   readonly details: Record<string, unknown> | undefined
   readonly headers: Record<string, string> | undefined
 
@@ -23,7 +23,7 @@ export class Failure extends Error {
 }
 
 export type FailureFacts = {
-  /** Replaces the table's message where the value at hand makes it clearer. */
+  /** Replaces the table's message by a more specific one. */
   readonly message?: string
   readonly hint?: string
   readonly details?: Record<string, unknown>
@@ -32,7 +32,7 @@ export type FailureFacts = {
 }
 
 /**
- * code → [status, message]; one table per half, and the only place where a status is written down. A third member is the
+ * code → [status, message]; one table per half, and the only place that assigns a status. A third member is the
  * code that callers see, where the contract gives one code two statuses.
  */
 export type FailureTable = Readonly<

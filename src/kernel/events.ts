@@ -1,6 +1,6 @@
 /**
- * What the service tells after the fact. One entry an event: its data, by name. Families: `auth_…` (data about a user,
- * no client), `gateway_…` (a data operation on a client), `schema_…` (a change of a client's schema).
+ * The events that the service emits after a commit: name → data. Families: `auth_…` (about a user, without a
+ * client), `gateway_…` (a data operation on a client), `schema_…` (a change of a client's schema).
  */
 export type EventData = {
   auth_user_created: { userId: string }

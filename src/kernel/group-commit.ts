@@ -1,6 +1,6 @@
 /**
- * Runs work on as many items as have been asked for while the run before was under way, at most `most`: many callers at once
- * cost few runs, and one alone waits for none. The results stand in the order of the items.
+ * Collects the items that arrive while a run is under way, and hands them to the next run, at most `most` of them. Many concurrent
+ * callers cost few runs, and a single caller waits for no other run. The results are in the order of the items.
  */
 export function createGroupCommit<Item, Result>(
   most: number,

@@ -1,7 +1,7 @@
-/** Text that is HTML already. */
+/** Text that is already HTML. */
 export type Html = { readonly html: string }
 
-/** Writes HTML; every value is escaped, unless it is HTML already. A list is joined, undefined is nothing. */
+/** Writes HTML. Values are escaped unless they are `Html`; lists are joined, undefined is left out. */
 export function html(
   parts: TemplateStringsArray,
   ...values: readonly (string | Html | readonly Html[] | undefined)[]

@@ -3,30 +3,30 @@ import path from 'node:path'
 import type { Config } from './config/config.ts'
 import { type Random, randomToken } from './random.ts'
 
-/** Everything that is sealed or derived comes from these. */
+/** The secret that everything sealed or derived comes from. */
 export type InstallationSecret = {
   readonly secret: string
-  /** What it was before, while a rotation lasts. */
+  /** The secret before, during a rotation. */
   readonly previousSecret: string | undefined
-  /** For people: what to say when it is another than the control database's. */
+  /** For messages, when it is not the secret of the control database. */
   readonly misfit: string
 }
 
-/** The environment's part of the configuration: what no file should hold. */
+/** The part of the configuration that comes from the environment and belongs in no file. */
 export type Installation = InstallationSecret & {
   readonly adminKey: string
-  /** Where a generated admin key lies; undefined when the environment gave it. */
+  /** The file of a generated admin key; undefined when the environment gave the key. */
   readonly adminKeyFile: string | undefined
 }
 
 export class InstallationError extends Error {}
 
-/** The control database is empty: the first start is still to come. */
+/** The control database is empty: the service has not been started yet. */
 export class NoInstallation extends InstallationError {}
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** The secret: from the environment, or outside production from the data folder; undefined when neither has one. Writes nothing. */
+/** The secret of the environment, or outside production of the data folder; undefined when neither has one. Writes nothing. */
 export function readSecret(config: Config, env: Environment): InstallationSecret | undefined {
   const { SERVICE_SECRET: given, SERVICE_SECRET_PREVIOUS: previous } = env
   const problems = lacking(config, 'SERVICE_SECRET', given, 32)
@@ -45,10 +45,10 @@ export function readSecret(config: Config, env: Environment): InstallationSecret
 export const absentSecret = (config: Config): string =>
   `there is no SERVICE_SECRET and no file ${path.resolve(secretFile(config))}`
 
-/** For commands that make nothing. */
+/** For commands that create nothing. */
 export const noSecret = (config: Config): InstallationError =>
   new InstallationError(
-    `Which installation is meant is not known: ${absentSecret(config)}. Run this in the folder of the installation, or name its ` +
+    `The installation cannot be identified: ${absentSecret(config)}. Run this in the folder of the installation, or name its ` +
       'data folder in SERVICE_SERVER__DATA_DIR. A new installation begins with gatehouse serve.',
   )
 
@@ -71,17 +71,17 @@ export function openInstallation(config: Config, env: Environment, random: Rando
   }
 }
 
-/** Whether the secret or the admin key is still to be made up. */
+/** Whether the secret or the admin key still has to be generated. */
 export const isIncomplete = (config: Config, env: Environment): boolean =>
   readSecret(config, env) === undefined ||
   (env.SERVICE_KEY_12 === undefined && !existsSync(adminKeyFile(config)))
 
 const adminKeyFile = ({ server }: Config): string => `${server.data_dir}/admin-key`
 
-// As the setting is written, since people are told: `./data/secret`.
+// Spelled like the setting, because messages name it: `./data/secret`.
 const secretFile = ({ server }: Config): string => `${server.data_dir}/secret`
 
-/** What is missing in the environment, or too short; a sentence each. */
+/** One sentence for each variable of the environment that is missing or too short. */
 export const secretProblems = (config: Config, env: Environment): readonly string[] => [
   ...lacking(config, 'SERVICE_SECRET', env.SERVICE_SECRET, 32),
   ...lacking(config, 'SERVICE_KEY_12', env.SERVICE_KEY_12, config.production ? 24 : 1),
@@ -93,7 +93,7 @@ function lacking({ production }: Config, name: string, value: string | undefined
   return value.length < length ? [`${name} is too short: ${advice}`] : []
 }
 
-/** Undefined when it is not there. One that may not be read is no new installation. */
+/** Undefined when the file does not exist. A file that may not be read is an error, and no sign of a new installation. */
 function contentOf(file: string): string | undefined {
   try {
     return readFileSync(file, 'utf8').trim()
@@ -103,14 +103,14 @@ function contentOf(file: string): string | undefined {
   }
 }
 
-/** A random text of 43 characters in a file that only its owner can read; two processes at once agree on one. */
+/** A random text of 43 characters in a file that only its owner can read. Concurrent processes get the same text. */
 export function generatedOnce(file: string, random: Random): string {
   if (!existsSync(file)) {
     mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 })
     try {
       writeFileSync(file, `${randomToken(random)}\n`, { mode: 0o600, flag: 'wx' })
     } catch (error) {
-      // Somebody else was first; theirs is as good.
+      // Another process was first, and its text is used.
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
     }
   }

@@ -1,10 +1,10 @@
 /**
- * Control characters (a terminal's commands among them), changes of direction (CVE-2021-42574) and what cannot be seen. Line breaks and
- * tabs are left. Joiners are left out of this too: names may have them (identity/names.ts), and they change how letters look only.
+ * Control characters (terminal commands among them), changes of direction (CVE-2021-42574) and invisible characters. Not line breaks and
+ * tabs, and not joiners: names may contain those (identity/names.ts), and they only change how letters look.
  */
 const UNSEEN = /(?![\n\t\u200c\u200d])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu
 
-/** A text from elsewhere, fit for a terminal: such characters as `\u001b`, which in JSON means the same as the character. */
+/** Makes an untrusted text safe for a terminal: such characters are written as `\u001b`, which in JSON means the character itself. */
 export const escapeInvisible = (text: string): string =>
   text.replace(UNSEEN, (found) =>
     found
@@ -13,6 +13,6 @@ export const escapeInvisible = (text: string): string =>
       .join(''),
   )
 
-/** The same for a cell of a table, which is one line. */
+/** The same for a table cell, which is one line. */
 export const escapeInvisibleInLine = (text: string): string =>
   escapeInvisible(text).replaceAll('\n', '\\n').replaceAll('\t', '\\t')

@@ -4,11 +4,11 @@ import type { JobsDatabase } from './db/jobs-database.ts'
 import type { Log } from './log.ts'
 import { MAIL_CONNECTIONS } from './mail/transports.ts'
 
-/** One entry a kind of work: its data, as it stands in the queue. Nothing secret in clear. */
+/** Kind of job → its data in the queue, where secrets are sealed. */
 export type JobData = {
-  /** `mail` is sealed: it may carry a one-time link. */
+  /** `mail` is sealed: it may contain a one-time link. */
   'send-mail': { mail: string }
-  /** Somebody named an address that may have an account; sealed. */
+  /** A request that names an email address, which may have an account; sealed. */
   'answer-mail-request': { request: string }
 }
 export type JobName = keyof JobData
@@ -26,7 +26,7 @@ type Queue = {
   readonly retryDelayMax: number
 }
 
-/** Jobs of a kind that a process works at once. */
+/** Concurrent jobs of each kind in one process. */
 const WORKERS: Record<JobName, number> = { 'answer-mail-request': 2, 'send-mail': MAIL_CONNECTIONS }
 
 export type Handlers = { readonly [Name in JobName]: (data: JobData[Name]) => Promise<void> }
@@ -35,17 +35,17 @@ export type Recurring = { readonly name: string; readonly cron: string; run(): P
 
 /** A durable queue in the control database, shared by every process on it. */
 export type Jobs = {
-  /** Enqueues in the caller's transaction, if `db` is one: the job exists exactly when the rest does. */
+  /** Enqueues in the caller's transaction, if `db` is one: then the job is committed with it. */
   enqueue<Name extends JobName>(db: Db, name: Name, data: JobData[Name]): Promise<void>
-  /** Begins to work the queues and the recurring table. */
+  /** Starts the workers of the queues and of the recurring table. */
   start(handlers: Handlers, recurring: readonly Recurring[]): Promise<void>
-  /** Works what is due now and returns how many jobs that were; for tests, which do not `start`. */
+  /** Runs the jobs that are due and returns their number; for tests, which do not `start`. */
   drain(handlers: Handlers): Promise<number>
-  /** Jobs that wait, by kind. */
+  /** Waiting jobs, by kind. */
   depths(): Promise<Record<string, number>>
-  /** Begins no further jobs; resolves when the running ones are done. Jobs can still be enqueued. */
+  /** Starts no further jobs; resolves when the running ones are done. Jobs can still be enqueued. */
   finish(): Promise<void>
-  /** Fails the jobs that still run, which another process then tries again, and lets go of the queue. */
+  /** Fails the jobs that still run, so that another process tries them again, and closes the queue. */
   stop(): Promise<void>
 }
 
@@ -53,7 +53,7 @@ export type JobsOptions = {
   readonly database: JobsDatabase
   readonly log: Log
   readonly migrate: boolean
-  /** Hears every failure, of a job or of the queue. */
+  /** Called with every failure of a job or of the queue. */
   readonly onFailure: (error: unknown) => void
 }
 
@@ -67,7 +67,7 @@ export async function startJobs({ database, log, migrate, onFailure }: JobsOptio
   })
   boss.on('error', (error) => {
     onFailure(error)
-    log.error({ event: 'jobs_error', error }, 'the job queue met an error')
+    log.error({ event: 'jobs_error', error }, 'the job queue failed')
   })
   await boss.start()
   const known = new Set((await boss.getQueues()).map((queue) => queue.name))

@@ -18,22 +18,22 @@ import type { WorkQueue } from './work-queue.ts'
 /** One way to the control database; `ping` throws when nothing answers. */
 export type ControlPath = { readonly name: string; ping(): Promise<void> }
 
-/** Everything a verb may need, handed to it as its first argument. */
+/** Everything that a verb may need; its first argument. */
 export type Kernel = {
   readonly config: Config
   /** The control database, or inside `atomically` the transaction on it. */
   readonly db: Db
   readonly pipelined: PipelinedStatements
-  /** Undefined when it has never answered. */
+  /** Identifies the server of the control database; undefined when it has never answered. */
   readonly controlServer: () => Promise<ControlServer | undefined>
-  /** Runs what keeps a processor busy, a bounded number at once. */
+  /** Runs password hashes, a bounded number at once. */
   readonly hashQueue: WorkQueue
-  /** The same for password hashes of other systems, which may cost a hundred times as much as ours: one at a time. */
+  /** Runs password hashes of other systems, which may cost a hundred times as much as ours, one at a time. */
   readonly foreignHashQueue: WorkQueue
   readonly coherence: Coherence
-  /** For those who ask whether the control database can be reached. */
+  /** For checks whether the control database can be reached. */
   readonly controlPaths: readonly ControlPath[]
-  /** The control database's time. Whatever is written to a shared row or compared with one is judged by it. */
+  /** The control database's time, for everything that is written to shared rows or compared with them. */
   readonly now: Clock
   /** Milliseconds by which it is ahead of this machine's clock. */
   readonly drift: () => number
@@ -42,15 +42,15 @@ export type Kernel = {
   readonly jobs: Jobs
   readonly events: Events
   readonly limits: Limits
-  /** Requests to addresses that somebody else chose. */
+  /** Requests to addresses that callers or operators chose. */
   readonly outbound: Outbound
   readonly metrics: Metrics
   /** Whether there is room left to write. */
   readonly disk: Disk
   readonly log: Log
-  /** Origin that links, cookies and origin checks are built from; known once the port is. */
+  /** The origin that links, cookies and origin checks use; known as soon as the port is. */
   readonly publicUrl: () => string
-  /** Runs when what the verb is part of has committed: at once outside a transaction, never after a rollback. */
+  /** Runs after the commit of the transaction: at once outside of one, never after a rollback. */
   readonly afterCommit: (work: () => void) => void
 }
 
@@ -68,7 +68,7 @@ export async function atomically<T>(kernel: Kernel, work: (kernel: Kernel) => Pr
   return result
 }
 
-/** Says that something happened; subscribers hear of it once it is committed. */
+/** Emits an event when the transaction has committed. */
 export function emitAfterCommit<Name extends EventName>(
   kernel: Kernel,
   name: Name,

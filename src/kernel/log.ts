@@ -21,7 +21,7 @@ export type LogOptions = {
 
 /** Structured log to standard output; every record passes `redact` before it is written. */
 export function createLog(options: LogOptions): Log {
-  // In JSON a line holds no control character; at a terminal the texts stand as they are.
+  // JSON escapes control characters; the terminal format does not.
   const shown = options.format === 'pretty' ? escapeInvisible : (text: string) => text
   const destination = options.destination ?? (options.format === 'pretty' ? pretty() : output())
   return pino(
@@ -45,7 +45,7 @@ export function createLog(options: LogOptions): Log {
   )
 }
 
-/** Of a record that was copied by `redact`. */
+/** Changes each text of a record that `redact` has copied. */
 function eachText(value: unknown, change: (text: string) => string): unknown {
   if (typeof value === 'string') return change(value)
   if (typeof value !== 'object' || value === null || value instanceof Date) return value
@@ -53,17 +53,17 @@ function eachText(value: unknown, change: (text: string) => string): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, eachText(item, change)]))
 }
 
-/** Characters that wait for a disk with room; of what is logged beyond them nothing is kept. */
+/** Characters that are kept in memory while the disk is full; further records are lost. */
 const MOST_WAITING = 1_048_576
 
-/** A disk that is full, or a reader that is gone, costs records and never the process. */
+/** With a full disk, or without a reader, records are lost and the process goes on. */
 function output() {
   const stream = pino.destination({ dest: 1, sync: true, maxLength: MOST_WAITING })
   stream.on('error', () => {})
   return stream
 }
 
-/** For people at a terminal: time, level, sentence, then the facts on one line. Loaded only where it is used. */
+/** The terminal format: time, level, sentence, then the facts on one line. Loaded only where it is used. */
 function pretty(): DestinationStream {
   const load = createRequire(import.meta.url)
   const { build }: typeof import('pino-pretty') = load('pino-pretty')

@@ -4,7 +4,7 @@ export type Metrics = {
   readonly registry: Registry
   request(facts: { surface: string; route: string; method: string; status: number; seconds: number }): void
   event(name: string): void
-  /** A value that is read when somebody asks for the metrics. */
+  /** A value that is read whenever the metrics are scraped. */
   gauge(
     name: string,
     help: string,
@@ -40,7 +40,7 @@ export function createMetrics(): Metrics {
   })
   const events = new Counter({
     name: 'gatehouse_events_total',
-    help: 'Events told, by name',
+    help: 'Events emitted, by name',
     labelNames: ['event'],
     registers: [registry],
   })
@@ -74,10 +74,10 @@ export function createMetrics(): Metrics {
   }
 }
 
-/** What a source has to answer within, milliseconds. */
+/** Longest time that a gauge may take to read its values, milliseconds. */
 const PATIENCE = 2_000
 
-/** A source that is away or silent has no reading; all the others are wanted just then. */
+/** A source that fails or is silent has no reading. The other gauges are most useful at such a time. */
 async function readingsOf(collect: () => Promise<Reading[]> | Reading[]): Promise<Reading[]> {
   const late = new Promise<Reading[]>((resolve) => setTimeout(resolve, PATIENCE, []).unref())
   return Promise.race([Promise.resolve().then(collect), late]).catch(() => [])

@@ -6,8 +6,8 @@ export type Random = (bytes: number) => Buffer
 export const secureRandom: Random = (bytes) => randomBytes(bytes)
 
 /**
- * For ids that hide nothing, such as a request's: asking the system for a few bytes takes as long as for thousands, which is
- * a twelfth of a get-session. What guards something is never drawn in advance.
+ * For ids that need not be secret, such as those of requests: the system takes as long for a few bytes as for thousands, a
+ * twelfth of a get-session. Never for tokens, keys or salts.
  */
 export function drawInAdvance(random: Random): Random {
   let drawn = random(DRAWN)

@@ -1,6 +1,6 @@
 /**
- * What must never stand in a log: values under a telling key, and texts that look like a credential wherever they
- * stand. Both, because an error message of a library knows no keys.
+ * Never logged: values of keys that name a secret, and texts that look like a credential, anywhere. Both, because error messages
+ * of libraries have no keys.
  */
 const SECRET_KEY =
   /pass(word|wd)?|secret|token|authorization|cookie|api[_-]?key|service-key|admin-key|supabase-key|private_?key|^hash$|^code$|^otp$|^url$|connection_?string|^body$/i
@@ -9,9 +9,9 @@ const SECRET_TEXT: readonly (readonly [RegExp, string])[] = [
   [/\bsvc_[0-9a-f]{16}\.[A-Za-z0-9_-]{20,}/g, '[redacted]'],
   [/\b(Bearer|Basic)\s+[A-Za-z0-9._~+/=-]{8,}/gi, '$1 [redacted]'],
   [/([?&](?:api_key|token|code|state|apikey)=)[^&\s"]+/gi, '$1[redacted]'],
-  // As libpq spells it, in a URL's query and in a list of words.
+  // libpq's spelling, in the query of a URL and in a keyword list.
   [/\b(password=)('(?:[^'\\]|\\.)*'|[^\s&"';]+)/gi, '$1[redacted]'],
-  // The form of every token of ours: in a path, in a cookie, anywhere.
+  // Every token of ours has this form, in paths, cookies and elsewhere.
   [/(?<![\w-])[\w-]{43}(?![\w-])/g, '[redacted]'],
   [/\$(argon2(?:id|i|d)|2[aby]|pbkdf2[a-z0-9-]*|scrypt)\$[^\s"']+/g, '[redacted]'],
   [/\bwhsec_[A-Za-z0-9+/=_-]{8,}/g, '[redacted]'],
@@ -22,7 +22,7 @@ export function redactText(text: string): string {
   return SECRET_TEXT.reduce((cleaner, [pattern, instead]) => cleaner.replace(pattern, instead), cleaned)
 }
 
-/** `postgres://user:password@host` without user and password. By hand: a pattern would try the rest of the text at every `://`. */
+/** `postgres://user:password@host` without user and password. A regular expression would scan the rest of the text at every `://`. */
 function withoutUserinfo(text: string): string {
   let cleaned = ''
   let copied = 0
@@ -41,14 +41,14 @@ function withoutUserinfo(text: string): string {
   return cleaned + text.slice(copied)
 }
 
-/** The first of these signs, else the first white space or the end. */
+/** Position of the first of these characters, or of white space, or the end. */
 function endOf(text: string, from: number, signs: string): number {
   let at = from
   while (at < text.length && !signs.includes(text.charAt(at)) && !/\s/.test(text.charAt(at))) at++
   return at
 }
 
-/** A copy of a log record without secrets. Cycles and great depth end in `[…]`: a log line is no dump. */
+/** A copy of a log record without secrets. Cycles and deep nesting end in `[…]`. */
 export function redact(value: unknown, depth = 0): unknown {
   if (typeof value === 'string') return redactText(value)
   if (typeof value !== 'object' || value === null || value instanceof Date) return value
@@ -65,17 +65,17 @@ export function redact(value: unknown, depth = 0): unknown {
   )
 }
 
-/** What a `code` may be that tells what went wrong: `ECONNREFUSED`, `28P01`, `validation_error`, an exit code. Anything else may open something. */
-const TELLING_CODE = /^([A-Z][A-Z0-9_]{2,63}|[0-9A-Z]{5}|[a-z]+(_[a-z]+)+|\d{1,3})$/
+/** A `code` that names an error: `ECONNREFUSED`, `28P01`, `validation_error`, an exit code. Any other may be a one-time code. */
+const ERROR_CODE = /^([A-Z][A-Z0-9_]{2,63}|[0-9A-Z]{5}|[a-z]+(_[a-z]+)+|\d{1,3})$/
 
 function redactKeyed(key: string, item: unknown): unknown {
-  if (/^code$/i.test(key) && /^(string|number)$/.test(typeof item) && TELLING_CODE.test(String(item)))
+  if (/^code$/i.test(key) && /^(string|number)$/.test(typeof item) && ERROR_CODE.test(String(item)))
     return item
   if (/^url$/i.test(key) && typeof item === 'string') return redactText(item)
   return '[redacted]'
 }
 
-/** Name, message, stack and code, the cause and what it gathers; not what a driver hangs on it (parameters, rows, details). */
+/** Name, message, stack, code, cause and aggregated errors; not the other members that drivers add (parameters, rows, details). */
 function redactError(error: Error, depth: number): Record<string, unknown> {
   const { code } = error as { code?: unknown } // any error may carry one
   return {

@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, createHmac, hash, hkdfSync } from 'node:crypto'
 import { type Random, randomToken } from './random.ts'
 
-/** What a derived key is for. A key of one purpose opens nothing of another. */
+/** The use of a derived key. A key of one purpose opens nothing that was sealed for another. */
 export type Purpose =
   | 'client-url'
   | 'database-role'
@@ -11,22 +11,22 @@ export type Purpose =
   | 'sign-up'
 
 export type Secrets = {
-  /** A text that only this service can read again, `v1.KEYID.DATA`: AES-256-GCM under a key of its own purpose. */
+  /** Encrypts a text as `v1.KEYID.DATA`: AES-256-GCM under the key of the purpose. */
   seal(purpose: Purpose, plain: string): string
-  /** The text that was sealed, also under the previous secret; undefined when it was altered or is another's. */
+  /** The text that was sealed, also under the previous secret; undefined when it was altered or sealed elsewhere. */
   open(purpose: Purpose, sealed: string): string | undefined
-  /** Whether it was sealed under this secret: then it can be opened without the previous one. */
+  /** Whether it was sealed under the current secret, so that the previous one is not needed to open it. */
   isCurrent(sealed: string): boolean
   /**
-   * A password or tag that follows from the secret, the purpose and the name; 43 characters of base64url. Without a previous
-   * secret the present one counts as that.
+   * A password or tag derived from the secret, the purpose and the name; 43 characters of base64url. Without a previous
+   * secret, the current one is used for `previous`.
    */
   derive(purpose: Purpose, name: string, age?: 'current' | 'previous'): string
 }
 
 /**
  * Keys per purpose by HKDF-SHA-256 (RFC 5869). `previous` still opens what it sealed, so that a secret can be
- * rotated without losing data.
+ * rotated without loss of data.
  */
 export function createSecrets(secret: string, random: Random, previous?: string): Secrets {
   const current = ringOf(secret)
@@ -81,5 +81,5 @@ function decrypt(key: Buffer, purpose: Purpose, data: Buffer): string | undefine
   }
 }
 
-/** A fresh secret, as `SERVICE_SECRET` wants it. */
+/** A new secret in the form that `SERVICE_SECRET` takes. */
 export const newSecret = (random: Random): string => randomToken(random)

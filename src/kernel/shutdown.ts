@@ -1,20 +1,20 @@
 import type { Log } from './log.ts'
 
-/** The one moment by which a process has ended, and the share of the time that each of its parts may use of it. */
+/** The time by which a process has to end, and the share of it that each part may use. */
 export type Deadline = {
-  /** Milliseconds until that part has to be over; 0 when it has to be over by now. */
+  /** Milliseconds left for that part; 0 when its time is over. */
   left(part?: keyof typeof SHARES): number
 }
 
-/** By when, as shares of the whole: what a part does not use is there for the ones after it. */
+/** When each part ends, as a share of the whole time. The later parts may use what a part leaves over. */
 const SHARES = {
-  /** Running requests and jobs, side by side; after that they are cut off. */
+  /** Running requests and jobs, concurrently; then they are cut off. */
   work: 0.7,
-  /** Connections are closed in good order. */
+  /** Connections are closed in an orderly way. */
   connections: 0.8,
-  /** Processes that share the port; after that they are killed. */
+  /** Processes that share the port; then they are killed. */
   workers: 0.86,
-  /** The embedded PostgreSQL; after that it is killed. */
+  /** The embedded PostgreSQL; then it is killed. */
   database: 0.96,
   all: 1,
 } as const
@@ -26,7 +26,7 @@ export function createDeadline(milliseconds: number): Deadline {
   }
 }
 
-/** Waits for something to end, for so long. What fails or is late is logged and left: the next part has its turn either way. */
+/** Waits until a part has ended, at most that long. Logs a failure or a delay and returns: the next part follows in any case. */
 export async function endWithin(
   what: string,
   milliseconds: number,

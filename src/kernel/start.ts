@@ -26,25 +26,25 @@ import { createWorkQueue } from './work-queue.ts'
 export type KernelOptions = {
   readonly config: Config
   readonly controlUrl: string
-  /** What needs no session of its own goes through it. */
+  /** The pooler, for statements that need no session of their own. */
   readonly pooler?: PoolerAddress | undefined
   readonly secrets: Secrets
   readonly log: Log
-  /** Refuses the start when the clocks differ by more than this, milliseconds. */
+  /** Refuses to start when the clocks differ by more than this, milliseconds. */
   readonly mostDrift?: number
-  /** What the database's time is seen through; for tests, which turn it. */
+  /** Changes the database's time; for tests, which turn the clock. */
   readonly turned?: (now: Clock) => Clock
   readonly random?: Random
 }
 
 export type StartedKernel = {
   readonly kernel: Kernel
-  /** Tells the port that was found, for `publicUrl`. */
+  /** Sets the port that was found, for `publicUrl`. */
   setPort(port: number): void
   close(): Promise<void>
 }
 
-/** Opens everything that a kernel holds; the schema must be there. */
+/** Opens everything that a kernel contains. The schema must exist. */
 export async function startKernel(options: KernelOptions): Promise<StartedKernel> {
   const { config, controlUrl: url, log, random = secureRandom, secrets } = options
   const connections = openConnections(options)
@@ -102,9 +102,9 @@ export async function startKernel(options: KernelOptions): Promise<StartedKernel
 /** Every connection to the control database but the one that listens. */
 type Connections = {
   readonly control: ControlDatabase
-  /** Of the rate limits. */
+  /** For the rate limits. */
   readonly counters: pg.Pool
-  /** Of the job queue. */
+  /** For the job queue. */
   readonly queue: pg.Pool
   readonly pipelined: PipelinedStatements
   readonly alarm: Alarm
@@ -181,20 +181,20 @@ async function closeAll(
   await connections.control.close()
 }
 
-/** Of the control database, milliseconds: nothing that a request asks of it takes a tenth of that. */
+/** For the control database, milliseconds: no statement of a request takes a tenth of that. */
 const STATEMENT_TIMEOUT = 10_000
-/** Of the job queue, whose maintenance goes over all jobs; milliseconds. */
+/** For the job queue, whose maintenance reads all jobs; milliseconds. */
 const JOB_TIMEOUT = 15_000
 const JOB_CONNECTIONS = 3
-/** A keyed statement that takes longer than this meets a database in trouble, milliseconds. */
+/** For pipelined statements, milliseconds: longer than this they take only on a database in trouble. */
 const PIPELINED_TIMEOUT = 5_000
-/** What may wait in front of a hash of another system, milliseconds of work. */
+/** Work that may wait for hashes of other systems, milliseconds. */
 const FOREIGN_WAIT = 10_000
-/** Two, so that one that breaks does not stop everything. */
+/** Two, so that a lost connection does not stop all look-ups. */
 const PIPELINED_CONNECTIONS = 2
 /**
- * Of the rate limits, whose statements are asked inside transactions too: a transaction that waited for a second connection
- * of its own pool could wait for others that do the same.
+ * For the rate limits, whose statements also run inside transactions: transactions that wait for a second connection
+ * of their own pool could wait for each other.
  */
 const COUNTER_CONNECTIONS = 3
 
@@ -205,7 +205,7 @@ type Paths = {
   readonly counters: pg.Pool
 }
 
-/** Every way that requests take to the control database. One of them may be dead while the others answer. */
+/** Every path of requests to the control database. One of them may be dead while the others answer. */
 function controlPaths(
   { control, pipelined, coherence, counters }: Paths,
   config: Config,
@@ -223,7 +223,7 @@ function controlPaths(
 
 const pingPool = async (pool: pg.Pool): Promise<void> => void (await pool.query('select 1'))
 
-/** Whoever asks while a question is unanswered waits for the same answer: questions to a silent database would take all connections. */
+/** Callers share a ping that is under way: many pings of a silent database would take all connections. */
 function shared(ping: () => Promise<void>): () => Promise<void> {
   let running: Promise<void> | undefined
   return () => {
@@ -234,7 +234,7 @@ function shared(ping: () => Promise<void>): () => Promise<void> {
   }
 }
 
-/** Says what to do about a database that nobody has migrated, before anything stumbles over it. */
+/** Throws an error with advice when migrations are missing, before the first statement fails. */
 export async function expectSchema(pool: pg.Pool): Promise<void> {
   const pending = await pendingMigrations((text) => pool.query(text))
   if (pending.length === 0) return

@@ -1,15 +1,15 @@
 import { edge } from './http/failures.ts'
 
 /**
- * Runs work that keeps a processor busy: `running` at once, `waiting` in line, and past that 503. So a flood of
- * sign-ins takes the processors that it is given and every other endpoint stays fast. Work of unequal length says its
+ * Runs work that keeps a processor busy: `running` at once, `waiting` in line, and beyond that 503. So a flood of
+ * sign-ins uses a bounded number of processors, and every other endpoint stays fast. Work of unequal length has a
  * weight, in the unit of `waiting`.
  */
 export type WorkQueue = {
   <T>(work: () => Promise<T>, weight?: number): Promise<T>
-  /** Throws what the work would meet if there is no room now: before anything is looked up for it. */
+  /** Throws the 503 when there is no room now: for a check before the queries that prepare the work. */
   readonly expectRoom: () => void
-  /** How many wait now. */
+  /** The number that waits now. */
   readonly depth: () => number
 }
 
@@ -34,7 +34,7 @@ export function createWorkQueue(running: number, waiting: number, onRefusal: () 
       return await work()
     } finally {
       const next = line.shift()
-      // The next one takes over this place.
+      // The next one takes this place.
       if (next === undefined) active--
       else {
         waits -= next.weight

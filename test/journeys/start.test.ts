@@ -90,7 +90,7 @@ test('a second start on the same folder fails without disturbing the first; prod
     await first.end('SIGTERM')
     await home.remove()
   })
-  assert.match(first.output(), /"event":"advice".*Mail stays in the outbox and reaches nobody/)
+  assert.match(first.output(), /"event":"advice".*Mail stays in the outbox and is not delivered/)
   await assert.rejects(
     startProgram(home.folder, production),
     /already runs on .*\/data\/postgres \(process \d+\)/,

@@ -98,7 +98,7 @@ test('auth.email.direct_links mails the endpoints that act, and the start says w
   )
   assert.match(
     warningsOf(t.config).join('\n'),
-    /direct_links .* a mail scanner that opens every link uses them up/,
+    /direct_links .* mail scanners that open every link use them up/,
   )
   await t.stop()
 })

@@ -3,21 +3,21 @@ import type { Form } from './forms.ts'
 import { readScyllaUrl } from './scylla-url.ts'
 import { readSmtpUrl } from './smtp-url.ts'
 
-/** Scheme, host and port of http or https and nothing else; kept as browsers spell an Origin. */
+/** Scheme, host and port of http or https, nothing else; kept as browsers write an Origin. */
 export const originForm: Form<string> = {
   name: 'origin',
   allowed: 'an http or https address without path, query or user, like https://app.example.com',
   parse: (text) => {
     const url = URL.parse(text)
     if (!url || (url.protocol !== 'https:' && url.protocol !== 'http:')) return undefined
-    // URL takes `https://*.example`, which no browser ever sends: a wildcard would look as if it worked.
+    // URL accepts `https://*.example`, which no browser sends: the wildcard would have no effect.
     const isHost = /^[a-z0-9.-]+$|^\[/.test(url.hostname)
     return isHost && url.href === `${url.origin}/` && !/[?#]/.test(text) ? url.origin : undefined
   },
   write: (value) => value,
 }
 
-/** A page or picture that a browser opens. */
+/** A page or image that a browser opens. */
 export const webUrlForm: Form<string> = {
   name: 'web address',
   allowed: 'an http or https address without user, like https://app.example.com/verify',
@@ -37,7 +37,7 @@ export const networkForm: Form<string> = {
   write: (value) => value,
 }
 
-/** What `server.trusted_proxies` and `outbound.allow_networks` hold, ready to be asked. */
+/** The networks of `server.trusted_proxies` or `outbound.allow_networks`, ready for checks. */
 export function createBlockList(networks: readonly string[]): BlockList {
   const list = new BlockList()
   for (const text of networks) {
@@ -67,7 +67,7 @@ export const hostForm: Form<string> = {
   write: (value) => value,
 }
 
-/** Of hosts that requests may name. A port is written when it is not the usual one. */
+/** Hosts that requests may name. The port is written unless it is the default one. */
 export const hostPatternForm: Form<string> = {
   name: 'host pattern',
   allowed: 'a host like db.example.com, db.example.com:8443, *.example.com (one label)',
@@ -78,7 +78,7 @@ export const hostPatternForm: Form<string> = {
   write: (value) => value,
 }
 
-/** `host` as a URL has it. */
+/** `host` is that of a URL, with its port. */
 export function hostFits(pattern: string, host: string): boolean {
   if (!pattern.startsWith('*.')) return pattern === host
   const label = host.slice(0, -(pattern.length - 1))
@@ -94,11 +94,11 @@ export const databaseUrlForm: Form<string> = {
   write: (value) => value,
 }
 
-// gateway.md 12: host names only. Through these parameters a URL would reach sockets, files or server options.
+// gateway.md 12: host names only. These parameters would give access to sockets, files or server options.
 const UNSAFE_PARAMETERS =
   /^(options|host|hostaddr|service|passfile|sslcert|sslkey|sslrootcert|sslcrl|sslpassword)$/i
 
-/** What a client's URL must be, by its driver: the list of what a client can be. `drivers/index.ts` makes them. */
+/** The form of a client's URL, by driver; also the list of all drivers. `drivers/index.ts` creates them. */
 export const clientUrlForms = {
   postgresql: {
     ...databaseUrlForm,
@@ -117,7 +117,7 @@ export const clientUrlForms = {
       const url = URL.parse(text.trim())
       if (!url || !/^https?:$/.test(url.protocol) || url.username !== '' || /[?#\s]/.test(text.trim()))
         return undefined
-      // A key travels in a header.
+      // The key is sent in a header.
       return /^([\w.~!$&'()*+,;=:-]|%[2-7][\dA-F])*$/i.test(url.password) ? text.trim() : undefined
     },
     write: (value) => value,
@@ -134,7 +134,7 @@ export type DriverName = keyof typeof clientUrlForms
 export const DRIVER_NAMES = Object.keys(clientUrlForms) as DriverName[]
 export const isDriverName = (text: string): text is DriverName => Object.hasOwn(clientUrlForms, text)
 
-/** Any of them; which one the driver takes is a rule of its own. */
+/** Any of these URLs; `rules.ts` checks the form of the client's driver. */
 export const clientUrlForm: Form<string> = {
   name: 'database URL',
   allowed: databaseUrlForm.allowed,
@@ -153,8 +153,8 @@ export const smtpUrlForm: Form<string> = {
 }
 
 /**
- * The text itself, when it is a URL of one of these schemes. An `@` or `#` behind the host means a password that was
- * not encoded; taking it would put half of the password where nothing masks it.
+ * The text itself, when it is a URL of one of these schemes. An `@` or `#` after the host means that the password is
+ * not encoded: half of it would be in a part of the URL that is not masked.
  */
 function serverUrl(text: string, protocols: readonly string[]): string | undefined {
   const url = URL.parse(text.trim())

@@ -3,7 +3,7 @@ import type { Form } from './forms.ts'
 /** Red, green and blue, 0 to 255. */
 export type Colour = readonly [red: number, green: number, blue: number]
 
-/** A colour of CSS that names its three parts. Kept as #rrggbb, so that nothing else can reach a style sheet. */
+/** A CSS colour of three parts. Kept as #rrggbb, so that no other text can get into a style sheet. */
 export const colourForm: Form<string> = {
   name: 'colour',
   allowed: 'a colour like #1d4ed8, #0a7, rgb(29 78 216), hsl(224 76% 48%)',
@@ -33,7 +33,7 @@ const fromHex = (digits: string): Colour => {
 }
 
 function fromRgb(parts: readonly [string, string, string]): Colour | undefined {
-  const [red, green, blue] = parts.map(Number) as [number, number, number] // as many as there were
+  const [red, green, blue] = parts.map(Number) as [number, number, number] // the same number of parts
   return [red, green, blue].every((part) => part <= 255) ? [red, green, blue] : undefined
 }
 
@@ -51,7 +51,7 @@ function fromHsl(hue: number, ...[second, third]: [string, string]): Colour | un
   return [part(0), part(8), part(4)]
 }
 
-/** The share of the contrast ratio of WCAG 2 that a colour contributes: 0 black, 1 white. */
+/** The relative luminance of WCAG 2: 0 for black, 1 for white. */
 export function luminance(hex: string): number {
   const [red, green, blue] = fromHex(hex.slice(1)).map((part) => {
     const share = part / 255

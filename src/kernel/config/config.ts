@@ -19,14 +19,14 @@ type DeepPartial<T> = T extends readonly unknown[]
     : T
 
 /**
- * The file `gatehouse.yaml` in `cwd`, if there is one, or the one named by `file` or SERVICE_CONFIG; over it the
- * environment, and over that the options of the command line. Throws a ConfigError with everything that is wrong.
+ * Reads the file that `file` or SERVICE_CONFIG names, else `gatehouse.yaml` in `cwd` if it exists. The environment beats the
+ * file, and options of the command line beat both. Throws a ConfigError with all problems.
  */
 export function loadConfig(source: Source): Config {
   const problems: Problem[] = []
   const report: Report = (place, setting, says) => problems.push({ ...place, setting, says })
   const file = treeOfFile(source, report)
-  // Without a readable file every other complaint would be a guess.
+  // Without the file, the other problems would be guesses.
   if (problems.length > 0 && !file) throw new ConfigError(problems)
   const environment = treeOfEnvironment(settings, source.env, report)
   const given = (source.options ?? []).map(treeOfOption)
@@ -45,7 +45,7 @@ function treeOfOption({ option, setting, text }: GivenOption): Tree {
   return nest(setting.split('.'), { kind: 'text', text, place })
 }
 
-/** For tests: what holds without file and environment, but for the overrides, which are taken as they are. */
+/** For tests: the defaults without file and environment, with unchecked overrides. */
 export function defaultConfig(overrides: DeepPartial<Config> = {}): Config {
   const { production = false, builtInClient = true, ...given } = overrides
   return completed(given, { production, builtInClient })
@@ -54,7 +54,7 @@ export function defaultConfig(overrides: DeepPartial<Config> = {}): Config {
 // The values were read by this schema, and `fillDefaults` leaves out only what is optional.
 const completed = (given: Values, facts: ConfigFacts) => fillDefaults(settings, given, facts) as Config
 
-/** For `gatehouse config show`: as one would write it, secrets masked. */
+/** For `gatehouse config show`: values as they are written in the file, secrets masked. */
 export const maskedConfig = (config: Config): Values => masked(settings, config)
 
 /** Every setting, for the documentation. */

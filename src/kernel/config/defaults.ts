@@ -3,14 +3,14 @@ import { isSetting, type Setting } from './setting.ts'
 
 export type Values = { [name: string]: unknown }
 
-/** What holds for the configuration as a whole and is no setting of its own. */
+/** Facts about the configuration that are no settings. */
 export type ConfigFacts = {
   readonly production: boolean
-  /** Unless `clients.default: false`. */
+  /** False with `clients.default: false`. */
   readonly builtInClient: boolean
 }
 
-/** What was given, with every default filled in: first those that stand alone, then those that depend on others. */
+/** Adds every default to the given values: first the fixed ones, then those that depend on other settings. */
 export function fillDefaults(schema: TSchema, given: Values, whole: ConfigFacts): Values {
   const plain = fill(schema, given, (setting) => setting.default)
   const facts = { ...whole, value: (setting: string) => valueAt(plain, setting) }
@@ -35,7 +35,7 @@ function fill(schema: TSchema, given: unknown, otherwise: Otherwise): unknown {
   return given ?? (isSetting(schema) ? otherwise(schema) : undefined)
 }
 
-/** Without a prototype: a name taken from a request, `constructor` for one, finds nothing that was not configured. */
+/** Without a prototype, so that a name of a request such as `constructor` finds nothing that is not configured. */
 export const mapOf = (entries: readonly (readonly [string, unknown])[]): Values =>
   Object.assign(Object.create(null), Object.fromEntries(entries))
 

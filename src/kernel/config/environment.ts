@@ -9,7 +9,7 @@ export type Environment = Readonly<Record<string, string | undefined>>
 /** `session.expires_in` is SERVICE_SESSION__EXPIRES_IN. */
 export const variableOf = (setting: string) => `SERVICE_${setting.replaceAll('.', '__').toUpperCase()}`
 
-/** What the environment says about settings. An empty variable is as good as none. */
+/** The settings of the environment. An empty variable counts as absent. */
 export function treeOfEnvironment(settings: TSchema, env: Environment, report: Report): Tree {
   const named = [...aliased(settings, env), ...prefixed(settings, env)]
   const trees = named.map(({ variable, path, text }) => {
@@ -22,7 +22,7 @@ export function treeOfEnvironment(settings: TSchema, env: Environment, report: R
 
 type Given = { readonly variable: string; readonly path: readonly string[]; readonly text: string }
 
-/** Names like DATABASE_URL; they come first and so lose against SERVICE_…. */
+/** Names like DATABASE_URL. They come first, so that SERVICE_… beats them. */
 function aliased(settings: TSchema, env: Environment): Given[] {
   return outline(settings).flatMap(({ path, schema }) => {
     const variable = isSetting(schema) ? schema.alias : undefined
@@ -31,7 +31,7 @@ function aliased(settings: TSchema, env: Environment): Given[] {
   })
 }
 
-/** From the least to the most exact, so that SERVICE_CLIENTS__A__URL beats the same in the JSON of SERVICE_CLIENTS. */
+/** From the least to the most specific, so that SERVICE_CLIENTS__A__URL beats the JSON of SERVICE_CLIENTS. */
 function prefixed(settings: TSchema, env: Environment): Given[] {
   return Object.entries(env)
     .flatMap(([variable, text]) => {
@@ -41,7 +41,7 @@ function prefixed(settings: TSchema, env: Environment): Given[] {
     .sort((a, b) => a.path.length - b.path.length)
 }
 
-/** SERVICE_SECRET and strangers have no `__` and name no section: not settings. */
+/** SERVICE_SECRET and variables of other programs have no `__` and name no section: they are no settings. */
 function pathOf(settings: TSchema, variable: string): string[] | undefined {
   if (!variable.startsWith('SERVICE_')) return undefined
   const path = variable.slice('SERVICE_'.length).toLowerCase().split('__')
@@ -58,7 +58,7 @@ function treeOfObject(text: string, variable: string, path: readonly string[], r
   return { kind: 'faulty', place }
 }
 
-/** `undefined` when it is no JSON. */
+/** Undefined when it is not JSON. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)

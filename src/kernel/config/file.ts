@@ -8,20 +8,20 @@ import { treeOfYaml } from './yaml.ts'
 const DEFAULT_FILE = 'gatehouse.yaml'
 
 export type Source = {
-  /** What `--config` named. */
+  /** The value of `--config`. */
   readonly file?: string | undefined
   readonly env: Environment
   readonly cwd: string
-  /** Options of the command line that are settings; they beat the environment. */
+  /** Options of the command line that are settings. */
   readonly options?: readonly GivenOption[]
 }
 
-/** `--port 9000`: the option, the dotted name of its setting, and what was written. */
+/** `--port 9000`: the option, the dotted name of its setting, and the value as text. */
 export type GivenOption = { readonly option: string; readonly setting: string; readonly text: string }
 
-/** The tree of the configuration file; `undefined` when there is none, or, with a report, when it cannot be read. */
+/** The tree of the configuration file; undefined when there is none, or, with a report, when it cannot be read. */
 export function treeOfFile({ file, env, cwd }: Source, report: Report): Tree | undefined {
-  // An empty SERVICE_CONFIG is as good as none, like every other variable.
+  // An empty SERVICE_CONFIG counts as absent, like every other variable.
   const named = file ?? (env.SERVICE_CONFIG || undefined)
   const name = named ?? DEFAULT_FILE
   try {

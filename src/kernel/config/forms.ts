@@ -1,9 +1,9 @@
 /**
- * How a value is written by people: text to value, value back to text, and what to say when it does not fit. Whatever
- * `parse` lets through is valid; there is no second check.
+ * The written form of a value: parses a text, writes a value, and describes what is allowed. Every value that
+ * `parse` returns is valid; there is no second check.
  */
 export type Form<T> = {
-  /** In one or two words, for the documentation. */
+  /** One or two words, for the documentation. */
   readonly name: string
   /** Completes "must be …". */
   readonly allowed: string
@@ -16,7 +16,7 @@ export type Range = { readonly min: number; readonly max: number }
 
 const within = (value: number, { min, max }: Range) => (value >= min && value <= max ? value : undefined)
 
-/** Without control characters: a line break in a header or a log line is never meant. */
+/** Without control characters: a line break would end a header or a log line. */
 const isPlain = (text: string) => text !== '' && !/\p{Cc}/u.test(text)
 
 export function textForm(name = 'text', pattern = /^/, allowed = 'text, not empty'): Form<string> {
@@ -45,7 +45,7 @@ export function integerForm(range: Range): Form<number> {
   }
 }
 
-/** Taken in any case, kept as spelled here. */
+/** Upper and lower case are accepted alike, and kept as spelled here. */
 export function choiceForm<const T extends string>(values: readonly T[]): Form<T> {
   return {
     name: values.join(', '),
@@ -84,14 +84,14 @@ function measureForm(name: string, like: string, units: Units, range: Range, zer
 }
 
 function parseMeasure(text: string, units: Units): number | undefined {
-  // Nothing of any unit.
+  // Zero needs no unit.
   if (/^0{1,12}$/.test(text.trim())) return 0
   const [, digits, unit] = /^(\d{1,16})([A-Za-z]+)$/.exec(text.trim()) ?? []
   if (unit === undefined || !Object.hasOwn(units, unit)) return undefined
   return Number(digits) * (units[unit] ?? Number.NaN)
 }
 
-/** In the largest unit that leaves no remainder. */
+/** In the largest unit without a remainder. */
 function writeMeasure(value: number, units: Units): string | undefined {
   const [unit, factor] = Object.entries(units).findLast(([, factor]) => value % factor === 0) ?? []
   return value === 0 || factor === undefined ? undefined : `${value / factor}${unit}`

@@ -1,12 +1,12 @@
 import { type TSchema, Type } from 'typebox'
 
-/** A section or a setting, and where it is. */
+/** A section or a setting, with its path. */
 export type Named = { readonly path: readonly string[]; readonly schema: TSchema }
 
-/** Stands in a path for the names that an operator chooses. */
+/** In a path: any name that the operator chooses. */
 export const ANY_NAME = 'NAME'
 
-/** Every section and every setting below `schema`, a section before what it holds. */
+/** Every section and every setting below `schema`, each section before its settings. */
 export function outline(schema: TSchema, path: readonly string[] = []): Named[] {
   const inner = Type.IsObject(schema)
     ? Object.entries(schema.properties)

@@ -1,15 +1,15 @@
-/** Where a value was written: a line of the file, or an environment variable. */
+/** The source of a value: a line of the file, an environment variable or an option. */
 export type Place = { readonly source: string; readonly line?: number }
 
 export type Problem = Place & {
-  /** Dotted name; empty when the file as a whole is meant. */
+  /** Dotted name; empty for a problem of the whole file. */
   readonly setting: string
   readonly says: string
 }
 
 export type Report = (place: Place, setting: string, says: string) => void
 
-/** Everything that is wrong with the configuration, at once; the message is ready to print. */
+/** All problems of the configuration. The message is ready to print. */
 export class ConfigError extends Error {
   readonly problems: readonly Problem[]
 

@@ -6,7 +6,7 @@ import { builtInName, isSetting, nameForm, type Setting } from './setting.ts'
 import { suggestSetting } from './suggestions.ts'
 import { type Tree, treeOfJson } from './tree.ts'
 
-/** Turns what was written into values of the right type and reports whatever does not fit; fills in no defaults. */
+/** Parses the tree into typed values and reports what does not fit. Adds no defaults. */
 export function readSettings(settings: TObject, tree: Tree, report: Report): Values {
   return readSection(settings, tree, '', { settings, report })
 }
@@ -31,7 +31,7 @@ function readSection(schema: TObject, tree: Tree, path: string, reader: Reader):
     if (!known) reader.report(inner.place, at, unknown(reader.settings, at, names, inner.place))
     return [name, known && read(known, inner, at, reader)] as const
   })
-  // TypeBox leaves `required` out where every setting is optional; its types do not say so.
+  // TypeBox omits `required` when every setting is optional, against its types.
   for (const name of schema.required ?? []) {
     const missing = (entries.get(name)?.kind ?? 'nothing') === 'nothing'
     const setting = schema.properties[name]
@@ -71,7 +71,7 @@ function readMap(schema: TRecord, tree: Tree, path: string, reader: Reader): Val
   return mapOf(values.filter(([, value]) => value !== undefined))
 }
 
-/** `false` where a section could be: what is built in under that name is not wanted. */
+/** `false` in place of a section: what is built in under that name is switched off. */
 export const isOff = (tree: Tree | undefined): boolean =>
   tree?.kind === 'text' && tree.text.trim() === 'false'
 
@@ -93,7 +93,7 @@ function readList(schema: Setting, tree: Tree, path: string, reader: Reader): un
   return items?.map((item, i) => readValue(schema, item, `${path}[${i}]`, reader))
 }
 
-/** Text is a JSON array or comma-separated, in the file too, where `${NAME}` may have put it. */
+/** A text is a JSON array or comma-separated; in the file too, since `${NAME}` may contain a list. */
 function itemsOf(tree: Tree): readonly Tree[] | undefined {
   if (tree.kind === 'list') return tree.items
   if (tree.kind !== 'text') return undefined
@@ -108,7 +108,7 @@ function itemsOf(tree: Tree): readonly Tree[] | undefined {
 function readValue({ form, secret }: Setting, tree: Tree, path: string, reader: Reader): unknown {
   if (tree.kind === 'faulty') return undefined
   const value = tree.kind === 'text' ? form.parse(tree.text) : undefined
-  // A wrong secret is not repeated: it may be a right one in the wrong form.
+  // The message does not repeat a secret: it may be a valid one in the wrong form.
   const what = tree.kind === 'text' && !secret ? `; ${quoted(tree.text)} is not` : ''
   if (value === undefined) reader.report(tree.place, path, `must be ${form.allowed}${what}`)
   return value

@@ -4,14 +4,14 @@ import { BUILT_IN_CLIENT } from './sections/database.ts'
 import type { Config } from './settings.ts'
 import { type Tree, treeAt } from './tree.ts'
 
-/** What several settings must agree on. A problem is told of the first one, where it was written. */
+/** A rule about several settings. Its problem is reported for the first one, at the place of its value. */
 type Rule = {
   readonly settings: readonly string[]
   readonly broken: (config: Config) => boolean
   readonly says: string
 }
 
-/** A body takes about three times its length while it is worked on, and those of one caller half of the budget. */
+/** A body takes about three times its length while it is processed, and one caller may use half of the budget. */
 const BODIES_AT_LEAST = 8
 
 const RULES: readonly Rule[] = [
@@ -97,7 +97,7 @@ const clientRules = ({ clients, gateway }: Config): Rule[] =>
     },
   ])
 
-/** A rule is not asked about a setting that is wrong by itself: its answer would be about the default. */
+/** A rule is skipped when one of its settings is invalid: it would be applied to the default. */
 export function brokenRules(config: Config, tree: Tree, problems: readonly Problem[]): Problem[] {
   const wrong = new Set(problems.map(({ setting }) => setting))
   return [...RULES, ...clientRules(config)]
@@ -108,7 +108,7 @@ export function brokenRules(config: Config, tree: Tree, problems: readonly Probl
     })
 }
 
-/** Where it is written; of one that is missing, where its section is. */
+/** The place of a setting, or of its section when the setting is missing. */
 function placeOf(tree: Tree, setting: string): Tree['place'] {
   const path = setting.split('.')
   const found = path.map((_, left) => treeAt(tree, path.slice(0, path.length - left)))

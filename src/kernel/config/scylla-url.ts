@@ -1,13 +1,13 @@
 import { isIP } from 'node:net'
 
-/** `scylladb://user:password@host1,host2:9042/keyspace?dc=datacenter1&tls=true`, taken apart. */
+/** The parts of `scylladb://user:password@host1,host2:9042/keyspace?dc=datacenter1&tls=true`. */
 export type ScyllaUrl = {
   readonly hosts: readonly string[]
   readonly port: number
   readonly user: string | undefined
   readonly password: string
   readonly keyspace: string
-  /** The data centre that statements go to. */
+  /** The data centre that statements are sent to. */
   readonly dc: string | undefined
   readonly tls: boolean
 }
@@ -16,7 +16,7 @@ const URL_PATTERN =
   /^(?:scylladb|scylla|cassandra):\/\/(?:([^:@/?#]+):([^:@/?#]+)@)?([^:@/?#]+)(?::(\d{1,5}))?\/([A-Za-z][A-Za-z0-9_]{0,47})(?:\?([^#]*))?$/
 const HOST = /^(?!-)[A-Za-z0-9-]{1,63}(\.[A-Za-z0-9-]{1,63})*$/
 
-/** What a client of ScyllaDB or Cassandra may have as its URL; undefined for anything else. */
+/** Reads the URL of a client of ScyllaDB or Cassandra; undefined when it is not one. */
 export function readScyllaUrl(text: string): ScyllaUrl | undefined {
   const [given, user, password = '', names = '', port = '9042', keyspace = '', query = ''] =
     URL_PATTERN.exec(text.trim()) ?? []
@@ -30,7 +30,7 @@ export function readScyllaUrl(text: string): ScyllaUrl | undefined {
   return { hosts, port: Number(port), user: name, password: secret, keyspace, ...parameters }
 }
 
-/** Keyspaces of the server's own, with its roles and their hashes among them. */
+/** Keyspaces of the server itself, which contain its roles and their hashes. */
 export const isSystem = (keyspace: string): boolean => /^system(?:$|_)/i.test(keyspace)
 
 function parametersOf(query: string): Pick<ScyllaUrl, 'dc' | 'tls'> | undefined {

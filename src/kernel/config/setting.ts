@@ -12,13 +12,13 @@ import {
   textForm,
 } from './forms.ts'
 
-/** What of a value `gatehouse config show` hides: all of it, or of a URL what may be one (`maskedUrl`). */
+/** The part of a value that `gatehouse config show` hides: all of it, or the secrets of a URL (`maskedUrl`). */
 export type Secret = 'all' | 'password'
 
-/** What a default may depend on besides itself. */
+/** Facts that a default may depend on. */
 export type Facts = {
   readonly production: boolean
-  /** The value of another setting that does not depend on one itself, by its dotted name. */
+  /** The value of another setting, by its dotted name; of one whose default is fixed. */
   readonly value: (setting: string) => unknown
 }
 
@@ -26,18 +26,18 @@ export type Derived<T> = { readonly says: string; readonly from: (facts: Facts) 
 
 type More<T> = {
   readonly default?: T
-  /** A default that depends on other facts. */
+  /** A default that depends on facts. */
   readonly derived?: Derived<T>
-  /** For an optional setting: what holds when it is absent. */
+  /** For an optional setting: the effect when it is absent, in words. */
   readonly absent?: string
   readonly secret?: Secret
-  /** A variable beside SERVICE_…, which beats it. */
+  /** Another variable for it; SERVICE_… beats it. */
   readonly alias?: string
 }
 
 /**
- * The annotations of a TypeBox schema that make it a setting; everything about it is read from here. The form of a list
- * is that of each item.
+ * The annotations that make a TypeBox schema a setting. The form of a list
+ * is that of its items.
  */
 export type Setting = More<unknown> & { readonly description: string; readonly form: Form<unknown> }
 
@@ -58,7 +58,7 @@ export const choice = <const T extends string[]>(
   more: More<T[number]> = {},
 ) => Type.Enum(values, { description, form: choiceForm<T[number]>(values), ...more })
 
-/** As people write them: the default, the smallest and the largest that is taken. */
+/** As texts: the default, the smallest and the largest value. */
 type Written = readonly [value: string, min: string, max: string]
 
 /** In milliseconds. */
@@ -87,14 +87,14 @@ function measure(
   return Type.Integer({ description, form: form(range), ...more })
 }
 
-/** Empty unless given, or as it is by default. */
+/** A list; empty by default, unless a default is given. */
 export const list = (description: string, item: Form<string>, otherwise: string[] = []) =>
   Type.Array(Type.String(), { description, form: item, default: otherwise })
 
 export const section = <T extends TProperties>(description: string, settings: T) =>
   Type.Object(settings, { description, additionalProperties: false })
 
-/** Entries under names that the operator chooses. `builtIn` is there without an entry, unless its entry is `false`. */
+/** Entries under names that the operator chooses. `builtIn` exists without an entry, unless its entry is `false`. */
 export const named = <T extends TSchema>(
   description: string,
   name: Form<string>,

@@ -4,7 +4,7 @@ import { variableOf } from './environment.ts'
 import { outline } from './outline.ts'
 import { isSetting, type Secret, type Setting } from './setting.ts'
 
-/** The values of `config` as one would write them, without its secrets. */
+/** The values of `config` as they are written in the file, without secrets. */
 export function masked(settings: TSchema, config: unknown): Values {
   return asValues(show(settings, config))
 }
@@ -34,8 +34,8 @@ const STARS = '***'
 const mask = (value: string, secret: Secret): string => (secret === 'password' ? maskedUrl(value) : STARS)
 
 /**
- * A URL without its secrets: its password; its query and fragment, which may hold another `password=`; and where it is no
- * database's, a user without password and what in its path is as long as a key.
+ * A URL without its secrets: its password; its query and fragment, which may contain another `password=`; and in an http URL
+ * a user without password, and path segments as long as a key.
  */
 export function maskedUrl(text: string): string {
   const url = URL.parse(text)
@@ -52,15 +52,15 @@ export function maskedUrl(text: string): string {
 const LONG_SEGMENT = /[^/]{16,}/g
 
 export type SettingDescription = {
-  /** Dotted, with NAME for a name of one's choice. */
+  /** Dotted, with NAME for a name that the operator chooses. */
   readonly setting: string
   readonly description: string
   readonly environment: string
-  /** A section has none. */
+  /** Absent for a section. */
   readonly type?: string
-  /** As one would write it. */
+  /** As it is written in the file. */
   readonly default?: string
-  /** What holds without it, in words, when that is no fixed value. */
+  /** The effect when it is absent, in words, where there is no fixed default. */
   readonly absent?: string
 }
 
@@ -82,7 +82,7 @@ export function described(settings: TSchema): SettingDescription[] {
   })
 }
 
-// Every section is made with one.
+// Every section is created with a description.
 const descriptionOf = (schema: TSchema) => (schema as TSchema & { description: string }).description
 
 function defaultOf({

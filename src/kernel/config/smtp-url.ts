@@ -1,8 +1,8 @@
-/** How a mail server is reached, as the URL says. */
+/** The connection to a mail server, read from its URL. */
 export type SmtpUrl = {
-  /** As nodemailer reads it. */
+  /** In nodemailer's spelling. */
   readonly url: string
-  /** Nothing is sent in the clear: TLS from the first byte, or STARTTLS before anything else. */
+  /** TLS from the first byte, or STARTTLS before anything else. */
   readonly isEncrypted: boolean
   /** The server's certificate is checked. */
   readonly isVerified: boolean
@@ -11,15 +11,15 @@ export type SmtpUrl = {
 }
 
 /**
- * nodemailer's own switches for TLS; `?tls=none` is the one that the start warns of. A `service` is another server with
- * other TLS than the URL says.
+ * nodemailer's own switches for TLS are refused, because no warning at the start covers them; `?tls=none` is allowed. A `service`
+ * is another server than the one in the URL, with other TLS settings.
  */
 const SWITCHES = ['secure', 'ignoreTLS', 'opportunisticTLS', 'service']
 
 /**
- * `smtp://` speaks plainly until STARTTLS. Whoever is on the way can take the offer of STARTTLS out, and would read logins
- * and one-time links, so it is required unless the server is on this machine or the URL says `?tls=none`. Undefined when
- * the URL says something else.
+ * `smtp://` is plain text until STARTTLS. An attacker on the network can remove the offer of STARTTLS and would then read logins
+ * and one-time links; so STARTTLS is required, unless the server is on this machine or the URL has `?tls=none`. Undefined when
+ * the URL cannot be used.
  */
 export function readSmtpUrl(text: string): SmtpUrl | undefined {
   const url = URL.parse(text)

@@ -2,7 +2,7 @@ import type { TSchema } from 'typebox'
 import { closestName } from '../closest-name.ts'
 import { outline } from './outline.ts'
 
-/** What was probably meant by an unknown setting: a neighbour of nearly that name, or the one that has it elsewhere. */
+/** The setting that an unknown name probably stands for: one of the same section with a similar name, or the only one with that name. */
 export function suggestSetting(
   settings: TSchema,
   setting: string,

@@ -1,18 +1,18 @@
 import type { Place } from './problems.ts'
 
 /**
- * What was written, from either source, before anybody knows what it should be: scalars are text, as in the environment.
+ * The unparsed values of the file or the environment, with their places. Scalars are text, as in the environment.
  */
 export type Tree =
   | { readonly kind: 'text'; readonly text: string; readonly place: Place }
   | { readonly kind: 'list'; readonly items: readonly Tree[]; readonly place: Place }
   | { readonly kind: 'section'; readonly entries: ReadonlyMap<string, Tree>; readonly place: Place }
-  /** Null or left empty: as if it were not there. */
+  /** Null or empty: counts as absent. */
   | { readonly kind: 'nothing'; readonly place: Place }
-  /** Something is wrong with it and has been reported. */
+  /** Its problem has been reported. */
   | { readonly kind: 'faulty'; readonly place: Place }
 
-/** Sections are merged; anything else is replaced. */
+/** Merges sections; any other value replaces the one below. */
 export function merge(under: Tree, over: Tree): Tree {
   if (over.kind === 'nothing') return under
   if (under.kind !== 'section' || over.kind !== 'section') return over
@@ -37,7 +37,7 @@ export function treeAt(tree: Tree, [name, ...path]: readonly string[]): Tree | u
   return inner && treeAt(inner, path)
 }
 
-/** Of a value that JSON.parse made. */
+/** The tree of a value that JSON.parse returned. */
 export function treeOfJson(value: unknown, place: Place): Tree {
   if (value === null) return { kind: 'nothing', place }
   if (Array.isArray(value))

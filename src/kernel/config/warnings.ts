@@ -1,7 +1,7 @@
 import type { Config } from './config.ts'
 import { readSmtpUrl } from './smtp-url.ts'
 
-/** What is allowed and costs something: the start and the doctor say it, with the way out. */
+/** Warnings of the start and the doctor about settings that are allowed and risky, with the remedy. */
 export function warningsOf(config: Config): readonly string[] {
   return [
     ...mailWarnings(config),
@@ -11,18 +11,18 @@ export function warningsOf(config: Config): readonly string[] {
   ]
 }
 
-/** The service itself speaks no TLS: where browsers use https there is a proxy. */
+/** The service itself has no TLS, so there is a proxy when browsers use https. */
 export const proxyWarnings = ({ server, rate_limits: { enabled } }: Config): readonly string[] =>
   enabled && server.public_url?.startsWith('https:') === true && server.trusted_proxies.length === 0
     ? [
-        'server.trusted_proxies is empty and server.public_url is https: all callers have the address of the proxy, and share one rate limit. Name the proxy there.',
+        'server.trusted_proxies is empty and server.public_url is https: all callers have the address of the proxy and share one rate limit. Add the proxy to server.trusted_proxies.',
       ]
     : []
 
 export function mailWarnings({ production, mail }: Config): readonly string[] {
   if (mail.transport === 'outbox')
     return production
-      ? ['Mail stays in the outbox and reaches nobody: set mail.transport to smtp, and mail.smtp_url.']
+      ? ['Mail stays in the outbox and is not delivered: set mail.transport to smtp, and mail.smtp_url.']
       : []
   const server = readSmtpUrl(mail.smtp_url ?? '')
   if (server === undefined || server.isLoopback) return []
@@ -30,12 +30,12 @@ export function mailWarnings({ production, mail }: Config): readonly string[] {
     ...(server.isEncrypted
       ? []
       : [
-          'mail.smtp_url has ?tls=none: logins and one-time links can be read on the way. Use smtps:// or STARTTLS.',
+          'mail.smtp_url has ?tls=none: logins and one-time links can be read on the network. Use smtps:// or STARTTLS.',
         ]),
     ...(server.isVerified
       ? []
       : [
-          'mail.smtp_url does not check the certificate of the mail server, so another one can take its place.',
+          'mail.smtp_url does not check the certificate of the mail server, so another server can impersonate it.',
         ]),
   ]
 }
@@ -43,7 +43,7 @@ export function mailWarnings({ production, mail }: Config): readonly string[] {
 const linkWarnings = ({ auth: { email } }: Config): readonly string[] =>
   email.direct_links
     ? [
-        'auth.email.direct_links mails links that act when they are opened: a mail scanner that opens every link uses them up, and verifies addresses in place of their owners.',
+        'auth.email.direct_links mails links that act when they are opened: mail scanners that open every link use them up, and verify addresses that are not theirs.',
       ]
     : []
 

@@ -16,7 +16,7 @@ import type { Environment } from './environment.ts'
 import type { Place, Report } from './problems.ts'
 import type { Tree } from './tree.ts'
 
-/** Uses of an anchor times the aliases in it, as the library counts: a few lines could stand for millions of values. */
+/** Counted by the library: the uses of an anchor times the aliases in it. A few lines could expand to millions of values. */
 const MOST_ALIASES = 100
 
 type Options = { readonly source: string; readonly env: Environment; readonly report: Report }
@@ -45,7 +45,7 @@ type Reader = {
   readonly report: Report
 }
 
-/** Reports aliases that cannot be followed, and removes them. False when the rest would still stand for too many values. */
+/** Reports and removes aliases that cannot be resolved. False, with a report, when the others expand to too many values. */
 function checkAliases({ document, lineAt, report }: Reader): boolean {
   visit(document, {
     Alias(_, alias, ancestors) {
@@ -62,7 +62,7 @@ function checkAliases({ document, lineAt, report }: Reader): boolean {
     return true
   } catch (error) {
     if (!(error instanceof ReferenceError)) throw error
-    report(lineAt(0), '', `its aliases stand for more than ${MOST_ALIASES} values`)
+    report(lineAt(0), '', `its aliases expand to more than ${MOST_ALIASES} values`)
     return false
   }
 }

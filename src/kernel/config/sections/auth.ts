@@ -30,22 +30,22 @@ const password = section('How passwords are hashed (Argon2id).', {
     { derived: { says: 'processors − 1, at least 1', from: () => Math.max(1, availableParallelism() - 1) } },
   ),
   queue: integer(
-    'Hashes that may wait; past it the answer is 503 with Retry-After.',
+    'Hashes that may wait; beyond it the answer is 503 with Retry-After.',
     { min: 0, max: 100_000 },
     { default: 100 },
   ),
 })
 
 const emailPassword = section('Sign-up and sign-in with email and password.', {
-  enable_signup: flag('Whether people can sign up.', { default: true }),
-  require_email_verification: flag('Whether signing in needs a verified email.', { default: false }),
-  // auth.md 3: the longest password is 128, so that hashing has a bound.
+  enable_signup: flag('Whether sign-up is enabled.', { default: true }),
+  require_email_verification: flag('Whether sign-in needs a verified email address.', { default: false }),
+  // auth.md 3: the longest password has 128 characters, so that hashing is bounded.
   password_min_length: integer('Shortest password, in characters.', { min: 1, max: 128 }, { default: 8 }),
   refuse_common: flag('Whether the most common passwords are refused.', { default: false }),
   breach_check_url: Type.Optional(
     text(
-      'Service that knows passwords from breaches, like https://api.pwnedpasswords.com/range: it is told 5 of the 40 digits of the SHA-1.',
-      { absent: 'none is asked', secret: 'password' },
+      'Service that lists breached passwords, like https://api.pwnedpasswords.com/range: it receives the first 5 of the 40 digits of the SHA-1 hash.',
+      { absent: 'no such check', secret: 'password' },
       serviceUrlForm,
     ),
   ),
@@ -53,19 +53,19 @@ const emailPassword = section('Sign-up and sign-in with email and password.', {
 
 const sessionManagement = section('The session endpoints.', {
   require_authentication: flag(
-    'Whether get-session, list-sessions, sign-out and revoke-* answer 401 to strangers.',
+    'Whether get-session, list-sessions, sign-out and revoke-* answer 401 to callers without a session.',
     {
       default: true,
     },
   ),
-  enable_session_listing: flag('Whether list-sessions exists.', { default: true }),
+  enable_session_listing: flag('Whether the endpoint list-sessions exists.', { default: true }),
   enable_session_revocation: flag('Whether the revoke-* endpoints exist.', { default: true }),
 })
 
 const pageOf = (what: string) =>
   Type.Optional(
     text(
-      `Page of your application that the link of a mail to ${what} leads to, with \`token\` and \`callbackURL\` in its query.`,
+      `Page of your application for the link in a mail to ${what}; its query has \`token\` and \`callbackURL\`.`,
       { absent: 'a page of the service' },
       webUrlForm,
     ),
@@ -73,7 +73,7 @@ const pageOf = (what: string) =>
 
 /** auth.md 4, "Links". */
 const links = section(
-  'Pages of your application for the links of mails; they call the endpoints themselves.',
+  'Pages of your application that links in mails lead to; these pages call the endpoints.',
   {
     verify: pageOf('verify an address'),
     change: pageOf('change the address'),
@@ -83,45 +83,48 @@ const links = section(
 )
 
 const email = section('Verification of email addresses.', {
-  verification_enabled: flag('Whether verification mails can be asked for.', { default: true }),
-  send_on_sign_up: flag('Whether signing up sends one.', {
+  verification_enabled: flag('Whether verification mails can be requested.', { default: true }),
+  send_on_sign_up: flag('Whether sign-up sends a verification mail.', {
     derived: {
       says: 'as auth.email_password.require_email_verification',
       from: ({ value }) => value('auth.email_password.require_email_verification') === true,
     },
   }),
-  verification_expires_in: duration('Life of the link.', ['1h', '1m', '30d']),
-  sign_in_after_verification: flag('Whether following the link also signs in.', { default: false }),
+  verification_expires_in: duration('Lifetime of the link.', ['1h', '1m', '30d']),
+  sign_in_after_verification: flag('Whether the link also signs the user in.', { default: false }),
   links,
   direct_links: flag(
-    'Whether mails link to the endpoints that act at once, instead of a page with a button: scanners that open links then use them up.',
+    'Whether links in mails act as soon as they are opened, instead of leading to a page with a button: mail scanners that open links then use them up.',
     { default: false },
   ),
 })
 
-const pages = section('The pages that links of mails lead to.', {
+const pages = section('The pages that links in mails lead to.', {
   name: Type.Optional(
-    text('What the pages call this service.', { absent: 'the host of server.public_url' }, nameForm),
+    text('Name of the service on these pages.', { absent: 'the host of server.public_url' }, nameForm),
   ),
-  logo_url: Type.Optional(text('Picture above each page.', { absent: 'none' }, webUrlForm)),
+  logo_url: Type.Optional(text('Image at the top of each page.', { absent: 'none' }, webUrlForm)),
   accent: text('Colour of buttons.', { default: '#1d4ed8' }, colourForm),
 })
 
-const deleteUser = section('Deleting the own account.', {
-  enabled: flag('Whether people can.', { default: true }),
+const deleteUser = section('Deletion of accounts by their users.', {
+  enabled: flag('Whether users can delete their accounts.', { default: true }),
 })
 
 export const auth = section('The authentication half.', {
-  base_path: text('Where it is mounted.', { default: '/api/auth' }, pathForm),
+  base_path: text('Path of all its endpoints.', { default: '/api/auth' }, pathForm),
   trusted_origins: list(
-    'Other origins whose pages may call it with a cookie and be redirected to.',
+    'Further origins whose pages may send requests with a cookie and be redirect targets.',
     originForm,
   ),
-  require_origin: flag('Whether a cookie request without Origin, Sec-Fetch-Site and Referer is refused.', {
-    default: false,
-  }),
+  require_origin: flag(
+    'Whether requests with a cookie, but without Origin, Sec-Fetch-Site and Referer, are refused.',
+    {
+      default: false,
+    },
+  ),
   hide_registered_emails: flag(
-    'Whether signing up with a taken email looks like success; needs auth.email_password.require_email_verification.',
+    'Whether sign-up with a registered email address answers like a success; needs auth.email_password.require_email_verification.',
     { default: false },
   ),
   password,

@@ -8,44 +8,44 @@ const CONNECTIONS = { min: 1, max: 1000 }
 export const database = section('The control database: users, sessions, keys and the queue.', {
   url: Type.Optional(
     text(
-      'A Postgres server instead of the embedded one.',
+      'PostgreSQL server to use instead of the embedded one.',
       { secret: 'password', absent: 'embedded PostgreSQL in server.data_dir', alias: 'DATABASE_URL' },
       databaseUrlForm,
     ),
   ),
   direct_url: Type.Optional(
     text(
-      'The same database past a pooler (PgBouncer), for what needs a session of its own: LISTEN, locks, migrations, making databases and roles.',
+      'Direct URL of the same database when database.url is a pooler (PgBouncer), for work that needs a session of its own: LISTEN, locks, migrations, creating databases and roles.',
       { secret: 'password', absent: 'database.url' },
       databaseUrlForm,
     ),
   ),
-  migrate: flag('Whether the start brings the schema up to date; else `gatehouse migrate` does.', {
+  migrate: flag('Whether the start applies migrations; otherwise run `gatehouse migrate`.', {
     default: true,
   }),
   max_connections: integer('Connections of one process.', CONNECTIONS, { default: 10 }),
   max_waiting: integer(
-    'Requests in one process that may wait for a connection, and as many look-ups that may be under way; past it the answer is 503.',
+    'Requests of one process that may wait for a connection, and look-ups that may be under way; beyond it the answer is 503.',
     { min: 1, max: 100_000 },
     { default: 1000 },
   ),
 })
 
-/** gateway.md 2. `custom_supabase` takes its address from the request and cannot be configured. */
+/** gateway.md 2. `custom_supabase` has its address from the request and cannot be configured. */
 export const clientNameForm = textForm(
   'client name',
   /^(?!custom_supabase$)[A-Za-z][A-Za-z0-9_-]{0,62}$/,
   'a letter, then up to 62 letters, digits, _ or -, and not custom_supabase',
 )
 
-/** `none` is how SQL names the role that one had. */
+/** In SQL, `none` names the original role. */
 const roleForm = textForm('role', /^(?!none$)[^\0]{1,63}$/, 'the name of a database role')
 
 const callerRole = (name: string) =>
-  `\`${name}\`; of the built-in client on a server, the one that was made: {control database}_${name}`
+  `\`${name}\`; for the built-in client on a server: {control database}_${name}`
 
 const rowLevelSecurity = section(
-  'Policies of the database decide about each row, by the session of the caller (postgresql only).',
+  'Row-level security: policies of the database decide about each row by the session of the caller (postgresql only).',
   {
     enabled: flag('Whether data operations run as one of these roles, with the claims of the session.', {
       default: false,
@@ -60,7 +60,7 @@ const rowLevelSecurity = section(
 )
 
 const sqlRole = section(
-  'The login for SQL of the callers’ own (POST /query/sql, /gateway/query), which then cannot end or cancel statements of the role in the URL (postgresql only). Neither that role nor a member of it. Without it the right gateway.query.read allows no function that may do more than read.',
+  'Role for SQL that callers write (POST /query/sql, /gateway/query); it cannot end or cancel statements of the role in the URL (postgresql only). It must be neither that role nor a member of it. Without it, the right gateway.query.read allows no function that may do more than read.',
   {
     name: Type.Optional(text('The role.', { absent: 'that of the URL' }, roleForm)),
     password: Type.Optional(text('Its password.', { secret: 'all', absent: 'none' })),
@@ -68,28 +68,28 @@ const sqlRole = section(
 )
 
 const client = section('A named database connection.', {
-  driver: choice('How the database is spoken to.', DRIVER_NAMES, { default: 'postgresql' }),
+  driver: choice('Driver of the database.', DRIVER_NAMES, { default: 'postgresql' }),
   url: Type.Optional(
     text(
-      'The database and the role to use there.',
-      { secret: 'password', absent: 'required, but for the built-in client `default`' },
+      'Database, and the role to use.',
+      { secret: 'password', absent: 'required, except for the built-in client `default`' },
       clientUrlForm,
     ),
   ),
-  description: Type.Optional(text('For people.', { absent: 'none' })),
+  description: Type.Optional(text('Description for operators.', { absent: 'none' })),
   max_connections: integer('Connections of one process.', CONNECTIONS, { default: 10 }),
   sql_connections: integer(
-    'Further connections of one process for SQL of the callers’ own, and as many for functions.',
+    'Further connections of one process for SQL that callers write, and the same number for functions.',
     CONNECTIONS,
     { default: 4 },
   ),
   max_waiting: integer(
-    'Callers in one process who may wait for a connection; past it the answer is 503. Reads by key that wait together count as one.',
+    'Callers of one process who may wait for a connection; beyond it the answer is 503. Reads by key that wait together count as one.',
     { min: 0, max: 100_000 },
     { default: 1000 },
   ),
-  connect_timeout: duration('Time to connect.', ['5s', '100ms', '10m']),
-  statement_timeout: duration('Time for a statement.', ['30s', '100ms', '1d']),
+  connect_timeout: duration('Longest time to connect.', ['5s', '100ms', '10m']),
+  statement_timeout: duration('Longest time of a statement.', ['30s', '100ms', '1d']),
   idle_timeout: duration('Time after which an unused connection is closed.', ['30s', '1s', '1d']),
   enforce_api_keys: Type.Optional(
     flag('Whether data operations on this client need an API key.', {
@@ -100,11 +100,11 @@ const client = section('A named database connection.', {
   sql_role: sqlRole,
 })
 
-/** It is there without an entry, or with one that has no URL. */
+/** It exists without an entry, or with one that has no URL. */
 export const BUILT_IN_CLIENT = 'default'
 
 export const clients = named(
-  'Databases that the gateway serves, by name. `default` is built in, beside the control database, unless it has a URL here or is `false`.',
+  'Databases that the gateway serves, by name. `default` is built in, in a database next to the control database, unless it has a URL here or is `false`.',
   clientNameForm,
   client,
   BUILT_IN_CLIENT,

@@ -3,30 +3,37 @@ import { duration, flag, integer, list, section, size, text } from '../setting.t
 import { clientNameForm } from './database.ts'
 
 export const gateway = section('The data gateway.', {
-  enforce_api_keys: flag('Whether data operations need an API key; a client can decide otherwise.', {
+  enforce_api_keys: flag('Whether data operations need an API key; clients can override it.', {
     default: true,
   }),
-  force_camel_case_to_snake_case: flag('Whether column names in requests are rewritten, userId to user_id.', {
-    default: false,
-  }),
-  max_rows: integer('Most rows of one answer.', { min: 1, max: 1_000_000 }, { default: 10_000 }),
-  logging_client: text('Client that holds the log and audit tables.', { default: 'logging' }, clientNameForm),
-  cache: section('Answers to reads that are given again without asking the database.', {
+  force_camel_case_to_snake_case: flag(
+    'Whether column names in requests are rewritten from userId to user_id.',
+    {
+      default: false,
+    },
+  ),
+  max_rows: integer('Largest number of rows in one answer.', { min: 1, max: 1_000_000 }, { default: 10_000 }),
+  logging_client: text(
+    'Client whose database has the log and audit tables.',
+    { default: 'logging' },
+    clientNameForm,
+  ),
+  cache: section('Cache of answers to reads.', {
     ttl: duration(
-      'How long an answer is given again; 0 switches it off. Writes through the gateway end it at once.',
+      'Longest time that an answer is cached; 0 switches the cache off. Writes through the gateway invalidate it at once.',
       ['0s', '0s', '1d'],
     ),
-    max_size: size('Memory of one process for such answers.', ['64MiB', '1MiB', '16GiB']),
+    max_size: size('Memory of one process for cached answers.', ['64MiB', '1MiB', '16GiB']),
   }),
-  custom_supabase: section('The client whose Supabase project and key each request brings along.', {
+  custom_supabase: section('The client whose Supabase project and key come with each request.', {
     allowed_hosts: list(
-      'Hosts that a request may name: one by one, or *.example.com for every label before it.',
+      'Hosts that a request may name; *.example.com allows every host one label below it.',
       hostPatternForm,
       ['*.supabase.co'],
     ),
   }),
   unsafe_clients: list(
-    'Clients that may use a superuser, or a role with access to the server’s files, REPLICATION, or CREATEROLE below PostgreSQL 16. Each start warns of them.',
+    'Clients whose role may be a superuser, or may have access to the server’s files, REPLICATION, or CREATEROLE before PostgreSQL 16. Each start logs a warning about them.',
     clientNameForm,
   ),
 })

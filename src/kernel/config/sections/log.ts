@@ -3,20 +3,20 @@ import { choice, flag, section, text } from '../setting.ts'
 
 export const log = section('The log, on standard output.', {
   level: choice(
-    'Least severity that is written.',
+    'Lowest severity that is logged.',
     ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],
     {
       default: 'info',
     },
   ),
   format: Type.Optional(
-    choice('One JSON record a line, or for reading.', ['json', 'pretty'], {
+    choice('One JSON record per line, or a format for terminals.', ['json', 'pretty'], {
       absent: 'json; pretty on a terminal',
     }),
   ),
   requests: Type.Optional(
     choice(
-      'Which requests are logged: all, those that failed or were slow, none.',
+      'Requests that are logged: all, those that failed or were slow, or none.',
       ['all', 'problems', 'none'],
       {
         absent: 'problems; all on a terminal',
@@ -32,8 +32,11 @@ export const docs = section('The API reference.', {
 })
 
 export const metrics = section('Prometheus metrics at /metrics.', {
-  enabled: flag('Whether they are served.', { default: true }),
+  enabled: flag('Whether /metrics is served.', { default: true }),
   token: Type.Optional(
-    text('Bearer token for /metrics, beside the admin key.', { absent: 'the admin key only', secret: 'all' }),
+    text('Bearer token for /metrics, in addition to the admin key.', {
+      absent: 'the admin key only',
+      secret: 'all',
+    }),
   ),
 })

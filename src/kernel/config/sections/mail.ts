@@ -12,15 +12,15 @@ const mailboxForm = textForm(
 
 export const mail = section('Mail that the service sends.', {
   transport: choice(
-    'outbox keeps mails as .eml files under server.data_dir; smtp sends them.',
+    'outbox writes mails as .eml files below server.data_dir; smtp sends them.',
     ['outbox', 'smtp'],
     {
       default: 'outbox',
     },
   ),
-  outbox_keep: duration('How long a mail stays in the outbox.', ['7d', '1h', '3650d']),
+  outbox_keep: duration('Time that a mail stays in the outbox.', ['7d', '1h', '3650d']),
   from: text('Sender.', { default: 'Gatehouse <no-reply@localhost>' }, mailboxForm),
   smtp_url: Type.Optional(
-    text('Mail server; needed by transport smtp.', { absent: 'none', secret: 'all' }, smtpUrlForm),
+    text('Mail server; required for transport smtp.', { absent: 'none', secret: 'all' }, smtpUrlForm),
   ),
 })

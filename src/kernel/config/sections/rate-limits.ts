@@ -3,15 +3,15 @@ import { duration, flag, integer, section } from '../setting.ts'
 const rule = (description: string, requests: number, window: string) =>
   section(`${description}.`, {
     requests: integer(
-      `${description}: how many pass within the window.`,
+      `${description}: number allowed within the window.`,
       { min: 1, max: 1_000_000 },
       { default: requests },
     ),
     window: duration(`${description}: the window.`, [window, '1s', '7d']),
   })
 
-/** auth.md 11. A rule that is given only in part keeps the rest of its default. */
-const rules = section('What is counted, and how much of it passes.', {
+/** auth.md 11. A rule that is only partly given keeps the rest of its default. */
+const rules = section('The rate limits.', {
   sign_in: rule('Sign-in, per address', 10, '1m'),
   sign_in_account: rule('Failed sign-ins, per account', 10, '15m'),
   sign_up: rule('Sign-up, per address', 5, '1m'),
@@ -23,7 +23,7 @@ const rules = section('What is counted, and how much of it passes.', {
 })
 
 export const rateLimits = section('Rate limits.', {
-  enabled: flag('Whether they hold.', {
+  enabled: flag('Whether rate limits apply.', {
     derived: { says: 'true with NODE_ENV=production, else false', from: ({ production }) => production },
   }),
   rules,

@@ -9,30 +9,34 @@ const cookieNameForm = textForm(
 )
 
 export const session = section('Sessions and their cookie.', {
-  expires_in: duration('Life of a session, counted again from each extension.', ['7d', '1s', '3650d']),
-  update_age: duration('A session in use is extended once this has passed since the last time.', [
+  expires_in: duration('Lifetime of a session; starts again with each extension.', ['7d', '1s', '3650d']),
+  update_age: duration('A session in use is extended when this time has passed since its last extension.', [
     '1d',
     '0s',
     '3650d',
   ]),
-  max_age: duration('The longest life of a session, however often it is extended; 0: no such bound.', [
+  max_age: duration('Longest lifetime of a session, including extensions; 0: unlimited.', [
     '90d',
     '0s',
     '3650d',
   ]),
-  fresh_age: duration('How long after its sign-in a session may do what needs a fresh one.', [
+  fresh_age: duration('Time after sign-in during which a session may do what needs a fresh session.', [
     '1d',
     '1s',
     '3650d',
   ]),
-  max_per_user: integer('Sessions of one user; the oldest ends.', { min: 1, max: 10_000 }, { default: 100 }),
+  max_per_user: integer(
+    'Largest number of sessions of one user; beyond it the oldest ends.',
+    { min: 1, max: 10_000 },
+    { default: 100 },
+  ),
   cookie_name: text('Name of the session cookie.', { default: 'service-auth.session-token' }, cookieNameForm),
-  cookie_secure: flag('Whether browsers send the cookies over https only (and to localhost).', {
+  cookie_secure: flag('Whether browsers send the cookies only over https (and to localhost).', {
     default: true,
   }),
-  cookie_http_only: flag('Whether scripts in a page cannot read the session cookie.', { default: true }),
+  cookie_http_only: flag('Whether the session cookie is hidden from scripts.', { default: true }),
   cookie_same_site: choice(
-    'Whether other sites may send the cookie along; None needs cookie_secure.',
+    'Whether requests from other sites carry the cookie; None needs cookie_secure.',
     ['Lax', 'Strict', 'None'],
     { default: 'Lax' },
   ),
