@@ -34,20 +34,20 @@ import { generatedOnce, InstallationError } from '#kernel/installation-secrets.t
 import type { Random } from '#kernel/random.ts'
 import type { Secrets } from '#kernel/secrets.ts'
 
-/** The databases that the service runs on, made ready once for all of its processes. */
+/** The databases that the service runs on, prepared once for all of its processes. */
 export type ServiceDatabases = BuiltInDatabases & {
-  /** Of the server itself, past a pooler. */
+  /** The control database, without a pooler. */
   readonly controlUrl: string
-  /** What needs no session of its own goes through it. */
+  /** The pooler, for statements that need no session of their own. */
   readonly pooler: PoolerAddress | undefined
-  /** For people: `embedded PostgreSQL 18.4 in ./data`. */
+  /** For messages: `embedded PostgreSQL 18.4 in ./data`. */
   readonly describes: string
-  /** What the operator has to do before everything works. */
+  /** What the operator still has to do. */
   readonly advice: string | undefined
-  /** The migrations that were applied now. */
+  /** The migrations that this start has applied. */
   readonly applied: readonly string[]
   readonly died: Promise<{ readonly log: string }>
-  /** What has not ended within that many milliseconds is killed. */
+  /** Kills the server when it has not ended within that many milliseconds. */
   stop(within?: number): Promise<void>
 }
 
@@ -55,21 +55,21 @@ export type OpenOptions = Asking & {
   readonly config: Config
   readonly random: Random
   readonly report: (step: string) => void
-  /** Gives up the start. */
+  /** Aborts the start. */
   readonly signal?: AbortSignal | undefined
-  /** Uses an embedded server that another process of ours runs already, instead of failing. */
+  /** Uses the embedded server that another process of the service runs already, instead of failing. */
   readonly join?: boolean
-  /** `serve` and `migrate` make what is missing. Every other command uses what is there, and changes nothing by opening it. */
+  /** True for `serve` and `migrate`, which create what is missing. Every other command uses what exists and changes nothing. */
   readonly makes: boolean
 }
 
-/** Who writes the log and audit tables: what the operator configured, else what is built in. */
+/** URL of the role that writes the log and audit tables: the configured client, else the built-in one. */
 export const loggingOwner = (
   config: Config,
   { logging }: Pick<ServiceDatabases, 'logging'>,
 ): string | undefined => config.clients[config.gateway.logging_client]?.url ?? logging?.ownerUrl
 
-/** Starts the embedded server when no other is named, makes the databases and roles that are missing, and migrates. */
+/** Starts the embedded server unless another one is configured, creates missing databases and roles, and migrates. */
 export async function openDatabases(options: OpenOptions): Promise<ServiceDatabases> {
   const { config, report, makes, signal } = options
   const opened =
@@ -95,10 +95,10 @@ export async function openDatabases(options: OpenOptions): Promise<ServiceDataba
   }
 }
 
-/** Where the control database is past a pooler; undefined: on the embedded server. */
+/** URL of the control database without a pooler; undefined with the embedded server. */
 export const sessionUrl = ({ database }: Config): string | undefined => database.direct_url ?? database.url
 
-/** What its server refuses is told by the setting that names it. */
+/** Errors of the database name the setting of its URL. */
 function onControl<T>(config: Config, work: (url: string) => Promise<T>): Promise<T> {
   const { direct_url, url = '' } = config.database
   return direct_url === undefined
@@ -106,7 +106,7 @@ function onControl<T>(config: Config, work: (url: string) => Promise<T>): Promis
     : namedBy('database.direct_url', direct_url, () => work(direct_url))
 }
 
-/** Makes the log and audit tables, where there is a database for them. */
+/** Creates the log and audit tables, if there is a database for them. */
 export async function openLogging(
   config: Config,
   databases: Pick<ServiceDatabases, 'logging'>,
@@ -160,7 +160,7 @@ async function embeddedDatabases(
     const databases = [{ name: CONTROL, owner: CONTROL }]
     await provision(server.superuserUrl, { roles: [login('current')], databases })
   }
-  // On a server of its own there is no other installation to be told apart from.
+  // On its own server there is no other installation, so the names need no prefix.
   const names = { ...builtInNames(CONTROL), anonymous: 'anon', signedIn: 'authenticated' }
   const url = controlUrl(makes ? 'current' : (seen.standing?.secret ?? 'current'))
   const standing = await settle(url, seen, options)
@@ -180,7 +180,7 @@ async function embeddedDatabases(
 /** Name of the embedded server's control database and of its owner. */
 const CONTROL = 'gatehouse'
 
-/** As the superuser: the control role's own password may not be known yet. */
+/** As the superuser: the password of the control role may not be known yet. */
 async function seeEmbedded(url: string, options: OpenOptions): Promise<Seen> {
   try {
     return await withClient(url, (client) => see(client, options))
@@ -192,7 +192,7 @@ async function seeEmbedded(url: string, options: OpenOptions): Promise<Seen> {
 
 const UNKNOWN_DATABASE = '3D000'
 
-/** Whose the database is, and whether this version knows its schema. Changes nothing. */
+/** Checks which installation the database belongs to, and that this version knows its schema. Changes nothing. */
 async function see(client: pg.Client, asking: Asking): Promise<Seen> {
   await expectNoPooler(client)
   const seen = await seeInstallation(client, asking)
@@ -201,14 +201,14 @@ async function see(client: pg.Client, asking: Asking): Promise<Seen> {
 }
 
 /**
- * Before a secret or key is made up: refuses a control database of another installation, or of a newer version. Of two that make a
- * secret up at once, `establishInstallation` refuses the second.
+ * Before a secret or key is generated: refuses a control database of another installation or of a newer version. Of two processes that
+ * generate a secret at the same time, `establishInstallation` refuses the second.
  */
 export async function expectOwnDatabase(config: Config, asking: Asking): Promise<void> {
   await onControl(config, (url) => withClient(url, (client) => see(client, asking)))
 }
 
-/** On a server of the operator's: databases beside the control database, where its role may make them. */
+/** On the operator's server: databases next to the control database, if its role may create them. */
 async function openServer(options: OpenOptions, controlUrl: string): Promise<Opened> {
   const { config, makes, secrets } = options
   const { seen, version, mayProvision } = await withClient(controlUrl, (client) => lookAt(client, options))
@@ -231,7 +231,7 @@ async function openServer(options: OpenOptions, controlUrl: string): Promise<Ope
   }
 }
 
-/** Through which the pools go, where `database.direct_url` says that `database.url` is one. */
+/** The pooler of `database.url`, when `database.direct_url` is set. */
 async function openPooler(
   { config, makes }: OpenOptions,
   controlUrl: string,
@@ -243,7 +243,7 @@ async function openPooler(
   return namedBy('database.url (DATABASE_URL)', url, () => lookThroughPooler(url, id))
 }
 
-/** The installation of this database: found, or recorded now. A copy becomes one of its own. */
+/** The installation of this database: the recorded one, or a new one. A copy becomes an installation of its own. */
 async function settle(url: string, seen: Seen, options: OpenOptions): Promise<Standing> {
   const { config, makes, random, secrets } = options
   const now = { random, now: systemClock() }

@@ -10,7 +10,7 @@ import { limits, outbound, server } from './sections/server.ts'
 import { session } from './sections/session.ts'
 import { section } from './setting.ts'
 
-/** Every setting there is. Validation, defaults, environment names, documentation and masking are read from it. */
+/** Every setting. Validation, defaults, names in the environment, documentation and masking are derived from it. */
 export const settings = section('Settings', {
   server,
   database,

@@ -5,15 +5,15 @@ import type { EmbeddedServer } from './embedded.ts'
 import type { Standing } from './installation.ts'
 import { type Provision, provision } from './provision.ts'
 
-/** Names of what stands beside a control database: two installations on one server share nothing. */
+/** Names of the databases and roles next to a control database. Two installations on one server share none of them. */
 export type BuiltInNames = {
   /** The database of client `default`, and its owner. */
   readonly default: string
-  /** The log and audit tables: the database, and its owner. */
+  /** The database of the log and audit tables, and its owner. */
   readonly logging: string
-  /** May only read what is logged. */
+  /** The role that may only read these tables. */
   readonly reader: string
-  /** Who callers of client `default` become where policies decide (gateway.md 19). */
+  /** The roles of callers of client `default` with row-level security (gateway.md 19). */
   readonly anonymous: string
   readonly signedIn: string
 }
@@ -29,7 +29,7 @@ export function builtInNames(controlDatabase: string): BuiltInNames {
   }
 }
 
-/** With `_logging_reader` behind it, a name of this many bytes has the 63 that PostgreSQL keeps. */
+/** Bytes. With `_logging_reader` appended, the name has the 63 bytes that PostgreSQL keeps. */
 const LONGEST = 48
 
 function shortened(name: string): string {
@@ -43,30 +43,30 @@ function shortened(name: string): string {
 export type BuiltInDatabases = {
   /** Clients that exist without being configured, by name. */
   readonly builtIn: Readonly<Record<string, string>>
-  /** Who callers of client `default` become where policies decide (gateway.md 19); undefined without that client. */
+  /** The roles of callers of client `default` with row-level security (gateway.md 19); undefined without that client. */
   readonly callerRoles: { readonly anonymousRole: string; readonly signedInRole: string } | undefined
-  /** The log and audit tables: their owner's URL, and that of a role which may only read them. */
+  /** The database of the log and audit tables, as its owner and as a role that may only read. */
   readonly logging:
     | { readonly ownerUrl: string; readonly readerUrl: string; readonly reader: string }
     | undefined
 }
 
-/** What of it is there, for whom this process may log in. */
+/** The built-in databases that this process may use. */
 type BuiltIn = { readonly default: boolean; readonly logging: boolean; password(role: string): string }
 
 type Ensuring = {
   readonly config: Config
   readonly secrets: Secrets
   readonly report: (step: string) => void
-  /** Makes what is missing; else it is only said what there is. */
+  /** Creates what is missing; otherwise nothing is changed. */
   readonly makes: boolean
   readonly names: BuiltInNames
   readonly standing: Standing
-  /** Undefined: the role of the control database may make neither databases nor roles. */
+  /** Undefined when the role of the control database may create neither databases nor roles. */
   readonly provisionUrl: string | undefined
 }
 
-/** What is built in and wanted; made where this command makes things. */
+/** The built-in databases that the configuration wants, created if the command may do that. */
 export async function ensureBuiltIn(options: Ensuring): Promise<BuiltIn> {
   const { config, makes, names, provisionUrl, report, secrets, standing } = options
   const may = provisionUrl !== undefined

@@ -20,7 +20,7 @@ export type Coherence = {
   isTrusted(): boolean
   /** Calls `apply` with every change, and `clear` when changes may have been missed. */
   subscribe(subscriber: Subscriber): void
-  /** Tells every process what has changed where no trigger of ours sees it, and resolves like `settle`. */
+  /** Notifies every process of changes that have no trigger, and resolves like `settle`. */
   announce(tags: readonly string[]): Promise<void>
   /**
    * Listens to a channel of another component. `back` is called whenever the connection has come back, since what was sent meanwhile
@@ -101,7 +101,7 @@ export async function startCoherence({ pool, ...options }: CoherenceOptions): Pr
 
 type Subscribers = {
   add(subscriber: Subscriber): void
-  /** What the payload of a notification names has changed. */
+  /** Applies the changes that the payload of a notification names. */
   apply(payload: string): void
   clear(): void
 }

@@ -1,14 +1,14 @@
 import type { Coherence } from './coherence.ts'
 
 /**
- * A cache whose entries are dropped the moment a row they were read from changes, in every process. While the caches
- * may not be believed (see `Coherence`), every `get` is a load.
+ * A cache whose entries are dropped in every process as soon as a row changes that they were read from. While caches
+ * are not trusted (see `Coherence`), every `get` is a load.
  */
 export type CoherentCache<Value> = {
   get(key: string): Promise<Value | undefined>
-  /** The entry, only if it is here and may be believed: the path without a promise. */
+  /** The entry, if it is cached and trusted: the path without a promise. */
   peek(key: string): Value | undefined
-  /** For a change of which no trigger tells. */
+  /** Drops an entry after a change that has no trigger. */
   forget(key: string): void
 }
 
@@ -30,21 +30,21 @@ export type TaggedCache<Value> = Pick<CoherentCache<Value>, 'peek' | 'forget'> &
 
 export type TaggedOptions<Value> = {
   readonly coherence: Coherence
-  /** What all values together may weigh. */
+  /** Largest weight of all values together. */
   readonly max: number
-  /** Without it each weighs 1. One that is heavier than `max` is not kept. */
+  /** Default: 1 each. A value heavier than `max` is not kept. */
   readonly weigh?: (value: Value) => number
-  /** Whether a value may still be given; without it they do not age. */
+  /** Whether a value may still be returned; without it, values do not expire. */
   readonly isFresh?: (value: Value) => boolean
-  /** What a value was read from, as it is told when it changes: `session:ID`, `user:ID`. */
+  /** The rows that a value was read from, as notifications name them: `session:ID`, `user:ID`. */
   readonly tags: (value: Value) => readonly string[]
 }
 
-/** The same, where each `get` brings its own load. */
+/** The same, with a load of its own for each `get`. */
 export function createTaggedCache<Value>(options: TaggedOptions<Value>): TaggedCache<Value> {
   const { coherence, tags, isFresh = () => true } = options
   const store = createTaggedStore(options)
-  /** What has changed since each running load began; `all` when that is unknown. */
+  /** The changes since each running load began; `all` when they are unknown. */
   const loads = new Set<{ changed: Set<string>; all: boolean }>()
 
   coherence.subscribe({
@@ -73,7 +73,7 @@ export function createTaggedCache<Value>(options: TaggedOptions<Value>): TaggedC
       loads.add(running)
       try {
         const value = await load(key)
-        // A change that arrived while the row was on its way may be newer than the row.
+        // A change that arrived during the load may be newer than the loaded row.
         if (value !== undefined && !running.all && !tags(value).some((tag) => running.changed.has(tag)))
           store.keep(key, value)
         return value

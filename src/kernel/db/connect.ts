@@ -13,7 +13,7 @@ import { createAlarm } from './connection-alarm.ts'
 import { createPool, type PoolOptions } from './guarded-pool.ts'
 import type { DB } from './tables.ts'
 
-/** The control database, or a transaction on it: statements take it as their first argument. */
+/** The control database, or a transaction on it; the first argument of every store function. */
 export type Db = Kysely<DB>
 
 export type ControlDatabase = {
@@ -30,7 +30,7 @@ export function connect(options: PoolOptions): ControlDatabase {
   return { db: db.withSchema('service'), pool, close: () => pool.end() }
 }
 
-/** One connection, for what a command has to do. */
+/** One connection, for a command. */
 export const connectOnce = (url: string): ControlDatabase =>
   connect({
     url,
@@ -42,17 +42,17 @@ export const connectOnce = (url: string): ControlDatabase =>
     alarm: createAlarm(),
   })
 
-/** A clock that stands at the database's time, for a command that acts at once. */
+/** A clock stopped at the database's time, for a command that acts at once. */
 export async function clockOf(db: Db): Promise<Clock> {
   const { rows } = await sql<{ now: Date }>`select clock_timestamp() as now`.execute(db)
   const [{ now } = { now: new Date(Number.NaN) }] = rows
   return () => now
 }
 
-/** Texts beyond this many are not named: a query built from request data must not fill the server's memory. */
+/** Largest number of named texts: queries built from request data must not fill the server's memory. */
 const NAMED_STATEMENTS = 500
 
-/** The pool with every statement named by its text, so that Postgres parses and plans it once a connection (1.4–2.4×). */
+/** The pool with every statement named by its text, so that PostgreSQL parses and plans it once per connection (1.4–2.4×). */
 function preparing(pool: pg.Pool): PostgresPool {
   const names = new Map<string, string>()
   const nameOf = (text: string): string | undefined => {
@@ -89,7 +89,7 @@ function preparingClient(
       name === undefined ? { text, values: [...values] } : { name, text, values: [...values] },
     )
   }
-  // Kysely's type also describes cursors, which it only asks for when streaming; nothing here streams.
+  // Kysely's type also has cursors, which it uses only for streams; there are none here.
   return {
     query,
     release: (error?: Error | boolean) => client.release(error),

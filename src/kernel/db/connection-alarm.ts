@@ -1,7 +1,7 @@
 /**
- * Raised when a connection to the control database was silent for too long, or the one that listens was lost: the network or a pooler
- * may have forgotten the others too, and whoever uses one of them would wait for its whole deadline. So those that are idle, or silent
- * for a while, are ended.
+ * Raised when a connection to the control database was silent for too long, or the one that listens was lost. The network or a pooler
+ * may have dropped the other connections too, and each use of one would then wait for its whole deadline. So the pools close
+ * connections that are idle or have been silent for a while.
  */
 export type Alarm = {
   raise(): void

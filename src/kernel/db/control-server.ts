@@ -1,14 +1,14 @@
 import type pg from 'pg'
 
-/** Where the control database is, and who could do everything to it: for clients that are on the same server. */
+/** The server of the control database, and the roles that own the database; for checks of clients on the same server. */
 export type ControlServer = {
-  /** When the server was started, to the microsecond: no two servers say the same. */
+  /** The start of the server, to the microsecond, which identifies it. */
   readonly startedAt: string
   /** Our login, and the owner of the database. */
   readonly roles: readonly string[]
 }
 
-/** Asked each time, since a restart changes it; while the control database does not answer, as it was known last. */
+/** Reads it for each call, since a restart changes it. While the control database does not answer, returns the last result. */
 export function createControlServerLookup(
   pool: Pick<pg.Pool, 'query'>,
 ): () => Promise<ControlServer | undefined> {

@@ -22,27 +22,27 @@ export type EmbeddedServer = {
   readonly version: string
   /**
    * Fast shutdown: open transactions are rolled back. A server that has not ended within that many milliseconds is killed with all
-   * of its processes, which loses nothing that was committed. Resolves when it has ended.
+   * of its processes, which loses no committed data. Resolves when it has ended.
    */
   stop(within?: number): Promise<void>
-  /** Resolves when the server ends without having been asked to. */
+  /** Resolves when the server ends without a `stop`. */
   readonly died: Promise<{ code: number | null; log: string }>
 }
 
 export type EmbeddedOptions = {
-  /** The server's own folder; made when missing, and closed to everybody else. */
+  /** The server's own folder; created if missing, with mode 0700. */
   readonly dir: string
-  /** The superuser's. The same for the whole life of the folder. */
+  /** The superuser's password, which stays the same as long as the folder exists. */
   readonly password: string
-  /** Run-time parameters of PostgreSQL over ours. */
+  /** Run-time parameters of PostgreSQL, which override ours. */
   readonly settings?: Readonly<Record<string, string>>
-  /** Hears a short word for each step that takes time. */
+  /** Called with a short word for each step that takes time. */
   readonly report?: (step: string) => void
-  /** Gives up the start; it does not stop a server that has started. */
+  /** Aborts the start; it does not stop a server that has started. */
   readonly signal?: AbortSignal | undefined
 }
 
-/** Starts PostgreSQL on a folder of ours. It ends with this process, whatever ends this process. */
+/** Starts PostgreSQL on its folder. The server ends with this process, also after SIGKILL. */
 export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedServer> {
   const binaries = await findBinaries()
   const folder = await openFolder(options.dir)
@@ -52,7 +52,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedS
   try {
     await waitForPrevious(folder, report, signal)
     await giveFolder(folder, user)
-    // By its descriptor: where root has handed the folder over, the name is not root's.
+    // By its descriptor: the owner of the folder could have replaced the file of that name.
     if (process.getuid?.() === 0) await lock.chown(user.uid, user.gid)
     const isDurable = settings.fsync !== 'off'
     const cluster = { folder, user, binaries, lock, password, isDurable, report, signal }
@@ -67,7 +67,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedS
 async function openFolder(dir: string): Promise<string> {
   await mkdir(dir, { recursive: true, mode: 0o700 })
   const folder = await realpath(dir)
-  // PostgreSQL's lock file has a line for the path.
+  // The path is one line of PostgreSQL's lock file.
   if (/\p{Cc}/u.test(folder))
     throw new EmbeddedServerError('The name of the data folder holds a control character.')
   await chmod(folder, 0o700)
@@ -94,28 +94,28 @@ async function start(cluster: Cluster, settings: Readonly<Record<string, string>
 function defaults(socket: string): Record<string, string> {
   return {
     listen_addresses: '',
-    // A list, whose items may be quoted.
+    // A list with quoted items.
     unix_socket_directories: `"${socket.replaceAll('"', '""')}"`,
     unix_socket_permissions: '0700',
-    // A pool for each of three databases in each of a few workers. A place that nobody takes costs 50 kB.
+    // A pool for each of three databases in each of a few workers. An unused slot costs 50 kB.
     max_connections: '200',
     shared_buffers: '128MB',
     timezone: 'UTC',
     log_timezone: 'UTC',
-    // Only what concerns the server. A client hears of its own errors; here they would fill the disk, with its data.
+    // Only messages about the server. Errors of statements go to the client; here they would fill the disk, and contain data.
     log_min_messages: 'log',
     log_min_error_statement: 'panic',
   }
 }
 
-/** Percent-encoded as the host, which `pg`, libpq and `new URL` all understand. */
+/** With the socket's folder percent-encoded as the host, which `pg`, libpq and `new URL` all accept. */
 export function urlsOf(socket: string, port: string): EmbeddedServer['url'] {
   const host = encodeURIComponent(socket) + (port === '5432' ? '' : `:${port}`)
   return (role, password, database) =>
     `postgres://${encodeURIComponent(role)}:${encodeURIComponent(password)}@${host}/${encodeURIComponent(database)}`
 }
 
-/** Shows that the password is the folder's, and asks for the version. */
+/** Checks the password, and returns the version. */
 async function logIn(url: string, cluster: Cluster, running: Guarded): Promise<string> {
   try {
     return await onConnection({ url, name: 'start' }, async (client) => {
@@ -126,12 +126,12 @@ async function logIn(url: string, cluster: Cluster, running: Guarded): Promise<s
     await running.end(STOP_MS)
     if (!(error instanceof pg.DatabaseError) || error.code !== '28P01') throw error
     throw new EmbeddedServerError(
-      `The database folder ${cluster.folder} was made with another superuser password than the one that lies beside it now.`,
+      `The database folder ${cluster.folder} was created with another superuser password than the one in postgres-password beside it.`,
     )
   }
 }
 
-/** For a stop without a deadline: the checkpoint of a slow disk. */
+/** For a stop without a deadline: the checkpoint on a slow disk. */
 const STOP_MS = 60_000
 
 function endsOf(running: Guarded, { folder, lock }: Cluster): Pick<EmbeddedServer, 'stop' | 'died'> {
@@ -140,7 +140,7 @@ function endsOf(running: Guarded, { folder, lock }: Cluster): Pick<EmbeddedServe
   const ended = running.exited.then(async ({ code }) => {
     const log = isAsked ? '' : await logTail(path.join(folder, 'server.log'))
     await removeSocketFolder(folder)
-    // Last: the next server may have the folder then. Children that outlive theirs hold it a little longer.
+    // Last, since the next server may use the folder then. Children that outlive their server hold the lock a little longer.
     await lock.close()
     return { code, log }
   })

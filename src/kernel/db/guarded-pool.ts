@@ -5,23 +5,23 @@ import { Abandoned, GuardedClient } from './guarded-client.ts'
 import { type PoolAddress, pooledSession } from './session-settings.ts'
 
 export type PoolOptions = PoolAddress & {
-  /** In pg_stat_activity, behind `gatehouse`. */
+  /** In pg_stat_activity, after `gatehouse`. */
   readonly name: string
   readonly max: number
-  /** Callers who may wait for a connection; past it 503 at once. */
+  /** Callers that may wait for a connection; beyond it 503 at once. */
   readonly maxWaiting: number
-  /** Milliseconds. The server ends a statement by itself then; one that is still unanswered after GRACE ends here, with its connection. */
+  /** Milliseconds; then the server cancels a statement. One that is unanswered for GRACE longer ends here, with its connection. */
   readonly statementTimeout: number
-  /** An idle connection broke, or was silent for too long: it is replaced, and the operator should know. */
+  /** Called when an idle connection broke, or a connection was silent for too long. It is replaced; the error is for the log. */
   readonly onError: (error: Error) => void
-  /** Of all connections to the same database. */
+  /** Shared by all connections to the same database. */
   readonly alarm: Alarm
 }
 
-/** How long after its own time a statement may be unanswered, milliseconds. */
+/** Time after `statementTimeout` in which a statement may be unanswered, milliseconds. */
 export const GRACE = 2_000
 
-/** A pool whose connections cannot end the process, whose statements all end, and for which a bounded number waits. */
+/** A pool whose lost connections do not end the process, whose statements all end, and for which a bounded number of callers waits. */
 export function createPool(options: PoolOptions): pg.Pool {
   const { name, max, maxWaiting, statementTimeout, onError } = options
   const config = {
@@ -35,7 +35,7 @@ export function createPool(options: PoolOptions): pg.Pool {
     idleTimeoutMillis: 60_000,
   }
   const pool = new pg.Pool(config)
-  // Those that were abandoned went with one that was told already.
+  // Connections are abandoned after an alarm, which has reported its cause.
   pool.on('error', (error) => error instanceof Abandoned || onError(error))
   endTogether(pool, options)
   boundWaiting(pool, maxWaiting)
@@ -74,7 +74,7 @@ type Told = {
   on(event: 'errorMessage', listener: (message: { readonly code: string | undefined }) => void): void
 }
 
-/** `pool.query` asks for a connection in the same way. */
+/** `pool.query` also calls `connect`. */
 function boundWaiting(pool: pg.Pool, maxWaiting: number): void {
   const connect = pool.connect.bind(pool) as Connect
   const bounded: Connect = (done) => {
@@ -83,7 +83,7 @@ function boundWaiting(pool: pg.Pool, maxWaiting: number): void {
     done(tooManyWait(), undefined, () => {})
     return undefined
   }
-  // Both forms of it.
+  // Both overloads.
   pool.connect = bounded as pg.Pool['connect']
 }
 
@@ -91,7 +91,7 @@ type Connect = (
   done?: (error: Error | undefined, client: pg.PoolClient | undefined, release: () => void) => void,
 ) => Promise<pg.PoolClient> | undefined
 
-/** For whoever would wait where as many wait already as may. */
+/** The failure of a caller beyond `maxWaiting`. */
 export const tooManyWait = () =>
   edge('service_unavailable', {
     message: 'Too many requests wait for the database; try again in a moment',

@@ -7,19 +7,19 @@ import { prepare } from './migrate.ts'
 /** Which installation a control database belongs to (running.md, "One installation"). */
 export type Standing = {
   readonly id: string
-  /** The secret whose check value the database holds: that of this process, or the one before it. */
+  /** The secret that fits the database's check value: the current one of this process, or its previous one. */
   readonly secret: 'current' | 'previous'
 }
 
-/** The database as it is now; `undefined`: it holds nothing of ours yet. */
+/** The database as it is now. `standing` is undefined when it contains nothing of Gatehouse yet. */
 export type Seen = {
   readonly database: string
   readonly standing: Standing | undefined
-  /** Recorded under another name: only with `takeOver: 'copy'`. */
+  /** The database was recorded under another name; only with `takeOver: 'copy'`. */
   readonly isCopy: boolean
 }
 
-/** What is wrong between a control database and this process. `migrate` can answer two of them. */
+/** Why a control database does not fit this process. `migrate` can resolve two of them. */
 export type Mismatch = 'unreleased' | 'foreign' | 'copy'
 
 export class ForeignInstallation extends InstallationError {
@@ -32,16 +32,16 @@ export class ForeignInstallation extends InstallationError {
 
 export type Asking = {
   readonly secrets: Secrets
-  /** For people, when it does not fit: `the secret of SERVICE_SECRET does not fit`. */
+  /** For the message when the secret does not fit: `the secret of SERVICE_SECRET does not fit`. */
   readonly misfit: string
-  /** A mismatch that the operator has told us to take over. */
+  /** The mismatch that the operator has told `migrate` to resolve. */
   readonly takeOver?: Mismatch | undefined
 }
 
 type Row = { readonly id: string; readonly secret_check: string; readonly control_database: string }
 type Facts = { readonly database: string; readonly is_used: boolean; readonly is_recorded: boolean }
 
-/** Reads whose the database is and changes nothing. Throws when it is not this installation's. */
+/** Reads which installation the database belongs to, and changes nothing. Throws when it is another one. */
 export async function seeInstallation(client: pg.ClientBase, asking: Asking): Promise<Seen> {
   const { rows } = await client.query<Facts>(
     `select current_database()::text as database, to_regnamespace('service') is not null as is_used,
@@ -70,7 +70,7 @@ async function recorded(client: pg.ClientBase): Promise<Row | undefined> {
 const fitting = ({ id, secret_check }: Row, secrets: Secrets): Standing['secret'] | undefined =>
   (['current', 'previous'] as const).find((age) => secrets.derive('installation', id, age) === secret_check)
 
-/** Makes an empty database this installation's. Of several processes that do it at once, one is the first; the others see its row. */
+/** Records this installation in an empty database. Of several concurrent processes the first one inserts the row, and the others read it. */
 export async function establishInstallation(
   client: pg.Client,
   asking: Asking,
@@ -96,7 +96,7 @@ export async function establishInstallation(
   }
 }
 
-/** From here on only the present secret fits; the passwords of the built-in roles must follow from it already. */
+/** From here on only the current secret fits; the passwords of the built-in roles must be derived from it already. */
 export async function recordSecret(client: pg.ClientBase, id: string, secrets: Secrets): Promise<void> {
   await client.query('update service.installation set secret_check = $1', [
     secrets.derive('installation', id),
@@ -120,7 +120,7 @@ export async function recordCopy(
 const unreleased = (database: string) =>
   new ForeignInstallation(
     'unreleased',
-    `The control database ${database} has a schema "service" from before the first release of Gatehouse, which no version takes over: ` +
+    `The control database ${database} has a schema "service" from before the first release of Gatehouse, which no version can use: ` +
       'name an empty database in database.url, or on the embedded server a new folder in server.data_dir.',
   )
 
@@ -138,7 +138,7 @@ const copy = (database: string, found: Row) =>
       `or run gatehouse migrate --as-copy to make ${database} an installation of its own.`,
   )
 
-/** For commands that make nothing. */
+/** For commands that create nothing. */
 export const notEstablished = (database: string) =>
   new NoInstallation(
     `There is no installation in the control database ${database} yet: run gatehouse serve, or gatehouse migrate, first.`,

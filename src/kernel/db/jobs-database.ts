@@ -5,8 +5,8 @@ import type { Coherence } from './coherence.ts'
 export type JobsDatabase = Db
 
 /**
- * What the job queue asks its statements of: connections of ours, so that the loss of one ends neither the process nor the queue.
- * It hears of new jobs on the one connection of the process that listens.
+ * Runs the statements of the job queue on our own pool, so that a lost connection ends neither the process nor the queue.
+ * Notifications of new jobs arrive on the one connection of the process that listens.
  */
 export const createJobsDatabase = (pool: pg.Pool, { listen }: Coherence): JobsDatabase => ({
   executeSql: (text, values) => pool.query(text, values),

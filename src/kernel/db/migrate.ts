@@ -11,7 +11,7 @@ const FOLDER = new URL('../../../migrations/', import.meta.url)
 /** The same in every process that migrates. */
 const LOCK = { name: 'migration lock', key: '7462001' }
 
-/** What one migration may take, milliseconds: on a large table an index takes minutes. */
+/** Longest time of one migration, milliseconds: an index on a large table takes minutes. */
 const LONGEST = 3_600_000
 
 export class MigrationError extends Error {}
@@ -30,10 +30,10 @@ export function migrations(): readonly Migration[] {
 
 /**
  * Brings the control database to this program's schema, each migration in a transaction of its own, one process at a
- * time. Returns the names that were applied now. Refuses a database that a newer program has changed.
+ * time. Returns the names that were applied. Throws when a newer version has used the database.
  */
 export async function migrate(url: string, wait: Wait = {}): Promise<readonly string[]> {
-  // Its end breaks off a statement that runs; the server rolls its transaction back.
+  // When the connection ends, the server rolls the running transaction back.
   return onConnection({ url, name: 'migrate', deadline: LONGEST }, async (client) => {
     await takeSessionLock(client, LOCK, wait)
     return await unlessAborted(wait.signal, bringUp(client))
@@ -42,7 +42,7 @@ export async function migrate(url: string, wait: Wait = {}): Promise<readonly st
 
 async function bringUp(client: pg.Client): Promise<readonly string[]> {
   const run: Run = (text) => client.query(text)
-  // Before anything is made.
+  // Before anything is created.
   await pendingMigrations(run)
   await prepare(client)
   const pending = await pendingWith(run)
@@ -50,7 +50,7 @@ async function bringUp(client: pg.Client): Promise<readonly string[]> {
   return pending.map(({ name }) => name)
 }
 
-/** The migrations that this database lacks, without changing anything. Refuses what a newer program has changed. */
+/** The migrations that this database lacks. Changes nothing; throws when a newer version has used the database. */
 export async function pendingMigrations(run: Run): Promise<readonly string[]> {
   const { rows } = await run(`select to_regclass('service.migration') is not null as present`)
   const [{ present } = { present: false }] = rows as { present: boolean }[] // the statement's own column
@@ -64,13 +64,13 @@ async function refuseNewerQueue(run: Run): Promise<void> {
   if (version === undefined || version <= QUEUE_VERSION) return
   throw new MigrationError(
     `The job queue of the database has schema ${version}, and this version of Gatehouse works with ${QUEUE_VERSION}: a newer version ` +
-      'has used it. Start that version, or restore a backup from before.',
+      'has used the database. Start that version, or restore a backup from before.',
   )
 }
 
 /**
- * The schema, and the two tables that come before the first migration: the installation is recorded before anything else is made.
- * Nobody but this role may even connect: the gateway must never be a way to the hashes and secrets here (gateway.md 2).
+ * Creates the schema and the two tables that are needed before the first migration: the installation is recorded first.
+ * Only this role may connect to the database, so that the gateway is never a path to its hashes and secrets (gateway.md 2).
  */
 export async function prepare(client: pg.Client): Promise<void> {
   await client.query(`
@@ -107,7 +107,7 @@ async function pendingWith(run: Run): Promise<readonly Migration[]> {
     const mine = known.find((migration) => migration.name === name)
     if (mine === undefined) {
       throw new MigrationError(
-        `The database has migration ${name}, which this version of Gatehouse does not know: a newer version has used it. ` +
+        `The database has migration ${name}, which this version of Gatehouse does not know: a newer version has used the database. ` +
           'Start that version, or restore a backup from before.',
       )
     }
@@ -130,7 +130,7 @@ async function apply(client: pg.Client, migration: Migration): Promise<void> {
     ])
     await client.query('commit')
   } catch (cause) {
-    // It may be the connection that is lost; then the server rolls back.
+    // When the connection is lost, the server rolls back.
     await client.query('rollback').catch(() => {})
     throw new MigrationError(
       `Migration ${migration.name} failed: ${cause instanceof Error ? cause.message : cause}`,

@@ -5,26 +5,26 @@ import { GuardedClient } from './guarded-client.ts'
 import { GRACE, tooManyWait } from './guarded-pool.ts'
 import { type PoolAddress, pooledSession } from './session-settings.ts'
 
-/** A short statement that reads by a unique key. Never for what a caller can make slow: others wait behind it. */
+/** A short statement that reads by a unique key. Never one that a caller can make slow: the statements after it wait for it. */
 export type PreparedStatement<Row> = { readonly name: string; readonly text: string; readonly row?: Row }
 
-/** Runs keyed statements on a few shared connections, many in flight on each (pipelining, 1.8× end to end). */
+/** Runs short statements on a few shared connections, many in flight on each (pipelining, 1.8× end to end). */
 export type PipelinedStatements = {
   query<Row extends pg.QueryResultRow>(
     statement: PreparedStatement<Row>,
     values: readonly unknown[],
   ): Promise<readonly Row[]>
-  /** One question on each connection. */
+  /** One statement on each connection. */
   ping(): Promise<void>
   close(): Promise<void>
 }
 
 export type PipelineOptions = PoolAddress & {
-  /** How many connections share the work. */
+  /** Number of connections. */
   readonly count: number
   /** Milliseconds. */
   readonly statementTimeout: number
-  /** Statements that may be under way or wait for a connection; past it 503 at once. */
+  /** Statements that may be under way or wait for a connection; beyond it 503 at once. */
   readonly maxWaiting: number
   readonly alarm: Alarm
 }

@@ -4,7 +4,7 @@ import { connected, GuardedClient } from './guarded-client.ts'
 import type { PoolerAddress } from './session-settings.ts'
 import { UnusableDatabase } from './unusable-database.ts'
 
-/** A pooler gives its clients process ids of its own. */
+/** Refuses a pooler, which is detected by its own process ids. */
 export async function expectNoPooler(client: pg.Client): Promise<void> {
   if (await isServer(client)) return
   throw new UnusableDatabase(
@@ -15,16 +15,16 @@ export async function expectNoPooler(client: pg.Client): Promise<void> {
 
 async function isServer(client: pg.Client): Promise<boolean> {
   const { rows } = await client.query<{ pid: number }>('select pg_catalog.pg_backend_pid() as pid')
-  // Not in pg's types: what was told when the connection began.
+  // Not in pg's types: the process id that the server sent at the start.
   return rows[0]?.pid === (client as pg.Client & { readonly processID: number }).processID
 }
 
-/** The longest that any path to the control database allows, milliseconds; shorter ones end by deadlines of this process. */
+/** The longest statement time of all pools, milliseconds; the deadlines of this process enforce shorter ones. */
 const STATEMENT_TIMEOUT = '30000'
 
 /**
- * What a session of ours says when it begins, for this role in this database: a pooler takes no settings. Only where they differ, so
- * that a start changes nothing the second time.
+ * Sets on the role, for this database, what our sessions set in their startup message: a pooler accepts no settings there. Settings that
+ * fit already are not changed.
  */
 export async function settleRole(client: pg.Client): Promise<void> {
   const wanted = { search_path: 'pg_catalog, pg_temp', statement_timeout: STATEMENT_TIMEOUT }
@@ -41,7 +41,7 @@ export async function settleRole(client: pg.Client): Promise<void> {
   }
 }
 
-/** Looks through it: it has to lead to the same installation. */
+/** Checks that the pooler leads to the same installation, and whether it supports prepared statements. */
 export async function lookThroughPooler(url: string, installation: string): Promise<PoolerAddress> {
   const client = new GuardedClient({
     connectionString: url,
@@ -56,7 +56,7 @@ export async function lookThroughPooler(url: string, installation: string): Prom
   })
 }
 
-/** A pooler that keeps statements of its clients apart gives them names of its own. */
+/** Whether the pooler separates the prepared statements of its clients: then it gives them its own names. */
 export async function keepsStatements(client: pg.Client): Promise<boolean> {
   const name = `gatehouse_${secureRandom(8).toString('hex')}`
   await client.query('begin')

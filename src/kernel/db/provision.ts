@@ -4,24 +4,24 @@ import { scramVerifier } from './scram.ts'
 import { takeSessionLock, type Wait } from './session-lock.ts'
 
 export type Provision = {
-  /** One without a password is for SET ROLE only. */
+  /** A role without a password is for SET ROLE only. */
   readonly roles: readonly { readonly name: string; readonly password?: string }[]
-  /** Each opened by its owner and superusers, and nobody else. */
+  /** Only the owner and superusers may connect to each. */
   readonly databases: readonly { readonly name: string; readonly owner: string }[]
-  /** Who may become what with SET ROLE, without having its rights before. */
+  /** `to` may SET ROLE to `role`, without inheriting its rights. */
   readonly grants?: readonly { readonly role: string; readonly to: string }[]
-  /** The installation that they belong to; what carries another mark, or none, is refused. */
+  /** The installation that they belong to. An existing role or database with another mark, or without one, is refused. */
   readonly installation?: string
-  /** Whether a role that is there gets its password again. */
+  /** Whether existing roles keep their passwords. */
   readonly keepsPasswords?: boolean
 }
 
 const LOCK = { name: 'provisioning lock', key: `hashtextextended('gatehouse provision', 0)` }
 
-/** Makes the roles and databases that are missing, as a superuser or as a role with CREATEROLE and CREATEDB. */
+/** Creates missing roles and databases, as a superuser or as a role with CREATEROLE and CREATEDB. */
 export async function provision(url: string, wanted: Provision, wait: Wait = {}): Promise<void> {
   await onConnection({ url, name: 'provision', deadline: PATIENCE }, async (client) => {
-    // Until the connection ends. CREATE DATABASE runs in no transaction, so one lock holds for all of it.
+    // Held until the connection ends: CREATE DATABASE cannot run in a transaction, so a transaction's lock would not do.
     await takeSessionLock(client, LOCK, wait)
     for (const role of wanted.roles) await ensureRole(client, role, wanted)
     await joinRoles(client, [
@@ -33,15 +33,15 @@ export async function provision(url: string, wanted: Provision, wait: Wait = {})
   })
 }
 
-/** Milliseconds for one step: a database is made of files. */
+/** Longest time of one step, milliseconds: creating a database copies files. */
 const PATIENCE = 120_000
 
-/** The COMMENT on everything that an installation has made. */
+/** The COMMENT on every role and database that an installation has created. */
 const markOf = (installation: string): string => `gatehouse installation ${installation}`
 
 type Found = { readonly rolsuper: boolean; readonly mark: string | null }
 
-/** Made, marked and given its password in one transaction, so that none is left half-way. */
+/** Creates, marks and sets the password in one transaction, so that no incomplete role remains. */
 async function ensureRole(
   client: pg.Client,
   { name, password }: Provision['roles'][number],
@@ -77,14 +77,14 @@ function requireMark(
   throw new Error(
     mark?.startsWith(markOf('')) === true
       ? `The ${kind} ${name} belongs to another Gatehouse (${mark}): give this one a control database of another name.`
-      : `The ${kind} ${name} exists already, and this installation has not made it: give the control database another name, ` +
+      : `The ${kind} ${name} exists already and was not created by this installation: give the control database another name, ` +
           `or, if it was restored from a backup of this installation, mark it: comment on ${kind} ${id(name)} is '${own}'`,
   )
 }
 
 /**
- * Whoever gives a database to a role must be able to become it, which only superusers are from the start. SET
- * alone, where PostgreSQL knows it (16), does not let them into the database themselves.
+ * To give a database to a role, one must be able to SET ROLE to it, which superusers always are. From PostgreSQL 16 on the grant has the
+ * SET option alone, which gives no access to the database.
  */
 async function joinRoles(client: pg.Client, roles: readonly string[]): Promise<void> {
   const { rows } = await client.query<{ rolname: string; options: string }>(
@@ -125,11 +125,11 @@ async function ensureDatabase(
   if (found && found.owner !== owner) {
     throw new Error(`The database ${name} exists already and belongs to ${found.owner}, not to ${owner}.`)
   }
-  // Without a mark it was made just now, or a start ended between the two: its owner carries one.
+  // Without a mark, a start ended between the creation and the mark. The owner has one, and has been checked.
   if (found && found.mark !== null && installation !== undefined) {
     requireMark('database', name, found.mark, installation)
   }
-  // template0: nobody can be connected to it, and what an operator put into template1 is not ours.
+  // template0 has no connections that could block, and no objects that an operator has added.
   if (!found) {
     await client.query(`create database ${id(name)} owner ${id(owner)} template template0 encoding 'UTF8'`)
   }
@@ -137,7 +137,7 @@ async function ensureDatabase(
     installation === undefined || found?.mark != null
       ? ''
       : `comment on database ${id(name)} is ${pg.escapeLiteral(markOf(installation))};`
-  // As the owner, whose grant it is.
+  // As the owner, because the grant to public is the owner's.
   await client.query(
     `begin; set local role ${id(owner)}; revoke all on database ${id(name)} from public; ${mark} commit`,
   )

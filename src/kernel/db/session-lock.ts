@@ -5,29 +5,29 @@ import { unlessAborted } from '../abort.ts'
 export class LockedError extends Error {}
 
 export type Wait = {
-  /** Hears once that there is something to wait for: `wait for …`. */
+  /** Called once when there is a wait: `wait for …`. */
   readonly report?: ((step: string) => void) | undefined
   /** Ends the wait. */
   readonly signal?: AbortSignal | undefined
-  /** Milliseconds after which the wait is given up. */
+  /** Longest wait, milliseconds. */
   readonly patience?: number | undefined
 }
 
 type Lock = {
   /** As in `wait for the migration lock`. */
   readonly name: string
-  /** SQL for the number, which nothing else locks. */
+  /** SQL for the number of the lock. */
   readonly key: string
 }
 
-/** Long enough for what others do under these locks, short enough for a supervisor to notice. */
+/** Long enough for the work under these locks, short enough for a supervisor. */
 const PATIENCE_MS = 120_000
 
 const RETRY_MS = 200
 
 /**
- * Takes an advisory lock that lasts until the connection ends. It is asked for now and then instead of waited for in the server: so
- * the wait can be said, has an end of ours, and leaves nothing in the server's queue when it is given up.
+ * Takes an advisory lock that lasts until the connection ends. It tries repeatedly instead of waiting in the server, so that it can
+ * report the wait and end it, and leaves nothing in the server's queue when it gives up.
  */
 export async function takeSessionLock(client: pg.Client, lock: Lock, wait: Wait = {}): Promise<void> {
   const { report, signal, patience = PATIENCE_MS } = wait

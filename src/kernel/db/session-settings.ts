@@ -1,7 +1,7 @@
 /**
- * A session of our own statements: names without a schema are those of the system, so that no function, type or operator that somebody
- * else has made in the same database is taken for one (docs/decisions/0026-names-with-their-schema.md). Sent in the startup message, behind
- * what the URL says; temporary tables last, since they come first where they are not named.
+ * A session for our own statements: names without a schema are those of the system, and never functions, types or operators that others
+ * have created in the same database (docs/decisions/0026-names-with-their-schema.md). Sent in the startup message, after the options
+ * of the URL. pg_temp is named last, since it would come first if it were not named.
  */
 export function systemSession(url: string): { readonly connectionString: string; readonly options: string } {
   const { rest, options } = splitOptions(url)
@@ -14,14 +14,14 @@ export function systemSession(url: string): { readonly connectionString: string;
 /** The control database through a pooler in transaction mode, which takes no settings of a session. */
 export type PoolerAddress = {
   readonly url: string
-  /** It keeps prepared statements apart (PgBouncer from 1.21 on, with max_prepared_statements). */
+  /** Whether it supports prepared statements (PgBouncer from 1.21 on, with max_prepared_statements). */
   readonly prepares: boolean
 }
 
-/** Where pools go, and whether each transaction may have another session there. */
+/** The address that pools connect to: with a pooler, each transaction may run in another session. */
 export type PoolAddress = { readonly url: string; readonly pooler?: PoolerAddress | undefined }
 
-/** What a pool asks of its connections; behind a pooler the role has these settings (`pooler.ts`). */
+/** The settings of a pool's connections. With a pooler, the role has them (`pooler.ts`). */
 export const pooledSession = (
   { url, pooler }: PoolAddress,
   statementTimeout: number,
@@ -37,7 +37,7 @@ export function readOnly(url: string): string {
   return `${rest}${rest.includes('?') ? '&' : '?'}options=${all}`
 }
 
-/** `options` in a connection string would replace other ones in pg; it is taken out. */
+/** Takes `options` out of a connection string, where it would replace the other options in pg. */
 export function splitOptions(url: string): { readonly rest: string; readonly options: string | undefined } {
   const match = /[?&]options=([^&]*)/.exec(url)
   if (!match) return { rest: url, options: undefined }

@@ -37,7 +37,7 @@ test('what a server refuses names the setting and what to do, and never the pass
   const wrong = await refusal(changed((url) => (url.password = 'hidden')))
   assert.match(wrong, /^database.url: the server refuses the password of role \w+: check it/)
   const without = await refusal(changed((url) => (url.password = '')))
-  assert.match(without, /^database.url: the server asks for a password of role \w+, and the URL has none$/)
+  assert.match(without, /^database.url: the server requires a password for role \w+, and the URL has none$/)
 })
 
 test('what comes without a server has a sentence too, and what is none of it stays as it is', () => {
@@ -50,10 +50,10 @@ test('what comes without a server has a sentence too, and what is none of it sta
     ['ENOTFOUND', 'getaddrinfo ENOTFOUND', /: the host db.example.com is not found/],
     ['ETIMEDOUT', 'connect ETIMEDOUT', /: db.example.com:6000 does not answer as PostgreSQL does/],
     ['', 'timeout expired', /: db.example.com:6000 does not answer/],
-    ['ECONNRESET', 'read ECONNRESET', /breaks the connection off: is it a PostgreSQL server/],
+    ['ECONNRESET', 'read ECONNRESET', /closes the connection: is it a PostgreSQL server/],
     ['28000', 'no pg_hba.conf entry for host', /: the server refuses role ada: no pg_hba.conf entry/],
     ['53300', 'too many clients already', /database.max_connections/],
-    ['25006', 'cannot execute', /only reads \(a standby\)/],
+    ['25006', 'cannot execute', /is read-only \(a standby\)/],
     ['DEPTH_ZERO_SELF_SIGNED_CERT', 'self-signed certificate', /NODE_EXTRA_CA_CERTS/],
     ['', 'The server does not support SSL connections', /sslmode/],
   ] as const) {

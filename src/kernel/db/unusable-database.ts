@@ -1,11 +1,11 @@
 import pg from 'pg'
 
-/** A database that a setting names cannot be used; the message names the setting and says what to do. */
+/** A database that a setting names cannot be used. The message names the setting and gives advice. */
 export class UnusableDatabase extends Error {
   override readonly name = 'UnusableDatabase'
 }
 
-/** Runs work on a database that the operator named. What the database or the way to it refuses is said by that setting. */
+/** Runs work on a database that the operator configured. Errors of the database or the network become messages that name the setting. */
 export async function namedBy<T>(setting: string, url: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
@@ -14,7 +14,7 @@ export async function namedBy<T>(setting: string, url: string, work: () => Promi
   }
 }
 
-/** The sentence for what `pg`, Node or the server threw; any other error stays as it is. */
+/** The message for an error of `pg`, Node or the server; any other error is returned as it is. */
 export function explained(setting: string, url: string, thrown: unknown): unknown {
   const error = firstOf(thrown)
   if (!(error instanceof Error)) return thrown
@@ -25,7 +25,7 @@ export function explained(setting: string, url: string, thrown: unknown): unknow
   return reason === undefined ? thrown : new UnusableDatabase(`${setting}: ${reason}`, { cause: thrown })
 }
 
-/** A name with several addresses fails with an error for each of them. */
+/** A host name with several addresses fails with one error for each. */
 const firstOf = (thrown: unknown): unknown => (thrown instanceof AggregateError ? thrown.errors[0] : thrown)
 
 type Facts = {
@@ -34,7 +34,7 @@ type Facts = {
   readonly server: string
   readonly role: string
   readonly database: string
-  /** The server's own words. */
+  /** The server's own message. */
   readonly message: string
 }
 
@@ -51,22 +51,21 @@ function factsOf(url: string, message: string): Facts {
   }
 }
 
-/** By the code and the message of the error; the first that fits. */
+/** The first pattern that matches code and message of the error. */
 const REASONS: readonly (readonly [RegExp, (facts: Facts) => string])[] = [
   [/^(ENOTFOUND|EAI_AGAIN) /, ({ host }) => `the host ${host} is not found: check its name, and the DNS`],
   [
     /^ECONNREFUSED /,
     ({ server }) => `nothing listens at ${server}: start the server, or check host and port`,
   ],
-  [/^(ENOENT|EACCES) connect/, ({ server }) => `there is no socket in ${server} that may be opened`],
+  [/^(ENOENT|EACCES) connect/, ({ server }) => `there is no socket in ${server}, or it may not be opened`],
   [
     /^(ETIMEDOUT|EHOSTUNREACH|ENETUNREACH) |timeout (expired|exceeded)/,
     ({ server }) => `${server} does not answer as PostgreSQL does: check host, port and firewall`,
   ],
   [
     /^(ECONNRESET|EPIPE) |Connection (terminated|ended) unexpectedly/,
-    ({ server }) =>
-      `${server} breaks the connection off: is it a PostgreSQL server, and does it ask for TLS?`,
+    ({ server }) => `${server} closes the connection: is it a PostgreSQL server, and does it require TLS?`,
   ],
   [
     /^28P01 |(password|SASL) authentication failed/,
@@ -75,7 +74,7 @@ const REASONS: readonly (readonly [RegExp, (facts: Facts) => string])[] = [
   ],
   [
     /client password must be a (non-empty )?string/,
-    ({ role }) => `the server asks for a password of role ${role}, and the URL has none`,
+    ({ role }) => `the server requires a password for role ${role}, and the URL has none`,
   ],
   [
     /unsupported startup parameter/i,
@@ -95,15 +94,15 @@ const REASONS: readonly (readonly [RegExp, (facts: Facts) => string])[] = [
       'the server has no connection left: raise its max_connections, or lower database.max_connections and server.workers',
   ],
   [/^57P03 /, ({ message }) => `the server takes no connections now (${message}): start again in a moment`],
-  [/^25006 /, ({ server }) => `${server} only reads (a standby): name the primary server`],
+  [/^25006 /, ({ server }) => `${server} is read-only (a standby): name the primary server`],
   [
     /^42501 /,
     ({ database, role, message }) =>
-      `role ${role} may not do what is needed (${message}): make it the owner of database ${database}`,
+      `role ${role} lacks a right (${message}): make it the owner of database ${database}`,
   ],
   [
     /does not support SSL/,
-    ({ server }) => `${server} speaks no TLS: switch it on there, or take sslmode out of the URL`,
+    ({ server }) => `${server} does not support TLS: enable it there, or remove sslmode from the URL`,
   ],
   [
     /CERT|certificate|altnames/,

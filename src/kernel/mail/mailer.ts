@@ -5,8 +5,8 @@ import { Refused, type Transport } from './transports.ts'
 export type { Mail }
 
 /**
- * Puts a mail into the queue, in the transaction that caused it. Sealed, because it may carry a one-time link and the
- * database keeps no token in clear.
+ * Enqueues a mail in the transaction that caused it. The mail is sealed, because it may contain a one-time link and the
+ * database contains no token in clear.
  */
 export async function sendMail(kernel: Kernel, mail: Mail): Promise<void> {
   await kernel.jobs.enqueue(kernel.db, 'send-mail', {
@@ -15,18 +15,18 @@ export async function sendMail(kernel: Kernel, mail: Mail): Promise<void> {
 }
 
 /**
- * The queue's side: opens the mail and hands it to the transport; throwing means another try later. One whose recipient does not
- * exist is dropped, since tries without end spoil the name of the sender.
+ * The job: opens the mail and hands it to the transport. When it throws, the job is tried again. A mail whose recipient does not
+ * exist is dropped, since further tries would harm the sender's reputation.
  */
 export async function deliverMail(kernel: Kernel, transport: Transport, sealed: string): Promise<void> {
   const opened = kernel.secrets.open('mail', sealed)
   if (opened === undefined) throw new Error('a queued mail was sealed under another SERVICE_SECRET')
   try {
-    // What `sendMail` wrote.
+    // Written by `sendMail`.
     await transport.send(JSON.parse(opened) as Mail)
   } catch (error) {
     if (!(error instanceof Refused)) throw error
-    // Without the error: the server's words name the address.
+    // Without the error, because the server's message names the address.
     kernel.log.warn({ event: 'mail_refused' }, 'the mail server knows no such recipient; the mail is dropped')
   }
 }

@@ -4,13 +4,13 @@ import type { Mail } from './mail.ts'
 export type Message = {
   readonly to: string
   readonly subject: string
-  /** Plain sentences; the first is the greeting. */
+  /** Plain text; the first one is the greeting. */
   readonly paragraphs: readonly string[]
-  /** The one thing to do: a button in HTML, a line of its own in text, before the last paragraph. */
+  /** The action: a button in HTML, a line of its own in text, before the last paragraph. */
   readonly action?: { readonly label: string; readonly url: string }
 }
 
-/** A mail in text and HTML that reads the same with either. */
+/** A mail with the same content in text and HTML. */
 export function composeMail({ to, subject, paragraphs, action }: Message): Mail {
   const last = paragraphs.at(-1) ?? ''
   const before = paragraphs.slice(0, -1)

@@ -7,13 +7,13 @@ import { type Random, uuidv7 } from '../random.ts'
 import type { Mail } from './mail.ts'
 
 export type Transport = {
-  /** Throws `Refused` when the server will never take it, and anything else when another try makes sense. */
+  /** Throws `Refused` when the server will never accept the mail, and any other error when another try makes sense. */
   send(mail: Mail): Promise<void>
-  /** Ends every connection, also in the middle of a mail. */
+  /** Closes every connection, also during a mail. */
   close(): void
 }
 
-/** The mail server says that there is no such recipient. */
+/** The mail server has no such recipient. */
 export class Refused extends Error {}
 
 export function createMailTransport(config: Config, now: Clock, random: Random): Transport {
@@ -22,10 +22,10 @@ export function createMailTransport(config: Config, now: Clock, random: Random):
     : createOutboxTransport(config, now, random)
 }
 
-/** Loaded with the first mail: the start need not wait for it. */
+/** Loaded with the first mail, to keep the start fast. */
 const nodemailer = () => import('nodemailer')
 
-/** Milliseconds. `socket`: in which a server that is connected says nothing; `mail`: for a mail from beginning to end. */
+/** Time limits, milliseconds. `socket`: silence of a connected server; `mail`: a whole mail. */
 export type SmtpTimes = {
   readonly connect: number
   readonly greeting: number
@@ -36,10 +36,10 @@ export type SmtpTimes = {
 
 const TIMES: SmtpTimes = { connect: 10_000, greeting: 10_000, socket: 20_000, idle: 10_000, mail: 60_000 }
 
-/** Connections to the mail server that a process keeps at most; as many mails go out at once (jobs.ts). */
+/** Largest number of connections of a process to the mail server, and of concurrent mails (jobs.ts). */
 export const MAIL_CONNECTIONS = 5
 
-/** Keeps its connections for the next mail. Each ends by time-outs of ours, so that one that hangs holds up no other mail. */
+/** Reuses its connections. Each has our own time limits, so that a connection that hangs delays no other mail. */
 export function createSmtpTransport({ mail: settings }: Config, times: SmtpTimes = TIMES): Transport {
   let pool: ReturnType<typeof openPool> | undefined
   return {
@@ -63,7 +63,7 @@ async function openPool({ smtp_url, from }: Config['mail'], times: SmtpTimes) {
     url: readSmtpUrl(smtp_url ?? '')?.url,
     pool: true as const,
     maxConnections: MAIL_CONNECTIONS,
-    // The queue tries again; the pool does so once, when a server has closed a connection that waited.
+    // The queue retries; the pool retries once, when the server has closed an idle connection.
     maxRequeues: 1,
     dnsTimeout: times.connect,
     connectionTimeout: times.connect,
@@ -75,8 +75,8 @@ async function openPool({ smtp_url, from }: Config['mail'], times: SmtpTimes) {
 }
 
 /**
- * RFC 3463 section 3.2: the address is wrong and stays so. Other refusals, also 550 without such a code, may be about us (a wrong
- * password, no relaying, a full mailbox), and another try after some time makes sense.
+ * RFC 3463 section 3.2: the address is permanently invalid. Other refusals, also 550 without such a code, may have temporary or local
+ * causes (a wrong password, no relaying, a full mailbox), so that a later try makes sense.
  */
 function isUnknownRecipient(error: unknown): boolean {
   const { command, response } = error as { command?: unknown; response?: unknown } // whatever was thrown
@@ -85,7 +85,7 @@ function isUnknownRecipient(error: unknown): boolean {
   )
 }
 
-/** Writes each mail as an `.eml` file that only the service's user can read; the name sorts by time. */
+/** Writes each mail as an `.eml` file that only the service's user can read. The names sort by time. */
 function createOutboxTransport(config: Config, now: Clock, random: Random): Transport {
   const folder = outboxFolder(config)
   return {
@@ -100,14 +100,14 @@ function createOutboxTransport(config: Config, now: Clock, random: Random): Tran
   }
 }
 
-/** Takes what is older than `mail.outbox_keep`: a mail may carry a one-time link, and always tells who has an account. */
+/** Deletes mails older than `mail.outbox_keep`: they may contain one-time links, and show who has an account. */
 export async function pruneOutbox(config: Config, now: Date): Promise<void> {
   const oldest = now.getTime() - config.mail.outbox_keep
   const names = (await outboxNames(config)).filter((name) => timeOf(name) < oldest)
   for (const name of names) await rm(path.join(outboxFolder(config), name), { force: true })
 }
 
-/** Of a file named by a UUIDv7 (RFC 9562 section 5.7). What has another name was not put there by us, and stays. */
+/** Time in a file name that is a UUIDv7 (RFC 9562 section 5.7). Files with other names are not from the outbox, and stay. */
 const timeOf = (name: string): number =>
   /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}\.eml$/.test(name)
     ? Number.parseInt(name.replace('-', '').slice(0, 12), 16)
@@ -115,7 +115,7 @@ const timeOf = (name: string): number =>
 
 export const outboxFolder = (config: Config): string => path.join(config.server.data_dir, 'outbox')
 
-/** The outbox, oldest first: file name without `.eml`, and the message. */
+/** The mails of the outbox, oldest first: file name without `.eml`, and the message. */
 export async function readOutbox(config: Config): Promise<readonly { id: string; message: string }[]> {
   const folder = outboxFolder(config)
   return Promise.all(

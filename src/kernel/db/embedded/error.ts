@@ -1,4 +1,4 @@
-/** The embedded server cannot run, and the message tells the operator why and what to do. */
+/** The embedded server cannot run. The message gives the operator the reason and advice. */
 export class EmbeddedServerError extends Error {
   override readonly name = 'EmbeddedServerError'
 }

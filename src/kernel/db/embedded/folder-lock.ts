@@ -7,19 +7,19 @@ import { alreadyRuns, findServer, NOTICE_MS, SHUTDOWN_MS } from './previous-serv
 import { ENVIRONMENT } from './system-user.ts'
 
 /**
- * An flock on `<folder>/lock`. PostgreSQL's own lock file holds a process id, which means nothing in another container on the
- * same volume; this one hangs on the file itself, in every namespace and, over NFS, on every machine. It belongs to the
- * open file, so whatever inherits the descriptor holds it too: the server with all of its processes, also when we have been
+ * An flock on `<folder>/lock`. PostgreSQL's own lock file contains a process id, which has no meaning in another container on the
+ * same volume; this lock is on the file itself, in every namespace and, over NFS, on every machine. It belongs to the
+ * open file, so that every process with the inherited descriptor holds it: all processes of the server, also after this process has been
  * killed. The file is never removed.
  */
 export type FolderLock = FileHandle
 
-/** How long another process may keep the lock while nothing of its server can be seen from here. */
+/** Longest wait for a lock whose server cannot be seen from this process. */
 const UNSEEN_MS = 5_000
 
 const RETRY_MS = 50
 
-/** Takes the lock. A server that is about to end is waited for; any other holder is an error that names the folder. */
+/** Takes the lock. Waits for a server that is about to end; any other holder is an error that names the folder. */
 export async function lockFolder(
   folder: string,
   report: (step: string) => void,
@@ -47,7 +47,7 @@ const unseen = (folder: string) =>
 /** The lock, or undefined while another open file holds it. */
 async function tryLock(folder: string): Promise<FolderLock | undefined> {
   const file = path.join(folder, 'lock')
-  // NFS grants an exclusive lock only to who may write. No symbolic link: root may have handed the folder over.
+  // NFS grants an exclusive lock only on a writable file. O_NOFOLLOW: another user may own the folder.
   const flags = constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW
   if (process.platform === 'darwin') return openLocked(file, flags)
   const handle = await open(file, flags, 0o600)
@@ -71,12 +71,12 @@ async function openLocked(file: string, flags: number): Promise<FileHandle | und
 }
 
 /**
- * Programs that call flock(2) for a descriptor that they inherit, since Node has no call for it. Each exits with 0 when it has the
- * lock and with 1 when another has it. util-linux is on every system that the binaries run on, as a rule; where it is missing, Node
- * calls the C library, ten times as slowly (40 ms).
+ * Programs that call flock(2) for an inherited descriptor, since Node has no call for it. They exit with 0 when they have taken the
+ * lock and with 1 when it is taken. Nearly every system that the binaries run on has util-linux; without it, Node
+ * calls the C library, ten times slower (40 ms).
  */
 export const LOCKERS: readonly (readonly string[])[] = [
-  // Short options: those of BusyBox have no others.
+  // Short options, for BusyBox.
   ['flock', '-x', '-n', '3'],
   [
     process.execPath,
@@ -88,7 +88,7 @@ export const LOCKERS: readonly (readonly string[])[] = [
   ],
 ]
 
-/** Whether the file behind the descriptor is locked now, by the first of the programs that can be run. */
+/** Locks the file of the descriptor with the first program that can be run; false when it is locked already. */
 export async function lockFile(fd: number, name: string, lockers = LOCKERS): Promise<boolean> {
   const tried: string[] = []
   for (const command of lockers) {

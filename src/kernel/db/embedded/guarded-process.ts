@@ -8,25 +8,25 @@ export type Exit = { readonly code: number | null; readonly signal: NodeJS.Signa
 export type Guarded = {
   readonly pid: number
   readonly exited: Promise<Exit>
-  /** SIGINT: a fast shutdown to postgres, tidying up to initdb. What has not ended within that many milliseconds is killed. */
+  /** Sends SIGINT: a fast shutdown of postgres, and of initdb after it has cleaned up. Kills the process after that many milliseconds. */
   end(within: number): Promise<void>
-  /** Whether waiting for it is reason enough for this process not to end by itself; it is at first. */
+  /** Keeps this process running until the child has ended; so it is at first. `release` undoes it. */
   hold(): void
   release(): void
 }
 
 /**
- * Becomes the command, and leaves a watcher behind that sends it SIGINT when descriptor 3, whose other end only we
- * hold, closes without a word: that is when we died, of whatever cause. Against prctl(PR_SET_PDEATHSIG): no
- * moment between fork and prctl in which our death goes unseen, not tied to the thread that forked, not cleared by
- * a change of user, and the same on macOS. The subshell inside the subshell makes the watcher nobody's child;
- * postgres treats the death of a child that it does not know as a crash.
+ * Becomes the command. A watcher process sends it SIGINT when descriptor 3, whose other end only this process
+ * has, closes without a line: then this process has died. Advantages over prctl(PR_SET_PDEATHSIG): no
+ * moment between fork and prctl in which the death is missed, not tied to the thread that forked, not cleared by
+ * a change of user, and the same on macOS. The subshell in a subshell makes the watcher a child of init;
+ * postgres treats the death of an unknown child as a crash.
  */
 const WATCHED = '( { read -r word <&3 || kill -INT $$ 2>/dev/null; } 4<&- & ); exec "$@" 3<&-'
 
 /**
- * Starts a command that ends when this process does, even by kill -9; its output goes to an open file. It and its children hold
- * `lock`, an open file, for as long as they live.
+ * Starts a command that ends when this process ends, even by SIGKILL. Its output goes to an open file. The command and its children
+ * hold `lock`, an open file, until they end.
  */
 export function spawnGuarded(
   user: SystemUser,
@@ -38,17 +38,17 @@ export function spawnGuarded(
     cwd: '/',
     env: ENVIRONMENT,
     stdio: ['ignore', output, output, 'pipe', lock],
-    // A session of its own: Ctrl-C at a terminal is for us, who then stop the server in good order.
+    // A session of its own: Ctrl-C at a terminal goes to this process, which then stops the server in order.
     detached: true,
     ...user.spawnAs,
   })
   const guard = child.stdio[3]
-  // The watcher can be gone before the word arrives, and then there is nobody to tell.
+  // The watcher may have ended before the line arrives.
   guard?.on('error', () => {})
   if (guard instanceof Socket) guard.unref()
   const exited = new Promise<Exit>((resolve) => {
     child.once('exit', (code, signal) => {
-      // The word that keeps the watcher from signalling a process id that may soon be another's.
+      // The line keeps the watcher from signalling a process id that another process may get.
       if (guard instanceof Socket) guard.end('done\n')
       resolve({ code, signal })
     })

@@ -11,20 +11,20 @@ export type Cluster = {
   readonly folder: string
   readonly user: SystemUser
   readonly binaries: Binaries
-  /** Every process of the server inherits it. */
+  /** Inherited by every process of the server. */
   readonly lock: FileHandle
   readonly password: string
-  /** False for servers whose data need not outlive a power cut. */
+  /** False for servers whose data may be lost in a power cut. */
   readonly isDurable: boolean
   readonly report: (step: string) => void
   readonly signal: AbortSignal | undefined
 }
 
-/** How long initdb may take to tidy up after itself, milliseconds. */
+/** Time for initdb to clean up when it is interrupted, milliseconds. */
 const INTERRUPT_MS = 5_000
 
 /**
- * Makes `<folder>/data` where it is missing. It comes into being whole, by a rename: an initdb that was killed
+ * Creates `<folder>/data` if it is missing, by a rename of the complete folder: an initdb that was killed
  * leaves only a work folder, which the next start removes.
  */
 export async function ensureData(cluster: Cluster): Promise<void> {
@@ -46,7 +46,7 @@ export async function ensureData(cluster: Cluster): Promise<void> {
 async function initdb(cluster: Cluster, work: string): Promise<void> {
   const { user, signal } = cluster
   const passwordFile = path.join(work, 'password')
-  // The verifier does instead of the password, which so never lies in this file.
+  // The verifier replaces the password, which is so never in a file.
   await writeFile(passwordFile, await scramVerifier(cluster.password), { mode: 0o600, flag: 'wx' })
   await giveFiles(user, passwordFile, work)
   const logFile = path.join(work, 'log')
@@ -74,7 +74,7 @@ function initdbArguments(cluster: Cluster, data: string, passwordFile: string): 
     '--no-locale',
     '--locale-provider=builtin',
     '--builtin-locale=C.UTF-8',
-    // pg_trgm and the text search parser still ask the C library what a letter is. macOS has no C.UTF-8.
+    // pg_trgm and the text search parser classify letters by the C library. macOS has no C.UTF-8.
     `--lc-ctype=${process.platform === 'darwin' ? 'en_US.UTF-8' : 'C.UTF-8'}`,
     '--data-checksums',
     '--no-instructions',
@@ -82,7 +82,7 @@ function initdbArguments(cluster: Cluster, data: string, passwordFile: string): 
   ]
 }
 
-/** What a program that ended at once said, and what may be the matter. */
+/** The error for a program that ended at once: its log, and possible causes. */
 export function startFailure(
   what: string,
   { folder, binaries }: Cluster,
@@ -90,7 +90,7 @@ export function startFailure(
   log: string,
 ): EmbeddedServerError {
   const hints = [
-    // What a shell answers for a program that it cannot execute; musl has no loader for these.
+    // Exit codes of a shell for a program that it cannot execute; musl has no loader for these.
     (code === 126 || code === 127) && `${binaries.postgres} does not run on this system (it needs glibc).`,
     'DATABASE_URL names a PostgreSQL server to use instead.',
   ]
@@ -99,7 +99,7 @@ export function startFailure(
   )
 }
 
-/** Work folders of starts that came to nothing: whoever holds the lock is the only one at work here. */
+/** Removes work folders of interrupted starts. The holder of the lock is the only process that works here. */
 async function removeAbandoned(folder: string): Promise<void> {
   const abandoned = (await readdir(folder)).filter((name) => /^init-\d+$/.test(name))
   for (const name of abandoned) await rm(path.join(folder, name), { recursive: true, force: true })
@@ -112,7 +112,7 @@ async function exists(file: string): Promise<boolean> {
   )
 }
 
-/** Makes a rename in it survive a power cut. */
+/** So that a rename in the folder survives a power cut. */
 async function syncFolder(folder: string): Promise<void> {
   await using handle = await open(folder, 'r')
   await handle.sync()

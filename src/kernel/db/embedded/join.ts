@@ -6,8 +6,8 @@ import { readPidFile, stateOf } from './pid-file.ts'
 import { pidFileOf } from './previous-server.ts'
 
 /**
- * The server that another process of ours runs on this folder; undefined when none does. It is not ours to stop, and
- * its end is for the other to tell.
+ * The server that another process of the service runs on this folder; undefined when there is none. Only the other process stops it
+ * and reports its end.
  */
 export async function joinEmbedded(dir: string, password: string): Promise<EmbeddedServer | undefined> {
   const folder = await realpath(dir).catch(() => undefined)

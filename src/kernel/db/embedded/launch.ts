@@ -6,16 +6,16 @@ import { boundLog, logTail, openLog } from './log-file.ts'
 import { readPidFile } from './pid-file.ts'
 import { pidFileOf, runningServerError } from './previous-server.ts'
 
-/** How often the lock file is read for `ready`; a warm start takes about 40 ms. */
+/** Interval at which the lock file is read until it says `ready`; a warm start takes about 40 ms. */
 const POLL_MS = 5
 
-/** How long a server may take to end whose start was given up. */
+/** Time for a server to end when its start was aborted. */
 const GIVEN_UP_MS = 5_000
 
-/** How long children of a server that was killed may take to notice. */
+/** Time for the children of a killed server to end. */
 const SURVIVORS_MS = 10_000
 
-/** Starts the server and resolves when it takes connections, however long its recovery from a crash takes. */
+/** Starts the server and resolves when it accepts connections, without a limit for its recovery from a crash. */
 export async function launch(cluster: Cluster, settings: Readonly<Record<string, string>>): Promise<Guarded> {
   cluster.report('start')
   const since = performance.now()
@@ -24,7 +24,7 @@ export async function launch(cluster: Cluster, settings: Readonly<Record<string,
     if ('running' in attempt) return attempt.running
     const hasSurvivors = attempt.log.includes('pre-existing shared memory block')
     if (!hasSurvivors || performance.now() - since > SURVIVORS_MS) {
-      // Or another process was quicker by a hair.
+      // Another process may have started a server at the same moment.
       throw (
         (await runningServerError(cluster.folder)) ??
         startFailure('it ended at once', cluster, attempt.code, attempt.log)

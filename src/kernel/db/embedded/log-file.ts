@@ -3,13 +3,13 @@ import path from 'node:path'
 
 const LINES = 20
 
-/** A new `server.log`; the one of the last run is kept beside it, older ones are not. */
+/** Opens a new `server.log` and keeps that of the previous run as `server.log.1`. */
 export async function openLog(folder: string): Promise<FileHandle> {
   const file = path.join(folder, 'server.log')
   await rename(file, `${file}.1`).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw error
   })
-  // `x` follows no symbolic link, which matters where root has handed the folder over.
+  // `x` follows no symbolic link: another user may own the folder.
   return open(file, 'ax+', 0o600).catch((error: NodeJS.ErrnoException) => {
     // Another process starts on the folder at the same moment.
     if (error.code === 'EEXIST') return openLog(folder)
@@ -17,9 +17,9 @@ export async function openLog(folder: string): Promise<FileHandle> {
   })
 }
 
-/** Bytes. Beyond it the log begins anew. */
+/** Bytes. A longer log is truncated. */
 const MOST = 8 * 2 ** 20
-/** Of the end of what it was, kept beside it. */
+/** Bytes of its end that are kept in `server.log.1`. */
 const KEPT = 2 ** 20
 const EVERY = 10_000
 
@@ -27,7 +27,7 @@ const EVERY = 10_000
 export function boundLog(folder: string, log: FileHandle, ended: Promise<unknown>): void {
   let trimming = Promise.resolve()
   const timer = setInterval(() => {
-    // The log is there for people; a disk that fails shows elsewhere.
+    // A failing disk shows elsewhere, and the log is not essential.
     trimming = trimming.then(() => trimLog(folder, log)).catch(() => {})
   }, EVERY).unref()
   ended.then(async () => {
@@ -37,7 +37,7 @@ export function boundLog(folder: string, log: FileHandle, ended: Promise<unknown
   })
 }
 
-/** The server goes on writing into the same file: every write is an append, wherever the end is by then. */
+/** The server writes on into the same file, which it has opened for appending. */
 export async function trimLog(folder: string, log: FileHandle, most = MOST): Promise<void> {
   const { size } = await log.stat()
   if (size <= most) return

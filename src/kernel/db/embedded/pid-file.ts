@@ -3,11 +3,11 @@ import { readFile, rm } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { ENVIRONMENT } from './system-user.ts'
 
-/** What a server writes into its `postmaster.pid`; the file beside its socket has the first lines of it. */
+/** The content of a server's `postmaster.pid`; the file next to its socket has the same first lines. */
 export type PidFile = {
-  /** NaN when the power went off while the file was being written. */
+  /** NaN after a power cut while the file was being written. */
   readonly pid: number
-  /** As the server was told it: its `-D`. */
+  /** The server's `-D`. */
   readonly dataFolder: string
   readonly status: string
 }
@@ -20,9 +20,9 @@ export async function readPidFile(file: string): Promise<PidFile | undefined> {
 }
 
 /**
- * `left over` is what PostgreSQL gets wrong: it only asks whether the process id exists, and so takes a zombie, or
- * whoever got the same number after a reboot, for a running server and never starts again. The file of a dead
- * process is `gone` and left alone, because PostgreSQL then makes sure that no child of it lives on.
+ * `left over` is a file that PostgreSQL misjudges: it only checks whether the process id exists, and so takes a zombie, or
+ * another process that got the same id after a reboot, for a running server and never starts again. The file of a dead
+ * process is `gone` and stays, because PostgreSQL then checks that no child of that process is alive.
  */
 export async function stateOf(file: PidFile | undefined): Promise<'gone' | 'left over' | 'running'> {
   if (!file) return 'gone'
@@ -37,7 +37,7 @@ export async function removeLeftOver(path: string): Promise<void> {
   if ((await stateOf(await readPidFile(path))) === 'left over') await rm(path, { force: true })
 }
 
-/** Whether the process exists. Somebody else's (EPERM) is none of ours: whoever works in a folder owns it. */
+/** Whether the process exists. A process of another user (EPERM) is no server on this folder, which belongs to our user. */
 export function mayBeOurs(pid: number): boolean {
   try {
     return process.kill(pid, 0)
@@ -56,14 +56,14 @@ async function describeByProc(pid: number): Promise<ProcessFacts | undefined> {
   const stat = await unlessGone(readFile(`/proc/${pid}/stat`, 'utf8'))
   const command = await unlessGone(readFile(`/proc/${pid}/cmdline`, 'utf8'))
   if (stat === undefined || command === undefined) return undefined
-  // "pid (name) state …", and a name may hold anything.
+  // "pid (name) state …", and a name may contain any character.
   return { isZombie: stat.charAt(stat.lastIndexOf(')') + 2) === 'Z', command: command.replaceAll('\0', ' ') }
 }
 
 /** For systems without /proc. */
 export async function describeByPs(pid: number): Promise<ProcessFacts | undefined> {
   const ps = promisify(execFile)('ps', ['-ww', '-o', 'stat=,args=', '-p', `${pid}`], { env: ENVIRONMENT })
-  // It exits with 1 when there is no such process.
+  // Exits with 1 when there is no such process.
   const line = await ps.then(
     ({ stdout }) => stdout.trim(),
     () => '',
@@ -72,7 +72,7 @@ export async function describeByPs(pid: number): Promise<ProcessFacts | undefine
   return { isZombie: line.startsWith('Z'), command: line.slice(line.indexOf(' ') + 1) }
 }
 
-/** ESRCH: a file of /proc whose process ended after it was opened. */
+/** ESRCH: the process of an open file in /proc has ended. */
 async function unlessGone<T>(reading: Promise<T>): Promise<T | undefined> {
   return reading.catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT' || error.code === 'ESRCH') return undefined

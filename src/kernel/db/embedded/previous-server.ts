@@ -4,14 +4,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { EmbeddedServerError } from './error.ts'
 import { type PidFile, readPidFile, stateOf } from './pid-file.ts'
 
-/** A killed process's server hears of it within milliseconds; this is for a machine that is very busy. */
+/** Time for a server to notice that its process was killed: milliseconds, or more on a busy machine. */
 export const NOTICE_MS = 2_000
 
-/** And then it writes its buffers out: 128 MB on a slow disk. */
+/** Time for it to write its buffers: 128 MB on a slow disk. */
 export const SHUTDOWN_MS = 60_000
 
 /**
- * Returns when no server runs on the folder; a left-over lock file is removed. Ours hold the folder's lock; this one is for servers
+ * Returns when no server runs on the folder, and removes a left-over lock file. Servers of ours hold the folder's lock; this is for servers
  * that were started by hand.
  */
 export async function waitForPrevious(
@@ -25,7 +25,7 @@ export async function waitForPrevious(
     const { file, state } = await findServer(folder)
     if (!file || state === 'gone') return
     const patience = file.status === 'stopping' ? SHUTDOWN_MS : NOTICE_MS
-    // An empty file may also be one that is being written this instant.
+    // An empty file may be one that is being written at this moment.
     if (state === 'left over' && (!Number.isNaN(file.pid) || performance.now() - since > NOTICE_MS)) {
       return rm(lock, { force: true })
     }
@@ -43,7 +43,7 @@ export async function runningServerError(folder: string): Promise<EmbeddedServer
 
 type ServerOn = { readonly file: PidFile | undefined; readonly state: Awaited<ReturnType<typeof stateOf>> }
 
-/** What the server's lock file says, and whether that is true here. */
+/** The server's lock file, and whether it is true. */
 export async function findServer(folder: string): Promise<ServerOn> {
   const file = await readPidFile(pidFileOf(folder))
   return { file, state: await stateOf(file) }

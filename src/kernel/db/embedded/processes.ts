@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { ENVIRONMENT } from './system-user.ts'
 
-/** SIGKILL to a process and its children, frozen or not. It is stopped first, so that it makes no further ones meanwhile. */
+/** Sends SIGKILL to a process and its children. The process is stopped first, so that it starts no further children. */
 export async function killWithChildren(pid: number): Promise<void> {
   send(pid, 'SIGSTOP')
   for (const child of await childrenOf(pid)) send(child, 'SIGKILL')
@@ -14,7 +14,7 @@ function send(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal)
   } catch {
-    // It has ended by itself.
+    // It has ended already.
   }
 }
 
@@ -30,7 +30,7 @@ async function pairsByProc(): Promise<readonly Pair[]> {
   return Promise.all(
     pids.map(async (pid) => {
       const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
-      // "pid (name) state parent …", and a name may hold anything.
+      // "pid (name) state parent …", and a name may contain any character.
       const [, parent = ''] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
       return [Number(pid), Number(parent)] as const
     }),

@@ -3,14 +3,14 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { giveFiles, type SystemUser } from './system-user.ts'
 
-/** `sun_path` has 104 bytes on macOS, 108 on Linux, one of which ends it. */
+/** `sun_path` has 104 bytes on macOS and 108 on Linux, including the final zero. */
 const LONGEST = 103
 
 const PREFIX = 'gatehouse-'
 
 /**
- * Where the server's socket goes: its own folder, or where that path is too long for a socket a private temporary
- * folder, which `<folder>/socket` then points to, so that the next start can remove what a crash left.
+ * The folder of the server's socket: its own folder, or, where that path is too long for a socket, a private temporary
+ * folder. `<folder>/socket` is a link to it, so that the next start can remove it after a crash.
  */
 export async function makeSocketFolder(folder: string, port: string, user: SystemUser): Promise<string> {
   await removeSocketFolder(folder)
@@ -26,7 +26,7 @@ export async function removeSocketFolder(folder: string): Promise<void> {
   const link = path.join(folder, 'socket')
   const target = await readlink(link).catch(() => undefined)
   if (target === undefined) return
-  // Where root has handed the folder over, the link is not root's: it may name nothing but such a folder.
+  // Another user may own the link, so only folders with this prefix are removed.
   const name = path.basename(target)
   if (name.startsWith(PREFIX)) await rm(path.join(tmpdir(), name), { recursive: true, force: true })
   await rm(link)
