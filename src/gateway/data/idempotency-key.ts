@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import type { Persona } from '#databases/drivers/driver.ts'
 import type { Plan } from '#databases/plan/plan.ts'
 import type { Body } from '#databases/request/fields.ts'
-import type { GatewayCaller } from '../access.ts'
+import type { GatewayCaller } from '../caller.ts'
 import { fail } from '../errors.ts'
 
 /** One for each API key, client, user of the session and key of the caller's. */

@@ -3,7 +3,7 @@ import { rowTexts } from '#databases/drivers/json-rows.ts'
 import { callerLeft } from '#databases/drivers/presence.ts'
 import type { InsertPlan } from '#databases/plan/plan.ts'
 import { Failure } from '#kernel/errors.ts'
-import type { GatewayCaller } from '../access.ts'
+import type { GatewayCaller } from '../caller.ts'
 import { fail } from '../errors.ts'
 import type { ReadyWrite } from './data.ts'
 

@@ -3,7 +3,7 @@ import type { CountPlan, ReadPlan } from '#databases/plan/plan.ts'
 import { tablesOf } from '#databases/plan/required-rights.ts'
 import { createTaggedCache } from '#kernel/db/coherent-cache.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import type { GatewayCaller } from '../access.ts'
+import type { GatewayCaller } from '../caller.ts'
 
 /** Whether the answer came from the cache; undefined where nothing is cached. */
 export type Outcome = 'hit' | 'miss' | 'bypass' | undefined

@@ -6,7 +6,8 @@ import { toRead } from '#databases/plan/rights.ts'
 import type { Body } from '#databases/request/fields.ts'
 import { Failure } from '#kernel/errors.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { type GatewayCaller, rightsOf } from '../access.ts'
+import type { GatewayCaller } from '../caller.ts'
+import { rightsOf } from '../caller-rights.ts'
 import { fail } from '../errors.ts'
 import {
   type Fetched,

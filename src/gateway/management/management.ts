@@ -5,7 +5,7 @@ import {
   type TableDefinition,
 } from '#databases/drivers/postgres/sql/ddl.ts'
 import { emitAfterCommit, type Kernel } from '#kernel/kernel.ts'
-import type { GatewayCaller } from '../access.ts'
+import type { GatewayCaller } from '../caller.ts'
 import type { AuditLog } from './audit.ts'
 import { OPERATIONS } from './operations.ts'
 

@@ -5,7 +5,7 @@ import type { Row } from '#databases/request/request.ts'
 import { operatorOf } from '#databases/request/terms.ts'
 import { edge } from '#kernel/http/failures.ts'
 import { emitAfterCommit, type Kernel } from '#kernel/kernel.ts'
-import type { GatewayCaller } from '../access.ts'
+import type { GatewayCaller } from '../caller.ts'
 import { optionsOf } from '../data/data.ts'
 import { explainReadOnly } from '../read-only-client.ts'
 

@@ -4,7 +4,8 @@ import { typescriptOf } from '#gateway/schema/typescript.ts'
 import { named } from '#kernel/http/components.ts'
 import { Nullable, OneOf, PlainText } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
-import { type GatewayAccess, gatewayCaller } from '../access.ts'
+import type { GatewayAccess } from '../access.ts'
+import { gatewayCaller } from '../caller.ts'
 import { listColumns, listConstraints, listIndexes, listTables } from './schema.ts'
 
 const Name = Type.String({ minLength: 1, maxLength: 63 })

@@ -1,7 +1,8 @@
 import type { SqlResult } from '#databases/drivers/driver.ts'
 import type { Json } from '#databases/request/request.ts'
 import { emitAfterCommit, type Kernel } from '#kernel/kernel.ts'
-import { type GatewayCaller, hasRight, requirePassing } from '../access.ts'
+import type { GatewayCaller } from '../caller.ts'
+import { hasRight, requirePassing } from '../caller-rights.ts'
 import { fail } from '../errors.ts'
 import { explainReadOnly } from '../read-only-client.ts'
 

@@ -1,0 +1,41 @@
+import type { FastifyRequest } from 'fastify'
+import type { Clients } from '#databases/clients/clients.ts'
+import { type CoherentCache, createCoherentCache } from '#kernel/db/coherent-cache.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { clientHeader } from './called-client.ts'
+import type { Grant } from './grant.ts'
+import type { AdminKey } from './keys/admin-key.ts'
+import { type ApiKey, keyNamed } from './keys/keys.ts'
+import { presentedKey, provenKey } from './keys/presented-key.ts'
+
+/** What the key of a request grants. */
+export type Grants = {
+  /** Throws the refusal of a key that is not valid. */
+  of(request: FastifyRequest): Promise<Grant>
+  /** Whether the key has run out, or was changed or revoked, since the grant was made of it. */
+  hasChanged(grant: Grant): boolean
+}
+
+export function createGrants(kernel: Kernel, clients: Clients, operator: AdminKey): Grants {
+  const keys: CoherentCache<ApiKey> = createCoherentCache({
+    coherence: kernel.coherence,
+    max: 10_000,
+    load: (publicId) => keyNamed(kernel, publicId),
+    tags: ({ publicId }) => [`api_key:${publicId}`],
+  })
+  return {
+    async of(request) {
+      // Only the configuration gives a client row-level security.
+      const hasSessions = clients.configured.get(clientHeader(request) ?? '')?.rowLevelSecurity !== undefined
+      const presented = presentedKey(request, operator.isSame, hasSessions)
+      if (presented === undefined) return { kind: 'none' }
+      if (await operator.proves(request, presented)) return { kind: 'admin' }
+      return { kind: 'key', ...(await provenKey(kernel, keys, presented)) }
+    },
+    hasChanged(grant) {
+      if (grant.kind !== 'key') return false
+      const hasRunOut = grant.until !== null && grant.until <= kernel.now()
+      return hasRunOut || keys.peek(grant.key.publicId) !== grant.key
+    },
+  }
+}

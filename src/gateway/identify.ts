@@ -1,0 +1,49 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Client, Clients } from '#databases/clients/clients.ts'
+import type { Sessions } from '#identity/sessions.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { calledClient } from './called-client.ts'
+import type { GatewayCaller } from './caller.ts'
+import { passesPolicies } from './caller-rights.ts'
+import { createPersonaLookup } from './caller-role.ts'
+import { fail } from './errors.ts'
+import type { Grant } from './grant.ts'
+import type { ApiKey } from './keys/keys.ts'
+import { presenceOf } from './presence.ts'
+
+/** The client that a request calls, and as whom. Asked after the grant, so that a stranger does not learn which clients there are. */
+export type Identify = (request: FastifyRequest, reply: FastifyReply, grant: Grant) => Promise<GatewayCaller>
+
+/** As the client's own role: header, existence, binding of the key, in this order. */
+export const createIdentify =
+  (clients: Clients): Identify =>
+  async (request, reply, grant) => {
+    const client = await calledClient(request, clients)
+    request.bodyPayer = `client:${client.name}`
+    if (grant.kind === 'key' && !isFor(grant.key, client)) throw fail('api_key_client_mismatch')
+    return {
+      client,
+      driver: client.driver,
+      persona: undefined,
+      grant,
+      requestId: request.id,
+      presence: presenceOf(reply),
+    }
+  }
+
+/** As policies of the database see the caller. They hold for all but the admin key and keys that may pass them. */
+export function createDataIdentify(kernel: Kernel, sessions: Sessions, identify: Identify): Identify {
+  const personaOf = createPersonaLookup(kernel, sessions)
+  return async (request, reply, grant) => {
+    const caller = await identify(request, reply, grant)
+    const { rowLevelSecurity } = caller.client
+    if (rowLevelSecurity === undefined || passesPolicies(grant)) return caller
+    const persona = await personaOf(request, rowLevelSecurity)
+    if (caller.driver.as === undefined) throw new Error(`${caller.driver.name} has no row-level security`)
+    return { ...caller, persona, driver: caller.driver.as(persona) }
+  }
+}
+
+/** A key without a client opens any; but the logging client only a key that names it. */
+const isFor = ({ clientName }: ApiKey, client: Client): boolean =>
+  clientName === null ? !client.isLogging : clientName === client.name

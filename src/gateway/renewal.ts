@@ -1,0 +1,41 @@
+import { finished } from 'node:stream'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Client, Clients } from '#databases/clients/clients.ts'
+import { unknownClient } from './called-client.ts'
+import { type GatewayCaller, gatewayCaller } from './caller.ts'
+import type { Grants } from './grants.ts'
+import type { Identify } from './identify.ts'
+
+/** A `preHandler` hook. The body may have taken long to arrive: it finds the key, the client and the session as they are now. */
+export type Renewal = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void
+
+/** `identify` is that of data operations: other callers have no persona. */
+export function createRenewal(clients: Clients, { hasChanged }: Grants, identify: Identify): Renewal {
+  /** What the operator configured does not change while the process runs. */
+  const isAsItWas = ({ grant, persona, client }: GatewayCaller): boolean =>
+    !hasChanged(grant) && persona === undefined && client.source === 'config'
+
+  async function renew(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    const { grant, persona } = gatewayCaller(request)
+    if (hasChanged(grant)) await request.routeOptions.config.access?.authorize(request, reply)
+    else if (persona !== undefined) request.gateway = await identify(request, reply, grant)
+    const caller = gatewayCaller(request)
+    if (caller.client.source === 'config') return
+    const client = await current(clients, caller.client.name)
+    request.gateway = { ...caller, client, driver: client.driver }
+    const release = clients.retain(client)
+    finished(reply.raw, () => release(reply.raw.statusCode < 300))
+  }
+
+  return (request, reply, done) => {
+    const caller = request.gateway
+    if (caller === undefined || isAsItWas(caller)) done()
+    else renew(request, reply).then(() => done(), done)
+  }
+}
+
+async function current(clients: Clients, name: string): Promise<Client> {
+  const client = await clients.find(name)
+  if (client === undefined) throw unknownClient()
+  return client
+}
