@@ -78,6 +78,9 @@ const NETWORK = ['kernel/http/outbound.ts']
 const CONNECTIONS = ['kernel/db/guarded-client.ts', 'kernel/db/guarded-pool.ts']
 const CLIENT_ADDRESS = 'kernel/http/client-address.ts'
 
+/** The way to the rows of clients (decision 35). */
+const DOOR = 'gateway/prepare.ts'
+
 /** Files with more than 300 lines, and why they are not split. */
 const LONG = [
   'kernel/db/tables.ts', // generated
@@ -282,6 +285,33 @@ const RULES: readonly Rule[] = [
     ],
     right: [
       { file: 'cli/a.ts', text: 'await onConnection({ url, name }, (client: pg.Client) => work(client))\n' },
+    ],
+  },
+  {
+    says: 'the rows of a client are reached through prepare, which asks for the rights',
+    complaints: (source) =>
+      isTest(source) || source.file.startsWith('databases/')
+        ? []
+        : uses(
+            source.text,
+            source.file === DOOR,
+            // Without rows: which driver it is, whether it is alive, its connections, its end.
+            /(?<!\/)\bdriver\s*\??\.\s*(?!(?:name|probe|stats|close)\b)\w+|\bDriver\b|\}\s*=\s*[\w.]*\bdriver\b(?!\s*\??\.)/g,
+          ),
+    wrong: [
+      { file: 'gateway/a/a.ts', text: 'const rows = await client.driver.select(plan)\n' },
+      { file: 'gateway/a/a.ts', text: 'const plan = await driver.plan(request, EVERY_RIGHT)\n' },
+      { file: 'gateway/a/a.ts', text: 'const run = driver?.as\n' },
+      { file: 'gateway/a/a.ts', text: 'const { select } = client.driver\n' },
+      { file: 'gateway/a/a.ts', text: 'const all = caller.backend as Driver\n' },
+      { file: 'gateway/a/a.ts', text: "import type { Driver } from '#databases/drivers/driver.ts'\n" },
+      { file: 'cli/a.ts', text: 'await driver.insert(plan)\n' },
+    ],
+    right: [
+      { file: DOOR, text: 'const driverOf = ({ backend }: GatewayCaller): Driver => backend as Driver\n' },
+      { file: 'gateway/a/a.ts', text: "const fetch = await prepare(kernel, caller, body, 'fetch')\n" },
+      { file: 'app.ts', text: 'const says = `${driver.name} ${await driver.probe()}`\n' },
+      { file: 'databases/clients/a.ts', text: 'await client.driver.close()\n' },
     ],
   },
   {

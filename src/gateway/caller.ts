@@ -1,14 +1,14 @@
 import type { FastifyRequest } from 'fastify'
 import type { Client } from '#databases/clients/clients.ts'
-import type { Driver, Persona, Presence } from '#databases/drivers/driver.ts'
+import type { Backend, Persona, Presence } from '#databases/drivers/driver.ts'
 import type { Grant } from './grant.ts'
 
 /** Who is calling the gateway, and on which client. */
 export type GatewayCaller = {
   /** Without its driver, which would reach the database as the client's own role. */
   readonly client: Omit<Client, 'driver'>
-  /** Reaches the database as this caller. */
-  readonly driver: Driver
+  /** The database as this caller reaches it. The way to its rows is `prepare`. */
+  readonly backend: Backend
   /** Where policies of the database hold for the request. */
   readonly persona: Persona | undefined
   readonly grant: Grant

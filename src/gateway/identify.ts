@@ -9,6 +9,7 @@ import { createPersonaLookup } from './caller-role.ts'
 import { fail } from './errors.ts'
 import type { Grant } from './grant.ts'
 import type { ApiKey } from './keys/keys.ts'
+import { actingAs } from './prepare.ts'
 import { presenceOf } from './presence.ts'
 
 /** The client that a request calls, and as whom. Asked after the grant, so that a stranger does not learn which clients there are. */
@@ -23,7 +24,7 @@ export const createIdentify =
     if (grant.kind === 'key' && !isFor(grant.key, client)) throw fail('api_key_client_mismatch')
     return {
       client,
-      driver: client.driver,
+      backend: client.driver,
       persona: undefined,
       grant,
       requestId: request.id,
@@ -38,9 +39,7 @@ export function createDataIdentify(kernel: Kernel, sessions: Sessions, identify:
     const caller = await identify(request, reply, grant)
     const { rowLevelSecurity } = caller.client
     if (rowLevelSecurity === undefined || passesPolicies(grant)) return caller
-    const persona = await personaOf(request, rowLevelSecurity)
-    if (caller.driver.as === undefined) throw new Error(`${caller.driver.name} has no row-level security`)
-    return { ...caller, persona, driver: caller.driver.as(persona) }
+    return actingAs(caller, await personaOf(request, rowLevelSecurity))
   }
 }
 

@@ -22,7 +22,7 @@ export function createRenewal(clients: Clients, { hasChanged }: Grants, identify
     const caller = gatewayCaller(request)
     if (caller.client.source === 'config') return
     const client = await current(clients, caller.client.name)
-    request.gateway = { ...caller, client, driver: client.driver }
+    request.gateway = { ...caller, client, backend: client.driver }
     const release = clients.retain(client)
     finished(reply.raw, () => release(reply.raw.statusCode < 300))
   }

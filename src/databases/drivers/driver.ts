@@ -11,12 +11,11 @@ import type { Log } from '#kernel/log.ts'
 /**
  * What a backend can do for the gateway. A request is first planned: the rights of everything that it touches are checked, every name
  * is looked up (403, 400 and 404 come from there). Then it is run.
- * `on` runs it in an open transaction; without it the driver picks one, and ends what runs there
- * when who waits for it has left (`presence`).
+ * `on` runs it in an open transaction; without it the driver picks a connection, and ends what runs there when its caller has left
+ * (`presence`).
  * Every failure is a `Failure` of databases/failures.ts; anything else thrown is a bug.
  */
-export type Driver = {
-  readonly name: string
+export type Driver = Backend & {
   plan<R extends DataRequest>(request: R, rights: Rights): Promise<PlanOf<R>>
 
   select(plan: ReadPlan, on?: OpenTransaction, presence?: Presence): Promise<RowsResult>
@@ -26,35 +25,27 @@ export type Driver = {
   update(plan: UpdatePlan, on?: OpenTransaction, presence?: Presence): Promise<WriteResult>
   delete(plan: DeletePlan, on?: OpenTransaction, presence?: Presence): Promise<WriteResult>
 
-  /** SQL whose text is the caller's own, on a connection that is cleaned before anybody else has it. */
-  sql(request: SqlRequest): Promise<SqlResult>
-  /** Calls a function; its rows are read like those of a table. */
-  call(request: CallRequest): Promise<RowsResult>
-
-  /**
-   * One connection and one transaction for the work: committed when it returns, rolled back when it throws, also for a failure of
-   * one statement. The work may run twice, the first time without effect. What it reads must be read to its end there.
-   */
-  transaction<T>(work: (on: OpenTransaction) => Promise<T>, options: TransactionOptions): Promise<T>
-  /** Answers stored under an idempotency key, in the client's own database (gateway.md 4). */
-  readonly idempotency: IdempotencyStore
-
-  /** Statements of management, all or nothing; the catalogue is forgotten afterwards. */
-  run(statements: readonly string[]): Promise<void>
-  catalogue(): Promise<Catalogue>
-  /** By schema, table and name. Plans do not need them, so they are not in the catalogue. */
-  indexes(): Promise<readonly Index[]>
-  /** Somebody changed the structure: the next plan reads the catalogue again. */
-  invalidate(): void
-  /** The same, done through another client or process, to this database or, with an empty name, to any. Absent where none is told of. */
-  structureChanged?(database: string): void
-
   /**
    * This driver for one caller of a client with row-level security: data operations and functions run as that role and with those
    * claims, without it as the client's own role. Absent where the backend has no such roles.
    */
   as?(persona: Persona): Driver
 
+  /** The structure has changed: the next plan reads the catalogue again. */
+  invalidate(): void
+  /** The same, done through another client or process, to this database or, with an empty name, to any. Absent where none is told of. */
+  structureChanged?(database: string): void
+
+  stats(): DriverStats
+  close(): Promise<void>
+}
+
+/** The part of a driver that a caller of the gateway carries: all but the way to rows, which is `prepare` (gateway/prepare.ts). */
+export type Backend = {
+  readonly name: string
+  catalogue(): Promise<Catalogue>
+  /** By schema, table and name. Plans do not need them, so they are not in the catalogue. */
+  indexes(): Promise<readonly Index[]>
   /**
    * Names the database as its server knows it, so that two clients of one database say the same; asked once. Undefined where the
    * server does not tell.
@@ -62,8 +53,20 @@ export type Driver = {
   identity(): Promise<string | undefined>
   /** The server's version (`15.18`) after a statement that shows it alive; a Failure when it is not. */
   probe(): Promise<string>
-  stats(): DriverStats
-  close(): Promise<void>
+
+  /** SQL whose text is the caller's own, on a connection that is cleaned before another caller has it. */
+  sql(request: SqlRequest): Promise<SqlResult>
+  /** Calls a function; its rows are read like those of a table. */
+  call(request: CallRequest): Promise<RowsResult>
+  /**
+   * One connection and one transaction for the work: committed when it returns, rolled back when it throws, also for a failure of
+   * one statement. The work may run twice, the first time without effect. What it reads must be read to its end there.
+   */
+  transaction<T>(work: (on: OpenTransaction) => Promise<T>, options: TransactionOptions): Promise<T>
+  /** Answers stored under an idempotency key, in the client's own database (gateway.md 4). */
+  readonly idempotency: IdempotencyStore
+  /** Statements of management, all or nothing; the catalogue is forgotten afterwards. */
+  run(statements: readonly string[]): Promise<void>
 }
 
 /** Who waits for an answer. What runs for them is cancelled when they have left; without one nothing ends it but its time. */

@@ -30,8 +30,6 @@ import { isAssignments, readConflict, readRows, readSet } from '#databases/reque
 
 export type RequestOptions = Naming & {
   readonly limits: Limits
-  /** The header `X-Strip-Nulls`; the body's own field takes precedence. */
-  readonly stripNulls?: boolean
 }
 
 /** gateway.md 18. */
@@ -59,7 +57,7 @@ export function readFetch(body: Body, options: RequestOptions): ReadRequest {
     page: readPage(body, options.limits),
     count: readCountMode(body),
     head: flag(body, 'head', false),
-    stripNulls: flag(body, 'strip_nulls', options.stripNulls ?? false),
+    stripNulls: flag(body, 'strip_nulls', false),
   }
 }
 
@@ -82,7 +80,7 @@ export function readInsert(body: Body, options: RequestOptions): InsertRequest {
     defaultToNull: flag(body, 'default_to_null', false),
     ...readReturning(body, table, options),
     head: flag(body, 'head', false),
-    stripNulls: flag(body, 'strip_nulls', options.stripNulls ?? false),
+    stripNulls: flag(body, 'strip_nulls', false),
   }
 }
 
@@ -119,7 +117,7 @@ function readWrite(body: Body, where: Condition<string> | undefined, options: Re
     ...readReturning(body, table, options),
     count: readCountMode(body),
     head: flag(body, 'head', false),
-    stripNulls: flag(body, 'strip_nulls', options.stripNulls ?? false),
+    stripNulls: flag(body, 'strip_nulls', false),
   }
 }
 

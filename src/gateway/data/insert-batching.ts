@@ -1,32 +1,29 @@
-import type { Driver, OpenTransaction, Presence, WriteResult } from '#databases/drivers/driver.ts'
+import type { OpenTransaction, WriteResult } from '#databases/drivers/driver.ts'
 import { rowTexts } from '#databases/drivers/json-rows.ts'
 import { callerLeft } from '#databases/drivers/presence.ts'
-import type { InsertPlan } from '#databases/plan/plan.ts'
 import { Failure } from '#kernel/errors.ts'
-import type { GatewayCaller } from '../caller.ts'
 import { fail } from '../errors.ts'
-import type { ReadyWrite } from './data.ts'
+import { joinInserts, type Prepared } from '../prepare.ts'
 
-type Insert = ReadyWrite<InsertPlan>
+type Insert = Prepared<'insert'>
 type Asked = { readonly milliseconds: number; readonly bytes: number }
 
 export type InsertBatching = {
   /** Waits at most so long for others that insert into the same table in the same way, then runs with them as one statement. */
-  insert(caller: GatewayCaller, insert: Insert, asked: Asked): Promise<WriteResult>
+  insert(insert: Insert, asked: Asked): Promise<WriteResult>
   /** Runs what waits; from then on nothing waits. */
   close(): Promise<void>
 }
 
 type Waiting = {
   readonly insert: Insert
-  readonly presence: Presence
   readonly resolve: (result: WriteResult | Promise<WriteResult>) => void
   readonly reject: (error: unknown) => void
 }
 
 type Batch = {
-  readonly client: GatewayCaller['client']
-  readonly driver: Driver
+  /** The caller who opened it; the others differ from it in key and presence alone. */
+  readonly caller: Insert['caller']
   readonly waiting: Waiting[]
   rows: number
   bytes: number
@@ -55,15 +52,15 @@ export function createInsertBatching(): InsertBatching {
   /** Bytes in all batches. */
   let bytesOfAll = 0
 
-  function insert(caller: GatewayCaller, insert: Insert, { milliseconds, bytes }: Asked) {
+  function insert(insert: Insert, { milliseconds, bytes }: Asked) {
     if (closed) return insert.run()
-    const key = keyOf(caller, insert.plan)
+    const key = keyOf(insert)
     // The client may have got another database meanwhile.
-    if (batches.get(key)?.client !== caller.client) end(key)
-    const batch = batches.get(key) ?? createBatch(caller)
+    if (batches.get(key)?.caller.client !== insert.caller.client) end(key)
+    const batch = batches.get(key) ?? createBatch(insert)
     batches.set(key, batch)
     const { promise, resolve, reject } = Promise.withResolvers<WriteResult>()
-    batch.waiting.push({ insert, presence: caller.presence, resolve, reject })
+    batch.waiting.push({ insert, resolve, reject })
     batch.rows += insert.plan.rows.length
     batch.bytes += bytes
     bytesOfAll += bytes
@@ -108,9 +105,8 @@ export function createInsertBatching(): InsertBatching {
   return { insert, close }
 }
 
-const createBatch = ({ client, driver }: GatewayCaller): Batch => ({
-  client,
-  driver,
+const createBatch = ({ caller }: Insert): Batch => ({
+  caller,
   waiting: [],
   rows: 0,
   bytes: 0,
@@ -119,11 +115,12 @@ const createBatch = ({ client, driver }: GatewayCaller): Batch => ({
 })
 
 /** Everything but the rows: the same text of the statement, the same members of the answer, and the same role and claims. */
-function keyOf({ client, persona }: GatewayCaller, { request, columns, output, head }: InsertPlan): string {
+function keyOf({ caller, plan }: Insert): string {
+  const { request, columns, output, head } = plan
   const names = columns.map(({ name }) => name).sort()
   return JSON.stringify([
-    client.name,
-    persona,
+    caller.client.name,
+    caller.persona,
     { ...request, rows: [] },
     names,
     output.map(({ as }) => as),
@@ -132,12 +129,12 @@ function keyOf({ client, persona }: GatewayCaller, { request, columns, output, h
 }
 
 /** Never rejects: every caller gets an answer of its own. Rows of those who have left by now are not inserted. */
-async function runBatch({ driver, waiting: all }: Batch): Promise<void> {
-  const waiting = all.filter(({ presence }) => !presence.hasLeft())
-  for (const { presence, reject } of all) if (presence.hasLeft()) reject(callerLeft())
+async function runBatch({ caller, waiting: all }: Batch): Promise<void> {
+  const waiting = all.filter((one) => !hasLeft(one))
+  for (const one of all) if (hasLeft(one)) one.reject(callerLeft())
   if (waiting.length > 1) {
     try {
-      const results = await driver.transaction((on) => insertTogether(driver, waiting, on), {})
+      const results = await caller.backend.transaction((on) => insertTogether(waiting, on), {})
       waiting.forEach(({ resolve, reject }, index) => {
         const result = results[index]
         if (result === undefined) reject(new Error('A caller of an insert batch has no answer'))
@@ -159,23 +156,20 @@ async function runBatch({ driver, waiting: all }: Batch): Promise<void> {
   }
 }
 
+const hasLeft = ({ insert }: Waiting): boolean => insert.caller.presence.hasLeft()
+
 /** In a transaction, because only after the statement it is known whether every row can be told whose it is. */
-async function insertTogether(
-  driver: Driver,
-  waiting: readonly Waiting[],
-  on: OpenTransaction,
-): Promise<WriteResult[]> {
-  const plans = waiting.map(({ insert }) => insert.plan)
-  const [first] = plans
+async function insertTogether(waiting: readonly Waiting[], on: OpenTransaction): Promise<WriteResult[]> {
+  const [first, ...others] = waiting.map(({ insert }) => insert)
   if (first === undefined) return []
-  const rows = plans.flatMap((plan) => plan.rows)
-  const result = await driver.insert({ ...first, rows, request: { ...first.request, rows } }, on)
+  const { plan, run } = joinInserts(first, others)
+  const result = await run(on)
   const texts = rowTexts(Buffer.concat(result.json).toString())
   // A conflict that was met with nothing, or a trigger, has left rows out: nobody knows whose.
-  const isComplete = result.affected === rows.length && (first.head || texts.length === rows.length)
+  const isComplete = result.affected === plan.rows.length && (plan.head || texts.length === plan.rows.length)
   if (!isComplete) throw fail('write_conflict')
   let at = 0
-  return plans.map((plan) => {
+  return [first, ...others].map(({ plan }) => {
     const own = texts.slice(at, at + plan.rows.length)
     at += plan.rows.length
     return {

@@ -1,11 +1,12 @@
 import type { RowsResult } from '#databases/drivers/driver.ts'
 import { eachRow, membersOf } from '#databases/drivers/json-rows.ts'
 import { answerTooLarge } from '#databases/drivers/result-limits.ts'
-import type { PlanOf, ReadPlan } from '#databases/plan/plan.ts'
 import { type Body, snakeCased } from '#databases/request/fields.ts'
-import type { ReadRequest } from '#databases/request/request.ts'
+import type { Kernel } from '#kernel/kernel.ts'
 import { startTimeSlice } from '#kernel/time-slice.ts'
+import type { GatewayCaller } from '../caller.ts'
 import { fail } from '../errors.ts'
+import { type Prepared, prepare, prepareAgain } from '../prepare.ts'
 import { createGrouper, type Group, type Grouping } from './grouping.ts'
 
 /** What the body says of groups; undefined without `group_by` (gateway.md 5). */
@@ -33,22 +34,29 @@ export function readGrouping(body: Body, snakeCase: boolean): Grouping | undefin
 
 const malformed = (field: string) => fail('invalid_grouping', { details: { field } })
 
-/** A read that also brings the columns it groups by: those that the caller did not ask for are left out of its rows. */
-export type GroupedRead = { readonly plan: ReadPlan; readonly hidden: ReadonlySet<string> }
+/** A fetch, and the groups that its body asks for. */
+export type GroupedFetch = Prepared<'fetch'> & { readonly groups?: Groups }
+type Groups = {
+  readonly grouping: Grouping
+  /** Columns that are read for the groups alone: the rows of the answer do not have them. */
+  readonly hidden: ReadonlySet<string>
+}
 
-type Planning = (request: ReadRequest) => Promise<PlanOf<ReadRequest>>
+export async function prepareFetch(kernel: Kernel, caller: GatewayCaller, body: Body): Promise<GroupedFetch> {
+  const grouping = readGrouping(body, kernel.config.gateway.force_camel_case_to_snake_case)
+  const fetch = await prepare(kernel, caller, body, 'fetch')
+  return grouping === undefined ? fetch : withGroups(fetch, grouping)
+}
 
-export async function planGrouped(
-  planning: Planning,
-  request: ReadRequest,
-  { groupBy, column = groupBy }: Grouping,
-): Promise<GroupedRead> {
-  const plan = await planning(request)
-  const returned = new Set(plan.output.map(({ as }) => as))
+async function withGroups(fetch: Prepared<'fetch'>, grouping: Grouping): Promise<GroupedFetch> {
+  const { groupBy, column = groupBy } = grouping
+  const { output, request } = fetch.plan
+  const returned = new Set(output.map(({ as }) => as))
   const hidden = new Set([groupBy, column].filter((name) => !returned.has(name)))
-  if (hidden.size === 0) return { plan, hidden }
+  if (hidden.size === 0) return { ...fetch, groups: { grouping, hidden } }
   const more = [...hidden].map((name) => ({ kind: 'column', name }) as const)
-  return { plan: await planning({ ...request, columns: [...request.columns, ...more] }), hidden }
+  const extended = await prepareAgain(fetch, { ...request, columns: [...request.columns, ...more] })
+  return { ...extended, groups: { grouping, hidden } }
 }
 
 export type Grouped = {

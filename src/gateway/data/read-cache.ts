@@ -48,7 +48,7 @@ export function createReadCache<T>(
     const load = async (): Promise<Entry<T>> => {
       outcome = 'miss'
       const until = now() + ttl
-      const database = await caller.driver.identity()
+      const database = await caller.backend.identity()
       const tags = tagsOfAnswer(database, tablesOf(plan), client.rowLevelSecurity !== undefined)
       return { value: await read(), tags, until }
     }

@@ -7,7 +7,7 @@ import type { Kernel } from '#kernel/kernel.ts'
 import type { GatewayAccess } from '../access.ts'
 import { gatewayCaller } from '../caller.ts'
 import { success } from '../envelope.ts'
-import { bytesOf, countRows, deleteRows, type Fetched, fetchRows, insertRows, updateRows } from './data.ts'
+import { bytesOf, countRows, type Fetched, fetchRows, insertRows, writeRows } from './data.ts'
 import { createInsertBatching, readInsertWindow } from './insert-batching.ts'
 import { asksForFresh, createReadCache, type Outcome } from './read-cache.ts'
 import { Counted, RowsRead, RowsWritten, TransactionDone } from './responses.ts'
@@ -17,6 +17,8 @@ import { runTransaction } from './transaction.ts'
 
 const withOutcome = (reply: FastifyReply, outcome: Outcome): FastifyReply =>
   outcome === undefined ? reply : reply.header(HEADER.cache, outcome)
+
+const asksToStrip = ({ headers }: FastifyRequest): boolean => headers[HEADER.stripNulls] === 'true'
 
 export function dataRoutes(app: App, kernel: Kernel, access: GatewayAccess): void {
   const config = { access: access.data, failures: FAILURES_OF.data }
@@ -32,14 +34,10 @@ export function dataRoutes(app: App, kernel: Kernel, access: GatewayAccess): voi
   app.addHook('preClose', batches.close)
   const read = async (request: FastifyRequest, reply: FastifyReply, body: object) => {
     const event = isGet(request) ? 'gateway_data' : 'gateway_fetch'
-    const stripNulls = request.headers[HEADER.stripNulls] === 'true'
-    const asked = {
-      event,
-      stripNulls,
-      cache: fetchCache,
-      fresh: asksForFresh(request.headers['cache-control']),
-    } as const
-    const fetched = await fetchRows(kernel, gatewayCaller(request), { ...body }, asked)
+    const asked = { event, cache: fetchCache, fresh: asksForFresh(request.headers['cache-control']) } as const
+    // The body's own member beats the header.
+    const whole = asksToStrip(request) ? { strip_nulls: true, ...body } : { ...body }
+    const fetched = await fetchRows(kernel, gatewayCaller(request), whole, asked)
     return sendFetched(withOutcome(reply, fetched.outcome), fetched)
   }
 
@@ -125,7 +123,7 @@ export function dataRoutes(app: App, kernel: Kernel, access: GatewayAccess): voi
         const milliseconds = readInsertWindow(request.headers[HEADER.insertWindow], limits.insert_window)
         const bytes = Number(request.headers['content-length'] ?? bodyLimit)
         const result = await insertRows(kernel, caller, request.body, (insert) =>
-          milliseconds === undefined ? insert.run() : batches.insert(caller, insert, { milliseconds, bytes }),
+          milliseconds === undefined ? insert.run() : batches.insert(insert, { milliseconds, bytes }),
         )
         return sendWritten(reply, 'Data inserted successfully', result)
       },
@@ -146,7 +144,7 @@ export function dataRoutes(app: App, kernel: Kernel, access: GatewayAccess): voi
       sendWritten(
         reply,
         'Data updated successfully',
-        await updateRows(kernel, gatewayCaller(request), request.body),
+        await writeRows(kernel, gatewayCaller(request), request.body, 'update'),
       ),
   })
   for (const method of ['DELETE', 'POST'] as const) {
@@ -164,7 +162,7 @@ export function dataRoutes(app: App, kernel: Kernel, access: GatewayAccess): voi
         sendWritten(
           reply,
           'Data deleted successfully',
-          await deleteRows(kernel, gatewayCaller(request), request.body),
+          await writeRows(kernel, gatewayCaller(request), request.body, 'delete'),
         ),
     })
   }
@@ -184,8 +182,7 @@ export function dataRoutes(app: App, kernel: Kernel, access: GatewayAccess): voi
       const { operations, options = {}, idempotency_key: inBody } = request.body
       const inHeader = request.headers[HEADER.idempotencyKey]
       const keys = [inHeader, inBody].filter((key) => key !== undefined)
-      const stripNulls = request.headers[HEADER.stripNulls] === 'true'
-      const asked = { operations, options, keys, stripNulls }
+      const asked = { operations, options, keys, stripNulls: asksToStrip(request) }
       return sendTransaction(reply, await runTransaction(kernel, gatewayCaller(request), asked))
     },
   })

@@ -1,6 +1,5 @@
 import type { Isolation, OpenTransaction, TransactionOptions } from '#databases/drivers/driver.ts'
 import { answerTooLarge } from '#databases/drivers/result-limits.ts'
-import type { Plan } from '#databases/plan/plan.ts'
 import { redactFailure, redactText } from '#databases/plan/redact-failure.ts'
 import { toRead } from '#databases/plan/rights.ts'
 import type { Body } from '#databases/request/fields.ts'
@@ -9,18 +8,11 @@ import type { Kernel } from '#kernel/kernel.ts'
 import type { GatewayCaller } from '../caller.ts'
 import { rightsOf } from '../caller-rights.ts'
 import { fail } from '../errors.ts'
-import {
-  type Fetched,
-  type Ready,
-  readyDelete,
-  readyFetch,
-  readyInsert,
-  readyUpdate,
-  tellOf,
-} from './data.ts'
+import { type Prepared, prepare } from '../prepare.ts'
+import { cacheKey, type Fetched, runFetch, tellOf } from './data.ts'
 import { digestOf, keyOf } from './idempotency-key.ts'
 import { type Result, replayedText, resultsText, storedText } from './idempotent-results.ts'
-import { collect } from './post-processing.ts'
+import { collect, prepareFetch } from './post-processing.ts'
 import { readFacts, tail, writeFacts } from './result-facts.ts'
 
 export type Operation = {
@@ -63,7 +55,7 @@ export async function runTransaction(
     steps.push({
       operation,
       index,
-      ...(await about(operation, index, () => ready(kernel, caller, operation, asked))),
+      ...(await about(operation, index, () => prepareStep(kernel, caller, operation, asked))),
     })
 
   const once = async () => answeredBy(await runOnce(caller, steps, bounds, options), steps)
@@ -74,8 +66,7 @@ export async function runTransaction(
       : () =>
           onceUnder(key, kernel, caller, steps, { ...options, bounds, body: digestOf(caller, asked, steps) })
   const results = await committed(caller, steps, under)
-  if (!results.replayed)
-    for (const { plan, event, affected } of results.done) tellOf(kernel, caller, { plan, event }, affected)
+  if (!results.replayed) for (const { step, affected } of results.done) tellOf(kernel, step, affected)
   return { results: results.json, operations: steps.length, replayed: results.replayed }
 }
 
@@ -116,29 +107,38 @@ function isolationOf(asked: string | undefined): TransactionOptions {
 }
 
 /** One operation, planned and permitted; `run` gives its member of the results. */
-type Step = Prepared & { readonly operation: Operation; readonly index: number }
-type Prepared = {
-  readonly plan: Plan
-  readonly event: Ready<Plan, unknown>['event']
-  readonly run: (on: OpenTransaction) => Promise<Result>
-}
+type Permitted = Omit<Prepared, 'run'> & { readonly run: (on: OpenTransaction) => Promise<Result> }
+type Step = Permitted & { readonly operation: Operation; readonly index: number }
 
-async function ready(
+function prepareStep(
   kernel: Kernel,
   caller: GatewayCaller,
   { kind, payload }: Operation,
   { stripNulls }: Transaction,
-): Promise<Prepared> {
-  const head = Buffer.from(`{"kind":"${kind}","data":`)
-  if (kind === 'fetch') {
-    const read = await readyFetch(kernel, caller, payload, stripNulls)
-    return { ...read, run: async (on) => fetched(head, await read.run(on), kernel.config.limits.answer) }
-  }
-  const write = await READY[kind](kernel, caller, payload)
+): Promise<Permitted> {
+  if (kind === 'fetch')
+    return prepareRead(kernel, caller, stripNulls ? { strip_nulls: true, ...payload } : payload)
+  return prepareWrite(kernel, caller, payload, kind)
+}
+
+async function prepareRead(kernel: Kernel, caller: GatewayCaller, body: Body): Promise<Permitted> {
+  const fetch = await prepareFetch(kernel, caller, body)
+  const run = async (on: OpenTransaction): Promise<Result> =>
+    fetched(await runFetch(kernel, fetch, cacheKey(fetch), on), kernel.config.limits.answer)
+  return { ...fetch, run }
+}
+
+async function prepareWrite(
+  kernel: Kernel,
+  caller: GatewayCaller,
+  body: Body,
+  kind: 'insert' | 'update' | 'delete',
+): Promise<Permitted> {
+  const write = await prepare(kernel, caller, body, kind)
   const run = async (on: OpenTransaction): Promise<Result> => {
     const written = await write.run(on)
     return {
-      json: Buffer.concat([head, ...written.json, tail(writeFacts(written))]),
+      json: Buffer.concat([headOf(kind), ...written.json, tail(writeFacts(written))]),
       rows: written.rows,
       affected: written.affected,
     }
@@ -146,15 +146,15 @@ async function ready(
   return { ...write, run }
 }
 
-const READY = { insert: readyInsert, update: readyUpdate, delete: readyDelete }
+const headOf = (kind: Operation['kind']): Buffer => Buffer.from(`{"kind":"${kind}","data":`)
 
-async function fetched(head: Buffer, read: Fetched, most: number): Promise<Result> {
+async function fetched(read: Fetched, most: number): Promise<Result> {
   const rows = await collect(read.rows, most)
-  const json = Buffer.concat([head, rows, tail(readFacts(read), read.postProcessing)])
+  const json = Buffer.concat([headOf('fetch'), rows, tail(readFacts(read), read.postProcessing)])
   return { json, rows: read.rows.facts().rows, affected: 0 }
 }
 
-type Done = Pick<Prepared, 'plan' | 'event'> & { readonly affected: number }
+type Done = { readonly step: Step; readonly affected: number }
 type Results = {
   readonly results: readonly (Result & { readonly kind: string })[]
   readonly done: readonly Done[]
@@ -164,11 +164,11 @@ type Results = {
 type Bounds = { readonly deadline: number; readonly bytes: number }
 
 const runOnce = (
-  { driver, presence }: GatewayCaller,
+  { backend, presence }: GatewayCaller,
   steps: readonly Step[],
   bounds: Bounds,
   options: TransactionOptions,
-) => driver.transaction((on) => perform(steps, bounds, on), { ...options, presence })
+) => backend.transaction((on) => perform(steps, bounds, on), { ...options, presence })
 
 /** A constraint may wait for the end, and then no operation is named: what is told of it fits those who may read all of the tables. */
 async function committed<T>(
@@ -195,14 +195,15 @@ async function perform(
   const results: Results['results'][number][] = []
   const done: Done[] = []
   let size = 0
-  for (const { operation, index, plan, event, run } of steps) {
+  for (const step of steps) {
+    const { operation, index, run } = step
     const result = await about(operation, index, () => run(on))
     size += result.json.length
     if (size > bytes) throw answerTooLarge(bytes, 'Nothing was written. Ask for fewer rows or columns.')
     // The caller has been told by now that it took too long, and must not find it done later.
     if (performance.now() > deadline) throw fail('statement_timeout')
     results.push({ ...result, kind: operation.kind })
-    done.push({ plan, event, affected: result.affected })
+    done.push({ step, affected: result.affected })
   }
   return { results, done }
 }
@@ -236,11 +237,11 @@ async function onceUnder(
   steps: readonly Step[],
   { body, bounds, isolation }: UnderKey,
 ): Promise<Answered> {
-  const { driver, presence } = caller
+  const { backend, presence } = caller
   const at = kernel.now()
   const since = new Date(at.getTime() - STORED_FOR)
   const replay = async () => {
-    const stored = await driver.idempotency.find(key, since, presence)
+    const stored = await backend.idempotency.find(key, since, presence)
     if (stored !== undefined && stored.body !== body) throw fail('idempotency_key_reused')
     const operations = steps.map(({ operation }) => operation)
     return stored && { json: replayedText(stored.answer, operations), done: [], replayed: true }
@@ -248,11 +249,11 @@ async function onceUnder(
   const known = await replay()
   if (known !== undefined) return known
   try {
-    const results = await driver.transaction(
+    const results = await backend.transaction(
       async (on) => {
-        if (!(await driver.idempotency.claim(on, key, { body, at, since }))) throw fail('write_conflict')
+        if (!(await backend.idempotency.claim(on, key, { body, at, since }))) throw fail('write_conflict')
         const performed = await perform(steps, bounds, on)
-        await driver.idempotency.store(
+        await backend.idempotency.store(
           on,
           key,
           storedText(performed.results, kernel.config.limits.idempotent_answer),

@@ -9,13 +9,13 @@ import type { GatewayCaller } from '../caller.ts'
 import type { AuditLog } from './audit.ts'
 import { OPERATIONS } from './operations.ts'
 
-export async function capabilities({ driver }: GatewayCaller) {
+export async function capabilities({ backend }: GatewayCaller) {
   // Structure is changed on PostgreSQL alone; the other drivers refuse it.
   const operations = Object.entries(OPERATIONS).filter(
-    ([, { method }]) => method === 'GET' || driver.name === 'postgresql',
+    ([, { method }]) => method === 'GET' || backend.name === 'postgresql',
   )
   return {
-    backend: `${driver.name} ${await driver.probe()}`,
+    backend: `${backend.name} ${await backend.probe()}`,
     retention_mutation_supported: false,
     replication_mutation_supported: false,
     supported_operations: operations.map(([name]) => name),
@@ -32,7 +32,7 @@ export async function createManagedTable(
   audit: AuditLog,
   asked: TableDefinition,
 ) {
-  const { driver } = caller
+  const { backend } = caller
   const statements = await createTable(asked)
   const { schema, table } = asked
   const act = {
@@ -45,7 +45,7 @@ export async function createManagedTable(
     objectType: 'table',
     statement: statements.join(';\n'),
   } as const
-  await audit.around(act, () => driver.run(statements))
+  await audit.around(act, () => backend.run(statements))
   emitAfterCommit(kernel, 'schema_table_created', {
     client: caller.client.name,
     requestId: caller.requestId,
@@ -55,8 +55,8 @@ export async function createManagedTable(
   return describeTable(caller, schema, table)
 }
 
-async function describeTable({ driver }: GatewayCaller, schema: string, table: string) {
-  const found = (await driver.catalogue()).find(schema, table)
+async function describeTable({ backend }: GatewayCaller, schema: string, table: string) {
+  const found = (await backend.catalogue()).find(schema, table)
   const columns = [...(found?.columns.values() ?? [])].map((column) => ({
     name: column.name,
     data_type: column.type,

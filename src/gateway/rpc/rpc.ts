@@ -6,7 +6,7 @@ import { operatorOf } from '#databases/request/terms.ts'
 import { edge } from '#kernel/http/failures.ts'
 import { emitAfterCommit, type Kernel } from '#kernel/kernel.ts'
 import type { GatewayCaller } from '../caller.ts'
-import { optionsOf } from '../data/data.ts'
+import { requestOptionsOf } from '../prepare.ts'
 import { explainReadOnly } from '../read-only-client.ts'
 
 /** A call as a body or an address asks for it; `order` and `filters` are still in their own spelling. */
@@ -26,7 +26,7 @@ export type AskedCall = {
 /** Calls a function of the client's database (gateway.md 7). By address: arguments are texts, and a function that writes is refused. */
 export async function callFunction(
   kernel: Kernel,
-  { client, driver, requestId, presence }: GatewayCaller,
+  { client, backend, requestId, presence }: GatewayCaller,
   asked: AskedCall,
   options: { readonly byAddress: boolean },
 ): Promise<RowsResult> {
@@ -42,7 +42,7 @@ export async function callFunction(
       offset: asked.offset,
       head: asked.head,
     },
-    optionsOf(kernel, false),
+    requestOptionsOf(kernel),
   )
   const call = {
     read,
@@ -51,7 +51,7 @@ export async function callFunction(
     readOnly: options.byAddress || client.isLogging || client.isFrozen,
     presence,
   }
-  const result = await driver.call(call).catch(explainReadOnly(client))
+  const result = await backend.call(call).catch(explainReadOnly(client))
   const name = `${read.table.schema}.${read.table.table}`
   emitAfterCommit(kernel, 'gateway_rpc', {
     client: client.name,

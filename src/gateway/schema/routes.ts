@@ -75,7 +75,7 @@ export function schemaRoutes(app: App, access: GatewayAccess): void {
       response: listOf('tables', Table),
     },
     handler: async (request) => ({
-      tables: await listTables(gatewayCaller(request).driver, request.query),
+      tables: await listTables(gatewayCaller(request).backend, request.query),
     }),
   })
   app.route({
@@ -90,7 +90,7 @@ export function schemaRoutes(app: App, access: GatewayAccess): void {
     },
     handler: async (request) => {
       const { table_schema: schema = 'public', table_name: name } = request.query
-      return { columns: await listColumns(gatewayCaller(request).driver, schema, name) }
+      return { columns: await listColumns(gatewayCaller(request).backend, schema, name) }
     },
   })
   app.route({
@@ -104,7 +104,7 @@ export function schemaRoutes(app: App, access: GatewayAccess): void {
       response: listOf('constraints', Constraint),
     },
     handler: async (request) => ({
-      constraints: await listConstraints(gatewayCaller(request).driver, request.query),
+      constraints: await listConstraints(gatewayCaller(request).backend, request.query),
     }),
   })
   app.route({
@@ -118,7 +118,7 @@ export function schemaRoutes(app: App, access: GatewayAccess): void {
       response: listOf('indexes', Index),
     },
     handler: async (request) => ({
-      indexes: await listIndexes(gatewayCaller(request).driver, request.query),
+      indexes: await listIndexes(gatewayCaller(request).backend, request.query),
     }),
   })
   app.route({
@@ -131,8 +131,8 @@ export function schemaRoutes(app: App, access: GatewayAccess): void {
       response: { 200: PlainText },
     },
     handler: async (request, reply) => {
-      const { driver } = gatewayCaller(request)
-      return reply.type('text/plain; charset=utf-8').send(typescriptOf(await driver.catalogue()))
+      const { backend } = gatewayCaller(request)
+      return reply.type('text/plain; charset=utf-8').send(typescriptOf(await backend.catalogue()))
     },
   })
 }

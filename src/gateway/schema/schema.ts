@@ -1,4 +1,4 @@
-import type { Driver } from '#databases/drivers/driver.ts'
+import type { Backend } from '#databases/drivers/driver.ts'
 import type { Catalogue, Table } from '#databases/plan/catalogue.ts'
 import { fail } from '../errors.ts'
 
@@ -6,8 +6,8 @@ import { fail } from '../errors.ts'
 export type Which = { readonly table_name?: string; readonly table_schema?: string }
 
 /** Names, words and `YES` or `NO` as information_schema has them, which is where readers of these lists come from. */
-export async function listTables(driver: Driver, { table_schema }: Which) {
-  const tables = sorted(await driver.catalogue()).filter(({ schema }) =>
+export async function listTables(backend: Backend, { table_schema }: Which) {
+  const tables = sorted(await backend.catalogue()).filter(({ schema }) =>
     [undefined, schema].includes(table_schema),
   )
   return tables.map(({ schema, name, kind, estimatedRows }) => ({
@@ -27,8 +27,8 @@ const TYPES: Readonly<Record<Table['kind'], string>> = {
 }
 
 /** In the order of the table. */
-export async function listColumns(driver: Driver, schema: string, name: string) {
-  const table = (await driver.catalogue()).find(schema, name)
+export async function listColumns(backend: Backend, schema: string, name: string) {
+  const table = (await backend.catalogue()).find(schema, name)
   if (table === undefined)
     throw fail('table_not_found', { details: { schema_name: schema, table_name: name } })
   return [...table.columns.values()].map((column) => ({
@@ -39,8 +39,8 @@ export async function listColumns(driver: Driver, schema: string, name: string) 
   }))
 }
 
-export async function listConstraints(driver: Driver, which: Which) {
-  const tables = sorted(await driver.catalogue()).filter((table) => isAsked(which, table.schema, table.name))
+export async function listConstraints(backend: Backend, which: Which) {
+  const tables = sorted(await backend.catalogue()).filter((table) => isAsked(which, table.schema, table.name))
   return tables.flatMap((table) =>
     table.constraints.map(({ name, kind, columns, references, definition }) => ({
       table_schema: table.schema,
@@ -56,8 +56,8 @@ export async function listConstraints(driver: Driver, which: Which) {
   )
 }
 
-export async function listIndexes(driver: Driver, which: Which) {
-  const indexes = (await driver.indexes()).filter(({ schema, table }) => isAsked(which, schema, table))
+export async function listIndexes(backend: Backend, which: Which) {
+  const indexes = (await backend.indexes()).filter(({ schema, table }) => isAsked(which, schema, table))
   return indexes.map(({ schema, table, name, method, unique, primary, valid, columns, definition }) => ({
     table_schema: schema,
     table_name: table,

@@ -31,12 +31,12 @@ export type RanSql = { readonly result: SqlResult; readonly backend: string; rea
 
 /** Runs the caller's own SQL (gateway.md 6). Who may only read gets one statement in a transaction that only reads. */
 export async function runSql(kernel: Kernel, caller: GatewayCaller, asked: AskedSql): Promise<RanSql> {
-  const { client, driver, presence } = caller
+  const { client, backend, presence } = caller
   requirePassing(caller)
-  requireDriver(asked.driver, driver.name)
+  requireDriver(asked.driver, backend.name)
   const onlyReads = !hasRight(caller, 'gateway.query')
   const began = performance.now()
-  const result = await driver
+  const result = await backend
     .sql({
       text: asked.query,
       values: asked.params ?? undefined,
@@ -53,7 +53,7 @@ export async function runSql(kernel: Kernel, caller: GatewayCaller, asked: Asked
     requestId: caller.requestId,
     rows: result.rows,
   })
-  return { result, backend: driver.name, milliseconds: Math.round(performance.now() - began) }
+  return { result, backend: backend.name, milliseconds: Math.round(performance.now() - began) }
 }
 
 function requireDriver(word: string | undefined, name: string): void {
