@@ -81,6 +81,24 @@ const CLIENT_ADDRESS = 'kernel/http/client-address.ts'
 /** The way to the rows of clients (decision 35). */
 const DOOR = 'gateway/prepare.ts'
 
+/** Which file asks a driver for what it can do beyond rows: each checks the right that its own text or body needs. */
+const ABILITIES: Readonly<Record<string, readonly string[]>> = {
+  'gateway/sql/sql.ts': ['sql'],
+  'gateway/rpc/rpc.ts': ['call'],
+  'gateway/data/transaction.ts': ['transaction', 'idempotency'], // runs what is prepared
+  'gateway/data/insert-batching.ts': ['transaction'], // as that
+  'gateway/management/management.ts': ['management'],
+  'gateway/schema/schema.ts': ['indexes'],
+  'cli/doctor.ts': ['sql'], // looks whether the login for SQL may come in
+}
+
+/** Files that know one driver's own, and why. */
+const OF_ONE_DRIVER = [
+  'databases/drivers/index.ts', // the list
+  'databases/clients/custom.ts', // custom_supabase is a client of that driver alone
+  'cli/doctor.ts', // looks for tables without policies, on a connection of its own
+]
+
 /** Files with more than 300 lines, and why they are not split. */
 const LONG = [
   'kernel/db/tables.ts', // generated
@@ -88,6 +106,8 @@ const LONG = [
 
 /** Terms of the field that have such a word in them. */
 const TERMS = ['shared-connections']
+
+const OWN_OF_A_DRIVER = /^databases\/drivers\/[^/]+\//
 
 const FORBIDDEN_NAME = /^(utils?|helpers?|common|shared|core|base|managers?|services?|handlers?|misc|infos?)$/
 
@@ -310,8 +330,68 @@ const RULES: readonly Rule[] = [
     right: [
       { file: DOOR, text: 'const driverOf = ({ backend }: GatewayCaller): Driver => backend as Driver\n' },
       { file: 'gateway/a/a.ts', text: "const fetch = await prepare(kernel, caller, body, 'fetch')\n" },
-      { file: 'app.ts', text: 'const says = `${driver.name} ${await driver.probe()}`\n' },
+      { file: 'app.ts', text: 'const says = driver.name + (await driver.probe())\n' },
       { file: 'databases/clients/a.ts', text: 'await client.driver.close()\n' },
+    ],
+  },
+  {
+    says: 'an ability of a driver is asked for by name, where its right is checked',
+    complaints: (source) =>
+      isTest(source) || source.file.startsWith('databases/')
+        ? []
+        : [...source.text.matchAll(/\brequireAbility\(\s*(?:[\w.]+\s*,\s*'(\w+)')?/g)]
+            .map(([found, ability = found]) => ability)
+            .filter((ability) => ABILITIES[source.file]?.includes(ability) !== true)
+            .map((ability) => `${ability} is not for this file (ABILITIES)`),
+    wrong: [
+      { file: 'gateway/a/a.ts', text: "await requireAbility(backend, 'sql')(request)\n" },
+      { file: 'gateway/sql/sql.ts', text: "await requireAbility(caller.backend, 'call')(request)\n" },
+      { file: 'gateway/sql/sql.ts', text: 'await requireAbility(backend, ability)(request)\n' },
+    ],
+    right: [
+      { file: 'gateway/sql/sql.ts', text: "const run = requireAbility(backend, 'sql')\n" },
+      {
+        file: 'gateway/sql/sql.ts',
+        text: "import { requireAbility } from '#databases/drivers/abilities.ts'\n",
+      },
+    ],
+  },
+  {
+    says: "a driver's own files are known to drivers alone",
+    complaints: (source) =>
+      isTest(source)
+        ? []
+        : importsOf(source)
+            .filter((target) => OWN_OF_A_DRIVER.test(target) && !OWN_OF_A_DRIVER.test(source.file))
+            .filter(() => !OF_ONE_DRIVER.includes(source.file))
+            .map((target) => `${target} is of one driver; index.ts lists what all have`),
+    wrong: [
+      { file: 'gateway/a/a.ts', text: "import { b } from '#databases/drivers/postgres/sql/ddl.ts'\n" },
+      { file: 'databases/plan/a.ts', text: "import type { B } from '#databases/drivers/scylla/b.ts'\n" },
+      { file: 'databases/drivers/planner.ts', text: "import { b } from './postgres/b.ts'\n" },
+    ],
+    right: [
+      { file: 'databases/drivers/index.ts', text: "import { make } from './postgres/settings.ts'\n" },
+      { file: 'databases/drivers/postgres/a.ts', text: "import { b } from './sql/b.ts'\n" },
+      { file: 'databases/drivers/supabase/a.ts', text: "import { b } from '../postgres/sql/b.ts'\n" },
+      { file: 'gateway/a/a.ts', text: "import { drivers } from '#databases/drivers/index.ts'\n" },
+    ],
+  },
+  {
+    says: 'a driver is told by what it can do, not by its name',
+    complaints: (source) =>
+      isTest(source)
+        ? []
+        : (source.text.match(/[=!]==?\s*'(?:postgresql|supabase|scylladb)'/g) ?? []).map(
+            (found) => `${found} compares a driver's name`,
+          ),
+    wrong: [
+      { file: 'gateway/a/a.ts', text: "const can = backend.name === 'postgresql'\n" },
+      { file: 'kernel/config/a.ts', text: "const broken = driver !== 'scylladb'\n" },
+    ],
+    right: [
+      { file: 'gateway/a/a.ts', text: 'const can = backend.management !== undefined\n' },
+      { file: 'gateway/a/a.ts', text: "const driver = asked.driver ?? 'postgresql'\n" },
     ],
   },
   {

@@ -3,6 +3,7 @@ import { DEFAULT_LIMITS, driverFor } from '#databases/clients/client.ts'
 import { type ConfiguredClient, createConfiguredClients } from '#databases/clients/configured.ts'
 import { urlOf } from '#databases/clients/registered.ts'
 import { type ClientRow, listClients } from '#databases/clients/store.ts'
+import { requireAbility } from '#databases/drivers/abilities.ts'
 import type { SqlRequest } from '#databases/drivers/driver.ts'
 import { findUnprotectedTables } from '#databases/drivers/postgres/roles/unprotected-tables.ts'
 import { ALWAYS_PRESENT } from '#databases/drivers/presence.ts'
@@ -110,7 +111,7 @@ async function clients({ config, log }: Context, databases: ServiceDatabases): P
       try {
         const says = `${driver.name} ${await driver.probe()}`
         // Fails if the role for SQL is a member of the client's own role.
-        if (config.clients[name]?.sql_role.name !== undefined) await driver.sql(ANY_SQL)
+        if (config.clients[name]?.sql_role.name !== undefined) await requireAbility(driver, 'sql')(ANY_SQL)
         return { subject: `client ${name}`, ok: true, says }
       } catch (error) {
         return {

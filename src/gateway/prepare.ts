@@ -122,9 +122,10 @@ export function joinInserts(
 
 /** The caller of a client with row-level security. From here on the database knows the caller as this persona. */
 export function actingAs(caller: GatewayCaller, persona: Persona): GatewayCaller {
-  const driver = driverOf(caller)
-  if (driver.as === undefined) throw new Error(`${driver.name} has no row-level security`)
-  return { ...caller, persona, backend: driver.as(persona) }
+  const { name, policies } = driverOf(caller)
+  // The configuration refuses row-level security on a client whose driver has no policies.
+  if (policies === undefined) throw new Error(`${name} has no row-level security`)
+  return { ...caller, persona, backend: policies.as(persona) }
 }
 
 const plan = <K extends Kind>(caller: GatewayCaller, request: Request<K>): Promise<PlanFor<K>> =>

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
+import { requireAbility } from '#databases/drivers/abilities.ts'
 import type { Driver, SqlRequest } from '#databases/drivers/driver.ts'
 import { ALWAYS_PRESENT } from '#databases/drivers/presence.ts'
 import type { Place } from './keys.ts'
@@ -8,7 +9,10 @@ import type { Place } from './keys.ts'
 export const cqlOn =
   (driver: () => Driver) =>
   (text: string, more: Partial<SqlRequest> = {}) =>
-    driver().sql({
+    requireAbility(
+      driver(),
+      'sql',
+    )({
       text,
       values: undefined,
       readOnly: false,

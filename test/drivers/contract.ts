@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
+import { requireAbility } from '#databases/drivers/abilities.ts'
 import type { Driver, OpenTransaction } from '#databases/drivers/driver.ts'
 import { ALWAYS_PRESENT } from '#databases/drivers/presence.ts'
 import { EVERY_RIGHT } from '#databases/plan/rights.ts'
@@ -459,11 +460,12 @@ export function driverContract(subject: Subject): void {
         await driver.insert(other, on)
         throw new Error('a bug')
       }
-      const { affected } = await driver.transaction((on) => driver.insert(plan, on), {})
+      const inTransaction = requireAbility(driver, 'transaction')
+      const { affected } = await inTransaction((on) => driver.insert(plan, on), {})
       assert.deepEqual([affected, await count({ table: 'books' })], [1, 4])
-      await assert.rejects(driver.transaction(failing, {}), /a bug/)
+      await assert.rejects(inTransaction(failing, {}), /a bug/)
       assert.equal(await count({ table: 'books' }), 4)
-      const reading = driver.transaction((on) => driver.insert(other, on), { readOnly: true })
+      const reading = inTransaction((on) => driver.insert(other, on), { readOnly: true })
       await assert.rejects(reading, { code: 'read_only', status: 403 })
     },
     'transaction',
@@ -473,21 +475,22 @@ export function driverContract(subject: Subject): void {
     'a response is stored once under an idempotency key, until it expires',
     async () => {
       const driver = subject.driver()
+      const idempotency = requireAbility(driver, 'idempotency')
       const at = new Date()
       const since = new Date(at.getTime() - 60_000)
       const claim = (body: string) =>
-        driver.transaction(async (on) => {
-          const isMine = await driver.idempotency.claim(on, 'key', { body, at, since })
-          if (isMine) await driver.idempotency.store(on, 'key', '{"a":1}')
+        requireAbility(driver, 'transaction')(async (on) => {
+          const isMine = await idempotency.claim(on, 'key', { body, at, since })
+          if (isMine) await idempotency.store(on, 'key', '{"a":1}')
           return isMine
         }, {})
-      assert.equal(await driver.idempotency.find('key', since), undefined)
+      assert.equal(await idempotency.find('key', since), undefined)
       assert.deepEqual(await Promise.all([claim('one'), claim('one')]).then((mine) => mine.sort()), [
         false,
         true,
       ])
-      assert.deepEqual(await driver.idempotency.find('key', since), { body: 'one', answer: '{"a":1}' })
-      assert.equal(await driver.idempotency.find('key', new Date(at.getTime() + 1)), undefined)
+      assert.deepEqual(await idempotency.find('key', since), { body: 'one', answer: '{"a":1}' })
+      assert.equal(await idempotency.find('key', new Date(at.getTime() + 1)), undefined)
     },
     'idempotency',
   )
@@ -501,9 +504,10 @@ export function driverContract(subject: Subject): void {
         readOnly: true,
         schema: undefined,
       }
-      const answer = await subject
-        .driver()
-        .sql({ ...request, database: undefined, maxRows: 5, presence: ALWAYS_PRESENT })
+      const answer = await requireAbility(
+        subject.driver(),
+        'sql',
+      )({ ...request, database: undefined, maxRows: 5, presence: ALWAYS_PRESENT })
       assert.deepEqual(
         JSON.parse(Buffer.concat(answer.json).toString())
           .map(({ title }: { title: string }) => title)
@@ -518,16 +522,16 @@ export function driverContract(subject: Subject): void {
     const read = readFetch({ table: 'nothing_to_call' }, { limits })
     const call = { read, arguments: {}, areTexts: false, readOnly: true, presence: ALWAYS_PRESENT }
     const expected = lacks('call') ? refused : { code: 'function_not_found', status: 404 }
-    await assert.rejects(subject.driver().call(call), expected)
+    await assert.rejects(async () => requireAbility(subject.driver(), 'call')(call), expected)
   })
 
   example(
     'schema changes are visible to the planner at once',
     async () => {
-      const driver = subject.driver()
-      await driver.run(['alter table books add more text'])
+      const management = requireAbility(subject.driver(), 'management')
+      await management.run(['alter table books add more text'])
       assert.deepEqual((await fetch({ table: 'books', columns: 'more', limit: 1 })).rows, [{ more: null }])
-      await driver.run(['alter table books drop more'])
+      await management.run(['alter table books drop more'])
       await assert.rejects(fetch({ table: 'books', columns: 'more' }), { code: 'unknown_column' })
     },
     'run',
@@ -536,7 +540,7 @@ export function driverContract(subject: Subject): void {
   example(
     'the indexes of a table are listed',
     async () => {
-      assert.ok((await subject.driver().indexes()).some(({ table }) => table === 'books'))
+      assert.ok((await requireAbility(subject.driver(), 'indexes')()).some(({ table }) => table === 'books'))
     },
     'indexes',
   )

@@ -76,7 +76,7 @@ export function announceWrites(driver: Driver, announce: Announce): Driver {
   /** Inside a transaction nothing is announced: it commits at its end. */
   const write = <T>(plan: WritePlan, on: OpenTransaction | undefined, work: () => Promise<T>): Promise<T> =>
     on === undefined ? after(work, (database) => tagsOfWrite(database, plan.table)) : work()
-  const { as } = driver
+  const { transaction, sql, call, management, policies } = driver
   return {
     ...driver,
     identity,
@@ -86,17 +86,24 @@ export function announceWrites(driver: Driver, announce: Announce): Driver {
     insert: (plan, on, presence) => write(plan, on, () => driver.insert(plan, on, presence)),
     update: (plan, on, presence) => write(plan, on, () => driver.update(plan, on, presence)),
     delete: (plan, on, presence) => write(plan, on, () => driver.delete(plan, on, presence)),
-    transaction: (work, options) =>
-      options.readOnly === true
-        ? driver.transaction(work, options)
-        : after(() => driver.transaction(work, options), tagsOfChange),
-    sql: (request) =>
-      request.readOnly
-        ? driver.sql(request)
-        : after(() => driver.sql(request), isStructural(request.text) ? tagsOfStructure : tagsOfChange),
-    call: (request) =>
-      request.readOnly ? driver.call(request) : after(() => driver.call(request), tagsOfChange),
-    run: (statements) => after(() => driver.run(statements), tagsOfStructure),
-    ...(as && { as: (persona) => announceWrites(as(persona), announce) }),
+    transaction:
+      transaction &&
+      ((work, options) =>
+        options.readOnly === true
+          ? transaction(work, options)
+          : after(() => transaction(work, options), tagsOfChange)),
+    sql:
+      sql &&
+      ((request) =>
+        request.readOnly
+          ? sql(request)
+          : after(() => sql(request), isStructural(request.text) ? tagsOfStructure : tagsOfChange)),
+    call:
+      call && ((request) => (request.readOnly ? call(request) : after(() => call(request), tagsOfChange))),
+    management: management && {
+      ...management,
+      run: (statements) => after(() => management.run(statements), tagsOfStructure),
+    },
+    policies: policies && { as: (persona) => announceWrites(policies.as(persona), announce) },
   }
 }

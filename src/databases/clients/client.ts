@@ -45,6 +45,6 @@ export function announceOf({ config, coherence, log }: Kernel): Announce | undef
 }
 
 export function driverFor(making: ClientMaking, settings: DriverSettings): Driver {
-  const driver = DRIVERS[settings.driver](making, settings)
+  const driver = DRIVERS[settings.driver].make(making, settings)
   return making.announce === undefined ? driver : announceWrites(driver, making.announce)
 }

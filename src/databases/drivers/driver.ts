@@ -25,11 +25,8 @@ export type Driver = Backend & {
   update(plan: UpdatePlan, on?: OpenTransaction, presence?: Presence): Promise<WriteResult>
   delete(plan: DeletePlan, on?: OpenTransaction, presence?: Presence): Promise<WriteResult>
 
-  /**
-   * This driver for one caller of a client with row-level security: data operations and functions run as that role and with those
-   * claims, without it as the client's own role. Absent where the backend has no such roles.
-   */
-  as?(persona: Persona): Driver
+  /** Row-level security. */
+  readonly policies?: Policies | undefined
 
   /** The structure has changed: the next plan reads the catalogue again. */
   invalidate(): void
@@ -41,11 +38,9 @@ export type Driver = Backend & {
 }
 
 /** The part of a driver that a caller of the gateway carries: all but the way to rows, which is `prepare` (gateway/prepare.ts). */
-export type Backend = {
-  readonly name: string
+export type Backend = Abilities & {
+  readonly name: DriverName
   catalogue(): Promise<Catalogue>
-  /** By schema, table and name. Plans do not need them, so they are not in the catalogue. */
-  indexes(): Promise<readonly Index[]>
   /**
    * Names the database as its server knows it, so that two clients of one database say the same; asked once. Undefined where the
    * server does not tell.
@@ -53,20 +48,69 @@ export type Backend = {
   identity(): Promise<string | undefined>
   /** The server's version (`15.18`) after a statement that shows it alive; a Failure when it is not. */
   probe(): Promise<string>
+}
 
-  /** SQL whose text is the caller's own, on a connection that is cleaned before another caller has it. */
-  sql(request: SqlRequest): Promise<SqlResult>
+/** What only some backends can do. A driver leaves out what its backend cannot; `requireAbility` asks for it (abilities.ts). */
+export type Abilities = { readonly [A in Ability]?: AbilityOf[A] | undefined }
+export type Ability = keyof AbilityOf
+export type AbilityOf = {
+  /** Runs SQL whose text is the caller's own, on a connection that is cleaned before another caller has it. */
+  sql: (request: SqlRequest) => Promise<SqlResult>
   /** Calls a function; its rows are read like those of a table. */
-  call(request: CallRequest): Promise<RowsResult>
-  /**
-   * One connection and one transaction for the work: committed when it returns, rolled back when it throws, also for a failure of
-   * one statement. The work may run twice, the first time without effect. What it reads must be read to its end there.
-   */
-  transaction<T>(work: (on: OpenTransaction) => Promise<T>, options: TransactionOptions): Promise<T>
+  call: (request: CallRequest) => Promise<RowsResult>
+  transaction: RunTransaction
   /** Answers stored under an idempotency key, in the client's own database (gateway.md 4). */
-  readonly idempotency: IdempotencyStore
-  /** Statements of management, all or nothing; the catalogue is forgotten afterwards. */
+  idempotency: IdempotencyStore
+  management: Management
+  /** By schema, table and name. Plans do not need indexes, so they are not in the catalogue. */
+  indexes: () => Promise<readonly Index[]>
+}
+
+/**
+ * One connection and one transaction for the work: committed when it returns, rolled back when it throws, also for a failure of
+ * one statement. The work may run twice, the first time without effect. What it reads must be read to its end there.
+ */
+export type RunTransaction = <T>(
+  work: (on: OpenTransaction) => Promise<T>,
+  options: TransactionOptions,
+) => Promise<T>
+
+/** Changes of the structure (gateway.md 10). */
+export type Management = {
+  /** The statements that make a table, for `run`. Throws what is wrong with the definition. */
+  createTable(table: TableDefinition): Promise<readonly string[]>
+  /** All of the statements or none; the catalogue is forgotten afterwards. */
   run(statements: readonly string[]): Promise<void>
+  /** What a definition may name. */
+  readonly columnDataTypes: readonly string[]
+  readonly indexMethods: readonly string[]
+}
+
+/** A table to create. */
+export type TableDefinition = {
+  readonly schema: string
+  readonly table: string
+  readonly columns: readonly NewColumn[]
+}
+
+export type NewColumn = {
+  readonly name: string
+  readonly data_type: string
+  readonly nullable?: boolean | undefined
+  readonly default_expression?: string | undefined
+  readonly primary_key?: boolean | undefined
+  readonly unique?: boolean | undefined
+  readonly references?:
+    | { readonly table: string; readonly column: string; readonly on_delete?: string | undefined }
+    | undefined
+}
+
+export type Policies = {
+  /**
+   * This driver for one caller: data operations and functions run as that role and with those claims, without it as the client's own
+   * role.
+   */
+  as(persona: Persona): Driver
 }
 
 /** Who waits for an answer. What runs for them is cancelled when they have left; without one nothing ends it but its time. */

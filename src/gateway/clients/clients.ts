@@ -136,16 +136,6 @@ async function changeRow(
   return row
 }
 
-/** Of gateway.md 12, as `clientUrlForms` holds them; without an example, which would look like a leaked one. */
-const URL_RULES: Readonly<Record<DriverName, string>> = {
-  postgresql:
-    'Use a Postgres URL with a host name, without options, socket or file parameters, with @ / ? # : in the password percent-encoded',
-  supabase:
-    'Use an https URL with the key as its password and without a user, query or fragment: a colon, the key and @ stand before the host',
-  scylladb:
-    'Use a scylladb URL with hosts and keyspace, no parameters but dc and tls, with @ / ? # : in the password percent-encoded',
-}
-
 type Address = ClientAddress & { readonly driver: DriverName }
 
 function addressOf(
@@ -159,7 +149,7 @@ function addressOf(
   if (url === undefined) return undefined
   const text = clientUrlForms[driver].parse(url)
   // The URL is not repeated: it may be right but for its form, and then it holds a password.
-  if (text === undefined) throw fail('invalid_client_url', { hint: URL_RULES[driver] })
+  if (text === undefined) throw fail('invalid_client_url', { hint: clientUrlForms[driver].advice })
   return { driver, sealedUrl: secrets.seal('client-url', text), urlEnvVar: null }
 }
 
@@ -181,7 +171,7 @@ async function inspect(kernel: Kernel, clients: Clients, name: string, address: 
   if (url === undefined)
     throw fail('invalid_client_url', {
       message: `The variable ${address.urlEnvVar} is not set to the URL of a database`,
-      hint: URL_RULES[address.driver],
+      hint: clientUrlForms[address.driver].advice,
     })
   const driver = driverFor(kernel, { name, driver: address.driver, url, readOnly: true, ...DEFAULT_LIMITS })
   try {

@@ -1,3 +1,4 @@
+import { requireAbility } from '#databases/drivers/abilities.ts'
 import type { OpenTransaction, WriteResult } from '#databases/drivers/driver.ts'
 import { rowTexts } from '#databases/drivers/json-rows.ts'
 import { callerLeft } from '#databases/drivers/presence.ts'
@@ -134,7 +135,8 @@ async function runBatch({ caller, waiting: all }: Batch): Promise<void> {
   for (const one of all) if (hasLeft(one)) one.reject(callerLeft())
   if (waiting.length > 1) {
     try {
-      const results = await caller.backend.transaction((on) => insertTogether(waiting, on), {})
+      const inTransaction = requireAbility(caller.backend, 'transaction')
+      const results = await inTransaction((on) => insertTogether(waiting, on), {})
       waiting.forEach(({ resolve, reject }, index) => {
         const result = results[index]
         if (result === undefined) reject(new Error('A caller of an insert batch has no answer'))

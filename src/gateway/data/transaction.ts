@@ -1,3 +1,4 @@
+import { requireAbility } from '#databases/drivers/abilities.ts'
 import type { Isolation, OpenTransaction, TransactionOptions } from '#databases/drivers/driver.ts'
 import { answerTooLarge } from '#databases/drivers/result-limits.ts'
 import { redactFailure, redactText } from '#databases/plan/redact-failure.ts'
@@ -168,7 +169,7 @@ const runOnce = (
   steps: readonly Step[],
   bounds: Bounds,
   options: TransactionOptions,
-) => backend.transaction((on) => perform(steps, bounds, on), { ...options, presence })
+) => requireAbility(backend, 'transaction')((on) => perform(steps, bounds, on), { ...options, presence })
 
 /** A constraint may wait for the end, and then no operation is named: what is told of it fits those who may read all of the tables. */
 async function committed<T>(
@@ -238,10 +239,11 @@ async function onceUnder(
   { body, bounds, isolation }: UnderKey,
 ): Promise<Answered> {
   const { backend, presence } = caller
+  const idempotency = requireAbility(backend, 'idempotency')
   const at = kernel.now()
   const since = new Date(at.getTime() - STORED_FOR)
   const replay = async () => {
-    const stored = await backend.idempotency.find(key, since, presence)
+    const stored = await idempotency.find(key, since, presence)
     if (stored !== undefined && stored.body !== body) throw fail('idempotency_key_reused')
     const operations = steps.map(({ operation }) => operation)
     return stored && { json: replayedText(stored.answer, operations), done: [], replayed: true }
@@ -249,11 +251,11 @@ async function onceUnder(
   const known = await replay()
   if (known !== undefined) return known
   try {
-    const results = await backend.transaction(
+    const results = await requireAbility(backend, 'transaction')(
       async (on) => {
-        if (!(await backend.idempotency.claim(on, key, { body, at, since }))) throw fail('write_conflict')
+        if (!(await idempotency.claim(on, key, { body, at, since }))) throw fail('write_conflict')
         const performed = await perform(steps, bounds, on)
-        await backend.idempotency.store(
+        await idempotency.store(
           on,
           key,
           storedText(performed.results, kernel.config.limits.idempotent_answer),

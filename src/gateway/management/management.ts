@@ -1,18 +1,15 @@
-import {
-  ALLOWED_COLUMN_DATA_TYPES,
-  ALLOWED_INDEX_METHODS,
-  createTable,
-  type TableDefinition,
-} from '#databases/drivers/postgres/sql/ddl.ts'
+import { requireAbility } from '#databases/drivers/abilities.ts'
+import type { TableDefinition } from '#databases/drivers/driver.ts'
 import { emitAfterCommit, type Kernel } from '#kernel/kernel.ts'
 import type { GatewayCaller } from '../caller.ts'
 import type { AuditLog } from './audit.ts'
 import { OPERATIONS } from './operations.ts'
 
 export async function capabilities({ backend }: GatewayCaller) {
-  // Structure is changed on PostgreSQL alone; the other drivers refuse it.
+  const { management } = backend
+  // Without the ability the structure can be read, and not changed.
   const operations = Object.entries(OPERATIONS).filter(
-    ([, { method }]) => method === 'GET' || backend.name === 'postgresql',
+    ([, { method }]) => method === 'GET' || management !== undefined,
   )
   return {
     backend: `${backend.name} ${await backend.probe()}`,
@@ -20,8 +17,8 @@ export async function capabilities({ backend }: GatewayCaller) {
     replication_mutation_supported: false,
     supported_operations: operations.map(([name]) => name),
     required_rights: operations.map(([operation, { right }]) => ({ operation, required_right: right })),
-    allowed_index_methods: [...ALLOWED_INDEX_METHODS],
-    allowed_column_data_types: [...ALLOWED_COLUMN_DATA_TYPES],
+    allowed_index_methods: [...(management?.indexMethods ?? [])],
+    allowed_column_data_types: [...(management?.columnDataTypes ?? [])],
   }
 }
 
@@ -33,7 +30,8 @@ export async function createManagedTable(
   asked: TableDefinition,
 ) {
   const { backend } = caller
-  const statements = await createTable(asked)
+  const management = requireAbility(backend, 'management')
+  const statements = await management.createTable(asked)
   const { schema, table } = asked
   const act = {
     requestId: caller.requestId,
@@ -45,7 +43,7 @@ export async function createManagedTable(
     objectType: 'table',
     statement: statements.join(';\n'),
   } as const
-  await audit.around(act, () => backend.run(statements))
+  await audit.around(act, () => management.run(statements))
   emitAfterCommit(kernel, 'schema_table_created', {
     client: caller.client.name,
     requestId: caller.requestId,

@@ -1,3 +1,4 @@
+import { requireAbility } from '#databases/drivers/abilities.ts'
 import type { RowsResult } from '#databases/drivers/driver.ts'
 import type { Body } from '#databases/request/fields.ts'
 import { readFetch } from '#databases/request/read-request.ts'
@@ -51,7 +52,7 @@ export async function callFunction(
     readOnly: options.byAddress || client.isLogging || client.isFrozen,
     presence,
   }
-  const result = await backend.call(call).catch(explainReadOnly(client))
+  const result = await requireAbility(backend, 'call')(call).catch(explainReadOnly(client))
   const name = `${read.table.schema}.${read.table.table}`
   emitAfterCommit(kernel, 'gateway_rpc', {
     client: client.name,

@@ -1,3 +1,4 @@
+import { requireAbility } from '#databases/drivers/abilities.ts'
 import type { Backend } from '#databases/drivers/driver.ts'
 import type { Catalogue, Table } from '#databases/plan/catalogue.ts'
 import { fail } from '../errors.ts'
@@ -57,7 +58,9 @@ export async function listConstraints(backend: Backend, which: Which) {
 }
 
 export async function listIndexes(backend: Backend, which: Which) {
-  const indexes = (await backend.indexes()).filter(({ schema, table }) => isAsked(which, schema, table))
+  const indexes = (await requireAbility(backend, 'indexes')()).filter(({ schema, table }) =>
+    isAsked(which, schema, table),
+  )
   return indexes.map(({ schema, table, name, method, unique, primary, valid, columns, definition }) => ({
     table_schema: schema,
     table_name: table,

@@ -1,5 +1,8 @@
+import { requireAbility } from '#databases/drivers/abilities.ts'
 import type { SqlResult } from '#databases/drivers/driver.ts'
+import { DRIVERS } from '#databases/drivers/index.ts'
 import type { Json } from '#databases/request/request.ts'
+import type { DriverName } from '#kernel/config/addresses.ts'
 import { emitAfterCommit, type Kernel } from '#kernel/kernel.ts'
 import type { GatewayCaller } from '../caller.ts'
 import { hasRight, requirePassing } from '../caller-rights.ts'
@@ -17,15 +20,7 @@ export type AskedSql = {
 /** The interface's old word for the client's own driver. */
 const OWN = 'athena'
 
-/** What the gateway's drivers are called in requests. */
-const DRIVERS: Readonly<Record<string, string>> = {
-  postgresql: 'postgresql',
-  postgres: 'postgresql',
-  supabase: 'supabase',
-  scylla: 'scylladb',
-  scylladb: 'scylladb',
-}
-export const DRIVER_WORDS = [...Object.keys(DRIVERS), OWN]
+export const DRIVER_WORDS = [...Object.values(DRIVERS).flatMap(({ words }) => words), OWN]
 
 export type RanSql = { readonly result: SqlResult; readonly backend: string; readonly milliseconds: number }
 
@@ -36,18 +31,17 @@ export async function runSql(kernel: Kernel, caller: GatewayCaller, asked: Asked
   requireDriver(asked.driver, backend.name)
   const onlyReads = !hasRight(caller, 'gateway.query')
   const began = performance.now()
-  const result = await backend
-    .sql({
-      text: asked.query,
-      values: asked.params ?? undefined,
-      readOnly: client.isLogging || client.isFrozen || onlyReads,
-      onlyReads,
-      schema: asked.schema_name ?? undefined,
-      database: asked.db_name === client.name ? undefined : (asked.db_name ?? undefined),
-      maxRows: kernel.config.gateway.max_rows,
-      presence,
-    })
-    .catch(explainReadOnly(client))
+  const run = requireAbility(backend, 'sql')
+  const result = await run({
+    text: asked.query,
+    values: asked.params ?? undefined,
+    readOnly: client.isLogging || client.isFrozen || onlyReads,
+    onlyReads,
+    schema: asked.schema_name ?? undefined,
+    database: asked.db_name === client.name ? undefined : (asked.db_name ?? undefined),
+    maxRows: kernel.config.gateway.max_rows,
+    presence,
+  }).catch(explainReadOnly(client))
   emitAfterCommit(kernel, 'gateway_query', {
     client: client.name,
     requestId: caller.requestId,
@@ -56,8 +50,8 @@ export async function runSql(kernel: Kernel, caller: GatewayCaller, asked: Asked
   return { result, backend: backend.name, milliseconds: Math.round(performance.now() - began) }
 }
 
-function requireDriver(word: string | undefined, name: string): void {
-  if (word === undefined || word === OWN || DRIVERS[word] === name) return
+function requireDriver(word: string | undefined, name: DriverName): void {
+  if (word === undefined || word === OWN || DRIVERS[name].words.includes(word)) return
   throw fail('driver_mismatch', {
     hint: `The client's driver is ${name}; name it, or another client`,
     details: { field: 'driver', driver: word, client_driver: name },

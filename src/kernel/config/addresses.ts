@@ -98,6 +98,16 @@ export const databaseUrlForm: Form<string> = {
 const UNSAFE_PARAMETERS =
   /^(options|host|hostaddr|service|passfile|sslcert|sslkey|sslrootcert|sslcrl|sslpassword)$/i
 
+type ClientUrlForm = Form<string> & {
+  /** For a caller who registers a client; without an example, which would look like a leaked address. */
+  readonly advice: string
+  /** What only some drivers can be used for. */
+  readonly takes: readonly ClientUse[]
+}
+
+/** The client of the quick start, which needs no URL; the settings of these names; the client that keeps log and audit tables. */
+type ClientUse = 'built_in' | 'row_level_security' | 'sql_role' | 'logging'
+
 /** The form of a client's URL, by driver; also the list of all drivers. `drivers/index.ts` creates them. */
 export const clientUrlForms = {
   postgresql: {
@@ -108,6 +118,9 @@ export const clientUrlForms = {
       if (!url || url.hostname === '' || /%2f/i.test(url.hostname)) return undefined
       return [...url.searchParams.keys()].some((key) => UNSAFE_PARAMETERS.test(key)) ? undefined : text.trim()
     },
+    advice:
+      'Use a Postgres URL with a host name, without options, socket or file parameters, with @ / ? # : in the password percent-encoded',
+    takes: ['built_in', 'row_level_security', 'sql_role', 'logging'],
   },
   supabase: {
     name: 'Supabase URL',
@@ -121,18 +134,34 @@ export const clientUrlForms = {
       return /^([\w.~!$&'()*+,;=:-]|%[2-7][\dA-F])*$/i.test(url.password) ? text.trim() : undefined
     },
     write: (value) => value,
+    advice:
+      'Use an https URL with the key as its password and without a user, query or fragment: a colon, the key and @ stand before the host',
+    takes: [],
   },
   scylladb: {
     name: 'ScyllaDB URL',
     allowed: `a URL like scylladb://user:password@host1,host2:9042/keyspace?dc=datacenter1&tls=true, ${ENCODED}`,
     parse: (text) => (readScyllaUrl(text) ? text.trim() : undefined),
     write: (value) => value,
+    advice:
+      'Use a scylladb URL with hosts and keyspace, no parameters but dc and tls, with @ / ? # : in the password percent-encoded',
+    takes: [],
   },
-} as const satisfies Record<string, Form<string>>
+} as const satisfies Record<string, ClientUrlForm>
 
 export type DriverName = keyof typeof clientUrlForms
 export const DRIVER_NAMES = Object.keys(clientUrlForms) as DriverName[]
 export const isDriverName = (text: string): text is DriverName => Object.hasOwn(clientUrlForms, text)
+
+/** Whether clients of this driver can be used so. */
+export function takes(name: DriverName, use: ClientUse): boolean {
+  const uses: readonly ClientUse[] = clientUrlForms[name].takes
+  return uses.includes(use)
+}
+
+/** The drivers whose clients can be used so, as a sentence names them. */
+export const driversTaking = (use: ClientUse): string =>
+  DRIVER_NAMES.filter((name) => takes(name, use)).join(' or ')
 
 /** Any of these URLs; `rules.ts` checks the form of the client's driver. */
 export const clientUrlForm: Form<string> = {

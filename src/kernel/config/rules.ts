@@ -1,4 +1,4 @@
-import { clientUrlForms } from './addresses.ts'
+import { clientUrlForms, driversTaking, takes } from './addresses.ts'
 import type { Problem } from './problems.ts'
 import { BUILT_IN_CLIENT } from './sections/database.ts'
 import type { Config } from './settings.ts'
@@ -57,7 +57,7 @@ const clientRules = ({ clients, gateway }: Config): Rule[] =>
   Object.entries(clients).flatMap(([name, { driver, url, row_level_security, sql_role }]) => [
     {
       settings: [`clients.${name}.url`, `clients.${name}.driver`, `clients.${name}`],
-      broken: () => url === undefined && !(name === BUILT_IN_CLIENT && driver === 'postgresql'),
+      broken: () => url === undefined && !(name === BUILT_IN_CLIENT && takes(driver, 'built_in')),
       says: `is required: ${clientUrlForms[driver].allowed}`,
     },
     {
@@ -67,13 +67,13 @@ const clientRules = ({ clients, gateway }: Config): Rule[] =>
     },
     {
       settings: [`clients.${name}.row_level_security.enabled`, `clients.${name}.driver`, `clients.${name}`],
-      broken: () => row_level_security.enabled && driver !== 'postgresql',
-      says: `needs a client of driver postgresql (clients.${name}.driver is ${driver})`,
+      broken: () => row_level_security.enabled && !takes(driver, 'row_level_security'),
+      says: `needs a client of driver ${driversTaking('row_level_security')} (clients.${name}.driver is ${driver})`,
     },
     {
       settings: [`clients.${name}.sql_role.name`, `clients.${name}.driver`, `clients.${name}`],
-      broken: () => sql_role.name !== undefined && driver !== 'postgresql',
-      says: `needs a client of driver postgresql (clients.${name}.driver is ${driver})`,
+      broken: () => sql_role.name !== undefined && !takes(driver, 'sql_role'),
+      says: `needs a client of driver ${driversTaking('sql_role')} (clients.${name}.driver is ${driver})`,
     },
     {
       settings: [`clients.${name}.sql_role.name`, `clients.${name}.url`, `clients.${name}`],
@@ -92,8 +92,8 @@ const clientRules = ({ clients, gateway }: Config): Rule[] =>
     },
     {
       settings: [`clients.${name}.driver`, 'gateway.logging_client', `clients.${name}`],
-      broken: () => name === gateway.logging_client && driver !== 'postgresql',
-      says: 'must be postgresql: gateway.logging_client keeps its tables there',
+      broken: () => name === gateway.logging_client && !takes(driver, 'logging'),
+      says: `must be ${driversTaking('logging')}: gateway.logging_client keeps its tables there`,
     },
   ])
 

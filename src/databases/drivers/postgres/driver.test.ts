@@ -20,7 +20,7 @@ let database: TestDatabase
 before(async () => {
   database = await testDatabase()
   await using(database.url, {}, async (driver) => {
-    await driver.run([
+    await driver.management.run([
       'create table notes (id int primary key, text text)',
       `insert into notes values (1, 'a')`,
       'create view slow as select 1 as id, pg_sleep(60)::text as slept',
@@ -263,7 +263,9 @@ test('statements that keep coming are prepared, and a connection keeps a hundred
       for (let limit = 1; limit <= 50; limit++) await fetch({ table: 'notes', columns: 'id', limit })
       for (let limit = 1; limit <= 50; limit++) await fetch({ table: 'notes', columns: 'text', limit })
     }
-    await driver.run(['create view prepared as select count(*) as statements from pg_prepared_statements'])
+    await driver.management.run([
+      'create view prepared as select count(*) as statements from pg_prepared_statements',
+    ])
     const { rows } = await fetch({ table: 'prepared' })
     assert.ok(rows[0].statements >= 50 && rows[0].statements <= 100, JSON.stringify(rows))
   })
@@ -284,10 +286,13 @@ test('a failure of a prepared statement leaves it prepared and the connection in
 
 test('management is all or nothing', async () => {
   await using(database.url, {}, async (driver) => {
-    await assert.rejects(driver.run(['create table half (id int)', 'create table notes (id int)']), {
-      code: 'object_exists',
-      status: 409,
-    })
+    await assert.rejects(
+      driver.management.run(['create table half (id int)', 'create table notes (id int)']),
+      {
+        code: 'object_exists',
+        status: 409,
+      },
+    )
     await assert.rejects(createCalls(() => driver).fetch({ table: 'half' }), { code: 'table_not_found' })
     assert.equal(driver.stats().total, driver.stats().idle)
   })

@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import { createCatalogueCache, isStructural } from '#databases/drivers/catalogue-cache.ts'
 import type {
+  AbilityOf,
   Driver,
   DriverMaking,
   OpenTransaction,
@@ -37,6 +38,11 @@ import { createRoleCheck, type RoleCheck } from '#databases/drivers/postgres/rol
 import { loginAs, OWN_ROLES_SQL } from '#databases/drivers/postgres/roles/sql-role.ts'
 import { countRows, selectRows, writeRows } from '#databases/drivers/postgres/run-plan.ts'
 import { createRunner } from '#databases/drivers/postgres/runner.ts'
+import {
+  ALLOWED_COLUMN_DATA_TYPES,
+  ALLOWED_INDEX_METHODS,
+  createTable,
+} from '#databases/drivers/postgres/sql/ddl.ts'
 import { createSql } from '#databases/drivers/postgres/sql/sql-builder.ts'
 import { inTransaction } from '#databases/drivers/postgres/transaction.ts'
 import type { Index } from '#databases/plan/catalogue.ts'
@@ -72,9 +78,8 @@ export type PostgresOptions = {
   readonly sqlRole?: SqlRole | undefined
 }
 
-export type PostgresDriver = Driver & {
-  readonly name: 'postgresql'
-}
+/** PostgreSQL has every ability; policies where its client has row-level security. */
+export type PostgresDriver = Driver & AbilityOf
 
 export function createPostgresDriver(given: PostgresOptions): PostgresDriver {
   const options = { ...given, readAhead: given.readAhead ?? createReadAheadBudgets(given.answerBytes) }
@@ -178,17 +183,19 @@ export function createPostgresDriver(given: PostgresOptions): PostgresDriver {
       return planned
     },
     ...operations(own),
-    as(persona) {
-      if (options.rowLevelSecurity === undefined) throw new Error('The client has no row-level security')
-      return { ...driver, ...operations(persona) }
-    },
+    policies: options.rowLevelSecurity && { as: (persona) => ({ ...driver, ...operations(persona) }) },
     async sql(request) {
       const onlyReads = request.onlyReads === true && options.sqlRole === undefined
       const result = await runSql(ofSql.run, { ...request, onlyReads }, most.bytes)
       if (!request.readOnly && isStructural(request.text)) tables.invalidate()
       return result
     },
-    run: apply,
+    management: {
+      createTable,
+      run: apply,
+      columnDataTypes: ALLOWED_COLUMN_DATA_TYPES,
+      indexMethods: ALLOWED_INDEX_METHODS,
+    },
     catalogue: tables.fresh,
     indexes: async () => (await run.value(createSql(INDEXES_SQL))) as readonly Index[], // as the statement builds it
     invalidate: tables.invalidate,

@@ -39,7 +39,7 @@ const open = (url: string) =>
 before(async () => {
   database = await testDatabase()
   driver = open(database.url)
-  await driver.run([
+  await driver.management.run([
     'create table note (id int primary key, text text)',
     'create table part (id int primary key, note_id int references note deferrable initially deferred)',
     'create view slow as select 1 as id, pg_sleep(60)::text as slept',
@@ -198,7 +198,7 @@ test('a statement that takes too long ends the transaction, not the connection',
 })
 
 test('a connection with unread rows does not return to the pool', async () => {
-  await driver.run([
+  await driver.management.run([
     'create table wide as select id, repeat(id::text, 100000) as text from generate_series(1, 90) id',
   ])
   const before = driver.stats().total
@@ -217,7 +217,7 @@ test('a connection with unread rows does not return to the pool', async () => {
 })
 
 test('tables that change under prepared statements do not fail a transaction', async () => {
-  await driver.run(['create table moving (id int primary key)', 'insert into moving values (1)'])
+  await driver.management.run(['create table moving (id int primary key)', 'insert into moving values (1)'])
   const rows = () => driver.transaction((on) => read(on, { table: 'moving', sort_by: [] }), {})
   for (let run = 0; run < 6; run++) await rows()
   await withClient(database.url, (client) => client.query('alter table moving alter id type text'))

@@ -122,14 +122,6 @@ export function createScyllaDriver(options: ScyllaOptions): Driver {
       return attempt(planned, (plan) => deleteRows(heard(presence), plan, options.maxRows))
     },
     sql,
-    call: () => Promise.reject(cannot('functions')),
-    transaction: () => Promise.reject(cannot('transactions')),
-    idempotency: {
-      find: () => Promise.reject(cannot('idempotency keys')),
-      claim: () => Promise.reject(cannot('idempotency keys')),
-      store: () => Promise.reject(cannot('idempotency keys')),
-    },
-    run: () => Promise.reject(cannot('changes of the structure by /management')),
     catalogue: tables.fresh,
     indexes: () => readIndexes(session, keyspace),
     invalidate: tables.invalidate,

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { requireAbility } from '#databases/drivers/abilities.ts'
 import type { CallRequest } from '#databases/drivers/driver.ts'
 import { ALWAYS_PRESENT } from '#databases/drivers/presence.ts'
 import { requiredRights } from '#databases/plan/required-rights.ts'
@@ -194,7 +195,8 @@ const call = async (
     rows: 5,
     maxRows: 50,
   }
-  const answer = await by.call({
+  const run = requireAbility(by, 'call')
+  const answer = await run({
     read: readFetch({ table: name, ...body }, { limits }),
     arguments: given as CallRequest['arguments'],
     areTexts: false,

@@ -71,23 +71,6 @@ export function createSupabaseDriver(options: SupabaseOptions): Driver {
       const readOnly = request.readOnly || options.readOnly
       return callFunction({ exchange, catalogue: await tables.current() }, { ...request, readOnly })
     },
-    sql: async () => {
-      throw refuse('SQL')
-    },
-    transaction: async () => {
-      throw refuse('transactions')
-    },
-    idempotency: {
-      find: keepsNothing,
-      claim: keepsNothing,
-      store: keepsNothing,
-    },
-    run: async () => {
-      throw refuse('changes of the structure')
-    },
-    indexes: async () => {
-      throw refuse('a list of indexes')
-    },
     catalogue: () => of(DEFAULT_SCHEMA).tables.fresh(),
     invalidate,
     // PostgREST does not tell which database it stands before.
@@ -99,10 +82,6 @@ export function createSupabaseDriver(options: SupabaseOptions): Driver {
     stats: exchange.stats,
     close: options.close,
   }
-}
-
-const keepsNothing = async () => {
-  throw refuse('idempotency keys')
 }
 
 const DEFAULT_SCHEMA = 'public'

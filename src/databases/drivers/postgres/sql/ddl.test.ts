@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { createTable, type NewColumn } from '#databases/drivers/postgres/sql/ddl.ts'
+import type { NewColumn } from '#databases/drivers/driver.ts'
+import { createTable } from '#databases/drivers/postgres/sql/ddl.ts'
 import { Failure } from '#kernel/errors.ts'
 
 const create = (...columns: NewColumn[]) => createTable({ schema: 'public', table: 'things', columns })

@@ -1,25 +1,7 @@
+import type { NewColumn, TableDefinition } from '#databases/drivers/driver.ts'
 import { defaultText } from '#databases/drivers/postgres/sql/defaults.ts'
 import { quoteName } from '#databases/drivers/quote-name.ts'
 import { fail } from '#databases/failures.ts'
-
-/** A table to create (gateway.md 10). */
-export type TableDefinition = {
-  readonly schema: string
-  readonly table: string
-  readonly columns: readonly NewColumn[]
-}
-
-export type NewColumn = {
-  readonly name: string
-  readonly data_type: string
-  readonly nullable?: boolean | undefined
-  readonly default_expression?: string | undefined
-  readonly primary_key?: boolean | undefined
-  readonly unique?: boolean | undefined
-  readonly references?:
-    | { readonly table: string; readonly column: string; readonly on_delete?: string | undefined }
-    | undefined
-}
 
 export const ALLOWED_COLUMN_DATA_TYPES = [
   'smallint',
@@ -61,7 +43,7 @@ export const ALLOWED_INDEX_METHODS = ['btree', 'hash', 'gin', 'gist', 'brin', 's
 export const MANAGED_ID_COMMENT = 'Added by the gateway'
 
 /**
- * Statements of management for `Driver.run`. Without a primary key, a column `id` becomes the key; without such a column, one is added. `if
+ * Statements for `Management.run`. Without a primary key, a column `id` becomes the key; without such a column, one is added. `if
  * not exists` is never written: an existing table is a conflict (409).
  */
 export async function createTable(table: TableDefinition): Promise<string[]> {
