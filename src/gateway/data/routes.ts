@@ -1,4 +1,5 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify'
+import type { Static } from 'typebox'
 import { FAILURES_OF } from '#databases/failures.ts'
 import { HEADER } from '#kernel/http/header-names.ts'
 import { isGet } from '#kernel/http/methods.ts'
@@ -15,32 +16,34 @@ import { dataBodies, InsertHeaders, ReadHeaders, TransactionHeaders } from './sc
 import { sendFetched, sendTransaction, sendWritten } from './send-result.ts'
 import { runTransaction } from './transaction.ts'
 
-const withOutcome = (reply: FastifyReply, outcome: Outcome): FastifyReply =>
-  outcome === undefined ? reply : reply.header(HEADER.cache, outcome)
-
-const asksToStrip = ({ headers }: FastifyRequest): boolean => headers[HEADER.stripNulls] === 'true'
-
 export function dataRoutes(app: App, kernel: Kernel, access: GatewayAccess): void {
   const config = { access: access.data, failures: FAILURES_OF.data }
-  const bodies = dataBodies(kernel.config)
-  const { limits } = kernel.config
-  const bodyLimit = limits.body_bulk
-  const batches = createInsertBatching()
-  const fetchCache = createReadCache<Fetched>(kernel, {
-    max: kernel.config.gateway.cache.max_size,
-    weigh: bytesOf,
-  })
-  const countCache = createReadCache<number>(kernel, { max: 10_000, weigh: () => 1 })
-  app.addHook('preClose', batches.close)
+  const parts = { kernel, config, bodies: dataBodies(kernel.config) }
+  fetchRoutes(app, parts)
+  countRoute(app, parts)
+  insertRoutes(app, parts)
+  updateRoute(app, parts)
+  deleteRoutes(app, parts)
+  transactionRoute(app, parts)
+}
+
+type Parts = {
+  readonly kernel: Kernel
+  readonly config: FastifyContextConfig
+  readonly bodies: ReturnType<typeof dataBodies>
+}
+
+function fetchRoutes(app: App, { kernel, config, bodies }: Parts): void {
+  const { max_size: max } = kernel.config.gateway.cache
+  const cache = createReadCache<Fetched>(kernel, { max, weigh: bytesOf })
   const read = async (request: FastifyRequest, reply: FastifyReply, body: object) => {
     const event = isGet(request) ? 'gateway_data' : 'gateway_fetch'
-    const asked = { event, cache: fetchCache, fresh: asksForFresh(request.headers['cache-control']) } as const
+    const asked = { event, cache, fresh: asksForFresh(request.headers['cache-control']) } as const
     // The body's own member beats the header.
     const whole = asksToStrip(request) ? { strip_nulls: true, ...body } : { ...body }
     const fetched = await fetchRows(kernel, gatewayCaller(request), whole, asked)
     return sendFetched(withOutcome(reply, fetched.outcome), fetched)
   }
-
   for (const url of ['/gateway/fetch', '/gateway/data']) {
     app.route({
       method: 'POST',
@@ -67,18 +70,22 @@ export function dataRoutes(app: App, kernel: Kernel, access: GatewayAccess): voi
       querystring: bodies.DataQuery,
       response: { 200: RowsRead },
     },
-    handler: (request, reply) => {
-      const { view, eq_column, eq_value, sort_by, sort_direction, api_key: _, ...rest } = request.query
-      const order =
-        sort_by === undefined ? {} : { sort_by: { field: sort_by, direction: sort_direction ?? 'asc' } }
-      return read(request, reply, {
-        ...rest,
-        ...order,
-        view_name: view,
-        conditions: [{ eq_column, eq_value }],
-      })
-    },
+    handler: (request, reply) => read(request, reply, bodyOf(request.query)),
   })
+}
+
+/** The body of a fetch that is written as an address. */
+function bodyOf(query: DataQuery): object {
+  const { view, eq_column, eq_value, sort_by, sort_direction, api_key: _, ...rest } = query
+  const order =
+    sort_by === undefined ? {} : { sort_by: { field: sort_by, direction: sort_direction ?? 'asc' } }
+  return { ...rest, ...order, view_name: view, conditions: [{ eq_column, eq_value }] }
+}
+
+type DataQuery = Static<Parts['bodies']['DataQuery']>
+
+function countRoute(app: App, { kernel, config, bodies }: Parts): void {
+  const cache = createReadCache<number>(kernel, { max: 10_000, weigh: () => 1 })
   app.route({
     method: 'POST',
     url: '/query/count',
@@ -91,7 +98,7 @@ export function dataRoutes(app: App, kernel: Kernel, access: GatewayAccess): voi
     },
     handler: async (request, reply) => {
       const caller = gatewayCaller(request)
-      const asked = { cache: countCache, fresh: asksForFresh(request.headers['cache-control']) }
+      const asked = { cache, fresh: asksForFresh(request.headers['cache-control']) }
       const { count, cacheKey, milliseconds, outcome } = await countRows(kernel, caller, request.body, asked)
       withOutcome(reply, outcome)
       const data = {
@@ -104,11 +111,17 @@ export function dataRoutes(app: App, kernel: Kernel, access: GatewayAccess): voi
       return { ...success(`Counted ${count} rows`, data), count }
     },
   })
+}
+
+function insertRoutes(app: App, { kernel, config, bodies }: Parts): void {
+  const { limits } = kernel.config
+  const batches = createInsertBatching()
+  app.addHook('preClose', batches.close)
   for (const method of ['PUT', 'POST'] as const) {
     app.route({
       method,
       url: '/gateway/insert',
-      bodyLimit,
+      bodyLimit: limits.body_bulk,
       // Those who ask for it wait as long as their window before they begin.
       config: { ...config, timeout: limits.timeout + limits.insert_window },
       schema: {
@@ -121,7 +134,7 @@ export function dataRoutes(app: App, kernel: Kernel, access: GatewayAccess): voi
       handler: async (request, reply) => {
         const caller = gatewayCaller(request)
         const milliseconds = readInsertWindow(request.headers[HEADER.insertWindow], limits.insert_window)
-        const bytes = Number(request.headers['content-length'] ?? bodyLimit)
+        const bytes = Number(request.headers['content-length'] ?? limits.body_bulk)
         const result = await insertRows(kernel, caller, request.body, (insert) =>
           milliseconds === undefined ? insert.run() : batches.insert(insert, { milliseconds, bytes }),
         )
@@ -129,10 +142,13 @@ export function dataRoutes(app: App, kernel: Kernel, access: GatewayAccess): voi
       },
     })
   }
+}
+
+function updateRoute(app: App, { kernel, config, bodies }: Parts): void {
   app.route({
     method: 'POST',
     url: '/gateway/update',
-    bodyLimit,
+    bodyLimit: kernel.config.limits.body_bulk,
     config,
     schema: {
       operationId: 'updateRows',
@@ -147,6 +163,9 @@ export function dataRoutes(app: App, kernel: Kernel, access: GatewayAccess): voi
         await writeRows(kernel, gatewayCaller(request), request.body, 'update'),
       ),
   })
+}
+
+function deleteRoutes(app: App, { kernel, config, bodies }: Parts): void {
   for (const method of ['DELETE', 'POST'] as const) {
     app.route({
       method,
@@ -166,10 +185,13 @@ export function dataRoutes(app: App, kernel: Kernel, access: GatewayAccess): voi
         ),
     })
   }
+}
+
+function transactionRoute(app: App, { kernel, config, bodies }: Parts): void {
   app.route({
     method: 'POST',
     url: '/gateway/transaction',
-    bodyLimit,
+    bodyLimit: kernel.config.limits.body_bulk,
     config,
     schema: {
       operationId: 'runTransaction',
@@ -187,3 +209,8 @@ export function dataRoutes(app: App, kernel: Kernel, access: GatewayAccess): voi
     },
   })
 }
+
+const withOutcome = (reply: FastifyReply, outcome: Outcome): FastifyReply =>
+  outcome === undefined ? reply : reply.header(HEADER.cache, outcome)
+
+const asksToStrip = ({ headers }: FastifyRequest): boolean => headers[HEADER.stripNulls] === 'true'
