@@ -110,8 +110,8 @@ function decimalParts(bytes: Buffer) {
 
 function placed(digits: string, scale: number): string {
   if (scale === 0) return digits
-  if (scale < -MOST_ZEROS || scale > digits.length + MOST_ZEROS) return `${digits}e${-scale}`
-  if (scale < 0) return digits === '0' ? '0' : digits + '0'.repeat(-scale)
+  // With zeros in place of a negative scale it would be another key.
+  if (scale < 0 || scale > digits.length + MOST_ZEROS) return `${digits}e${-scale}`
   const padded = digits.padStart(scale + 1, '0')
   return `${padded.slice(0, -scale)}.${padded.slice(-scale)}`
 }
