@@ -76,3 +76,18 @@ test('a refused attempt computes no hash', async () => {
   )
   assert.deepEqual([...new Set(answers)], [429])
 })
+
+test('a guess taken back after its window adds no guess to the next window', async () => {
+  const { limits } = t.service.kernel
+  const guess = (verdict: () => boolean | undefined) =>
+    limits.attempt('sign_in_account', 'late@example.com', async () => verdict())
+  await guess(() => {
+    clock.advance(t.config.rate_limits.rules.sign_in_account.window + 5)
+    return undefined
+  })
+  for (let free = 0; free < 5; free++) await guess(() => false)
+  await assert.rejects(
+    guess(() => false),
+    { status: 429 },
+  )
+})

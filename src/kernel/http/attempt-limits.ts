@@ -39,7 +39,7 @@ export function createAttemptLimit(
     const endTurn = async () => wait > 0 && turns.delete(key)
     return {
       clear: () => Promise.all([tries.delete(key), endTurn()]),
-      takeBack: () => Promise.all([tries.reward(key), endTurn()]),
+      takeBack: () => Promise.all([takeBack(tries, key), endTurn()]),
     }
   }
 
@@ -53,6 +53,12 @@ export function createAttemptLimit(
     else if (verdict) await clear()
     return verdict
   }
+}
+
+/** A window that began after the guess has not counted it, and gives nothing back. */
+async function takeBack(tries: RateLimiterPostgres, key: string): Promise<void> {
+  const { consumedPoints } = await tries.reward(key)
+  if (consumedPoints < 0) await tries.penalty(key)
 }
 
 /** Milliseconds before the next guess, when this is the `count`th wrong one; after the last, the rest of the window. */
