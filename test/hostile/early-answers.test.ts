@@ -84,6 +84,22 @@ test('a body that never arrives gets one 408 response in the envelope of its sur
   }
 })
 
+test('a body whose rest comes while 408 is on its way out is not answered as well', async (context) => {
+  const client = conversation()
+  const path = '/api/auth/sign-in/email'
+  client.send(`${head('POST', path, 20)}{"email":`)
+  // The rest arrives between the decision and the answer, which waits for the end of a turn.
+  const late = (answer: () => void) => {
+    client.send('!'.repeat(11))
+    return setTimeout(answer, 100)
+  }
+  context.mock.method(globalThis, 'setImmediate', late, { times: 1 })
+  const answer = await client.answers(1)
+  assert.deepEqual(statusesIn(answer), [408], answer)
+  assert.match(answer, /"code":"REQUEST_TIMEOUT"/)
+  client.end()
+})
+
 test('incomplete headers get 408', async () => {
   for (const bytes of ['GET /ping HTT', 'GET /ping HTTP/1.1\r\nhost: localhost\r\nx-a']) {
     const client = conversation()

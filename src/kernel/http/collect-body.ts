@@ -13,6 +13,8 @@ declare module 'fastify' {
     bodyPayer: string | undefined
     /** What its body takes of `limits.bodies`; undefined for a small one, which is not counted. */
     bodyHold: BodyHold | undefined
+    /** Reads no more of its body, and hands over nothing of it. */
+    stopBody: (() => void) | undefined
     /** Begins to count its body. */
     openBody(breakOff: (refusal: Error) => void): BodyHold
   }
@@ -35,6 +37,7 @@ export function budgetBodies(app: App, { config, metrics, now }: Kernel): void {
   ])
   app.decorateRequest('bodyPayer', undefined)
   app.decorateRequest('bodyHold', undefined)
+  app.decorateRequest('stopBody', undefined)
   app.decorateRequest('openBody', function (this: FastifyRequest, breakOff: (refusal: Error) => void) {
     this.bodyHold = budget.open({ payer: this.bodyPayer ?? payerAt(this.clientAddress), breakOff })
     return this.bodyHold
@@ -60,8 +63,9 @@ export function collectBody(
   let bytes: Buffer = NONE
   let length = 0
 
+  const stop = () => void payload.off('data', add).off('end', finish).off('error', end)
   const end = (error: Error | null) => {
-    payload.off('data', add).off('end', finish).off('error', end)
+    stop()
     // One that has been refused holds no bytes, and cannot be broken off a second time.
     if (error !== null) request.bodyHold?.release()
     done(error, bytes.subarray(0, length))
@@ -81,6 +85,7 @@ export function collectBody(
     bytes = before === 0 ? chunk : joined(bytes, before, chunk, declared || limit)
   }
   payload.on('data', add).on('end', finish).on('error', end)
+  request.stopBody = stop
 }
 
 const NONE = Buffer.alloc(0)

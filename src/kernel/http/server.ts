@@ -95,7 +95,11 @@ function limitTime(reply: FastifyReply, timeout: number, rate: number): () => vo
     if (reply.sent) timer = setTimeout(() => reply.raw.destroy(), timeToRead(rate))
     // What is on its way already cannot become another answer.
     else if (reply.raw.headersSent) reply.raw.destroy()
-    else reply.send(edge(isArriving(reply.request.raw) ? 'request_timeout' : 'timeout'))
+    else {
+      // What still comes of the body has no answer of its own.
+      reply.request.stopBody?.()
+      reply.send(edge(isArriving(reply.request.raw) ? 'request_timeout' : 'timeout'))
+    }
   }, timeout)
   return () => clearTimeout(timer)
 }
