@@ -4,7 +4,7 @@ import { secureRandom } from '#kernel/random.ts'
 import { openDatabases, openLogging } from '../open-databases.ts'
 import { makingContext } from './context.ts'
 import { dropSealed } from './lost-secret.ts'
-import { terminal } from './terminal.ts'
+import { expectConsent, terminal } from './terminal.ts'
 
 type Options = { asCopy?: boolean; newSecret?: boolean }
 
@@ -19,7 +19,9 @@ export function migrateCommand(): Command {
       ).conflicts('asCopy'),
     )
     .action(async (options: Options, command: Command) => {
-      const { newSecret = false } = options
+      const { newSecret = false, asCopy = false } = options
+      if (newSecret) await expectConsent(NEW_SECRET)
+      if (asCopy) await expectConsent(AS_COPY)
       const context = await makingContext(command, takeOverOf(options))
       const { config, secrets } = context
       const databases = await openDatabases({
@@ -41,6 +43,11 @@ export function migrateCommand(): Command {
       }
     })
 }
+
+const NEW_SECRET =
+  'Everything that the lost secret has sealed is dropped: registered clients and waiting mails.'
+const AS_COPY =
+  'The control database becomes an installation of its own, with databases default and logging that are empty.'
 
 const takeOverOf = ({ asCopy, newSecret }: Options): Mismatch | undefined =>
   asCopy === true ? 'copy' : newSecret === true ? 'foreign' : undefined

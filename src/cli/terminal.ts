@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import path from 'node:path'
+import { createInterface } from 'node:readline/promises'
 import { escapeInvisible, escapeInvisibleInLine } from '#kernel/invisible-characters.ts'
 
 /**
@@ -17,6 +18,15 @@ export const terminal = {
   get input(): NodeJS.ReadStream {
     return process.stdin
   },
+  /** Reads one line from the terminal. */
+  async ask(question: string): Promise<string> {
+    const lines = createInterface({ input: process.stdin, output: process.stderr })
+    try {
+      return await lines.question(escapeInvisible(question))
+    } finally {
+      lines.close()
+    }
+  },
   say: (line: string): void => void process.stdout.write(`${escapeInvisible(line)}\n`),
   /** Prints a text (the file of a mail) unchanged, unless stdout is a terminal. */
   sayRaw: (text: string): void =>
@@ -24,6 +34,13 @@ export const terminal = {
       ? terminal.say(text.replaceAll('\r\n', '\n'))
       : void process.stdout.write(`${text}\n`),
   warn: (line: string): void => void process.stderr.write(`${escapeInvisible(line)}\n`),
+}
+
+/** Asks at a terminal before a change that cannot be undone. A script is not asked. */
+export async function expectConsent(consequence: string): Promise<void> {
+  if (!terminal.isInteractive || terminal.input.isTTY !== true) return
+  const answer = await terminal.ask(`${consequence} Go on? [y/N] `)
+  if (!/^y(es)?$/i.test(answer.trim())) throw new Error('Nothing was changed.')
 }
 
 /** Reads all of standard input, without the final line break. */
