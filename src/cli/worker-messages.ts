@@ -6,8 +6,11 @@ export type WorkerDatabases = Pick<
   'controlUrl' | 'pooler' | 'builtIn' | 'callerRoles' | 'logging'
 >
 
+/** What a worker needs to start. `port` is the one that an earlier worker found if any free port will do. */
+export type WorkerStart = { readonly databases: WorkerDatabases; readonly port: number | undefined }
+
 export type ToWorker =
-  | { readonly databases: WorkerDatabases }
+  | WorkerStart
   /** Heartbeat: the worker replies with the same message. */
   | 'beat'
   /** Asks for the worker's own metrics. */

@@ -2,7 +2,7 @@ import { createDeadline } from '#kernel/shutdown.ts'
 import type { Service } from '../app.ts'
 import type { MakingContext } from './context.ts'
 import { returnMemory } from './memory.ts'
-import type { ToPrimary, ToWorker, WorkerDatabases } from './worker-messages.ts'
+import type { ToPrimary, ToWorker, WorkerStart } from './worker-messages.ts'
 
 /** Runs one of the processes that share the port, until the primary sends `stop` or exits. */
 export async function runWorker(context: MakingContext): Promise<void> {
@@ -11,22 +11,25 @@ export async function runWorker(context: MakingContext): Promise<void> {
   // A terminal or supervisor may signal every process; only the primary reacts.
   for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => {})
   process.on('disconnect', () => process.exit(1))
-  const databases = Promise.withResolvers<WorkerDatabases>()
+  const starting = Promise.withResolvers<WorkerStart>()
   const metrics = createQuestions<string>()
   let service: Service | undefined
 
   process.on('message', async (message: ToWorker) => {
     if (message === 'beat') send('beat')
     else if (message === 'collect') send({ collected: await reportOf(service) })
-    else if ('databases' in message) databases.resolve(message.databases)
+    else if ('databases' in message) starting.resolve(message)
     else if ('metrics' in message) metrics.answer(message.metrics)
     else await stop(service, message.stop)
   })
   send('hello')
   const { startService } = await app
+  const { config } = context
+  const { databases, port = config.server.port } = await starting.promise
   service = await startService({
     ...context,
-    databases: await databases.promise,
+    config: { ...config, server: { ...config.server, port } },
+    databases,
     adminKey: context.installation.adminKey,
     metricsOfAll: () => metrics.ask(() => send('metrics')),
   })

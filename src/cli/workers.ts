@@ -6,18 +6,24 @@ import type { Deadline } from '#kernel/shutdown.ts'
 import type { ServiceDatabases } from '../open-databases.ts'
 import type { MakingContext } from './context.ts'
 import type { Running } from './running.ts'
-import type { ToPrimary, ToWorker, WorkerDatabases } from './worker-messages.ts'
+import type { ToPrimary, ToWorker, WorkerStart } from './worker-messages.ts'
 
 /** Forks `server.workers` processes that share the port. A worker that exits or stops responding is replaced. */
 export function startWorkers({ config, log }: MakingContext, databases: ServiceDatabases): Running {
   const { controlUrl, pooler, builtIn, callerRoles, logging } = databases
   const handles = new Set<Handle>()
   const stopping = new AbortController()
+  let port: number | undefined
   const fork = (): Handle => {
-    const handle = forkWorker({ controlUrl, pooler, builtIn, callerRoles, logging }, log, () =>
-      metricsOf([...handles], log),
-    )
+    const start = { databases: { controlUrl, pooler, builtIn, callerRoles, logging }, port }
+    const handle = forkWorker(start, log, () => metricsOf([...handles], log))
     handles.add(handle)
+    handle.listening.then(
+      (found) => {
+        port = found
+      },
+      () => {},
+    )
     handle.exited.then(() => handles.delete(handle))
     return handle
   }
@@ -42,14 +48,14 @@ type Handle = {
   isAnswering(): boolean
 }
 
-function forkWorker(databases: WorkerDatabases, log: Log, metricsOfAll: () => Promise<string>): Handle {
+function forkWorker(start: WorkerStart, log: Log, metricsOfAll: () => Promise<string>): Handle {
   const worker = cluster.fork()
   closeUnaccepted(worker)
   const listening = Promise.withResolvers<number>()
   // Only the first start awaits `listening`. For a replacement, a rejection must not be unhandled: `keepAlive` replaces it as well.
   listening.promise.catch(() => {})
   worker.on('message', async (message: ToPrimary) => {
-    if (message === 'hello') sendTo(worker, { databases })
+    if (message === 'hello') sendTo(worker, start)
     else if (message === 'metrics') sendTo(worker, { metrics: await metricsOfAll() })
     else if (typeof message === 'object' && 'listening' in message) listening.resolve(message.listening)
   })

@@ -65,6 +65,15 @@ test('once a sign-out has responded, every worker rejects the session', {
       metrics.text,
     )
   assert.equal(Number(counted?.[1]), 240, 'the metrics are not the sum of both workers')
+
+  for (const pid of await childrenOf(program.child.pid ?? 0)) process.kill(pid, 'SIGKILL')
+  const isServed = () =>
+    fetch(`${program.url}/ping`).then(
+      ({ ok }) => ok,
+      () => false,
+    )
+  // Their replacements listen on the port that the first worker found.
+  await within(20_000, isServed)
 })
 
 test('an unresponsive worker is replaced with growing delays while others serve; signals open no inspector', {
