@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -11,12 +10,12 @@ import { builtInNames } from '#kernel/db/built-in-databases.ts'
 import { dropDatabase, testDatabase, testServerUrl, withClient } from '#test/database.ts'
 import { query } from '#test/embedded.ts'
 import { actor, PASSWORD } from '#test/harness.ts'
-import { createTemporaryHome, startProgram } from './program.ts'
+import { runHere } from './command.ts'
+import { type Env, runProgram, startProgram, createTemporaryHome } from './program.ts'
 
 /** Commands that open no database and use no secret. All others must fail. */
 const NEEDS_NO_INSTALLATION = new Set(['config show', 'mail list', 'mail show'])
 
-const bin = path.resolve(import.meta.dirname, '../../bin/gatehouse.mjs')
 const control = (await testDatabase({ isControl: true })).name
 const controlUrl = Object.assign(new URL(testServerUrl()), { pathname: `/${control}` }).href
 const names = builtInNames(control)
@@ -67,23 +66,11 @@ function argumentsOf({ options, registeredArguments }: Command): string[] {
   ]
 }
 
-function run(
-  args: readonly string[],
-  env: Record<string, string>,
-): Promise<{ code: number; stderr: string }> {
-  return new Promise((resolve) => {
-    execFile(
-      process.execPath,
-      [bin, ...args],
-      {
-        cwd: elsewhere,
-        env: { PATH: process.env.PATH ?? '', DATABASE_URL: controlUrl, SERVICE_SERVER__PORT: '0', ...env },
-        timeout: 60_000,
-      },
-      (error, _stdout, stderr) => resolve({ code: error === null ? 0 : Number(error.code), stderr }),
-    ).stdin?.end()
-  })
-}
+const envOf = (env: Env): Env => ({ DATABASE_URL: controlUrl, ...env })
+const spawned = (args: readonly string[], env: Env) => runProgram(elsewhere, args, envOf(env))
+/** Runs in this process, except `serve`, which installs handlers for warnings and crashes. */
+const run = (args: readonly string[], env: Env) =>
+  args[0] === 'serve' ? spawned(args, env) : runHere(elsewhere, args, envOf(env))
 
 /** Everything that a command could change, without the data that the running service itself keeps writing. */
 async function state(): Promise<unknown> {
@@ -162,9 +149,9 @@ test('every command with a different secret fails, writes nothing and does not d
 test('a command without a secret, in another folder, creates none and names the places it checked', async () => {
   const before = await state()
   const [users, serve, migrate] = await Promise.all([
-    run(['users', 'list'], {}),
-    run(['serve'], {}),
-    run(['migrate'], {}),
+    spawned(['users', 'list'], {}),
+    spawned(['serve'], {}),
+    spawned(['migrate'], {}),
   ])
   const file = path.join(elsewhere, 'data/secret').replaceAll('.', '\\.')
   assert.match(users.stderr, new RegExp(`no SERVICE_SECRET and no file \\S*${file}`))

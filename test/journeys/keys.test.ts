@@ -3,21 +3,22 @@ import { mkdir } from 'node:fs/promises'
 import { test } from 'node:test'
 import { newFolder } from '#test/embedded.ts'
 import { actor, TEST_SECRET, testService } from '#test/harness.ts'
-import { runProgram } from './program.ts'
+import { commandRunner } from './command.ts'
 
 const t = await testService()
 
 test('creates keys for existing clients and rights, and revokes them by id, public id or name', async (context) => {
   const folder = await newFolder(context)
   await mkdir(folder)
-  const keys = (...args: string[]) =>
-    runProgram(folder, ['keys', ...args], {
-      DATABASE_URL: t.controlUrl,
-      SERVICE_SECRET: TEST_SECRET,
-      SERVICE_CLIENTS__SHOP__URL: 'postgres://shop@localhost:1/shop',
-      SERVICE_CLIENTS__RLS__URL: 'postgres://shop@localhost:1/shop',
-      SERVICE_CLIENTS__RLS__ROW_LEVEL_SECURITY__ENABLED: 'true',
-    })
+  const env = {
+    DATABASE_URL: t.controlUrl,
+    SERVICE_SECRET: TEST_SECRET,
+    SERVICE_CLIENTS__SHOP__URL: 'postgres://shop@localhost:1/shop',
+    SERVICE_CLIENTS__RLS__URL: 'postgres://shop@localhost:1/shop',
+    SERVICE_CLIENTS__RLS__ROW_LEVEL_SECURITY__ENABLED: 'true',
+  }
+  const run = commandRunner(folder, env, 'keys')
+  const keys = (...args: string[]) => run(args)
   const create = (name: string, rights: string, client = 'shop') =>
     keys('create', name, '--rights', rights, '--client', client, '--json')
   await t.admin.post('/admin/clients', {

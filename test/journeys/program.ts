@@ -34,7 +34,7 @@ export async function createTemporaryHome(): Promise<{
   }
 }
 
-export async function startProgram(folder: string, env: Record<string, string> = {}): Promise<Program> {
+export async function startProgram(folder: string, env: Env = {}): Promise<Program> {
   const program = spawnProgram(folder, env)
   const { child, output } = program
   while (!output().includes('"event":"ready"')) {
@@ -47,13 +47,20 @@ export async function startProgram(folder: string, env: Record<string, string> =
   return { ...program, url: `http://127.0.0.1:${JSON.parse(ready ?? '').port}` }
 }
 
+export type Env = Readonly<Record<string, string>>
+
+/** Exit code and output of a command. */
+export type Ended = { readonly code: number | null; readonly stdout: string; readonly stderr: string }
+
 /** Runs a command and waits for its exit. */
 export async function runProgram(
   folder: string,
   args: readonly string[],
-  env: Record<string, string> = {},
-): Promise<{ readonly code: number | null; readonly stdout: string; readonly stderr: string }> {
+  env: Env = {},
+  input = '',
+): Promise<Ended> {
   const child = spawnCommand(folder, args, env)
+  child.stdin.end(input)
   const printed = { stdout: '', stderr: '' }
   for (const name of ['stdout', 'stderr'] as const)
     child[name].on('data', (chunk) => {
@@ -63,15 +70,16 @@ export async function runProgram(
   return { code: child.exitCode, ...printed }
 }
 
-const spawnCommand = (folder: string, args: readonly string[], env: Record<string, string>) =>
+export const spawnCommand = (folder: string, args: readonly string[], env: Env) =>
   spawn(process.execPath, [BIN, ...args], {
     cwd: folder,
     env: { PATH: process.env.PATH ?? '', SERVICE_SERVER__PORT: '0', ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['pipe', 'pipe', 'pipe'],
   })
 
-export function spawnProgram(folder: string, env: Record<string, string> = {}): Started {
+export function spawnProgram(folder: string, env: Env = {}): Started {
   const child = spawnCommand(folder, ['serve'], env)
+  child.stdin.end()
   let output = ''
   let errors = ''
   child.stdout.on('data', (chunk) => {

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -7,23 +6,26 @@ import path from 'node:path'
 import { after, test } from 'node:test'
 import { withClient } from '#test/database.ts'
 import { PASSWORD, TEST_SECRET, testService } from '#test/harness.ts'
+import { commandRunner } from './command.ts'
+import { spawnCommand } from './program.ts'
 
 const t = await testService()
 const { db } = t.service.kernel
-const bin = path.resolve(import.meta.dirname, '../../bin/gatehouse.mjs')
 const folder = await mkdtemp(path.join(tmpdir(), 'gatehouse-users-'))
 after(() => rm(folder, { recursive: true, force: true }))
 
-/** Starts a command next to the running service, on the same control database. */
-function start(...args: string[]) {
-  const env = {
-    PATH: process.env.PATH ?? '',
-    DATABASE_URL: t.controlUrl,
-    SERVICE_SECRET: TEST_SECRET,
-    SERVICE_AUTH__PASSWORD__MEMORY: '1024',
-    SERVICE_AUTH__PASSWORD__ITERATIONS: '1',
-  }
-  const child = spawn(process.execPath, [bin, 'users', ...args], { cwd: folder, env })
+/** The commands run next to the service, on the same control database. */
+const ENV = {
+  DATABASE_URL: t.controlUrl,
+  SERVICE_SECRET: TEST_SECRET,
+  SERVICE_AUTH__PASSWORD__MEMORY: '1024',
+  SERVICE_AUTH__PASSWORD__ITERATIONS: '1',
+}
+const run = commandRunner(folder, ENV, 'users')
+
+/** Starts an import from standard input, which stays open. */
+function startImport() {
+  const child = spawnCommand(folder, ['users', 'import', '-'], ENV)
   const printed = { stdout: '', stderr: '' }
   for (const name of ['stdout', 'stderr'] as const)
     child[name].on('data', (chunk) => {
@@ -31,15 +33,6 @@ function start(...args: string[]) {
     })
   const ended = once(child, 'close').then(() => ({ code: child.exitCode, ...printed }))
   return { child, ended }
-}
-
-function run(
-  args: readonly string[],
-  input = '',
-): Promise<{ code: number | null; stdout: string; stderr: string }> {
-  const { child, ended } = start(...args)
-  child.stdin.end(input)
-  return ended
 }
 
 const signIn = (email: string, password: string) =>
@@ -176,7 +169,7 @@ test('a failed or interrupted import reports how many users it has added', async
   assert.match(failed.stderr, /^no$/m)
 
   const before = await count()
-  const { child, ended } = start('import', '-')
+  const { child, ended } = startImport()
   child.stdin.write(Array.from({ length: 1_100 }, (_, index) => line(60_000 + index)).join(''))
   while ((await count()) < before + 1_000) await new Promise((resolve) => setTimeout(resolve, 20))
   child.kill('SIGINT')
@@ -189,7 +182,7 @@ test('a failed or interrupted import reports how many users it has added', async
 test('a killed import leaves no partial users, and the next run continues', async () => {
   const lines = Array.from({ length: 6_000 }, (_, index) => line(10_000 + index))
   const before = await count()
-  const { child, ended } = start('import', '-')
+  const { child, ended } = startImport()
   child.stdin.write(lines.slice(0, 3_500).join(''))
   while ((await count()) < before + 2_000) await new Promise((resolve) => setTimeout(resolve, 20))
   child.kill('SIGKILL')
