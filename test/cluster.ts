@@ -5,6 +5,7 @@ import path from 'node:path'
 import pg from 'pg'
 import { type EmbeddedServer, startEmbedded } from '#kernel/db/embedded.ts'
 import { provision } from '#kernel/db/provision.ts'
+import { type SharedCassandra, shareCassandra } from './cassandra/shared.ts'
 import { dropDatabase, withClient } from './database.ts'
 import { type Pooler, startPgBouncer } from './pgbouncer.ts'
 import { createTemporaryFolder, removeAbandoned } from './temporary-folder.ts'
@@ -16,6 +17,8 @@ const SETTINGS = {
   full_page_writes: 'off',
   max_wal_size: '256MB',
   statement_timeout: '60s',
+  // Autovacuum would start a process for each of hundreds of databases, which live for seconds.
+  autovacuum: 'off',
 }
 
 /** Module state, because node:test passes nothing from setup to teardown. */
@@ -25,6 +28,7 @@ const run: {
   server?: EmbeddedServer
   folder?: string
   pooler?: Pooler
+  cassandra?: SharedCassandra
 } = {}
 
 /**
@@ -46,6 +50,8 @@ export async function globalSetup(): Promise<void> {
   env.TEST_SERVER_URL = serverUrl
   env.TEST_OWNER_URL = loginUrl(serverUrl, owner)
   env.TEST_CONTROL_URL = loginUrl(serverUrl, control)
+  run.cassandra = await shareCassandra()
+  env.TEST_CASSANDRA_REQUESTS = run.cassandra.requestUrl
   // With TEST_POOLER, the tested services use PgBouncer; the tests themselves connect directly.
   if (env.TEST_POOLER !== undefined) {
     run.pooler = await startPgBouncer(serverUrl)
@@ -59,6 +65,7 @@ const loginUrl = (url: string, { name, password }: { name: string; password: str
 /** Also runs after failed tests. The leftovers of a killed run are removed by the next run. */
 export async function globalTeardown(): Promise<void> {
   await run.pooler?.stop()
+  await run.cassandra?.stop()
   if (run.server) await run.server.stop()
   else if (run.serverUrl && run.roles) await dropAll(run.serverUrl, run.roles)
   if (run.folder) await rm(run.folder, { recursive: true, force: true })

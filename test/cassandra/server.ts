@@ -7,6 +7,7 @@ import { freePort } from '#test/cluster.ts'
 import { createTemporaryFolder } from '#test/temporary-folder.ts'
 import { LIBRARIES } from './libraries.ts'
 import { startNode } from './node.ts'
+import { requestCassandra } from './shared.ts'
 
 const externalUrl = process.env.TEST_CASSANDRA_URL
 
@@ -36,10 +37,10 @@ export type Keyspace = {
   stop(): Promise<void>
 }
 
-/** Creates a keyspace, on the server in TEST_CASSANDRA_URL (with a superuser) or on a new server that stops with the keyspace. */
+/** Creates a keyspace, on the server in TEST_CASSANDRA_URL (with a superuser) or on the server of this run. */
 export async function testKeyspace(): Promise<Keyspace> {
-  const server = externalUrl ? { url: new URL(externalUrl), stop: async () => {} } : await startCassandra()
-  const { hostname, port, username, password } = server.url
+  const server = externalUrl ? new URL(externalUrl) : await requestCassandra()
+  const { hostname, port, username, password } = server
   const name = `test_${randomBytes(6).toString('hex')}`
   const client = new Client({
     contactPoints: hostname.split(','),
@@ -50,7 +51,7 @@ export async function testKeyspace(): Promise<Keyspace> {
   const replication = `{ 'class': 'SimpleStrategy', 'replication_factor': 1 }`
   await client.execute(`create keyspace ${name} with replication = ${replication}`)
   await client.execute(`use ${name}`)
-  const url = new URL(server.url)
+  const url = new URL(server)
   url.pathname = `/${name}`
   return {
     name,
@@ -62,7 +63,6 @@ export async function testKeyspace(): Promise<Keyspace> {
     async stop() {
       await client.execute(`drop keyspace ${name}`)
       await client.shutdown()
-      await server.stop()
     },
   }
 }
@@ -71,7 +71,7 @@ export async function testKeyspace(): Promise<Keyspace> {
  * Starts a server with one node on the loopback address, in 9 s and 800 MB: with passwords and permissions, without waiting for other nodes.
  * It is killed when this process exits, even by a crash.
  */
-async function startCassandra(): Promise<Cassandra> {
+export async function startCassandra(): Promise<Cassandra> {
   const folder = await createTemporaryFolder()
   const port = await freePort()
   const node = await startNode({

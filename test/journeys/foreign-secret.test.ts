@@ -11,7 +11,7 @@ import { dropDatabase, testDatabase, testServerUrl, withClient } from '#test/dat
 import { query } from '#test/embedded.ts'
 import { actor, PASSWORD } from '#test/harness.ts'
 import { runHere } from './command.ts'
-import { type Env, runProgram, startProgram, createTemporaryHome } from './program.ts'
+import { createTemporaryHome, type Env, runProgram, startProgram } from './program.ts'
 
 /** Commands that open no database and use no secret. All others must fail. */
 const NEEDS_NO_INSTALLATION = new Set(['config show', 'mail list', 'mail show'])
