@@ -105,8 +105,7 @@ export async function testService({
   const dir = await mkdtemp(path.join(tmpdir(), 'gatehouse-test-service-'))
   const control = controlUrl ?? (await controlDatabase())
   const client = await testDatabase()
-  const logging = await testDatabase()
-  await prepareLogging(logging.url, undefined)
+  const logging = await testDatabase({ template: await createTemplateDatabase('logging', prepareAudit) })
 
   const config = testConfig(overrides, dir)
   const log: string[] = []
@@ -192,7 +191,7 @@ const testSecrets = () => createSecrets(TEST_SECRET, secureRandom)
 
 /** Creates a migrated control database with an installation whose secret is TEST_SECRET. */
 export async function controlDatabase(): Promise<string> {
-  const template = await createTemplateDatabase('control', async (url) => void (await migrate(url)), true)
+  const template = await createTemplateDatabase('control', prepareControl, true)
   const { url } = await testDatabase({ template, isControl: true })
   const id = uuidv7(new Date(), secureRandom)
   await withClient(url, (client) =>
@@ -202,6 +201,20 @@ export async function controlDatabase(): Promise<string> {
     ),
   )
   return url
+}
+
+const prepareAudit = (url: string): Promise<void> => prepareLogging(url, undefined)
+
+/** Creates what the first start creates, including the schema of the job queue. */
+async function prepareControl(url: string): Promise<void> {
+  await migrate(url)
+  const { close } = await startKernel({
+    config: testConfig({}, tmpdir()),
+    controlUrl: url,
+    secrets: testSecrets(),
+    log: createLog({ level: 'silent', format: 'json' }),
+  })
+  await close()
 }
 
 /** The default configuration with cheap password hashes, a free port and the test's overrides. */
