@@ -2,9 +2,7 @@ import { insertHiddenSignUp } from '#identity/hidden-sign-ups.ts'
 import { actOnProof } from '#identity/proof.ts'
 import { lockUserWithEmail, type NewUser } from '#identity/users.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
-
 import { atomically, type Kernel } from '#kernel/kernel.ts'
-
 import { uuidv7 } from '#kernel/random.ts'
 import { addUser } from './add-user.ts'
 import { requestFirstLink } from './admit.ts'

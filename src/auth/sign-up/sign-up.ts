@@ -1,10 +1,8 @@
 import { hashForAddress, hashPassword } from '#identity/passwords.ts'
 import type { NewUser, User } from '#identity/users.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
-
 import { atomically, type Kernel } from '#kernel/kernel.ts'
 import { addUser, newUser, type UserFields } from '../add-user.ts'
-
 import { type Admission, admit, requestFirstLink } from '../admit.ts'
 import { fail } from '../errors.ts'
 import { signUpHidden } from '../hidden-sign-ups.ts'
