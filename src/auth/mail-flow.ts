@@ -11,6 +11,8 @@ import type { TextName } from './pages/texts.ts'
 /** A mail with a one-time link: its purpose, lifetime and text, the page that it leads to, and the action of the page's button. */
 export type MailFlow<P extends TicketPurpose = TicketPurpose> = {
   readonly purpose: P
+  /** Does the page exist? Absent: always. */
+  isEnabled?(config: Config): boolean
   /** Milliseconds. */
   lifetime(config: Config): number
   mail(link: MailedLink & Pick<Ticket<P>, 'address' | 'payload'>): Mail

@@ -13,6 +13,7 @@ import {
   issueTicket,
   redeemTicket,
   type TicketPurpose,
+  type UserPurpose,
 } from './tickets.ts'
 import { insertUserWithPassword, type User, updateUser } from './users.ts'
 
@@ -44,7 +45,7 @@ const issue = ({ id, email }: User, lifetime = HOUR) =>
     lifetime,
     payload: {},
   })
-const redeem = (user: User, token: string, ...purposes: TicketPurpose[]) =>
+const redeem = (user: User, token: string, ...purposes: UserPurpose[]) =>
   redeemTicket(kernel, user, purposes.length === 0 ? ['reset-password'] : purposes, token)
 const find = (token: string, purpose: TicketPurpose = 'reset-password') =>
   findTicket(kernel, [purpose], token)

@@ -36,7 +36,8 @@ type FlowsPage = LinkPage & { readonly flows: readonly MailFlow[] }
  * its button acts.
  */
 export function confirmRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
-  const flows: readonly MailFlow[] = Object.values(MAIL_FLOWS)
+  const all: readonly MailFlow[] = Object.values(MAIL_FLOWS)
+  const flows = all.filter(({ isEnabled }) => isEnabled?.(kernel.config) ?? true)
   app.register(async (part: App) => {
     readForms(part)
     for (const [page, own] of Map.groupBy(flows, ({ page }) => page))
