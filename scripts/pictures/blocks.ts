@@ -1,13 +1,14 @@
 import { arrow, box, type Drawing, type Rectangle, text } from './svg.ts'
 
 /** A grid of blocks as Mermaid's `block-beta` has it: columns, labels, spans, blocks in blocks, arrows. */
-type Grid = { columns: number; readonly rows: Block[][] }
+type Grid = { columns: number; readonly gap: number; readonly rows: Block[][] }
 type Block = { readonly id: string; readonly span: number; readonly content: readonly string[] | Grid }
 type Arrow = { readonly from: string; readonly to: string }
 
 const WIDTH = 860
 const MARGIN = 12
-const GAP = 20
+/** Between blocks, and between those inside of another. */
+const GAP = { outer: 20, inner: 8 }
 const LINE = 19
 
 export function drawBlocks(source: string): Drawing {
@@ -28,7 +29,7 @@ export function drawBlocks(source: string): Drawing {
 }
 
 function read(source: string): { readonly grid: Grid; readonly arrows: readonly Arrow[] } {
-  const outer: Grid = { columns: 1, rows: [] }
+  const outer: Grid = { columns: 1, gap: GAP.outer, rows: [] }
   const open = [outer]
   const arrows: Arrow[] = []
   for (const line of source
@@ -50,7 +51,7 @@ function read(source: string): { readonly grid: Grid; readonly arrows: readonly 
 }
 
 function nested(grid: Grid, id: string, span: number): Grid {
-  const content: Grid = { columns: 1, rows: [] }
+  const content: Grid = { columns: 1, gap: GAP.inner, rows: [] }
   place(grid, { id, span, content })
   return content
 }
@@ -71,18 +72,18 @@ function place(grid: Grid, block: Block): void {
 }
 
 const widthOf = (grid: Grid, span: number, width: number): number =>
-  ((width + GAP) / grid.columns) * span - GAP
+  ((width + grid.gap) / grid.columns) * span - grid.gap
 
 function heightOf(grid: Grid, width: number): number {
   const heights = grid.rows.map((row) => rowHeight(grid, row, width))
-  return heights.reduce((sum, height) => sum + height, 0) + GAP * (heights.length - 1)
+  return heights.reduce((sum, height) => sum + height, 0) + grid.gap * (heights.length - 1)
 }
 
 const rowHeight = (grid: Grid, row: readonly Block[], width: number): number =>
   Math.max(...row.map((block) => blockHeight(block, widthOf(grid, block.span, width))))
 
 const blockHeight = ({ content }: Block, width: number): number =>
-  'rows' in content ? heightOf(content, width - 2 * MARGIN) + 2 * MARGIN : content.length * LINE + 18
+  'rows' in content ? heightOf(content, width - 2 * MARGIN) + 2 * MARGIN : content.length * LINE + 14
 
 function draw(grid: Grid, room: Rectangle, places: Map<string, Rectangle>, look: 'box' | 'inner'): string[] {
   let y = room.y
@@ -92,10 +93,10 @@ function draw(grid: Grid, room: Rectangle, places: Map<string, Rectangle>, look:
     const parts = row.flatMap((block) => {
       const own = { x, y, width: widthOf(grid, block.span, room.width), height }
       places.set(block.id, own)
-      x += own.width + GAP
+      x += own.width + grid.gap
       return drawBlock(block, own, places, look)
     })
-    y += height + GAP
+    y += height + grid.gap
     return parts
   })
 }

@@ -8,8 +8,8 @@ type Step =
 type Column = { readonly label: readonly string[]; readonly x: number }
 
 const COLUMN = 172
-const HEAD = 52
-const STEP = 36
+const HEAD = 48
+const STEP = 31
 const MARGIN = 12
 
 export function drawSequence(source: string): Drawing {
@@ -73,6 +73,6 @@ function drawStep(step: Step, columns: ReadonlyMap<string, Column>, y: number): 
   if (step.kind !== 'note')
     return [text(middle, step.says, 'message', room), arrow({ x: from, y }, { x: to, y }, step.kind)]
   const width = room + COLUMN - 12
-  const own = { x: Math.min(from, to) - COLUMN / 2 + 6, y: y - 20, width, height: 26 }
-  return [box(own, 'note'), text({ x: middle.x, y: y - 7 }, step.says, 'small', width)]
+  const own = { x: Math.min(from, to) - COLUMN / 2 + 6, y: y - 18, width, height: 24 }
+  return [box(own, 'note'), text({ x: middle.x, y: y - 6 }, step.says, 'small', width)]
 }
