@@ -43,7 +43,7 @@ export const AUTH_FAILURES = {
   FAILED_TO_UNLINK_LAST_ACCOUNT: [400, 'The last way of signing in cannot be removed'],
 
   INVALID_CALLBACK_URL: [403, 'The redirect target is neither a path nor of a trusted origin'],
-  MISSING_OR_NULL_ORIGIN: [403, 'The request does not say where it comes from'],
+  MISSING_OR_NULL_ORIGIN: [403, 'The request has no Origin or Sec-Fetch-Site header'],
   INVALID_ORIGIN: [403, 'This origin may not use the session'],
 } as const satisfies FailureTable
 

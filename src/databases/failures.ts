@@ -85,7 +85,7 @@ const BACKEND = {
   connection_lost: [502, 'The connection to the database broke off'],
   database_error: [502, 'The database failed'],
   result_too_large: [413, 'The result is too large'],
-  unsafe_client: [503, 'The database role of this client has more rights than a gateway may use'],
+  unsafe_client: [503, 'The database role of this client has more privileges than allowed'],
   roles_unavailable: [503, 'The roles for row-level security of this client cannot be used'],
 } as const satisfies FailureTable
 

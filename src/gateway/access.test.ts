@@ -22,7 +22,7 @@ const refusal = ({ status, body }: Answer) => [status, body.code ?? 'ok']
 const fetchWith = (headers: Record<string, string>, query = '') =>
   actor(t.url, headers).post(`/gateway/fetch${query}`, FETCH)
 
-test('the checks come in their order: key, client, binding and right, body', async () => {
+test('checks run in this order: key, client, binding and right, body', async () => {
   const broken = { raw: '{"table_name":' }
   const ask = (headers: Record<string, string>) =>
     actor(t.url, headers).send('POST', '/gateway/fetch', broken)
@@ -30,7 +30,7 @@ test('the checks come in their order: key, client, binding and right, body', asy
   const elsewhere = await t.key(['*'], { client_name: 'elsewhere' })
   const bad = { apikey: 'svc_nonsense' }
 
-  // Everything is wrong in the first; each following one mends what the one before was refused for.
+  // In the first request everything is wrong; each following one fixes the cause of the previous error.
   assert.deepEqual(refusal(await ask({ ...bad, 'x-service-client': 'nowhere' })), [401, 'invalid_api_key'])
   assert.deepEqual(refusal(await ask({ 'x-service-client': 'nowhere' })), [401, 'api_key_required'])
   assert.deepEqual(refusal(await ask({ apikey: elsewhere.apiKey })), [400, 'missing_client_header'])
@@ -53,7 +53,7 @@ test('the checks come in their order: key, client, binding and right, body', asy
   assert.deepEqual(
     refusal(missing),
     [403, 'insufficient_rights'],
-    'who may not read a table does not learn whether there is one',
+    'a key without the right to a table cannot find out whether the table exists',
   )
 
   const management = (headers: Record<string, string>) =>
@@ -75,7 +75,7 @@ test('the checks come in their order: key, client, binding and right, body', asy
   assert.deepEqual(refusal(await admin({ apikey: ADMIN_KEY })), [400, 'invalid_json'])
 })
 
-test('what is missing is named, for people and for programs', async () => {
+test('the error names the missing rights in its message and its details', async () => {
   const header = await fetchWith({ apikey: key.apiKey })
   assert.deepEqual(header.body.data, {
     operation: 'gateway_fetch',
@@ -101,7 +101,7 @@ const OPERATIONS: Readonly<
   delete: ['/gateway/delete', { conditions: [{ eq_column: 'id', eq_value: -1 }] }, 'delete'],
 }
 
-test('each operation asks for its own right on its own table', async () => {
+test('each operation requires its own right on its table', async () => {
   const tables = [
     ['users', 'public', 'users'],
     ['sales.orders', 'sales', 'orders'],
@@ -128,7 +128,7 @@ test('each operation asks for its own right on its own table', async () => {
   }
 })
 
-test('management is for keys that are bound to the client and have the right, not for the admin key', async () => {
+test('management requires a bound key with the right, and rejects the admin key', async () => {
   const ask = (headers: Record<string, string>) =>
     actor(t.url, { ...client, ...headers }).get('/management/capabilities')
   const unbound = await t.key(['*'], { client_name: null })
@@ -147,7 +147,7 @@ test('management is for keys that are bound to the client and have the right, no
   assert.deepEqual(write.body.data.details.required_right, 'management.tables.write')
 })
 
-test('a key without a client opens any but the logging one; that takes a key of its own, and only to read', async () => {
+test('an unbound key is valid for all clients except the logging client, which accepts only bound keys, for reading', async () => {
   const unbound = await t.key(['*'], { client_name: null })
   const bound = await t.key(['*'], { client_name: 'logging' })
   const logging = { 'x-service-client': 'logging' }
@@ -172,7 +172,7 @@ test('a key without a client opens any but the logging one; that takes a key of 
   )
 })
 
-test("the admin key is taken on admin routes in each of its places, and a client's key never", async () => {
+test("admin routes accept the admin key in each of its headers, and never a client's key", async () => {
   const ask = (headers: Record<string, string>, query = '') => actor(t.url, headers).get(`/clients${query}`)
   const places: readonly (readonly [Record<string, string>, string?])[] = [
     [{ apikey: ADMIN_KEY }], [{ 'x-api-key': ADMIN_KEY }], [{ 'x-service-key': ADMIN_KEY }], [{ authorization: `Bearer ${ADMIN_KEY}` }],
@@ -190,7 +190,7 @@ test("the admin key is taken on admin routes in each of its places, and a client
   assert.equal((await ada.get('/clients')).status, 401, 'nor a session')
 })
 
-test('metrics are for the admin key and for their own token', async () => {
+test('metrics require the admin key or the metrics token', async () => {
   const ask = (headers: Record<string, string>) => actor(t.url, headers).get('/metrics')
   assert.equal((await ask({ authorization: 'Bearer scrape-me-0123456789' })).status, 200)
   assert.equal((await ask({ apikey: ADMIN_KEY })).status, 200)
@@ -205,7 +205,7 @@ test('metrics are for the admin key and for their own token', async () => {
   assert.equal((await off.admin.get('/metrics')).status, 404)
 })
 
-test('where keys are not enforced none is needed for data, and a wrong one is refused all the same', async () => {
+test('without enforcement data operations need no key, but an invalid key is rejected', async () => {
   const free = await testService({ config: { gateway: { enforce_api_keys: false } } })
   const ask = (headers: Record<string, string>, path = '/gateway/fetch') =>
     actor(free.url, { ...client, ...headers }).post(path, { table_name: 'nothing' })

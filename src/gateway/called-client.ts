@@ -4,7 +4,7 @@ import { CUSTOM_CLIENT } from '#databases/clients/custom.ts'
 import { HEADER } from '#kernel/http/header-names.ts'
 import { fail } from './errors.ts'
 
-/** The client that the request names, which exists. */
+/** The client that the request names. Throws if it does not exist. */
 export async function calledClient(request: FastifyRequest, clients: Clients): Promise<Client> {
   const name = clientHeader(request)
   const client = name === undefined ? undefined : await clientNamed(name, request, clients)
@@ -24,7 +24,8 @@ export function clientHeader({ headers }: FastifyRequest): string | undefined {
   return typeof name === 'string' && name !== '' ? name : undefined
 }
 
-export const unknownClient = () => fail('unknown_client', { hint: 'GET /clients lists the registered ones' })
+export const unknownClient = () =>
+  fail('unknown_client', { hint: 'List registered clients with GET /clients' })
 
 const clientNamed = (name: string, request: FastifyRequest, clients: Clients) =>
   name === CUSTOM_CLIENT ? customClient(request, clients) : clients.find(name)

@@ -7,7 +7,7 @@ import { crossSite } from '#kernel/http/origins.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { fail } from './errors.ts'
 
-/** As whom a request reaches a client with row-level security (gateway.md 19): by its session, or as nobody. */
+/** Role and claims of a request for row-level security (gateway.md 19): from its session, or anonymous. */
 export function createPersonaLookup(kernel: Kernel, sessions: Sessions) {
   return async (
     request: FastifyRequest,
@@ -17,24 +17,24 @@ export function createPersonaLookup(kernel: Kernel, sessions: Sessions) {
     if (token === undefined) return { role: anonymousRole, claims: '{}' }
     const live = await sessions.find(token, request.clientAddress)
     if (live !== undefined) return { role: signedInRole, claims: JSON.stringify(claimsOf(live)) }
-    // Whoever guesses tokens is counted.
+    // Count invalid tokens, to limit guessing.
     await kernel.limits.consume('default', request.clientAddress)
     throw fail('invalid_session')
   }
 }
 
-/** What policies may decide by. All of it is known here, nothing is taken from the request. */
+/** Claims for policies. They come from the session, never from the request. */
 const claimsOf = ({ session, user, organizationRole }: LiveSession) => ({
   user_id: user.id,
   session_id: session.id,
   role: user.role,
   organization_id: session.activeOrganizationId,
   organization_role: organizationRole,
-  // Who has it on has passed it in every session.
+  // A user with two-factor authentication has passed it in every session.
   two_factor: user.twoFactorEnabled,
 })
 
-/** A header beats the cookie, which pages of other sites could make a browser send. */
+/** A header takes precedence over the cookie, which pages of other sites can make a browser send. */
 function presentedSession(kernel: Kernel, request: FastifyRequest): string | undefined {
   const { headers, cookies } = request
   const bearer = bearerOf(request)
@@ -58,5 +58,5 @@ function presentedSession(kernel: Kernel, request: FastifyRequest): string | und
 export const bearerOf = ({ headers }: FastifyRequest): string | undefined =>
   /^bearer\s+(.+)$/i.exec(headers.authorization ?? '')?.[1]?.trim()
 
-/** By its form; the admin key never comes here, since who carries it acts as the client's own role. */
+/** Recognises API keys by their form. The admin key need not be recognised: its callers act as the client's own role, without a session. */
 export const isApiKey = (text: string): boolean => text.startsWith('svc_')

@@ -2,45 +2,48 @@ import { DATABASE_FAILURES } from '#databases/failures.ts'
 import { defineFailures, type FailureTable } from '#kernel/errors.ts'
 import { EDGE_FAILURES } from '#kernel/http/failures.ts'
 
-/** Everything that the gateway half refuses on purpose; what its databases refuse stands in databases/failures.ts. */
+/** Expected failures of the gateway. Failures of databases are in databases/failures.ts. */
 export const GATEWAY_FAILURES = {
   ...DATABASE_FAILURES,
   api_key_required: [401, 'API key required'],
   invalid_api_key: [401, 'Invalid API key'],
   inactive_api_key: [401, 'Inactive API key'],
   expired_api_key: [401, 'Expired API key'],
-  ambiguous_api_key: [400, 'The request carries two API keys that differ'],
+  ambiguous_api_key: [400, 'The request contains two different API keys'],
   api_key_client_mismatch: [403, 'API key client mismatch'],
   insufficient_rights: [403, 'Insufficient API key rights'],
   api_key_validation_unavailable: [503, 'API key validation unavailable'],
-  invalid_session: [401, 'The session is not valid, or has ended'],
-  ambiguous_session: [400, 'The request carries two sessions that differ'],
+  invalid_session: [401, 'The session is invalid or has ended'],
+  ambiguous_session: [400, 'The request contains two different sessions'],
   invalid_origin: [403, 'This origin may not use the session'],
-  missing_or_null_origin: [403, 'The request does not say where it comes from'],
+  missing_or_null_origin: [403, 'The request has no valid Origin header'],
   missing_client_header: [400, 'The header X-Service-Client is missing'],
-  missing_project_header: [400, 'The client custom_supabase needs x-supabase-url and x-supabase-key'],
+  missing_project_header: [
+    400,
+    'The client custom_supabase requires the headers x-supabase-url and x-supabase-key',
+  ],
   unknown_client: [400, 'There is no such client'],
   no_client: [503, 'No database client is configured'],
-  invalid_client_name: [400, 'This cannot be the name of a client'],
-  invalid_client_url: [400, 'This is not the URL of a database that a client may have'],
-  refused_client: [400, 'The database refuses this URL', 'client_refused'],
+  invalid_client_name: [400, 'Invalid client name'],
+  invalid_client_url: [400, 'Invalid database URL for a client'],
+  refused_client: [400, 'The database rejects this URL', 'client_refused'],
   unsafe_new_client: [
     400,
-    'The database role of this client has more rights than a gateway may use',
+    'The database role of this client has more privileges than allowed',
     'unsafe_client',
   ],
-  client_exists: [409, 'A client of this name exists already'],
-  client_configured: [409, 'This client is set by the configuration and cannot be changed over HTTP'],
+  client_exists: [409, 'A client with this name already exists'],
+  client_configured: [409, 'This client is configured by the operator and cannot be changed over HTTP'],
   client_not_found: [404, 'There is no such client'],
-  client_frozen: [403, 'This client is frozen: it refuses writes'],
-  api_key_client_not_found: [404, 'Nothing is decided for this client at run time'],
-  invalid_right: [400, 'This is not a right'],
+  client_frozen: [403, 'This client is frozen and rejects writes'],
+  api_key_client_not_found: [404, 'This client has no run-time setting'],
+  invalid_right: [400, 'Unknown right'],
   api_key_not_found: [404, 'There is no such API key'],
   invalid_insert_window: [
     400,
-    'X-Service-Insert-Window is a whole number of milliseconds, from 1 to the maximum',
+    'X-Service-Insert-Window must be a whole number of milliseconds from 1 to the maximum',
   ],
-  driver_mismatch: [400, 'The client has another driver'],
+  driver_mismatch: [400, 'The client has a different driver'],
   audit_unavailable: [503, 'The audit log cannot be written, so nothing was changed'],
 } as const satisfies FailureTable
 
@@ -76,12 +79,12 @@ const SESSION_FAILURES: readonly string[] = [
 ]
 const WITH_CLIENT = [...KEY_FAILURES, ...CLIENT_FAILURES]
 
-/** What each way to call a route may be refused with (access.ts), for the API reference. */
+/** Possible failures of each access rule (access.ts), for the API reference. */
 export const REFUSED = {
   withKey: KEY_FAILURES,
   withClient: WITH_CLIENT,
   asData: [...WITH_CLIENT, ...SESSION_FAILURES],
 } as const
 
-/** For the error reference. */
+/** All codes of the gateway, for the error reference. */
 export const GATEWAY_CODES: FailureTable = { ...EDGE_FAILURES, ...GATEWAY_FAILURES }

@@ -1,6 +1,6 @@
 import type { ProvenKey } from './keys/presented-key.ts'
 
-/** What a request may do: all (the admin key), what its key's rights say, or what needs no key. */
+/** Permissions of a request: all (admin key), the rights of its key, or only operations that need no key. */
 export type Grant =
   | { readonly kind: 'admin' }
   | ({ readonly kind: 'key' } & ProvenKey)

@@ -13,11 +13,11 @@ declare module 'fastify' {
 }
 
 export type OperatorAccess = {
-  /** The static admin key. */
+  /** Requires the static admin key. */
   readonly admin: Access
-  /** The admin key, or the token that `metrics.token` names. */
+  /** Requires the admin key or `metrics.token`. */
   readonly metrics: Access
-  /** Everybody; who carries one of those two is known as `request.isOperator`. */
+  /** Open to all. Sets `request.isOperator` for callers with the admin key or the metrics token. */
   readonly knowsOperator: Access
 }
 
@@ -32,7 +32,7 @@ export function operatorAccess(
     const isProven = await operator.provesByHeader(request)
     if (isProven === true) return
     const { kind } = await grantOf(request)
-    if (kind === 'key') throw fail('insufficient_rights', { hint: 'This needs the static admin key' })
+    if (kind === 'key') throw fail('insufficient_rights', { hint: 'This requires the static admin key' })
     if (kind === 'none') throw fail(isProven === undefined ? 'api_key_required' : 'invalid_api_key')
   }
   const isOperator = async (request: FastifyRequest): Promise<boolean> => {
@@ -40,7 +40,7 @@ export function operatorAccess(
     const isProven = await operator.provesByHeader(request)
     if (isProven === true) return true
     const presented = presentedKey(request, operator.isSame, false)
-    // A client's key opens nothing more here, so its table is not asked: it may be what is out of order.
+    // A client's key gives no rights here, so the key store is not queried: it may be the part that is broken.
     const isForeign = presented === undefined || isApiKey(presented)
     if (isForeign && isProven === undefined) return false
     if (!isForeign && (await operator.proves(request, presented))) return true
@@ -62,7 +62,7 @@ export function operatorAccess(
       },
     },
     knowsOperator: {
-      name: 'open (tells an operator more)',
+      name: 'open (more details for operators)',
       security: [...ADMIN_SECURITY, {}],
       failures: REFUSED.withKey,
       async authorize(request) {

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import type { Config } from '#kernel/config/config.ts'
 
-/** How much of a list a query asks for, where the endpoint has no numbers of its own (gateway.md 18). */
+/** Limit and offset of a list, for endpoints without their own limits (gateway.md 18). */
 export function paginationOf({ limits }: Config) {
   const { list_max: maximum } = limits
   const usual = Math.min(limits.list, maximum)

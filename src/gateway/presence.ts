@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify'
 import type { Presence } from '#databases/drivers/driver.ts'
 
-/** Whether the caller still waits for this answer. Also over once the answer has been sent: nothing may run for it then. */
+/** Whether the caller still waits for the response. It ends when the response has been sent as well: no statement may run for it then. */
 export function presenceOf({ raw }: FastifyReply): Presence {
   let signal: AbortSignal | undefined
   return {

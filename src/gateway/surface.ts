@@ -25,7 +25,7 @@ export type GatewayParts = {
   readonly health: HealthParts
 }
 
-/** The data gateway surface: every feature is one line. */
+/** The data gateway surface, with one line per feature. */
 export function gatewaySurface(app: App, kernel: Kernel, book: RouteBook, parts: GatewayParts): void {
   configureSurface(app, kernel, book, {
     name: 'gateway',
@@ -62,21 +62,24 @@ export function gatewaySurface(app: App, kernel: Kernel, book: RouteBook, parts:
   addFeature(app, FEATURES.health, (app) => healthRoutes(app, kernel, access, book, health))
 }
 
-/** Tags of the API reference, one a feature. */
+/** Tags of the API reference, one per feature. */
 const FEATURES = {
   data: {
     name: 'Data',
     description: 'Rows of a client: read, count, insert, update, delete, in transactions',
   },
-  sql: { name: 'SQL', description: 'SQL and CQL of the caller’s own' },
+  sql: { name: 'SQL', description: 'The caller’s own SQL and CQL' },
   rpc: { name: 'Functions', description: 'Functions of a client’s database' },
-  management: { name: 'Management', description: 'Tables of a client, made and changed with an audit trail' },
+  management: {
+    name: 'Management',
+    description: 'Tables of a client, created and changed with an audit log',
+  },
   schema: { name: 'Schema', description: 'The structure of a client’s database' },
-  clients: { name: 'Clients', description: 'Database clients, and how the service is connected to them' },
-  keys: { name: 'API keys', description: 'Keys of the gateway, their rights, and where they are needed' },
-  health: { name: 'Health', description: 'What runs, how it is, and its metrics' },
+  clients: { name: 'Clients', description: 'Database clients and their connections' },
+  keys: { name: 'API keys', description: 'API keys, their rights, and the clients that require them' },
+  health: { name: 'Health', description: 'Version, health and metrics of the service' },
 }
 
-/** `/gateway/fetch` → `gateway_fetch`; an address that does not exist has none. */
+/** `/gateway/fetch` → `gateway_fetch`; undefined for unknown paths. */
 const operationOf = (url: string | undefined): string =>
   url === undefined ? 'unknown' : url.replace(/[{}:]/g, '').split('/').filter(Boolean).join('_')

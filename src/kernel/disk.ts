@@ -26,7 +26,7 @@ export function watchDisk({ server }: Config): Disk {
       const { bavail, bsize } = await statfs(server.data_dir).catch(() => NOT_THERE)
       return [
         ...(bavail * bsize < server.min_free_disk
-          ? ['The disk of server.data_dir is full: make room, or lower server.min_free_disk']
+          ? ['The disk of server.data_dir is full: free space, or lower server.min_free_disk']
           : []),
         ...(performance.now() - failedAt < FAILURE_COUNTS_FOR
           ? ['A write has failed because a disk is full: make room for the control database']

@@ -18,18 +18,18 @@ import { whileArriving } from '#test/slow-body.ts'
 const controlUrl = await controlDatabase()
 const sales = await testDatabase()
 const other = await testDatabase()
-// A database that takes connections and says nothing, as on a machine that hangs.
+// A server that accepts connections and never responds, like a hanging machine.
 const sockets: Socket[] = []
 const silent = createServer((socket) => void sockets.push(socket)).listen(0, '127.0.0.1')
 await new Promise((resolve) => silent.once('listening', resolve))
-const { port: silentPort } = silent.address() as { port: number } // a TCP server's
+const { port: silentPort } = silent.address() as { port: number } // the address of a TCP server
 after(() => {
   for (const socket of sockets) socket.destroy()
   silent.close()
 })
 const hanging = { url: `postgres://someone:pw@127.0.0.1:${silentPort}/db`, connect_timeout: 300 }
 const t = await testService({ controlUrl, config: { clients: { hanging } } })
-/** Another process of the same service. */
+/** Simulates another process of the same service. */
 const twin = await testService({ controlUrl })
 
 for (const { url } of [sales, other]) {
@@ -54,7 +54,7 @@ const runtimeOf = async (name: string) => {
   return body.data.runtime.find((entry: { client_name: string }) => entry.client_name === name)
 }
 
-test('a frozen client refuses every write with 403, in every process, and answers reads', async () => {
+test('a frozen client rejects writes with 403 in every process and serves reads', async () => {
   await register('frozen')
   const key = await t.key(['*'], { client_name: 'frozen' })
   const writer = on(twin, 'frozen', key)
@@ -89,7 +89,7 @@ test('a frozen client refuses every write with 403, in every process, and answer
     const answer = await writer.send(method, path, { body })
     assert.deepEqual(refusal(answer), [403, 'client_frozen'], path)
   }
-  // Its driver takes no write either, should one ever get that far.
+  // The driver rejects writes as well, if one gets that far.
   const state = await writer.post('/gateway/fetch', { table_name: 'session_state' })
   assert.deepEqual(state.body.data, [{ read_only: 'on' }])
   assert.deepEqual(
@@ -111,7 +111,7 @@ test('a frozen client refuses every write with 403, in every process, and answer
   )
 })
 
-test('a write whose body was still arriving when the client was frozen is refused', async () => {
+test('a write is rejected if the client is frozen while its body arrives', async () => {
   await register('slow')
   const body = { table_name: 'note', insert_body: { text: 'late' } }
   const headers = { ...t.admin.headers, 'x-service-client': 'slow' }
@@ -121,7 +121,7 @@ test('a write whose body was still arriving when the client was frozen is refuse
   assert.match(answer, /403 Forbidden.*client_frozen/s)
 })
 
-test('a change reaches the other process at once, and what runs there finishes on the database it began on', async () => {
+test('a change takes effect in other processes at once; running requests finish on the previous database', async () => {
   await register('moving')
   await withClient(sales.url, (client) =>
     client.query('create view slow_note as select id, text, pg_sleep(0.5)::text as slept from note'),
@@ -133,7 +133,7 @@ test('a change reaches the other process at once, and what runs there finishes o
   const changed = await change('moving', { url: other.url, description: 'moved' })
   assert.deepEqual([changed.status, changed.body.data.description], [200, 'moved'])
   assert.equal((await fetchNotes(there)).body.data[0].text, 'other')
-  assert.equal((await running).status, 200, 'the running one')
+  assert.equal((await running).status, 200, 'the running request')
   await sleep(50)
   const left = await withClient(sales.url, async (client) => {
     const { rows } = await client.query(
@@ -141,11 +141,11 @@ test('a change reaches the other process at once, and what runs there finishes o
     )
     return rows[0].count
   })
-  assert.equal(left, 0, 'connections to the database that it left')
+  assert.equal(left, 0, 'connections to the previous database')
 })
 
-test('a database that is down is registered, fails at once, does not slow the others, and works when it is back', async (context) => {
-  // The first who asks waits for the connection; then its circuit is open.
+test('an unreachable database can be registered, fails fast without slowing other clients, and works once it is up', async (context) => {
+  // The first request waits for the connection; then the circuit breaker is open.
   await fetchNotes(on(t, 'hanging'))
   const refusing = await register('down', { url: 'postgres://someone:pw@127.0.0.1:1/db' })
   assert.deepEqual([refusing.status, refusing.body.reachable], [201, false])
@@ -189,7 +189,7 @@ test('a database that is down is registered, fails at once, does not slow the ot
   assert.equal((await fetchNotes(on(t, 'down'))).status, 200)
 })
 
-test('what opened a deleted client does not open another one of its name, until somebody says so', async () => {
+test('keys and settings of a deleted client do not apply to a new client of the same name', async () => {
   await register('rented')
   await register('owned')
   const bound = await t.key(['*'], { client_name: 'rented' })
@@ -200,7 +200,7 @@ test('what opened a deleted client does not open another one of its name, until 
   for (const service of [t, twin]) {
     const answer = await fetchNotes(on(service, 'rented', bound))
     assert.deepEqual([answer.status, answer.body.message], [401, 'Inactive API key'])
-    assert.equal((await fetchNotes(on(service, 'owned', other))).status, 200, 'a key of another client')
+    assert.equal((await fetchNotes(on(service, 'owned', other))).status, 200, "another client's key")
   }
   const { body } = await t.admin.get(`/admin/api-keys/${other.keyId}`)
   assert.deepEqual([body.data.is_active, body.data.client_overrides], [true, ['owned']])
@@ -209,7 +209,7 @@ test('what opened a deleted client does not open another one of its name, until 
   assert.equal((await fetchNotes(on(twin, 'rented', bound))).status, 200)
 })
 
-test('when the control database is out of reach, registered clients fail closed and configured ones work on', async () => {
+test('without the control database, registered clients fail closed and configured ones keep working', async () => {
   const away = await testService()
   await away.admin.post('/admin/clients', { client_name: 'sales', url: sales.url })
   assert.equal((await fetchNotes(on(away, 'sales'))).status, 200)
@@ -217,18 +217,14 @@ test('when the control database is out of reach, registered clients fail closed 
   while (away.service.kernel.coherence.isTrusted()) await sleep(10)
   const answer = await fetchNotes(on(away, 'sales'))
   assert.equal(answer.status, 503, answer.text)
-  assert.equal(
-    (await fetchNotes(on(away, 'default'))).status,
-    404,
-    'no such table, so the client was reached',
-  )
+  assert.equal((await fetchNotes(on(away, 'default'))).status, 404, 'the client was not reached')
   assert.deepEqual(refusal(await fetchNotes(actor(away.url, { 'x-service-client': 'default' }))), [
     503,
     'api_key_validation_unavailable',
   ])
 })
 
-test('after the secret was rotated clients work on, also when the previous one is taken away', async () => {
+test('clients keep working after a rotation of the secret, even without the previous secret', async () => {
   const controlUrl = await controlDatabase()
   const secrets = (...of: [string, string?]) => createSecrets(of[0], secureRandom, of[1])
   const before = await testService({ controlUrl, secrets: secrets('first') })
@@ -253,7 +249,7 @@ test('after the secret was rotated clients work on, also when the previous one i
   assert.equal((await fetchNotes(on(lost, 'kept'))).status, 200)
 })
 
-test('what a URL says about the session does not beat what the service relies on', async () => {
+test('session settings in a URL do not override those of the service', async () => {
   const ours = {
     statement_timeout: '1',
     query_timeout: '1',

@@ -17,7 +17,7 @@ const sales = await testDatabase()
 const other = await testDatabase()
 const environment = { SALES_URL: other.url, NOT_A_URL: 'hunter2', SERVICE_SECRET: 'a secret' }
 const t = await testService({ controlUrl, environment })
-/** Another process of the same service. */
+/** Simulates another process of the same service. */
 const twin = await testService({ controlUrl, environment })
 
 for (const { url } of [sales, other]) {
@@ -43,7 +43,7 @@ const listed = async (service: TestService, name: string) => {
   return { record: body.data.clients.find(named), runtime: body.data.runtime.find(named) }
 }
 
-test('a client is registered, listed with its connections, used, and used by another process at once', async () => {
+test('a registered client is listed with its connections, and usable in every process at once', async () => {
   const made = await register('sales', { url: sales.url, description: 'Shops', metadata: { team: 'red' } })
   assert.deepEqual([made.status, made.body.message, made.body.reachable], [201, 'Client registered', true])
   assert.equal((await fetchNotes(on(twin, 'sales'))).status, 200)
@@ -66,7 +66,7 @@ test('a client is registered, listed with its connections, used, and used by ano
   assert.equal(health.find(({ name }: { name: string }) => name === 'client:sales').status, 'online')
 })
 
-test('the URL is sealed in the table and shown without password and query', async () => {
+test('the URL is encrypted in the table, and shown without password and query', async () => {
   const url = new URL(sales.url)
   url.search = '?application_name=needle-in-the-query'
   await register('sealed', { url: url.href })
@@ -86,7 +86,7 @@ test('the URL is sealed in the table and shown without password and query', asyn
   assert.ok(!t.log.join('\n').includes(password))
 })
 
-test('a URL can come from a variable of the environment, which is never shown', async () => {
+test('a URL can be read from an environment variable, whose value is never shown', async () => {
   const made = await register('by-variable', { url_env_var: 'SALES_URL' })
   assert.deepEqual([made.status, made.body.data.url, made.body.data.url_env_var], [201, null, 'SALES_URL'])
   assert.equal((await fetchNotes(on(twin, 'by-variable'))).body.data[0].text, 'other')
@@ -97,7 +97,7 @@ test('a URL can come from a variable of the environment, which is never shown', 
   }
 })
 
-test('what cannot be registered is refused with its reason, and nothing is stored', async () => {
+test('an invalid registration is rejected with its reason, and nothing is stored', async () => {
   const reached = new URL(sales.url)
   const refusals: [object, [number, string]][] = [
     [{ client_name: 'custom_supabase', url: sales.url }, [400, 'invalid_client_name']],
@@ -140,7 +140,7 @@ test('what cannot be registered is refused with its reason, and nothing is store
   assert.deepEqual((await listed(t, 'fresh')).record, undefined)
 })
 
-test('what the operator configured or is built in cannot be changed over HTTP', async () => {
+test('configured and built-in clients cannot be changed over HTTP', async () => {
   for (const name of ['default', 'logging']) {
     for (const answer of [
       await change(name, { description: 'x' }),
@@ -155,7 +155,7 @@ test('what the operator configured or is built in cannot be changed over HTTP', 
   }
 })
 
-test('a name that the operator configures later is the operator’s: what was registered is hidden', async () => {
+test('a client that is configured later hides a registered client of the same name', async () => {
   await register('claimed')
   const later = await testService({ controlUrl, config: { clients: { claimed: { url: other.url } } } })
   assert.equal((await fetchNotes(on(later, 'claimed'))).body.data[0].text, 'other')
@@ -166,7 +166,7 @@ test('a name that the operator configures later is the operator’s: what was re
   await later.stop()
 })
 
-test('only the admin key registers and changes clients', async () => {
+test('registering and changing clients requires the admin key', async () => {
   const key = await t.key(['*'])
   const requests: [string, string, object?][] = [
     ['GET', '/admin/clients'],
@@ -182,7 +182,7 @@ test('only the admin key registers and changes clients', async () => {
   }
 })
 
-test('the control database cannot be registered, by whichever role can read it', async () => {
+test('the control database cannot be registered with any role that can read it', async () => {
   const server = testServerUrl()
   const inControl = (url: string) =>
     Object.assign(new URL(url), { pathname: new URL(controlUrl).pathname }).href
@@ -192,7 +192,7 @@ test('the control database cannot be registered, by whichever role can read it',
   const isSuperuser = await withClient(server, async (client) => {
     const { rows } = await client.query(`select rolsuper from pg_roles where rolname = current_user`)
     for (const role of roles) await client.query(`create role ${role} login noinherit password 'pw'`)
-    // May become the owner, though it does not have the owner's rights until it says so.
+    // Is a member of the owner without inheriting its rights; it can still use SET ROLE.
     await client.query(`grant ${owner} to joins_${suffix}`)
     return rows[0].rolsuper
   })
@@ -222,7 +222,7 @@ test('the control database cannot be registered, by whichever role can read it',
   const besideIt = Object.assign(new URL(controlUrl), { pathname: new URL(t.clientUrl).pathname }).href
   const elsewhere = await register('control', { url: besideIt })
   assert.deepEqual(elsewhere.body.data.details.reasons, ['is the role of the control database'])
-  // A superuser elsewhere could still reach it.
+  // A superuser of another database of the server could still read it.
   if (isSuperuser)
     assert.deepEqual(refusal(await register('control', { url: server })), [400, 'unsafe_client'])
   await register('guarded')
@@ -230,7 +230,7 @@ test('the control database cannot be registered, by whichever role can read it',
   assert.equal((await fetchNotes(on(t, 'guarded'))).status, 200)
 })
 
-test('an inactive client is not there for callers, until it is switched on again', async () => {
+test('an inactive client is unknown to callers until it is activated again', async () => {
   await register('resting', { url: sales.url, is_active: false })
   const key = await t.key(['*'], { client_name: 'resting' })
   const there = on(twin, 'resting', key)
@@ -243,7 +243,7 @@ test('an inactive client is not there for callers, until it is switched on again
   assert.deepEqual(refusal(await fetchNotes(there)), [400, 'unknown_client'])
 })
 
-test('a deleted client is gone everywhere, its row stays without its URL, and its name is free again', async () => {
+test('a deleted client is unknown in every process; its row is kept without the URL, and its name can be reused', async () => {
   const made = await register('brief')
   assert.equal((await fetchNotes(on(twin, 'brief'))).status, 200)
   await t.admin.send('PUT', '/admin/api-key-clients/brief', { body: { enforce_api_keys: false } })
@@ -268,12 +268,12 @@ test('a deleted client is gone everywhere, its row stays without its URL, and it
   ])
 })
 
-test('of clients registered under one name at the same time one is made', async () => {
+test('of concurrent registrations with the same name, one succeeds', async () => {
   const answers = await Promise.all(Array.from({ length: 8 }, () => register('raced')))
   assert.deepEqual(answers.map(({ status }) => status).sort(), [201, ...Array(7).fill(409)])
 })
 
-test('a client tells when its database last did what was asked', async () => {
+test('a client shows when its database last completed a request', async () => {
   const down = await register('unseen', { url: 'postgres://someone:pw@127.0.0.1:1/db' })
   assert.equal(down.body.data.last_seen_at, null)
   await fetchNotes(on(t, 'unseen'))

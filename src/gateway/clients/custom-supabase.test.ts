@@ -14,14 +14,14 @@ await withClient(database.url, (client) =>
   client.query(`create table note (id int primary key, text text); insert into note values (1, 'one');
     create table secret (id int primary key)`),
 )
-/** Where no request may ever come. */
+/** A server that must never receive a request. */
 const trapped: string[] = []
 const trap = createServer((request, response) => {
   trapped.push(`${request.method} ${request.url}`)
   response.end('[]')
 })
 await new Promise<void>((resolve) => trap.listen(0, '127.0.0.1', resolve))
-const { port: trapPort } = trap.address() as AddressInfo // a TCP server's
+const { port: trapPort } = trap.address() as AddressInfo // the address of a TCP server
 after(async () => {
   await endpoint.close()
   trap.close()
@@ -37,7 +37,7 @@ const t = await testService({
   },
 })
 after(() =>
-  assert.doesNotMatch(t.log.join('\n'), new RegExp(`${endpoint.key}|wrong-key`), 'a key is in the log'),
+  assert.doesNotMatch(t.log.join('\n'), new RegExp(`${endpoint.key}|wrong-key`), 'the log contains a key'),
 )
 beforeEach(() => {
   endpoint.intercept = undefined
@@ -55,7 +55,7 @@ const on = (who: Actor, more: Record<string, string> = {}, service = t): Actor =
 const key = await t.key(['note.*'], { client_name: 'custom_supabase' })
 const notes = { table_name: 'note' }
 
-test('a request brings its project along, and the rights of its API key hold there', async () => {
+test('a request names its project in headers, and the rights of its API key apply there', async () => {
   const own = on(key)
   const read = await own.post('/gateway/fetch', notes)
   assert.deepEqual(read.body.data, [{ id: 1, text: 'one' }], read.text)
@@ -75,7 +75,7 @@ test('a request brings its project along, and the rights of its API key hold the
     )
 })
 
-test('the API key comes first, then the headers, then whether the key is bound to this client', async () => {
+test('checks run in this order: API key, headers, binding of the key', async () => {
   const before = endpoint.asked.length
   const nobody = on(t.anon, { 'x-supabase-url': 'nonsense' })
   assert.deepEqual(refusal(await nobody.post('/gateway/fetch', notes)), [401, 'api_key_required'])
@@ -94,7 +94,7 @@ test('the API key comes first, then the headers, then whether the key is bound t
   assert.equal(endpoint.asked.length, before)
 })
 
-test('an address that is not plainly an allowed host is refused, and nothing is sent anywhere', async () => {
+test('a URL that is not exactly an allowed host is rejected without sending a request', async () => {
   const { port } = new URL(project)
   const before = endpoint.asked.length
   const addresses = [
@@ -150,7 +150,7 @@ test('an address that is not plainly an allowed host is refused, and nothing is 
   assert.deepEqual(trapped, [])
 })
 
-test('an allowed name that leads into a private network is refused when it is connected to', async () => {
+test('an allowed host name that resolves to a private address is rejected at the connection', async () => {
   const { port } = new URL(project)
   const closed = await testService({
     config: {
@@ -179,7 +179,7 @@ test('an allowed name that leads into a private network is refused when it is co
   assert.equal(endpoint.asked.length, before)
 })
 
-test('by default only projects of supabase.co are reached', async () => {
+test('only projects of supabase.co are allowed by default', async () => {
   const usual = await testService()
   const own = await usual.key(['*'], { client_name: null })
   for (const address of [
@@ -198,7 +198,7 @@ test('by default only projects of supabase.co are reached', async () => {
     assert.equal(hostPatternForm.parse(pattern), undefined, pattern)
 })
 
-test('a redirect is not followed, wherever it leads', async () => {
+test('redirects are not followed', async () => {
   for (const status of [301, 302, 303, 307, 308]) {
     endpoint.intercept = (_, response) => {
       response.writeHead(status, { location: `http://127.0.0.1:${trapPort}/` }).end()
@@ -210,23 +210,23 @@ test('a redirect is not followed, wherever it leads', async () => {
   assert.deepEqual(trapped, [])
 })
 
-test('what one key has opened is not open to another', async () => {
+test('each key uses its own driver and catalogue', async () => {
   assert.equal((await on(key).post('/gateway/fetch', notes)).status, 200)
   const wrong = on(key, { 'x-supabase-key': 'wrong-key' })
   const before = endpoint.asked.length
   const answer = await wrong.post('/gateway/fetch', notes)
   assert.deepEqual(refusal(answer), [502, 'client_refused'])
   assert.ok(!answer.text.includes('wrong-key'))
-  assert.ok(endpoint.asked.length > before, 'it was asked itself')
+  assert.ok(endpoint.asked.length > before, 'the backend was not queried with this key')
   assert.equal((await on(key).post('/gateway/fetch', notes)).status, 200)
 })
 
-test('no answer is kept, and its structure is read once', async () => {
+test('no response is cached, and the structure is read once', async () => {
   const own = on(key)
   await own.post('/gateway/fetch', notes)
   const before = endpoint.asked.length
   for (let round = 0; round < 3; round++) {
-    // Of a full page it is not asked whether the backend has kept rows back.
+    // For a full page, no further request checks whether the backend has cut rows.
     const { headers } = await own.post('/gateway/fetch', { ...notes, limit: 1 })
     assert.equal(headers.get('x-service-cache'), null)
   }
@@ -234,7 +234,7 @@ test('no answer is kept, and its structure is read once', async () => {
   assert.deepEqual([asked.length, asked.filter((line) => line.endsWith('/v1/')).length], [3, 0])
 })
 
-test('it is no client that is listed, registered or found without its headers', async () => {
+test('it is not listed, cannot be registered and is unknown without its headers', async () => {
   const { body } = await t.admin.get('/clients')
   assert.ok(!body.clients.includes('custom_supabase'))
   const listed = await t.admin.get('/admin/clients')
@@ -243,7 +243,7 @@ test('it is no client that is listed, registered or found without its headers', 
   assert.deepEqual(refusal(sql), [400, 'unsupported_by_driver'])
 })
 
-test('whether it needs an API key is decided like for any other client', async () => {
+test('key enforcement works as for any other client', async () => {
   const decide = (enforce_api_keys: boolean) =>
     t.admin.send('PUT', '/admin/api-key-clients/custom_supabase', { body: { enforce_api_keys } })
   assert.equal((await decide(false)).status, 200)
@@ -254,16 +254,16 @@ test('whether it needs an API key is decided like for any other client', async (
   assert.deepEqual(refusal(await on(t.anon).post('/gateway/fetch', notes)), [401, 'api_key_required'])
 })
 
-test('all keys together have the places of one client, and one of them has half of these', async () => {
+test('all keys share the request slots of one client, and one key may use half of them', async () => {
   const held: (() => void)[] = []
   endpoint.intercept = (request, response) => {
-    // Whatever the key, the structure is told.
+    // Serve the structure to any key.
     Object.assign(request.headers, { apikey: endpoint.key, authorization: `Bearer ${endpoint.key}` })
     if (request.url?.endsWith('/v1/')) return false
     held.push(() => response.writeHead(200, { 'content-type': 'application/json' }).end('[]'))
     return true
   }
-  /** How many requests arrive for so many keys while none is answered. */
+  /** Counts requests that arrive for this number of keys while none is answered. */
   const arriving = async (keys: number, expected: number) => {
     const calls = Array.from({ length: 24 }, (_, index) =>
       on(key, { 'x-supabase-key': `key-${keys}-${index % keys}` }).post('/gateway/fetch', notes),

@@ -4,7 +4,7 @@ import { type ClientRow, listClients } from '#databases/clients/store.ts'
 import { maskedUrl } from '#kernel/config/show.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 
-/** Both sources in one list, by name. What a configured client hides is not in it. */
+/** Configured and registered clients by name, without registered clients that are hidden by a configured one. */
 export async function listRecords(kernel: Kernel, { configured }: Clients) {
   const rows = await listClients(kernel.db)
   const visible = rows.filter(({ clientName }) => !configured.has(clientName))
@@ -24,7 +24,7 @@ export const recordOf = ({ secrets }: Pick<Kernel, 'secrets'>, row: ClientRow) =
   source: 'database' as const,
   is_active: row.isActive,
   is_frozen: row.isFrozen,
-  metadata: row.metadata as Record<string, unknown>, // the route's schema lets nothing else in
+  metadata: row.metadata as Record<string, unknown>, // ensured by the route's schema
   last_seen_at: row.lastSeenAt,
   created_at: row.createdAt,
   updated_at: row.updatedAt,
@@ -37,7 +37,7 @@ type Recorded = Omit<ReturnType<typeof recordOf>, 'id' | 'source' | 'created_at'
   readonly updated_at: Date | null
 }
 
-/** Nothing is stored of it: no id, no dates. */
+/** It is not stored, so it has no id and no dates. */
 const configuredRecord = (client: ConfiguredClient): Recorded => ({
   id: null,
   client_name: client.name,
@@ -54,7 +54,7 @@ const configuredRecord = (client: ConfiguredClient): Recorded => ({
   updated_at: null,
 })
 
-/** How this process is connected; a client without a driver here has no connections. */
+/** Connections of this process. A client without a driver in this process has none. */
 export function listRuntime(clients: Clients, records: readonly Recorded[]) {
   const drivers = new Map(clients.opened().map(({ name, driver }) => [name, driver]))
   return records.map(({ client_name, driver, source, is_active, is_frozen }) => {

@@ -13,7 +13,7 @@ import { listRecords, listRuntime, recordOf } from './records.ts'
 const ClientNames = Type.Object({
   clients: Type.Array(Type.String(), { examples: [['default', 'logging']] }),
 })
-/** postgresql when a new client names none. */
+/** Default for a new client: postgresql. */
 const DRIVER = named('DriverName')
 const asked = {
   driver: Type.Optional(OneOf(DRIVER_NAMES, DRIVER)),
@@ -27,14 +27,14 @@ const asked = {
   url_env_var: Type.Optional(
     Type.String({
       pattern: '^[A-Za-z_][A-Za-z0-9_]{0,127}$',
-      description: 'Variable of the service’s environment that holds the URL, instead of url',
+      description: 'Environment variable of the service that contains the URL, instead of url',
     }),
   ),
   description: Type.Optional(Nullable(Type.String({ maxLength: 1_000 }))),
   is_active: Type.Optional(Type.Boolean({ default: true })),
   metadata: Type.Optional(Type.Record(Type.String({ maxLength: 200 }), Type.Unknown())),
 }
-// The name's own rules are the registry's, which says more than a pattern could.
+// The registry validates the name, with a better message than a pattern gives.
 const NewClient = Type.Object({
   client_name: Type.String({ maxLength: 200, examples: ['reporting'] }),
   ...asked,
@@ -42,12 +42,12 @@ const NewClient = Type.Object({
 const ClientChange = Type.Object(asked)
 const ByName = Type.Object({ name: Type.String({ maxLength: 63, examples: ['reporting'] }) })
 
-/** A row of an older version may have another one. */
+/** A row of an older version may have an unknown driver. */
 const DriverWord = Type.Unsafe<string>({ type: 'string', enum: DRIVER_NAMES, ...DRIVER })
 
 const SeenAt = Nullable({
   ...Timestamp,
-  description: 'When its database last did what was asked, to the minute',
+  description: 'Time when its database last completed a request, to the minute',
 })
 
 const ClientRecord = Type.Object(
@@ -56,7 +56,7 @@ const ClientRecord = Type.Object(
     client_name: Type.String(),
     driver: DriverWord,
     description: Nullable(Type.String()),
-    url: Nullable(Type.String({ description: 'Without password and query' })),
+    url: Nullable(Type.String({ description: 'Shown without password and query' })),
     url_env_var: Nullable(Type.String()),
     source: OneOf(['config', 'database'], named('ClientSource')),
     is_active: Type.Boolean(),
@@ -94,7 +94,7 @@ const Stored = Type.Object({
   status: Type.Literal('success'),
   message: Type.String(),
   data: ClientRecord,
-  reachable: Type.Boolean({ description: 'Whether its database answered' }),
+  reachable: Type.Boolean({ description: 'Whether its database responded' }),
 })
 
 export function clientRoutes(app: App, kernel: Kernel, clients: Clients, access: GatewayAccess): void {
@@ -119,7 +119,7 @@ export function clientRoutes(app: App, kernel: Kernel, clients: Clients, access:
     config,
     schema: {
       operationId: 'listClients',
-      summary: 'Database clients, and how this process is connected to them',
+      summary: 'Database clients with the connections of this process',
       response: {
         200: successOf(Type.Object({ clients: Type.Array(ClientRecord), runtime: Type.Array(Runtime) })),
       },
@@ -144,7 +144,7 @@ export function clientRoutes(app: App, kernel: Kernel, clients: Clients, access:
     },
     handler: async ({ body }, reply) => {
       const { row, reachable } = await registerClient(kernel, clients, body)
-      const message = reachable ? 'Client registered' : 'Client registered; its database does not answer yet'
+      const message = reachable ? 'Client registered' : 'Client registered; its database does not respond yet'
       return reply.code(201).send({ ...success(message, recordOf(kernel, row)), reachable })
     },
   })
@@ -161,7 +161,7 @@ export function clientRoutes(app: App, kernel: Kernel, clients: Clients, access:
     },
     handler: async ({ params, body }) => {
       const { row, reachable } = await changeClient(kernel, clients, params.name, body)
-      const message = reachable ? 'Client changed' : 'Client changed; its database does not answer yet'
+      const message = reachable ? 'Client changed' : 'Client changed; its database does not respond yet'
       return { ...success(message, recordOf(kernel, row)), reachable }
     },
   })
@@ -171,7 +171,7 @@ export function clientRoutes(app: App, kernel: Kernel, clients: Clients, access:
     config: changing,
     schema: {
       operationId: 'freezeClient',
-      summary: 'Let a database client refuse writes, or take them again',
+      summary: 'Freeze or unfreeze writes on a database client',
       params: ByName,
       body: Type.Object({ is_frozen: Type.Boolean({ examples: [true] }) }),
       response: { 200: successOf(ClientRecord) },
@@ -187,7 +187,7 @@ export function clientRoutes(app: App, kernel: Kernel, clients: Clients, access:
     config: changing,
     schema: {
       operationId: 'removeClient',
-      summary: 'Remove a database client; its database stays as it is',
+      summary: 'Remove a database client; its database is not changed',
       params: ByName,
       response: { 200: successOf(Type.Object({ client_name: Type.String() })) },
     },

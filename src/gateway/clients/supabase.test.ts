@@ -20,7 +20,7 @@ const t = await testService({
   config: { clients: { shop: configured } },
   environment: { SHOP_URL: endpoint.url, NO_URL: 'https://someone@example.com' },
 })
-after(() => assert.doesNotMatch(t.log.join('\n'), new RegExp(endpoint.key), 'the key is in the log'))
+after(() => assert.doesNotMatch(t.log.join('\n'), new RegExp(endpoint.key), 'the log contains the key'))
 
 const refusal = ({ status, body }: Answer) => [status, body.code]
 const on = (who: Actor, client = 'shop') => actor(t.url, { ...who.headers, 'x-service-client': client })
@@ -28,7 +28,7 @@ const register = (client_name: string, more: object) =>
   t.admin.post('/admin/clients', { client_name, driver: 'supabase', ...more })
 const books = { table_name: 'book', columns: 'title,author_id(name)', sort_by: 'id', limit: 1 }
 
-test('a client of the configuration is read and written like any other', async () => {
+test('a configured Supabase client supports reads and writes', async () => {
   const key = await t.key(['book.*', 'author.read'], { client_name: 'shop' })
   const shop = on(key)
   const read = await shop.post('/gateway/fetch', books)
@@ -64,7 +64,7 @@ test('a client of the configuration is read and written like any other', async (
   assert.deepEqual(gone.body.data, [{ id: 3, title: 'three', author_id: null }])
 })
 
-test('a relation needs the right of the table that it reaches, and nothing is asked of the backend without it', async () => {
+test('a relation needs the right to its table; without it no request is sent to the backend', async () => {
   const key = await t.key(['book.read'], { client_name: 'shop' })
   await on(key).post('/gateway/fetch', { table_name: 'book' })
   const before = endpoint.asked.length
@@ -85,7 +85,7 @@ test('a relation needs the right of the table that it reaches, and nothing is as
   )
 })
 
-test('what PostgREST cannot do is refused, naming the operation and the driver', async () => {
+test('operations that PostgREST does not support are rejected with the names of operation and driver', async () => {
   const key = await t.key(['*'], { client_name: 'shop' })
   const shop = on(key)
   const operations = [{ id: 'a', kind: 'fetch', payload: { table_name: 'book' } }]
@@ -125,7 +125,7 @@ test('what PostgREST cannot do is refused, naming the operation and the driver',
   )
 })
 
-test('functions are called, and inserts in a window go one by one', async () => {
+test('functions can be called, and inserts with a window run one by one', async () => {
   const shop = on(await t.key(['*'], { client_name: 'shop' }))
   const called = await shop.post('/gateway/rpc', { function: 'shout', args: { word: 'ü' } })
   assert.deepEqual(called.body.data, [{ shout: 'Ü' }], called.text)
@@ -144,7 +144,7 @@ test('functions are called, and inserts in a window go one by one', async () => 
   )
 })
 
-test('a project is registered with its key in the URL, which is sealed and never shown', async () => {
+test('a project can be registered with its key in the URL, which is encrypted and never shown', async () => {
   const made = await register('sealed', { url: endpoint.url })
   assert.deepEqual(
     [made.status, made.body.reachable, made.body.data.driver],
@@ -167,7 +167,7 @@ test('a project is registered with its key in the URL, which is sealed and never
   assert.equal((await on(t.admin, 'by-variable').post('/gateway/fetch', books)).status, 200)
 })
 
-test('what cannot be a project is not registered, and its key is not repeated', async () => {
+test('an invalid project is rejected, and the message does not contain its key', async () => {
   const other = Object.assign(new URL(endpoint.url), { password: 'hunter2' }).href
   const refusals: [object, [number, string]][] = [
     ...[
@@ -199,7 +199,7 @@ test('what cannot be a project is not registered, and its key is not repeated', 
   ])
 })
 
-test('a client changes its driver together with its URL, and frozen it writes nothing', async () => {
+test('a client can change driver and URL together, and rejects writes when frozen', async () => {
   await register('moving', { url: endpoint.url })
   const change = (body: object) => t.admin.send('PATCH', '/admin/clients/moving', { body })
   assert.deepEqual(refusal(await change({ driver: 'postgresql' })), [400, 'invalid_client_url'])

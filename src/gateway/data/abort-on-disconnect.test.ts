@@ -22,7 +22,7 @@ await sql(`
     from generate_series(1, 1000) n;
   create function slow_call() returns int language sql as $$ select 1 from pg_sleep(20) $$`)
 
-/** In front of the database, where a request to cancel takes half a second. */
+/** A proxy that delays cancel requests by half a second. */
 const slowWay = await slowCancelling(database.url)
 await sql(`
   create table brief (id int primary key, text text);
@@ -65,13 +65,13 @@ async function slowCancelling(url: string): Promise<{ readonly url: string; clos
   })
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
   const changed = new URL(url)
-  changed.host = `127.0.0.1:${(server.address() as AddressInfo).port}` // it listens on a port
+  changed.host = `127.0.0.1:${(server.address() as AddressInfo).port}` // the address of a TCP server
   return { url: changed.href, close: () => void server.close() }
 }
 
 type Call = { readonly method?: string; readonly path: string; readonly body: object }
 
-/** Sends a request and does not wait for its answer. */
+/** Sends a request without waiting for the response. */
 function begin({ method = 'POST', path, body }: Call): ClientRequest {
   const sent = request(new URL(path, t.url), { method, headers, agent: false })
   sent.on('error', () => {})
@@ -101,17 +101,14 @@ const poolOf = async () => {
   return body.data.runtime.find((client: { client_name: string }) => client.client_name === 'wide').pool
 }
 
-/** Ten callers whose statements run, and who leave. */
+/** Starts ten callers, waits until their statements run, and disconnects them. */
 async function tenLeave(call: (index: number) => Call): Promise<void> {
   const sent = Array.from({ length: 10 }, (_, index) => begin(call(index)))
   assert.ok(await until(async () => (await running()) === 10, 10_000), `10 run: ${await running()}`)
   for (const one of sent) one.destroy()
-  assert.ok(
-    await until(async () => (await running()) === 0, 1_000),
-    'the server ends what ran, within a second',
-  )
+  assert.ok(await until(async () => (await running()) === 0, 1_000), 'a statement still runs after a second')
   const pool = await poolOf()
-  assert.equal(pool.total - pool.idle, 0, 'no connection is taken')
+  assert.equal(pool.total - pool.idle, 0, 'a connection was not released')
   assert.equal(pool.waiting, 0)
   const answer = await key.get('/data?view=note&eq_column=text&eq_value=one', { headers })
   assert.equal(answer.status, 200, answer.text)
@@ -164,14 +161,14 @@ const PATHS: Readonly<Record<string, (index: number) => Call>> = {
 }
 
 for (const [name, call] of Object.entries(PATHS))
-  test(`ten callers of ${name} who leave free their connections within a second, and nothing is half done`, async () => {
+  test(`disconnecting ten callers of ${name} releases their connections within a second and leaves no partial writes`, async () => {
     await tenLeave(call)
     const rows = await sql(`select (select count(*)::int from note) as notes,
       (select count(*)::int from slept where text = 'as it was') as slept, (select count(*)::int from slept) as all_slept`)
     assert.deepEqual(rows, [{ notes: 1, slept: 20, all_slept: 20 }])
   })
 
-test('ten callers who read by key what is locked and leave free their connections within a second', async () => {
+test('disconnecting ten callers that wait for a locked row releases their connections within a second', async () => {
   await withClient(database.url, async (client) => {
     await client.query('begin; lock table locked in access exclusive mode')
     const calls = Array.from({ length: 10 }, () =>
@@ -186,7 +183,7 @@ test('ten callers who read by key what is locked and leave free their connection
   })
 })
 
-test('callers who leave while they wait for a connection are in no one’s way', async () => {
+test('callers that disconnect while waiting for a connection do not delay others', async () => {
   const running10 = Array.from({ length: 10 }, () => begin({ path: '/gateway/fetch', body: payload }))
   assert.ok(await until(async () => (await running()) === 10, 10_000))
   const waiting = Array.from({ length: 30 }, () => begin({ path: '/gateway/fetch', body: payload }))
@@ -197,7 +194,7 @@ test('callers who leave while they wait for a connection are in no one’s way',
   assert.ok(await until(async () => (await running()) === 0, 1_000))
 })
 
-test('rows of a caller who has left before the end of the insert window are not inserted, those of others are', async () => {
+test('a caller that disconnects during an insert window does not insert its rows; others do', async () => {
   const insert = (id: number) => ({
     path: '/gateway/insert',
     body: { table_name: 'note', insert_body: { id } },
@@ -213,7 +210,7 @@ test('rows of a caller who has left before the end of the insert window are not 
   assert.deepEqual(await sql('delete from note where id >= 200 returning id'), [{ id: 200 }])
 })
 
-test('a request to cancel that is slower than the time of the statement meets nobody else’s statement', async () => {
+test("a late cancel request does not hit another caller's statement", async () => {
   const far = { ...key.headers, 'x-service-client': 'far', 'content-type': 'application/json' }
   const any = await t.key(['*'], { client_name: 'far' })
   const ask = { headers: { ...far, apikey: any.apiKey } }
@@ -228,7 +225,7 @@ test('a request to cancel that is slower than the time of the statement meets no
   sent.end(JSON.stringify({ ...write, conditions: byId(0) }))
   await sleep(700)
   sent.destroy()
-  // It waits for the one connection, which the time of the statement gives free; then the cancelling arrives.
+  // This request waits for the only connection, which the statement timeout releases; then the cancel request arrives.
   const other = await any.post(
     '/gateway/update',
     { table_name: 'brief', set: { text: 'changed' }, conditions: byId(0) },

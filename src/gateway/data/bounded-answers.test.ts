@@ -46,7 +46,7 @@ const rows = (from: number, count: number) =>
   Array.from({ length: count }, (_, index) => ({ id: from + index }))
 const all = { ...filler, set: { mark: 'new' }, allow_unbounded: true }
 
-/** What collects its answer, and is above the limit. */
+/** Operations that buffer their response and exceed the limit. */
 const COLLECTED: Readonly<Record<string, () => Promise<Answer>>> = {
   'rows with their count': () => post('/gateway/fetch', { ...filler, count: 'exact' }),
   'rows in groups': () => post('/gateway/fetch', { ...filler, group_by: 'mark' }),
@@ -66,7 +66,7 @@ const COLLECTED: Readonly<Record<string, () => Promise<Answer>>> = {
 }
 
 for (const [name, ask] of Object.entries(COLLECTED))
-  test(`${name} above limits.answer are 413, and nothing is done`, async () => {
+  test(`${name} above limits.answer get 413 and have no effect`, async () => {
     const { status, body } = await ask()
     assert.deepEqual([status, body.code], [413, 'result_too_large'])
     assert.equal(body.data?.details?.maximum_bytes, MOST)
@@ -74,10 +74,14 @@ for (const [name, ask] of Object.entries(COLLECTED))
     const [state] = await sql(`select (select count(*)::int from filler where mark = 'old') as old,
       (select count(*)::int from made) as made`)
     assert.deepEqual(state, { old: 200, made: 0 })
-    assert.equal((await post('/gateway/fetch', { ...filler, limit: 1 })).status, 200, 'the connections work')
+    assert.equal(
+      (await post('/gateway/fetch', { ...filler, limit: 1 })).status,
+      200,
+      'a connection was not released',
+    )
   })
 
-test('the same below the limit, or without rows, is done', async () => {
+test('the same operations succeed below the limit or without rows', async () => {
   const few = await post('/gateway/fetch', { ...filler, count: 'exact', limit: 20 })
   assert.deepEqual([few.status, few.body.count], [200, 200])
   const made = await post('/gateway/insert', { table_name: 'made', insert_body: rows(1, 20) })
@@ -87,11 +91,11 @@ test('the same below the limit, or without rows, is done', async () => {
   const back = await post('/gateway/update', { ...all, set: { mark: 'old' }, columns: ['id'] })
   assert.deepEqual([back.status, back.body.data.length], [200, 200])
   const twice = await post('/gateway/insert', { table_name: 'made', insert_body: rows(20, 2) })
-  assert.equal(twice.status, 409, 'a failure of a write that is committed last is told')
+  assert.equal(twice.status, 409, 'a failure at the commit of a write is reported')
   assert.deepEqual(await sql('delete from made returning 1 as gone').then((gone) => gone.length), 20)
 })
 
-test('an insert has at most limits.insert_rows rows, also of nothing', async () => {
+test('an insert has at most limits.insert_rows rows, even empty ones', async () => {
   const many = await post('/gateway/insert', {
     table_name: 'bare',
     insert_body: Array.from({ length: 1_001 }, () => ({})),
@@ -105,7 +109,7 @@ test('an insert has at most limits.insert_rows rows, also of nothing', async () 
   assert.deepEqual([enough.status, enough.body.affected_rows], [200, 1_000])
 })
 
-/** Relations in relations: from a to b, back to a, and so on. */
+/** Nested relations: from a to b, back to a, and so on. */
 const nested = (depth: number, table: 'a' | 'b' = 'a'): string => {
   if (depth === 0) return 'id'
   const [other, constraint] =
@@ -113,7 +117,7 @@ const nested = (depth: number, table: 'a' | 'b' = 'a'): string => {
   return `x:${other}!${constraint}(${nested(depth - 1, other)})`
 }
 
-test('relations are four deep at most', async () => {
+test('relations can be nested four levels deep', async () => {
   const four = await post('/gateway/fetch', { table_name: 'a', columns: ['id', nested(4)] })
   assert.equal(four.status, 200, four.text)
   const five = await post('/gateway/fetch', { table_name: 'a', columns: ['id', nested(5)] })
@@ -122,7 +126,7 @@ test('relations are four deep at most', async () => {
 
 const letters = { table_name: 'person', columns: ['id', 'letter(id,stamp(id))'] }
 
-test('rows and those of all their relations share one budget', async () => {
+test('rows and all rows of their relations share one limit', async () => {
   const fits = await post('/gateway/fetch', letters)
   assert.equal(fits.status, 200, fits.text)
   const people: { letter: { stamp: object[] }[] }[] = fits.body.data
@@ -138,7 +142,7 @@ test('rows and those of all their relations share one budget', async () => {
   assert.equal((await post('/gateway/fetch', { ...letters, limit: 9 })).status, 200)
 })
 
-test('one row with more in a relation than the budget is refused', async () => {
+test('a row whose relation exceeds the limit is rejected', async () => {
   await sql('insert into letter select n, 1 from generate_series(1000, 1300) n')
   const answer = await post('/gateway/fetch', {
     table_name: 'person',
@@ -149,7 +153,7 @@ test('one row with more in a relation than the budget is refused', async () => {
   await sql('delete from letter where id >= 1000')
 })
 
-test('lines of stored JSON in a relation are no rows, and its digits stay', async () => {
+test('line breaks in stored JSON of a relation do not count as rows, and digits are preserved', async () => {
   const answer = await post('/gateway/fetch', {
     table_name: 'person',
     columns: ['letter(stored)'],
@@ -165,7 +169,7 @@ test('lines of stored JSON in a relation are no rows, and its digits stay', asyn
   assert.equal(all.status, 200, 'ten and twice forty')
 })
 
-test('nor are those of JSON inside of types of the client’s own', async () => {
+test('line breaks in JSON inside custom types do not count as rows', async () => {
   const stored = [1.1, 2]
   const pair = { stored, text: 't' }
   const whole = { domains: [stored], pair, pairs: [pair] }
@@ -180,7 +184,7 @@ test('nor are those of JSON inside of types of the client’s own', async () => 
   }
 })
 
-test('while many rows are grouped others have their turn', async () => {
+test('grouping many rows does not block other requests', async () => {
   const many = Array.from(
     { length: 30_000 },
     (_, id) => `{"id":${id},"text":"${'x'.repeat(50)}","n":${id}.5}`,
@@ -199,6 +203,6 @@ test('while many rows are grouped others have their turn', async () => {
   const { postProcessing } = await group({ json, facts }, grouping, new Set(), 33_554_432)
   isOver = true
   assert.ok(postProcessing.length > 1_000_000)
-  // Of each 100 ms that it took, others have had at least one turn.
+  // Other requests ran at least once per 100 ms.
   assert.ok(turns > 5 && turns > (performance.now() - began) / 100, `${turns} turns`)
 })

@@ -3,7 +3,7 @@ import { before, test } from 'node:test'
 import { withClient } from '#test/database.ts'
 import { type Answer, testService } from '#test/harness.ts'
 
-/** Values of several parts, and those at the edges of their types: they come in as they have left. */
+/** Composite values and extreme values: a value from a response can be written back unchanged. */
 
 const t = await testService()
 const key = await t.key(['gateway.*'])
@@ -32,7 +32,7 @@ before(() =>
 const HOME = { x: JSON.rawJSON('1.50'), label: 'a,"b" (c)', at: '2026-01-31T00:00:00+00:00' }
 const STOPS = [HOME, null, { x: null, label: '', at: '20260-01-31T00:00:00.5+00:00' }]
 
-test('records, arrays of them and records inside of records come in again as they have left', async () => {
+test('records, arrays of records and nested records can be written back as they were read', async () => {
   const full = {
     id: 1,
     home: HOME,
@@ -61,11 +61,11 @@ test('records, arrays of them and records inside of records come in again as the
   assert.equal(first, JSON.stringify({ ...JSON.parse(JSON.stringify(full)), id: undefined }))
 })
 
-/** Numbers of the answer with the digits that they came with. */
+/** Parses a response and keeps the digits of numbers. */
 const keepNumbers = (_: string, value: unknown, { source }: { source?: string } = {}) =>
   typeof value === 'number' && source !== undefined ? JSON.rawJSON(source) : value
 
-test('records and arrays are found by eq, neq and in, as objects and as texts of the database', async () => {
+test('conditions eq, neq and in accept records and arrays, as objects or as database text', async () => {
   rows(
     await put('trip', { id: 9, home: { x: 9, label: 'nine', at: null }, stops: [], codes: [9], grid: [[9]] }),
   )
@@ -100,7 +100,7 @@ test('records and arrays are found by eq, neq and in, as objects and as texts of
   }
 })
 
-test('a member that does not fit is refused with the column, wherever it stands', async () => {
+test('an invalid member of a composite value is rejected with its column', async () => {
   const wrong = { x: 'no number', label: '', at: null }
   for (const body of [{ home: wrong }, { stops: [wrong] }, { plan: { name: '', stops: [wrong] } }]) {
     const [column] = Object.keys(body)
@@ -128,7 +128,7 @@ const INSTANTS = [
   '-infinity',
 ]
 
-test('instants beyond the years of JavaScript keep their digits, and come in again as they have left', async () => {
+test("timestamps outside JavaScript's range keep their digits and can be written back", async () => {
   const bare = (text: string) => text.replace('+00', '')
   const dayOf = (text: string) => text.replace(/ [\d:.]+\+00/, '')
   const written = INSTANTS.map((at, index) => ({
@@ -177,7 +177,7 @@ test('instants beyond the years of JavaScript keep their digits, and come in aga
   }
 })
 
-test('they come in again from rows of relations too', async () => {
+test('timestamps in rows of relations can be written back too', async () => {
   rows(
     await put(
       'part',
@@ -195,7 +195,7 @@ test('they come in again from rows of relations too', async () => {
   assert.deepEqual(all.slice(INSTANTS.length), all.slice(0, INSTANTS.length))
 })
 
-test('a column whose name has a quotation mark or a backslash is asked for in every way', async () => {
+test('columns with a quotation mark or a backslash in their name work in every operation', async () => {
   for (const [name, value] of [
     ['a"b', 'one'],
     ['"', 'two'],

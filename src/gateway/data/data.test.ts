@@ -31,7 +31,7 @@ before(async () => {
 
 const fetchRows = (who: Actor, body: object) => who.post('/gateway/fetch', body)
 
-test('rows are fetched with columns, conditions, order, page and count, every digit kept', async () => {
+test('fetch supports columns, conditions, sorting, paging and count, and keeps all digits', async () => {
   const answer = await fetchRows(all, {
     table_name: 'book',
     columns: ['id', 'name:title', 'price'],
@@ -51,7 +51,7 @@ test('rows are fetched with columns, conditions, order, page and count, every di
   assert.match(answer.body.cache_key, /^[0-9a-f]{64}$/)
 })
 
-test('an absent limit that cut rows says so, and a limit above the maximum is refused', async () => {
+test('the default limit reports that it cut rows, and a limit above the maximum is rejected', async () => {
   await all.post('/gateway/insert', {
     table_name: 'secret',
     insert_body: Array.from({ length: 1_100 }, (_, index) => ({ id: index + 10 })),
@@ -63,7 +63,7 @@ test('an absent limit that cut rows says so, and a limit above the maximum is re
   assert.deepEqual([large.status, large.body.code], [400, 'limit_too_large'])
 })
 
-test('a relation needs the right of its own table', async () => {
+test('a relation needs the right to its table', async () => {
   const books = await t.key(['book.read'])
   const both = await t.key(['book.read', 'author.read'])
   const body = {
@@ -77,7 +77,7 @@ test('a relation needs the right of its own table', async () => {
   assert.deepEqual((await fetchRows(both, body)).body.data, [{ title: 'One', author: { name: 'Ada' } }])
 })
 
-test('a key without the right learns nothing of a table, not even whether it is there', async () => {
+test('a key without the right cannot find out anything about a table, not even whether it exists', async () => {
   const key = await t.key(['book.read'])
   for (const table_name of ['secret', 'nothing_here']) {
     for (const [method, path, more] of [
@@ -99,7 +99,7 @@ test('a key without the right learns nothing of a table, not even whether it is 
   }
 })
 
-test('a key that may write and not read gets its write, and no rows back', async () => {
+test('a key with the right to write but not to read can write, and gets no rows back', async () => {
   const writer = await t.key(['author.write'])
   const condition = [{ eq_column: 'id', eq_value: 2 }]
   const update = await writer.post('/gateway/update', {
@@ -129,7 +129,7 @@ test('a key that may write and not read gets its write, and no rows back', async
   assert.deepEqual([insert.status, insert.body.data, insert.body.affected_rows], [200, [], 1])
 })
 
-test('GET /data reads by one condition, with the same answers and failures as a fetch', async () => {
+test('GET /data reads by one condition, with the same responses and errors as a fetch', async () => {
   const query = '/data?view=book&eq_column=author_id&eq_value=1'
   const rows = await all.get(`${query}&columns=id,pages&sort_by=id&sort_direction=descending`)
   assert.deepEqual(rows.body.data, [
@@ -155,7 +155,7 @@ test('GET /data reads by one condition, with the same answers and failures as a 
   )
 })
 
-test('rows are written all or nothing, and every refusal names what was wrong', async () => {
+test('a write is atomic, and every error names its cause', async () => {
   const rows = [
     { id: 4, title: 'Four' },
     { id: 5, title: 'One', pages: 1 },
@@ -187,7 +187,7 @@ test('rows are written all or nothing, and every refusal names what was wrong', 
   await all.post('/gateway/delete', { table_name: 'book', resource_id: 5 })
 })
 
-test('rows are counted by conditions, with the count on top and in the data', async () => {
+test('count supports conditions, and returns the count at the top level and in data', async () => {
   const { body } = await all.post('/query/count', {
     table_name: 'book',
     conditions: [{ eq_column: 'author_id', eq_value: 1 }],
@@ -195,7 +195,7 @@ test('rows are counted by conditions, with the count on top and in the data', as
   assert.deepEqual([body.count, body.data.count, body.data.db_name], [2, 2, 'default'])
 })
 
-test('a large answer is streamed whole, and its connection comes back', async () => {
+test('a large response is streamed completely, and its connection is released', async () => {
   const word = 'x'.repeat(2_000)
   const rows = Array.from({ length: 3_000 }, (_, index) => ({ id: index + 5_000, word }))
   assert.equal(
@@ -212,7 +212,7 @@ test('a large answer is streamed whole, and its connection comes back', async ()
   }
 })
 
-test('the client has to be named and known, the key to be bound to it', async () => {
+test('a request needs an existing client and a key that is valid for it', async () => {
   const bare = actor(t.url, { apikey: all.apiKey })
   const missing = await fetchRows(bare, { table_name: 'book' })
   assert.deepEqual([missing.status, missing.body.code], [400, 'missing_client_header'])
@@ -229,7 +229,7 @@ test('the client has to be named and known, the key to be bound to it', async ()
   assert.deepEqual([stranger.status, stranger.body.code], [401, 'api_key_required'])
 })
 
-test('the logging client is read by the admin key or a key of its own, and written by nobody', async () => {
+test('the logging client can be read with the admin key or a bound key, and never written', async () => {
   const admin = actor(t.url, { ...t.admin.headers, 'x-service-client': 'logging' })
   const own = await t.key(['*'], { client_name: 'logging' })
   const bound = actor(t.url, { apikey: own.apiKey, 'x-service-client': 'logging' })
@@ -246,7 +246,7 @@ test('the logging client is read by the admin key or a key of its own, and writt
   assert.equal((await fetchRows(unbound, { table_name: 'database_audit_log' })).status, 403)
 })
 
-test('a limited write on a table with children changes only rows that its conditions name', async () => {
+test('a limited write on an inherited table changes only rows that match its conditions', async () => {
   const labels = async () =>
     (
       await fetchRows(all, { table_name: 'thing', columns: 'id,label', sort_by: ['label', 'id'] })
@@ -266,7 +266,7 @@ test('a limited write on a table with children changes only rows that its condit
   assert.deepEqual(await labels(), ['1 gone', '1 keep', '1 keep', '2 keep', '2 keep'])
 })
 
-test('lists inside of lists are refused before they are made, when they are more than an answer may have', async () => {
+test('nested lists of relations that exceed the response limit are rejected before they are built', async () => {
   const columns = 'id,made(id,maker(made(id)))'
   const few = await fetchRows(all, {
     table_name: 'maker',
@@ -282,7 +282,7 @@ test('lists inside of lists are refused before they are made, when they are more
   const began = performance.now()
   const many = await fetchRows(all, { table_name: 'maker', columns })
   assert.deepEqual([many.status, many.body.code], [413, 'result_too_large'], many.text.slice(0, 300))
-  // 25 million rows take half a minute.
+  // Building 25 million rows would take half a minute.
   assert.ok(performance.now() - began < 10_000)
   const written = await all.post('/gateway/update', {
     table_name: 'maker',

@@ -3,9 +3,9 @@ import { OPERATORS } from '#databases/request/request.ts'
 import { named, namedAs } from '#kernel/http/components.ts'
 import { OneOf } from '#kernel/http/schemas.ts'
 
-/** The query language of gateway.md 4 as schemas, for the document; databases/ parses it. */
+/** Schemas of the query language (gateway.md 4) for the OpenAPI document. The parser is in databases/. */
 const Value = Type.Unknown({
-  description: 'A JSON value; the database converts texts to the type of the column',
+  description: 'A JSON value. The database converts texts to the type of the column',
 })
 const cast = Type.Optional(Type.String({ description: 'A type of the database', examples: ['text'] }))
 const Column = Type.String({ minLength: 1, description: 'A column', examples: ['pages'] })
@@ -16,7 +16,7 @@ const Comparison = Type.Object(
       OneOf(OPERATORS, {
         ...named('Operator'),
         description:
-          'Default: eq. is takes null, true, false or unknown; in takes a list; eq with null is `is null`',
+          'Default: eq. `is` accepts null, true, false or unknown; `in` accepts a list; eq with null means `is null`',
       }),
     ),
     column: Column,
@@ -35,7 +35,7 @@ const Equality = Type.Object(
   { eq_column: Column, eq_value: Value, eq_column_cast: cast, eq_value_cast: cast },
   {
     ...named('Equality'),
-    description: 'The short form: a column has a value',
+    description: 'Short form of equality',
     examples: [{ eq_column: 'author', eq_value: 'Ada Lovelace' }],
   },
 )
@@ -57,12 +57,12 @@ const Terms = Type.Object(
   {
     ...named('Terms'),
     description:
-      'Terms `column.operator.value` with commas between them, and(…), or(…) and not(…) around them',
+      'Terms `column.operator.value`, separated by commas, which can be nested in and(…), or(…) and not(…)',
     examples: [{ operator: 'or', value: 'pages.gt.50,author.is.null' }],
   },
 )
 
-/** A group has one member, which says what it is. */
+/** A group has exactly one member: or, and, or not. */
 const group = (word: 'or' | 'and' | 'not', name: string, description: string) =>
   Type.Object({ [word]: innerOrMany }, { ...named(name), description })
 
@@ -71,24 +71,24 @@ const Condition = Type.Union(
     Comparison,
     Equality,
     Terms,
-    group('or', 'AnyOf', 'One of them holds'),
-    group('and', 'AllOf', 'All of them hold'),
-    group('not', 'NotAllOf', 'They do not hold together'),
+    group('or', 'AnyOf', 'At least one condition holds'),
+    group('and', 'AllOf', 'All conditions hold'),
+    group('not', 'NotAllOf', 'Not all conditions hold'),
   ],
   { ...named('Condition'), description: 'A comparison, its short form, or a group of conditions' },
 )
 
-/** One condition, or a list whose members all have to hold. */
+/** One condition, or a list of conditions joined by AND. */
 export const conditionsOf = (most: number, ...examples: unknown[]): TSchema =>
   Type.Union([Condition, Type.Array(Condition, { maxItems: most })], {
-    description: `A condition, or a list of at most ${most} that all have to hold`,
+    description: `A condition, or a list of at most ${most} conditions joined by AND`,
     examples: examples.length > 0 ? examples : [[{ operator: 'gt', column: 'pages', value: 50 }]],
   })
 
 export const columnsOf = (most: number): TSchema =>
   Type.Union([Type.String(), Type.Array(Type.String({ minLength: 1 }), { maxItems: most })], {
     description:
-      'Columns to return, as a list or with commas: `column`, `alias:column`, `column::type`, `*`, `relation(columns)`; absent: all',
+      'Columns to return, as a list or separated by commas: `column`, `alias:column`, `column::type`, `*`, `relation(columns)`. Default: all',
     examples: [['id', 'title']],
   })
 
@@ -99,7 +99,7 @@ const direction = Type.Optional(
   }),
 )
 const nulls = Type.Optional(
-  OneOf(['first', 'last'], { ...named('NullsPlace'), description: 'Where null comes' }),
+  OneOf(['first', 'last'], { ...named('NullsPlace'), description: 'Position of nulls' }),
 )
 
 const SortItem = Type.Object(
@@ -113,15 +113,15 @@ const OrderItem = Type.Object(
 const oneOrMany = (item: TSchema, description: string): TSchema =>
   Type.Union([item, Type.Array(item)], { description })
 
-export const SortBy = oneOrMany(SortItem, 'How the rows are sorted')
-export const OrderBy = oneOrMany(OrderItem, 'How the rows are sorted, in the structured spelling')
+export const SortBy = oneOrMany(SortItem, 'Sort order of the rows')
+export const OrderBy = oneOrMany(OrderItem, 'Sort order of the rows, structured')
 
 export const Row = Type.Record(Type.String(), Type.Unknown(), {
   ...named('Row'),
-  description: 'Column to value',
+  description: 'Values by column',
 })
 
 export const CountMode = OneOf(['exact', 'planned', 'estimated'], {
   ...named('CountMode'),
-  description: 'How many rows there are without limit and offset',
+  description: 'How to count the rows without limit and offset',
 })

@@ -27,7 +27,7 @@ export type Group = {
   readonly label: string | null
   /** Exact, as JSON numbers; without a column to add up they are 0. */
   readonly sum: string
-  /** Of this group and all before it. */
+  /** Sum of this group and all groups before it. */
   readonly cumulativeSum: string
   /** Values that were added up; without a column, rows. */
   readonly count: number

@@ -41,7 +41,7 @@ const run = (
 }
 const newKey = () => `key-${++keys}`
 
-test('a key that was used replays the answer, and does nothing again', async () => {
+test('a repeated key returns the stored response without running again', async () => {
   const key = newKey()
   const operations = [insert('a', 'entry', { account_id: 1, amount: '0.10' })]
   const first = await run(all, operations, { key })
@@ -62,7 +62,7 @@ test('a key that was used replays the answer, and does nothing again', async () 
   assert.deepEqual([other.status, other.body.code], [409, 'idempotency_key_reused'])
 })
 
-test('a key belongs to one API key, and an answer is not replayed to one that has lost its right', async () => {
+test('idempotency keys are separate for each API key, and a key that has lost its right gets no stored response', async () => {
   const key = newKey()
   const operations = [insert('a', 'entry', { account_id: 1, amount: 7 })]
   const [one, two] = [await t.key(['entry.write']), await t.key(['entry.write'])]
@@ -74,7 +74,7 @@ test('a key belongs to one API key, and an answer is not replayed to one that ha
   assert.equal((await run(one, operations, { key })).status, 403)
 })
 
-test('after a failure the key is free', async () => {
+test('a key can be reused after a failure', async () => {
   const key = newKey()
   const operations = [insert('a', 'account', { id: 6, owner: 'F', balance: 1 })]
   await sql(`insert into account values (6, 'G', 1)`)
@@ -83,7 +83,7 @@ test('after a failure the key is free', async () => {
   assert.equal((await run(all, operations, { key })).status, 200)
 })
 
-test('of parallel requests with one key one runs, and all have its answer', async () => {
+test('of concurrent requests with one key, one runs and all get its response', async () => {
   for (const isolation_level of [undefined, 'repeatable_read', 'serializable']) {
     const key = newKey()
     const amount = 1_000 + keys
@@ -100,13 +100,13 @@ test('of parallel requests with one key one runs, and all have its answer', asyn
   }
 })
 
-test('when the first of them loses its connection, the next one runs', async () => {
+test('if the first of concurrent requests loses its connection, the next one runs', async () => {
   const key = newKey()
   const operations = [insert('a', 'account', { id: 7, owner: 'I', balance: 1 })]
   const answers = await withClient(t.clientUrl, async (client) => {
     await client.query(`begin; insert into account values (7, 'H', 1)`)
     const waiting = Promise.all(Array.from({ length: 5 }, () => run(all, operations, { key })))
-    // One has the key and waits for the row, the others wait for the key.
+    // One request has the key and waits for the row; the others wait for the key.
     const first = `select pg_terminate_backend(pid) from pg_stat_activity
       where datname = current_database() and wait_event_type = 'Lock' and query like 'insert into "public"."account"%'`
     while ((await rowsOf(first)).length === 0) await new Promise((resolve) => setTimeout(resolve, 20))
@@ -131,10 +131,10 @@ test('a key is kept for 24 hours', async () => {
   const old = await rowsOf(
     `select from service_idempotency where created_at < (select max(created_at) from service_idempotency) - interval '1 day'`,
   )
-  assert.deepEqual(old, [], 'what is too old is deleted on the way')
+  assert.deepEqual(old, [], 'old entries are deleted by later requests')
 })
 
-test('a read-only transaction sees one state, and no record is kept of it', async () => {
+test('a read-only transaction sees one snapshot, and stores no response', async () => {
   const key = newKey()
   const more = { key, options: { read_only: true, isolation_level: 'repeatable_read' } }
   const kept = async () => (await rowsOf('select count(*)::int from service_idempotency'))[0].count
@@ -149,7 +149,7 @@ test('a read-only transaction sees one state, and no record is kept of it', asyn
   assert.equal(await kept(), before)
 })
 
-test('the ids of operations are no part of what is asked, and a replay answers with those of its own body', async () => {
+test('operation ids do not count as part of the request, and a replay returns the ids of its own body', async () => {
   const key = newKey()
   const steps = (...ids: string[]) => [
     insert(ids[0] ?? '', 'entry', { account_id: 1, amount: '31.10' }),
@@ -174,7 +174,7 @@ test('the ids of operations are no part of what is asked, and a replay answers w
   assert.deepEqual([turned.status, turned.body.code], [409, 'idempotency_key_reused'])
 })
 
-test('of an answer above the limit only digests and counts are kept, and nothing is done again', async () => {
+test('for a response above the limit only digests and counts are stored, and the request is not run again', async () => {
   const key = newKey()
   const operations = [insert('a', 'entry', { account_id: 1, amount: 77 }), fetchAll('b', 'much')]
   const first = await run(all, operations, { key })
@@ -211,7 +211,7 @@ test('the table of stored answers is reached by no data operation', async () => 
   assert.deepEqual([inside.status, inside.body.code], [404, 'table_not_found'])
 })
 
-test('where the table cannot be made or used, keys are refused and nothing is done', async () => {
+test('if the idempotency table cannot be created or used, requests with a key are rejected', async () => {
   const operations = [insert('a', 'account', { id: 8, owner: 'J', balance: 1 })]
   await sql('alter table service_idempotency rename column body to other')
   const broken = await run(all, operations, { key: newKey() })
@@ -226,7 +226,7 @@ test('where the table cannot be made or used, keys are refused and nothing is do
   assert.deepEqual(await rowsOf('select from account where id = 8'), [])
 })
 
-test('after all that the connections of the client are in order', async () => {
+test('all connections of the client work afterwards', async () => {
   const answers = await Promise.all(
     Array.from({ length: 30 }, () => all.post('/gateway/fetch', { table_name: 'account' })),
   )
@@ -237,7 +237,7 @@ test('after all that the connections of the client are in order', async () => {
   assert.deepEqual(open, [])
 })
 
-test('many who come first with one key are answered all, though the table of the keys is only being made', async () => {
+test('concurrent first requests succeed while the idempotency table is being created', async () => {
   for (let round = 0; round < 3; round++) {
     await sql('drop table if exists service_idempotency')
     const key = newKey()

@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto'
 import { rowTexts } from '#databases/drivers/json-rows.ts'
 
-/** What an operation of a transaction gave: its member of the results without the id, which is the caller's name for it. */
+/** The result of an operation of a transaction: its JSON without the caller's id. */
 export type Result = { readonly json: Buffer; readonly rows: number; readonly affected: number }
 
-/** JSON of the results of these operations. */
+/** JSON text of the results of the operations. */
 export const resultsText = (
   parts: readonly string[],
   operations: readonly { readonly id: string }[],

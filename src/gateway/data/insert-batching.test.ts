@@ -25,7 +25,7 @@ t.service.kernel.events.subscribe((name, data) => {
   if (name === 'gateway_insert' && 'rows' in data) events.push(data.rows)
 })
 
-/** How many statements the work has run on table item. */
+/** Counts the statements that the work runs on table item. */
 async function statements(work: () => Promise<unknown>): Promise<number> {
   const count = async () =>
     Number((await sql(`select last_value - case when is_called then 0 else 1 end as n from statements`))[0].n)
@@ -40,7 +40,7 @@ const insert = (window: string | undefined, body: object, who: Actor = key) =>
     headers: window === undefined ? {} : { 'x-service-insert-window': window },
   })
 
-test('inserts of one window are one statement, and each caller has its own rows', async () => {
+test('inserts of one window run as one statement, and each caller gets its own rows', async () => {
   events.length = 0
   const ran = await statements(async () => {
     const answers = await Promise.all(
@@ -67,7 +67,7 @@ test('inserts of one window are one statement, and each caller has its own rows'
   assert.deepEqual(events, Array(20).fill(2))
 })
 
-test('only inserts of the same form share a window', async () => {
+test('only inserts of the same form are batched', async () => {
   const admin = { ...t.admin.headers, 'x-service-client': 'default' }
   const ran = await statements(() =>
     Promise.all([
@@ -88,7 +88,7 @@ test('only inserts of the same form share a window', async () => {
   assert.equal((await sql('select from item where id between 1000 and 1007')).length, 8)
 })
 
-test('when the joint statement fails each runs by itself, and only the wrong ones are refused', async () => {
+test('if the batch fails, each insert runs alone and only invalid ones fail', async () => {
   const bodies = [{ id: 2_000 }, { id: 2_001 }, { id: 2_000 }, { id: 'x' }, { id: 2_002 }]
   const answers = await Promise.all(bodies.map((insert_body) => insert('150', { insert_body })))
   assert.deepEqual(
@@ -104,7 +104,7 @@ test('when the joint statement fails each runs by itself, and only the wrong one
   assert.equal((await sql('select from item where id between 2000 and 2002')).length, 3)
 })
 
-test('where rows can be left out, everybody still has the own result and no row is written twice', async () => {
+test('if the batch skips rows, each caller still gets its own result and no row is written twice', async () => {
   const upserts = await Promise.all(
     [3_000, 3_000, 3_001].map((id) =>
       insert('150', { insert_body: { id }, on_conflict: 'id', columns: 'id' }),
@@ -121,7 +121,7 @@ test('where rows can be left out, everybody still has the own result and no row 
   assert.equal((await sql('select from picky')).length, 2)
 })
 
-test('the caller who waits least decides when a window ends', async () => {
+test('a window ends after the shortest wait of its callers', async () => {
   const began = performance.now()
   const answers = await Promise.all([
     insert('60000', { insert_body: { id: 4_000 } }),
@@ -134,7 +134,7 @@ test('the caller who waits least decides when a window ends', async () => {
   assert.ok(performance.now() - began < 10_000)
 })
 
-test('a window that is full ends at once', async () => {
+test('a full window ends at once', async () => {
   const rows = (from: number) => Array.from({ length: 5_000 }, (_, index) => ({ id: from + index }))
   const answers = await Promise.all(
     [10_000, 15_000].map((from) => insert('60000', { insert_body: rows(from), columns: 'id' })),
@@ -148,7 +148,7 @@ test('a window that is full ends at once', async () => {
   )
 })
 
-test('rights are checked before anybody waits, and a window that is none is refused', async () => {
+test('rights are checked before waiting, and an invalid window is rejected', async () => {
   const reader = await t.key(['gateway.read'])
   assert.equal((await insert('60000', { insert_body: { id: 5_000 } }, reader)).status, 403)
   for (const window of ['0', '60001', '-1', '1.5', 'soon', '1e3']) {
@@ -158,7 +158,7 @@ test('rights are checked before anybody waits, and a window that is none is refu
   assert.equal((await sql('select from item where id = 5000')).length, 0)
 })
 
-test('when the connection breaks off under the joint statement nobody is told success, and nothing runs again', async () => {
+test('if the connection is lost during a batch, no caller gets success and nothing is retried', async () => {
   const answers = await withClient(t.clientUrl, async (client) => {
     await client.query('begin; insert into item values (7000)')
     const waiting = Promise.all([7_000, 7_001, 7_002].map((id) => insert('100', { insert_body: { id } })))
@@ -175,9 +175,9 @@ test('when the connection breaks off under the joint statement nobody is told su
   assert.equal((await sql('select from item where id between 7000 and 7002')).length, 0)
 })
 
-test('what waits in all windows together has a bound, and a service that stops runs the rest', async () => {
+test('waiting inserts share a memory limit, and a stopping service runs the remaining ones', async () => {
   let answered = 0
-  // Each in a window of its own, since each gives back another name.
+  // Each insert has its own window, because each returns a different column name.
   const waiting = Array.from({ length: 8 }, (_, index) =>
     insert('60000', {
       insert_body: { id: 9_000 + index, name: 'x'.repeat(15_000_000) },
@@ -187,9 +187,9 @@ test('what waits in all windows together has a bound, and a service that stops r
       return status
     }),
   )
-  // The last of the eight closes the fourth.
+  // The eighth insert exceeds the limit, which ends the largest window.
   while (answered < 4) await sleep(20)
-  assert.ok(answered < 8, 'those within the bound wait on')
+  assert.ok(answered < 8, 'inserts within the limit do not wait any more')
   const began = performance.now()
   await t.stop()
   assert.deepEqual(

@@ -6,7 +6,7 @@ import { testService } from '#test/harness.ts'
 const t = await testService()
 const key = await t.key(['gateway.*'])
 
-/** Bodies and answers as texts: parsed here, the numbers would lose what is looked for. */
+/** Compares bodies and responses as text, because parsing would lose the digits under test. */
 const ask = (method: string, path: string, raw: string, headers: Record<string, string> = {}) =>
   key.send(method, path, { raw, headers })
 const sql = (text: string) => withClient(t.clientUrl, (client) => client.query(text))
@@ -32,7 +32,7 @@ const row = (id: number, number: string) =>
 const shown = (number: string) =>
   `"exact":${number},"doc":{"n": ${number}},"plain":[${number}],"list":[${number},null],"docs":[{"n": ${number}}],"label":"${number}"`
 
-test('a number comes out of every kind of column as it was written, whichever way it went in', async () => {
+test('numbers keep their digits in every kind of column and write', async () => {
   const rows = NUMBERS.map((number, index) => row(index + 1, number))
   const inserted = await ask(
     'PUT',
@@ -61,7 +61,7 @@ test('a number comes out of every kind of column as it was written, whichever wa
   for (const number of NUMBERS) assert.equal(fetched.text.split(shown(number)).length - 1, 2, number)
 })
 
-test('conditions, groups, functions and SQL keep the scale too', async () => {
+test('conditions, groups, functions and SQL preserve the scale of numbers', async () => {
   for (const number of NUMBERS) {
     const found = await ask(
       'POST',
@@ -83,7 +83,7 @@ test('conditions, groups, functions and SQL keep the scale too', async () => {
   }
 })
 
-test('a whole number may be written with a fraction of zeros or an exponent', async () => {
+test('integers may be written with a zero fraction or an exponent', async () => {
   const inserted = await ask(
     'PUT',
     '/gateway/insert',
@@ -113,7 +113,7 @@ test('a whole number may be written with a fraction of zeros or an exponent', as
   assert.deepEqual([half.status, half.body.data.details.column], [422, 'whole'])
 })
 
-test('settings of a request that are numbers take them as they are written', async () => {
+test('numeric options of a request accept numbers in every notation', async () => {
   const page = await ask(
     'POST',
     '/gateway/fetch',

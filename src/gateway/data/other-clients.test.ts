@@ -3,7 +3,7 @@ import { before, test } from 'node:test'
 import { withClient } from '#test/database.ts'
 import { type Answer, testService } from '#test/harness.ts'
 
-/** What client libraries of other services of this protocol send. */
+/** Requests of client libraries for other services with this protocol. */
 
 const t = await testService()
 const key = await t.key(['gateway.*'])
@@ -22,9 +22,9 @@ before(() =>
     create function older(than int) returns setof pet language sql as $$ select * from pet where id > than $$`),
 )
 
-/** Every optional member of the body as null, as the document names them. */
+/** A body with null for every optional member of the OpenAPI document. */
 const operationOf = (path: string, method: string) => {
-  // The document's own form.
+  // Fastify's type of the document is wider.
   const { paths, components } = t.service.app.swagger() as unknown as {
     paths: Record<string, Record<string, { requestBody: { content: Record<string, { schema: Shape }> } }>>
     components: { schemas: Record<string, Shape> }
@@ -35,7 +35,7 @@ const operationOf = (path: string, method: string) => {
 }
 type Shape = { readonly $ref?: string; readonly properties?: Readonly<Record<string, unknown>> }
 
-test('null stands for absent in every optional member of a body', async () => {
+test('null means absent in every optional member of a body', async () => {
   const cases: readonly (readonly [path: string, method: string, needed: object])[] = [
     ['/gateway/fetch', 'post', { table_name: 'pet' }],
     ['/query/count', 'post', { table_name: 'pet' }],
@@ -64,7 +64,7 @@ test('null stands for absent in every optional member of a body', async () => {
   }
 })
 
-test('inside of conditions, sorts, payloads and options it is absent too, and in values it is null', async () => {
+test('null means absent inside conditions, sorts, payloads and options, but is a value in values', async () => {
   const nulls = { column_cast: null, value_cast: null, eq_column: null, eq_value: null, eq_column_cast: null }
   assert.deepEqual(
     ids(await fetchPets({ conditions: [{ operator: null, column: 'id', value: 2, ...nulls }] })),
@@ -101,7 +101,7 @@ test('inside of conditions, sorts, payloads and options it is absent too, and in
   assert.deepEqual([called.status, called.body.data], [200, []], called.text)
 })
 
-test('a member that is needed is not absent because it is null, and PATCH of a record takes null as null', async () => {
+test('null in a required member is rejected, and PATCH of a record stores null', async () => {
   assert.equal((await key.post('/gateway/fetch', { table_name: null })).status, 400)
   assert.equal((await key.post('/gateway/query', { query: null })).status, 400)
   const { body } = await t.admin.post('/admin/api-keys', {
@@ -116,7 +116,7 @@ test('a member that is needed is not absent because it is null, and PATCH of a r
   assert.equal((await t.admin.send('PATCH', url, { body: { name: null } })).status, 400)
 })
 
-test('a list of `in` may stand in braces, and behind `not` without any', async () => {
+test('a list of `in` may be in braces, or without any after `not`', async () => {
   const cases: readonly (readonly [object, number[]])[] = [
     [{ operator: 'or', value: 'name.in.{A,B}' }, [1, 2]],
     [{ operator: 'or', value: 'name.in.{A,"C,D"},id.eq.2' }, [1, 2, 3]],
@@ -135,7 +135,7 @@ test('a list of `in` may stand in braces, and behind `not` without any', async (
     assert.equal((await fetchPets({ conditions: [{ operator: 'or', value }] })).status, 400, value)
 })
 
-test('a key is not issued for a client that cannot exist', async () => {
+test('a key for an impossible client name is rejected', async () => {
   const issue = (more: object) =>
     t.admin.post('/admin/api-keys', { name: 'k', rights: ['pet.read'], ...more })
   for (const name of ['', 'two words', '1st', 'a.b', 'ä', 'null\u200b']) {

@@ -25,7 +25,7 @@ before(async () => {
 const fetchRows = (more: object) =>
   key.post('/gateway/fetch', { table_name: 'sale', sort_by: { field: 'id' }, ...more })
 
-test('rows are grouped by the text of a column, ascending, nulls last', async () => {
+test("group_by groups rows by a column's text, ascending, nulls last", async () => {
   const answer = await fetchRows({ columns: ['id', 'shop'], group_by: 'shop' })
   assert.equal(answer.status, 200, answer.text)
   assert.equal(answer.body.data.length, 5)
@@ -38,7 +38,7 @@ test('rows are grouped by the text of a column, ascending, nulls last', async ()
   })
 })
 
-test('sums have every digit, and the running sum goes over the groups in their order', async () => {
+test('sums are exact, and the cumulative sum follows the order of the groups', async () => {
   const asked = {
     group_by: 'at',
     time_granularity: 'day',
@@ -60,7 +60,7 @@ test('sums have every digit, and the running sum goes over the groups in their o
   assert.match(answer.text, /"sum":0\.1,"cumulative_sum":12345678901234567890\.4123456789,"count":1\}/)
 })
 
-test('columns that are grouped or added up need not be returned', async () => {
+test('columns of group_by and aggregation need not be returned', async () => {
   const answer = await fetchRows({
     columns: 'id,doc',
     group_by: 'shop',
@@ -77,7 +77,7 @@ test('columns that are grouped or added up need not be returned', async () => {
   )
 })
 
-test('an alias stands for its column, and equal rows count once when asked', async () => {
+test('aliases can be used for columns, and aggregation_dedup counts equal rows once', async () => {
   const asked = {
     columns: ['where:shop', 'n:amount'],
     conditions: [{ eq_column: 'amount', eq_value: 0.1 }],
@@ -90,7 +90,7 @@ test('an alias stands for its column, and equal rows count once when asked', asy
   assert.deepEqual(await sumOf(true), { column: 'n', strategy: null, sum: 0.1, count: 1 })
 })
 
-test('GET /data groups in the same way', async () => {
+test('GET /data supports grouping as well', async () => {
   const query =
     '/data?view=sale&eq_column=shop&eq_value=b&columns=id&sort_by=id&group_by=at&time_granularity=hour'
   const answer = await key.get(
@@ -115,7 +115,7 @@ test('GET /data groups in the same way', async () => {
   ])
 })
 
-test('what cannot be grouped or added up is refused, and says what it was', async () => {
+test('invalid grouping or aggregation is rejected with its cause', async () => {
   const refused = async (more: object) => {
     const { status, body } = await fetchRows(more)
     return [status, body.code, body.data?.details?.column ?? body.data?.details?.field]
@@ -157,7 +157,7 @@ test('without group_by nothing is grouped', async () => {
   assert.deepEqual([answer.status, answer.body.post_processing], [200, undefined])
 })
 
-test('rows beyond what fits into memory are refused, and the connection comes back', async () => {
+test('grouping more rows than the memory limit is rejected, and the connection is released', async () => {
   const small = await fetchRows({
     table_name: 'large',
     columns: 'id',

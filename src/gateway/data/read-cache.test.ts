@@ -13,12 +13,12 @@ const config = {
   gateway: { enforce_api_keys: false, cache: { ttl: 60_000 } },
   clients: {
     app: { url: database.url },
-    // The same database under another name and by another URL; and another database.
+    // The same database under another name and URL, and a different database.
     twin: { url: `${database.url}${database.url.includes('?') ? '&' : '?'}application_name=twin` },
     stranger: { url: elsewhere.url },
   },
 }
-/** As two processes on one control database are. */
+/** Simulates two processes on one control database. */
 const [t, other] = [await testService({ controlUrl, config }), await testService({ controlUrl, config })]
 const sql = (text: string) => withClient(database.url, async (client) => (await client.query(text)).rows)
 const here = actor(t.url, { 'x-service-client': 'app' })
@@ -52,7 +52,7 @@ async function read(who: Actor, table: string, { body, headers }: Asked = { body
   assert.equal(answer.status, 200, answer.text)
   return { rows: answer.body.data, outcome: answer.headers.get('x-service-cache'), text: answer.text }
 }
-/** Read until it comes from memory, in both processes. */
+/** Repeats the read until it is cached in both processes. */
 async function warm(table: string) {
   for (const who of [here, there]) {
     await read(who, table)
@@ -88,7 +88,7 @@ test('an answer comes from the cache, the same in every byte, also groups and co
   )
 })
 
-test('a write through one client ends what every client of the same database gives, and no other', async () => {
+test('a write through one client invalidates cached reads of every client of the same database, and no others', async () => {
   await withClient(elsewhere.url, (client) =>
     client.query('create table item (id int primary key, name text)'),
   )
@@ -110,7 +110,7 @@ test('a write through one client ends what every client of the same database giv
   await sql('delete from item where id >= 900')
 })
 
-test('a database that cannot be named may be any', () => {
+test('writes to a database of unknown identity invalidate all cached reads', () => {
   const table = { schema: 'public', name: 'item', standsAlone: true } as Table
   const meet = (answer: readonly string[], write: readonly string[]) =>
     answer.some((tag) => write.includes(tag))
@@ -129,7 +129,7 @@ test('a database that cannot be named may be any', () => {
     )
 })
 
-test('a write ends what was read from its table, in every process, before it answers; other tables stay', async () => {
+test('a write invalidates cached reads of its table in every process before it responds, and no other tables', async () => {
   await warm('unrelated')
   for (let round = 0; round < 60; round++) {
     const [writer, reader] = round % 2 === 0 ? [here, there] : [there, here]
@@ -145,7 +145,7 @@ test('a write ends what was read from its table, in every process, before it ans
   assert.deepEqual(await outcomes('unrelated'), ['hit', 'hit'])
 })
 
-test('every way of writing ends it', async () => {
+test('every kind of write invalidates the cache', async () => {
   const where = { conditions: [{ eq_column: 'id', eq_value: 1 }] }
   const ways: Record<string, () => Promise<{ status: number; text: string }>> = {
     update: () => here.post('/gateway/update', { table_name: 'item', set: { name: 'new' }, ...where }),
@@ -167,7 +167,7 @@ test('every way of writing ends it', async () => {
   }
 })
 
-test('what rests on other tables is ended by them: views, triggers, cascades, relations', async () => {
+test('cached reads of views, triggers, cascades and relations are invalidated by writes to the underlying tables', async () => {
   await warm('items')
   ok(await insert('item', { id: 10 }))
   assert.deepEqual(await outcomes('items'), ['miss', 'miss'])
@@ -190,10 +190,10 @@ test('what rests on other tables is ended by them: views, triggers, cascades, re
   assert.deepEqual((await read(there, 'parent', related)).rows, [{ id: 2, child: [{ id: 2 }] }])
 })
 
-test('a trigger that was made through one client counts for the writes of every client and process', async () => {
+test('a trigger created through one client is considered for writes of every client and process', async () => {
   const twin = actor(t.url, { 'x-service-client': 'twin' })
   for (const [place, who] of [here, twin, there].entries()) {
-    // Each knows the table as one without triggers.
+    // Both processes have the table without triggers in their catalogue.
     for (const [id, each] of [here, twin, there].entries()) ok(await insert('bare', { id }, each))
     await sql('delete from bare')
     await warm('item')
@@ -217,7 +217,7 @@ test('a read that was under way while a row was written is not cached', async ()
   assert.equal((await read(here, 'slow', { body: { columns: 'id', limit: 1 } })).outcome, 'miss')
 })
 
-test('who asks for it gets it from the database', async () => {
+test('a caller can bypass the cache', async () => {
   await warm('item')
   await sql(`insert into item values (30, 'behind the back of the gateway')`)
   const has = (rows: { id: number }[]) => rows.some(({ id }) => id === 30)
@@ -230,7 +230,7 @@ test('who asks for it gets it from the database', async () => {
     assert.equal(asksForFresh(header), false, String(header))
 })
 
-test('an answer grows too old', async () => {
+test('cached responses expire', async () => {
   await warm('unrelated')
   await sql('insert into unrelated values (1)')
   t.advance(59_000)

@@ -6,7 +6,7 @@ import { type Answer, testService } from '#test/harness.ts'
 const t = await testService()
 const key = await t.key(['gateway.*'])
 
-/** Types, and values that do not fit one: most of them PostgreSQL refuses without saying in which column. */
+/** Types with invalid values, most of which PostgreSQL rejects without naming the column. */
 const MISFITS: readonly (readonly [type: string, ...values: unknown[]])[] = [
   ['integer', 'x', 1e12, 1.5],
   ['numeric(5,2)', 12345678, '999.995', -1000],
@@ -29,7 +29,7 @@ before(() =>
   withClient(t.clientUrl, async (client) => {
     await client.query(`create type mood as enum ('happy'); create type pair as (a int, b varchar(2));
       create domain positive as int check (value > 0)`)
-    // Each type twice: the first column of it gets what fits.
+    // Two columns of each type; the first gets a valid value.
     const columns = MISFITS.map(([type], index) => `fits${index} ${type}, misfit${index} ${type}`)
     await client.query(`create table wide (id int primary key, note text, ${columns.join(', ')})`)
     await client.query('insert into wide (id) values (0)')
@@ -42,7 +42,7 @@ function names(answer: Answer, column: string, what: string): void {
   assert.ok(answer.body.message.includes(column), `${what}: ${answer.text}`)
 }
 
-test('what does not fit is answered with 422 and its column, whichever way it is written', async () => {
+test('an invalid value gets 422 with its column, in every kind of write', async () => {
   for (const [index, [type, ...values]] of MISFITS.entries())
     for (const value of values) {
       const column = `misfit${index}`
@@ -64,9 +64,9 @@ test('what does not fit is answered with 422 and its column, whichever way it is
     }
 })
 
-test('a value of a condition that does not fit is answered with its column too', async () => {
+test('an invalid value in a condition gets 422 with its column', async () => {
   for (const [index, [type, value]] of MISFITS.entries()) {
-    // Longer texts and larger numbers can be compared with, and records cannot.
+    // Comparing with longer texts and larger numbers is valid; comparing with invalid records is not.
     if (!/^(integer|boolean|date|uuid|mood|positive)/.test(type)) continue
     const column = `misfit${index}`
     const note = { column: 'note', value: 'a' }

@@ -3,7 +3,7 @@ import { named } from '#kernel/http/components.ts'
 import { OneOf } from '#kernel/http/schemas.ts'
 import { Row } from './grammar.ts'
 
-/** What the data operations answer. */
+/** Response schemas of the data operations. */
 const CacheKey = Type.String({ pattern: '^[0-9a-f]{64}$' })
 const rows = Type.Array(Row)
 
@@ -13,15 +13,17 @@ const PostProcessing = Type.Object(
       Type.Object({
         label: Type.Union([Type.String(), Type.Null()], {
           description:
-            'The value of group_by as text, or the start of its day, hour or minute. Ascending by code points; null is last',
+            'The value of group_by as text, or the start of its day, hour or minute. Sorted ascending by code points; null is last',
         }),
         rows,
         aggregation: Type.Optional(
           Type.Object({
             column: Type.String(),
             strategy: Type.Union([Type.Literal('cumulative_sum'), Type.Null()]),
-            sum: Type.Number({ description: 'Exact: it may have more digits than a double' }),
-            cumulative_sum: Type.Optional(Type.Number({ description: 'Of this group and all before it' })),
+            sum: Type.Number({ description: 'Exact, so it may have more digits than a double' }),
+            cumulative_sum: Type.Optional(
+              Type.Number({ description: 'Sum of this group and all groups before it' }),
+            ),
             count: Type.Integer({ description: 'Values that were added up; nulls are none' }),
           }),
         ),
@@ -37,8 +39,12 @@ export const RowsRead = Type.Object(
   {
     ...envelope,
     cache_key: CacheKey,
-    count: Type.Optional(Type.Integer({ description: 'Rows without limit and offset, when asked for' })),
-    has_more: Type.Optional(Type.Boolean({ description: 'True when no limit was given and it cut rows' })),
+    count: Type.Optional(
+      Type.Integer({ description: 'Number of rows without limit and offset, if requested' }),
+    ),
+    has_more: Type.Optional(
+      Type.Boolean({ description: 'True if no limit was given and the default limit cut rows' }),
+    ),
     post_processing: Type.Optional(PostProcessing),
   },
   named('RowsRead'),
@@ -55,12 +61,12 @@ const results = Type.Array(
       data_truncated: Type.Optional(Type.Boolean()),
       data_omitted: Type.Optional(
         Type.Boolean({
-          description: 'A replay of an answer above limits.idempotent_answer: only counts were kept',
+          description: 'Only counts were stored, because the response was above limits.idempotent_answer',
         }),
       ),
-      rows: Type.Optional(Type.Integer({ description: 'Rows of the data that is omitted' })),
+      rows: Type.Optional(Type.Integer({ description: 'Number of rows in the omitted data' })),
       result_sha256: Type.Optional(
-        Type.String({ description: 'Of the result that is omitted, without its id' }),
+        Type.String({ description: 'Digest of the omitted result without its id' }),
       ),
       cache_key: Type.Optional(CacheKey),
       has_more: Type.Optional(Type.Boolean()),
@@ -87,7 +93,7 @@ export const RowsWritten = Type.Object(
     affected_rows: Type.Integer(),
     count: Type.Optional(Type.Integer()),
     data_truncated: Type.Optional(
-      Type.Boolean({ description: 'More rows were changed than the answer holds' }),
+      Type.Boolean({ description: 'More rows were changed than the response contains' }),
     ),
   },
   named('RowsWritten'),

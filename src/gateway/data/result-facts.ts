@@ -1,7 +1,7 @@
 import type { WriteResult } from '#databases/drivers/driver.ts'
 import type { Fetched } from './data.ts'
 
-/** What stands beside the rows of a read, once they have been read. */
+/** Members next to the rows of a read, known when the rows have been read. */
 export function readFacts({ rows, cacheKey }: Fetched): Record<string, unknown> {
   const { hasMore, total } = rows.facts()
   return {
@@ -11,14 +11,14 @@ export function readFacts({ rows, cacheKey }: Fetched): Record<string, unknown> 
   }
 }
 
-/** What stands beside the rows of a write. */
+/** Members next to the rows of a write. */
 export const writeFacts = (result: WriteResult): Record<string, unknown> => ({
   affected_rows: result.affected,
   ...(result.total === undefined ? {} : { count: result.total }),
   ...(result.truncated ? { data_truncated: true } : {}),
 })
 
-/** Behind the rows, because how many they are is known then; it closes the object. */
+/** The members after the rows and the end of the object. The number of rows is known only then. */
 export const tail = (facts: Record<string, unknown>, postProcessing?: string): Buffer => {
   const grouped = postProcessing === undefined ? '' : `,"post_processing":${postProcessing}`
   return Buffer.from(`,${JSON.stringify(facts).slice(1, -1)}${grouped}}`)

@@ -8,7 +8,7 @@ import { testService } from '#test/harness.ts'
 const KIB = 1_024
 const MIB = 1_048_576
 
-/** Bytes of a row's text: around what the socket, the writer of rows and the HTTP server hand on at once. */
+/** Text sizes of a row, around the chunk sizes of the socket, the row writer and the HTTP server. */
 const SIZES = [
   200,
   3_600,
@@ -59,7 +59,7 @@ await withClient(database.url, async (client) => {
     )
 })
 const t = await testService({
-  // One connection, so that each request follows on the one before; a lost one answers soon.
+  // One connection, so that each request reuses the previous one's. A short timeout reveals a connection that was not returned.
   config: {
     gateway: { max_rows: 100_000 },
     clients: { narrow: { url: database.url, max_connections: 1, statement_timeout: 2_000 } },
@@ -76,7 +76,7 @@ type Reader = (address: URL) => Promise<string>
 
 const fast: Reader = async (address) => (await fetch(address, { headers })).text()
 
-/** Takes a piece, waits, and takes the next one. */
+/** Reads one chunk at a time, with pauses. */
 const slow: Reader = (address) =>
   new Promise((resolve, reject) => {
     request(address, { headers }, async (response) => {
@@ -93,7 +93,7 @@ const slow: Reader = (address) =>
 
 let id = 0
 
-/** Reads so many rows, writes on the same connection, and looks whether what was written is there. */
+/** Reads rows, writes on the same connection, and checks that the write succeeded. */
 async function readAndWrite(read: Reader, size: number, limit: number): Promise<void> {
   const address = new URL(`/data?view=filler&eq_column=size&eq_value=${size}&limit=${limit}`, t.url)
   const text = await read(address)
@@ -107,24 +107,24 @@ async function readAndWrite(read: Reader, size: number, limit: number): Promise<
   assert.deepEqual(found.body.data, [{ id }], about)
 }
 
-/** How many rows of a size come to so many bytes, and one less and one more. */
+/** The number of rows that make up this number of bytes, and one less and one more. */
 const countsAround = (size: number, bytes: number): readonly number[] =>
   [-1, 0, 1].map((more) => Math.round(bytes / (size + 40)) + more).filter((limit) => limit > 0)
 
-/** Where an answer becomes a stream, and what follows behind. */
+/** Sizes around the limit between buffered and streamed responses. */
 const LONG = [MIB, MIB + 64 * KIB, 2 * MIB]
 
-test('an answer whose last rows arrive with the end of the statement leaves a connection that writes', async () => {
+test('the connection can write after a response whose last rows arrive with the end of the statement', async () => {
   for (let limit = 286; limit < 300; limit++) await readAndWrite(fast, 3_600, limit)
 })
 
-test('whatever the size of an answer, a fast reader leaves a connection that writes', async () => {
+test('the connection can write after a response of any size with a fast reader', async () => {
   for (const size of SIZES)
     for (const bytes of [16 * KIB, 64 * KIB, MIB - 64 * KIB, MIB + 16 * KIB, ...LONG])
       for (const limit of countsAround(size, bytes)) await readAndWrite(fast, size, limit)
 })
 
-test('whatever the size of an answer, a slow reader leaves a connection that writes', async () => {
+test('the connection can write after a response of any size with a slow reader', async () => {
   for (const size of SIZES.slice(1)) {
     for (const bytes of LONG)
       for (const limit of countsAround(size, bytes)) await readAndWrite(slow, size, limit)
@@ -132,7 +132,7 @@ test('whatever the size of an answer, a slow reader leaves a connection that wri
   }
 })
 
-test('what functions of users leave on a connection is gone when the next caller has it', async () => {
+test('session state left by database functions is reset before the next caller', async () => {
   const state = async () => (await key.post('/gateway/fetch', { table_name: 'state' }, { headers })).body.data
   const clean = await state()
   assert.deepEqual(clean, [{ timeout: '0', mark: '', path: '"$user", public', temporary: null, locks: 0 }])
@@ -173,7 +173,7 @@ test('what functions of users leave on a connection is gone when the next caller
   }
 })
 
-test('a trigger that is made when its table is known already leaves no settings that the server tells of', async () => {
+test('a trigger that is created after its table was cached leaves no reported settings on the connection', async () => {
   const insert = (id: number) =>
     key.send('PUT', '/gateway/insert', { headers, body: { table_name: 'late', insert_body: { id } } })
   assert.equal((await insert(1)).status, 200)

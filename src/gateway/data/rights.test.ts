@@ -30,10 +30,10 @@ function ask(who: Actor, { kind, body, headers }: Pick<Shape, 'kind' | 'body' | 
   const { table_name: view, ...rest } = body
   return who.get(
     `${path}?${new URLSearchParams({ view: String(view), ...(rest as Record<string, string>) })}`,
-  ) // all of them texts
+  ) // all values are texts
 }
 
-/** The same as the one operation of a transaction; undefined where there is none like it. */
+/** The same request as the only operation of a transaction, or undefined if there is no such operation. */
 function askInTransaction(
   who: Actor,
   { kind, body }: Pick<Shape, 'kind' | 'body'>,
@@ -47,7 +47,7 @@ const RIGHTS = ['read', 'write', 'delete'] as const
 const WRITES: ReadonlySet<Shape['kind']> = new Set(['insert', 'update', 'delete'])
 const SUBSETS = Array.from({ length: 8 }, (_, bits) => RIGHTS.filter((_, index) => bits & (1 << index)))
 
-test('every shape of request takes the rights that its row says, and no other', async () => {
+test('every shape of request needs exactly the rights of its row', async () => {
   const table = shapes(SECRET)
   let cells = 0
   for (const held of SUBSETS) {
@@ -76,10 +76,10 @@ test('every shape of request takes the rights that its row says, and no other', 
     }
   }
   const alone = Object.values(table).filter(({ kind }) => kind === 'data' || kind === 'count').length
-  assert.equal(cells, SUBSETS.length * (2 * Object.keys(table).length - alone), 'no cell is left out')
+  assert.equal(cells, SUBSETS.length * (2 * Object.keys(table).length - alone), 'a cell is missing')
 })
 
-test('every member of every body is in the table', async () => {
+test('every member of every body schema is covered by the table', async () => {
   const all = Object.values(shapes(SECRET))
   const { schemas } = (await t.anon.get('/openapi.json')).body.components
   const bodies = {
@@ -89,7 +89,7 @@ test('every member of every body is in the table', async () => {
     update: schemas.UpdateBody,
     delete: schemas.DeleteBody,
   }
-  /** Names of the table, and of nothing else. */
+  /** Names that appear only in the table. */
   const target = ['table', 'view_name', 'schema_name']
   for (const [kind, { properties }] of Object.entries(bodies)) {
     const used = new Set(all.filter((shape) => shape.kind === kind).flatMap(({ body }) => Object.keys(body)))
@@ -101,11 +101,11 @@ test('every member of every body is in the table', async () => {
   }
 })
 
-/** All that answers tell, but for the request's own id. */
+/** Everything that responses reveal, without the request id. */
 const told = ({ status, text }: Answer) =>
   `${status} ${text.replace(/"request_id":"[^"]*"/, '"request_id":""')}`
 
-/** What a caller who may do this, and not read, hears from a database that holds this secret. */
+/** Responses to a caller with these rights, without the right to read, from a database with this secret. */
 async function answersFrom(secret: string, guess: string, who: Actor, kinds: readonly Shape['kind'][]) {
   const answers: Record<string, string> = {}
   const all = Object.entries({ ...shapes(guess), ...REFUSED }).filter(([, { kind }]) => kinds.includes(kind))
@@ -129,14 +129,14 @@ const BLIND = [
   [['vault.delete', 'person.read', 'entry.read'], ['delete']],
 ] as const
 
-test('through a key that may not read, two secrets give the same answers', async () => {
+test('without the right to read, responses do not depend on a secret in the table', async () => {
   for (const [rights, kinds] of BLIND) {
     const who = await t.key(rights)
     const right = await answersFrom('alpha', 'alpha', who, kinds)
     assert.deepEqual(await answersFrom('omega', 'alpha', who, kinds), right, rights.join())
     assert.ok(
       Object.values(right).some((text) => text.startsWith('200')),
-      'some of it is done',
+      'none of the writes succeeded',
     )
     for (const [name, text] of Object.entries(right)) {
       assert.doesNotMatch(text, /alpha|omega|kept|owned_by|vault_pkey|did_you_mean|hidden|_check/, name)
@@ -145,7 +145,7 @@ test('through a key that may not read, two secrets give the same answers', async
   }
 })
 
-test('who may read the table is told what was wrong, as before', async () => {
+test('a key with the right to read gets detailed errors', async () => {
   const who = await t.key(['vault.read', 'vault.write', 'vault.delete', 'entry.read'])
   const answers = new Map<string, Answer>()
   for (const [name, shape] of Object.entries(REFUSED)) answers.set(name, await ask(who, shape))
@@ -161,7 +161,7 @@ test('who may read the table is told what was wrong, as before', async () => {
   assert.match(answers.get('a referenced row')?.text ?? '', /entry_of_vault/)
 })
 
-test('a foreign key is told to those who may read its own table, and to no others', async () => {
+test('the name of a foreign key is revealed only to keys that may read its table', async () => {
   const who = await t.key(['vault.read', 'vault.delete'])
   const relation = async (columns: string) => {
     const { status, body } = await ask(who, { kind: 'fetch', body: { columns } })
@@ -175,14 +175,18 @@ test('a foreign key is told to those who may read its own table, and to no other
   assert.deepEqual(await relation('entry(id)'), refused('entry.read'))
   assert.deepEqual(await relation('nothing(id)'), refused('nothing.read'))
   assert.deepEqual(await relation('entry_of_vault(id)'), refused('entry_of_vault.read'))
-  assert.deepEqual(await relation('owner(email_adress)'), refused('person.read'), 'nor its columns')
+  assert.deepEqual(
+    await relation('owner(email_adress)'),
+    refused('person.read'),
+    'the response contains its columns',
+  )
   const referred = await ask(who, { kind: 'delete', body: { resource_id: 3 } })
   assert.deepEqual([referred.status, referred.body.code], [409, 'foreign_key_violation'])
   assert.doesNotMatch(referred.text, /entry/)
 
   const reader = await t.key(['vault.read', 'entry.read', 'person.read'])
   const unknown = await ask(reader, { kind: 'fetch', body: { columns: 'entrys(id)' } })
-  assert.equal(unknown.status, 403, 'a table of this name would need a right of its own')
+  assert.equal(unknown.status, 403, 'the name exists as a table')
   assert.equal(
     (await ask(await t.key(['gateway.read']), { kind: 'fetch', body: { columns: 'entrys(id)' } })).body.code,
     'unknown_relation',
@@ -190,7 +194,7 @@ test('a foreign key is told to those who may read its own table, and to no other
   assert.equal((await ask(reader, { kind: 'fetch', body: { columns: 'entry(id)' } })).status, 200)
 })
 
-test('what waits for the end of a transaction is told as what fails at once', async () => {
+test('errors of deferred constraints are reported like immediate ones', async () => {
   await database.query('alter table vault alter constraint owned_by deferrable initially deferred')
   const operations = [
     {

@@ -5,58 +5,60 @@ import { OneOf, Parsed } from '#kernel/http/schemas.ts'
 import { CountMode, columnsOf, conditionsOf, OrderBy, Row, SortBy } from './grammar.ts'
 
 /**
- * What the data operations take, in full. The plan (databases/request/read-request.ts) parses it, with failures that name the field, and takes
+ * What the data operations take, in full. The plan (databases/request/read-request.ts) parses it, with failures that name the field, and
+ * takes
  * more: a member under one of its aliases, null for an absent one, a number as text.
  */
 export function dataBodies({ limits, gateway }: Config) {
   const { columns, conditions } = limits
-  const rows = count('At most this many rows', { maximum: gateway.max_rows })
+  const rows = count('Maximum number of rows', { maximum: gateway.max_rows })
   const fetch = bodyOf('FetchBody', {
     ...target,
     ...outputOf(columns),
     ...filterOf(conditions),
     select: Type.Optional(
       Type.Unknown({
-        description: 'Structured selection: column to true, alias to column, relation to {select: {…}}',
+        description: 'Structured selection: {column: true, alias: "column", relation: {select: {…}}}',
         examples: [{ id: true, name: 'title' }],
       }),
     ),
     ...pageOf(rows),
-    current_page: count('Page, from 1; with page_size'),
-    page_size: count('Rows of a page', { maximum: gateway.max_rows }),
+    current_page: count('Number of the page from 1, with page_size'),
+    page_size: count('Rows per page', { maximum: gateway.max_rows }),
     total_pages: count('Echoed'),
     ...grouping,
   })
   const insert = bodyOf('InsertBody', {
     ...target,
     insert_body: Type.Union([Row, Type.Array(Row, { minItems: 1 })], {
-      description: 'A row, or a list of rows; their keys may differ',
+      description: 'A row, or a list of rows, which may have different members',
     }),
     on_conflict: Type.Optional(
       Type.Union([Type.String(), Type.Array(Type.String(), { minItems: 1 })], {
-        description: 'The column or columns whose conflict is met with update_body, or with nothing',
+        description:
+          'The column or columns of a unique constraint. On conflict, update_body is applied, or the row is skipped',
         examples: ['id'],
       }),
     ),
-    update_body: Type.Optional(rowOf('What to set on conflict')),
-    default_to_null: flag('Absent keys become null, not the default of the column'),
+    update_body: Type.Optional(rowOf('Values to set on conflict')),
+    default_to_null: flag("Missing members become null instead of the column's default"),
     ...outputOf(columns),
     head,
   })
   const update = bodyOf('UpdateBody', {
     ...target,
-    update_body: rowOf('What to set'),
+    update_body: rowOf('Values to set'),
     set: aliasOf('update_body', Row),
     data: aliasOf('update_body', Row),
     ...requiredFilterOf(conditions),
-    ...pageOf(count('Change at most this many rows')),
+    ...pageOf(count('Maximum number of rows to change')),
     ...outputOf(columns),
   })
   const remove = bodyOf('DeleteBody', {
     ...target,
     resource_id: Type.Optional(
       Type.Union([Type.String(), Type.Number()], {
-        description: 'The row to delete, by column resource_id or by the primary key',
+        description: 'The row to delete, by the column resource_id or the primary key',
       }),
     ),
     ...requiredFilterOf(conditions),
@@ -75,7 +77,7 @@ export function dataBodies({ limits, gateway }: Config) {
   }
 }
 
-/** Each example does on the quick start's table what the README does there. */
+/** Examples for the quick start's table, like the README's commands. */
 const ada = { title: 'Notes on the Analytical Engine', author: 'Ada Lovelace', pages: 66 }
 const isByAda = [{ eq_column: 'author', eq_value: 'Ada Lovelace' }]
 const examples = {
@@ -134,7 +136,7 @@ const examples = {
 
 const bodyOf = (name: string, members: Record<string, TSchema>): TSchema => Type.Object(members, named(name))
 
-/** The body of a request, as its verb parses it. */
+/** The body of a request; the operation parses it. */
 const shown = (schema: TSchema, examples: readonly unknown[]) => Parsed(schema, { examples })
 
 const text = (description: string, ...examples: string[]) =>
@@ -146,43 +148,45 @@ const oneOf = <const T extends readonly string[]>(description: string, ...words:
   Type.Optional(OneOf(words, { description }))
 const rowOf = (description: string): TSchema => Type.Unsafe(described(Row, description))
 
-/** Another name of a member, which other clients use. */
+/** An alias of a member, which other clients use. */
 const aliasOf = (member: string, schema: TSchema) =>
   Type.Optional(Type.Unsafe(described(schema, `Alias of ${member}`, { 'x-alias-of': member })))
 
 const target = {
   table_name: Type.String({
     minLength: 1,
-    description: 'The table or view, also as schema.table',
+    description: 'The table or view, optionally as schema.table',
     examples: ['books'],
   }),
   table: aliasOf('table_name', Type.String()),
   view_name: aliasOf('table_name', Type.String()),
-  schema_name: text('The schema; default public', 'public'),
+  schema_name: text('The schema. Default: public', 'public'),
 }
 
 const outputOf = (most: number) => ({
   columns: Type.Optional(columnsOf(most)),
-  strip_nulls: flag('Leave out members that are null'),
+  strip_nulls: flag('Omit members that are null'),
 })
 
 const filterOf = (most: number) => ({
   conditions: Type.Optional(conditionsOf(most)),
-  where: Type.Optional(rowOf('Structured conditions: column to value, to a list, or to {operator: value}')),
+  where: Type.Optional(
+    rowOf('Structured conditions: {column: value}, {column: list} or {column: {operator: value}}'),
+  ),
   where_filters: Type.Optional(conditionsOf(most)),
 })
 
 const requiredFilterOf = (most: number) => ({
   ...filterOf(most),
-  allow_unbounded: flag('Every row is meant when there is no condition'),
+  allow_unbounded: flag('Allow a write to all rows if there is no condition'),
 })
 
 const countMode = Type.Optional(CountMode)
-const head = flag('Answer without rows')
+const head = flag('Return no rows')
 
 const pageOf = (limit: TSchema) => ({
   limit,
-  offset: count('Skip this many rows'),
+  offset: count('Number of rows to skip'),
   sort_by: Type.Optional(SortBy),
   sortBy: aliasOf('sort_by', SortBy),
   order_by: aliasOf('sort_by', SortBy),
@@ -193,33 +197,38 @@ const pageOf = (limit: TSchema) => ({
 
 /** Gateway.md 5. */
 const grouping = {
-  group_by: text('Group the rows by this column; the groups stand in post_processing', 'author'),
+  group_by: text('Group the rows by this column. The groups are in post_processing', 'author'),
   time_granularity: Type.Optional(
     OneOf(['day', 'hour', 'minute'], {
       ...named('TimeGranularity'),
-      description: 'The column of group_by is a time: group by its day, hour or minute, in UTC',
+      description: 'Group a time column by its day, hour or minute in UTC',
     }),
   ),
-  aggregation_column: text('Add up this column in every group, exactly', 'pages'),
-  aggregation_strategy: oneOf('Also run the sum over the groups; needs aggregation_column', 'cumulative_sum'),
-  aggregation_dedup: flag('Rows that are the same in every returned column count once within a group'),
+  aggregation_column: text('Compute the exact sum of this column in every group', 'pages'),
+  aggregation_strategy: oneOf(
+    'Also compute cumulative sums over the groups. Requires aggregation_column',
+    'cumulative_sum',
+  ),
+  aggregation_dedup: flag('Count rows with the same returned columns once within a group'),
 }
 
 const stripNulls = {
-  'x-strip-nulls': text('true: leave out members that are null; a member strip_nulls says it first', 'true'),
+  'x-strip-nulls': text('true: omit members that are null. The member strip_nulls takes precedence', 'true'),
 }
 export const ReadHeaders = Type.Object(stripNulls)
 
 export const InsertHeaders = Type.Object({
   'x-service-insert-window': text(
-    'Milliseconds to wait for other inserts of the same form, from 1 to limits.insert_window',
+    'Milliseconds to wait for similar inserts, to run them together, from 1 to limits.insert_window',
     '20',
   ),
 })
 
 export const TransactionHeaders = Type.Object({
   ...stripNulls,
-  'idempotency-key': text('For 24 hours the same key gives the same answer, and nothing is done again'),
+  'idempotency-key': text(
+    'For 24 hours, requests with the same key get the stored response and are not run again',
+  ),
 })
 
 const transactionOf = (most: number, bodies: TSchema[]) =>
@@ -231,25 +240,25 @@ const transactionOf = (most: number, bodies: TSchema[]) =>
             id: Type.String({
               minLength: 1,
               maxLength: 128,
-              description: 'Names the result',
+              description: 'Id of the operation in the results',
               examples: ['first'],
             }),
             kind: OneOf(['insert', 'update', 'delete', 'fetch'], named('OperationKind')),
             payload: Parsed(Type.Unsafe({ type: 'object', anyOf: bodies }), {
-              description: 'The body of that operation',
+              description: 'Body of the operation',
             }),
           },
           named('Operation'),
         ),
-        { minItems: 1, description: `In this order, all or nothing; at most ${most} of them` },
+        { minItems: 1, description: `Operations in order, at most ${most}. They are atomic` },
       ),
       options: Type.Optional(
         Type.Object({
           isolation_level: text('read_committed, repeatable_read or serializable', 'serializable'),
-          read_only: flag('Refuse to write'),
+          read_only: flag('Reject writes'),
         }),
       ),
-      idempotency_key: text('In place of the header Idempotency-Key'),
+      idempotency_key: text('Instead of the header Idempotency-Key'),
     },
     { examples: examples.transaction },
   )
@@ -259,15 +268,15 @@ const queryOf = (most: number) =>
     view: Type.String({ minLength: 1, description: 'The table or view', examples: ['books'] }),
     eq_column: Type.String({ minLength: 1, examples: ['author'] }),
     eq_value: Type.String({ examples: ['Ada Lovelace'] }),
-    columns: text('Comma list of columns', 'id,title'),
-    limit: count(`At most this many rows, and ${most}`),
-    offset: count('Skip this many rows'),
-    current_page: count('Page, from 1; with page_size'),
-    page_size: count('Rows of a page'),
+    columns: text('Columns, separated by commas', 'id,title'),
+    limit: count(`Maximum number of rows, up to ${most}`),
+    offset: count('Number of rows to skip'),
+    current_page: count('Number of the page from 1, with page_size'),
+    page_size: count('Rows per page'),
     total_pages: count('Echoed'),
-    strip_nulls: flag('Leave out members that are null'),
+    strip_nulls: flag('Omit members that are null'),
     sort_by: text('Column to sort by', 'title'),
-    sort_direction: oneOf('The direction of sort_by; default asc', 'asc', 'desc', 'ascending', 'descending'),
+    sort_direction: oneOf('Direction of sort_by. Default: asc', 'asc', 'desc', 'ascending', 'descending'),
     ...grouping,
-    api_key: text('The API key, where no header can be sent'),
+    api_key: text('The API key, if headers cannot be sent'),
   })

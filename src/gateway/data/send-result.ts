@@ -5,7 +5,7 @@ import type { Fetched } from './data.ts'
 import { readFacts, tail, writeFacts } from './result-facts.ts'
 import type { Committed } from './transaction.ts'
 
-/** The success envelope around rows that are JSON text already: nothing of them is parsed or copied into objects. */
+/** Writes the success envelope around rows that are already JSON text, without parsing them. */
 export function sendFetched(reply: FastifyReply, fetched: Fetched): FastifyReply {
   const { rows, postProcessing } = fetched
   const end = () =>
@@ -17,7 +17,7 @@ export function sendFetched(reply: FastifyReply, fetched: Fetched): FastifyReply
 export const sendWritten = (reply: FastifyReply, message: string, result: WriteResult): FastifyReply =>
   sendWhole(reply, [HEAD, ...result.json, tail({ message, ...writeFacts(result) })])
 
-/** `results` is JSON; it stands in the data and on top. */
+/** `results` is JSON. It is sent in `data` and at the top level. */
 export function sendTransaction(
   reply: FastifyReply,
   { results, operations, replayed }: Committed,
@@ -30,8 +30,8 @@ export function sendTransaction(
 }
 
 /**
- * JSON that is here in parts. Node puts the headers and a text into one packet, the headers and bytes into two: that is a fifth of
- * a small answer.
+ * Sends JSON from parts. Node sends headers and a string in one packet, but headers and buffers in two, which costs a fifth of a small
+ * response.
  */
 export function sendWhole(reply: FastifyReply, parts: readonly Buffer[]): FastifyReply {
   const length = parts.reduce((sum, part) => sum + part.length, 0)
@@ -40,14 +40,14 @@ export function sendWhole(reply: FastifyReply, parts: readonly Buffer[]): Fastif
   return reply.type(JSON_TYPE).send(body.length > SMALL ? body : body.toString())
 }
 
-/** Bytes; above it the text would cost more than the packet. */
+/** Size in bytes above which the conversion to a string costs more than the packet. */
 const SMALL = 16_384
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 
 const HEAD = Buffer.from('{"status":"success","data":')
 
-/** Not a generator: one that was never begun does not tell the rows that it has ended, and they hold a connection. */
+/** Not a generator: if it is never started, its `finally` does not run, and the rows keep their connection. */
 function around(rows: AsyncIterable<Buffer>, end: () => Buffer): AsyncIterable<Buffer> {
   const inner = rows[Symbol.asyncIterator]()
   let state: 'head' | 'rows' | 'over' = 'head'

@@ -11,7 +11,7 @@ const database = await testDatabase()
 await withClient(database.url, async (client) => {
   await client.query('create table note (id int primary key, text text)')
   await client.query(`insert into note values (1, 'one')`)
-  // Two megabytes a row and half a megabyte a row; stored compressed.
+  // Rows of two megabytes and of half a megabyte, which are stored compressed.
   await client.query(
     `create view big as select n as id, repeat('x', 2000000) as text from generate_series(1, 30) n`,
   )
@@ -36,7 +36,7 @@ after(async () => {
 const key = await t.key(['*'], { client_name: null })
 const on = (client: string) => ({ ...key.headers, 'x-service-client': client })
 
-/** The answer, of which nothing is read yet. */
+/** Sends a request and returns the response without reading its body. */
 const open = (client: string, view: string, more = {}): Promise<IncomingMessage> =>
   new Promise((resolve, reject) => {
     const sent = request(
@@ -60,9 +60,9 @@ async function read(answer: IncomingMessage, pause = 0): Promise<string> {
 const quick = (client: string) =>
   key.get('/data?view=note&eq_column=text&eq_value=one', { headers: on(client) })
 
-test('ten slow readers leave half of the pool to others, and get their answers whole', async () => {
+test('ten slow readers use at most half of the pool, and get complete responses', async () => {
   const answers = await Promise.all(Array.from({ length: 10 }, () => open('wide', 'long')))
-  // Those would wait for five seconds and be 503.
+  // Without free connections, these would get 503 after five seconds.
   const others = await Promise.all(Array.from({ length: 5 }, () => quick('wide')))
   assert.deepEqual(
     others.map(({ status }) => status),
@@ -72,20 +72,20 @@ test('ten slow readers leave half of the pool to others, and get their answers w
     assert.equal(JSON.parse(text).data.length, 40)
 })
 
-test('a slow reader does not hold the only connection of a pool', async () => {
+test('a slow reader does not block the only connection of a pool', async () => {
   const answer = await open('narrow', 'long')
   assert.equal((await quick('narrow')).status, 200)
   assert.equal(JSON.parse(await read(answer)).data.length, 40)
 })
 
-test('what slow readers have not taken is bounded: an answer above the bound is broken off, and not silently', async () => {
+test('the buffer for slow readers is limited: a response above the limit is aborted and logged', async () => {
   const answer = await open('narrow', 'big')
   assert.equal((await quick('narrow')).status, 200)
   await assert.rejects(read(answer), { code: 'ECONNRESET' })
   assert.equal((await quick('narrow')).status, 200)
 })
 
-test('a download that takes longer than a statement may is not cut', async () => {
+test('a download may take longer than the statement timeout', async () => {
   const began = performance.now()
   const answer = await open('brief', 'big')
   await sleep(1.5 * SHORT)
@@ -94,10 +94,10 @@ test('a download that takes longer than a statement may is not cut', async () =>
   assert.ok(text.length > 50 * MIB && performance.now() - began > SHORT)
 })
 
-test('a reader who takes nothing for long is cut off, and their connection is free', async () => {
+test('a reader that stalls is disconnected, and its database connection is released', async () => {
   const answer = await open('brief', 'big')
   const closed = new Promise((resolve) => answer.once('close', resolve))
-  // Time counts once the buffers between the two are full; when that is, is the system's affair. The service looks every second.
+  // The time starts when the socket buffers are full, which depends on the operating system. The service checks every second.
   for (let minute = 0; minute < 25; minute++) {
     await sleep(100)
     t.advance(60_000)
@@ -107,7 +107,7 @@ test('a reader who takes nothing for long is cut off, and their connection is fr
   assert.equal((await quick('brief')).status, 200)
 })
 
-test('answers that are here whole and wait for slow readers have a bound together, and the slowest are broken off', async () => {
+test('buffered responses for slow readers share a memory limit, and the slowest are aborted', async () => {
   const slow: { isCut: boolean; answer: IncomingMessage }[] = []
   for (let reader = 0; reader < 16; reader++) {
     const answer = await open('wide', 'long', { count: 'exact' })
@@ -117,7 +117,7 @@ test('answers that are here whole and wait for slow readers have a bound togethe
     })
     slow.push(one)
   }
-  // Eight times the 32 MiB of `limits.answer` are 13 times 20 MB.
+  // The limit of eight times `limits.answer` (32 MiB) is 13 responses of 20 MB.
   const quickOne = await read(await open('wide', 'long', { count: 'exact' }))
   assert.equal(JSON.parse(quickOne).count, 40)
   for (const { answer } of slow) answer.resume()
@@ -131,7 +131,7 @@ test('answers that are here whole and wait for slow readers have a bound togethe
   assert.ok(cut >= 4 && cut <= 8, `${cut} of 16`)
 })
 
-test('who reads at the rate is never too slow, who reads at half of it is within half a minute', () => {
+test('a reader at the minimum rate is never disconnected, a reader at half of it within half a minute', () => {
   for (const [rate, isCut] of [
     [16_384, false],
     [20_000, false],
@@ -151,7 +151,7 @@ test('who reads at the rate is never too slow, who reads at half of it is within
   }
 })
 
-test('the time in which the database works is not the reader’s', () => {
+test('the time that the database needs does not count as slow reading', () => {
   let now = 0
   const pace = createReaderPace(16_384, () => now)
   for (let piece = 0; piece < 10; piece++) {

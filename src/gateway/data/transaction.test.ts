@@ -61,7 +61,7 @@ const transfer = [
   },
 ]
 
-test('operations are committed together, and each has its result in order', async () => {
+test('operations are committed together, with their results in order', async () => {
   events.length = 0
   const answer = await run(all, transfer, { options: { isolation_level: 'serializable' } })
   assert.equal(answer.status, 200, answer.text)
@@ -81,7 +81,7 @@ test('operations are committed together, and each has its result in order', asyn
   assert.deepEqual(events, ['gateway_update', 'gateway_update', 'gateway_insert', 'gateway_fetch'])
 })
 
-test('one failure undoes everything, says which operation it was, and is told to nobody', async () => {
+test('one failure rolls back everything, names its operation and emits no events', async () => {
   events.length = 0
   const before = await rowsOf('select * from account order by id')
   const answer = await run(all, [
@@ -95,7 +95,7 @@ test('one failure undoes everything, says which operation it was, and is told to
   assert.deepEqual(events, [])
 })
 
-test('the rights of every operation are needed before the first statement runs', async () => {
+test('rights of all operations are checked before the first statement runs', async () => {
   const writer = await t.key(['account.write', 'account.read'])
   const operations = [
     insert('fine', 'account', { id: 4, owner: 'D', balance: 1 }),
@@ -114,9 +114,9 @@ test('the rights of every operation are needed before the first statement runs',
   assert.equal(stranger.status, 401)
 })
 
-test('a transaction that is not well formed is refused, and says why', async () => {
+test('an invalid transaction is rejected with its cause', async () => {
   const refused = async (operations: readonly unknown[], more: Record<string, unknown> = {}) => {
-    // Also what is no step at all.
+    // Invalid operations as well.
     const { status, body } = await run(all, operations as Step[], more)
     return [status, body.code]
   }
@@ -144,7 +144,7 @@ test('a transaction that is not well formed is refused, and says why', async () 
   ])
 })
 
-test('results above what fits into memory are refused, and nothing is done', async () => {
+test('results above the memory limit are rejected and rolled back', async () => {
   const operations = [
     insert('new', 'account', { id: 5, owner: 'E', balance: 1 }),
     fetchAll('a', 'large'),
@@ -155,7 +155,7 @@ test('results above what fits into memory are refused, and nothing is done', asy
   assert.deepEqual(await rowsOf('select from account where id = 5'), [])
 })
 
-test('what the caller was told took too long is not found done later', async () => {
+test('a transaction that was reported as timed out is not committed later', async () => {
   const hasty = await testService({ config: { limits: { timeout: 500 } } })
   const writer = await hasty.key(['gateway.write'])
   const on = (text: string) => withClient(hasty.clientUrl, (client) => client.query(text))
@@ -172,7 +172,7 @@ test('what the caller was told took too long is not found done later', async () 
   assert.deepEqual((await on('select id from slow')).rows, [{ id: 1 }])
 })
 
-test('after all that the connections of the client are in order', async () => {
+test('all connections of the client work afterwards', async () => {
   const answers = await Promise.all(
     Array.from({ length: 30 }, () => all.post('/gateway/fetch', { table_name: 'account' })),
   )

@@ -3,12 +3,12 @@ import { test } from 'node:test'
 import { withClient } from '#test/database.ts'
 import { PASSWORD, testService } from '#test/harness.ts'
 
-test('a disk with less room than server.min_free_disk is not ready, and says which one', async () => {
+test('with less space than server.min_free_disk the service is not ready and names the disk', async () => {
   const t = await testService({ config: { server: { min_free_disk: 2 ** 50 } } })
   const { status, body } = await t.anon.get('/health/ready')
   assert.equal(status, 503)
   assert.deepEqual(body.problems, [
-    'The disk of server.data_dir is full: make room, or lower server.min_free_disk',
+    'The disk of server.data_dir is full: free space, or lower server.min_free_disk',
   ])
   const health = (await t.admin.get('/health')).body
   assert.deepEqual(
@@ -17,7 +17,7 @@ test('a disk with less room than server.min_free_disk is not ready, and says whi
   )
 })
 
-test('a control database without room is not ready from the first write that fails', async () => {
+test("if the control database's disk is full, the service is not ready from the first failed write on", async () => {
   const t = await testService()
   assert.equal((await t.anon.get('/health/ready')).status, 200)
   await withClient(t.controlUrl, async (client) => {

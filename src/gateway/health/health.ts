@@ -5,7 +5,7 @@ import { MigrationError, pendingMigrations } from '#kernel/db/migrate.ts'
 import { preparedStatement } from '#kernel/db/pipelined-statements.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 
-/** A part whose state is asked for when somebody wants to know; throwing means offline. */
+/** A component whose state is checked on request. It is offline if the check throws. */
 export type Component = { readonly name: string; check(): Promise<string> }
 
 export type State = {
@@ -14,7 +14,7 @@ export type State = {
   readonly message?: string
 }
 
-/** What keeps this process from answering requests; nothing when it is ready. */
+/** Problems that keep this process from serving requests. Empty if it is ready. */
 export async function readiness(
   kernel: Kernel,
   { isDraining }: { isDraining(): boolean },
@@ -34,30 +34,30 @@ export async function readiness(
   }
 }
 
-/** One way to the control database may be dead while the others answer: requests take all of them. */
+/** Each kind of connection to the control database is checked, because requests need all of them and one may be dead while others work. */
 async function silentPaths({ controlPaths }: Kernel): Promise<readonly string[]> {
   const answers = await Promise.allSettled(controlPaths.map(({ ping }) => inTime(ping())))
   return controlPaths.flatMap(({ name }, index) => (answers[index]?.status === 'fulfilled' ? [] : [name]))
 }
 
-/** How long a part may take to answer before it counts as offline, milliseconds. */
+/** Timeout of a check in milliseconds, after which a component counts as offline. */
 const PATIENCE = 2_000
 
 async function inTime<T>(answer: Promise<T>): Promise<T> {
   const giveUp = new AbortController()
   const late = sleep(PATIENCE, undefined, { signal: giveUp.signal }).then(() => {
-    throw new Error(`no answer within ${PATIENCE} ms`)
+    throw new Error(`no response within ${PATIENCE} ms`)
   })
   try {
     return await Promise.race([answer, late])
   } finally {
     giveUp.abort()
-    // Its end is heard by nobody any more.
+    // The late result is ignored.
     late.catch(() => {})
   }
 }
 
-/** Who asks while the parts are being asked gets the same answer, so that strangers do not multiply the questions. */
+/** Concurrent requests share one check, so that they cannot multiply the load. */
 export function componentStates(checks: () => readonly Component[]): () => Promise<readonly State[]> {
   let current: Promise<readonly State[]> | undefined
   return () => {
@@ -68,7 +68,7 @@ export function componentStates(checks: () => readonly Component[]): () => Promi
   }
 }
 
-/** Undefined while the control database does not answer. */
+/** Undefined if the control database does not respond. */
 export async function databaseFacts({
   pipelined,
   drift,
@@ -83,9 +83,9 @@ export async function databaseFacts({
 
 const FACTS = preparedStatement<{ version: string }>(`select current_setting('server_version') as version`)
 
-/** Parts that are there only while something is the matter with them. */
+/** Components that are listed only if they have a problem. */
 export async function troubles({ drift, disk }: Kernel): Promise<readonly State[]> {
-  const full = await inTime(disk.problems()).catch(() => ['The disk of server.data_dir does not answer'])
+  const full = await inTime(disk.problems()).catch(() => ['The disk of server.data_dir does not respond'])
   const apart = Math.abs(drift()) > NOTED_DRIFT ? [driftSentence(drift())] : []
   const states = (name: string, messages: readonly string[]) =>
     messages.map((message) => ({ name, status: 'offline' as const, message }))
@@ -96,7 +96,7 @@ async function stateOf({ name, check }: Component): Promise<State> {
   try {
     return { name, status: 'online', message: await inTime(check()) }
   } catch {
-    // Why is for the log and the operator, not for whoever asks.
+    // The cause is for the log and the operator only, not for anonymous callers.
     return { name, status: 'offline' }
   }
 }

@@ -17,7 +17,7 @@ const ComponentState = Type.Object({
   message: Type.Optional(Type.String()),
 })
 const Health = Type.Object({
-  status: Type.String({ description: '`ok`, or `degraded` when a part is offline' }),
+  status: Type.String({ description: '`ok`, or `degraded` if a component is offline' }),
   version: Type.Optional(Type.String()),
   versions: Type.Optional(
     Type.Object({ gatehouse: Type.String(), node: Type.String(), postgresql: Nullable(Type.String()) }),
@@ -25,7 +25,8 @@ const Health = Type.Object({
   clock_drift_ms: Type.Optional(
     Nullable(
       Type.Integer({
-        description: 'By how much the clock of the control database is ahead; null while it is offline',
+        description:
+          'Milliseconds by which the clock of the control database is ahead; null while it is offline',
       }),
     ),
   ),
@@ -44,7 +45,7 @@ const Alive = Type.Object({ status: Type.Literal('ok') })
 export type HealthParts = {
   readonly isDraining: () => boolean
   readonly checks: () => readonly Component[]
-  /** Prometheus text of every process of this service. */
+  /** Metrics of all processes of this service in Prometheus text format. */
   readonly metrics: () => Promise<string>
 }
 
@@ -63,7 +64,7 @@ export function healthRoutes(
     config,
     schema: {
       operationId: 'describeService',
-      summary: 'What this is, and what it serves; a browser gets a page',
+      summary: 'Name and endpoints of the service; browsers get a page',
       response: {
         200: { content: { 'application/json': { schema: Description }, ...HtmlPage.content } },
       },
@@ -86,7 +87,7 @@ export function healthRoutes(
     method: 'GET',
     url: '/health/live',
     config,
-    schema: { operationId: 'isAlive', summary: 'The process answers', response: { 200: Alive } },
+    schema: { operationId: 'isAlive', summary: 'Liveness: the process responds', response: { 200: Alive } },
     handler: async () => ({ status: 'ok' as const }),
   })
   app.route({
@@ -95,7 +96,7 @@ export function healthRoutes(
     config,
     schema: {
       operationId: 'isReady',
-      summary: 'May requests be sent here? 503 with what is wrong',
+      summary: 'Readiness: 503 with the problems if the process cannot serve requests',
       response: {
         200: Readiness,
         503: Readiness,
@@ -114,8 +115,7 @@ export function healthRoutes(
     config: { access: access.knowsOperator },
     schema: {
       operationId: 'getHealth',
-      summary:
-        'Is everything in order? Versions and the state of every part only with the admin key or metrics token',
+      summary: 'Health of the service. Versions and components only with the admin key or metrics token',
       response: { 200: Health },
     },
     handler: async ({ isOperator }) => {

@@ -14,7 +14,7 @@ const t = await testService({
 const key = await t.key(['*'])
 
 let addresses = 0
-/** Somebody at an address of their own. */
+/** A caller with its own client address. */
 function newcomer() {
   const from = `198.51.100.${++addresses}`
   return async (method: string, path: string, headers: Record<string, string>) => {
@@ -31,7 +31,7 @@ const wrong = (header: string, round: number): Record<string, string> =>
 const right = (header: string): Record<string, string> =>
   header === 'authorization' ? { authorization: `Bearer ${ADMIN_KEY}` } : { [header]: ADMIN_KEY }
 
-test('wrong admin keys are limited by address on every route that takes one', async () => {
+test('wrong admin keys are rate limited by address on every route that accepts the key', async () => {
   const routes = t.service.book
     .entries()
     .filter(({ surface, access }) => surface === 'gateway' && access !== 'open')
@@ -46,7 +46,7 @@ test('wrong admin keys are limited by address on every route that takes one', as
   }
 })
 
-test('the limit counts wherever the key is tried, and ends with the right key refused too', async () => {
+test('the limit counts all routes together, and above it even the correct key is rejected', async () => {
   const places = ['x-service-admin-key', 'apikey', 'x-api-key', 'x-service-key', 'authorization']
   const ask = newcomer()
   const first = ['/metrics', '/health', '/clients']
@@ -59,15 +59,15 @@ test('the limit counts wherever the key is tried, and ends with the right key re
   }
   assert.equal(await ask('GET', '/metrics', { authorization: `Bearer ${TOKEN}` }), 429)
   assert.equal(await newcomer()('GET', '/metrics', { authorization: `Bearer ${TOKEN}` }), 200)
-  assert.equal(await ask('GET', '/health', {}), 200, 'who brings no key is not refused')
+  assert.equal(await ask('GET', '/health', {}), 200, 'a request without a key was rejected')
   assert.equal(
     await ask('POST', '/gateway/fetch', { apikey: key.apiKey }),
     400,
-    'nor who brings a key of a client',
+    "a request with a client's key was rejected",
   )
 })
 
-test('right keys, and keys of clients, count nothing', async () => {
+test("correct keys and clients' keys do not count towards the limit", async () => {
   const ask = newcomer()
   const unknown = `svc_${'0'.repeat(16)}.${'A'.repeat(43)}`
   for (let round = 0; round < 2 * FEW; round++) {
@@ -79,7 +79,7 @@ test('right keys, and keys of clients, count nothing', async () => {
   }
 })
 
-test('/health tells strangers its status only, and an operator the parts', async () => {
+test('/health shows only the status to anonymous callers, and all components to operators', async () => {
   const health = async (headers: Record<string, string>) => (await t.anon.get('/health', { headers })).body
   for (const headers of [{}, { apikey: key.apiKey }, { 'x-service-client': 'default' }])
     assert.deepEqual(await health(headers), { status: 'ok' })

@@ -4,25 +4,25 @@ import type { Kernel } from '#kernel/kernel.ts'
 import { isApiKey } from '../caller-role.ts'
 import { sameAs } from './presented-key.ts'
 
-/** The static admin key, and beside it the token of `metrics.token`: the two texts that whoever guesses could try. */
+/** The static admin key and `metrics.token`, the two secrets that an attacker could guess. */
 export type AdminKey = {
-  /** Compares, and counts nothing: for telling keys from sessions. */
+  /** Compares without counting, to distinguish keys from session tokens. */
   isSame(text: string): boolean
-  /** Whether the text is the key; of an address that has tried too many wrong ones, 429. */
+  /** Whether the text is the key. Throws 429 if the address has tried too many wrong keys. */
   proves(request: FastifyRequest, text: string): Promise<boolean>
-  /** Whether the header of its own holds it; undefined without that header. */
+  /** Whether the admin key's own header contains the key; undefined without that header. */
   provesByHeader(request: FastifyRequest): Promise<boolean | undefined>
-  /** Whether the Bearer token is that of `metrics.token`. Another one may still be the key. */
+  /** Whether the Bearer token is `metrics.token`. A different token may still be an API key. */
   provesScraper(request: FastifyRequest): Promise<boolean>
 }
 
 /**
- * Wrong keys are counted by address, wherever they are tried. An address that has used up its limit is refused before the
- * comparison tells anything, with the right key too.
+ * Wrong keys are counted by address across all routes. An address above the limit is rejected before the comparison, even with the correct
+ * key, so that the response reveals nothing.
  */
 export function adminKeyOf({ config, limits }: Kernel, adminKey: string): AdminKey {
   const isSameAsKey = sameAs(adminKey)
-  // What looks like a client-bound key is not compared, unless the operator's looks like one too.
+  // Texts in the form of API keys are not compared, unless the admin key has that form.
   const isCompared = isApiKey(adminKey) ? () => true : (text: string) => !isApiKey(text)
   const isSame = (text: string) => isCompared(text) && isSameAsKey(text)
   const { token } = config.metrics

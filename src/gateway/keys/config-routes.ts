@@ -12,7 +12,7 @@ const decision = {
   enforce_api_keys: Type.Boolean(),
   source: OneOf(['runtime_client', 'configuration_client', 'runtime', 'configuration'], {
     ...named('KeyEnforcementSource'),
-    description: 'Who decided, the first one that did',
+    description: 'Source of the setting',
   }),
 }
 const KeyConfig = Type.Object({
@@ -46,7 +46,7 @@ export function keyConfigRoutes(app: App, kernel: Kernel, clients: Clients, acce
     config,
     schema: {
       operationId: 'getKeyEnforcement',
-      summary: 'Where data operations need a key, and who decided so',
+      summary: 'Which clients require API keys for data operations, and by which setting',
       response: { 200: successOf(KeyConfig) },
     },
     handler: () => answer('API key configuration'),
@@ -57,10 +57,10 @@ export function keyConfigRoutes(app: App, kernel: Kernel, clients: Clients, acce
     config,
     schema: {
       operationId: 'setKeyEnforcement',
-      summary: 'Decide whether data operations need a key wherever nothing else is said',
+      summary: 'Set the default for whether data operations require API keys',
       body: Type.Object({
         enforce_api_keys: Nullable(
-          Type.Boolean({ description: 'Null: as the configuration says', examples: [true] }),
+          Type.Boolean({ description: 'Null restores the configured default', examples: [true] }),
         ),
       }),
       response: { 200: successOf(KeyConfig) },
@@ -76,14 +76,14 @@ export function keyConfigRoutes(app: App, kernel: Kernel, clients: Clients, acce
     config: ofClient,
     schema: {
       operationId: 'setClientKeyEnforcement',
-      summary: 'Decide whether data operations on one client need a key',
+      summary: 'Set whether data operations on a client require API keys',
       params: ByName,
       body: Type.Object({ enforce_api_keys: Type.Boolean({ examples: [true] }) }),
       response: { 200: successOf(ClientDecision) },
     },
     handler: async ({ params: { client_name }, body: { enforce_api_keys } }) => {
       await setClient(kernel, clients, client_name, enforce_api_keys)
-      return success(`API keys decided for client ${client_name}`, { client_name, enforce_api_keys })
+      return success(`API key setting of client ${client_name} changed`, { client_name, enforce_api_keys })
     },
   })
   app.route({
@@ -92,13 +92,13 @@ export function keyConfigRoutes(app: App, kernel: Kernel, clients: Clients, acce
     config: ofClient,
     schema: {
       operationId: 'unsetClientKeyEnforcement',
-      summary: 'Take back what was decided for one client at run time',
+      summary: 'Remove the run-time setting of a client',
       params: ByName,
       response: { 200: successOf(ByName) },
     },
     handler: async ({ params: { client_name } }) => {
       await unsetClient(kernel, client_name)
-      return success(`Nothing is decided for client ${client_name} at run time any more`, { client_name })
+      return success(`Run-time setting of client ${client_name} removed`, { client_name })
     },
   })
 }

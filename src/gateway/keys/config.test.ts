@@ -11,11 +11,11 @@ const config = {
   clients: { shut: { url: database.url, enforce_api_keys: true }, plain: { url: database.url } },
 }
 const t = await testService({ controlUrl, config })
-/** Another process of the same service. */
+/** Simulates another process of the same service. */
 const twin = await testService({ controlUrl, config })
 
 const refusal = ({ status, body }: Answer) => [status, body.code]
-/** What somebody without a key gets on this client. */
+/** Status of a request without a key on this client. */
 const keyless = async (client: string, service: TestService = twin) =>
   (await actor(service.url, { 'x-service-client': client }).post('/gateway/fetch', { table_name: 'note' }))
     .status
@@ -31,7 +31,7 @@ const sources = async () => {
   return [['*', data.enforce_api_keys, data.source], ...each]
 }
 
-test('the client at run time beats the client in the configuration, that beats all at run time, that the configuration', async () => {
+test('precedence: run-time setting of the client, its configuration, run-time default, configured default', async () => {
   assert.deepEqual(await sources(), [
     ['*', true, 'configuration'],
     ['default', true, 'configuration'],
@@ -61,7 +61,7 @@ test('the client at run time beats the client in the configuration, that beats a
   assert.deepEqual([await keyless('plain'), await keyless('shut')], [401, 401])
 })
 
-test('a decision holds in every process as soon as it is answered', async () => {
+test('a setting takes effect in every process before the response', async () => {
   for (let round = 0; round < 20; round++) {
     await setClient('plain', round % 2 === 0)
     const expected = round % 2 === 0 ? 401 : 200
@@ -70,7 +70,7 @@ test('a decision holds in every process as soon as it is answered', async () => 
   await unsetClient('plain')
 })
 
-test('without a key only data operations pass, and a key that is sent is still checked', async () => {
+test('without enforcement only data operations work without a key, and a sent key is still checked', async () => {
   await setDefault(false)
   const anybody = actor(t.url, { 'x-service-client': 'plain' })
   assert.equal((await anybody.get('/management/capabilities')).status, 401)
@@ -88,7 +88,7 @@ test('without a key only data operations pass, and a key that is sent is still c
   await setDefault(null)
 })
 
-test('what makes no sense is refused, and only the admin key decides', async () => {
+test('invalid settings are rejected, and only the admin key may change them', async () => {
   assert.deepEqual(refusal(await setClient('absent', false)), [404, 'client_not_found'])
   assert.deepEqual(refusal(await setClient('*', false)), [404, 'client_not_found'])
   assert.deepEqual(refusal(await setClient('constructor', false)), [404, 'client_not_found'])
@@ -113,7 +113,7 @@ test('what makes no sense is refused, and only the admin key decides', async () 
   }
 })
 
-test('a client that was opened is shut while nobody can know whether it still is', async () => {
+test('a client without enforcement requires keys while its setting cannot be read', async () => {
   const away = await testService({
     config: { gateway: { enforce_api_keys: false }, clients: config.clients },
   })

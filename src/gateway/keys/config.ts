@@ -5,20 +5,20 @@ import type { Kernel } from '#kernel/kernel.ts'
 import { fail } from '../errors.ts'
 import { deleteDecision, type KeyDecision, listDecisions, upsertDecision } from './store.ts'
 
-/** Stands for every client that nothing more special is said of; no client can be named so. */
+/** Key of the default setting. No client can have this name. */
 const EVERY = '*'
 
 /**
- * Whether data operations need a key: as decided for the client at run time, else for the client in the configuration,
- * else for all at run time, else `gateway.enforce_api_keys`. On the logging client always.
+ * Whether data operations need a key. Precedence: run-time setting of the client, its configuration, run-time default,
+ * `gateway.enforce_api_keys`. The logging client always needs one.
  */
 export type Enforcement = {
-  /** 503 when that cannot be known: without the store nobody is let in. */
+  /** Throws 503 if the setting cannot be read: without the store, access is denied. */
   needsKey(clientName: string | undefined): Promise<boolean>
 }
 
 export function keyEnforcement(kernel: Kernel): Enforcement {
-  // One entry, the whole table: it has a row for each exception.
+  // One cache entry for the whole table, which has one row per setting.
   const cache = createCoherentCache<Decisions>({
     coherence: kernel.coherence,
     max: 1,
@@ -43,7 +43,7 @@ type Source = 'runtime_client' | 'configuration_client' | 'runtime' | 'configura
 const decisionsOf = (rows: readonly KeyDecision[]): Decisions =>
   new Map(rows.map(({ clientName, enforceApiKeys }) => [clientName, enforceApiKeys]))
 
-/** The one place that knows which decision beats which. */
+/** Implements the precedence of the settings. */
 function decided(
   { config }: Kernel,
   decisions: Decisions,
@@ -61,7 +61,7 @@ function decided(
   return { enforceApiKeys: enforce_api_keys, source: 'configuration' }
 }
 
-/** What holds now, for everybody and for each client, and who decided it. */
+/** The current settings, as default and by client, with their source. */
 export async function describeEnforcement(kernel: Kernel, clients: Clients) {
   const decisions = decisionsOf(await listDecisions(kernel.db))
   const names = [...(await clients.names()), ...(decisions.has(CUSTOM_CLIENT) ? [CUSTOM_CLIENT] : [])]
@@ -71,7 +71,7 @@ export async function describeEnforcement(kernel: Kernel, clients: Clients) {
   }
 }
 
-/** Null: as the configuration says. When this answers, every process does so. */
+/** Null restores the configured default. When it resolves, all processes use the new setting. */
 export async function setDefault(kernel: Kernel, enforceApiKeys: boolean | null): Promise<void> {
   if (enforceApiKeys === null) await deleteDecision(kernel.db, EVERY)
   else await upsertDecision(kernel.db, { clientName: EVERY, enforceApiKeys, updatedAt: kernel.now() })
@@ -88,7 +88,7 @@ export async function setClient(
     name === CUSTOM_CLIENT || clients.configured.has(name) || (await clients.registered()).has(name)
   if (!isKnown) throw fail('client_not_found')
   if (name === kernel.config.gateway.logging_client)
-    throw fail('client_configured', { message: 'The logging client needs a key, always' })
+    throw fail('client_configured', { message: 'The logging client always requires a key' })
   await upsertDecision(kernel.db, { clientName: name, enforceApiKeys, updatedAt: kernel.now() })
   await kernel.coherence.settle()
 }
@@ -98,6 +98,6 @@ export async function unsetClient(kernel: Kernel, name: string): Promise<void> {
   await kernel.coherence.settle()
 }
 
-/** For a client that goes: another one of its name must not be open because this one was. */
+/** Removes the setting of a deleted client, so that it does not apply to a new client of the same name. */
 export const forgetClient = ({ db }: Pick<Kernel, 'db'>, name: string): Promise<boolean> =>
   deleteDecision(db, name)

@@ -6,7 +6,7 @@ import { whileArriving } from '#test/slow-body.ts'
 
 const controlUrl = await controlDatabase()
 const t = await testService({ controlUrl })
-/** Another process of the same service, with a database of its own for client `default`. */
+/** Simulates another process of the same service, with a different database for client `default`. */
 const twin = await testService({ controlUrl })
 
 before(async () => {
@@ -31,14 +31,14 @@ const use = (key: string, service = t) =>
     table_name: 'notes',
   })
 const refusal = ({ status, body }: Answer) => [status, body.code ?? 'ok']
-/** What both processes say to a key. */
+/** Statuses of a request with this key in both processes. */
 const everywhere = async (key: string) => [refusal(await use(key, twin)), refusal(await use(key, t))]
 const both = (status: number, code: string) => [
   [status, code],
   [status, code],
 ]
 
-test('a key is shown once, and nothing of its secret is kept', async () => {
+test('a key is shown once, and its secret is not stored', async () => {
   const answer = await issue({
     description: 'for reports',
     expires_at: '2100-01-01T00:00:00Z',
@@ -72,7 +72,7 @@ test('a key is shown once, and nothing of its secret is kept', async () => {
   assert.ok(!JSON.stringify(rows).includes(secret))
 })
 
-test('a key is issued only with rights that there are, and management only on a client', async () => {
+test('a key is issued only with valid rights, and with management rights only if bound to a client', async () => {
   const refused: readonly (readonly [Record<string, unknown>, string])[] = [
     [{ rights: ['notes.select'] }, 'invalid_right'],
     [{ rights: ['notes.read', ''] }, 'invalid_right'],
@@ -94,11 +94,11 @@ test('a key is issued only with rights that there are, and management only on a 
   assert.equal(
     (await issue({ client_name: null, rights: ['*'] })).status,
     201,
-    'a wildcard may stand on any; for management it counts on none',
+    'an unbound key may have a wildcard, which then does not include management rights',
   )
 })
 
-test('a change holds everywhere as soon as it is answered', async () => {
+test('a change takes effect in every process before the response', async () => {
   const { key, id } = await issued()
   assert.deepEqual(await everywhere(key), both(200, 'ok'))
   await change(id, { rights: ['other.read'] })
@@ -113,7 +113,7 @@ test('a change holds everywhere as soon as it is answered', async () => {
   assert.deepEqual(await everywhere(key), both(200, 'ok'))
 })
 
-test('a change touches what it names, and keeps to the rules of issuing', async () => {
+test('a change affects only the given fields, with the same validation as issuing', async () => {
   const { id } = await issued({ description: 'stays', expires_at: '2100-01-01T00:00:00Z' })
   const { data } = (await change(id, { name: 'renamed' })).body
   assert.deepEqual(
@@ -126,7 +126,7 @@ test('a change touches what it names, and keeps to the rules of issuing', async 
   assert.equal(
     (await change(id, { client_name: null })).body.code,
     'invalid_right',
-    'management stays on its client',
+    'a key with management rights was unbound',
   )
   for (const member of ['id', 'public_id', 'salt', 'secret_hash', 'created_at', 'publicId', 'secretHash']) {
     await change(id, { [member]: '2000-01-01T00:00:00Z' })
@@ -134,7 +134,7 @@ test('a change touches what it names, and keeps to the rules of issuing', async 
   assert.deepEqual((await t.admin.get(`/admin/api-keys/${id}`)).body.data.public_id, data.public_id)
 })
 
-test('a revoked key is refused everywhere as soon as that is answered', async () => {
+test('a revoked key is rejected in every process before the response', async () => {
   for (let round = 0; round < 25; round++) {
     const { key, id } = await issued()
     assert.deepEqual(await everywhere(key), both(200, 'ok'))
@@ -144,7 +144,7 @@ test('a revoked key is refused everywhere as soon as that is answered', async ()
   }
 })
 
-test('a key that is changed while the body is still arriving counts as it is then', async () => {
+test('a key that is changed while the body arrives is checked again', async () => {
   const outcome = async (key: { key: string; id: string }, happen: () => Promise<unknown>) => {
     const headers = { apikey: key.key, 'x-service-client': 'default' }
     const body = { table_name: 'notes', insert_body: { id: 1 } }
@@ -169,7 +169,7 @@ test('a key that is changed while the body is still arriving counts as it is the
   assert.deepEqual((await use((await issued()).key)).body.data, [])
 })
 
-test('a key that has run out is refused from that moment, and works again when its life is lengthened', async () => {
+test('an expired key is rejected at once, and works again when its expiry is extended', async () => {
   const soon = new Date(t.service.kernel.now().getTime() + 60_000)
   const { key, id } = await issued({ expires_at: soon.toISOString() })
   assert.deepEqual(refusal(await use(key)), [200, 'ok'])
@@ -181,7 +181,7 @@ test('a key that has run out is refused from that moment, and works again when i
   assert.deepEqual(refusal(await use(past)), [401, 'expired_api_key'])
 })
 
-test('a wrong secret of an inactive or expired key tells nothing of either', async () => {
+test("a wrong secret for an inactive or expired key does not reveal the key's state", async () => {
   const { key, id } = await issued({ expires_at: '2001-01-01T00:00:00Z' })
   const wrong = `${key.split('.')[0]}.${'A'.repeat(43)}`
   assert.deepEqual(refusal(await use(wrong)), [401, 'invalid_api_key'])
@@ -192,7 +192,7 @@ test('a wrong secret of an inactive or expired key tells nothing of either', asy
 const rotate = (id: string, body: Record<string, unknown> = {}) =>
   t.admin.post(`/admin/api-keys/${id}/rotate`, body)
 
-test('a rotation gives a new secret to the same key; without grace the old one is over everywhere', async () => {
+test('a rotation gives a key a new secret; without grace the old secret is rejected in every process', async () => {
   const { key, id } = await issued()
   await everywhere(key)
   const { api_key: next, record } = (await rotate(id)).body.data
@@ -228,7 +228,7 @@ test('with grace the old secret works until it ends, and no longer than one rota
     assert.equal((await rotate(id, { grace_seconds })).status, 400)
 })
 
-test('the list is paged, in order, and can be of one client', async () => {
+test('the list is paged and sorted, and can be filtered by client', async () => {
   const name = `page-${Date.now()}`
   const made: string[] = []
   for (let index = 0; index < 5; index++) made.push((await issued({ client_name: name, rights: [] })).id)
@@ -244,7 +244,7 @@ test('the list is paged, in order, and can be of one client', async () => {
   }
 })
 
-test('what does not exist is 404, what is no id 400', async () => {
+test('an unknown id gets 404, an invalid id 400', async () => {
   const nobody = '01900000-0000-7000-8000-000000000000'
   const asks = [
     () => t.admin.get(`/admin/api-keys/${nobody}`),
@@ -256,7 +256,7 @@ test('what does not exist is 404, what is no id 400', async () => {
   assert.deepEqual(refusal(await t.admin.get('/admin/api-keys/17')), [400, 'validation_error'])
 })
 
-test('without its store nobody is let in, whatever the key', async () => {
+test('without the key store all keys are rejected', async () => {
   const broken = await testService()
   const { apiKey } = await broken.key(['*'])
   await broken.service.kernel.db.schema.alterTable('apiKey').renameTo('awayKey').execute()

@@ -20,7 +20,7 @@ export type NewKey = {
   readonly expires_at?: string | null
 }
 
-/** A key and, this once, its text. */
+/** A key with its text, which is only available now. */
 export type IssuedKey = { readonly api_key: string; readonly record: ApiKey }
 
 export async function createKey(
@@ -51,7 +51,7 @@ export async function createKey(
 
 export type KeyChange = Partial<NewKey> & { readonly is_active?: boolean }
 
-/** When this answers, no process uses the key as it was before. */
+/** Changes a key. When it resolves, all processes use the new version. */
 export async function changeKey(kernel: Kernel, id: string, change: KeyChange): Promise<ApiKey> {
   const before = await existing(kernel, id)
   checkClients(change)
@@ -72,7 +72,7 @@ export async function changeKey(kernel: Kernel, id: string, change: KeyChange): 
   return record
 }
 
-/** A new secret for the same key. The old one works for `grace` seconds more. */
+/** Gives a key a new secret. The old one stays valid for `grace` seconds. */
 export async function rotateKey(kernel: Kernel, id: string, grace: number): Promise<IssuedKey> {
   const before = await existing(kernel, id)
   const { secret, ...sealed } = newSecret(kernel.random)
@@ -89,20 +89,20 @@ export async function rotateKey(kernel: Kernel, id: string, grace: number): Prom
   return { api_key: `svc_${record.publicId}.${secret}`, record }
 }
 
-/** When this answers, no process accepts the key. */
+/** Revokes a key. When it resolves, no process accepts it. */
 export async function revokeKey(kernel: Kernel, id: string): Promise<void> {
   if (!(await deleteKey(kernel.db, id))) throw fail('api_key_not_found')
   await kernel.coherence.settle()
 }
 
 /**
- * For a client that goes: no key may open another one of its name, which can be another's database. Its keys stay, inactive, and can
- * be bound and switched on anew.
+ * Deactivates the keys of a deleted client, so that they are not valid for a new client of the same name, which may be a different
+ * database. They are kept and can be bound and activated again.
  */
 export const retireKeys = ({ db, now }: Pick<Kernel, 'db' | 'now'>, clientName: string): Promise<void> =>
   retireClient(db, clientName, now())
 
-/** The key whose text begins with `svc_` and this. */
+/** The key with this public id (`svc_{publicId}.…`). */
 export const keyNamed = ({ db }: Kernel, publicId: string): Promise<ApiKey | undefined> =>
   findKey(db, 'publicId', publicId)
 
@@ -112,12 +112,12 @@ export async function existing(kernel: Kernel, id: string): Promise<ApiKey> {
   return found
 }
 
-/** A key for a client that cannot exist would look bound and open nothing. */
+/** Rejects impossible client names: such a key would look bound, but be valid for nothing. */
 function checkClients({ client_name: bound, client_overrides: overrides = [] }: Partial<NewKey>): void {
   const refuse = (field: string) =>
     edge('validation_error', {
-      message: `${field} is not the name of a client`,
-      hint: 'A name is a letter, then up to 62 letters, digits, _ or -.',
+      message: `${field} is not a valid client name`,
+      hint: 'A name begins with a letter, followed by up to 62 letters, digits, _ or -.',
       details: { field, in: 'body' },
     })
   const isPossible = (name: string) => name === CUSTOM_CLIENT || clientNameForm.parse(name) !== undefined
@@ -129,21 +129,21 @@ function checkRights(rights: readonly string[], clientName: string | null): void
   const wrong = rights.find((right) => !isRight(right))
   if (wrong !== undefined) {
     throw fail('invalid_right', {
-      message: `"${wrong}" is not a right`,
+      message: `"${wrong}" is not a valid right`,
       hint: 'Use a right of GET /admin/rights/catalog, TABLE.read|write|delete or SCHEMA.TABLE.read|write|delete',
     })
   }
   if (clientName === null && rights.some((right) => right.startsWith('management.'))) {
     throw fail('invalid_right', {
-      message: 'Rights of management need a key that is bound to a client',
-      hint: 'Name the client in client_name',
+      message: 'Management rights require a key that is bound to a client',
+      hint: 'Set client_name',
     })
   }
 }
 
 function dateOf(text: string | null | undefined): Date | null {
   if (text === null || text === undefined) return null
-  // The route's format also takes a leap second, which a Date cannot hold; the command line takes anything.
+  // The route's format accepts leap seconds, which Date does not support, and the command line accepts any text.
   const date = instantFrom(text)
   if (date === undefined) throw edge('validation_error', { message: 'expires_at is not a date' })
   return date

@@ -17,7 +17,7 @@ const asClient = (headers: Record<string, string>, query = '') =>
     limit: 1,
   })
 
-test('a key is taken from each of its places', async () => {
+test('a key is accepted in each header and in the query', async () => {
   const places: readonly (readonly [headers: Record<string, string>, query?: string])[] = [
     [{ 'x-service-key': key.apiKey }],
     [{ apikey: key.apiKey }],
@@ -37,7 +37,7 @@ test('a key is taken from each of its places', async () => {
   }
 })
 
-test('a text that is no key of ours is refused in each of them', async () => {
+test('an invalid key is rejected in each of them', async () => {
   const [, secret = ''] = key.apiKey.split('.')
   const flipped = secret.replace(/^./, (first) => (first === 'A' ? 'B' : 'A'))
   const wrong = [
@@ -65,7 +65,7 @@ test('a text that is no key of ours is refused in each of them', async () => {
   assert.deepEqual(refusal(await asClient({ 'x-service-admin-key': ADMIN_KEY })), [401, 'api_key_required'])
 })
 
-test('two keys that disagree are ambiguous, whichever places they stand in', async () => {
+test('two different keys are rejected as ambiguous, in any combination of places', async () => {
   const pairs: readonly (readonly [headers: Record<string, string>, query?: string])[] = [
     [{ apikey: key.apiKey, 'x-api-key': other.apiKey }],
     [{ apikey: key.apiKey, 'x-service-key': 'nonsense' }],
@@ -84,7 +84,7 @@ test('two keys that disagree are ambiguous, whichever places they stand in', asy
   }
 })
 
-test('beside another key a Bearer token may be a session and is not compared', async () => {
+test('together with another key, a Bearer token may be a session and is ignored', async () => {
   const ada = await t.signUp('Ada')
   assert.deepEqual(refusal(await asClient({ apikey: key.apiKey, authorization: `Bearer ${ada.token}` })), [
     200,
@@ -96,7 +96,7 @@ test('beside another key a Bearer token may be a session and is not compared', a
   ])
 })
 
-test('a key, or the secret of before a rotation, that runs out while the body arrives is refused', async () => {
+test('a key or rotated secret that expires while the body arrives is rejected', async () => {
   const soon = new Date(Date.now() + 60_000).toISOString()
   const expiring = await t.key(['gateway.*'], { expires_at: soon })
   const rotated = await t.key(['gateway.*'])

@@ -9,8 +9,8 @@ import type { ApiKey } from './keys.ts'
 import { isSecretOf, NOBODY, parseKey } from './secret.ts'
 
 /**
- * The one key of a request (gateway.md 3). A Bearer token counts when it is one of ours, or when nothing else stands for
- * a key: beside another key, or where sessions have roles, it may be a session's.
+ * The API key of a request (gateway.md 3). A Bearer token counts as a key if it has a key's form or is the admin key, or if there is no
+ * other key. Together with another key, or on clients with row-level security, it may be a session token.
  */
 export function presentedKey(
   request: FastifyRequest,
@@ -18,7 +18,7 @@ export function presentedKey(
   hasSessions: boolean,
 ): string | undefined {
   const { headers } = request
-  const { api_key: inQuery } = request.query as { api_key?: unknown } // any query
+  const { api_key: inQuery } = request.query as { api_key?: unknown } // any query string
   const plain = onlyOf(headers[HEADER.serviceKey], headers.apikey, headers['x-api-key'], inQuery)
   const bearer = bearerOf(request)
   const mayBeSession = plain !== undefined || hasSessions
@@ -41,7 +41,7 @@ function onlyOf(...given: readonly unknown[]): string | undefined {
 
 export type ProvenKey = {
   readonly key: ApiKey
-  /** When the key, or the secret of before a rotation that was shown, runs out. Null: never. */
+  /** Expiry of the key, or of its previous secret if that was sent. Null: never. */
   readonly until: Date | null
 }
 
@@ -71,19 +71,19 @@ async function lookUp(keys: CoherentCache<ApiKey>, publicId: string): Promise<Ap
   try {
     return keys.peek(publicId) ?? (await keys.get(publicId))
   } catch (cause) {
-    // Whatever the reason: without the store nobody is let in.
+    // Deny access if the store fails, for any reason.
     throw fail('api_key_validation_unavailable', { cause })
   }
 }
 
-/** The secret before a rotation, while its grace lasts. */
+/** Whether the secret is the one before a rotation, within its grace period. */
 function isPrevious(key: ApiKey, secret: string, now: Date): boolean {
   const { previousSalt: salt, previousSecretHash: secretHash, previousExpiresAt } = key
   if (salt === null || secretHash === null || previousExpiresAt === null) return false
   return previousExpiresAt > now && isSecretOf({ salt, secretHash }, secret)
 }
 
-/** Compares in constant time, whatever the lengths; the secret is hashed once. */
+/** Returns a constant-time comparison with the secret, for texts of any length. The secret is hashed once. */
 export function sameAs(secret: string): (text: string) => boolean {
   const digest = hash('sha256', secret, 'buffer')
   return (text) => timingSafeEqual(hash('sha256', text, 'buffer'), digest)

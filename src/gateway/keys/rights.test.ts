@@ -6,7 +6,7 @@ import { FIXED_RIGHTS, grantsFixed, grantsTable, isRight, nameOfRight } from './
 
 const ACTIONS: readonly Action[] = ['read', 'write', 'delete']
 
-/** Tables to reach for: in `public`, elsewhere, with telling names, and in schemas that read like fixed rights. */
+/** Test tables: in `public`, in other schemas, with unusual names, and in schemas named like fixed rights. */
 const TABLES: readonly (readonly [schema: string, table: string])[] = [
   ['public', 'users'],
   ['public', 'orders'],
@@ -21,7 +21,7 @@ const TABLES: readonly (readonly [schema: string, table: string])[] = [
   ['a.b', 'c'],
 ]
 
-/** Each right, and all that it grants of the tables above: `schema.table: actions`, or of the fixed rights. */
+/** Each right with everything it grants: actions on the tables above, or fixed rights. */
 const GRANTS: Readonly<
   Record<string, { readonly tables: readonly string[]; readonly fixed?: readonly string[] }>
 > = {
@@ -47,7 +47,7 @@ const GRANTS: Readonly<
   'management.tables.write': { tables: [], fixed: ['management.tables.write'] },
   'management.tables.*': { tables: [], fixed: fixed('management.tables.') },
   'management.*': { tables: [], fixed: fixed('management.') },
-  // None of these is a right, and if one stood in a row all the same it would grant nothing.
+  // Invalid rights, which would grant nothing even if they were in a row.
   '*.*': { tables: [] },
   '.read': { tables: [] },
   'users.': { tables: [] },
@@ -63,7 +63,7 @@ const GRANTS: Readonly<
 function all(...actions: readonly Action[]): readonly string[] {
   return TABLES.map(([schema, table]) => `${schema}.${table} ${actions.join(' ')}`)
 }
-/** What a wildcard gives: the way past policies is given by its name alone. */
+/** Rights that a wildcard includes: all except the right to bypass row-level security. */
 function fixed(prefix: string): readonly string[] {
   return Object.keys(FIXED_RIGHTS).filter(
     (right) => right.startsWith(prefix) && right !== 'gateway.bypass_row_level_security',
@@ -71,14 +71,14 @@ function fixed(prefix: string): readonly string[] {
 }
 
 for (const [right, { tables, fixed = [] }] of Object.entries(GRANTS)) {
-  test(`"${right}" grants just what it says`, () => {
+  test(`"${right}" grants exactly the listed rights`, () => {
     const granted = TABLES.flatMap(([schema, table]) => {
       const actions = ACTIONS.filter((action) => grantsTable([right], { schema, table, action }))
       return actions.length === 0 ? [] : [`${schema}.${table} ${actions.join(' ')}`]
     })
     assert.deepEqual(granted, tables)
 
-    const names = Object.keys(FIXED_RIGHTS) as (keyof typeof FIXED_RIGHTS)[] // keys of a literal
+    const names = Object.keys(FIXED_RIGHTS) as (keyof typeof FIXED_RIGHTS)[] // the keys of the object above
     assert.deepEqual(
       names.filter((name) => grantsFixed([right], name, true)),
       fixed,
@@ -93,7 +93,7 @@ for (const [right, { tables, fixed = [] }] of Object.entries(GRANTS)) {
   })
 }
 
-test('rights add up, and none takes away from another', () => {
+test('rights are additive', () => {
   const rights = ['users.read', 'nonsense', 'sales.orders.write']
   assert.ok(grantsTable(rights, { schema: 'public', table: 'users', action: 'read' }))
   assert.ok(grantsTable(rights, { schema: 'sales', table: 'orders', action: 'write' }))
@@ -101,7 +101,7 @@ test('rights add up, and none takes away from another', () => {
   assert.ok(!grantsTable([], { schema: 'public', table: 'users', action: 'read' }))
 })
 
-test('what a key can be given is a right, and nothing else is', () => {
+test('isRight accepts all valid rights and nothing else', () => {
   const rights = [
     '*', '*.read', '*.write', '*.delete', 'users.read', 'users.*', 'sales.orders.write', 'sales.orders.*', 'gateway.*', 'management.*',
     'management.tables.*', 'größe.read', 'Users.read', '用户.delete', 'user-data.read', ...Object.keys(FIXED_RIGHTS),
@@ -116,7 +116,7 @@ test('what a key can be given is a right, and nothing else is', () => {
   for (const right of none) assert.ok(!isRight(right), JSON.stringify(right))
 })
 
-test('no right of a table reaches what it does not name, whatever the names are', () => {
+test('a table right never grants access to other tables, for any names', () => {
   const name = fc.oneof(
     fc.constantFrom(
       'users',
@@ -138,7 +138,7 @@ test('no right of a table reaches what it does not name, whatever the names are'
     fc.property(table, table, (given, asked) => {
       const right = nameOfRight(given)
       if (!isRight(right) || right.startsWith('gateway.') || right.startsWith('*')) return
-      const isSame = (Object.keys(given) as (keyof TableRight)[]).every((part) => given[part] === asked[part]) // a record's own keys
+      const isSame = (Object.keys(given) as (keyof TableRight)[]).every((part) => given[part] === asked[part]) // the keys of the record
       assert.ok(
         isSame || !grantsTable([right], asked),
         `${right} reaches ${asked.schema} . ${asked.table} . ${asked.action}`,

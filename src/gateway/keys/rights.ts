@@ -1,29 +1,29 @@
 import type { Action, TableRight } from '#databases/plan/rights.ts'
 
 /**
- * What a key may do. A right is fixed (`management.read`), or of table form (`users.read`, `sales.orders.write`), or a
- * wildcard over those (gateway.md 3).
+ * Rights of API keys. A right is fixed (`management.read`), a table right (`users.read`, `sales.orders.write`) or a wildcard for these
+ * (gateway.md 3).
  */
 export const FIXED_RIGHTS = {
   'gateway.read': 'Read every table',
   'gateway.write': 'Insert into and update every table',
   'gateway.delete': 'Delete from every table',
   'gateway.query': 'Run SQL',
-  'gateway.query.read': 'Run one statement of SQL that only reads',
+  'gateway.query.read': 'Run one read-only SQL statement',
   'gateway.rpc.execute': 'Call functions',
-  'gateway.bypass_row_level_security': "Act as the client's own role where sessions have roles",
-  'management.read': 'See capabilities and structure',
+  'gateway.bypass_row_level_security': "Act as the client's own role, without row-level security",
+  'management.read': 'Read capabilities and schema',
   'management.tables.write': 'Create and change tables',
 } as const satisfies Record<string, string>
 
-/** Schemas whose tables would read like fixed rights; only `gateway.…` or a wildcard reaches them. */
+/** Schemas whose table rights would look like fixed rights. Only rights to every table and wildcards grant access to them. */
 const RESERVED_SCHEMAS = new Set(['gateway', 'management', 'pipelines'])
 
-/** `users.read`, outside `public` `sales.orders.read`. */
+/** The name of a table right: `users.read` in `public`, `sales.orders.read` in other schemas. */
 export const nameOfRight = ({ schema, table, action }: TableRight): string =>
   schema === 'public' ? `${table}.${action}` : `${schema}.${table}.${action}`
 
-/** May a key with these rights do this to that table? `users.*` is the table `users` of `public`, and never a schema. */
+/** Whether the rights grant the action on the table. `users.*` means table `users` in `public`, never a schema. */
 export function grantsTable(rights: readonly string[], asked: TableRight): boolean {
   if (rights.some((right) => EVERY_TABLE[asked.action].has(right))) return true
   const own = rightsOfTable(asked)
@@ -39,17 +39,17 @@ const EVERY_TABLE = {
 
 function rightsOfTable(asked: TableRight): readonly string[] {
   const { schema, table } = asked
-  // A name with a dot in it would read like two names: only what reaches every table reaches that one.
+  // A table name with a dot would be ambiguous, so only rights to every table grant access to it.
   if (schema.includes('.') || table.includes('.')) return []
   const own = nameOfRight(asked)
   if (RESERVED_SCHEMAS.has(schema) || RESERVED_SCHEMAS.has(own.split('.', 1)[0] ?? '')) return []
   return [own, schema === 'public' ? `${table}.*` : `${schema}.${table}.*`]
 }
 
-/** No wildcard gives it: who has every other right is still bound by the policies of the database. */
+/** No wildcard includes it: even a key with all other rights is subject to row-level security. */
 const NAMED_ONLY: keyof typeof FIXED_RIGHTS = 'gateway.bypass_row_level_security'
 
-/** May a key with these rights do this? Rights of management, also through `*`, count only on a key bound to a client. */
+/** Whether the rights include the fixed right. Management rights, even through `*`, require a bound key. */
 export function grantsFixed(
   rights: readonly string[],
   asked: keyof typeof FIXED_RIGHTS,
@@ -66,10 +66,10 @@ export function grantsFixed(
   return rights.some((right) => accepted.has(right))
 }
 
-/** A name in a right: an identifier without a dot, so that the parts can be told apart, and with nothing invisible. */
+/** A name in a right: an identifier without dots, which separate the parts, and without invisible characters. */
 const NAME = /^[^.*\s\p{C}]{1,63}$/u
 
-/** Can a key be given this right? */
+/** Whether a key can have this right. */
 export function isRight(text: string): boolean {
   if (text === '*' || Object.hasOwn(FIXED_RIGHTS, text)) return true
   const parts = text.split('.')

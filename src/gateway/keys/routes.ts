@@ -44,7 +44,7 @@ const KeyRecord = Type.Object(
 )
 const IssuedKey = Type.Object(
   {
-    api_key: Type.String({ description: 'The key itself; it is shown this once' }),
+    api_key: Type.String({ description: 'The key itself, which is shown only once' }),
     record: KeyRecord,
   },
   named('IssuedApiKey'),
@@ -53,7 +53,7 @@ const ById = Type.Object({
   id: Type.String({ format: 'uuid', examples: ['01a1fed6-8936-7ac3-bdf5-1fc3f49efcc6'] }),
 })
 
-/** The row in the gateway's spelling; the schema decides what of it leaves. */
+/** A row as JSON of the gateway. The response schema removes everything else. */
 const recordOf = (key: ApiKey) => ({
   ...key,
   public_id: key.publicId,
@@ -164,7 +164,7 @@ export function keyRoutes(app: App, kernel: Kernel, access: GatewayAccess): void
     config,
     schema: {
       operationId: 'listRights',
-      summary: 'Rights that a key can have',
+      summary: 'List the rights that a key can have',
       response: {
         200: successOf(
           Type.Object({

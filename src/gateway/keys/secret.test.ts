@@ -6,7 +6,7 @@ import { isSecretOf, NOBODY, newSecret, parseKey } from './secret.ts'
 const PUBLIC = '0123456789abcdef'
 const SECRET = 'A'.repeat(43)
 
-test('a key is svc_, sixteen hex digits, a dot and 43 characters of base64url', () => {
+test('a key has the form svc_{16 hex digits}.{43 base64url characters}', () => {
   assert.deepEqual(parseKey(`svc_${PUBLIC}.${SECRET}`), { publicId: PUBLIC, secret: SECRET })
   const none = [
     '', 'svc_', `svc_${PUBLIC}`, `svc_${PUBLIC}.`, `${PUBLIC}.${SECRET}`, `SVC_${PUBLIC}.${SECRET}`, `svc_${PUBLIC.toUpperCase()}.${SECRET}`,
@@ -16,7 +16,7 @@ test('a key is svc_, sixteen hex digits, a dot and 43 characters of base64url', 
   for (const text of none) assert.equal(parseKey(text), undefined, JSON.stringify(text))
 })
 
-test('a secret fits what is stored of it, and nothing else does', () => {
+test('a secret matches only its own stored hash', () => {
   const { secret, ...sealed } = newSecret(secureRandom)
   assert.match(secret, /^[\w-]{43}$/)
   assert.ok(isSecretOf(sealed, secret))
@@ -29,13 +29,13 @@ test('a secret fits what is stored of it, and nothing else does', () => {
   ]) {
     assert.ok(!isSecretOf(sealed, other))
   }
-  assert.ok(!isSecretOf({ ...sealed, salt: secureRandom(16) }, secret), 'under another salt it is another')
+  assert.ok(!isSecretOf({ ...sealed, salt: secureRandom(16) }, secret), 'another salt must give another hash')
   assert.doesNotMatch(
     Buffer.concat([sealed.salt, sealed.secretHash]).toString('latin1'),
     new RegExp(secret.slice(0, 8)),
   )
 })
 
-test('nobody has the secret of nobody', () => {
+test('no secret matches the placeholder for unknown keys', () => {
   for (const secret of ['', SECRET, '\0'.repeat(32)]) assert.ok(!isSecretOf(NOBODY, secret))
 })

@@ -1,7 +1,7 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { Random } from '#kernel/random.ts'
 
-/** `svc_{16 hex}.{43 base64url}`: the first part finds the key, the second proves it. */
+/** `svc_{16 hex}.{43 base64url}`: public id for the lookup, and secret. */
 export type KeyText = { readonly publicId: string; readonly secret: string }
 
 export function parseKey(text: string): KeyText | undefined {
@@ -11,7 +11,7 @@ export function parseKey(text: string): KeyText | undefined {
 
 export type Sealed = { readonly salt: Buffer; readonly secretHash: Buffer }
 
-/** A new secret and what is stored of it. */
+/** Generates a secret with the salt and hash to store. */
 export function newSecret(random: Random): Sealed & { readonly secret: string } {
   const secret = random(32).toString('base64url')
   const salt = random(16)
@@ -19,8 +19,8 @@ export function newSecret(random: Random): Sealed & { readonly secret: string } 
 }
 
 /**
- * SHA-256 of `salt:secret`: the secret is 256 random bits, so a slow hash would protect nothing more. By way of hex, because Node
- * takes four times as long to give a buffer.
+ * SHA-256 of `salt:secret`. The secret has 256 random bits, so a slow hash would not add protection. Via hex, because Node takes four times
+ * as long to return a buffer.
  */
 const hashSecret = (salt: Buffer, secret: string): Buffer =>
   Buffer.from(hash('sha256', `${salt.toString('base64url')}:${secret}`), 'hex')
@@ -28,5 +28,5 @@ const hashSecret = (salt: Buffer, secret: string): Buffer =>
 export const isSecretOf = ({ salt, secretHash }: Sealed, secret: string): boolean =>
   timingSafeEqual(hashSecret(salt, secret), secretHash)
 
-/** What an unknown public id is compared with, so that it costs what a wrong secret costs. */
+/** Placeholder for unknown public ids, so that they take as long as a wrong secret. */
 export const NOBODY: Sealed = { salt: Buffer.alloc(16), secretHash: Buffer.alloc(32) }

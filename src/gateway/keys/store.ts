@@ -12,7 +12,7 @@ export function findKey(db: Db, by: 'id' | 'publicId', value: string): Promise<A
   return db.selectFrom('apiKey').selectAll().where(by, '=', value).executeTakeFirst()
 }
 
-/** Names are for people: several keys may have one. */
+/** Names need not be unique. */
 export function findKeysNamed(db: Db, name: string): Promise<ApiKey[]> {
   return db.selectFrom('apiKey').selectAll().where('name', '=', name).orderBy('createdAt').limit(20).execute()
 }
@@ -30,7 +30,7 @@ export function updateKey(db: Db, id: string, change: Updateable<ApiKeyTable>): 
   return db.updateTable('apiKey').set(change).where('id', '=', id).returningAll().executeTakeFirst()
 }
 
-/** Switches off the keys that are bound to the client, and takes its name from the lists of the others. */
+/** Deactivates the keys that are bound to the client. */
 export async function retireClient(db: Db, clientName: string, now: Date): Promise<void> {
   await db
     .updateTable('apiKey')
@@ -50,7 +50,7 @@ export async function deleteKey(db: Db, id: string): Promise<boolean> {
 
 export type KeyDecision = Selectable<ApiKeyConfigTable>
 
-/** Decisions of the run time: one for each client that has one, and `*` for all others. */
+/** Run-time settings by client, with `*` for the default. */
 export function listDecisions(db: Db): Promise<KeyDecision[]> {
   return db.selectFrom('apiKeyConfig').selectAll().orderBy('clientName').execute()
 }

@@ -6,7 +6,7 @@ import { createPool } from '#kernel/db/guarded-pool.ts'
 import { takeSessionLock } from '#kernel/db/session-lock.ts'
 import { fail } from '../errors.ts'
 
-/** What somebody is about to do to a client's schema. */
+/** A change of a client's schema, for the audit log. */
 export type Act = {
   readonly requestId: string
   readonly actorKeyId: string
@@ -19,11 +19,11 @@ export type Act = {
 }
 
 /**
- * The trail of schema changes, on the logging client (gateway.md 10). A row is written `pending` before anything is
- * changed, on a connection of its own, and `succeeded` or `failed` after.
+ * Audit log of schema changes, in the logging client (gateway.md 10). A row is written as `pending` on a separate connection before the
+ * change, and updated to `succeeded` or `failed` afterwards.
  */
 export type AuditLog = {
-  /** Runs the work between the two; 503 when the trail cannot be written, and then the work is not begun. */
+  /** Runs the work between the two writes. Throws 503 without starting the work if the log cannot be written. */
   around<T>(act: Act, work: () => Promise<T>): Promise<T>
   close(): Promise<void>
 }
@@ -38,7 +38,7 @@ export function auditLog(url: string | undefined, now: Clock): AuditLog {
     max: 2,
     maxWaiting: 1_000,
     statementTimeout: 10_000,
-    // An idle connection that breaks is replaced by the next use, which fails by itself when it cannot be.
+    // The next use replaces a broken idle connection, or fails by itself.
     onError: () => {},
     alarm: createAlarm(),
   })
@@ -87,7 +87,7 @@ async function insertPending(pool: pg.Pool, act: Act, now: Date): Promise<string
   }
 }
 
-/** When this fails the row stays `pending`, which is the truth: nobody knows how it ended. The caller's result stands. */
+/** If this update fails, the row stays `pending`, because the log does not know the outcome. The caller still gets the result. */
 async function finish(
   pool: pg.Pool,
   id: string,
@@ -104,7 +104,7 @@ async function finish(
 
 const LOCK = { name: 'lock of the audit log', key: `hashtextextended('gatehouse logging', 0)` }
 
-/** Makes the trail's table, if it is missing, and lets the reader read. */
+/** Creates the audit table if it is missing, and grants the reader access. */
 export async function prepareLogging(ownerUrl: string, reader: string | undefined): Promise<void> {
   await onConnection({ url: ownerUrl, name: 'audit' }, async (client) => {
     await takeSessionLock(client, LOCK)

@@ -17,7 +17,7 @@ async function audited(object: string) {
   return (await admin.post('/gateway/fetch', body)).body.data
 }
 
-test('a table is made with its columns, its key and its defaults, and is there at once', async () => {
+test('a new table has its columns, key and defaults, and can be used at once', async () => {
   const made = await key.post('/management/tables', {
     table_name: 'orders',
     columns: [
@@ -57,7 +57,7 @@ test('a table is made with its columns, its key and its defaults, and is there a
   assert.match(row.statement, /^create table "public"\."orders"/)
 })
 
-test('a name that is taken is 409, also with if_not_exists, and the trail says that it failed', async () => {
+test('an existing name gets 409, even with if_not_exists, and is logged as failed', async () => {
   const body = { table_name: 'twice', columns: [{ name: 'a', data_type: 'text' }], if_not_exists: true }
   assert.equal((await key.post('/management/tables', body)).status, 200)
   const again = await key.post('/management/tables', body)
@@ -72,7 +72,7 @@ test('a name that is taken is 409, also with if_not_exists, and the trail says t
   assert.deepEqual(many.map(({ status }) => status).sort(), [200, ...Array.from({ length: 9 }, () => 409)])
 })
 
-test('types and defaults that are not allowed are refused, and nothing is made', async () => {
+test('invalid types and defaults are rejected, and nothing is created', async () => {
   const refused = async (column: object) => {
     const answer = await key.post('/management/tables', {
       table_name: 'refused',
@@ -96,7 +96,7 @@ test('types and defaults that are not allowed are refused, and nothing is made',
   assert.equal(fetched.status, 404)
 })
 
-test('management needs a client-bound key with the right; the admin key alone does not do', async () => {
+test('management requires a bound key with the right, and rejects the admin key', async () => {
   const body = { table_name: 'forbidden', columns: [{ name: 'a', data_type: 'text' }] }
   const ask = async (headers: Record<string, string>) => {
     const answer = await actor(t.url, { 'x-service-client': 'default', ...headers }).post(
@@ -117,7 +117,7 @@ test('management needs a client-bound key with the right; the admin key alone do
   ])
 })
 
-test('capabilities tell the backend, and the rights that the routes really ask for', async () => {
+test('capabilities list the backend and the rights that the routes require', async () => {
   const { body } = await key.get('/management/capabilities')
   assert.match(body.data.backend, /^postgresql \d+\.\d+/)
   assert.deepEqual(
@@ -133,7 +133,7 @@ test('capabilities tell the backend, and the rights that the routes really ask f
   assert.ok(body.data.allowed_column_data_types.includes('timestamptz'))
 })
 
-test('while the trail cannot be written nothing is changed', async () => {
+test('nothing is changed while the audit log cannot be written', async () => {
   const client = new pg.Client({ connectionString: t.loggingUrl })
   await client.connect()
   await client.query('alter table database_audit_log rename to elsewhere')
@@ -147,7 +147,7 @@ test('while the trail cannot be written nothing is changed', async () => {
   assert.equal((await key.post('/gateway/fetch', { table_name: 'unaudited' })).status, 404)
 })
 
-test('names of the service and of the database are not made, and nothing refers to them', async () => {
+test('reserved names of service and database cannot be created or referenced', async () => {
   const columns = [{ name: 'a', data_type: 'text' }]
   const references = { table: 'service_idempotency', column: 'key' }
   for (const body of [

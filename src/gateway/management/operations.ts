@@ -1,6 +1,6 @@
 import type { FIXED_RIGHTS } from '../keys/rights.ts'
 
-/** Every operation of management: what the routes ask for, and what capabilities tell. */
+/** All management operations with their rights, for routes and capabilities. */
 export const OPERATIONS = {
   capabilities: { method: 'GET', path: '/management/capabilities', right: 'management.read' },
   create_table: { method: 'POST', path: '/management/tables', right: 'management.tables.write' },

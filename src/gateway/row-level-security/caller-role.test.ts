@@ -7,7 +7,7 @@ import { createTenants, docsOf, fetchDocs, whoIs } from '#test/tenants.ts'
 const { t, roles, people, signedIn } = await createTenants()
 const { ada, cem } = people
 
-test('a session comes by cookie, by either header, or by Bearer beside a key in another header', async () => {
+test('a session is accepted by cookie, by either header, or as Bearer token together with a key in another header', async () => {
   const cookie = `service-auth.session-token=${ada.token}`
   const key = (await t.key(['gateway.read'], { client_name: 'wide' })).apiKey
   const carried: Record<string, string>[] = [
@@ -31,7 +31,7 @@ test('a session comes by cookie, by either header, or by Bearer beside a key in 
   )
 })
 
-test('a cookie counts only from our own pages, but a read by GET needs no origin', async () => {
+test('a session cookie requires a trusted origin, except for a read by GET', async () => {
   const cookie = `service-auth.session-token=${ada.token}`
   const page = (origin: string) => actor(t.url, { 'x-service-client': 'app', cookie, origin })
   const own = new URL(t.url).origin
@@ -41,7 +41,7 @@ test('a cookie counts only from our own pages, but a read by GET needs no origin
   const opaque = await fetchDocs(page('null'))
   assert.deepEqual([opaque.status, opaque.body.code], [403, 'missing_or_null_origin'])
   assert.equal((await page('https://evil.example').get('/data?view=doc&eq_column=id&eq_value=1')).status, 200)
-  // A token in a header was not sent by a browser of itself.
+  // Browsers do not add a token header by themselves.
   const byHeader = actor(t.url, {
     'x-service-client': 'app',
     authorization: `Bearer ${ada.token}`,
@@ -50,7 +50,7 @@ test('a cookie counts only from our own pages, but a read by GET needs no origin
   assert.deepEqual(await docsOf(byHeader), [1, 3])
 })
 
-test('a session that is no session is 401, never the anonymous role, and two that differ are refused', async () => {
+test('an invalid session gets 401, never the anonymous role, and two different sessions are rejected', async () => {
   const made = 'A'.repeat(43)
   for (const token of [made, 'short', `${ada.token}x`, `svc_${made}`]) {
     const answer = await fetchDocs(signedIn({ ...ada, token }))
@@ -66,7 +66,7 @@ test('a session that is no session is 401, never the anonymous role, and two tha
   assert.deepEqual([two.status, two.body.code], [400, 'ambiguous_session'])
 })
 
-test('a session that ended while the body was still arriving is 401', async () => {
+test('a session that ends while the body arrives gets 401', async () => {
   const gil = await t.signUp('Gil')
   const headers = { 'x-service-auth-session-token': gil.token, 'x-service-client': 'app' }
   const answer = await whileArriving(
@@ -77,19 +77,19 @@ test('a session that ended while the body was still arriving is 401', async () =
   assert.match(answer, /401 Unauthorized.*invalid_session/s)
 })
 
-test('the API key is checked first, whatever the session', async () => {
+test('the API key is checked before the session', async () => {
   const wide = (headers: Record<string, string>) => actor(t.url, { 'x-service-client': 'wide', ...headers })
   const session = { 'x-service-auth-session-token': ada.token }
   const without = await fetchDocs(wide(session))
   assert.deepEqual([without.status, without.body.code], [401, 'api_key_required'])
-  // Here a Bearer token that has not the form of a key is a session.
+  // Here, a Bearer token without the form of a key is a session.
   const bearer = await fetchDocs(wide({ authorization: `Bearer ${ada.token}` }))
   assert.deepEqual([bearer.status, bearer.body.code], [401, 'api_key_required'])
   const weak = await t.key(['note.read'], { client_name: 'wide' })
   assert.equal((await fetchDocs(wide({ apikey: weak.apiKey, ...session }))).body.code, 'insufficient_rights')
 })
 
-test('the admin key, and keys made to pass policies, act as the own role of the client; no wildcard does', async () => {
+test("the admin key and keys with the right to bypass policies act as the client's own role; wildcards do not include that right", async () => {
   const wide = (apikey: string) =>
     actor(t.url, { 'x-service-client': 'wide', apikey, 'x-service-auth-session-token': cem.token })
   const roleOf = async (apikey: string) => (await whoIs(wide(apikey))).role
@@ -100,7 +100,7 @@ test('the admin key, and keys made to pass policies, act as the own role of the 
     assert.equal(await roleOf(await key(rights)), roles.member)
 })
 
-test('SQL of the caller needs the right to pass policies', async () => {
+test("a caller's own SQL requires the right to bypass policies", async () => {
   const run = (apikey: string) =>
     actor(t.url, { 'x-service-client': 'wide', apikey }).post('/gateway/query', {
       query: 'select title from doc',

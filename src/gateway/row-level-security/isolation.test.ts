@@ -7,7 +7,7 @@ import { createTenants, docsOf, fetchDocs, insertDoc, whoIs } from '#test/tenant
 const { t, sql, control, roles, people, acme, beta, anon, signedIn } = await createTenants()
 const { ada, bea, cem, dora } = people
 
-test('a thousand interleaved requests, with plans that are kept, failures and transactions: everybody stays who they are', async () => {
+test('a thousand interleaved requests with prepared statements, failures and transactions keep their callers apart', async () => {
   const callers = [
     { who: anon, role: roles.anon, user: undefined, ids: [3] },
     { who: signedIn(ada), role: roles.member, user: ada.id, ids: [1, 3] },
@@ -21,7 +21,7 @@ test('a thousand interleaved requests, with plans that are kept, failures and tr
       const { role, claims } = await whoIs(p.who)
       assert.deepEqual([role, claims.user_id], [p.role, p.user])
     },
-    // Fails in the statement, after the role was taken.
+    // Fails in the statement, after SET ROLE.
     async (p: (typeof callers)[number]) =>
       assert.equal(
         (await insertDoc(p.who, { id: 1, organization_id: randomUUID(), title: 'x' })).status,
@@ -29,7 +29,7 @@ test('a thousand interleaved requests, with plans that are kept, failures and tr
       ),
     async (p: (typeof callers)[number]) =>
       assert.equal((await p.who.post('/gateway/fetch', { table_name: 'plain' })).status, 403),
-    // Fails while the values are read.
+    // Fails while the server parses the values.
     async (p: (typeof callers)[number]) =>
       assert.equal(
         (await fetchDocs(p.who, { conditions: [{ eq_column: 'id', eq_value: 'no' }] })).status,
@@ -67,12 +67,12 @@ test('a thousand interleaved requests, with plans that are kept, failures and tr
     for (const request of queue) await request()
   }
   await Promise.all(Array.from({ length: 16 }, worker))
-  // Both sessions of the pool are as they were, and nothing was written.
+  // Both sessions of the pool are unchanged, and nothing was written.
   assert.equal((await sql('select from doc')).length, 4)
   assert.deepEqual(await docsOf(anon), [3])
 })
 
-test('inserts of one window are joined with those of the same session only', async () => {
+test('insert windows only batch inserts of the same session', async () => {
   const insert = (who: Actor, id: number, organization_id: string) =>
     insertDoc(who, { id, organization_id, title: 'w' }, { 'x-service-insert-window': '100' })
   const answers = await Promise.all([
@@ -93,7 +93,7 @@ test('inserts of one window are joined with those of the same session only', asy
   await sql('delete from doc where id >= 30')
 })
 
-test('rows of one window are each of the session that sent them', async () => {
+test('each row of a window belongs to the session that sent it', async () => {
   const note = (who: Actor, id: number) =>
     who.send('PUT', '/gateway/insert', {
       headers: { 'x-service-insert-window': '100' },
@@ -107,7 +107,7 @@ test('rows of one window are each of the session that sent them', async () => {
   await sql('delete from note where id >= 50')
 })
 
-test('an idempotency key is one for each user, and its answer is not replayed to who acts for another organization', async () => {
+test('idempotency keys are separate for each user, and responses are not replayed after a change of organization', async () => {
   const transact = (who: Actor) =>
     who.post(
       '/gateway/transaction',
@@ -132,21 +132,21 @@ test('an idempotency key is one for each user, and its answer is not replayed to
   assert.deepEqual(await seen(anon), [3])
   await sql(`insert into doc values (40, '${acme}', null, 'later', false)`)
   assert.deepEqual(await seen(signedIn(ada)), [1, 3])
-  // Another session of hers, which acts for the same organization.
+  // Another session of the same user with the same organization.
   const again = await t.anon.post('/api/auth/sign-in/email', { email: ada.email, password: PASSWORD })
   await control('update service.session set active_organization_id = $1 where user_id = $2', [acme, ada.id])
   assert.deepEqual(await seen(signedIn({ ...ada, token: again.headers.get('set-auth-token') ?? '' })), [1, 3])
   await sql('delete from doc where id = 40')
   await control('update service.session set active_organization_id = null where user_id = $1', [ada.id])
   assert.equal((await transact(signedIn(ada))).body.code, 'idempotency_key_reused')
-  // What is kept is nobody's to read, even where default privileges gave callers the table.
+  // Callers cannot read the idempotency table, even if default privileges grant it to them.
   await sql(`grant select on service_idempotency to ${roles.member}`)
   const kept = 'select count(*)::int as kept from service_idempotency'
   assert.notDeepEqual(await sql(kept), [{ kept: 0 }])
   assert.deepEqual(await sql(kept, roles.member), [{ kept: 0 }])
 })
 
-test('a read has another cache key for each caller', async () => {
+test('each caller has a separate cache key', async () => {
   const keys = await Promise.all(
     [anon, signedIn(ada), signedIn(cem)].map(async (who) => (await fetchDocs(who)).body.cache_key),
   )

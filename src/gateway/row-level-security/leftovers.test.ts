@@ -8,7 +8,7 @@ const { t, sql, roles, people, acme, beta, signedIn } = await createTenants()
 const { ada, cem } = people
 const admin = actor(t.url, { 'x-service-client': 'app', ...t.admin.headers })
 
-/** Functions that leave the session otherwise than they found it, and what hears of it. */
+/** Functions that change session state, and the objects that call them. */
 before(() =>
   sql(`
     create table trap (role text, claims text);
@@ -47,7 +47,7 @@ const fetchOf = (id: string, table_name: string, columns = '*') => ({
 })
 const idsOf = (rows: readonly { readonly id: number }[]) => rows.map(({ id }) => id).sort()
 
-test('what a trigger leaves on the connection speaks for nobody, nor for the gateway itself', async () => {
+test('session state left by a trigger does not affect other callers or the gateway itself', async () => {
   const manager = await t.key(['management.*'], { client_name: 'app' })
   const leave = async () => {
     const left = await signedIn(ada).send('PUT', '/gateway/insert', {
@@ -74,12 +74,12 @@ test('what a trigger leaves on the connection speaks for nobody, nor for the gat
   assert.equal(made.status, 200, made.text)
   const owners = await sql(`select tableowner from pg_tables where tablename = 'made'`)
   assert.deepEqual(owners, [{ tableowner: roles.own }])
-  // The catalogue was read anew behind it, and is that of the client's own role.
+  // The catalogue was read again afterwards, as the client's own role.
   const thing = await admin.post('/gateway/fetch', { table_name: 'closed.thing' })
   assert.equal(thing.status, 200, thing.text)
 })
 
-test('each operation of a transaction runs as its caller, whatever a function took before', async () => {
+test('each operation of a transaction runs as its caller, even after a function has changed the role', async () => {
   for (const view of ['taken_for_good', 'taken_for_now']) {
     for (const headers of [{}, { 'idempotency-key': view }] as Record<string, string>[]) {
       const operations = [
@@ -94,16 +94,16 @@ test('each operation of a transaction runs as its caller, whatever a function to
       const [, read, who] = answer.body.results
       assert.deepEqual(idsOf(read.data), [1, 3])
       assert.deepEqual([who.data[0].role, JSON.parse(who.data[0].claims).user_id], [roles.member, ada.id])
-      // What waits for COMMIT is the caller's as well.
+      // Deferred constraints run at COMMIT, under the caller's role.
       const [late] = await sql('delete from late_log returning *')
       assert.deepEqual([late?.as_role, late?.claims.user_id], [roles.member, ada.id])
     }
   }
 })
 
-// Behind an old PgBouncer nothing is prepared.
+// With an old PgBouncer, statements are not prepared.
 const skip = hasPooler() && 'nothing is prepared through this pooler'
-test('a statement that is prepared anew keeps its caller', { skip }, async () => {
+test('a statement that is prepared again keeps its caller', { skip }, async () => {
   const read = async (who: Actor) => {
     const answer = await who.post('/gateway/fetch', { table_name: 'part', columns: 'id,size' })
     assert.equal(answer.status, 200, answer.text)
@@ -118,11 +118,11 @@ test('a statement that is prepared anew keeps its caller', { skip }, async () =>
     assert.ok(names.length > 1)
     await sql(`insert into kept_name values ${names.join()}; select pg_terminate_backend(pid) from pg_stat_activity
       where datname = current_database() and pid <> pg_backend_pid() and application_name like 'gatehouse%'`)
-    // Another text each time, so that it is not prepared under one of the names itself; the first may meet the lost connection.
+    // A different text each time, so that it is not prepared itself. The first request may get the lost connection.
     const squat = (limit: number) => signedIn(cem).post('/gateway/fetch', { table_name: 'squatting', limit })
     assert.ok((await squat(1)).status === 200 || (await squat(2)).status === 200)
   }
-  // Another type of a column: 0A000. Statements that the server has forgotten, or that are there already: 26000, 42P05.
+  // A changed column type gives 0A000. Unknown or duplicate prepared statements give 26000 and 42P05.
   const changes = [
     () => sql('alter table part alter size type bigint'),
     () => signedIn(cem).post('/gateway/fetch', { table_name: 'forgetting' }),

@@ -6,7 +6,7 @@ import { createTenants, docsOf, fetchDocs, insertDoc, whoIs } from '#test/tenant
 const { sql, control, roles, people, acme, beta, anon, signedIn, organization, t } = await createTenants()
 const { ada, bea, cem, dora } = people
 
-test('policies see the session: user, organization and what the user is there', async () => {
+test('policies see user, organization and organization role of the session', async () => {
   assert.deepEqual(await whoIs(anon), { role: roles.anon, claims: {} })
   const { role, claims } = await whoIs(signedIn(bea))
   assert.equal(role, roles.member)
@@ -22,7 +22,7 @@ test('policies see the session: user, organization and what the user is there', 
   assert.equal((await whoIs(signedIn(dora))).claims.organization_id, null)
 })
 
-test('two organizations do not see each other, on any path', async () => {
+test('organizations are isolated from each other in every operation', async () => {
   const seen: readonly (readonly [who: Actor, ids: readonly number[]])[] = [
     [anon, [3]],
     [signedIn(ada), [1, 3]],
@@ -59,7 +59,7 @@ test('two organizations do not see each other, on any path', async () => {
   }
 })
 
-test('writes keep to the policies, and what they refuse says nothing of the rows', async () => {
+test('policies apply to writes, and their errors reveal nothing about rows', async () => {
   const [owner, member] = [signedIn(ada), signedIn(bea)]
   const own = await insertDoc(member, { id: 10, organization_id: acme, title: 'acme ten' })
   assert.equal(own.status, 200, own.text)
@@ -88,13 +88,13 @@ test('writes keep to the policies, and what they refuse says nothing of the rows
   assert.deepEqual([removed.body.affected_rows, (await sql('select from doc')).length], [1, 4])
 })
 
-test('a table that the role has no right to stays closed, also in the text of the failure', async () => {
+test('a table without a grant to the role is inaccessible, and errors do not reveal it', async () => {
   const answer = await signedIn(ada).post('/gateway/fetch', { table_name: 'plain' })
   assert.deepEqual([answer.status, answer.body.code], [403, 'permission_denied'])
   assert.doesNotMatch(answer.text, /hidden/)
 })
 
-test('who leaves an organization is out at once, and so is a role that was taken', async () => {
+test('leaving an organization or losing a role takes effect at once', async () => {
   const fay = await t.signUp('Fay')
   const club = await organization('club', { owner: fay })
   await sql(`insert into doc values (20, '${club}', null, 'club', false)`)

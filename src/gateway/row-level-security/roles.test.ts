@@ -5,7 +5,7 @@ import { findUnprotectedTables } from '#databases/drivers/postgres/roles/unprote
 import { testDatabase, testServerUrl, withClient } from '#test/database.ts'
 import { actor, testService } from '#test/harness.ts'
 
-/** Roles belong to the whole server, which other test files use at the same time. */
+/** Roles are global to the server, which other test files use at the same time, so their names are unique. */
 const suffix = randomBytes(4).toString('hex')
 const named = (name: string) => `${name}_${suffix}`
 const database = await testDatabase()
@@ -56,7 +56,7 @@ after(async () => {
   await onServer(`drop role if exists ${ROLES.join(', ')}`)
 })
 
-test('the doctor finds what no policy decides about, and what policies must not believe', async () => {
+test('doctor reports tables without policies, and claims that policies must not trust', async () => {
   await sql(`
     create table open_to_all (id int); create table closed (id int); create table guarded (id int); create table unreached (id int);
     alter table closed enable row level security; alter table guarded enable row level security;
@@ -95,7 +95,7 @@ const read = (name: string, token?: string) =>
     ...(token === undefined ? {} : { 'x-service-auth-session-token': token }),
   }).post('/gateway/fetch', { table_name: 'kept' })
 
-test('roles that are not there, or that the client may not become, are 503 and say what to do', async () => {
+test('missing roles, and roles that the client may not assume, get 503 with a hint', async () => {
   const missing = await read('missing')
   assert.deepEqual([missing.status, missing.body.code], [503, 'roles_unavailable'])
   assert.match(missing.body.error, new RegExp(`create role "${named('missing')}" nologin`))
@@ -104,7 +104,7 @@ test('roles that are not there, or that the client may not become, are 503 and s
   assert.match(stranger.body.error, new RegExp(`grant "${named('stranger')}"`))
 })
 
-test('roles that policies do not hold for are refused, whichever way they have got their powers', async () => {
+test('roles that bypass row-level security are rejected, directly or through memberships', async () => {
   const reasons = {
     bypassing: `${named('bypassing')} is superuser or BYPASSRLS`,
     inheriting: `${named('inheriting')} is a member of ${named('bypassing')}`,
@@ -119,7 +119,7 @@ test('roles that policies do not hold for are refused, whichever way they have g
   assert.deepEqual([own.status, own.body.code], [503, 'unsafe_client'], own.text)
 })
 
-test('a role that is taken away while the service runs closes the client for it, and for nobody else', async () => {
+test('a role that is revoked at run time blocks only its own callers', async () => {
   const ada = await t.signUp('Ada')
   assert.equal((await read('leaving', ada.token)).status, 200)
   // Prepared by now.

@@ -52,7 +52,7 @@ test.after(() => observer.end())
 const rpc = (body: object) => who.post('/gateway/rpc', body)
 const tallied = async () => Number((await observer.query('select count(*) from tally')).rows[0]?.count)
 
-test('a value comes as one row with one member, its arguments by name, defaults left out', async () => {
+test('a scalar result is one row with one member; arguments are named, and defaults may be omitted', async () => {
   const answer = await rpc({ function: 'add', args: { b: 2, a: 40 } })
   assert.deepEqual([answer.status, answer.body], [200, { data: [{ add: 42 }] }], answer.text)
   assert.deepEqual((await rpc({ function_name: 'add', args: { a: 1 } })).body.data, [{ add: 11 }])
@@ -64,7 +64,7 @@ test('a value comes as one row with one member, its arguments by name, defaults 
   assert.deepEqual((await rpc({ function: 'sales.total', args: { factor: 2 } })).body.data, [{ total: 4 }])
 })
 
-test('rows are chosen, filtered, sorted, cut and counted', async () => {
+test('results support columns, filters, sorting, limit and count', async () => {
   const answer = await rpc({
     function: 'people',
     args: { low: 5 },
@@ -95,7 +95,7 @@ test('rows are chosen, filtered, sorted, cut and counted', async () => {
   )
 })
 
-test('every kind of result has its rows', async () => {
+test('every kind of result is returned as rows', async () => {
   assert.deepEqual((await rpc({ function: 'numbers', args: { n: 3 } })).body.data, [
     { numbers: 1 },
     { numbers: 2 },
@@ -109,7 +109,7 @@ test('every kind of result has its rows', async () => {
   assert.deepEqual([silent.status, silent.body, await tallied()], [200, { data: [] }, before + 1])
 })
 
-test('arguments take any value of their type, and a misfit says which', async () => {
+test('arguments accept any value of their type, and an invalid value names its argument', async () => {
   const args = { j: 'text', a: [1, null, 3], p: { x: 1, label: `'; --` }, d: '2026-02-03', b: true, t: '007' }
   assert.deepEqual((await rpc({ function: 'typed', args })).body.data[0].typed, args)
   assert.deepEqual((await rpc({ function: 'glue', args: { sep: '-', parts: ['a', 'b'] } })).body.data, [
@@ -124,7 +124,7 @@ test('arguments take any value of their type, and a misfit says which', async ()
   assert.equal(large.status, 422)
 })
 
-test('an overload is chosen by the names of its arguments', async () => {
+test('an overload is selected by its argument names', async () => {
   assert.deepEqual((await rpc({ function: 'kind', args: { v: 1 } })).body.data, [{ kind: 'int' }])
   assert.deepEqual((await rpc({ function: 'kind', args: { v: 'x', w: 1 } })).body.data, [{ kind: 'text' }])
   for (const [name, args] of [
@@ -138,7 +138,7 @@ test('an overload is chosen by the names of its arguments', async () => {
   }
 })
 
-test('names are names whatever they contain', async () => {
+test('names are always quoted', async () => {
   const odd = await rpc({ function: 'Odd "Name', args: { 'Arg; drop table person': 1 } })
   assert.deepEqual([odd.status, odd.body.data], [200, [{ 'Odd "Name': 7 }]], odd.text)
   for (const name of [
@@ -155,7 +155,7 @@ test('names are names whatever they contain', async () => {
   assert.equal((await rpc({ function: 'add', args: { 'a" => 1); drop table person; --': 1 } })).status, 400)
 })
 
-test('functions of the system and what cannot be named are not there', async () => {
+test('system functions and invalid names are not found', async () => {
   for (const [schema, name] of [
     ['pg_catalog', 'pg_sleep'],
     ['pg_catalog', 'set_config'],
@@ -172,7 +172,7 @@ test('functions of the system and what cannot be named are not there', async () 
   }
 })
 
-test('a call with a count runs the function once, and a failure undoes it', async () => {
+test('a call with a count runs the function once, and a failure rolls it back', async () => {
   const before = await tallied()
   const counted = await rpc({ function: 'count_rows', args: { n: 30 }, count: 'exact', limit: 5 })
   assert.deepEqual([counted.body.count, counted.body.data.length, await tallied()], [30, 5, before + 1])
@@ -181,7 +181,7 @@ test('a call with a count runs the function once, and a failure undoes it', asyn
   assert.equal((await rpc({ function: 'raises', args: { code: '23505' } })).status, 409)
 })
 
-test('by address a function is called with texts and filters, and does not write', async () => {
+test('GET calls a function with text arguments and filters, and rejects writes', async () => {
   assert.deepEqual((await who.get('/rpc/add?a=1&b=2')).body, { data: [{ add: 3 }] })
   const answer = await who.get(
     '/rpc/people?low=3&id=lt.6&name=not.is.null&select=id&order=id.desc&count=exact&limit=2',
@@ -204,7 +204,7 @@ test('by address a function is called with texts and filters, and does not write
   assert.equal((await who.get('/rpc/add?a=1&a=2')).status, 400)
 })
 
-test('by name the body is the arguments, or what is around them', async () => {
+test('POST /rpc/{name} accepts the arguments as body, or a body with args', async () => {
   assert.deepEqual((await who.post('/rpc/add', { a: 1, b: 1 })).body.data, [{ add: 2 }])
   assert.deepEqual((await who.post('/rpc/add', { args: { a: 1, b: 1 }, limit: 1 })).body.data, [{ add: 2 }])
   assert.equal((await who.post('/rpc/people', { limit: 2 })).body.data.length, 2)
@@ -213,7 +213,7 @@ test('by name the body is the arguments, or what is around them', async () => {
   assert.deepEqual((await who.post('/rpc/select', { args: { limit: 4 } })).body.data, [{ select: 4 }])
 })
 
-test('what a function leaves behind in its session reaches nobody', async () => {
+test('session state left by a function does not affect other callers', async () => {
   const normal = { path: '"$user", public', zone: 'UTC', rows: 30, user: true }
   await Promise.all(Array.from({ length: 8 }, () => rpc({ function: 'dirty' })))
   for (let round = 0; round < 8; round++)
@@ -224,7 +224,7 @@ test('what a function leaves behind in its session reaches nobody', async () => 
   assert.equal(locks.rows[0]?.held, 0)
 })
 
-test('only a key with the right calls functions', async () => {
+test('calling functions requires the right', async () => {
   for (const rights of [['gateway.read', 'gateway.write'], ['*.read'], ['gateway.query']]) {
     const answer = await (await t.key(rights)).post('/gateway/rpc', { function: 'add', args: { a: 1 } })
     assert.deepEqual([answer.status, answer.body.code], [403, 'insufficient_rights'])

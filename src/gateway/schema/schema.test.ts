@@ -26,7 +26,7 @@ before(async () => {
   await client.end()
 })
 
-test('tables are listed with their kind and an estimate', async () => {
+test('tables are listed with kind and estimated row count', async () => {
   const { status, body } = await reader.get('/schema/tables')
   assert.equal(status, 200)
   assert.deepEqual(body, {
@@ -40,7 +40,7 @@ test('tables are listed with their kind and an estimate', async () => {
   assert.equal((await reader.get('/schema/tables?table_schema=sales')).body.tables.length, 1)
 })
 
-test('columns of a table have type, default and whether they take null', async () => {
+test('columns are listed with type, default and nullability', async () => {
   const { body } = await reader.get('/schema/columns?table_name=author&table_schema=public')
   assert.deepEqual(body.columns.slice(1), [
     { column_name: 'name', data_type: 'character varying(20)', column_default: null, is_nullable: 'NO' },
@@ -56,7 +56,7 @@ test('columns of a table have type, default and whether they take null', async (
   assert.deepEqual([unknown.status, unknown.body.code], [404, 'table_not_found'])
 })
 
-test('constraints and indexes are listed, of one table or of all', async () => {
+test('constraints and indexes are listed for one table or all', async () => {
   const { constraints } = (await reader.get('/schema/constraints')).body
   const reference = constraints.find(
     (item: { constraint_type: string }) => item.constraint_type === 'FOREIGN KEY',
@@ -89,14 +89,14 @@ test('constraints and indexes are listed, of one table or of all', async () => {
   )
 })
 
-test('types are TypeScript, the same text each time', async () => {
+test('the generated TypeScript types are deterministic', async () => {
   const first = await reader.get('/schema/types')
   assert.equal(first.headers.get('content-type'), 'text/plain; charset=utf-8')
   assert.equal(first.text, EXPECTED)
   assert.equal((await reader.get('/schema/types')).text, first.text)
 })
 
-test('structure is for the admin key and keys with the right', async () => {
+test('the schema requires the admin key or a key with the right', async () => {
   const admin = actor(t.url, { ...t.admin.headers, 'x-service-client': 'default' })
   const tableKey = await t.key(['gateway.read', 'author.*'])
   for (const list of ['tables', 'columns?table_name=author', 'constraints', 'indexes', 'types']) {

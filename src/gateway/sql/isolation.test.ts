@@ -18,7 +18,7 @@ test.after(() => observer.end())
 
 const sql = (who: Actor, query: string) => who.post('/gateway/query', { query })
 
-test('nothing of one caller reaches the next one on the same connection', async () => {
+test('session state of one caller does not affect the next one on the same connection', async () => {
   const hostile = [
     `set role pg_monitor`,
     `set search_path to nowhere; set timezone to 'Asia/Tokyo'; set statement_timeout to 1`,
@@ -62,7 +62,7 @@ test('nothing of one caller reaches the next one on the same connection', async 
   }
 })
 
-test('an answer in another encoding is refused, not broken', async () => {
+test('a response in another encoding is rejected', async () => {
   const answer = await sql(full, `begin; set local client_encoding = 'LATIN1'; select 'é' as e; commit`)
   assert.ok([200, 400].includes(answer.status), answer.text)
   const last = await sql(full, `set client_encoding = 'LATIN1'; select U&'\\00e9' as e`)
@@ -70,7 +70,7 @@ test('an answer in another encoding is refused, not broken', async () => {
   assert.equal((await sql(full, `select 'é' as e`)).body.data[0].e, 'é')
 })
 
-test('a statement of a caller who has left is cancelled', async () => {
+test('the statement of a disconnected caller is cancelled', async () => {
   const controller = new AbortController()
   const asked = fetch(`${t.url}/gateway/query`, {
     method: 'POST',
@@ -84,7 +84,7 @@ test('a statement of a caller who has left is cancelled', async () => {
   await until(async () => (await running('abandoned')) === 0)
 })
 
-test('a flood of notices and a backend that ends itself hurt nobody', async () => {
+test('a flood of notices or a terminated backend does not affect other callers', async () => {
   const flood = await sql(
     full,
     `do $$ begin for i in 1..20000 loop raise notice 'flood %', i; end loop; end $$; select 1 as one`,
@@ -95,7 +95,7 @@ test('a flood of notices and a backend that ends itself hurt nobody', async () =
   assert.equal((await sql(full, 'select 1')).status, 200)
 })
 
-test('200 queries at once use four connections, and data reads do not wait for them', async () => {
+test('200 concurrent queries use four connections and do not delay data reads', async () => {
   let answered = 0
   const slow = Array.from({ length: 200 }, () => sql(full, 'select pg_sleep(0.05)').finally(() => answered++))
   let most = 0
@@ -108,7 +108,7 @@ test('200 queries at once use four connections, and data reads do not wait for t
   assert.ok((await Promise.all(slow)).every(({ status }) => status === 200))
 })
 
-test('a statement that lifts its time limit is cancelled from outside, also when it catches that', async () => {
+test('a statement that disables its timeout is cancelled from outside, even if it catches the cancellation', async () => {
   const short = await testService({
     config: { clients: { brief: { url: t.clientUrl, statement_timeout: 500 } } },
   })
@@ -141,5 +141,5 @@ async function until(check: () => Promise<boolean>): Promise<void> {
     if (await check()) return
     await sleep(100)
   }
-  assert.fail('it did not happen')
+  assert.fail('the condition did not hold in time')
 }

@@ -46,7 +46,7 @@ test.after(() => Promise.all([observer.end(), locker.end()]))
 
 const sql = (who: Actor, query: string, more: object = {}) => who.post('/gateway/query', { query, ...more })
 
-/** An insert of the planned path that waits for a lock, for as long as the work takes. */
+/** Runs the work while an insert of a data operation waits for a lock. */
 async function withVictim(work: (pid: number, isThere: () => Promise<boolean>) => Promise<void>) {
   await locker.query('begin; lock table awaited in access exclusive mode')
   const insert = writer.send('PUT', '/gateway/insert', {
@@ -153,7 +153,7 @@ const HOSTILE: readonly ((pid: number) => string)[] = [
   () => `select pg_read_file('postgresql.conf')`,
 ]
 
-test('a right to read ends and cancels no statement of others, and changes no session', async () => {
+test('the right to read cannot cancel statements, terminate connections or change session state', async () => {
   const { rows } = await observer.query(
     `select current_setting('server_version_num')::int < 160000 as before`,
   )
@@ -162,7 +162,7 @@ test('a right to read ends and cancels no statement of others, and changes no se
     for (const text of HOSTILE) {
       const query = text(pid)
       const answer = await sql(reader, query)
-      // PostgreSQL 15 does not have this family.
+      // These functions do not exist in PostgreSQL 15.
       const isUnknown = query.includes('pg_input_') && isBefore16
       const refusal = isUnknown ? [400, 'invalid_sql'] : [403, 'function_not_allowed']
       assert.deepEqual([answer.status, answer.body.code], refusal, `${query}: ${answer.text}`)
@@ -190,14 +190,14 @@ test('a right to read ends and cancels no statement of others, and changes no se
   })
 })
 
-test('what is refused names the function and the way out', async () => {
+test('the error names the function and the required right', async () => {
   const { body } = await sql(reader, 'select * from behind')
   assert.match(body.message, /pg_catalog\.pg_cancel_backend/)
   assert.match(body.error, /gateway\.query.*sql_role/)
   assert.deepEqual(body.data.details, { functions: ['pg_catalog.pg_cancel_backend'] })
 })
 
-test('a right to read reads with everything that only reads', async () => {
+test('the right to read allows all read-only functions', async () => {
   for (const query of [
     'select i.id, j.word from item i join item j using (id) where i.id < 5 order by 1 desc limit 2',
     'with recursive n as (select 1 as i union all select i + 1 from n where i < 5) select sum(i), array_agg(i order by i) from n',
@@ -226,7 +226,7 @@ test('a right to read reads with everything that only reads', async () => {
   assert.deepEqual(bound.body.data, [{ n: 2 }])
 })
 
-test('a right to more is asked nothing, and a long text to read is refused before it keeps anything busy', async () => {
+test('the right to write is not checked for functions, and overlong read-only SQL is rejected before parsing', async () => {
   assert.equal((await sql(full, `select set_config('a.b', 'c', true), stop(0)`)).status, 200)
   const long = await sql(reader, `select 1${' '.repeat(20_000)}`)
   assert.deepEqual([long.status, long.body.code], [400, 'too_complex'])

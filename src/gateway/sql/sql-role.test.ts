@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { testDatabase, testServerUrl, withClient } from '#test/database.ts'
 import { type Actor, actor, testService } from '#test/harness.ts'
 
-// Roles belong to the whole server, which other test files use at the same time.
+// Roles are global to the server, which other test files use at the same time, so their names are unique.
 const suffix = randomBytes(4).toString('hex')
 const [role, member, signaller] = ['sql', 'sql_member', 'sql_signals'].map((name) => `${name}_${suffix}`)
 const password = 'p@ss:/?#%word'
@@ -55,7 +55,7 @@ before(() =>
     grant select on item to ${role}`),
 )
 
-test("callers' own SQL runs as the role of its own, with its rights only", async () => {
+test("callers' SQL runs as the SQL role, with only its privileges", async () => {
   for (const who of [full, reader]) {
     const { body } = await sql(
       who,
@@ -71,7 +71,7 @@ test("callers' own SQL runs as the role of its own, with its rights only", async
   assert.equal((await full.send('PUT', '/gateway/insert', { body: insert })).status, 200)
 })
 
-test("it does not get back to the client's own role", async () => {
+test("callers' SQL cannot switch back to the client's own role", async () => {
   for (const query of [
     `reset role; select current_user::text as role`,
     `reset session authorization; reset all; select current_user::text as role`,
@@ -97,7 +97,7 @@ test("it does not get back to the client's own role", async () => {
   }
 })
 
-test("it ends and cancels no statement of the client's own role", async () => {
+test("callers' SQL cannot cancel or terminate statements of the client's own role", async () => {
   await withClient(database.url, async (locker) => {
     await locker.query('begin; lock table awaited in access exclusive mode')
     const insert = full.send('PUT', '/gateway/insert', {
@@ -115,7 +115,7 @@ test("it ends and cancels no statement of the client's own role", async () => {
   })
 })
 
-test('a statement that catches its cancelling is ended by the same role', async () => {
+test('a statement that catches its cancellation is terminated by the same role', async () => {
   const stubborn = `do $$ begin loop begin perform pg_sleep(100); exception when query_canceled then null; end; end loop; end $$`
   const answer = await sql(full, `set statement_timeout to 0; ${stubborn}`)
   assert.deepEqual([answer.status, answer.body.code], [504, 'statement_timeout'], answer.text)
@@ -127,7 +127,7 @@ test('a statement that catches its cancelling is ended by the same role', async 
   })
 })
 
-test("a role that is, may become or may signal the client's own is refused; the planned path goes on", async () => {
+test("an SQL role that is, may become or may signal the client's own role is rejected; data operations still work", async () => {
   for (const [client, reason] of [
     ['same', own],
     ['member', own],
@@ -154,5 +154,5 @@ async function until<T>(check: () => Promise<T | undefined>): Promise<T> {
     if (found !== undefined) return found
     await sleep(50)
   }
-  throw new Error('it did not happen')
+  throw new Error('the condition did not hold in time')
 }

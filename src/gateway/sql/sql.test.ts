@@ -24,7 +24,7 @@ const sql = (who: Actor, query: string, more: object = {}) => who.post('/gateway
 const count = async (where: string) =>
   Number((await observer.query(`select count(*) from item where ${where}`)).rows[0]?.count)
 
-test('rows come with every digit, and meta says what ran', async () => {
+test('rows keep all digits, and meta describes the statement', async () => {
   const answer = await full.post('/query/sql', {
     driver: 'postgresql',
     query: `select id, word, 12345678901234567890.5::numeric as exact, now() is not null as ok, null as nothing from item where id < 3`,
@@ -42,7 +42,7 @@ test('rows come with every digit, and meta says what ran', async () => {
   assert.equal(answer.body.message, 'Query executed')
 })
 
-test('every name of the route and of the driver works, another driver is refused', async () => {
+test('all aliases of route and driver work, and another driver is rejected', async () => {
   for (const driver of ['postgresql', 'postgres', 'athena'])
     assert.equal((await full.post('/gateway/sql', { driver, query: 'select 1 as one' })).body.data[0].one, 1)
   for (const driver of ['supabase', 'scylla', 'scylladb']) {
@@ -53,7 +53,7 @@ test('every name of the route and of the driver works, another driver is refused
   assert.equal((await full.post('/query/sql', { query: 'select 1' })).status, 400)
 })
 
-test('parameters are bound, and make the text one statement', async () => {
+test('parameters are bound, and allow only one statement', async () => {
   const text = `select $1::int + 1 as n, $2::text as t, $3::jsonb as j, $4::int[] as a, $5::bool as b, $6::text is null as missing`
   const fine = await sql(full, text, {
     params: [41, `'; drop table item; --`, { a: [1] }, [1, 2], true, null],
@@ -69,7 +69,7 @@ test('parameters are bound, and make the text one statement', async () => {
   assert.deepEqual([misfit.status, misfit.body.code], [422, 'invalid_value'])
 })
 
-test('arrays are the JSON that the database would write', async () => {
+test('arrays are written as JSON like the database does', async () => {
   for (const [array, as] of [
     [`'{1,NULL,-3}'`, 'int[]'],
     [`'{{1,2},{3,4}}'`, 'int8[]'],
@@ -96,7 +96,7 @@ test('arrays are the JSON that the database would write', async () => {
   assert.deepEqual(body.data, [{ a: ['2026-01-02T03:04:05Z'], f: ['NaN', 1.5], n: null }])
 })
 
-test('several statements run all or nothing and answer with the rows of the last', async () => {
+test('several statements are atomic and return the rows of the last', async () => {
   const fine = await sql(
     full,
     `insert into item values (100, 'a'), (101, 'b'); update item set word = 'c' where id = 100; select word from item where id = 100`,
@@ -106,7 +106,7 @@ test('several statements run all or nothing and answer with the rows of the last
   const broken = await sql(full, `insert into item values (200, 'a'); select 1 / 0`)
   assert.equal(broken.status, 422)
   assert.equal(await count('id = 200'), 0)
-  // What fails at the commit is told, and the connection stays in step.
+  // A failure at COMMIT is reported, and the connection stays usable.
   for (let round = 0; round < 20; round++) {
     const late = await sql(full, 'insert into other values (1), (1)')
     assert.deepEqual([late.status, late.body.code], [409, 'unique_violation'])
@@ -122,7 +122,7 @@ test('several statements run all or nothing and answer with the rows of the last
   assert.deepEqual([closed.status, closed.body.data], [200, []])
 })
 
-test('a text that is wrong is told where, with the sentence of the database', async () => {
+test("invalid SQL gets the database's message and position", async () => {
   const wrong = await sql(full, 'select 1\nfrom item\nwhere foo = 1')
   assert.deepEqual([wrong.status, wrong.body.code], [400, 'unknown_column'])
   assert.match(wrong.body.error, /column "foo" does not exist/)
@@ -144,12 +144,12 @@ test('a text that is wrong is told where, with the sentence of the database', as
   ] as const) {
     const answer = await sql(full, query)
     assert.deepEqual([answer.status, answer.body.code], [status, code], `${query}: ${answer.text}`)
-    if (query.length > 9) assert.ok(!answer.text.includes(query), 'the text is not repeated')
+    if (query.length > 9) assert.ok(!answer.text.includes(query), 'the response repeats the SQL text')
   }
   assert.equal((await sql(full, 'vacuum item')).status, 200)
 })
 
-test('a result above the limit is refused whole, and what its statement did is undone', async () => {
+test('a result above the limit is rejected, and its statement is rolled back', async () => {
   const began = performance.now()
   const endless = await sql(full, 'select generate_series(1, 1000000000) as n, repeat($$x$$, 100)')
   assert.deepEqual([endless.status, endless.body.code], [413, 'result_too_large'])
@@ -167,7 +167,7 @@ test('a result above the limit is refused whole, and what its statement did is u
   assert.deepEqual([wide.status, wide.body.code], [413, 'result_too_large'])
 })
 
-test('a right to read runs one statement that only reads', async () => {
+test('the right to read allows one read-only statement', async () => {
   for (const query of [
     'select count(*) as n from item',
     '/* x */ (select 1 as n)',
@@ -210,7 +210,7 @@ test('a right to read runs one statement that only reads', async () => {
   assert.equal(await count('true'), 50)
 })
 
-test('a right to tables is no right to SQL, and nobody runs it without a key', async () => {
+test('table rights do not include SQL, and SQL always requires a key', async () => {
   for (const rights of [
     ['*.read'],
     ['*.write', '*.delete'],
@@ -229,7 +229,7 @@ test('a right to tables is no right to SQL, and nobody runs it without a key', a
   assert.equal((await sql(admin, 'select 1')).status, 200)
 })
 
-test('the logging client answers only who may, and only reads', async () => {
+test('the logging client requires the right and allows only reads', async () => {
   const admin = actor(t.url, { ...t.admin.headers, 'x-service-client': 'logging' })
   assert.equal((await sql(admin, 'select count(*) from database_audit_log')).status, 200)
   const written = await sql(admin, 'delete from database_audit_log')
@@ -239,7 +239,7 @@ test('the logging client answers only who may, and only reads', async () => {
   assert.equal((await sql(unbound, 'select 1')).status, 403)
 })
 
-test('a frozen client reads, and says why it does not write', async () => {
+test('a frozen client allows reads, and rejects writes with client_frozen', async () => {
   const made = await t.admin.post('/admin/clients', {
     client_name: 'cold',
     driver: 'postgresql',
