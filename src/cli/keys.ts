@@ -6,6 +6,7 @@ import { FIXED_RIGHTS, grantsFixed, isRight } from '#gateway/keys/rights.ts'
 import { findKey, findKeysNamed, listKeys } from '#gateway/keys/store.ts'
 import type { Config } from '#kernel/config/config.ts'
 import type { Kernel } from '#kernel/kernel.ts'
+import { UUID } from '#kernel/random.ts'
 import type { ServiceDatabases } from '../open-databases.ts'
 import { configOf } from './context.ts'
 import { printList, terminal } from './terminal.ts'
@@ -140,8 +141,6 @@ function expectForPages({ clients }: Config, rights: readonly string[], client =
       '--browser: every visitor of the page could reach all rows. Use a --client with row_level_security.enabled: true.',
     )
 }
-
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 /** Finds a key by its id, by its public part (`svc_0123456789abcdef`), or by its name if that is unique. */
 async function idOf({ db }: Kernel, key: string): Promise<string> {

@@ -2,11 +2,10 @@ import { emailFrom } from '#identity/emails.ts'
 import { usernameFrom } from '#identity/usernames.ts'
 import { findUser, findUserWithPassword, type User } from '#identity/users.ts'
 import type { Kernel } from '#kernel/kernel.ts'
+import { UUID } from '#kernel/random.ts'
 
 /** Help text of the `<user>` argument. */
 export const USER_ARGUMENT = 'id, email or username'
-
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 /** Finds a user by id, email or username. Throws if there is none. */
 export async function findNamedUser(kernel: Kernel, name: string): Promise<User> {

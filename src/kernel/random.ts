@@ -9,22 +9,23 @@ export const secureRandom: Random = (bytes) => randomBytes(bytes)
  * For ids that need not be secret, such as those of requests: the system takes as long for a few bytes as for thousands, a
  * twelfth of a get-session. Never for tokens, keys or salts.
  */
-export function drawInAdvance(random: Random): Random {
-  let drawn = random(DRAWN)
+export function drawInAdvance(random: Random, amount = 4_096): Random {
+  let drawn = random(amount)
   return (bytes) => {
-    if (drawn.length < bytes) drawn = random(Math.max(DRAWN, bytes))
+    if (drawn.length < bytes) drawn = random(Math.max(amount, bytes))
     const taken = drawn.subarray(0, bytes)
     drawn = drawn.subarray(bytes)
     return taken
   }
 }
 
-const DRAWN = 4_096
-
 /** 32 random bytes in base64url, 43 characters: session tokens and one-time tokens. */
 export function randomToken(random: Random): string {
   return random(32).toString('base64url')
 }
+
+/** A UUID of any version, in either case. */
+export const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 /** A UUID version 7 (RFC 9562 section 5.7): 48 bits of milliseconds, then 74 random bits. */
 export function uuidv7(now: Date, random: Random): string {

@@ -2,6 +2,7 @@ import { deleteSessionOf, deleteUserSessions, listSessions, type Session } from 
 import { deleteTickets } from '#identity/tickets.ts'
 import { isTokenShaped } from '#identity/tokens.ts'
 import type { Kernel } from '#kernel/kernel.ts'
+import { UUID } from '#kernel/random.ts'
 import { actAsCaller, type Caller } from '../access.ts'
 
 /** A listed session is named by a handle, which can end it and is no credential. Only the caller's own carries its token. */
@@ -16,8 +17,6 @@ export async function sessionsOf(kernel: Kernel, { user, session, token }: Calle
     return { ...each, token: current ? token : `${HANDLE}${each.id}`, current }
   })
 }
-
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 /** Ends one of the caller's sessions, named by handle, token or id, and the links that it asked for. Does nothing to other sessions. */
 export async function revokeSession(kernel: Kernel, caller: Caller, named: string): Promise<number> {

@@ -1,7 +1,7 @@
 import { readJson } from '#kernel/http/body.ts'
 import { instantFrom } from '#kernel/instants.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { uuidv7 } from '#kernel/random.ts'
+import { UUID, uuidv7 } from '#kernel/random.ts'
 import type { UserToAdd } from '../add-users.ts'
 import { emailFrom } from '../emails.ts'
 import { type Cost, isTooCostly } from '../hashes/hash.ts'
@@ -57,8 +57,6 @@ export function userFrom({ now, random, dropCostlyHashes }: Source, fields: Fiel
     passwordHash: passwordHash(fields, dropCostlyHashes) ?? null,
   }
 }
-
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 function name(fields: Fields): string {
   const given = required(text(fields, 'name'), 'name')

@@ -17,6 +17,7 @@ import { fail } from '#databases/failures.ts'
 import { wholeText } from '#databases/request/decimal.ts'
 import { parseJson } from '#databases/request/json.ts'
 import type { Json, Row } from '#databases/request/request.ts'
+import { UUID } from '#kernel/random.ts'
 
 /**
  * Writes a JSON value as bytes of the protocol, by the server's type of the parameter. The library accepts values outside the type
@@ -80,7 +81,6 @@ const whole = (size: number) => (text: string) => {
   )
 }
 const verbatim = (text: string) => Buffer.from(text)
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 // The words that PostgreSQL accepts.
 const TRUTHS = new Map([
   ...['true', 't', 'yes', 'y', 'on', '1'].map((word) => [word, true] as const),

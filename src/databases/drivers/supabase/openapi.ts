@@ -1,6 +1,7 @@
 import { eachMember, membersOf } from '#databases/drivers/json-rows.ts'
 import { fail } from '#databases/failures.ts'
 import { type Catalogue, type Column, catalogueOf, type Table } from '#databases/plan/catalogue.ts'
+import { SYSTEM_NAMES } from '#databases/plan/data-types.ts'
 import { startTimeSlice } from '#kernel/time-slice.ts'
 
 /** What PostgREST's OpenAPI document tells of one schema. It knows no uniqueness, no checks, and keys only by column. */
@@ -115,12 +116,7 @@ function columnOf(name: string, { format, maxLength, ...facts }: Fields, nullabl
 
 /** pg_type.typname of what format_type writes in more words. */
 const BASES: Readonly<Record<string, string>> = {
-  boolean: 'bool',
-  smallint: 'int2',
-  integer: 'int4',
-  bigint: 'int8',
-  real: 'float4',
-  'double precision': 'float8',
+  ...SYSTEM_NAMES,
   'character varying': 'varchar',
   character: 'bpchar',
   'timestamp without time zone': 'timestamp',

@@ -2,40 +2,14 @@ import type { NewColumn, TableDefinition } from '#databases/drivers/driver.ts'
 import { defaultText } from '#databases/drivers/postgres/sql/defaults.ts'
 import { quoteName } from '#databases/drivers/quote-name.ts'
 import { fail } from '#databases/failures.ts'
+import { FURTHER_TYPES, NUMBER_TYPES, TYPE_ALIASES } from '#databases/plan/data-types.ts'
 
 export const ALLOWED_COLUMN_DATA_TYPES = [
-  'smallint',
-  'integer',
-  'bigint',
-  'numeric',
-  'real',
-  'double precision',
-  'smallserial',
-  'serial',
-  'bigserial',
-  'text',
-  'varchar',
-  'char',
-  'boolean',
-  'date',
-  'time',
-  'timetz',
-  'timestamp',
-  'timestamptz',
-  'interval',
-  'uuid',
-  'json',
-  'jsonb',
-  'bytea',
-  'inet',
-  'cidr',
-  'macaddr',
-  'tsvector',
-  'citext',
-  'hstore',
-  'ltree',
-  'vector',
-] as const
+  ...NUMBER_TYPES,
+  ...['smallserial', 'serial', 'bigserial', 'text', 'varchar', 'char', 'boolean', 'date', 'time', 'timetz'],
+  ...FURTHER_TYPES,
+  ...['citext', 'hstore', 'ltree', 'vector'],
+]
 
 export const ALLOWED_INDEX_METHODS = ['btree', 'hash', 'gin', 'gist', 'brin', 'spgist'] as const
 
@@ -128,21 +102,10 @@ function precisionOf(text: string): string | undefined {
   return `(${length}${scale === undefined ? '' : `,${scale}`})`
 }
 
-const OTHER_NAMES: Readonly<Record<string, (typeof ALLOWED_COLUMN_DATA_TYPES)[number]>> = {
-  int: 'integer',
-  int2: 'smallint',
-  int4: 'integer',
-  int8: 'bigint',
-  decimal: 'numeric',
-  float: 'double precision',
-  float4: 'real',
-  float8: 'double precision',
-  bool: 'boolean',
-  string: 'text',
+const OTHER_NAMES: Readonly<Record<string, string>> = {
+  ...TYPE_ALIASES,
   'character varying': 'varchar',
   character: 'char',
-  'timestamp with time zone': 'timestamptz',
-  'timestamp without time zone': 'timestamp',
   'time with time zone': 'timetz',
   'time without time zone': 'time',
 }
