@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { DEFAULT_LIMITS, driverFor } from '#databases/clients/client.ts'
+import { driverFor } from '#databases/clients/client.ts'
 import { type ConfiguredClient, createConfiguredClients } from '#databases/clients/configured.ts'
 import { urlOf } from '#databases/clients/registered.ts'
 import { type ClientRow, listClients } from '#databases/clients/store.ts'
@@ -10,6 +10,7 @@ import { ALWAYS_PRESENT } from '#databases/drivers/presence.ts'
 import { NOTED_DRIFT } from '#kernel/clock.ts'
 import { isDriverName } from '#kernel/config/addresses.ts'
 import type { Config } from '#kernel/config/config.ts'
+import { CLIENT_LIMITS } from '#kernel/config/sections/database.ts'
 import { mailWarnings, proxyWarnings } from '#kernel/config/warnings.ts'
 import { connectOnce } from '#kernel/db/connect.ts'
 import { onConnection } from '#kernel/db/guarded-client.ts'
@@ -153,7 +154,7 @@ async function reachOf({ config, secrets, environment, log }: Context, row: Clie
       ok: false,
       says: 'its address cannot be read here: PATCH /admin/clients with a new url',
     }
-  const settings = { name: row.clientName, driver: row.driver, url, readOnly: true, ...DEFAULT_LIMITS }
+  const settings = { name: row.clientName, driver: row.driver, url, readOnly: true, ...CLIENT_LIMITS }
   const driver = driverFor({ config, log }, settings)
   try {
     return { subject, ok: true, says: `${driver.name} ${await driver.probe()}` }

@@ -19,16 +19,6 @@ export type Client = {
   readonly isCached: boolean
 }
 
-/** Equal to the defaults of the configuration. */
-export const DEFAULT_LIMITS = {
-  max_connections: 10,
-  sql_connections: 4,
-  max_waiting: 1_000,
-  connect_timeout: 5_000,
-  statement_timeout: 30_000,
-  idle_timeout: 30_000,
-}
-
 export type ClientMaking = DriverMaking & {
   /** The caches of answers: invalidates those that a write has made stale. */
   readonly announce?: Announce | undefined

@@ -1,7 +1,8 @@
 import type { RowLevelSecurity, SqlRole } from '#databases/drivers/driver.ts'
 import type { Config } from '#kernel/config/config.ts'
+import { CLIENT_LIMITS } from '#kernel/config/sections/database.ts'
 import { maskedUrl } from '#kernel/config/show.ts'
-import { type Client, type ClientMaking, DEFAULT_LIMITS, driverFor } from './client.ts'
+import { type Client, type ClientMaking, driverFor } from './client.ts'
 
 export type ConfiguredOptions = ClientMaking & {
   /** Built-in clients, which exist without configuration: name → URL. */
@@ -70,7 +71,7 @@ const builtInClient = (name: string, url: string) => ({
   description: undefined,
   row_level_security: undefined,
   sql_role: undefined,
-  ...DEFAULT_LIMITS,
+  ...CLIENT_LIMITS,
 })
 
 type Settings = Config['clients'][string]['row_level_security']

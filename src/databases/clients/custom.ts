@@ -4,9 +4,10 @@ import { createSupabaseDriver } from '#databases/drivers/supabase/driver.ts'
 import { fail } from '#databases/failures.ts'
 import { hostFits } from '#kernel/config/addresses.ts'
 import type { Config } from '#kernel/config/config.ts'
+import { CLIENT_LIMITS } from '#kernel/config/sections/database.ts'
 import { OutboundRefused } from '#kernel/http/outbound.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { type Client, DEFAULT_LIMITS } from './client.ts'
+import type { Client } from './client.ts'
 
 /** The client whose project and key come with each request (gateway.md 2). */
 export const CUSTOM_CLIENT = 'custom_supabase'
@@ -21,9 +22,9 @@ export function createCustomClients(kernel: Kernel): CustomClients {
   const known = new Map<string, Client>()
   // Callers choose keys, so all projects together share the limits of one client.
   const shared = createConcurrencyLimit({
-    places: DEFAULT_LIMITS.max_connections,
-    waiting: DEFAULT_LIMITS.max_waiting,
-    patience: DEFAULT_LIMITS.connect_timeout,
+    places: CLIENT_LIMITS.max_connections,
+    waiting: CLIENT_LIMITS.max_waiting,
+    patience: CLIENT_LIMITS.connect_timeout,
   })
   return (address, key) => {
     const root = rootOf(kernel.config, address)
@@ -55,10 +56,10 @@ function clientOf(kernel: Kernel, shared: ConcurrencyLimit, project: Project): C
       }
     },
     // One project cannot take all places.
-    maxConnections: Math.ceil(DEFAULT_LIMITS.max_connections / 2),
-    maxWaiting: DEFAULT_LIMITS.max_waiting,
-    connectTimeout: DEFAULT_LIMITS.connect_timeout,
-    statementTimeout: DEFAULT_LIMITS.statement_timeout,
+    maxConnections: Math.ceil(CLIENT_LIMITS.max_connections / 2),
+    maxWaiting: CLIENT_LIMITS.max_waiting,
+    connectTimeout: CLIENT_LIMITS.connect_timeout,
+    statementTimeout: CLIENT_LIMITS.statement_timeout,
     maxRows: kernel.config.gateway.max_rows,
     answerBytes: kernel.config.limits.answer,
     readOnly: false,

@@ -2,10 +2,11 @@ import type { DriverMaking } from '#databases/drivers/driver.ts'
 import type { MemoryBudget } from '#databases/drivers/memory-budget.ts'
 import { fail } from '#databases/failures.ts'
 import { clientUrlForms, isDriverName } from '#kernel/config/addresses.ts'
+import { CLIENT_LIMITS } from '#kernel/config/sections/database.ts'
 import { type CoherentCache, createCoherentCache } from '#kernel/db/coherent-cache.ts'
 import { edge } from '#kernel/http/failures.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { announceOf, type Client, DEFAULT_LIMITS, driverFor } from './client.ts'
+import { announceOf, type Client, driverFor } from './client.ts'
 import { type ClientRow, listClients, markSeen, resealClient } from './store.ts'
 
 /** Reads one variable of the environment in which the service was started. */
@@ -152,7 +153,7 @@ function clientOf(kernel: Making, environment: Environment, row: ClientRow): Cli
   }
   const driver = driverFor(
     { ...kernel, announce: announceOf(kernel) },
-    { name, driver: driverName, url, readOnly: isFrozen, ...DEFAULT_LIMITS },
+    { name, driver: driverName, url, readOnly: isFrozen, ...CLIENT_LIMITS },
   )
   return {
     name,

@@ -1,4 +1,4 @@
-import { DEFAULT_LIMITS, driverFor } from '#databases/clients/client.ts'
+import { driverFor } from '#databases/clients/client.ts'
 import type { Clients } from '#databases/clients/clients.ts'
 import { type ClientAddress, type RegisteredClient, urlOf } from '#databases/clients/registered.ts'
 import {
@@ -9,7 +9,7 @@ import {
   updateClient,
 } from '#databases/clients/store.ts'
 import { clientUrlForms, type DriverName, isDriverName } from '#kernel/config/addresses.ts'
-import { clientNameForm } from '#kernel/config/sections/database.ts'
+import { CLIENT_LIMITS, clientNameForm } from '#kernel/config/sections/database.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
 import { Failure } from '#kernel/errors.ts'
 import { edge } from '#kernel/http/failures.ts'
@@ -173,7 +173,7 @@ async function inspect(kernel: Kernel, clients: Clients, name: string, address: 
       message: `The variable ${address.urlEnvVar} is not set to the URL of a database`,
       hint: clientUrlForms[address.driver].advice,
     })
-  const driver = driverFor(kernel, { name, driver: address.driver, url, readOnly: true, ...DEFAULT_LIMITS })
+  const driver = driverFor(kernel, { name, driver: address.driver, url, readOnly: true, ...CLIENT_LIMITS })
   try {
     await driver.probe()
     return true

@@ -87,6 +87,13 @@ function measure(
   return Type.Integer({ description, form: form(range), ...more })
 }
 
+/** The defaults of settings that have one each. */
+export const defaultsOf = <T extends TProperties>(settings: T): Readonly<Record<keyof T, number>> =>
+  // Every setting that is passed here is a number with a default; its type does not show the default.
+  Object.fromEntries(
+    Object.entries(settings).map(([name, setting]) => [name, (setting as TSchema & Setting).default]),
+  ) as Record<keyof T, number>
+
 /** A list; empty by default, unless a default is given. */
 export const list = (description: string, item: Form<string>, otherwise: string[] = []) =>
   Type.Array(Type.String(), { description, form: item, default: otherwise })

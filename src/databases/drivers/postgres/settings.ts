@@ -1,3 +1,4 @@
+import { limitsOf } from '#databases/drivers/client-limits.ts'
 import type { DriverMaking, DriverSettings } from '#databases/drivers/driver.ts'
 import { createPostgresDriver, type PostgresDriver } from '#databases/drivers/postgres/driver.ts'
 
@@ -15,12 +16,7 @@ export function openPostgres(
     )
   return createPostgresDriver({
     url,
-    maxConnections: settings.max_connections,
-    sqlConnections: settings.sql_connections,
-    maxWaiting: settings.max_waiting,
-    connectTimeout: settings.connect_timeout,
-    statementTimeout: settings.statement_timeout,
-    idleTimeout: settings.idle_timeout,
+    ...limitsOf(settings),
     applicationName: `gatehouse ${name}`,
     maxRows: config.gateway.max_rows,
     answerBytes: config.limits.answer,

@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module'
+import { limitsOf } from '#databases/drivers/client-limits.ts'
 import type { Driver, DriverMaking, DriverSettings } from '#databases/drivers/driver.ts'
 import { fail } from '#databases/failures.ts'
 import { readScyllaUrl } from '#kernel/config/scylla-url.ts'
@@ -13,12 +14,7 @@ export function openScylla({ config }: DriverMaking, settings: DriverSettings): 
   )
   return createScyllaDriver({
     address,
-    maxConnections: settings.max_connections,
-    sqlConnections: settings.sql_connections,
-    maxWaiting: settings.max_waiting,
-    connectTimeout: settings.connect_timeout,
-    statementTimeout: settings.statement_timeout,
-    idleTimeout: settings.idle_timeout,
+    ...limitsOf(settings),
     applicationName: `gatehouse ${settings.name}`,
     maxRows: config.gateway.max_rows,
     inProduct: config.limits.in_product,

@@ -1,4 +1,4 @@
-import { type About, failureOf } from '#databases/drivers/postgres/protocol/errors.ts'
+import { type About, failureOf, IN_DOUBT } from '#databases/drivers/postgres/protocol/errors.ts'
 import type { WrittenValues } from '#databases/drivers/postgres/protocol/refused-column.ts'
 import { codeOf } from '#databases/drivers/postgres/protocol/row-query.ts'
 import type { Mask } from '#databases/drivers/supabase/masking.ts'
@@ -72,7 +72,7 @@ export function refusalOf(answer: OutboundAnswer, mask: Mask, subject?: Subject)
   if (told === undefined || told.code === '')
     return fail(STATUSES[answer.status] ?? 'database_error', {
       // What stands before PostgREST may have lost its answer.
-      ...(answer.status >= 500 && answer.status !== 503 && { hint: DOUBT }),
+      ...(answer.status >= 500 && answer.status !== 503 && { hint: IN_DOUBT }),
       cause: new Error(`The backend answered ${answer.status}`),
     })
   const cause = serverError(told)
@@ -148,12 +148,12 @@ const MOVED = new Set(['42703', '42P01', 'PGRST200', 'PGRST204', 'PGRST205'])
 /** Whatever went wrong before there was an answer. */
 export function lossOf(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof Failure) return error
-  if (error.name === 'TimeoutError') return fail('statement_timeout', { hint: DOUBT, cause: error })
+  if (error.name === 'TimeoutError') return fail('statement_timeout', { hint: IN_DOUBT, cause: error })
   const code = codeOf(error)
   if (NEVER_SENT.test(code)) return fail('client_unavailable', { cause: error })
   if (TLS.test(code)) return fail('client_refused', { cause: error })
   // Also what is no HTTP, which the library calls by names without a code.
-  return fail('connection_lost', { hint: DOUBT, cause: error })
+  return fail('connection_lost', { hint: IN_DOUBT, cause: error })
 }
 
 const NEVER_SENT =
@@ -161,5 +161,3 @@ const NEVER_SENT =
 /** Certificates have names of their own. https://nodejs.org/api/tls.html#x509-certificate-error-codes */
 const TLS =
   /^(ERR_TLS_|ERR_SSL_|ERR_OSSL_|CERT_|CRL_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|INVALID_|HOSTNAME_MISMATCH|ERROR_IN_|PATH_LENGTH_)/
-
-export const DOUBT = 'What was to be read can be asked for again; whether a write was done is not known.'

@@ -1,9 +1,10 @@
 import { createCircuitBreaker } from '#databases/drivers/circuit-breaker.ts'
 import { type ConcurrencyLimit, createConcurrencyLimit } from '#databases/drivers/concurrency-limit.ts'
 import type { DriverStats } from '#databases/drivers/driver.ts'
+import { IN_DOUBT } from '#databases/drivers/postgres/protocol/errors.ts'
 import { callerLeft } from '#databases/drivers/presence.ts'
 import { answerTooLarge } from '#databases/drivers/result-limits.ts'
-import { DOUBT, isJson, lossOf, refusalOf, type Subject } from '#databases/drivers/supabase/errors.ts'
+import { isJson, lossOf, refusalOf, type Subject } from '#databases/drivers/supabase/errors.ts'
 import { type JsonKind, jsonKind } from '#databases/drivers/supabase/json-kind.ts'
 import { type Mask, masking } from '#databases/drivers/supabase/masking.ts'
 import { addressOf, headersOf, type PostgrestRequest } from '#databases/drivers/supabase/request.ts'
@@ -160,4 +161,4 @@ function totalIn(range: string | string[] | undefined, status: number): number |
 
 /** A redirect, a page for people, rows that are none: not PostgREST, or something before it. */
 export const strange = (what: string) =>
-  fail('database_error', { hint: DOUBT, cause: new Error(`The backend answered ${what}`) })
+  fail('database_error', { hint: IN_DOUBT, cause: new Error(`The backend answered ${what}`) })

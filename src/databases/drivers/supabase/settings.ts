@@ -1,17 +1,15 @@
+import { limitsOf } from '#databases/drivers/client-limits.ts'
 import type { Driver, DriverMaking, DriverSettings } from '#databases/drivers/driver.ts'
 import { createSupabaseDriver } from '#databases/drivers/supabase/driver.ts'
 import { createDirectRequests } from '#kernel/http/outbound.ts'
 
 /** The driver of a client, as it is configured or registered. */
 export function openSupabase({ config }: DriverMaking, settings: DriverSettings): Driver {
-  const { connect_timeout: connectTimeout, idle_timeout: idleTimeout } = settings
+  const limits = limitsOf(settings)
   return createSupabaseDriver({
     ...endpointOf(settings.url),
-    ...createDirectRequests({ connectTimeout, idleTimeout }),
-    connectTimeout,
-    maxConnections: settings.max_connections,
-    maxWaiting: settings.max_waiting,
-    statementTimeout: settings.statement_timeout,
+    ...createDirectRequests(limits),
+    ...limits,
     maxRows: config.gateway.max_rows,
     answerBytes: config.limits.answer,
     readOnly: settings.readOnly,

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { clientUrlForm, DRIVER_NAMES, databaseUrlForm } from '../addresses.ts'
 import { textForm } from '../forms.ts'
-import { choice, duration, flag, integer, named, section, text } from '../setting.ts'
+import { choice, defaultsOf, duration, flag, integer, named, section, text } from '../setting.ts'
 
 const CONNECTIONS = { min: 1, max: 1000 }
 
@@ -67,16 +67,7 @@ const sqlRole = section(
   },
 )
 
-const client = section('A named database connection.', {
-  driver: choice('Driver of the database.', DRIVER_NAMES, { default: 'postgresql' }),
-  url: Type.Optional(
-    text(
-      'Database, and the role to use.',
-      { secret: 'password', absent: 'required, except for the built-in client `default`' },
-      clientUrlForm,
-    ),
-  ),
-  description: Type.Optional(text('Description for operators.', { absent: 'none' })),
+const LIMITS = {
   max_connections: integer('Connections of one process.', CONNECTIONS, { default: 10 }),
   sql_connections: integer(
     'Further connections of one process for SQL that callers write, and the same number for functions.',
@@ -91,6 +82,22 @@ const client = section('A named database connection.', {
   connect_timeout: duration('Longest time to connect.', ['5s', '100ms', '10m']),
   statement_timeout: duration('Longest time of a statement.', ['30s', '100ms', '1d']),
   idle_timeout: duration('Time after which an unused connection is closed.', ['30s', '1s', '1d']),
+}
+
+/** The limits of a client without settings of its own. Times are in milliseconds. */
+export const CLIENT_LIMITS = defaultsOf(LIMITS)
+
+const client = section('A named database connection.', {
+  driver: choice('Driver of the database.', DRIVER_NAMES, { default: 'postgresql' }),
+  url: Type.Optional(
+    text(
+      'Database, and the role to use.',
+      { secret: 'password', absent: 'required, except for the built-in client `default`' },
+      clientUrlForm,
+    ),
+  ),
+  description: Type.Optional(text('Description for operators.', { absent: 'none' })),
+  ...LIMITS,
   enforce_api_keys: Type.Optional(
     flag('Whether data operations on this client need an API key.', {
       absent: 'as gateway.enforce_api_keys',

@@ -145,7 +145,7 @@ function otherTable({ schema, table }: ServerError, { table: own }: About) {
 }
 
 /** Only the answer of a statement that commits by itself shows that it did. */
-const IN_DOUBT = 'What was to be read can be asked for again; whether a write was done is not known.'
+export const IN_DOUBT = 'A read can be repeated; whether a write was done is not known.'
 
 const HINTS: Partial<Record<DatabaseFailureCode, string>> = {
   connection_lost: IN_DOUBT,
