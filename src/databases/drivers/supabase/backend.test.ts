@@ -8,14 +8,14 @@ import type { Failure } from '#kernel/errors.ts'
 import { createCalls } from '#test/drivers/calls.ts'
 import { DOCUMENT as document, BACKEND_KEY as key, openOn, silent, urlOf } from '#test/postgrest/backend.ts'
 
-/** A backend that can be down, slow or no PostgREST at all. */
+/** A backend that can be down, slow, or something other than PostgREST. */
 let server: Server
 let url: string
 let listener: RequestListener
 const sockets = new Set<Socket>()
 
 const json = { 'content-type': 'application/json' }
-/** The structure as it should be, and then whatever is wrong. */
+/** First a correct structure, then the faulty answer. */
 const behind =
   (listen: RequestListener): RequestListener =>
   (request, response) => {
@@ -42,7 +42,7 @@ const open = (more: object = {}): Driver => openOn(url, more)
 const read = (driver: Driver) => createCalls(() => driver).fetch({ table: 'books' })
 const write = (driver: Driver) => createCalls(() => driver).insert('books', { title: 'x' })
 
-test('whatever a backend answers that is no answer of PostgREST is a failure of the backend', async () => {
+test('any answer that does not come from PostgREST is a failure of the backend', async () => {
   const told = (status: number, body: string, headers: Record<string, string> = json) =>
     behind((_, response) => response.writeHead(status, headers).end(body))
   const refusal = (code: string, message = 'm') =>
@@ -98,7 +98,7 @@ test('whatever a backend answers that is no answer of PostgREST is a failure of 
   assert.deepEqual((await read(driver)).rows, [{ id: 1, title: 'x' }])
 })
 
-test('a document that describes nothing is refused, and one that lies does no harm', async () => {
+test('an empty document is refused, and a false one does no harm', async () => {
   for (const text of ['[]', 'null', '{}', '"x"', '<html>']) {
     listener = (_, response) => response.writeHead(200, json).end(text)
     await assert.rejects(read(open()), (error: Failure) => {
@@ -118,7 +118,7 @@ test('a document that describes nothing is refused, and one that lies does no ha
   assert.deepEqual((await read(open())).rows, [])
 })
 
-test('an answer that is too large is not read to its end, and after a write it says that it was done', async () => {
+test('an answer that is too large is not read to its end, and after a write the failure says that it was done', async () => {
   const big = `[{"title":"${'x'.repeat(40 * 1024 * 1024)}"}]`
   listener = behind((_, response) => response.writeHead(201, { ...json, 'content-range': '*/1' }).end(big))
   const driver = open({ statement_timeout: 20_000 })
@@ -126,7 +126,7 @@ test('an answer that is too large is not read to its end, and after a write it s
   await assert.rejects(write(driver), { code: 'result_too_large', hint: /were written/ })
 })
 
-test('a backend that is slow or breaks off says what is in doubt', async () => {
+test('a timeout or a lost connection says what is in doubt', async () => {
   listener = behind(() => {})
   await assert.rejects(write(open()), (error: Failure) => {
     silent(error)
@@ -143,7 +143,7 @@ test('a backend that is slow or breaks off says what is in doubt', async () => {
   })
 })
 
-test('a read is not sent again by itself', async () => {
+test('a read is not retried', async () => {
   let asked = 0
   listener = behind((request, response) => {
     asked++
@@ -154,7 +154,7 @@ test('a read is not sent again by itself', async () => {
   assert.equal(asked, 1)
 })
 
-test('while a backend is down callers are told at once, and when it is back it is used', async () => {
+test('while a backend is down callers fail at once, and it is used again when it is back', async () => {
   listener = behind((_, response) => response.writeHead(200, json).end('[]'))
   const driver = open()
   await read(driver)
@@ -176,7 +176,7 @@ test('while a backend is down callers are told at once, and when it is back it i
   assert.equal(driver.stats().circuit, 'closed')
 })
 
-test('no more requests than allowed are on their way, and those who wait too long are told', async () => {
+test('requests in flight are limited, and callers who wait too long are refused', async () => {
   let now = 0
   let most = 0
   const held: (() => void)[] = []
@@ -202,7 +202,7 @@ test('no more requests than allowed are on their way, and those who wait too lon
   assert.deepEqual([driver.stats().total, driver.stats().waiting], [0, 0])
 })
 
-test('the key travels in its headers only, and nothing but JSON is asked for', async () => {
+test('the key is sent only in its headers, and only JSON is accepted', async () => {
   const asked: { url: string | undefined; headers: Record<string, unknown> }[] = []
   listener = (request, response) => {
     asked.push({ url: request.url, headers: request.headers })

@@ -5,9 +5,9 @@ import type { Failure } from '#kernel/errors.ts'
 import { createCalls } from '#test/drivers/calls.ts'
 import { BACKEND_KEY, DOCUMENT, openOn, silent, urlOf } from '#test/postgrest/backend.ts'
 
-/** Backends whose bytes are written by hand. */
+/** Backends with hand-written bytes. */
 
-test('an answer to a write that says two things at once leaves open whether it was done', async () => {
+test('after a contradictory answer it is unknown whether a write was done', async () => {
   for (const range of ['*/99999999999999999999', '*/7', '*/*', '0-0/1, 0-0/2', 'x'])
     for (const body of ['[{"id":1,"title":"x"}]', '[1]', '{"id":1}', '[{"id":1,"title":"x"}'])
       await assert.rejects(
@@ -17,7 +17,7 @@ test('an answer to a write that says two things at once leaves open whether it w
       )
 })
 
-test('bytes behind an answer, and a port that speaks no HTTP, leave open whether a write was done', async () => {
+test('after extra bytes, or from a port without HTTP, it is unknown whether a write was done', async () => {
   const [row, ok] = ['[{"id":1,"title":"x"}]', '201 Created\r\ncontent-range: */1']
   assert.deepEqual((await writeTo(ok, row)).affected, 1)
   for (const surplus of ['x', '\r\n\r\n', 'HTTP/1.1 200 OK\r\n', '[]'])
@@ -58,7 +58,7 @@ async function writeBehind(answer: (socket: Socket) => void) {
   }
 }
 
-/** The structure is told as it should be; what follows is up to the test. */
+/** Serves a correct structure; the test writes the rest. */
 async function listening(answer: (socket: Socket) => void): Promise<{ url: string; server: Server }> {
   const server = createServer((socket) => {
     socket.on('error', () => {})
@@ -74,7 +74,7 @@ async function listening(answer: (socket: Socket) => void): Promise<{ url: strin
 const httpText = (head: string, body: string): string =>
   `HTTP/1.1 ${head}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`
 
-test('a key that a backend repeats is left out of what is told', async () => {
+test('a key that a backend repeats is masked in failures', async () => {
   const refusals = [
     `no such key ${BACKEND_KEY}`,
     `key=${encodeURIComponent(BACKEND_KEY)}&x`,
@@ -90,7 +90,7 @@ test('a key that a backend repeats is left out of what is told', async () => {
     }
 })
 
-test('a schema whose name a header cannot carry is refused, and nothing is asked', async () => {
+test('a schema whose name does not fit a header is refused, and nothing is sent', async () => {
   // Nothing listens there.
   const driver = openOn(urlOf(1))
   for (const schema of [

@@ -24,7 +24,7 @@ import type { ReadRequest } from '#databases/request/request.ts'
 
 type Caller = { readonly exchange: Exchange; readonly catalogue: OpenApiCatalogue }
 
-/** Calls a function. PostgREST does not tell what its rows have, so names are taken as they are asked for, and refused there. */
+/** Calls a function. PostgREST does not describe its rows, so requested names are passed on, and PostgREST refuses unknown ones. */
 export async function callFunction(
   { exchange, catalogue }: Caller,
   request: CallRequest,
@@ -48,7 +48,7 @@ export async function callFunction(
         ...(isAll ? [] : [['select', selectList(catalogue, plan.table, plan.output)] as const]),
         ...rowParameters(plan),
       ],
-      // Always, because a second call cannot ask whether the backend has cut the rows (db-max-rows).
+      // Always count, because a second call could not tell whether the backend has cut the rows (db-max-rows).
       prefer: [`count=${plan.count ?? 'exact'}`],
     },
     request.presence.signal(),
@@ -62,7 +62,7 @@ function rowParameters({ where, sort, page, head }: ReadPlan): readonly Paramete
   return [...conditionParameters(where), ...orderParameters(sort), ...part]
 }
 
-/** Rows of a table, one row as an object, or values: each a row with one member that is called like the function. */
+/** The result is rows of a table, one row as an object, or values: each becomes a row with one member named like the function. */
 async function answered(plan: ReadPlan, name: string, answer: Answer): Promise<RowsResult> {
   const { limit, offset, open } = plan.page
   const { body, is, total: all } = answer
@@ -88,12 +88,12 @@ const oneRow = (name: string, body: Buffer, kind: string): Buffer =>
       : [Buffer.from(`[{${JSON.stringify(name)}:`), body, Buffer.from('}]')],
   )
 
-/** Parameters of the address that are not arguments: an argument must not be taken for one of them. */
+/** Query parameters of PostgREST. An argument must not have one of these names. */
 const RESERVED = /^(select|columns|on_conflict|(.*\.)?(order|limit|offset|and|or))$/
 
 type Given = Pick<PostgrestRequest, 'method' | 'parameters' | 'body'>
 
-/** A call that only reads is a GET, which PostgREST runs in a transaction that only reads; its arguments are texts in the address. */
+/** A read-only call is a GET, which PostgREST runs in a read-only transaction; its arguments are texts in the URL. */
 function givenBy({ arguments: given, readOnly }: CallRequest, own: ReadonlyMap<string, Column>): Given {
   const all = Object.entries(given).map(([name, value]) => ({
     name,
@@ -122,7 +122,7 @@ function argumentOf(name: string, own: ReadonlyMap<string, Column>, given: objec
   })
 }
 
-/** Names stand for themselves: a table that has every column that is named. */
+/** A table that has every requested column, so that all names resolve to themselves. */
 function planOf(read: ReadRequest): ReadPlan {
   const named = read.columns.map((term) => {
     if (term.kind === 'relation') throw refuse('relations of the rows of a function')
@@ -143,7 +143,7 @@ function planOf(read: ReadRequest): ReadPlan {
     constraints: [],
   }
   const only: Catalogue = { tables: [table], find: () => table, referencing: () => [] }
-  // Who may call a function may see what it gives.
+  // A caller who may call a function may read its result.
   return resolve(only, read, EVERY_RIGHT) as ReadPlan // a read request gives a read plan
 }
 

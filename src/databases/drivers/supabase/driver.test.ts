@@ -13,7 +13,7 @@ const { driver, endpoint, open, direct, run, reset } = await createBookshop()
 const { fetch, insert, remove } = createCalls(() => driver)
 const unsupported = { code: 'unsupported_by_driver', status: 400 }
 
-test('a relation that could be something else is refused, and rights are asked for what it reaches', async () => {
+test('an ambiguous relation is refused, and rights to its real target are required', async () => {
   await run(
     'create table secret (id int primary key, word text)',
     'create table part (id int primary key, owner int references secret, up int references part, shadow int references secret)',
@@ -57,11 +57,11 @@ This is a Foreign Key to \`authors.id\`.<fk table=''authors'' column=''id''/>'`,
     { id: 1, owner: { word: 'hidden' }, up: null },
     { id: 2, owner: null, up: { id: 1 } },
   ])
-  // What only a comment calls a key reaches nothing.
+  // A key that only a comment claims has no effect.
   await assert.rejects(fetch({ table: 'part', columns: 'authors(name)' }), { code: 'unknown_relation' })
 })
 
-test('many rows are many, also where a key makes them one at most', async () => {
+test('a to-many relation is an array, even where a key allows only one row', async () => {
   await run(
     'create table person (id int primary key)',
     'create table passport (person_id int primary key references person, number text)',
@@ -87,7 +87,7 @@ test('an alias that PostgREST would take for the column of a condition is refuse
   )
 })
 
-test('rows that the backend keeps back are told of', async () => {
+test('rows cut by the backend are reported', async () => {
   await run('create table many as select i as id from generate_series(1, 300) i')
   const fresh = open()
   const limits = {
@@ -125,7 +125,7 @@ test('rows that the backend keeps back are told of', async () => {
   await fresh.close()
 })
 
-test('rows that a small backend keeps back are told of, also of functions and of relations', async () => {
+test('rows cut by a small limit of the backend are reported, also of functions and relations', async () => {
   await run(
     'create table shelf (id int primary key)',
     'create table jar (id int primary key, shelf_id int references shelf)',
@@ -149,7 +149,7 @@ test('rows that a small backend keeps back are told of, also of functions and of
   await small.close()
 })
 
-test('an update_body that says what is inserted is done, another is refused', async () => {
+test('an update_body equal to the inserted row is accepted, another is refused', async () => {
   await reset()
   await insert('books', { title: 'one', pages: 1 })
   const rows = [
@@ -207,7 +207,7 @@ const call = async (
   return { text: await textOf(answer), ...answer.facts() }
 }
 
-test('functions are called by the names of their arguments, whatever they give', async () => {
+test('functions are called with named arguments, with any result', async () => {
   await reset()
   await run(
     `insert into authors (name) values ('Ada'), ('Bob')`,
@@ -243,12 +243,12 @@ test('functions are called by the names of their arguments, whatever they give',
   assert.equal((await call('silent', {})).text, '[]')
   await assert.rejects(call('people', { nothing: 1 }), { code: 'invalid_arguments', status: 400 })
   await assert.rejects(call('people', {}, { body: { columns: 'books(title)' } }), unsupported)
-  // In an address it would choose columns, and with them relations.
+  // In a URL it would choose columns, and with them relations.
   assert.equal((await call('odd_argument', { select: 'x' })).text, '[{"odd_argument":"x"}]')
   await assert.rejects(call('odd_argument', { select: 'x' }, { readOnly: true }), unsupported)
 })
 
-test('each schema that is exposed has tables of its own, and no other is there', async () => {
+test('each exposed schema has its own tables, and others do not exist', async () => {
   await run(
     'create table sales.books (id int, only_here text)',
     'create schema hidden',
@@ -259,7 +259,7 @@ test('each schema that is exposed has tables of its own, and no other is there',
   await assert.rejects(fetch({ table: 'hidden.books' }), { code: 'table_not_found', status: 404 })
 })
 
-test('what changes outside is seen: new tables and columns at once, dropped ones by the next plan', async () => {
+test('external changes are seen: new tables and columns at once, dropped ones by the next plan', async () => {
   await driver.catalogue()
   await direct('create table late (a int, b int)')
   await new Promise((resolve) => setTimeout(resolve, 1_050))

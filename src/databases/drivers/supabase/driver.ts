@@ -22,12 +22,12 @@ export type SupabaseOptions = ExchangeOptions & {
   readonly close: () => Promise<void>
 }
 
-/** A PostgREST endpoint, as Supabase has one. What it cannot do is refused as `unsupported_by_driver`. */
+/** A PostgREST endpoint, such as Supabase's. Unsupported operations are refused as `unsupported_by_driver`. */
 export function createSupabaseDriver(options: SupabaseOptions): Driver {
   const exchange = exchangeWith(options)
   const { of, invalidate } = schemas(async (schema) => readOpenApi(schema, await exchange.describe(schema)))
 
-  /** Its requests end when who waits for them leaves. */
+  /** Its requests are aborted when their caller leaves. */
   const heard = (presence: Presence | undefined): Exchange =>
     presence === undefined
       ? exchange
@@ -73,7 +73,7 @@ export function createSupabaseDriver(options: SupabaseOptions): Driver {
     },
     catalogue: () => of(DEFAULT_SCHEMA).tables.fresh(),
     invalidate,
-    // PostgREST does not tell which database it stands before.
+    // PostgREST does not identify its database.
     identity: async () => undefined,
     async probe() {
       await exchange.probe()
@@ -88,13 +88,13 @@ const DEFAULT_SCHEMA = 'public'
 
 type Schema = Planner & { readonly tables: CatalogueCache<OpenApiCatalogue>; readonly seen: Seen }
 
-/** PostgREST describes one schema at a time, and no request reaches more than one. */
+/** PostgREST describes one schema at a time, and a request reaches only one. */
 function schemas(read: (schema: string) => Promise<OpenApiCatalogue>) {
   const known = new Map<string, Schema>()
   const open = (schema: string): Schema => {
     const tables = createCatalogueCache(() => read(schema))
     const opened = { tables, seen: nothingSeen(), ...createPlanner(tables, hasMoved) }
-    // Names come from requests: those that are exposed are few, and the others must not pile up.
+    // Names come from requests. Few schemas are exposed, and unknown names must not accumulate.
     const [oldest] = known.size >= MOST_SCHEMAS ? known.keys() : []
     if (oldest !== undefined) known.delete(oldest)
     known.set(schema, opened)
@@ -110,7 +110,7 @@ function schemas(read: (schema: string) => Promise<OpenApiCatalogue>) {
 
 const MOST_SCHEMAS = 100
 
-/** The name travels in a header, which has ASCII only and loses the space around it: another schema must not be meant by it. */
+/** The name is sent in a header, which is ASCII and trimmed. A changed name must not select another schema. */
 function carried(schema: string): string {
   if (/^[\x20-\x7e]{1,63}$/.test(schema) && schema.trim() === schema) return schema
   throw refuse('a schema name that a header cannot carry')

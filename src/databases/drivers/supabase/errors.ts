@@ -7,13 +7,16 @@ import type { Column, Table } from '#databases/plan/catalogue.ts'
 import { Failure } from '#kernel/errors.ts'
 import type { OutboundAnswer } from '#kernel/http/outbound.ts'
 
-/** PostgREST's own codes; an SQLSTATE that it passes on is translated where all are. https://docs.postgrest.org/en/v13/references/errors.html */
+/**
+ * PostgREST's own codes; SQLSTATEs that it passes on are translated as for PostgreSQL.
+ * https://docs.postgrest.org/en/v13/references/errors.html
+ */
 const CODES: Readonly<Record<string, DatabaseFailureCode>> = {
   PGRST000: 'client_unavailable',
   PGRST001: 'client_unavailable',
   PGRST002: 'client_unavailable',
   PGRST003: 'client_busy',
-  PGRST100: 'not_supported', // it does not read what this driver writes: it is older
+  PGRST100: 'not_supported', // an older version does not parse this driver's requests
   PGRST101: 'not_supported',
   PGRST102: 'invalid_write',
   PGRST106: 'table_not_found', // the schema is not exposed
@@ -26,7 +29,7 @@ const CODES: Readonly<Record<string, DatabaseFailureCode>> = {
   PGRST120: 'not_supported',
   PGRST122: 'not_supported',
   PGRST123: 'not_supported',
-  PGRST125: 'client_refused', // no path of a PostgREST
+  PGRST125: 'client_refused', // not a path of PostgREST
   PGRST126: 'client_refused', // the OpenAPI document is off
   PGRST127: 'not_supported',
   PGRST200: 'unknown_relation',
@@ -41,7 +44,7 @@ const CODES: Readonly<Record<string, DatabaseFailureCode>> = {
   PGRST303: 'client_refused',
 }
 
-/** Without a code of either kind: what stands before PostgREST has answered. */
+/** Answers without a code come from a proxy before PostgREST. */
 const STATUSES: Readonly<Record<number, DatabaseFailureCode>> = {
   401: 'client_refused',
   403: 'client_refused',
@@ -55,7 +58,7 @@ const STATUSES: Readonly<Record<number, DatabaseFailureCode>> = {
   504: 'statement_timeout',
 }
 
-/** What a request was about, so that its failure can name a column. */
+/** Facts about a request, so that its failure can name a column. */
 export type Subject = {
   readonly table: Table | undefined
   readonly compared: readonly Column[]
@@ -66,12 +69,12 @@ export type Subject = {
 
 type Told = { readonly code: string; readonly message: string; readonly details: string }
 
-/** What the backend has refused, as a Failure without its address and its key. */
+/** Converts a refusal of the backend to a Failure without its address and key. */
 export function refusalOf(answer: OutboundAnswer, mask: Mask, subject?: Subject): Failure {
   const told = toldBy(answer, mask)
   if (told === undefined || told.code === '')
     return fail(STATUSES[answer.status] ?? 'database_error', {
-      // What stands before PostgREST may have lost its answer.
+      // A proxy before PostgREST may have lost its answer.
       ...(answer.status >= 500 && answer.status !== 503 && { hint: IN_DOUBT }),
       cause: new Error(`The backend answered ${answer.status}`),
     })
@@ -93,11 +96,11 @@ function stateFailure(cause: Error, told: Told, subject: Subject | undefined): F
     given: subject?.given ?? (() => []),
   }
   const failure = failureOf(Object.assign(cause, { severity: 'ERROR', ...named(told, subject) }), about)
-  // It has a severity and a code, so it is taken for an error of the server.
+  // It has a severity and a code, so it is treated as an error of the server.
   return failure instanceof Failure ? failure : fail('database_error', { cause })
 }
 
-/** What the server says in members of their own, found again in its sentences. */
+/** Extracts from messages the facts that the server has in separate fields. */
 function named({ code, message, details }: Told, subject: Subject | undefined) {
   const [, constraint] = /constraint "([^"]+)"/.exec(message) ?? []
   const [, quoted] = /column "([^"]+)"/.exec(message) ?? []
@@ -111,7 +114,7 @@ function named({ code, message, details }: Told, subject: Subject | undefined) {
   }
 }
 
-/** An operator that does not fit, or a number that is too long: the only column that it can be about. */
+/** For an operator that does not fit or a number that is too long: the only column that it can concern. */
 function suspect(code: string, subject: Subject | undefined): string | undefined {
   if (subject === undefined) return undefined
   const { compared, written } = subject
@@ -131,7 +134,7 @@ function toldBy({ headers, body }: OutboundAnswer, mask: Mask): Told | undefined
     const { code, message, details } = JSON.parse(body.toString()) ?? {}
     return { code: textOf(code), message: mask(textOf(message)), details: mask(textOf(details)) }
   } catch {
-    // It says JSON and is none: only its status counts.
+    // It claims JSON but is not: only its status counts.
     return undefined
   }
 }
@@ -141,23 +144,23 @@ const textOf = (value: unknown): string => (typeof value === 'string' ? value : 
 export const isJson = (headers: OutboundAnswer['headers']): boolean =>
   /^application\/([\w.+-]+\+)?json\b/i.test(String(headers['content-type'] ?? ''))
 
-/** A name of the plan is not there any more. */
+/** A name of the plan no longer exists. */
 export const hasMoved = ({ cause }: Failure): boolean => MOVED.has(codeOf(cause))
 const MOVED = new Set(['42703', '42P01', 'PGRST200', 'PGRST204', 'PGRST205'])
 
-/** Whatever went wrong before there was an answer. */
+/** The failure of a request without an answer. */
 export function lossOf(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof Failure) return error
   if (error.name === 'TimeoutError') return fail('statement_timeout', { hint: IN_DOUBT, cause: error })
   const code = codeOf(error)
   if (NEVER_SENT.test(code)) return fail('client_unavailable', { cause: error })
   if (TLS.test(code)) return fail('client_refused', { cause: error })
-  // Also what is no HTTP, which the library calls by names without a code.
+  // Also an answer that is not HTTP, which undici reports by name without a code.
   return fail('connection_lost', { hint: IN_DOUBT, cause: error })
 }
 
 const NEVER_SENT =
   /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|UND_ERR_CONNECT_TIMEOUT)$/
-/** Certificates have names of their own. https://nodejs.org/api/tls.html#x509-certificate-error-codes */
+/** Errors of certificates have their own codes. https://nodejs.org/api/tls.html#x509-certificate-error-codes */
 const TLS =
   /^(ERR_TLS_|ERR_SSL_|ERR_OSSL_|CERT_|CRL_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|INVALID_|HOSTNAME_MISMATCH|ERROR_IN_|PATH_LENGTH_)/

@@ -13,26 +13,26 @@ import { Failure } from '#kernel/errors.ts'
 import type { Outbound, OutboundAnswer, OutboundRequest } from '#kernel/http/outbound.ts'
 
 export type ExchangeOptions = {
-  /** Of PostgREST, without a slash at the end. */
+  /** URL of PostgREST, without a trailing slash. */
   readonly root: string
   readonly key: string | undefined
   readonly send: Outbound['send']
-  /** Places that it has in common with other endpoints, beside its own. */
+  /** A limit shared with other endpoints, besides its own. */
   readonly shared?: ConcurrencyLimit
   readonly maxConnections: number
   readonly maxWaiting: number
-  /** Also how long a caller waits for its turn. Milliseconds, as all of these. */
+  /** Also how long a caller waits for a place. Milliseconds, as all of these. */
   readonly connectTimeout: number
   readonly statementTimeout: number
-  /** Bytes that an answer may have (`limits.answer`): it is here whole before it is passed on. */
+  /** The most bytes of an answer (`limits.answer`), which is collected before it is passed on. */
   readonly answerBytes: number
 }
 
 export type Answer = {
-  /** JSON as it came, or nothing. */
+  /** JSON as received, or empty. */
   readonly body: Buffer
   readonly is: JsonKind | { readonly kind: 'nothing' }
-  /** How many rows match, where that was asked for. */
+  /** The number of matching rows, if requested. */
   readonly total: number | undefined
 }
 
@@ -40,12 +40,12 @@ export type Exchange = {
   run(request: PostgrestRequest, signal?: AbortSignal): Promise<Answer>
   /** JSON of the OpenAPI document of a schema. */
   describe(schema: string): Promise<string>
-  /** Throws when there is no PostgREST. */
+  /** Throws when PostgREST does not answer. */
   probe(): Promise<void>
   stats(): DriverStats
 }
 
-/** Of the OpenAPI document, which stays in memory: several thousand tables. */
+/** The most bytes of the OpenAPI document, which stays in memory: several thousand tables. */
 const LARGEST_DOCUMENT = 8 * 1024 * 1024
 
 export function exchange(options: ExchangeOptions): Exchange {
@@ -151,7 +151,7 @@ async function read(answer: OutboundAnswer, most: number, mask: Mask, subject?: 
   return { body, is, total }
 }
 
-/** `0-9/100`, and an asterisk for either side that is not known. https://docs.postgrest.org/en/v13/references/api/pagination_count.html */
+/** `0-9/100`, with an asterisk for an unknown side. https://docs.postgrest.org/en/v13/references/api/pagination_count.html */
 function totalIn(range: string | string[] | undefined, status: number): number | undefined {
   if (range === undefined) return undefined
   const [given, total] = /^(?:\*|\d{1,15}-\d{1,15})\/(\*|\d{1,15})$/.exec(String(range)) ?? []
@@ -159,6 +159,6 @@ function totalIn(range: string | string[] | undefined, status: number): number |
   return total === '*' || total === undefined ? undefined : Number(total)
 }
 
-/** A redirect, a page for people, rows that are none: not PostgREST, or something before it. */
+/** A redirect, an HTML page, or malformed rows: not PostgREST, or a proxy before it. */
 export const strange = (what: string) =>
   fail('database_error', { hint: IN_DOUBT, cause: new Error(`The backend answered ${what}`) })

@@ -8,8 +8,8 @@ import { comparisons } from '#databases/request/conditions.ts'
 import type { Comparison, Condition, Json, Sort } from '#databases/request/request.ts'
 
 /**
- * Plans in the grammar of PostgREST's addresses. Every name and every value stands in quotes, so none of its reserved signs
- * (`,.:()` and more) means anything in one.
+ * Writes plans in the grammar of PostgREST's URLs. Every name and value is quoted, so that reserved characters (`,.:()` and more) have no
+ * meaning in them.
  * https://docs.postgrest.org/en/v13/references/api/url_grammar.html
  */
 
@@ -23,7 +23,7 @@ function quoteName(name: string): string {
 
 const quoteValue = (text: string): string => `"${text.replace(/["\\]/g, '\\$&')}"`
 
-/** A segment of the address, which must stay one: a URL takes `..` as a step up, also percent-encoded. */
+/** A path segment, which must stay one: in a URL `..` is the parent, also percent-encoded. */
 export function pathOf(name: string): string {
   if (/^\.*$/.test(name.trim())) throw refuse('names of dots and spaces')
   return encodeURIComponent(name)
@@ -75,10 +75,10 @@ function nullTerm(name: string, { operator }: Comparison<Column>): string {
 }
 
 function membershipTerm(name: string, comparison: Comparison<Column>): string {
-  // The grammar gives `in` a list only (conditions.ts).
+  // conditions.ts gives `in` only lists.
   const items = comparison.value as readonly Json[]
   const texts = items.map((item) => conditionText(item, comparison)).filter((text) => text !== null)
-  // A list of one empty text is what it takes for an empty list.
+  // PostgREST reads a list of one empty text as an empty list.
   const [only] = texts
   const term =
     texts.length === 1 && only === '' ? `${name}.eq.""` : `${name}.in.(${texts.map(quoteValue).join(',')})`
@@ -91,7 +91,7 @@ export const orderParameters = (sort: readonly Sort<Column>[]): readonly Paramet
 const orderTerm = ({ column, descending, nulls }: Sort<Column>): string =>
   `${quoteName(column.name)}.${descending ? 'desc' : 'asc'}${nulls ? `.nulls${nulls}` : ''}`
 
-/** So many rows, after those that are left out. */
+/** Limit and offset. */
 export type Part = { readonly limit: number; readonly offset: number }
 
 export const partParameters = ({ limit, offset }: Part): readonly Parameter[] =>
@@ -117,7 +117,7 @@ function columnItem({ as, column, cast }: Extract<Output, { kind: 'column' }>): 
   return cast === undefined ? name : `${name}::${castWord(cast)}`
 }
 
-/** A type of casts.ts: one word. */
+/** A type of casts.ts, which is one word. */
 function castWord(cast: string): string {
   if (cast.endsWith('[]')) throw refuse('casts to arrays')
   return cast === 'double precision' ? 'float8' : cast
@@ -129,11 +129,11 @@ function relationItem(
   { as, relation, columns }: Extract<Output, { kind: 'relation' }>,
 ): string {
   const { table: inner, many, on } = relation
-  // Its catalogue has keys of one column only.
+  // The catalogue of this driver has only keys of one column.
   const [pair] = on
   if (pair === undefined) throw refuse('relations without a key')
   const key = (many ? pair.inner : pair.outer).name
-  // A row's own table, upwards: only the key's name says so. Else the table's name, made certain by the key's.
+  // A many-to-one relation to the same table is named by the key alone; others by the table, with the key to make them unique.
   const upwards = inner === outer && !many
   const target = upwards ? key : inner.name
   requireCertain(catalogue, outer, target, key)
@@ -142,15 +142,15 @@ function relationItem(
 }
 
 /**
- * The rights were asked for the table that the catalogue names, so PostgREST has to reach that one. A function of the target's name
- * would take its place ("computed relationship"), a table of the key's name could be the middle of a many-to-many one.
+ * Rights were required for the table of the catalogue, so PostgREST must reach that table. A function with the target's name would take
+ * precedence ("computed relationship"), and a table with the key's name could be the junction of a many-to-many relation.
  */
 function requireCertain(catalogue: OpenApiCatalogue, outer: Table, target: string, key: string): void {
   if (catalogue.functions.has(target) || catalogue.find(outer.schema, key) !== undefined)
     throw refuse('a relation whose name something else has as well')
 }
 
-/** Under an alias that is also a column of a condition or the order, it would take the one for the other. */
+/** PostgREST would confuse an alias with a column of a condition or the order. */
 export function requireDistinct({ output, where, sort }: Pick<ReadPlan, 'output' | 'where' | 'sort'>): void {
   const used = new Set([...comparisons(where), ...sort].map(({ column }) => column.name))
   const isTaken = (item: Output) =>

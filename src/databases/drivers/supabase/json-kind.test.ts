@@ -5,7 +5,7 @@ import { jsonKind } from '#databases/drivers/supabase/json-kind.ts'
 
 const kindOf = (text: string) => jsonKind(Buffer.from(text))
 
-/** As the platform's own parser sees it. */
+/** The result of the platform's own parser. */
 function expected(text: string) {
   try {
     const value: unknown = JSON.parse(text)
@@ -19,7 +19,7 @@ function expected(text: string) {
   }
 }
 
-test('a text is taken for JSON exactly when the platform takes it for JSON', async () => {
+test('a text is accepted as JSON exactly when the platform accepts it', async () => {
   const piece = fc.constantFrom(
     ...['[', ']', '{', '}', ',', ':', '"', '""', '"a":', '\\', '\\u00e9', '\\u0', '\\n', '\n', ' ', '\t', '\0'],
     ...['true', 'nul', 'null', 'false', '0', '01', '-', '-0', '1.5', '1.', '.5', 'e5', '1E+9', 'ä', '{}', '[{}]'],
@@ -33,7 +33,7 @@ test('a text is taken for JSON exactly when the platform takes it for JSON', asy
   const pieces = fc.array(piece, { maxLength: 12 }).map((parts) => parts.join(''))
   await fc.assert(
     fc.asyncProperty(fc.oneof(whole, cut, pieces), async (text) => {
-      // What JavaScript's text can say and UTF-8 cannot would be another text as bytes.
+      // Lone surrogates have no UTF-8 form.
       fc.pre(text.isWellFormed())
       assert.deepEqual(await kindOf(text), expected(text), text)
     }),
@@ -41,13 +41,13 @@ test('a text is taken for JSON exactly when the platform takes it for JSON', asy
   )
 })
 
-test('what is no UTF-8, or deeper than any database writes, is no JSON', async () => {
+test('bytes that are not UTF-8, and JSON deeper than any database writes, are refused', async () => {
   assert.equal(await jsonKind(Buffer.from([0x22, 0xff, 0x22])), undefined)
   assert.equal(await kindOf('['.repeat(20_000) + ']'.repeat(20_000)), undefined)
   assert.equal(await kindOf(''), undefined)
 })
 
-test('a large text lets others have their turn, wherever it is large', async () => {
+test('reading a large text yields to other work, at any position', async () => {
   const size = 24_000_000
   const many = `[${Array.from({ length: 200_000 }, (_, id) => `{"id":${id},"title":"a title of some length"}`)}]`
   const texts = [many, `[{"a":"${'x'.repeat(size)}"}]`, `[{"a":[1${',1'.repeat(size / 2)}]}]`]

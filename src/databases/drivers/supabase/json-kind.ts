@@ -1,14 +1,14 @@
 import { isUtf8 } from 'node:buffer'
 import { startTimeSlice } from '#kernel/time-slice.ts'
 
-/** What a text of JSON is on the outside. Rows: an array of objects, also an empty one. */
+/** The outer kind of a JSON text. Rows: an array of objects, also an empty one. */
 export type JsonKind =
   | { readonly kind: 'rows'; readonly count: number }
   | { readonly kind: 'object' | 'list' | 'value' | 'null' }
 
 /**
- * The kind of a text, undefined when it is no JSON (RFC 8259). Nothing of it is built, and large ones are read in turns with what else
- * the process has to do: a backend that others run decides how long an answer is.
+ * The kind of a text, undefined when it is not JSON (RFC 8259). It builds no values, and reading large texts yields to other work, because
+ * a foreign backend determines the size of an answer.
  */
 export async function jsonKind(bytes: Buffer): Promise<JsonKind | undefined> {
   if (!isUtf8(bytes)) return undefined
@@ -18,9 +18,9 @@ export async function jsonKind(bytes: Buffer): Promise<JsonKind | undefined> {
   return check.kind()
 }
 
-/** Bytes between two looks at the clock. */
+/** Bytes between two checks of the clock. */
 const SLICE = 65_536
-/** Arrays and objects inside of each other. PostgreSQL writes about 6,000 at most before its stack is full. */
+/** The deepest nesting. PostgreSQL writes at most about 6,000 levels before its stack is full. */
 const DEEPEST = 10_000
 const LONGEST_NUMBER = 262_144
 
@@ -32,7 +32,7 @@ const ESCAPED: ReadonlySet<number> = new Set([...'"\\/bfnrt'].map(code))
 const WORDS = new Map(['true', 'false', 'null'].map((word) => [code(word), Buffer.from(word)]))
 const NUMBER = /^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$/
 
-/** What may come next. `first`: a value, or the end of the empty list. `name`: a member, `firstName`: or the end of the empty object. */
+/** The expected token. `first`: a value, or the end of an empty list. `name`: a member, `firstName`: or the end of an empty object. */
 type State = 'value' | 'first' | 'firstName' | 'name' | 'colon' | 'after' | 'text' | 'nameText' | 'bad'
 
 class JsonCheck {
@@ -49,7 +49,7 @@ class JsonCheck {
     this.#bytes = bytes
   }
 
-  /** Reads about so many bytes more. False: it has come to the end, or to what is no JSON. */
+  /** Reads about so many more bytes. False at the end or at invalid JSON. */
   goOn(length: number): boolean {
     const until = Math.min(this.#bytes.length, this.#at + length)
     while (this.#at < until && this.#state !== 'bad') this.#step(until)
@@ -64,7 +64,7 @@ class JsonCheck {
   }
 
   #step(until: number): void {
-    const sign = this.#bytes[this.#at] as number // it is below the length
+    const sign = this.#bytes[this.#at] as number // the index is below the length
     if (this.#state === 'text' || this.#state === 'nameText') this.#text(until)
     else if (SPACES.has(sign)) this.#at++
     else if (this.#state === 'value' || this.#state === 'first') this.#value(sign)
@@ -115,7 +115,7 @@ class JsonCheck {
     else this.#state = 'bad'
   }
 
-  /** Up to its closing quote, or as far as this slice goes. */
+  /** Reads up to the closing quote or the end of the slice. */
   #text(until: number): void {
     for (; this.#at < until; this.#at++) {
       const sign = this.#bytes[this.#at]
@@ -151,7 +151,7 @@ class JsonCheck {
   #numberEnd(): number {
     const longest = Math.min(this.#bytes.length, this.#at + LONGEST_NUMBER)
     let end = this.#at
-    while (end < longest && isOfNumber(this.#bytes[end] as number)) end++ // it is below the length
+    while (end < longest && isOfNumber(this.#bytes[end] as number)) end++ // the index is below the length
     return end
   }
 }

@@ -1,9 +1,9 @@
 export type Mask = (text: string) => string
 
-/** Shorter texts stand in any sentence. */
+/** Shorter texts occur in any message. */
 const SHORTEST = 8
 
-/** Leaves a key, and its parts between dots, out of what a backend says of it: also in the spelling of addresses. */
+/** Removes a key, and its parts between dots, from messages of a backend, also percent-encoded. */
 export function masking(key: string | undefined): Mask {
   const parts = [key ?? '', ...(key ?? '').split('.')].flatMap((part) => [part, encodeURIComponent(part)])
   const secrets = [...new Set(parts)]

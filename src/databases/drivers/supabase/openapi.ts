@@ -4,21 +4,24 @@ import { type Catalogue, type Column, catalogueOf, type Table } from '#databases
 import { SYSTEM_NAMES } from '#databases/plan/data-types.ts'
 import { startTimeSlice } from '#kernel/time-slice.ts'
 
-/** What PostgREST's OpenAPI document tells of one schema. It knows no uniqueness, no checks, and keys only by column. */
+/** The structure of a schema from PostgREST's OpenAPI document. It has no unique constraints, no checks, and keys of one column only. */
 export type OpenApiCatalogue = Catalogue & {
   /** Arguments of the functions, by name. */
   readonly functions: ReadonlyMap<string, ReadonlyMap<string, Column>>
   readonly version: string
 }
 
-/** https://docs.postgrest.org/en/v13/references/api/openapi.html. Nothing of it is believed to be there. Large ones are read in turns. */
+/**
+ * https://docs.postgrest.org/en/v13/references/api/openapi.html. No member is assumed to exist. Reading large documents yields to other
+ * work.
+ */
 export async function readOpenApi(schema: string, json: string): Promise<OpenApiCatalogue> {
   const document = membersOf(json.trim())
   const definitions = await partsOf(document.get('definitions'))
   const paths = await partsOf(document.get('paths'))
   if (definitions === undefined || paths === undefined)
     throw fail('client_refused', {
-      hint: 'What answers at this URL is not PostgREST, or its OpenAPI document is off.',
+      hint: 'The server at this URL is not PostgREST, or its OpenAPI document is off.',
     })
   const slice = startTimeSlice()
   const tables: Table[] = []
@@ -34,7 +37,7 @@ export async function readOpenApi(schema: string, json: string): Promise<OpenApi
   }
 }
 
-/** The members of an object, each parsed by itself; undefined when it is none. */
+/** The members of an object, each parsed separately; undefined when it is not an object. */
 async function partsOf(json: string | undefined): Promise<ReadonlyMap<string, unknown> | undefined> {
   if (!json?.startsWith('{')) return undefined
   const slice = startTimeSlice()
@@ -85,8 +88,8 @@ type Note = {
 }
 
 /**
- * PostgREST's own note stands behind the comment of the column. A comment that looks like one misleads nobody but its author:
- * rights are asked for the table that is named here, and PostgREST is asked for that table and no other.
+ * PostgREST appends its note to the comment of the column. A comment that imitates a note has no effect on others: rights are required for
+ * the named table, and PostgREST is asked for that table only.
  */
 function noteOf(description: unknown): Note {
   const [, note] = /(?:^|\n\n)Note:\n(.*)$/s.exec(typeof description === 'string' ? description : '') ?? []
@@ -108,13 +111,13 @@ function columnOf(name: string, { format, maxLength, ...facts }: Fields, nullabl
     base: element === undefined ? baseOf(cast) : `_${baseOf(element)}`,
     nullable,
     fallback: facts.default === undefined ? undefined : String(facts.default),
-    // It does not say which columns the database computes; the database does.
+    // It does not mark computed columns; the database refuses writes to them.
     writable: true,
     identity: undefined,
   }
 }
 
-/** pg_type.typname of what format_type writes in more words. */
+/** pg_type.typname of types that format_type writes in several words. */
 const BASES: Readonly<Record<string, string>> = {
   ...SYSTEM_NAMES,
   'character varying': 'varchar',
@@ -126,7 +129,7 @@ const BASES: Readonly<Record<string, string>> = {
 }
 const baseOf = (type: string): string => (Object.hasOwn(BASES, type) ? (BASES[type] ?? type) : type)
 
-/** pg_type.typcategory, as far as values are written differently. */
+/** pg_type.typcategory, where it affects how values are written. */
 function categoryOf(type: string): string {
   if (type === 'boolean') return 'B'
   if (/^(smallint|integer|bigint|numeric|real|double precision)$/.test(type)) return 'N'

@@ -19,12 +19,12 @@ import type { CountPlan, ReadPlan } from '#databases/plan/plan.ts'
 import { comparisons } from '#databases/request/conditions.ts'
 import type { Condition } from '#databases/request/request.ts'
 
-/** What is known of how many rows the backend gives at most (db-max-rows), for as long as its structure. */
+/** Known bounds of the backend's row limit (db-max-rows), kept as long as its structure. */
 export type Seen = {
   catalogue: OpenApiCatalogue | undefined
-  /** It has given as many. */
+  /** It has returned this many rows. */
   rows: number
-  /** It gives no more. */
+  /** It returns no more rows. */
   most: number
 }
 export const nothingSeen = (): Seen => ({ catalogue: undefined, rows: 0, most: Number.POSITIVE_INFINITY })
@@ -33,7 +33,7 @@ export type Reader = {
   readonly exchange: Exchange
   readonly catalogue: OpenApiCatalogue
   readonly seen: Seen
-  /** Rows of an answer with those of their relations (`gateway.max_rows`). */
+  /** The most rows of a result with those of relations (`gateway.max_rows`). */
   readonly maxRows: number
 }
 
@@ -51,7 +51,7 @@ export async function selectRows(reader: Reader, plan: ReadPlan): Promise<RowsRe
   const isCut = count < asked && (await hasMore(reader, plan, count, total))
   return collectedRows([json], {
     rows: Math.min(count, page.limit),
-    // A list of a relation that is as long as any answer may be has perhaps been cut as well.
+    // A relation's list that is as long as the row limit may have been cut too.
     hasMore: isCut || (page.open && count > page.limit) || longest >= reader.seen.most,
     total,
   })
@@ -64,8 +64,8 @@ function learn({ seen, catalogue }: Reader, count: number, isAll: boolean): void
 }
 
 /**
- * PostgREST may be told to give no more than so many rows (db-max-rows), and does not say when it did. An answer that is smaller
- * than one seen before was not cut, nor is one that can have one row only; behind any other it is looked for one row more.
+ * PostgREST may limit rows (db-max-rows) and does not report when it did. An answer smaller than an earlier one was not cut, nor one that
+ * can have only one row; after any other answer one more row is requested.
  */
 async function hasMore(
   reader: Reader,
@@ -105,7 +105,7 @@ export async function countRows(exchange: Exchange, plan: CountPlan): Promise<nu
   const { table, where, mode } = plan
   const answer = await exchange.run({
     schema: table.schema,
-    // Not HEAD, whose answer cannot say what is wrong with a condition.
+    // Not HEAD, whose answer cannot describe an invalid condition.
     method: 'GET',
     path: pathOf(table.name),
     parameters: [['select', '*'], ...conditionParameters(where), ['limit', '0']],

@@ -5,27 +5,27 @@ import { fail } from '#databases/failures.ts'
 import type { Output } from '#databases/plan/plan.ts'
 import { startTimeSlice } from '#kernel/time-slice.ts'
 
-/** How rows leave, beside what PostgREST does itself. */
+/** How rows are rewritten after PostgREST. */
 export type Shape = { readonly output: readonly Output[]; readonly stripNulls: boolean }
 
 type Most = {
   readonly rows: number
-  /** Rows with those of their relations (`gateway.max_rows`). */
+  /** The most rows with those of relations (`gateway.max_rows`). */
   readonly related?: number
 }
 
 export type Shaped = {
   readonly json: Buffer
-  /** The most rows that a relation has given for one row. */
+  /** The most rows of a relation for one row. */
   readonly longest: number
 }
 
-/** One row that is written anew holds up the process as long as it takes. */
+/** The largest row that is rewritten, because rewriting one row blocks the process. */
 const LARGEST_ROW = 4_194_304
 
 /**
- * The text of at most so many rows. It is passed on as it came, unless members have to be left out, or a relation of which there can
- * be many came as one: PostgREST gives an object where the key is unique.
+ * The JSON of at most so many rows. It is passed on unchanged, unless members must be removed, or a to-many relation is an object:
+ * PostgREST returns an object where the key is unique.
  */
 export async function shaped(
   { body }: Pick<Answer, 'body'>,
@@ -49,7 +49,7 @@ export async function shaped(
   return { json: Buffer.from(`[${rows.join(',')}]`), longest: writer.longest() }
 }
 
-/** Without a shape rows stay as they are. */
+/** Without a shape, rows stay unchanged. */
 function rowWriter(shape: Shape | undefined, budget = Number.POSITIVE_INFINITY) {
   let written = 0
   let longest = 0

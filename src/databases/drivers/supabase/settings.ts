@@ -3,7 +3,7 @@ import type { Driver, DriverMaking, DriverSettings } from '#databases/drivers/dr
 import { createSupabaseDriver } from '#databases/drivers/supabase/driver.ts'
 import { createDirectRequests } from '#kernel/http/outbound.ts'
 
-/** The driver of a client, as it is configured or registered. */
+/** Opens the driver of a configured or registered client. */
 export function openSupabase({ config }: DriverMaking, settings: DriverSettings): Driver {
   const limits = limitsOf(settings)
   return createSupabaseDriver({

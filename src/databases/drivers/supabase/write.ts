@@ -33,7 +33,7 @@ export async function writeRows(writer: Writer, plan: WritePlan): Promise<WriteR
   } catch (error) {
     if (!(error instanceof Failure) || error.code !== 'result_too_large') throw error
     throw fail('result_too_large', {
-      hint: 'The rows were written. Ask for fewer columns back, or for head.',
+      hint: 'The rows were written. Request fewer columns, or head.',
     })
   }
 }
@@ -54,14 +54,14 @@ function sent(writer: Writer, plan: WritePlan): Promise<Answer> {
   return plan.kind === 'update' ? update(writer, plan) : remove(writer, plan)
 }
 
-/** PostgREST counts the rows that it has changed. */
+/** PostgREST counts the changed rows. */
 const COUNTED = 'count=exact'
 
 type Extra = Pick<PostgrestRequest, 'parameters' | 'prefer'>
 
 const NOTHING: Extra = { parameters: [], prefer: [] }
 
-/** Asks for the rows as they are after the write, unless the caller wants none. */
+/** Requests the rows after the write, unless the caller wants none. */
 const returned = (head: boolean, list: string): Extra =>
   head ? NOTHING : { parameters: [['select', list]], prefer: ['return=representation'] }
 
@@ -99,7 +99,7 @@ function bodyRow(row: Row, columns: readonly Column[]): Row {
   return Object.fromEntries(given.map((column) => [column.name, jsonValue(row[column.name] ?? null, column)]))
 }
 
-/** On a conflict PostgREST writes what was to be inserted: `update_body` has to say the same, for every row. */
+/** On a conflict PostgREST writes the inserted values, so `update_body` must equal them in every row. */
 function requireInserted({ rows, columns, conflict }: InsertPlan): void {
   const keys = new Set(conflict?.columns.map(({ name }) => name))
   const set = new Map(conflict?.set?.map(({ column, value }) => [column.name, JSON.stringify(value)]))
@@ -129,7 +129,7 @@ const remove = ({ exchange, catalogue }: Writer, plan: DeletePlan): Promise<Answ
     subject: { table: plan.table, written: [], ...comparedBy(plan.where) },
   })
 
-/** The rows that an update or a delete is about. */
+/** The rows that an update or delete concerns. */
 function matching(catalogue: OpenApiCatalogue, plan: UpdatePlan | DeletePlan) {
   const { table, where, head } = plan
   const back = returned(head, listOf(catalogue, plan))
