@@ -50,10 +50,10 @@ import type { WritePlan } from '#databases/plan/plan.ts'
 import { Failure } from '#kernel/errors.ts'
 
 export type PostgresOptions = {
-  /** A connection string, or what pg takes (the embedded server's socket). */
+  /** A connection string, or a pg configuration (for the socket of the embedded server). */
   readonly url: string | pg.ClientConfig
   readonly maxConnections: number
-  /** For callers' own SQL (gateway.md 6), and as many for functions. */
+  /** Connections for callers' own SQL (gateway.md 6), and as many for functions. */
   readonly sqlConnections: number
   readonly maxWaiting: number
   /** Milliseconds, as all of these. */
@@ -62,15 +62,15 @@ export type PostgresOptions = {
   readonly idleTimeout: number
   readonly applicationName: string
   readonly readOnly?: boolean
-  /** Rows that the answer of an update or delete holds at most (`gateway.max_rows`). */
+  /** The most rows in the result of an update or delete (`gateway.max_rows`). */
   readonly maxRows: number
-  /** Bytes of an answer that is collected at most (`limits.answer`). */
+  /** The most bytes of a collected answer (`limits.answer`). */
   readonly answerBytes: number
   /** The client is named in `gateway.unsafe_clients`. */
   readonly allowServerRights?: boolean
-  /** What all clients of the process share for answers to slow readers; without it this client has it for itself. */
+  /** Memory for slow readers, shared by all clients of the process; without it this client has its own. */
   readonly readAhead?: (() => MemoryBudget) | undefined
-  /** Where the control database is now: its roles are no client's there. */
+  /** The server of the control database. On that server its roles are refused for clients. */
   readonly controlServer?: DriverMaking['controlServer']
   /** Callers act as these roles. */
   readonly rowLevelSecurity?: RowLevelSecurity | undefined
@@ -90,7 +90,7 @@ export function createPostgresDriver(given: PostgresOptions): PostgresDriver {
   const own = options.rowLevelSecurity && OWN
   const most = { rows: options.maxRows, bytes: options.answerBytes }
   const run = createRunner(pool, own)
-  // SQL and functions apart, so that long reports do not keep functions waiting.
+  // Separate pools, so that long reports do not delay functions.
   const [ofSql, ofCalls] = [sqlPool(), openUntrustedPool(options, checkRole)]
   const tables = createCatalogueCache(async () =>
     buildCatalogue((await run.value(createSql(CATALOGUE_SQL))) as CatalogueRow),
@@ -110,7 +110,7 @@ export function createPostgresDriver(given: PostgresOptions): PostgresDriver {
       }
       await client.query('commit')
     } catch (error) {
-      // When even this fails the connection is not clean, and the pool ends it.
+      // When this fails too, the connection is not clean, and the pool closes it.
       if (client.isAlive()) await client.query('rollback').catch(() => {})
       throw failureOf(error)
     } finally {
@@ -150,7 +150,7 @@ export function createPostgresDriver(given: PostgresOptions): PostgresDriver {
     }
   }
 
-  /** What runs as the caller. */
+  /** Operations that run as the caller. */
   function operations(persona: Persona | undefined) {
     const mine = persona === undefined ? run : run.as(persona)
     const write = <P extends WritePlan>(planned: P, on?: OpenTransaction, presence?: Presence) =>
@@ -178,7 +178,7 @@ export function createPostgresDriver(given: PostgresOptions): PostgresDriver {
     name: 'postgresql',
     async plan(request, rights) {
       const planned = await plan(request, rights)
-      // Now: where the insert runs in a transaction, it has its one connection and must not wait for another.
+      // Now, because an insert in a transaction has its own connection and must not wait for another one.
       await defaultsFor(planned)
       return planned
     },
@@ -209,7 +209,7 @@ export function createPostgresDriver(given: PostgresOptions): PostgresDriver {
 
 type UntrustedPool = { readonly run: RunUntrusted; readonly close: () => Promise<void> }
 
-/** Connections for texts that are not ours, with the login of these options. */
+/** Connections for callers' own SQL and functions, with the login of these options. */
 function openUntrustedPool(
   options: PostgresOptions & Pick<PoolOptions, 'readAhead'>,
   checkRole: RoleCheck,
@@ -221,7 +221,7 @@ function openUntrustedPool(
   return { run: createUntrustedConnections(pool, options.statementTimeout, terminate), close: pool.close }
 }
 
-/** On a connection of its own, of the same login: those of the pools may all be held by what is to end. */
+/** On a separate connection of the same login: all connections of the pools may be blocked. */
 function createTerminator(options: PostgresOptions): Terminate {
   return (processId) => {
     const end = async () => {
@@ -231,14 +231,14 @@ function createTerminator(options: PostgresOptions): Terminate {
         client.end(),
       )
     }
-    // It may be gone already, as may the server.
+    // The backend may have ended already, and the server may be down.
     end().catch(() => {})
   }
 }
 
 /**
- * For statements that make things: types of extensions are found where the client has them, those of the system before all others, which
- * is their place in a path that does not name it. Temporary tables come last, which they do only where they are named.
+ * The search path for DDL: types of extensions are found in the client's schemas, those of the system first, because pg_catalog is not
+ * named. pg_temp is named last, otherwise it would come first.
  */
 async function systemFirst(client: RowClient): Promise<void> {
   const { rows } = await client.query<{ search_path: string }>('show search_path')
@@ -251,9 +251,9 @@ async function systemFirst(client: RowClient): Promise<void> {
 
 const SYSTEM: ReadonlySet<string> = new Set(['pg_catalog', 'pg_temp'])
 
-/** The server, whatever its address, and the database, whatever its name. Anybody may ask, unless somebody has revoked that. */
+/** Identifies the server and the database independently of address and name. Every role may call it, unless that was revoked. */
 const IDENTITY_SQL = `select pg_catalog.to_json(c.system_identifier::pg_catalog.text || '/' || d.oid::pg_catalog.text) as identity
   from pg_catalog.pg_control_system() as c, pg_catalog.pg_database as d where d.datname operator(pg_catalog.=) pg_catalog.current_database()`
 
-/** undefined_column, undefined_table: a name of the catalogue is gone. */
+/** undefined_column, undefined_table: a name of the catalogue no longer exists. */
 const MOVED_CODES = new Set(['42703', '42P01'])
