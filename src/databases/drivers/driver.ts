@@ -9,18 +9,16 @@ import type { ControlServer } from '#kernel/db/control-server.ts'
 import type { Log } from '#kernel/log.ts'
 
 /**
- * What a backend can do for the gateway. A request is first planned: the rights of everything that it touches are checked, every name
- * is looked up (403, 400 and 404 come from there). Then it is run.
- * `on` runs it in an open transaction; without it the driver picks a connection, and ends what runs there when its caller has left
- * (`presence`).
- * Every failure is a `Failure` of databases/failures.ts; anything else thrown is a bug.
+ * The operations of a backend. A request is first planned: all rights are checked and every name is looked up (the source of 403, 400 and
+ * 404). Then the plan is run. `on` runs it in an open transaction; without it the driver picks a connection, and cancels the statement when
+ * the caller has left (`presence`). Every failure is a `Failure` of databases/failures.ts; anything else thrown is a bug.
  */
 export type Driver = Backend & {
   plan<R extends DataRequest>(request: R, rights: Rights): Promise<PlanOf<R>>
 
   select(plan: ReadPlan, on?: OpenTransaction, presence?: Presence): Promise<RowsResult>
   count(plan: CountPlan, on?: OpenTransaction, presence?: Presence): Promise<number>
-  /** Writes are committed when they answer, and their rows are here whole. */
+  /** Writes are committed when they return, with all rows in memory. */
   insert(plan: InsertPlan, on?: OpenTransaction, presence?: Presence): Promise<WriteResult>
   update(plan: UpdatePlan, on?: OpenTransaction, presence?: Presence): Promise<WriteResult>
   delete(plan: DeletePlan, on?: OpenTransaction, presence?: Presence): Promise<WriteResult>
@@ -30,7 +28,10 @@ export type Driver = Backend & {
 
   /** The structure has changed: the next plan reads the catalogue again. */
   invalidate(): void
-  /** The same, done through another client or process, to this database or, with an empty name, to any. Absent where none is told of. */
+  /**
+   * The structure was changed by another client or process, of this database or, for an empty name, of any. Absent where changes are not
+   * announced.
+   */
   structureChanged?(database: string): void
 
   stats(): DriverStats
@@ -42,19 +43,18 @@ export type Backend = Abilities & {
   readonly name: DriverName
   catalogue(): Promise<Catalogue>
   /**
-   * Names the database as its server knows it, so that two clients of one database say the same; asked once. Undefined where the
-   * server does not tell.
+   * Identifies the database, so that two clients of one database return the same; cached. Undefined where the server does not report it.
    */
   identity(): Promise<string | undefined>
-  /** The server's version (`15.18`) after a statement that shows it alive; a Failure when it is not. */
+  /** Checks the server with a statement and returns its version (`15.18`); throws a Failure when it does not answer. */
   probe(): Promise<string>
 }
 
-/** What only some backends can do. A driver leaves out what its backend cannot; `requireAbility` asks for it (abilities.ts). */
+/** Operations that only some backends support. A driver omits the others; `requireAbility` checks (abilities.ts). */
 export type Abilities = { readonly [A in Ability]?: AbilityOf[A] | undefined }
 export type Ability = keyof AbilityOf
 export type AbilityOf = {
-  /** Runs SQL whose text is the caller's own, on a connection that is cleaned before another caller has it. */
+  /** Runs the caller's own SQL on a connection whose session is reset before the next caller has it. */
   sql: (request: SqlRequest) => Promise<SqlResult>
   /** Calls a function; its rows are read like those of a table. */
   call: (request: CallRequest) => Promise<RowsResult>
@@ -67,8 +67,8 @@ export type AbilityOf = {
 }
 
 /**
- * One connection and one transaction for the work: committed when it returns, rolled back when it throws, also for a failure of
- * one statement. The work may run twice, the first time without effect. What it reads must be read to its end there.
+ * Runs the work in a transaction on one connection: commits when it returns, rolls back when it throws, also after a failure of one
+ * statement. The work may run twice, the first time without effect. It must read its results to their end.
  */
 export type RunTransaction = <T>(
   work: (on: OpenTransaction) => Promise<T>,
@@ -79,7 +79,7 @@ export type RunTransaction = <T>(
 export type Management = {
   /** The statements that make a table, for `run`. Throws what is wrong with the definition. */
   createTable(table: TableDefinition): Promise<readonly string[]>
-  /** All of the statements or none; the catalogue is forgotten afterwards. */
+  /** Runs the statements in one transaction, and invalidates the catalogue. */
   run(statements: readonly string[]): Promise<void>
   /** What a definition may name. */
   readonly columnDataTypes: readonly string[]
@@ -113,22 +113,22 @@ export type Policies = {
   as(persona: Persona): Driver
 }
 
-/** Who waits for an answer. What runs for them is cancelled when they have left; without one nothing ends it but its time. */
+/** The caller that waits for an answer. Statements are cancelled when they have left; without a presence only the timeout ends them. */
 export type Presence = {
   hasLeft(): boolean
-  /** Aborts then. A read by key never asks for it, so it is made here, and not with the request. */
+  /** Aborts when they leave. Created on demand, because reads by key do not need it. */
   signal(): AbortSignal
 }
 
-/** As whom an operation runs (gateway.md 19). */
+/** Role and claims of an operation (gateway.md 19). */
 export type Persona = {
   /** A role of the database; `none` is the client's own. */
   readonly role: string
-  /** JSON that policies read by `current_setting('request.claims')`. */
+  /** JSON that policies read with `current_setting('request.claims')`. */
   readonly claims: string
 }
 
-/** Which roles callers of a client have in its database. */
+/** Roles of a client's callers in its database. */
 export type RowLevelSecurity = { readonly anonymousRole: string; readonly signedInRole: string }
 
 /** The login of callers' own SQL. */
@@ -147,7 +147,7 @@ export type Isolation = 'read committed' | 'repeatable read' | 'serializable'
 export type IdempotencyStore = {
   /** The answer stored under this key, unless it is older than `since`. Creates the table when there is none. */
   find(key: string, since: Date, presence?: Presence): Promise<StoredAnswer | undefined>
-  /** Takes the key in a transaction. Waits for another that has it; false when that one was committed. */
+  /** Claims the key in a transaction. Waits for another transaction that has claimed it; false if that one committed. */
   claim(on: OpenTransaction, key: string, as: { body: string; at: Date; since: Date }): Promise<boolean>
   store(on: OpenTransaction, key: string, answer: string): Promise<void>
 }
@@ -156,17 +156,17 @@ export type StoredAnswer = { readonly body: string; readonly answer: string }
 
 export type RowsResult = {
   /**
-   * JSON text of the row array in UTF-8. An array: all of it is here. Else a stream with back-pressure, which holds a connection:
-   * read it to its end or leave the loop (`return()` gives the connection back).
+   * JSON text of the row array in UTF-8. An array has all of it. Otherwise a stream with back-pressure, which occupies a connection: read
+   * it to its end or leave the loop (`return()` releases the connection).
    */
   readonly json: readonly Buffer[] | AsyncIterable<Buffer>
-  /** Known at once with an array, with a stream after its end; asked earlier it throws. */
+  /** For an array known at once, for a stream after its end; earlier it throws. */
   facts(): RowsFacts
 }
 
 export type RowsFacts = {
   readonly rows: number
-  /** No limit was given and it cut rows. */
+  /** The default limit has cut rows. */
   readonly hasMore: boolean
   /** Rows that match without limit and offset; only when the plan asked for `count`. */
   readonly total: number | undefined
@@ -176,24 +176,24 @@ export type WriteResult = {
   readonly json: readonly Buffer[]
   readonly affected: number
   readonly rows: number
-  /** More rows were changed than an answer may hold: the first ones are in it. */
+  /** More rows were changed than a result may have; it has the first ones. */
   readonly truncated: boolean
   readonly total: number | undefined
 }
 
 export type SqlRequest = {
   readonly text: string
-  /** With these, even none, the text is exactly one statement. */
+  /** With values, even none, the text must be exactly one statement. */
   readonly values: readonly Json[] | undefined
-  /** One statement that reads, in a transaction that only reads. */
+  /** One reading statement, in a read-only transaction. */
   readonly readOnly: boolean
-  /** Functions that may do more than read are refused too: the caller has no right to more. */
+  /** Also refuses functions that may do more than read. */
   readonly onlyReads?: boolean
-  /** Where names without a schema are looked for. */
+  /** The schema of unqualified names. */
   readonly schema: string | undefined
   /** Refused when the client's database has another name. */
   readonly database: string | undefined
-  /** One row more is `result_too_large`, and then nothing has happened. */
+  /** More rows are `result_too_large`, and the statements are rolled back. */
   readonly maxRows: number
   readonly presence: Presence
 }
@@ -203,7 +203,7 @@ export type CallRequest = {
   readonly read: ReadRequest
   /** By name. */
   readonly arguments: Row
-  /** They come from an address: the database converts their text, also that of JSON. */
+  /** They come from a URL: the database converts their text, also to JSON. */
   readonly areTexts: boolean
   /** The function may not write. */
   readonly readOnly: boolean
@@ -226,13 +226,13 @@ export type DriverStats = {
   readonly circuit: 'closed' | 'open' | 'half_open'
 }
 
-/** What every driver is made with, beside the settings of its client. */
+/** What every driver gets besides the settings of its client. */
 export type DriverMaking = {
   readonly config: Config
   readonly log: Log
-  /** Whose roles no client may be on that server. */
+  /** Its roles are refused for clients on that server. */
   readonly controlServer?: () => Promise<ControlServer | undefined>
-  /** Memory of the process for answers that are read ahead of slow readers. */
+  /** Memory of the process for reading ahead of slow readers. */
   readonly readAhead?: () => MemoryBudget
 }
 
