@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
-import { databaseClock, MOST_DRIFT } from '#kernel/clock.ts'
+import { createDatabaseClock, MOST_DRIFT } from '#kernel/clock.ts'
 import { expectTime } from '#kernel/clock-drift.ts'
 import type { Config } from '#kernel/config/config.ts'
 import { connectOnce } from '#kernel/db/connect.ts'
@@ -61,7 +61,7 @@ function checkControl(config: Config): Promise<string | undefined> {
 async function expectClock(controlUrl: string): Promise<void> {
   const control = connectOnce(readOnly(controlUrl))
   try {
-    await expectTime(control.pool, databaseClock(), MOST_DRIFT)
+    await expectTime(control.pool, createDatabaseClock(), MOST_DRIFT)
   } finally {
     await control.close()
   }

@@ -3,7 +3,7 @@ import { mock, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { controlDatabase, PASSWORD, testService } from '#test/harness.ts'
-import { ClockError, databaseClock } from './clock.ts'
+import { ClockError, createDatabaseClock } from './clock.ts'
 
 const DAY = 86_400_000
 
@@ -16,7 +16,7 @@ function setMachine(context: TestContext, ahead: number): void {
 const unlessServed = { rate_limits: { enabled: true, rules: { sign_in: { requests: 2 } } } }
 
 test('the clock of the database is known to within the quickest answer, and followed when it is set', () => {
-  const clock = databaseClock()
+  const clock = createDatabaseClock()
   const about = (expected: number, within: number) =>
     assert.ok(Math.abs(clock.now().getTime() - performance.now() - expected) <= within, String(expected))
   clock.learn(100, 5_150, 300)

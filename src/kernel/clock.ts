@@ -19,7 +19,7 @@ export type DatabaseClock = {
  * Runs on by the monotonic clock between two answers, so that a machine whose clock is set or wrong changes nothing. Each answer
  * bounds the difference of the two from both sides; an answer that contradicts the bounds begins new ones: the database's clock was set.
  */
-export function databaseClock(): DatabaseClock {
+export function createDatabaseClock(): DatabaseClock {
   let [least, most] = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY]
   const now = () => new Date(performance.now() + (least + most) / 2)
   return {

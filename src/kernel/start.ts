@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { type Clock, type DatabaseClock, databaseClock } from './clock.ts'
+import { type Clock, createDatabaseClock, type DatabaseClock } from './clock.ts'
 import { expectTime, watchDrift } from './clock-drift.ts'
 import type { Config } from './config/config.ts'
 import { type Coherence, startCoherence } from './db/coherence.ts'
@@ -49,7 +49,7 @@ export async function startKernel(options: KernelOptions): Promise<StartedKernel
   const { config, controlUrl: url, log, random = secureRandom, secrets } = options
   const connections = openConnections(options)
   const { control, counters, queue, pipelined, alarm } = connections
-  const clock = databaseClock()
+  const clock = createDatabaseClock()
   await expectUsable(control, clock, options.mostDrift)
   const now = options.turned?.(clock.now) ?? clock.now
   const id = uuidv7(now(), random)

@@ -5,15 +5,15 @@
  */
 export type Alarm = {
   raise(): void
-  subscribe(doubt: () => void): void
+  subscribe(suspect: () => void): void
 }
 
 export function createAlarm(): Alarm {
   const subscribers: (() => void)[] = []
   return {
     raise: () => {
-      for (const doubt of subscribers) doubt()
+      for (const suspect of subscribers) suspect()
     },
-    subscribe: (doubt) => void subscribers.push(doubt),
+    subscribe: (suspect) => void subscribers.push(suspect),
   }
 }

@@ -13,7 +13,7 @@ export type GuardedConfig = pg.ClientConfig & {
 const FAREWELL = 1_000
 
 /** What is unanswered for longer, while others are silent too, is not merely slow; milliseconds. */
-const DOUBTFUL = 2_000
+const SUSPICIOUS = 2_000
 
 /**
  * Every connection to Postgres: one that is lost never ends the process, one that is silent is destroyed by us, and keep-alive finds
@@ -81,9 +81,9 @@ export class GuardedClient extends pg.Client {
   }
 
   /** The network may have forgotten it: it ends when it is idle, or when what it was asked has been unanswered for a while. */
-  doubt(): void {
+  suspect(): void {
     if (!this.isBusy()) this.abandon()
-    else if (performance.now() - this.#since > DOUBTFUL) this.destroy()
+    else if (performance.now() - this.#since > SUSPICIOUS) this.destroy()
   }
 
   #watchFor(time: number): NodeJS.Timeout {

@@ -49,7 +49,7 @@ function endTogether(pool: pg.Pool, { alarm, onError }: PoolOptions): void {
     alarm.raise()
   }
   alarm.subscribe(() => {
-    for (const client of clients) client.doubt()
+    for (const client of clients) client.suspect()
   })
   pool.on('connect', (client) => {
     // The pool makes no others.

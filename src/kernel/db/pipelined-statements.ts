@@ -48,7 +48,7 @@ export function createPipelinedStatements(options: PipelineOptions): PipelinedSt
   const connections = createConnections(count, (onEnd) => open(options, onEnd))
   let running = 0
   let turn = 0
-  alarm.subscribe(() => connections.each((client) => client.doubt()))
+  alarm.subscribe(() => connections.each((client) => client.suspect()))
   return {
     async query<Row extends pg.QueryResultRow>(
       { name, text }: PreparedStatement<Row>,

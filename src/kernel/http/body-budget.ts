@@ -43,7 +43,7 @@ const BEGINNING = 1_000
  * One payer takes half at most, so that none alone locks out the others. Callers could send the beginnings of bodies and no more:
  * where room is missing, in all or in the half of a payer, those that arrive more slowly than `rate` are broken off first.
  */
-export function bodyBudget({ most, rate, now, onRefusal }: BudgetOptions): BodyBudget {
+export function createBodyBudget({ most, rate, now, onRefusal }: BudgetOptions): BodyBudget {
   const share = Math.floor(most / 2)
   const entries = new Set<Entry>()
   const byPayer = new Map<string, number>()

@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
 import type { Kernel } from '../kernel.ts'
 import type { App } from './app.ts'
-import { type BodyHold, bodyBudget } from './body-budget.ts'
+import { type BodyHold, createBodyBudget } from './body-budget.ts'
 import { edge } from './failures.ts'
 import { networkOf } from './limits.ts'
 
@@ -26,7 +26,7 @@ const SMALL = 16_384
 /** Bounds what all bodies of this process take together. */
 export function budgetBodies(app: App, { config, metrics, now }: Kernel): void {
   const { bodies, min_rate } = config.limits
-  const budget = bodyBudget({
+  const budget = createBodyBudget({
     most: bodies,
     rate: min_rate,
     now: () => now().getTime(),
