@@ -1,23 +1,23 @@
 /**
- * Where every part of the service reads the time: the control database's, so that all processes on it judge its rows by one clock.
+ * The time for every part of the service: the control database's, so that all processes compare its rows with the same clock.
  */
 export type Clock = () => Date
 
-/** This machine's, which may be wrong: for what never leaves this machine, and to compare. */
+/** This machine's clock, which may be wrong: for times that stay on this machine, and for comparison. */
 export const systemClock: Clock = () => new Date()
 
-/** The control database's clock, as far as this process knows it. */
+/** This process's estimate of the control database's clock. */
 export type DatabaseClock = {
   readonly now: Clock
   /** Milliseconds by which it is ahead of this machine's. */
   drift(): number
-  /** Learns what the database said it is (milliseconds since 1970) between two instants of performance.now(). */
+  /** Learns that the database's time was `said` (milliseconds since 1970) between two instants of performance.now(). */
   learn(asked: number, said: number, answered: number): void
 }
 
 /**
- * Runs on by the monotonic clock between two answers, so that a machine whose clock is set or wrong changes nothing. Each answer
- * bounds the difference of the two from both sides; an answer that contradicts the bounds begins new ones: the database's clock was set.
+ * Uses the monotonic clock between two answers, so that changes of the machine's clock have no effect. Each answer
+ * bounds the difference of the two clocks from both sides. An answer outside the bounds starts new ones: the database's clock was set.
  */
 export function createDatabaseClock(): DatabaseClock {
   let [least, most] = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY]
@@ -34,14 +34,14 @@ export function createDatabaseClock(): DatabaseClock {
   }
 }
 
-/** As a column of a statement: what `learn` takes. */
+/** SQL for the time that `learn` takes. */
 export const DATABASE_TIME = 'extract(epoch from clock_timestamp())::float8 * 1000'
 
-/** Milliseconds of drift beyond which it is said, and beyond which nothing is served: the machine's clock is not set at all. */
+/** Milliseconds of drift from which on it is logged, and from which on the service does not start: then the clock is not synchronised at all. */
 export const NOTED_DRIFT = 5_000
 export const MOST_DRIFT = 60_000
 
-/** A sentence for the operator. */
+/** The operator's message. */
 export const driftSentence = (drift: number): string =>
   `The clock of this machine is ${Math.abs(drift / 1_000).toFixed(1)} s ${drift > 0 ? 'behind' : 'ahead of'} that of the control database: ` +
   'synchronise both by NTP'

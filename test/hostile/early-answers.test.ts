@@ -125,7 +125,7 @@ test('two Host headers get 400, whatever their values; the letter case of one do
   ] as const) {
     const answer = await ask(...hosts)
     assert.deepEqual(statusesIn(answer), [400])
-    assert.match(answer, /The header host came twice/)
+    assert.match(answer, /The header host is given twice/)
   }
   assert.deepEqual(statusesIn(await ask('HoSt: a')), [200])
 })

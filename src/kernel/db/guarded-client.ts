@@ -3,25 +3,25 @@ import { systemSession } from './session-settings.ts'
 
 export type GuardedConfig = pg.ClientConfig & {
   /**
-   * For how long the server may say nothing while it is asked something, or a transaction may stay open in which nothing is asked;
-   * then the connection is destroyed. Milliseconds; without it somebody else has to watch.
+   * Longest silence of the server while a statement runs, or longest idle time in a transaction, milliseconds;
+   * then the connection is destroyed. Without it, the owner has to watch the connection.
    */
   readonly deadline?: number
 }
 
-/** For how long a farewell may take, milliseconds: a peer that is gone does not answer one. */
+/** Time for an orderly end, milliseconds: a dead peer does not answer. */
 const FAREWELL = 1_000
 
-/** What is unanswered for longer, while others are silent too, is not merely slow; milliseconds. */
+/** After an alarm, a statement that is unanswered for longer is taken for lost, milliseconds. */
 const SUSPICIOUS = 2_000
 
 /**
- * Every connection to Postgres: one that is lost never ends the process, one that is silent is destroyed by us, and keep-alive finds
- * a dead peer of one that is idle. The server's own statement_timeout does not hold while the network or the server is away.
+ * Every connection to PostgreSQL. A lost connection does not end the process, a silent one is destroyed, and keep-alive detects
+ * the dead peer of an idle one. The server's own statement_timeout has no effect while the network or the server is down.
  */
 export class GuardedClient extends pg.Client {
   readonly #deadline: number
-  /** When it was asked while it was idle, or the server last finished a statement (performance.now()). */
+  /** When a statement was sent on an idle connection, or the server last finished one (performance.now()). */
   #since = 0
   #watch: NodeJS.Timeout | undefined
 
@@ -29,15 +29,15 @@ export class GuardedClient extends pg.Client {
     const connectionTimeoutMillis = config.connectionTimeoutMillis ?? 10_000
     super({ ...config, connectionTimeoutMillis, keepAlive: true, keepAliveInitialDelayMillis: 10_000 })
     this.#deadline = config.deadline ?? Number.POSITIVE_INFINITY
-    // For all of its life: pg-pool takes its own listener away from a client that is checked out, and an 'error' that nobody hears
-    // ends the process. What is asked on the connection fails by itself.
+    // Never removed: pg-pool removes its own listener from a client that is checked out, and an 'error' without a listener
+    // ends the process. Running statements fail by themselves.
     this.on('error', () => this.destroy())
     this.on('end', () => this.#stopWatching())
     const connection = this.connection as unknown as Answering
     connection.on('readyForQuery', () => {
       this.#since = performance.now()
     })
-    // pg has six forms of the one and two of the other, and all of them are passed on as they are.
+    // `query` has six overloads and `end` two, and all arguments are passed on unchanged.
     this.query = ((...args) => {
       this.#asked()
       return (super.query as AnyForm).apply(this, args)
@@ -55,12 +55,12 @@ export class GuardedClient extends pg.Client {
   }
 
   #leaving(): void {
-    // Where it is over already, or never began, no 'end' comes, and there is nothing to destroy.
+    // A connection that has ended already, or never began, emits no 'end' and has nothing to destroy.
     const timer = setTimeout(() => this.destroy(), FAREWELL).unref()
     this.once('end', () => clearTimeout(timer))
   }
 
-  /** Something is asked that has not been answered, or a transaction is open. */
+  /** Whether a statement is unanswered, or a transaction open. */
   isBusy(): boolean {
     return this.#isAsked() || (this.getTransactionStatus() ?? 'I') !== 'I'
   }
@@ -70,17 +70,17 @@ export class GuardedClient extends pg.Client {
     return Boolean(_activeQuery) || _queryQueue.length > 0 || _sentQueryQueue.length > 0
   }
 
-  /** Breaks the connection off at once; the server notices when it next writes. */
+  /** Closes the socket at once; the server notices when it next writes. */
   destroy(): void {
     this.connection.stream.destroy()
   }
 
-  /** The same for one that nobody uses, whose owner must not hand it out before the socket has said that it is closed. */
+  /** The same for an idle connection, which its pool must not hand out before the socket is closed. */
   abandon(): void {
     this.emit('error', new Abandoned())
   }
 
-  /** The network may have forgotten it: it ends when it is idle, or when what it was asked has been unanswered for a while. */
+  /** After an alarm: ends the connection when it is idle, or when a statement has been unanswered for a while. */
   suspect(): void {
     if (!this.isBusy()) this.abandon()
     else if (performance.now() - this.#since > SUSPICIOUS) this.destroy()
@@ -106,7 +106,7 @@ export class GuardedClient extends pg.Client {
   }
 }
 
-/** A connection that was idle, and was ended because it may be dead. */
+/** An idle connection was ended because it may be dead. */
 export class Abandoned extends Error {}
 
 type AnyForm = (...args: unknown[]) => unknown
@@ -123,11 +123,11 @@ export type Short = {
   readonly url: string
   /** In pg_stat_activity. */
   readonly name: string
-  /** Milliseconds a statement; ten seconds when nothing is said. */
+  /** Milliseconds for each statement; ten seconds by default. */
   readonly deadline?: number
 }
 
-/** A connection for this work alone, with a session of ours. */
+/** Opens a connection for this work, with the settings of our sessions. */
 export async function onConnection<T>(
   { url, name, deadline = 10_000 }: Short,
   work: (client: pg.Client) => Promise<T>,

@@ -2,8 +2,8 @@ import { type BlockList, isIP } from 'node:net'
 import { createBlockList } from '../config/addresses.ts'
 
 /**
- * Networks that no caller may send the service to: the IANA special-purpose registry (RFC 6890), multicast, and the
- * metadata services that live at public addresses.
+ * IPv4 networks that the service never calls for a caller: the IANA special-purpose registry (RFC 6890), multicast, and
+ * metadata services at public addresses.
  */
 const PRIVATE_V4 = [
   '0.0.0.0/8',
@@ -24,19 +24,19 @@ const PRIVATE_V4 = [
   '240.0.0.0/4',
 ]
 
-/** Of IPv6 only global unicast, and IPv4 addresses in its clothes: mapped, and behind NAT64 (RFC 6052). */
+/** IPv6: only global unicast, and embedded IPv4 addresses, mapped or of NAT64 (RFC 6052). */
 const GLOBAL_V6 = ['2000::/3', '::ffff:0:0/96', '64:ff9b::/96']
 
-/** What of those is not global all the same: protocol assignments with Teredo, documentation, 6to4. */
+/** Parts of these that are not global: protocol assignments with Teredo, documentation, 6to4. */
 const PRIVATE_V6 = ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20']
 
-/** `10.0.0.0/8` behind a prefix of 96 bits. */
+/** The IPv6 network of `10.0.0.0/8` embedded after a prefix of 96 bits. */
 const embedded = (prefix: string, network: string): string => {
   const [address, bits] = network.split('/')
   return `${prefix}${address}/${96 + Number(bits)}`
 }
 
-/** May a request that a caller asked for be sent to this address? `allowed` opens exceptions (outbound.allow_networks). */
+/** Decides whether a request for a caller may be sent to an address. `allowed`: exceptions (outbound.allow_networks). */
 export function createAddressPolicy(allowed: readonly string[]): (address: string) => boolean {
   const exceptions = createBlockList(allowed)
   const global = createBlockList(GLOBAL_V6)
@@ -47,7 +47,7 @@ export function createAddressPolicy(allowed: readonly string[]): (address: strin
   ])
   const has = (list: BlockList, address: string) => list.check(address, isIP(address) === 4 ? 'ipv4' : 'ipv6')
   return (address) => {
-    // A zone (fe80::1%eth0) names an interface of ours: nothing public has one.
+    // A zone (fe80::1%eth0) names a local interface; public addresses have none.
     if (isIP(address) === 0 || address.includes('%')) return false
     if (has(exceptions, address)) return true
     return (isIP(address) === 4 || has(global, address)) && !has(closed, address)

@@ -2,18 +2,18 @@ import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible'
 import { tooMany } from './failures.ts'
 import type { LimiterTable } from './limiter-table.ts'
 
-/** Whether a guess was right; undefined when it is to count neither as a wrong one nor as a right one. */
+/** Whether the attempt was right; undefined when it counts neither as wrong nor as right. */
 export type Verdict = boolean | undefined
 
-/** Runs the check of a guess, unless it has to wait. */
+/** Runs the check of an attempt, or throws 429 when the next attempt has to wait. */
 export type AttemptLimit = <V extends Verdict>(key: string, isRight: () => Promise<V>) => Promise<V>
 
 /**
- * At most `requests` wrong guesses a key within the window, and from half of them on a wait after each, of one second,
- * two, four … A right one clears the key.
+ * At most `requests` wrong attempts per key within the window. From half of them on, a wait follows each: one second,
+ * two, four … A right attempt clears the key.
  *
- * A guess is counted before it is checked, so any number of them at once, in any number of processes, gets no further
- * than one after another; and whoever waits takes the turn in Postgres, so that one passes when the wait is over.
+ * An attempt is counted before it is checked, so that concurrent attempts, also in several processes, are limited like
+ * consecutive ones. The wait is a row in PostgreSQL, so that only one attempt passes when it is over.
  */
 export function createAttemptLimit(
   name: string,
@@ -28,7 +28,7 @@ export function createAttemptLimit(
   })
   const turns = new RateLimiterPostgres({ ...table, keyPrefix: `${name}_turn`, points: 1, duration: 1 })
 
-  /** Lets one guess through, or throws 429. Returns what to call when it turned out right, or could not be checked. */
+  /** Lets one attempt through, or throws 429. Call `clear` when it was right, and `takeBack` when it could not be checked. */
   const admit = async (key: string): Promise<{ clear(): Promise<unknown>; takeBack(): Promise<unknown> }> => {
     const waiting = await turns.get(key)
     if (waiting !== null) throw tooMany(waiting.msBeforeNext)
@@ -55,13 +55,13 @@ export function createAttemptLimit(
   }
 }
 
-/** A window that began after the guess has not counted it, and gives nothing back. */
+/** Not in a window that began after the attempt, which has not counted it. */
 async function takeBack(tries: RateLimiterPostgres, key: string): Promise<void> {
   const { consumedPoints } = await tries.reward(key)
   if (consumedPoints < 0) await tries.penalty(key)
 }
 
-/** Milliseconds before the next guess, when this is the `count`th wrong one; after the last, the rest of the window. */
+/** Milliseconds until the next attempt after the `count`th wrong one; after the last one, the rest of the window. */
 function waitAfter(count: number, most: number, left: number): number {
   const free = Math.floor(most / 2)
   if (count >= most) return left
@@ -72,7 +72,7 @@ async function takeTurn(turns: RateLimiterPostgres, key: string, wait: number): 
   try {
     await turns.consume(key, 1, { customDuration: Math.ceil(wait / 1_000) })
   } catch (refused) {
-    // Another guess of the same moment has it.
+    // A concurrent attempt has taken the turn.
     if (refused instanceof RateLimiterRes) throw tooMany(refused.msBeforeNext)
     throw refused
   }

@@ -6,12 +6,12 @@ import type { App } from './surface.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Of who sent the request, in one form; for limits, sessions and audit. Fastify's `ip` is the proxy's. */
+    /** Normalised address of the caller, for limits, sessions and audit. Fastify's `ip` is that of the proxy. */
     readonly clientAddress: string
   }
 }
 
-/** Gives every request its client's address. */
+/** Adds `clientAddress` to every request. */
 export function addClientAddresses(app: App, trustedProxies: readonly string[]): void {
   const trusted = createBlockList(trustedProxies)
   const isTrusted = (address: string): boolean => isInside(trusted, address)
@@ -24,7 +24,7 @@ export function addClientAddresses(app: App, trustedProxies: readonly string[]):
 
 /**
  * The socket's address, or the rightmost hop of X-Forwarded-For that is no trusted proxy. A hop that is no address ends
- * the walk at the proxy that reported it: what is further left could be of the caller's own making.
+ * the walk at the proxy that reported it: the caller could have made up everything further left.
  */
 function clientAddress(
   { socket, headers }: IncomingMessage,
@@ -40,7 +40,7 @@ function clientAddress(
   return client
 }
 
-/** Of a socket that is closed already. */
+/** For a socket that is closed already. */
 const UNKNOWN = '0.0.0.0'
 
 const isInside = (list: BlockList, address: string): boolean =>
@@ -53,7 +53,7 @@ export function addressOfHop(text: string): string | undefined {
   return plainAddress(v4 ?? v6 ?? hop)
 }
 
-/** One spelling for each address: IPv6 as RFC 5952 writes it, an IPv4 address in IPv6 as IPv4. No zones. */
+/** One spelling for each address: IPv6 by RFC 5952, an IPv4 address in IPv6 as IPv4. Without zones. */
 function plainAddress(text: string): string | undefined {
   if (text.length > LONGEST || text.includes('%')) return undefined
   const family = isIP(text)

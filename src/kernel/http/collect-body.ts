@@ -9,21 +9,21 @@ import { networkOf } from './limits.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The name under which its body is counted, where that is not its address: bodies for one database wait for the same one. */
+    /** The payer of its body when that is not its address: the client, because all bodies for one database wait for that database. */
     bodyPayer: string | undefined
-    /** What its body takes of `limits.bodies`; undefined for a small one, which is not counted. */
+    /** The share of its body in `limits.bodies`; undefined for a small body, which is not counted. */
     bodyHold: BodyHold | undefined
-    /** Reads no more of its body, and hands over nothing of it. */
+    /** Stops reading its body; `done` is not called. */
     stopBody: (() => void) | undefined
-    /** Begins to count its body. */
+    /** Starts to count its body. */
     openBody(breakOff: (refusal: Error) => void): BodyHold
   }
 }
 
-/** A body up to this size weighs less than its connection. It is not counted, so that it costs nothing and is never refused. */
+/** A body up to this size takes less memory than its connection. It is not counted, and so never refused. */
 const SMALL = 16_384
 
-/** Bounds what all bodies of this process take together. */
+/** Bounds the memory of all request bodies of this process. */
 export function budgetBodies(app: App, { config, metrics, now }: Kernel): void {
   const { bodies, min_rate } = config.limits
   const budget = createBodyBudget({
@@ -48,7 +48,7 @@ const payerAt = (address: string): string => (isIPv6(address) ? networkOf(addres
 
 export type Collected = (error: Error | null, bytes: Buffer) => void
 
-/** Hands over the bytes of a body once all are here. `limit` in bytes. */
+/** Calls `done` with the bytes of a body when it is complete. `limit` in bytes. */
 export function collectBody(
   request: FastifyRequest,
   payload: Readable,
@@ -66,7 +66,7 @@ export function collectBody(
   const stop = () => void payload.off('data', add).off('end', finish).off('error', end)
   const end = (error: Error | null) => {
     stop()
-    // One that has been refused holds no bytes, and cannot be broken off a second time.
+    // A refused body holds no bytes, and is not aborted a second time.
     if (error !== null) request.bodyHold?.release()
     done(error, bytes.subarray(0, length))
     bytes = NONE
@@ -91,7 +91,7 @@ export function collectBody(
 const NONE = Buffer.alloc(0)
 
 /**
- * Copied into one piece of memory that grows, and not kept: a chunk may have one byte of the body, and its buffer weighs a
+ * Appends a chunk to one growing buffer. Chunks are not kept: a chunk may contain one byte of the body, and its buffer takes a
  * hundred.
  */
 function joined(bytes: Buffer, length: number, chunk: Buffer, most: number): Buffer {

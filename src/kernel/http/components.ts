@@ -3,24 +3,24 @@ import { PARSED } from './schemas.ts'
 
 /** The keyword that makes a schema one of `components.schemas`, under this name. */
 const NAME = 'x-component'
-/** The keyword of a schema that stands for a named one, where that contains itself. */
+/** The keyword of a reference to a named schema, inside that schema. */
 const REFERENCE = 'x-component-reference'
 
-/** Options of a schema that the document shares: `Type.Object({…}, named('User'))`. */
+/** Options of a schema that becomes a component: `Type.Object({…}, named('User'))`. */
 export const named = (name: string): Readonly<Record<string, string>> => ({ [NAME]: name })
 
 export const isNamed = (schema: object): boolean => NAME in schema
 
-/** Stands for the schema of that name inside itself. */
+/** Options of a reference to the schema of that name, inside itself. */
 export const namedAs = (name: string): Readonly<Record<string, string>> => ({ [REFERENCE]: name })
 
-/** The schema with another description where it is used: a named one stays shared. */
+/** The schema with another description at one place; a named schema stays a shared component. */
 export function described<T extends object>(schema: T, description: string, more: object = {}): object {
   const { [NAME]: name } = schema as Described // any schema
   return { ...(typeof name === 'string' ? namedAs(name) : schema), description, ...more }
 }
 
-/** The document with every named schema written once, under `components.schemas`, and referred to elsewhere. */
+/** The document with every named schema once, in `components.schemas`, and references elsewhere. */
 export function withComponents(document: Described): Described {
   const schemas: Record<string, Described> = {}
   const hoist = (node: unknown): unknown => {
@@ -43,7 +43,7 @@ export function withComponents(document: Described): Described {
   return { ...hoisted, components: { ...(components as Described), schemas: sorted(schemas) } }
 }
 
-/** A parameter has its description beside the schema, so that is no difference. */
+/** Descriptions may differ, because those of parameters are next to the schema. */
 function sameAs(known: Described | undefined, schema: Described, name: string): Described {
   if (known === undefined) return schema
   const { description, ...rest } = known
@@ -52,7 +52,7 @@ function sameAs(known: Described | undefined, schema: Described, name: string): 
   return other === undefined ? rest : { ...rest, description: other }
 }
 
-/** One word is a constant, which generators write as one; of an `enum` they make a class of its own. */
+/** A single word becomes a constant. Generators would create a class for an `enum`. */
 function withConst(schema: Described): Described {
   const { enum: words, ...rest } = schema
   return schema.type === 'string' && Array.isArray(words) && words.length === 1
@@ -61,7 +61,7 @@ function withConst(schema: Described): Described {
 }
 
 /**
- * Members with their default in words. Generators take the keyword for a promise that the member is always there, and then ask for it
+ * Describes defaults in words. Generators read the keyword as a promise that the member is always present, and then require it
  * in requests.
  */
 function withoutDefaults(properties: unknown): unknown {

@@ -2,12 +2,12 @@ import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { App } from './surface.ts'
 
-/** How long what a client still sends is read behind the last answer, milliseconds. */
+/** Time in which the rest of a body is read after the last answer, milliseconds. */
 const LINGER = 2_000
 
 /**
- * An answer that comes before the request's body is there whole is the last on its connection (RFC 9112 section 9.6): the client may
- * never send the rest, and would get a second answer when the time for the request is over. So is one that is given while the service
+ * An answer before the request's body is complete is the last one on its connection (RFC 9112 section 9.6): the client may
+ * never send the rest, and would get a second answer at the timeout of the request. So is one that is given while the service
  * drains, or the drain would wait for `keepAliveTimeout`.
  */
 export function endConnections(app: App): void {
@@ -18,7 +18,7 @@ export function endConnections(app: App): void {
   app.addHook('onRequest', (request, reply, done) => {
     const { socket } = request.raw
     if (!socket.writableEnded) return done()
-    // What comes behind the last answer is no request any more.
+    // Data after the last answer is no request.
     reply.hijack()
     socket.destroy()
   })
@@ -26,7 +26,7 @@ export function endConnections(app: App): void {
     const { raw } = request
     if (isClosing) reply.header('connection', 'close')
     if (!isArriving(raw)) return done()
-    // The end of the body may be here already, and the parser has yet to come to it.
+    // The end of the body may have arrived without having been parsed.
     setImmediate(() => {
       if (isArriving(raw)) {
         reply.header('connection', 'close')
@@ -37,11 +37,11 @@ export function endConnections(app: App): void {
   })
 }
 
-/** The request has a body of which something is missing. */
+/** Whether a part of the request's body is missing. */
 export const isArriving = ({ complete, headers }: IncomingMessage): boolean =>
   !complete && (Number(headers['content-length'] ?? 0) > 0 || headers['transfer-encoding'] !== undefined)
 
-/** Closed at once, a connection with unread bytes is reset, and the client may lose the answer. Node calls `destroySoon` behind the last answer. */
+/** Reads on for a while: closed at once, a connection with unread data is reset, and the client may lose the answer. Node calls `destroySoon` after the last answer. */
 function lingerOn(socket: Socket): void {
   socket.destroySoon = () => {
     socket.end()

@@ -1,7 +1,7 @@
 /**
- * V8 may read the key `"a\n"` as `a\` once anybody has sent a key `a\` behind the same members, in whichever request before
- * (https://github.com/nodejs/node/issues/63785): one caller could change what others say. It reads keys without escapes as they
- * are; so in a text with such a key all are numbered, and get their names back behind the parser.
+ * V8 may read the key `"a\n"` as `a\` when any request before had a key `a\` after the same members
+ * (https://github.com/nodejs/node/issues/63785): one caller could change the requests of others. It reads keys without escapes
+ * correctly; so in a text with such a key all keys are numbered, and get their names back after parsing.
  */
 export function parseEscapedKeys(text: string, parse: (text: string) => unknown): unknown {
   const names: string[] = []
@@ -20,11 +20,11 @@ export function parseEscapedKeys(text: string, parse: (text: string) => unknown)
   return named(parse(numbered + text.slice(copied)), names)
 }
 
-/** Also true of some texts that have none. */
+/** May be true for texts without one. */
 export const hasEscapedKey = (text: string): boolean => text.includes('\\') && ESCAPED_KEY.test(text)
 const ESCAPED_KEY = /\\.[^"\\]*"\s*:/s
 
-/** Behind its closing quote. */
+/** The position after its closing quote. */
 function endOfString(text: string, start: number): number {
   let at = start + 1
   while (at < text.length && text[at] !== '"') at += text[at] === '\\' ? 2 : 1
@@ -37,7 +37,7 @@ function followsColon(text: string, end: number): boolean {
   return text[at] === ':'
 }
 
-/** Numbers as keys stand in their order, which is that of the text. */
+/** Numeric keys are in ascending order, which is their order in the text. */
 function named(value: unknown, names: readonly string[]): unknown {
   if (typeof value !== 'object' || value === null || JSON.isRawJSON(value)) return value
   if (Array.isArray(value)) return value.map((item) => named(item, names))

@@ -1,7 +1,7 @@
 import { defineFailures, type Failure } from '../errors.ts'
 
 /**
- * What can go wrong before a verb is reached, the same on both surfaces. Codes are written as the gateway shows them;
+ * Failures before a verb is called, the same on both surfaces. Codes are spelled as on the gateway;
  * the authentication surface shows them in capitals.
  */
 export const EDGE_FAILURES = {
@@ -22,7 +22,7 @@ export const EDGE_FAILURES = {
 
 export const edge = defineFailures(EDGE_FAILURES)
 
-/** 429 that says when to come back, in whole seconds. */
+/** 429 with the wait in whole seconds. */
 export function tooMany(milliseconds: number): Failure {
   const seconds = String(Math.max(1, Math.ceil(milliseconds / 1_000)))
   return edge('too_many_requests', { headers: { 'retry-after': seconds, 'x-retry-after': seconds } })

@@ -1,4 +1,4 @@
-/** Header names of the interface, spelled once; lower case, as Node hands them over. */
+/** Header names of the interface, in lower case as Node provides them. */
 export const HEADER = {
   client: 'x-service-client',
   serviceKey: 'x-service-key',

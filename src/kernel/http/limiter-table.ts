@@ -2,7 +2,7 @@ import type pg from 'pg'
 import type { IRateLimiterPostgresOptions } from 'rate-limiter-flexible'
 import { type Clock, systemClock } from '../clock.ts'
 
-/** What every limiter in Postgres has in common. */
+/** Common options of every limiter in PostgreSQL. */
 export type LimiterTable = Pick<
   IRateLimiterPostgresOptions,
   'storeClient' | 'storeType' | 'schemaName' | 'tableName' | 'tableCreated' | 'clearExpiredByTimeout'
@@ -20,7 +20,7 @@ export const createLimiterTable = (pool: pg.Pool, now: Clock): LimiterTable => (
 
 type Query = { readonly name: string; readonly text: string; readonly values: readonly unknown[] }
 
-/** Which parameters of the library's statements (11.4.0) are times. */
+/** The parameters of the library's statements (11.4.0) that are times. */
 const TIMES: Readonly<Record<string, readonly number[]>> = {
   'rate_limit:rlflx-upsert': [2, 3],
   'rate_limit:rlflx-upsert-force': [2, 3],
@@ -29,15 +29,15 @@ const TIMES: Readonly<Record<string, readonly number[]>> = {
 }
 
 /**
- * The library counts by this machine's clock. Rows are for all processes, so the times that go in and out are shifted by what the two
- * clocks differ: a process with a wrong clock would end everybody's limits.
+ * The library uses this machine's clock. The rows are shared by all processes, so their times are shifted by the difference to the
+ * database's clock: otherwise a process with a wrong clock would end the limits of all.
  */
 function byDatabaseTime(pool: pg.Pool, now: Clock) {
   return {
     async query({ name, text, values }: Query) {
       const times = TIMES[name]
       if (times === undefined)
-        throw new Error(`a statement of the limiter whose times are not known: ${name}`)
+        throw new Error(`unknown statement of the rate limiter: ${name}`)
       const ahead = now().getTime() - systemClock().getTime()
       const shifted = values.map((value, index) => (times.includes(index) ? Number(value) + ahead : value))
       const result = await pool.query<{ expire?: string }>({ name, text, values: shifted })

@@ -11,8 +11,8 @@ import { createLimiterTable, type LimiterTable } from './limiter-table.ts'
 import { createSynchronizedLimit } from './synchronized-limit.ts'
 
 /**
- * Rules of `rate_limits.rules` that count everything. All have one bucket for all processes: in Postgres, but for
- * `default`, which processes count for themselves and share every second.
+ * Rules of `rate_limits.rules` that count every request. They have buckets in PostgreSQL for all processes, except
+ * `default`, which each process counts by itself and synchronizes every second.
  */
 export type RuleName =
   | 'sign_in'
@@ -23,18 +23,18 @@ export type RuleName =
   | 'admin_key'
   | 'default'
 
-/** Rules that count only what was wrong, with a growing wait. */
+/** Rules that count only wrong attempts, with growing waits. */
 export type AttemptRule = 'sign_in_account'
 
 export type Limits = {
   /**
-   * Throws 429 when this process knows that the bucket is empty; asks no database and takes nothing. For what comes before
-   * `consume` and costs a query.
+   * Throws 429 when this process knows that the bucket is empty; runs no query and takes nothing. For use before
+   * work that precedes `consume` and costs a query.
    */
   expectRoom(rule: RuleName, key: string): Promise<void>
   /** Takes one from the bucket of this rule and key, or throws 429 with Retry-After. An IPv6 address counts as its /64. */
   consume(rule: RuleName, key: string): Promise<void>
-  /** The same, as a question. */
+  /** The same, but returns false instead of throwing. */
   allows(rule: RuleName, key: string): Promise<boolean>
   /** Runs the check of a password or a code, or throws 429 with Retry-After. A right one clears the bucket. */
   attempt<V extends Verdict>(rule: AttemptRule, key: string, isRight: () => Promise<V>): Promise<V>
@@ -53,7 +53,7 @@ export function createRateLimits(config: Config, pool: pg.Pool, now: Clock): Lim
   const attemptLimits: Record<AttemptRule, AttemptLimit> = {
     sign_in_account: createAttemptLimit('sign_in_account', sign_in_account, table),
   }
-  /** Milliseconds until the next one, when this one is refused. */
+  /** Milliseconds until the next request, when this one is refused. */
   const take = async (rule: RuleName, key: string): Promise<number | undefined> => {
     try {
       await limiters.get(rule)?.consume(bucketOf(key))
@@ -80,7 +80,7 @@ export function createRateLimits(config: Config, pool: pg.Pool, now: Clock): Lim
 
 type Limiter = {
   consume(key: string): Promise<unknown>
-  /** Milliseconds for which this process knows the bucket to be empty; 0 when it does not. */
+  /** Milliseconds for which this process knows that the bucket is empty; else 0. */
   emptyFor(key: string): number | Promise<number>
 }
 
@@ -101,7 +101,7 @@ function limiterOf(
   const limiter = new RateLimiterPostgres({
     ...options,
     ...table,
-    // Past the limit a flood is answered from memory and never reaches the database.
+    // Beyond the limit, requests are refused from memory, without the database.
     inMemoryBlockOnConsumed: requests,
   })
   // A method of 11.4.0 that its types leave out.
@@ -114,14 +114,14 @@ function limiterOf(
   }
 }
 
-/** Addresses and emails are people's: the bucket's name does not tell them. */
+/** A hash, because addresses and emails are personal data. */
 function bucketOf(key: string): string {
-  // As a socket for both families writes an IPv4 address (RFC 4291 section 2.5.5.2).
+  // Sockets for both families write IPv4 addresses so (RFC 4291 section 2.5.5.2).
   const plain = key.replace(/^::ffff:(?=[\d.]+$)/i, '')
   return hash('sha256', isIPv6(plain) ? networkOf(plain) : plain, 'base64url')
 }
 
-/** The /64 of an IPv6 address, which is what one household or server has; written out, so that spellings agree. */
+/** The /64 of an IPv6 address, the size of one household's or server's network; in one spelling. */
 export function networkOf(address: string): string {
   const [head = '', tail] = address.split('::')
   const before = head.split(':').filter((part) => part !== '')
@@ -134,7 +134,7 @@ export function networkOf(address: string): string {
     .join(':')
 }
 
-/** At most `batch` buckets whose window is over; returns how many. */
+/** Deletes at most `batch` buckets whose window is over; returns their number. */
 export async function deleteExpiredLimits(db: Db, now: Date, batch: number): Promise<number> {
   const { numDeletedRows } = await db
     .deleteFrom('rateLimit')

@@ -6,20 +6,20 @@ import type { App } from './surface.ts'
 
 declare module 'fastify' {
   interface FastifyReply {
-    /** Its reader is bounded by what they take, not by the time of a request. */
+    /** Limited by the rate at which the reader takes it, not by the time of a request. */
     isPaced: boolean
-    /** Sends a body that is not here yet, or that is long, as fast as the caller reads it. Headers are the sender's. */
+    /** Sends a body that is not complete yet, or long, as fast as the caller reads it. The route sets the headers. */
     sendLong(source: Source): FastifyReply
   }
 }
 
-/** `return()` gives free what the rest of it holds; it is called once the caller has all of it or has left. */
+/** `return()` releases resources; it is called when the caller has received everything or has disconnected. */
 export type Source = Iterable<Buffer> | AsyncIterable<Buffer>
 
-/** Above so many bytes an answer that is here whole is sent in pieces, so that it can be seen how fast it is read. */
+/** Bytes. A longer complete answer is sent in pieces, to measure how fast it is read. */
 export const LONG_RESPONSE = 1_048_576
 const PIECE = 65_536
-/** How many of the longest answers that are collected may wait for their readers at the same time (`limits.answer`). */
+/** Number of answers of `limits.answer` bytes that may wait for their readers at the same time. */
 const LONGEST_HELD = 8
 
 export function addLongResponses(app: App, { config, now }: Kernel): void {
@@ -29,7 +29,7 @@ export function addLongResponses(app: App, { config, now }: Kernel): void {
   app.decorateReply('sendLong', function (this: FastifyReply, source: Source) {
     this.isPaced = true
     const pace = createReaderPace(rate, () => now().getTime())
-    // One that still flows is bounded where its rows come from.
+    // A streamed answer is bounded at its source.
     if (!(Symbol.asyncIterator in source)) {
       const { raw } = this
       const body = { parts: source, taken: pace.taken, breakOff: () => raw.destroy() }
@@ -46,7 +46,7 @@ function bodyOf({ raw }: FastifyReply, source: Source, pace: ReaderPace): Readab
   }, 1_000).unref()
   const release = () => {
     clearInterval(timer)
-    // Not by way of the stream: it may be waiting for the next chunk, and may never have asked for the first.
+    // Not through the stream, which may wait for the next chunk, or may not have asked for the first one.
     void chunks.return?.()
   }
   if (raw.destroyed) release()
@@ -71,21 +71,21 @@ async function* pieces(chunks: Chunks, pace: ReaderPace): AsyncGenerator<Buffer>
 }
 
 export type ReaderPace = {
-  /** A piece waits for the reader. */
+  /** A piece waits for the reader from now on. */
   offer(): void
-  /** It was taken. */
+  /** The reader has taken it. */
   take(bytes: number): void
   isTooSlow(): boolean
-  /** Bytes since the beginning. */
+  /** Bytes taken so far. */
   taken(): number
 }
 
-/** So many seconds of the rate may be missing. */
+/** Seconds that a reader may fall behind the rate. */
 const ARREARS = 10
-/** What a fast beginning is good for later: the system takes and gives socket buffers of about this size at once. */
+/** Largest credit of a fast start: socket buffers of about this size are filled and emptied at once. */
 const CREDIT = 1_048_576
 
-/** Whether a reader takes `rate` bytes a second. Only the time counts in which something waits for them; milliseconds. */
+/** Measures whether a reader takes `rate` bytes a second, while a piece waits. `now` in milliseconds. */
 export function createReaderPace(rate: number, now: () => number): ReaderPace {
   let credit = ARREARS * rate
   let since: number | undefined
@@ -105,5 +105,5 @@ export function createReaderPace(rate: number, now: () => number): ReaderPace {
   }
 }
 
-/** How long the reader of an answer that was sent whole has for it, milliseconds. */
+/** Time for the reader of an answer that was sent at once, milliseconds. */
 export const timeToRead = (rate: number): number => (ARREARS + LONG_RESPONSE / rate) * 1_000

@@ -50,7 +50,7 @@ const securitySchemes = ({ session }: Config) =>
     sessionToken: {
       type: 'http',
       scheme: 'bearer',
-      description: 'A session token, as sign-in answers it',
+      description: 'A session token from the answer of sign-in',
     },
     sessionHeader: {
       type: 'apiKey',
@@ -62,7 +62,7 @@ const securitySchemes = ({ session }: Config) =>
       type: 'apiKey',
       in: 'cookie',
       name: session.cookie_name,
-      description: 'A session token, as sign-in sets it',
+      description: 'A session token from the cookie of sign-in',
     },
     apiKey: {
       type: 'apiKey',
@@ -88,7 +88,7 @@ const PAGE_FILES = {
   'favicon-32x32.png': 'image/png',
 } as const
 
-/** The document, and a page that shows it: everything from the package, nothing from elsewhere. */
+/** The document, and a page that shows it, with files of the npm package only. */
 export function addReferenceRoutes(app: App): void {
   const config = { access: open }
   app.route({
@@ -130,7 +130,7 @@ export function addReferenceRoutes(app: App): void {
   }
 }
 
-/** The page's styles are set by script, hence `unsafe-inline` for styles alone. */
+/** `unsafe-inline` for styles, because the page's script sets them. */
 const PAGE_HEADERS = {
   'content-security-policy':
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; " +

@@ -10,7 +10,7 @@ export type Feature = { readonly name: string; readonly description: string }
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Codes that the route may answer besides those of its access, its body and its surface. */
+    /** Further codes of failures, besides those of its access, its body and its surface. */
     failures?: readonly string[]
     /** The surface's table of codes. */
     codes?: FailureTable
@@ -19,10 +19,10 @@ declare module 'fastify' {
   }
 }
 
-/** One failure that a route may answer. */
+/** A failure that a route may answer. */
 export type Declared = { readonly status: number; readonly code: string }
 
-/** Every failure that a route may answer: by its access, its method, its surface, and what it declares itself. */
+/** Every failure that a route may answer: those of its access, its method, its surface, and its own. */
 export function declaredFailures({ method, url, config = {} }: Route): readonly Declared[] {
   const { access = open, failures = [] } = config
   const codes: FailureTable = config.codes ?? EDGE_FAILURES
@@ -39,7 +39,7 @@ export function declaredFailures({ method, url, config = {} }: Route): readonly 
 
 type Route = Pick<RouteOptions, 'method' | 'url' | 'config'>
 
-/** What any request may end in, and what a body may. */
+/** Failures of any request, and of a body. */
 const REQUEST_FAILURES = [
   'validation_error',
   'invalid_text',
@@ -49,7 +49,7 @@ const REQUEST_FAILURES = [
 ]
 const BODY_FAILURES = ['invalid_json', 'request_timeout', 'payload_too_large', 'unsupported_media_type']
 
-/** What the document says of every route: its name, its feature, who may call it, and how it can end. */
+/** The part of the document that every route has: name, feature, access and failures. */
 export function documentedOperation(route: RouteOptions, name: Name): object {
   const { schema, config } = route
   const { access = open, feature, surface = 'gateway' } = config ?? {}
@@ -58,7 +58,7 @@ export function documentedOperation(route: RouteOptions, name: Name): object {
     operationId: name.id,
     tags: [feature?.name ?? surface],
     description: [
-      ...(name.aliasOf === undefined ? [] : [`Alias of \`${name.aliasOf}\`, and stays one.`]),
+      ...(name.aliasOf === undefined ? [] : [`Alias of \`${name.aliasOf}\`, not deprecated.`]),
       ...(schema?.description === undefined ? [] : [schema.description]),
       `Access: ${access.name}.`,
     ].join(' '),
@@ -74,7 +74,7 @@ export function documentedOperation(route: RouteOptions, name: Name): object {
 /** JSON Schema objects, as TypeBox builds them. */
 type Described = Readonly<Record<string, object>>
 
-/** Where fastify-swagger looks for the description of a response, which is none of its schema. */
+/** Where fastify-swagger expects the description of a response. */
 const RESPONSE_DESCRIPTION = 'x-response-description'
 
 function successes({ method, schema, config }: RouteOptions, name: Name): object {
@@ -93,17 +93,17 @@ function successes({ method, schema, config }: RouteOptions, name: Name): object
   )
 }
 
-/** An object without a name is named for its operation, so that generated clients have a class for it that a person finds. */
+/** Names an object after its operation, so that generated clients have a class with a meaningful name. */
 function namedFor({ id, aliasOf = id }: Name, what: 'Body' | 'Result', schema: object): object {
   const isObject = ('type' in schema && schema.type === 'object') || 'allOf' in schema
   const name = `${aliasOf.charAt(0).toUpperCase()}${aliasOf.slice(1)}${what}`
   return isObject && !isNamed(schema) ? { ...schema, ...named(name) } : schema
 }
 
-/** Where a link of a mail carried a place to go. */
+/** The answer to a link in a mail that names a redirect target. */
 const REDIRECT = {
   type: 'null',
-  description: 'To the place that the request names, with `?error=CODE` when it failed',
+  description: 'To the redirect target of the request, with `?error=CODE` after a failure',
   headers: { location: { type: 'string', format: 'uri-reference' } },
 }
 
@@ -127,7 +127,7 @@ function failureResponses(route: RouteOptions): object {
   )
 }
 
-/** What is our own fault, or a database's, is one entry. */
+/** All failures of the service or a database are one entry. */
 const rangeOf = (status: number): string => (status >= 500 ? '5XX' : String(status))
 
 const RETRY_AFTER = {
@@ -149,7 +149,7 @@ const withClient = (headers: Described = {}): object => ({
   },
 })
 
-/** Queries whose names are the caller's: OpenAPI writes them as an object whose members are parameters of their own. */
+/** Queries with names that the caller chooses: in OpenAPI, an object whose members are parameters. */
 function openQuery(query: Described = {}): object {
   if (!query.additionalProperties) return {}
   const { description, properties } = query
@@ -165,7 +165,7 @@ const AUTH_ERROR = {
   type: 'object',
   required: ['message', 'code'],
   properties: {
-    message: { ...TEXT, description: 'Fit to show to a user' },
+    message: { ...TEXT, description: 'A message for users' },
     code: { ...TEXT, description: 'Stable, for programs', examples: ['VALIDATION_ERROR'] },
   },
 }
@@ -177,8 +177,8 @@ const GATEWAY_ERROR = {
   required: ['status', 'message', 'error', 'code', 'request_id'],
   properties: {
     status: { ...TEXT, const: 'error' },
-    message: { ...TEXT, description: 'Fit to show to a user' },
-    error: { ...TEXT, description: 'What to do, or what the database said' },
+    message: { ...TEXT, description: 'A message for users' },
+    error: { ...TEXT, description: 'Advice, or the message of the database' },
     code: { ...TEXT, description: 'Stable, for programs', examples: ['validation_error'] },
     request_id: { ...TEXT, description: 'Also in the header x-request-id, and in the log' },
     data: {
@@ -192,8 +192,8 @@ const GATEWAY_ERROR = {
 export type Name = { readonly id: string; readonly aliasOf?: string }
 
 /**
- * Gives each route its `operationId`: the one in its schema, else one from its path. A second route with the same one is an alias of
- * the first, and is named by its path.
+ * Gives each route its `operationId`: that of its schema, else one from its path. A second route with the same one is an alias of
+ * the first, and is named after its path.
  */
 export function createOperationNames(): (route: RouteOptions) => Name {
   const owners = new Map<string, string>()
@@ -211,7 +211,7 @@ export function createOperationNames(): (route: RouteOptions) => Name {
   }
 }
 
-/** The words of a path, without the surface's prefix and what is in braces. */
+/** The words of a path, without the surface's prefix and parameters. */
 function pathOf({ url, prefix = '' }: RouteOptions & { readonly prefix?: string }): readonly string[] {
   const path = url.startsWith(prefix) ? url.slice(prefix.length) : url
   return path

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Kernel } from '../kernel.ts'
 
-/** Origins whose pages may act with a user's cookie and be redirected to. */
+/** Origins whose pages may send a user's cookie and be redirect targets. */
 export function ownOrigins({ config, publicUrl }: Kernel): ReadonlySet<string> {
   const own = new URL(publicUrl())
   const port = own.port === '' ? '' : `:${own.port}`
@@ -12,8 +12,8 @@ export function ownOrigins({ config, publicUrl }: Kernel): ReadonlySet<string> {
 export type OriginVerdict = 'allowed' | 'absent' | 'null' | 'foreign'
 
 /**
- * Where a browser says that a request comes from: Origin; without it Sec-Fetch-Site; without it Referer (auth.md 11).
- * `absent`: none of the three, so no browser.
+ * The origin of a request by Origin, else Sec-Fetch-Site, else Referer (auth.md 11).
+ * `absent`: it has none of these headers, so it is not from a browser.
  */
 export function originOf(headers: IncomingHttpHeaders, allowed: ReadonlySet<string>): OriginVerdict {
   const { origin, referer } = headers
@@ -26,7 +26,7 @@ export function originOf(headers: IncomingHttpHeaders, allowed: ReadonlySet<stri
   return from !== null && allowed.has(from.origin) ? 'allowed' : 'foreign'
 }
 
-/** What keeps a request from using the cookie that it carries: it comes from a foreign page, or does not say from where. */
+/** Why a request may not use its cookie: it comes from a foreign page, or its origin is unknown. */
 export function crossSite(kernel: Kernel, headers: IncomingHttpHeaders): 'foreign' | 'unknown' | undefined {
   const verdict = originOf(headers, ownOrigins(kernel))
   if (verdict === 'allowed' || (verdict === 'absent' && !kernel.config.auth.require_origin)) return undefined
@@ -34,19 +34,19 @@ export function crossSite(kernel: Kernel, headers: IncomingHttpHeaders): 'foreig
 }
 
 /**
- * The place to send a browser to, in the one form that may be stored and sent; undefined when a request may not name it.
+ * The normalised redirect target, which may be stored and sent; undefined when it is not allowed.
  * Allowed are a path with one leading slash and a URL of an allowed origin. The URL is parsed against the own origin and
- * judged as it is written out again, because parsing resolves `/.//host`, `/x/..//host` and `/%2e//host` to `//host`,
- * which a browser takes for another host.
+ * checked in its serialised form, because parsing resolves `/.//host`, `/x/..//host` and `/%2e//host` to `//host`,
+ * which browsers take for another host.
  */
 export function redirectTarget(kernel: Kernel, target: string): string | undefined {
-  // Printable ASCII without a backslash: a URL that needs more is percent-encoded and punycoded already. `//host` is no path.
+  // Printable ASCII without backslash: a valid URL has percent-encoding and punycode for the rest. `//host` is no path.
   if (target.length > 2_048 || !/^(?!\/\/)[!-[\]-~]+$/.test(target)) return undefined
   const isPath = target.startsWith('/')
   const own = new URL(kernel.publicUrl()).origin
   const url = isPath || namesHostAlone(target) ? URL.parse(target, own) : null
   if (url === null || !(isPath ? url.origin === own : ownOrigins(kernel).has(url.origin))) return undefined
-  // Proxies in front of an app may decode a slash once more.
+  // Proxies may decode a slash again.
   if (/^\/(\/|\\|%2f|%5c)/i.test(url.pathname)) return undefined
   if (!kernel.config.auth.trusted_origins.includes(url.origin) && isEndpoint(kernel, url.pathname))
     return undefined
@@ -54,15 +54,15 @@ export function redirectTarget(kernel: Kernel, target: string): string | undefin
 }
 
 /**
- * Of this surface, but for its error page. A browser that our own page sends there comes from the own origin, so a link of a
- * stranger's, which must not sign anyone in, would look like the own application's.
+ * Endpoints of this surface, except its error page, are no targets. A browser that our own page redirects has our origin, so that a
+ * link of an attacker, which must not sign anyone in, would look like one of the own application.
  */
 function isEndpoint({ config: { auth } }: Kernel, pathname: string): boolean {
   const path = decoded(pathname)
   return path.startsWith(`${auth.base_path}/`) && path !== `${auth.base_path}/error`
 }
 
-/** As the router reads it: a percent sign that begins no character stands for itself. */
+/** Decoded like the router does it: an invalid percent sign is taken literally. */
 function decoded(pathname: string): string {
   try {
     return decodeURIComponent(pathname)
@@ -71,7 +71,7 @@ function decoded(pathname: string): string {
   }
 }
 
-/** Scheme, two slashes and an authority without a user. */
+/** Whether it has a scheme, two slashes and an authority without a user. */
 function namesHostAlone(target: string): boolean {
   const [, authority] = /^https?:\/\/([^/?#]+)/i.exec(target) ?? []
   return authority !== undefined && !authority.includes('@')

@@ -5,13 +5,13 @@ import type { Config } from '../config/config.ts'
 import { createAddressPolicy } from './address-policy.ts'
 
 /**
- * Requests to addresses that somebody else chose: webhooks, storage, social sign-in, the breach check (gateway.md 12).
- * https only, unless configured; never into a private network; no redirect is followed; bounded in time and size.
+ * Requests to addresses that callers or settings choose: webhooks, storage, social sign-in, the breach check (gateway.md 12).
+ * https only, unless configured; never into a private network; without redirects; bounded in time and size.
  */
 export type Outbound = {
-  /** Throws `OutboundRefused` where the rules forbid it, else whatever went wrong on the way. */
+  /** Throws `OutboundRefused` when the rules forbid it, or the error of the request. */
   send(url: string, request: OutboundRequest): Promise<OutboundAnswer>
-  /** Why nothing may ever be sent there, as far as the URL tells; a name is judged by its addresses when it is used. */
+  /** Why the URL is forbidden; undefined when it may be allowed. The addresses of a host name are checked when it is used. */
   refusal(url: string): string | undefined
   close(): Promise<void>
 }
@@ -20,11 +20,11 @@ export type OutboundRequest = {
   readonly method?: Dispatcher.HttpMethod
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string | Buffer
-  /** For all of it, milliseconds. */
+  /** For the whole request, milliseconds. */
   readonly timeout: number
-  /** Bytes of the answer's body that are read; the rest is let go. */
+  /** Largest number of bytes of the answer's body that are read. */
   readonly most: number
-  /** Whoever wants the answer may leave. */
+  /** Aborts the request. */
   readonly signal?: AbortSignal
 }
 
@@ -32,11 +32,11 @@ export type OutboundAnswer = {
   readonly status: number
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   readonly body: Buffer
-  /** False: there was more than `most`. */
+  /** False when the body is longer than `most`. */
   readonly isWhole: boolean
 }
 
-/** The rules of outbound requests forbid this one; the message says why. */
+/** The rules of outbound requests forbid this one; the message has the reason. */
 export class OutboundRefused extends Error {
   constructor(message: string) {
     super(message)
@@ -50,14 +50,14 @@ type Resolve = (
   callback: (error: Error | null, addresses: readonly { address: string; family: number }[]) => void,
 ) => void
 
-/** `resolve` is the system's, except in tests. */
+/** `resolve` is the system's resolver, except in tests. */
 export function createOutboundRequests(
   { outbound: rules }: Pick<Config, 'outbound'>,
   resolve: Resolve = lookup,
 ): Outbound {
   const mayReach = createAddressPolicy(rules.allow_networks)
   const guard = { mayReach, lookup: guardedLookup(mayReach, resolve) }
-  /** Loaded when it is first needed: most starts send nothing. */
+  /** Loaded with the first request. */
   let client: Promise<Client> | undefined
 
   const refusal = (url: string): string | undefined => {
@@ -84,7 +84,7 @@ export function createOutboundRequests(
 /** Milliseconds. */
 export type DirectOptions = { readonly connectTimeout: number; readonly idleTimeout: number }
 
-/** Requests to an address that the operator named: wherever it leads is meant. Otherwise as above; closes behind the last answer. */
+/** Requests to an address that the operator configured, without the rules. Otherwise as above; `close` waits for the last answer. */
 export function createDirectRequests({
   connectTimeout,
   idleTimeout,

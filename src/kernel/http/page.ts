@@ -5,15 +5,15 @@ import type { Config } from '../config/config.ts'
 import { type Html, html } from '../html.ts'
 import type { Kernel } from '../kernel.ts'
 
-/** What a page shows; it works without script. */
+/** The content of a page, which needs no script. */
 export type Page = {
   readonly title: string
   readonly content: readonly Html[]
-  /** The page has a form, whose answer may send the browser to this place. */
+  /** For a page with a form: the target that its answer may redirect to. */
   readonly form?: { readonly leadsTo: string | undefined }
 }
 
-/** Browsers say that they want a page; programs get JSON. */
+/** Whether the caller accepts HTML, as browsers do; programs get JSON. */
 export const wantsPage = ({ headers }: FastifyRequest): boolean =>
   headers.accept?.toLowerCase().includes('text/html') === true
 
@@ -28,8 +28,8 @@ export function sendPage(kernel: Kernel, reply: FastifyReply, page: Page, status
 }
 
 /**
- * Without `same-origin` a browser would send `Origin: null` with the form, and the button would be refused. `form-action`
- * holds for the redirect after the form too, so it names the origin that the callback leads to.
+ * Without `same-origin`, browsers would send `Origin: null` with the form, and the request would be refused. `form-action`
+ * also applies to the redirect after the form, so it names the origin of the callback.
  */
 function headersOf(kernel: Kernel, { form }: Page, style: string): Record<string, string> {
   const { logo_url } = kernel.config.auth.pages
@@ -69,7 +69,7 @@ ${content}
 `.html
 }
 
-/** The accent is a colour in hexadecimal digits by its setting's form: nothing else of the configuration is in here. */
+/** The accent is a colour in hexadecimal digits, and the only text of the configuration in the style. */
 function styleOf({ auth }: Config): string {
   const { accent } = auth.pages
   const isDark = 1.05 / (luminance(accent) + 0.05) >= 4.5

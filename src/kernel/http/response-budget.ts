@@ -1,19 +1,19 @@
-/** A body that is here whole and waits for its reader. */
+/** A complete response body that waits for its reader. */
 export type WaitingResponse = {
   readonly parts: Iterable<Buffer>
-  /** Bytes that its reader has taken by now. */
+  /** Bytes that its reader has taken so far. */
   taken(): number
-  /** Ends it, and what it holds is free. */
+  /** Aborts the response and frees its memory. */
   breakOff(): void
 }
 
-/** Bodies that are here whole together take so many bytes of memory at most. */
+/** Bounds the memory of all complete response bodies. */
 export type ResponseBudget = {
-  /** Breaks off those that are read most slowly, so that there is room for this one. Returns what gives its room back. */
+  /** Aborts the responses that are read most slowly until there is room for this one. Returns the function that frees its room. */
   hold(body: WaitingResponse): () => void
 }
 
-/** A body that has just begun is not slow yet: what the system takes at once, and the time in which it does. */
+/** Bytes and time credited to a new response, so that it does not count as slow: socket buffers take data at once. */
 const CREDIT = 1_048_576
 const BEGINNING = 1_000
 
@@ -22,7 +22,7 @@ type Entry = WaitingResponse & { readonly since: number; readonly release: () =>
 /** `now` in milliseconds. */
 export function createResponseBudget(most: number, now: () => number): ResponseBudget {
   const entries = new Set<Entry>()
-  /** Answers that are given again share theirs. */
+  /** Cached answers share their buffers. */
   const users = new Map<ArrayBufferLike, number>()
   let total = 0
 

@@ -5,18 +5,18 @@ export type RouteEntry = {
   readonly path: string
   readonly access: string
   readonly surface: string
-  /** Members of body or query that name a place to send the browser to. */
+  /** Members of body or query that name a redirect target. */
   readonly redirects: readonly string[]
 }
 
 /** Every route of the running service: for 405, the access table and the conformance list. */
 export type RouteBook = {
   entries(): readonly RouteEntry[]
-  /** Methods that a path takes; empty when there is nothing there. */
+  /** Methods of the routes at a path; empty when there are none. */
   methodsAt(url: string): readonly string[]
 }
 
-/** Must be kept before any route is added. A route that names no access stops the start. */
+/** To be called before any route is added. Throws for a route without access. */
 export function keepRouteBook(app: FastifyInstance): RouteBook {
   const routes: RouteOptions[] = []
   const patterns: { pattern: RegExp; method: string }[] = []

@@ -1,25 +1,25 @@
 import { type Static, type TSchema, Type } from 'typebox'
 
-/** Response members. Dates are handed over as `Date` and written as ISO 8601 with milliseconds, UTC. */
+/** Response members. Dates are `Date`s in the program, and written as ISO 8601 with milliseconds, UTC. */
 export const Timestamp = Type.Unsafe<Date>({ type: 'string', format: 'date-time' })
 export const Id = Type.String({ format: 'uuid' })
 
-/** The schema, or null. As a type list rather than a union: the serialiser is several times faster on it. */
+/** The schema, or null. A type list instead of a union, which the serialiser writes several times more slowly. */
 export function Nullable<T extends TSchema>(schema: T) {
   const { type } = schema as { type?: string } // every JSON Schema that this is used on has one
   return Type.Unsafe<Static<T> | null>({ ...schema, type: [type, 'null'] })
 }
 
-/** One of these words. */
+/** An enum of these words. */
 export const OneOf = <const T extends readonly string[]>(words: T, more: object = {}) =>
   Type.Unsafe<T[number]>({ type: 'string', enum: words, ...more })
 
-/** The keyword of a schema that describes in full what the verb parses itself. */
+/** The keyword of a schema for a body that the verb parses itself. */
 export const PARSED = 'x-parsed'
 
 /**
- * A body, or a member of one, that its verb parses, with failures of its own that say more than a schema can. The document shows the
- * schema in full; validation derives a wider one from it (`validate.ts`).
+ * A body, or a member of one, that its verb parses, with more specific failures than a schema's. The document has the
+ * whole schema; validation derives a wider one from it (`validate.ts`).
  */
 export const Parsed = (schema: TSchema, more: object = {}) =>
   Type.Unsafe<Readonly<Record<string, unknown>>>({ ...schema, ...more, [PARSED]: true })

@@ -26,17 +26,17 @@ export function createServer(kernel: Kernel): App {
   const app = fastify({
     logger: false,
     bodyLimit: config.limits.body,
-    // The timer of the request comes first and answers in the envelope of its surface; this ends what has got around it.
+    // The timer of the request fires first and answers in the envelope of its surface; this is for requests without a route.
     requestTimeout: 2 * config.limits.timeout,
     keepAliveTimeout: 65_000,
     forceCloseConnections: 'idle',
-    // What still comes on an open connection while the service drains is answered as ever, then the connection ends.
+    // While the service drains, requests on open connections are answered, and then the connection ends.
     return503OnClosing: false,
     rewriteUrl: ({ url = '/' }) => decodable(url),
-    // The header limit bounds the path; what a parameter may be, its schema says.
+    // The header limit bounds the path, and the schemas bound parameters.
     routerOptions: { maxParamLength: config.limits.header },
     exposeHeadRoutes: true,
-    // Node would refuse a missing Host with an empty body; see the hook below.
+    // Node would refuse a missing Host with an empty body; `headerProblem` refuses it.
     http: {
       maxHeaderSize: config.limits.header,
       requireHostHeader: false,
@@ -45,7 +45,7 @@ export function createServer(kernel: Kernel): App {
     genReqId: (raw) => sanePresented(raw) ?? newId(),
     clientErrorHandler: brokenRequestAnswer(newId),
   }).withTypeProvider<TypeBoxTypeProvider>()
-  // Node would answer an Expect that it does not know with 417 and an empty body. RFC 9110 section 10.1.1: it may be ignored.
+  // Node would answer an unknown Expect with 417 and an empty body. It may be ignored (RFC 9110 section 10.1.1).
   app.server.on('checkExpectation', (request, response) => app.routing(request, response))
 
   const headers = config.server.public_url?.startsWith('https:')
@@ -68,7 +68,7 @@ export function createServer(kernel: Kernel): App {
   app.register(cors, corsOptions(kernel))
   app.addHook('onRequest', async (request, reply) => {
     const { access, limit } = request.routeOptions.config
-    // Access may cost a query, which an address that has used up its limit is not worth.
+    // Access may cost a query, which an address beyond its limit does not get.
     if (limit !== undefined) await kernel.limits.expectRoom(limit, request.clientAddress)
     await access?.authorize(request, reply)
   })
@@ -78,7 +78,7 @@ export function createServer(kernel: Kernel): App {
   return app
 }
 
-/** For Node's own check of slow requests, whose headers have to be there in `timeout` milliseconds. */
+/** For Node's own check of slow requests: headers have to arrive within `timeout` milliseconds. */
 const headerTimes = (timeout: number) => ({
   headersTimeout: timeout,
   requestTimeout: 2 * timeout,
@@ -86,8 +86,10 @@ const headerTimes = (timeout: number) => ({
 })
 
 /**
- * 504 when nothing was said in time, 408 when that is because the body is not there yet, unless what is returned is called before. A body that is on its way is bounded by what its reader takes (`limits.min_rate`). Fastify's own `handlerTimeout` ends with the request stream's `close`, and that is as
- * soon as a body has been read (5.12.8); besides, its AbortController costs a twentieth of a request.
+ * Answers 504 at the timeout, or 408 when the request's body is still incomplete, unless the returned function is called before. An
+ * answer that is being sent is bounded by the rate of its reader (`limits.min_rate`). Fastify's own `handlerTimeout` ends with the
+ * `close` of the request stream, which comes as soon as a body has been read (5.12.8); besides, its AbortController costs a
+ * twentieth of a request.
  */
 function limitTime(reply: FastifyReply, timeout: number, rate: number): () => void {
   let timer = setTimeout(() => {
@@ -104,7 +106,7 @@ function limitTime(reply: FastifyReply, timeout: number, rate: number): () => vo
   return () => clearTimeout(timer)
 }
 
-/** A percent sign that begins no character stands for itself, so that every address reaches its surface. */
+/** Takes an invalid percent sign literally, so that every path reaches its surface. */
 function decodable(url: string): string {
   if (!url.includes('%')) return url
   const [path = '', ...query] = url.split('?')
@@ -116,16 +118,16 @@ function decodable(url: string): string {
   }
 }
 
-/** The caller's own request id, if it is a sane token that can stand in a log. */
+/** The caller's own request id, if it is a short token that is safe in a log. */
 function sanePresented(raw: IncomingMessage): string | undefined {
   const presented = raw.headers[HEADER.requestId]
   return typeof presented === 'string' && /^[\w.:-]{1,128}$/.test(presented) ? presented : undefined
 }
 
-/** Where the service is reached by https, a browser is to use nothing else for a year (RFC 6797). */
+/** With https, browsers use nothing else for a year (RFC 6797). */
 const HTTPS_ONLY = { 'strict-transport-security': 'max-age=31536000' }
 
-/** JSON answers are never framed, sniffed, cached or run as a page. Pages of our own replace the policy. */
+/** JSON answers are not framed, sniffed, cached or rendered as a page. Our own pages replace the policy. */
 const SECURITY_HEADERS = {
   'x-content-type-options': 'nosniff',
   'x-frame-options': 'DENY',
@@ -140,7 +142,7 @@ const corsOptions = (kernel: Kernel) => ({
   origin: (origin: string | undefined, decide: (error: null, allowed: boolean) => void) =>
     decide(null, origin !== undefined && kernel.config.auth.trusted_origins.includes(origin)),
   credentials: true,
-  // A preflight that asks for nothing is answered like any other, not with a text of the library's.
+  // Without this, the library answers preflights without a method with its own text.
   strictPreflight: false,
   methods: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'],
   exposedHeaders: [HEADER.authToken, HEADER.cache, HEADER.requestId, 'retry-after', 'x-retry-after'],
@@ -174,7 +176,7 @@ function recordRequest({ config, metrics, log }: Kernel) {
   }
 }
 
-/** A request this slow is worth a line, milliseconds. */
+/** Slower requests are logged, milliseconds. */
 const SLOW = 1_000
 
 const BROKEN: Readonly<Record<string, 'headers_too_large' | 'request_timeout'>> = {
@@ -183,12 +185,12 @@ const BROKEN: Readonly<Record<string, 'headers_too_large' | 'request_timeout'>> 
 }
 
 /**
- * Requests that are no HTTP, or whose headers are too large or too slow, never reach a route and so belong to no surface: they get
- * the gateway's envelope, which has all that the other one has.
+ * Requests that are not HTTP, or whose headers are too large or too slow, reach no route and so belong to no surface. They get
+ * the gateway's envelope, which includes the members of the other one.
  */
 const brokenRequestAnswer = (newId: () => string) => (error: NodeJS.ErrnoException, socket: Socket) => {
   if (socket.destroyed || !socket.writable) return
-  // An answer has begun, and no second one may follow into it. The field is Node's own, and its own handler looks at it too.
+  // The answer has begun, so no second one is sent. Node's own handler uses this field too.
   const { _httpMessage: answer } = socket as { _httpMessage?: ServerResponse | null }
   if (answer?.headersSent === true) return void socket.destroy()
   const failure = edge(BROKEN[error.code ?? ''] ?? 'validation_error')

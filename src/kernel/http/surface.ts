@@ -13,22 +13,22 @@ export type { App }
 
 export type SurfaceOptions = {
   readonly name: 'auth' | 'gateway'
-  /** The body of every answer that is a failure. */
+  /** The body of every failure. */
   envelope(failure: Failure, request: FastifyRequest): object
   /** Every code that the surface answers. */
   readonly codes: FailureTable
-  /** Null in an optional member of a body counts as its absence, as clients in other languages send it. */
+  /** Whether null in an optional member of a body counts as absence, as clients in other languages send it. */
   readonly nullIsAbsent: boolean
-  /** How JSON bodies are read. */
+  /** Parses JSON bodies. */
   readonly parse: (text: string) => unknown
 }
 
-/** Gives a part of the server its envelope, its validation and its answers to what does not exist. */
+/** Sets the envelope of a surface, its validation and its answers for unknown paths. */
 export function configureSurface(app: App, kernel: Kernel, book: RouteBook, options: SurfaceOptions): void {
   const answer = (request: FastifyRequest, reply: FastifyReply, failure: Failure) => {
     if (failure.status === 503) reply.header('retry-after', '1')
     if (failure.headers !== undefined) reply.headers(failure.headers)
-    // The failure's own shape is the answer's; no route schema describes it better.
+    // No response schema of the route applies to the envelope.
     return reply
       .code(failure.status)
       .type('application/json; charset=utf-8')
@@ -43,7 +43,7 @@ export function configureSurface(app: App, kernel: Kernel, book: RouteBook, opti
   app.setErrorHandler((error, request, reply) => {
     kernel.disk.noteFailure(error)
     const failure = failureOf(error)
-    // What the service refuses on purpose, because it is busy, says so in the metrics; a line each would make it busier.
+    // Refusals of a busy service have no cause. They are in the metrics; log lines would add load.
     if (failure.status >= 500 && failure.cause !== undefined) {
       kernel.log.error(
         { event: 'request_failed', request_id: request.id, error: failure.cause },
@@ -62,10 +62,10 @@ export function configureSurface(app: App, kernel: Kernel, book: RouteBook, opti
   // In a context of its own, so that other requests have no hook more.
   app.register(async (absent: App) => {
     absent.setNotFoundHandler((request, reply) => answer(request, reply, absence(request)))
-    // Whatever the body is: a QUERY without one would else be told that it needs a content type.
+    // Before the body is parsed: a QUERY without a content type would else be answered with 415.
     absent.addHook('preParsing', (request, _reply, _payload, done) => done(absence(request)))
   })
-  // The CORS plugin takes every OPTIONS on the surface without a prefix, and answers with that one's envelope.
+  // Otherwise the CORS plugin handles every OPTIONS on the surface without a prefix, with the envelope of that surface.
   if (app.prefix !== '')
     app.route({
       method: 'OPTIONS',
@@ -75,7 +75,7 @@ export function configureSurface(app: App, kernel: Kernel, book: RouteBook, opti
     })
 }
 
-/** Of a page whose origin is not trusted; the CORS plugin has answered the others. */
+/** A preflight of an origin that is not trusted; the CORS plugin answers the others. */
 const isPreflight = ({ method, headers }: FastifyRequest): boolean =>
   method === 'OPTIONS' &&
   headers.origin !== undefined &&
@@ -98,7 +98,7 @@ export function addFeature(app: App, feature: Feature, addRoutes: (app: App) => 
 }
 
 /**
- * Postgres and socket errors that mean "not now" rather than "never": 08 connection, 25006 a primary that has become a standby, 25P03 a
+ * Temporary errors of PostgreSQL and sockets: 08 connection, 25006 a primary that has become a standby, 25P03 a
  * transaction that waited for too long, 53 resources, 55P03 a lock, 57014 too slow, 57P shutdown, 58 the disk.
  */
 const UNAVAILABLE =
@@ -109,7 +109,7 @@ function failureOf(error: unknown): Failure {
   const { code = '', statusCode = 500, message = '' } = error as Partial<FastifyError> // whatever was thrown
   if (code === 'FST_ERR_VALIDATION') return edge('validation_error', { message })
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return edge('unsupported_media_type')
-  // Node's own words for a client that went away in the middle of its body; nobody hears the answer.
+  // Node's message for a client that disconnects during its body; the answer is not received.
   if (code === 'ECONNRESET' && message === 'aborted')
     return edge('validation_error', { message: 'The body broke off' })
   if (UNAVAILABLE.test(code) || LOST_CONNECTION.test(message)) {
@@ -119,6 +119,6 @@ function failureOf(error: unknown): Failure {
   return edge('internal_error', { cause: error })
 }
 
-/** What `pg` says without a code when a connection cannot be had or breaks under a statement. */
+/** Messages of `pg`, without a code, for connections that cannot be opened or break during a statement. */
 const LOST_CONNECTION =
   /^(Connection terminated|timeout exceeded when trying to connect|timeout expired|Client (was closed|has encountered a connection error))/

@@ -1,12 +1,12 @@
 import type pg from 'pg'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 
-/** How often processes tell each other what they have counted, milliseconds. */
+/** Interval at which processes exchange their counts, milliseconds. */
 const EXCHANGE = 1_000
 
 /**
- * A limit for requests that are too many and too cheap to ask the database about each: counted in this process, and
- * once a second together with the others. It is exceeded by at most a second's worth a process.
+ * A limit for requests that are too many and too cheap for a query each: counted in this process, and
+ * synchronized with the other processes once a second. Each process can exceed it by the requests of one second.
  */
 export function createSynchronizedLimit(
   name: string,
@@ -29,7 +29,7 @@ export function createSynchronizedLimit(
     ])
     for (const { key, left } of rows) await memory.block(key.slice(name.length + 1), Math.ceil(left / 1_000))
   }
-  // While the database cannot be asked, each process counts for itself.
+  // While the database does not answer, each process counts for itself.
   const timer = setInterval(() => exchange().catch(() => {}), EXCHANGE).unref()
 
   return {
@@ -45,7 +45,7 @@ export function createSynchronizedLimit(
   }
 }
 
-/** Adds what was counted here, and answers the keys that all processes together have counted past the limit. */
+/** Adds the counts of this process, and returns the keys that all processes together have counted beyond the limit. */
 const COUNT = `
   with counted as (
     insert into service.rate_limit as known (key, points, expire)

@@ -6,9 +6,9 @@ import { edge } from './failures.ts'
 import { PARSED } from './schemas.ts'
 
 /**
- * Validation of body, query, path and headers by TypeBox. Flags and numbers may come as text, objects as JSON text
- * (auth.md 1); they are turned into what the schema names here and nowhere else. `nullIsAbsent`: also in a body's optional
- * members, but not in a PATCH, where null is a value.
+ * Validation of body, query, path and headers by TypeBox. Flags and numbers may be texts, and objects JSON texts
+ * (auth.md 1); only this function converts them to the type of the schema. `nullIsAbsent`: null in optional members of a
+ * body counts as absent, except in a PATCH, where null is a value.
  */
 export const createValidatorCompiler = ({
   nullIsAbsent,
@@ -43,7 +43,7 @@ const allTextsClean = (value: unknown): boolean =>
   value === null ||
   Object.values(value).every((item) => typeof item !== 'string' || isCleanText(item))
 
-/** What of JSON Schema is looked at here. */
+/** The keywords of JSON Schema that are used here. */
 type Shape = {
   readonly type?: string | readonly string[]
   readonly properties?: Readonly<Record<string, Shape>>
@@ -55,11 +55,11 @@ type Shape = {
 }
 
 /**
- * The schema that is checked: the documented one, but where the verb parses (`Parsed`) only the types of plain members. What is
- * required, how long lists are and what is inside them, the verb says better; it takes other spellings too.
+ * The schema for validation: the documented one, but for what the verb parses (`Parsed`) only the types of plain members. The verb
+ * checks the rest, with more specific failures, and accepts further spellings.
  */
 function validated<T extends Shape>(schema: T): T {
-  // The same keywords, or fewer.
+  // With the same keywords, or fewer.
   if (schema[PARSED] === true) return { ...parsed(schema), [PARSED]: true } as T
   const { properties, items } = schema
   if (properties === undefined && items === undefined) return schema
@@ -80,7 +80,7 @@ function parsed({ type, enum: words, minimum, properties }: Shape): Shape {
   }
 }
 
-/** A member with a structure, or of several types, may come in spellings that the document does not tell. */
+/** Structured members, and those of several types, have further spellings that are not documented. */
 const plain = (member: Shape): Shape =>
   typeof member.type === 'string' && member.type !== 'object' && member.type !== 'array' ? parsed(member) : {}
 
@@ -99,7 +99,7 @@ function normalise(shape: Shape, value: unknown): unknown {
     return shape.items === undefined ? typed : typed.map((item) => normalise(shape.items ?? {}, item))
   const { properties } = shape
   if (properties === undefined) return typed
-  // A parsed body or query: a plain object that nobody else holds yet.
+  // A parsed body or query: a plain object without other references.
   const record = typed as Record<string, unknown>
   for (const name of Object.keys(record)) {
     const inner = Object.hasOwn(properties, name) ? properties[name] : undefined
@@ -109,9 +109,9 @@ function normalise(shape: Shape, value: unknown): unknown {
 }
 
 /**
- * Clients in other languages send null where they have nothing: in an optional member whose schema has no null, it is as if the member
- * were absent, and is deleted from the body in place. What a verb parses has nulls that mean something only further inside (`set`,
- * `value`), and its schema tells of no others.
+ * Clients in other languages send null for absent members: in an optional member whose schema has no null, null counts as absent,
+ * and the member is deleted in place. In a body that the verb parses, nulls are values only in inner members (`set`,
+ * `value`), which the schema does not list.
  */
 function dropAbsent(shape: Shape, value: unknown): void {
   if (typeof value !== 'object' || value === null || JSON.isRawJSON(value)) return
@@ -135,7 +135,7 @@ function isAbsence({ [PARSED]: isParsed, properties = {}, required = [] }: Shape
   return member?.type !== undefined && !required.includes(name) && ![member.type].flat().includes('null')
 }
 
-/** A number that the parser of the surface kept as it was written (`10.0`): where a number is asked for, it is one. */
+/** The number of a raw JSON number (`10.0`), where the schema has a number. */
 const fromRaw = (types: readonly string[], value: { readonly rawJSON: string }): unknown =>
   types.includes('integer') || types.includes('number') ? Number(value.rawJSON) : value
 
@@ -147,7 +147,7 @@ function fromText(types: readonly string[], text: string): unknown {
     (types.includes('object') && text.startsWith('{')) ||
     (types.includes('array') && text.startsWith('['))
   ) {
-    // What is no proper JSON stays a text, and fails as one.
+    // Invalid JSON stays a text, and fails as one.
     const { json = text } = readJson(text)
     return json
   }
