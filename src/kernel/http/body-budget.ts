@@ -1,26 +1,26 @@
 import { edge } from './failures.ts'
 
-/** The memory that bodies of requests take in this process, from their first byte until their answers are closed. */
+/** The memory of request bodies in this process, from their first byte until their answers are closed. */
 export type BodyBudget = {
-  /** Begins to count a body that is still arriving. */
+  /** Starts to count a body that is still arriving. */
   open(body: ArrivingBody): BodyHold
-  /** Bytes that all of them take now. */
+  /** Bytes that all bodies take now. */
   held(): number
 }
 
 export type ArrivingBody = {
-  /** Those of one payer share half of the budget. */
+  /** The bodies of one payer share half of the budget. */
   readonly payer: string
-  /** Ends it when there is no room for it. */
+  /** Aborts the body when there is no room. */
   breakOff(refusal: Error): void
 }
 
 export type BodyHold = {
-  /** So many bytes more have arrived. Throws what the caller is told when there is no room for them. */
+  /** Counts further bytes. Throws the failure for the caller when there is no room. */
   take(bytes: number): void
-  /** It is here whole, and takes so many bytes as it will be worked on. Throws as `take` does. */
+  /** The body is complete, and its processing takes this many bytes. Throws as `take` does. */
   settle(bytes: number): void
-  /** Gives back all that it takes. */
+  /** Returns all its bytes to the budget. */
   release(): void
 }
 
@@ -36,52 +36,33 @@ export type BudgetOptions = {
 
 type Entry = ArrivingBody & { taken: number; arrived: number; isArriving: boolean; readonly since: number }
 
-/** A body that has just begun is not slow yet, milliseconds. */
+/** Time before a new body can count as slow, milliseconds. */
 const BEGINNING = 1_000
 
 /**
- * One payer takes half at most, so that none alone locks out the others. Callers could send the beginnings of bodies and no more:
- * where room is missing, in all or in the half of a payer, those that arrive more slowly than `rate` are broken off first.
+ * One payer may take half at most, so that none locks out the others. Callers could send only the beginnings of bodies:
+ * so when room is missing, in total or in a payer's half, bodies that arrive more slowly than `rate` are aborted first.
  */
 export function createBodyBudget({ most, rate, now, onRefusal }: BudgetOptions): BodyBudget {
   const share = Math.floor(most / 2)
-  const entries = new Set<Entry>()
-  const byPayer = new Map<string, number>()
-  let total = 0
-
-  function add(entry: Entry, bytes: number): void {
-    const { payer } = entry
-    const own = (byPayer.get(payer) ?? 0) + bytes
-    if (own === 0) byPayer.delete(payer)
-    else byPayer.set(payer, own)
-    entry.taken += bytes
-    total += bytes
-  }
+  const ledger = createLedger()
 
   function take(entry: Entry, bytes: number): void {
-    // Of a caller who has left nothing is counted any more.
-    if (!entries.has(entry)) return
+    // Bytes that arrive after a release are not counted.
+    if (!ledger.has(entry)) return
     if (entry.taken + bytes > share) throw tooHeavy(share)
     const { payer } = entry
-    while ((byPayer.get(payer) ?? 0) + bytes > share)
-      breakOffSlowest((other) => other.payer === payer && other !== entry)
-    while (total + bytes > most) breakOffSlowest((other) => other !== entry)
-    add(entry, bytes)
+    while (ledger.of(payer) + bytes > share) abortSlowest((other) => other.payer === payer && other !== entry)
+    while (ledger.total() + bytes > most) abortSlowest((other) => other !== entry)
+    ledger.add(entry, bytes)
   }
 
-  function release(entry: Entry): void {
-    if (entries.delete(entry)) add(entry, -entry.taken)
-  }
-
-  /** Of those that may go. Throws what the caller is told when none is slow. */
-  function breakOffSlowest(mayGo: (entry: Entry) => boolean): void {
-    let slowest: Entry | undefined
-    for (const entry of entries) {
-      const isSlow = entry.isArriving && rateOf(entry) < rate && mayGo(entry)
-      if (isSlow && (slowest === undefined || rateOf(entry) < rateOf(slowest))) slowest = entry
-    }
+  /** Aborts the slowest body that may go. Throws the failure for the caller when none is slow. */
+  function abortSlowest(mayGo: (entry: Entry) => boolean): void {
+    const slow = (entry: Entry) => entry.isArriving && rateOf(entry) < rate && mayGo(entry)
+    const slowest = ledger.lowest(slow, rateOf)
     if (slowest === undefined) throw noRoom()
-    release(slowest)
+    ledger.remove(slowest)
     slowest.breakOff(noRoom())
   }
 
@@ -94,10 +75,10 @@ export function createBodyBudget({ most, rate, now, onRefusal }: BudgetOptions):
     now() - since < BEGINNING ? Number.POSITIVE_INFINITY : (arrived * 1_000) / (now() - since)
 
   return {
-    held: () => total,
+    held: ledger.total,
     open(body) {
       const entry: Entry = { ...body, taken: 0, arrived: 0, isArriving: true, since: now() }
-      entries.add(entry)
+      ledger.add(entry, 0)
       return {
         take(bytes) {
           take(entry, bytes)
@@ -107,8 +88,41 @@ export function createBodyBudget({ most, rate, now, onRefusal }: BudgetOptions):
           entry.isArriving = false
           take(entry, bytes - entry.taken)
         },
-        release: () => release(entry),
+        release: () => ledger.remove(entry),
       }
+    },
+  }
+}
+
+/** The bodies that are counted, with their bytes in total and of each payer. */
+function createLedger() {
+  const entries = new Set<Entry>()
+  const byPayer = new Map<string, number>()
+  let total = 0
+  const count = (entry: Entry, bytes: number): void => {
+    const { payer } = entry
+    const own = (byPayer.get(payer) ?? 0) + bytes
+    if (own === 0) byPayer.delete(payer)
+    else byPayer.set(payer, own)
+    entry.taken += bytes
+    total += bytes
+  }
+  return {
+    total: () => total,
+    of: (payer: string) => byPayer.get(payer) ?? 0,
+    has: (entry: Entry) => entries.has(entry),
+    add(entry: Entry, bytes: number) {
+      entries.add(entry)
+      count(entry, bytes)
+    },
+    remove(entry: Entry) {
+      if (entries.delete(entry)) count(entry, -entry.taken)
+    },
+    lowest(includes: (entry: Entry) => boolean, rateOf: (entry: Entry) => number): Entry | undefined {
+      let lowest: Entry | undefined
+      for (const entry of entries)
+        if (includes(entry) && (lowest === undefined || rateOf(entry) < rateOf(lowest))) lowest = entry
+      return lowest
     },
   }
 }
@@ -116,12 +130,12 @@ export function createBodyBudget({ most, rate, now, onRefusal }: BudgetOptions):
 const busy = () =>
   edge('service_unavailable', {
     message: 'Too many large requests at once; try again in a moment',
-    hint: 'The bodies that are being worked on take all the memory that they may (limits.bodies)',
+    hint: 'The bodies of running requests take all the memory that limits.bodies allows',
     headers: { 'retry-after': '1', 'x-retry-after': '1' },
   })
 
 const tooHeavy = (share: number) =>
   edge('payload_too_large', {
-    hint: `The body takes more than ${share} bytes of memory once it is read, which is half of limits.bodies; send it in parts`,
+    hint: `Reading the body takes more than ${share} bytes of memory, half of limits.bodies; send it in parts`,
     details: { maximum_bytes: share },
   })

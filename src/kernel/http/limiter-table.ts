@@ -36,8 +36,7 @@ function byDatabaseTime(pool: pg.Pool, now: Clock) {
   return {
     async query({ name, text, values }: Query) {
       const times = TIMES[name]
-      if (times === undefined)
-        throw new Error(`unknown statement of the rate limiter: ${name}`)
+      if (times === undefined) throw new Error(`unknown statement of the rate limiter: ${name}`)
       const ahead = now().getTime() - systemClock().getTime()
       const shifted = values.map((value, index) => (times.includes(index) ? Number(value) + ahead : value))
       const result = await pool.query<{ expire?: string }>({ name, text, values: shifted })
