@@ -101,3 +101,27 @@ test('comments about a block are in front of one of commands', () => {
   )
   assert.deepEqual(misplaced, [])
 })
+
+/** Said by the loader of Linux. */
+const FOREIGN_MESSAGE = 'error while loading shared libraries'
+
+test('every message under "Troubleshooting" is one that the service gives', () => {
+  const [, table = ''] = textOf('docs/operations.md').split('## Troubleshooting')
+  const source = FILES.filter((file) => /^(?:src|bin|scripts)\/.*(?<!\.test)\.m?[jt]s$/.test(file))
+    .map(textOf)
+    .join(' ')
+    // A sentence may be several literals.
+    .replace(/['`]\s*\+\s*['`]|\s+/g, (found) => (found.trim() === '' ? ' ' : ''))
+  const messages = [...table.matchAll(/^\| (.+?) \|/gm)].flatMap(([, cell = '']) =>
+    [...cell.matchAll(/`([^`]* [^`]*)`/g)].map(([, message = '']) => longestWording(message)),
+  )
+  const gone = messages.filter((wording) => wording !== FOREIGN_MESSAGE && !source.includes(wording))
+  assert.ok(messages.length > 20)
+  assert.deepEqual(gone, [])
+})
+
+/** What stands between names, numbers and places. */
+const longestWording = (message: string): string =>
+  [...message.matchAll(/\b[a-z'’]+(?: [a-z'’]+)*/g)]
+    .map(([words]) => words)
+    .reduce((longest, words) => (words.length > longest.length ? words : longest), '')
