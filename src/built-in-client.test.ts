@@ -15,7 +15,7 @@ import { ADMIN_KEY, actor, PASSWORD, TEST_SECRET } from '#test/harness.ts'
 import { startService } from './app.ts'
 import { openDatabases } from './open-databases.ts'
 
-/** The service as its first start makes it, beside a control database on a server, with the one switch. */
+/** The service after its first start on a server, with the one setting. */
 const control = (await testDatabase({ isControl: true })).name
 const names = builtInNames(control)
 const dir = await mkdtemp(path.join(tmpdir(), 'gatehouse-built-in-'))
@@ -56,7 +56,7 @@ after(async () => {
 const keyWith = async (rights: readonly string[]) =>
   (await createKey(service.kernel, { name: 'k', client_name: 'default', rights })).api_key
 
-test('one switch is enough for policies on the built-in client: the roles are there from the first start', async () => {
+test('the built-in client needs only one setting for row-level security: its roles exist from the first start', async () => {
   const operator = actor(origin, {
     apikey: await keyWith(['*', 'gateway.bypass_row_level_security']),
     'x-service-client': 'default',
@@ -88,7 +88,7 @@ test('one switch is enough for policies on the built-in client: the roles are th
   assert.equal(all.body.data.length, 2)
 })
 
-test('the roles log in nowhere, and own nothing of the client before they act', async () => {
+test('the roles cannot log in, and own nothing of the client before their first statement', async () => {
   const { rows } = await withClient(testServerUrl(), (client) =>
     client.query(
       `select rolname, rolcanlogin or rolsuper or rolbypassrls or rolcreaterole as power from pg_roles

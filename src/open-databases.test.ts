@@ -17,10 +17,10 @@ import { type OpenOptions, openDatabases } from './open-databases.ts'
 const server = testServerUrl()
 const id = pg.escapeIdentifier
 
-/** The run's server, on this database. */
+/** URL of a database on the server of the test run. */
 const on = (database: string): string => Object.assign(new URL(server), { pathname: `/${database}` }).href
 
-/** What a test has made beside its control databases. */
+/** Databases and roles that a test has created besides its control databases. */
 const controls: string[] = []
 after(() =>
   withClient(server, async (client) => {
@@ -51,7 +51,7 @@ const open = (url: string, { secret = newSecret(secureRandom), previous, ...more
     ...more,
   })
 
-/** Everything that opening could have changed on the server. */
+/** Everything on the server that opening could change. */
 async function state(control: string): Promise<unknown> {
   const roles = await query(
     server,
@@ -88,11 +88,11 @@ test('two installations on one server share neither data nor roles', async () =>
   crossed.pathname = new URL(one.builtIn.default ?? '').pathname
   await assert.rejects(query(crossed.href, 'select'), { code: '42501' })
   assert.notEqual(one.logging?.ownerUrl, two.logging?.ownerUrl)
-  // And again, each with its own.
+  // Again, each with its own secret.
   await assert.rejects(open(first.url), /belongs to an installation with another secret/)
 })
 
-test('another secret is refused before anything is written, and names what to do', async () => {
+test('another secret is refused with advice before anything is written', async () => {
   const { url, name } = await controlDatabase()
   await open(url)
   const before = await state(name)
@@ -105,7 +105,7 @@ test('another secret is refused before anything is written, and names what to do
   assert.deepEqual(await state(name), before)
 })
 
-test('of two first starts with different secrets at one moment one is the installation', async () => {
+test('of two concurrent first starts with different secrets, one becomes the installation', async () => {
   const { url } = await controlDatabase()
   const starts = await Promise.allSettled([open(url), open(url)])
   const lost = starts.filter((start) => start.status === 'rejected')
@@ -116,7 +116,7 @@ test('of two first starts with different secrets at one moment one is the instal
   await query(won.value.builtIn.default ?? '', 'select')
 })
 
-test('a database that a newer version has used is refused before anything is made or changed', async () => {
+test('a database that a newer version has used is refused before anything is created or changed', async () => {
   const [empty, used] = [await controlDatabase(), await controlDatabase()]
   const [secret, next] = [newSecret(secureRandom), newSecret(secureRandom)]
   await open(used.url, { secret })
@@ -138,7 +138,7 @@ test('a database that a newer version has used is refused before anything is mad
   assert.deepEqual(await state(used.name), before)
 })
 
-test('the same installation changes nothing the second time, not even a password', async () => {
+test('the second start of an installation changes nothing, not even a password', async () => {
   const { url, name } = await controlDatabase()
   const secret = newSecret(secureRandom)
   await open(url, { secret })
@@ -147,7 +147,7 @@ test('the same installation changes nothing the second time, not even a password
   assert.deepEqual(await state(name), before)
 })
 
-test('a command that makes nothing refuses an empty control database, and leaves it empty', async () => {
+test('a command that creates nothing refuses an empty control database, which stays empty', async () => {
   const { url, name } = await controlDatabase()
   await assert.rejects(
     open(url, { makes: false }),
@@ -159,7 +159,7 @@ test('a command that makes nothing refuses an empty control database, and leaves
   assert.deepEqual(await query(server, `select from pg_roles where rolname like '${name}%'`), [])
 })
 
-test('a rotated secret sets the passwords anew once serve or migrate comes; commands before that still get in', async () => {
+test('after a rotation serve and migrate set new passwords; other commands can connect before that', async () => {
   const { url } = await controlDatabase()
   const [secret, next] = [newSecret(secureRandom), newSecret(secureRandom)]
   const old = await open(url, { secret })
@@ -173,7 +173,7 @@ test('a rotated secret sets the passwords anew once serve or migrate comes; comm
   await assert.rejects(open(url, { secret }), /another secret/)
 })
 
-test('a control database from before the first release is refused, in a sentence', async () => {
+test('a control database from before the first release is refused with advice', async () => {
   const { url } = await controlDatabase()
   await query(url, 'create schema service; create table service.migration (name text, checksum text)')
   await assert.rejects(open(url), /from before the first release of Gatehouse, which no version takes over/)
@@ -198,12 +198,12 @@ test('a copy is refused, until migrate --as-copy makes it an installation of its
     { mine: null },
   ])
   await open(on(copy), { secret })
-  // What is no copy stays what it is.
+  // Without a copy nothing changes.
   await open(url, { secret, takeOver: 'copy' })
   await open(url, { secret })
 })
 
-test('roles and databases that another installation has made, or nobody we know, are not taken', async () => {
+test('roles and databases of another installation, or of unknown origin, are refused', async () => {
   const first = await controlDatabase()
   const names = builtInNames(first.name)
   const secret = newSecret(secureRandom)
@@ -221,7 +221,7 @@ test('roles and databases that another installation has made, or nobody we know,
   assert.deepEqual(await query(server, `select from pg_database where datname = '${names.default}'`), [])
 })
 
-test('migrate --new-secret goes on without the lost secret, and drops what it had sealed', async () => {
+test('migrate --new-secret continues without the lost secret, and drops what it had sealed', async () => {
   const { url } = await controlDatabase()
   const lost = createSecrets(newSecret(secureRandom), secureRandom)
   await open(url, { secrets: lost })
@@ -259,7 +259,7 @@ test('migrate --new-secret goes on without the lost secret, and drops what it ha
   }
 })
 
-test('long names of control databases give names of their own that fit', () => {
+test('long names of control databases give shortened names for the other databases', () => {
   const [one, two] = ['a', 'b'].map((end) => builtInNames(`${'ü'.repeat(30)}${end}`))
   for (const names of [one, two]) {
     for (const name of Object.values(names ?? {})) assert.ok(Buffer.byteLength(name) <= 63, name)
@@ -269,7 +269,7 @@ test('long names of control databases give names of their own that fit', () => {
   assert.match(builtInNames('x'.repeat(49)).default, /^x{39}_[0-9a-f]{8}_default$/)
 })
 
-test('what the operator names is not made, and other clients leave the built-in one there', async () => {
+test('databases that the operator configures are not created, and other clients do not replace the built-in one', async () => {
   const { url } = await controlDatabase()
   const secret = newSecret(secureRandom)
   const shop = { shop: { url: 'postgres://shop@db.example.com/shop' } }

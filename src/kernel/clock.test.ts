@@ -7,7 +7,7 @@ import { ClockError, createDatabaseClock } from './clock.ts'
 
 const DAY = 86_400_000
 
-/** What every `new Date()` of this process shows from here to the end of the test, as on a machine whose clock is wrong. */
+/** Sets the time of every `new Date()` of this process until the end of the test, as on a machine whose clock is wrong. */
 function setMachine(context: TestContext, ahead: number): void {
   mock.timers.enable({ apis: ['Date'], now: Date.now() + ahead })
   context.after(() => mock.timers.reset())
@@ -15,7 +15,7 @@ function setMachine(context: TestContext, ahead: number): void {
 
 const unlessServed = { rate_limits: { enabled: true, rules: { sign_in: { requests: 2 } } } }
 
-test('the clock of the database is known to within the quickest answer, and followed when it is set', () => {
+test('the database’s clock is known as exactly as the fastest answer, and followed when it is set', () => {
   const clock = createDatabaseClock()
   const about = (expected: number, within: number) =>
     assert.ok(Math.abs(clock.now().getTime() - performance.now() - expected) <= within, String(expected))
@@ -23,14 +23,14 @@ test('the clock of the database is known to within the quickest answer, and foll
   about(4_950, 101)
   clock.learn(400, 5_401, 402)
   about(5_000, 2)
-  // A slow answer says nothing that contradicts it.
+  // A slow answer is consistent with it.
   clock.learn(500, 6_000, 3_000)
   about(5_000, 2)
   clock.learn(4_000, 1_004_001, 4_002)
   about(1_000_000, 2)
 })
 
-test('a machine whose clock is set wrong while it serves signs nobody out, and what it writes has the time of the database', async (context) => {
+test('a change of the machine’s clock ends no session, and rows get the database’s time', async (context) => {
   const t = await testService({ config: unlessServed })
   const { kernel, recurring } = t.service
   const ada = await t.signUp('Ada')
@@ -65,7 +65,7 @@ test('a machine whose clock is set wrong while it serves signs nobody out, and w
   }
 })
 
-test('limits that all processes share are those of the database, on a machine whose clock is wrong too', async (context) => {
+test('shared rate limits follow the database’s clock, also on a machine with a wrong clock', async (context) => {
   const t = await testService({ config: unlessServed })
   const wrong = () =>
     t.anon.post('/api/auth/sign-in/email', { email: 'nobody@example.com', password: PASSWORD })
@@ -77,7 +77,7 @@ test('limits that all processes share are those of the database, on a machine wh
   assert.ok(Number(headers.get('retry-after')) <= 60)
   mock.timers.reset()
   setMachine(context, -DAY)
-  // Past the memory of this process, as another one asks.
+  // Without the memory of this process, as in another one.
   const { rows } = await sql<{ left: number }>`
     select expire - extract(epoch from clock_timestamp()) * 1000 as left from service.rate_limit where key like 'sign_in:%'`.execute(
     t.service.kernel.db,
@@ -85,7 +85,7 @@ test('limits that all processes share are those of the database, on a machine wh
   assert.ok(rows.length > 0 && rows.every(({ left }) => left > 0 && left <= 60_000), JSON.stringify(rows))
 })
 
-test('clocks that drift apart are told in the log, once, and in /health, until they agree again', async (context) => {
+test('drifting clocks are logged once, and shown in /health until they agree again', async (context) => {
   const t = await testService()
   const told = () => t.log.map((line) => JSON.parse(line)).filter(({ event }) => event === 'clock_drift')
   const until = async (count: number) => {
@@ -114,7 +114,7 @@ test('clocks that drift apart are told in the log, once, and in /health, until t
   assert.equal((await health()).status, 'ok')
 })
 
-test('a machine whose clock is off by more than a minute is refused, and has written nothing', async (context) => {
+test('a machine whose clock is wrong by more than a minute does not start, and writes nothing', async (context) => {
   const controlUrl = await controlDatabase()
   for (const [ahead, says] of [
     [90_000, /(89|9\d)\.\d s ahead of/],

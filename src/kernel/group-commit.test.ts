@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { createGroupCommit } from './group-commit.ts'
 
-/** Runs that end when we say so. */
+/** Runs that end on command. */
 function controlled(most: number) {
   const runs: { items: readonly number[]; end: PromiseWithResolvers<readonly string[]> }[] = []
   const ask = createGroupCommit<number, string>(most, (items) => {
@@ -18,7 +18,7 @@ function controlled(most: number) {
   return { runs, ask, finish, items: () => runs.map(({ items }) => items) }
 }
 
-test('one alone runs at once; those that come meanwhile share the next run, and each gets its own result', async () => {
+test('a single item runs at once; items that arrive meanwhile share the next run, and each gets its own result', async () => {
   const { ask, finish, items } = controlled(10)
   const first = ask(1)
   assert.deepEqual(items(), [[1]])
@@ -31,7 +31,7 @@ test('one alone runs at once; those that come meanwhile share the next run, and 
   assert.deepEqual(await Promise.all(others), ['did 2', 'did 3', 'did 4'])
 })
 
-test('a run has no more items than it may', async () => {
+test('a run has at most the largest number of items', async () => {
   const { ask, finish, items } = controlled(2)
   const all = [1, 2, 3, 4].map(ask)
   for (let run = 0; run < 3; run++) {
@@ -41,7 +41,7 @@ test('a run has no more items than it may', async () => {
   assert.deepEqual(items(), [[1], [2, 3], [4]])
 })
 
-test('a run that fails fails for its items only, and the next one runs', async () => {
+test('a failed run fails only its own items, and the next one runs', async () => {
   const { ask, runs, finish } = controlled(10)
   const first = ask(1)
   const second = ask(2)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { instantFrom } from './instants.ts'
 
-test('a day and a time that exist are an instant, in UTC where no zone is named', () => {
+test('an existing day and time is an instant, in UTC without a zone', () => {
   const same: Readonly<Record<string, string>> = {
     '2024-02-29': '2024-02-29T00:00:00.000Z',
     '2024-05-06 07:08:09.123456+00': '2024-05-06T07:08:09.123Z',
@@ -13,7 +13,7 @@ test('a day and a time that exist are an instant, in UTC where no zone is named'
     assert.equal(instantFrom(text)?.toISOString(), instant, text)
 })
 
-test('a day or a time that does not exist is none, and neither is anything that JavaScript alone takes for a date', () => {
+test('days and times that do not exist are refused, and other texts that only JavaScript accepts as dates', () => {
   const wrong = [
     '2023-02-29',
     '2024-02-30T00:00:00Z',

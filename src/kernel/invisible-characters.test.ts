@@ -15,7 +15,7 @@ const HOSTILE: Readonly<Record<string, string>> = {
   'lone\ud800': 'lone\\ud800',
 }
 
-test('what commands a terminal, turns the direction or cannot be seen is shown as its number', () => {
+test('terminal commands, changes of direction and invisible characters are escaped', () => {
   for (const [text, shown] of Object.entries(HOSTILE)) {
     assert.equal(escapeInvisible(text), shown)
     assert.equal(JSON.parse(escapeInvisible(JSON.stringify(text))), text, 'in JSON it means the same')
@@ -25,7 +25,7 @@ test('what commands a terminal, turns the direction or cannot be seen is shown a
   assert.equal(escapeInvisibleInLine('a\n\tb'), 'a\\n\\tb')
 })
 
-test('the log at a terminal has no such character in its sentences and facts', () => {
+test('the terminal log contains no such characters', () => {
   const lines: string[] = []
   const destination = { write: (line: string) => void lines.push(line) }
   const log = createLog({ level: 'info', format: 'pretty', destination })

@@ -10,7 +10,7 @@ const controlUrl = await controlDatabase()
 const kernel = await testKernel({ controlUrl })
 const { jobs, db } = kernel
 
-/** Handlers that keep what they were given, and break as often as they are told to. */
+/** Handlers that record their data, and fail as often as they are told to. */
 function worker(breaks = 0) {
   const done: string[] = []
   let left = breaks
@@ -24,11 +24,11 @@ function worker(breaks = 0) {
   return { done, handlers }
 }
 
-/** As if the time until the next try had passed. */
+/** Makes every job due now. */
 const hurry = () =>
   sql`update service_jobs.job set start_after = now() - interval '1 second' where state = 'retry'`.execute(db)
 
-test('a job that was enqueued in a transaction exists when that is committed, and not before', async () => {
+test('a job that is enqueued in a transaction exists after its commit', async () => {
   const { done, handlers } = worker()
   await atomically(kernel, async (kernel) => {
     await jobs.enqueue(kernel.db, 'send-mail', { mail: 'one' })
@@ -39,7 +39,7 @@ test('a job that was enqueued in a transaction exists when that is committed, an
   assert.equal(await jobs.drain(handlers), 0, 'once')
 })
 
-test('a job of a transaction that was rolled back never runs', async () => {
+test('a job of a rolled-back transaction never runs', async () => {
   const { done, handlers } = worker()
   const work = atomically(kernel, async (kernel) => {
     await jobs.enqueue(kernel.db, 'send-mail', { mail: 'never' })
@@ -50,7 +50,7 @@ test('a job of a transaction that was rolled back never runs', async () => {
   assert.deepEqual(done, [])
 })
 
-test('a job that fails is tried again, later, until it is done', async () => {
+test('a failed job is tried again later, until it succeeds', async () => {
   const { done, handlers } = worker(3)
   await jobs.enqueue(db, 'send-mail', { mail: 'stubborn' })
   for (let round = 0; round < 3; round++) {
@@ -63,7 +63,7 @@ test('a job that fails is tried again, later, until it is done', async () => {
   assert.deepEqual(done, ['stubborn'])
 })
 
-test('a job that fails is not lost and not in the way of the next', async () => {
+test('a failed job is not lost and does not block the next one', async () => {
   const { done, handlers } = worker(1)
   await jobs.enqueue(db, 'send-mail', { mail: 'broken' })
   await jobs.enqueue(db, 'send-mail', { mail: 'fine' })
@@ -74,7 +74,7 @@ test('a job that fails is not lost and not in the way of the next', async () => 
   assert.deepEqual(done, ['fine', 'broken'])
 })
 
-test('two processes share the queue, and each job is worked once', async () => {
+test('two processes share the queue, and each job runs once', async () => {
   const other = await testKernel({ controlUrl })
   const { done, handlers } = worker()
   await kernel.jobs.start(handlers, [])
@@ -86,13 +86,13 @@ test('two processes share the queue, and each job is worked once', async () => {
   assert.deepEqual(done.toSorted(), names.toSorted())
 })
 
-test('a job in a working process begins as soon as it is committed', async () => {
+test('a job starts as soon as it is committed', async () => {
   const began = performance.now()
   const { promise, resolve } = Promise.withResolvers<void>()
   const quick = await testKernel()
   await quick.jobs.start({ 'send-mail': async () => resolve(), 'answer-mail-request': async () => {} }, [])
   await quick.jobs.enqueue(quick.db, 'send-mail', { mail: 'now' })
   await promise
-  // The queue is looked into every five seconds; a notification is what makes it quicker.
+  // The queue is polled every five seconds; a notification is faster.
   assert.ok(performance.now() - began < 4_000, `${performance.now() - began} ms`)
 })

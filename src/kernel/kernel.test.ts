@@ -13,12 +13,12 @@ const keys = async () =>
 const write = (kernel: Kernel, key: string) =>
   kernel.db.insertInto('rateLimit').values({ key, points: 1 }).execute()
 
-test('outside a transaction an event is told at once', () => {
+test('outside a transaction an event is emitted at once', () => {
   happen(kernel, 'alone')
   assert.deepEqual(told.splice(0), ['auth_user_created alone'])
 })
 
-test('inside, statements and events come together, when all is committed, in order', async () => {
+test('in a transaction, statements and events take effect together, in order, at the commit', async () => {
   const answer = await atomically(kernel, async (kernel) => {
     happen(kernel, 'first')
     await write(kernel, 'a')
@@ -32,7 +32,7 @@ test('inside, statements and events come together, when all is committed, in ord
   assert.deepEqual(await keys(), ['a'])
 })
 
-test('after a rollback nothing was ever said or written', async () => {
+test('after a rollback nothing is emitted or written', async () => {
   const broken = new Error('no')
   const work = atomically(kernel, async (kernel) => {
     await write(kernel, 'b')
@@ -43,7 +43,7 @@ test('after a rollback nothing was ever said or written', async () => {
   assert.deepEqual([told, await keys()], [[], ['a']])
 })
 
-test('a transaction that the database ends tells nothing either', async () => {
+test('a transaction that the database ends emits nothing either', async () => {
   const work = atomically(kernel, async (kernel) => {
     happen(kernel, 'nobody')
     await write(kernel, 'a')
@@ -52,7 +52,7 @@ test('a transaction that the database ends tells nothing either', async () => {
   assert.deepEqual(told, [])
 })
 
-test('within a transaction another one is part of it', async () => {
+test('a transaction inside a transaction is part of it', async () => {
   const broken = new Error('no')
   const work = atomically(kernel, async (outer) => {
     await atomically(outer, async (inner) => {

@@ -14,7 +14,7 @@ const HASHES = [
   '$pbkdf2-sha256$i=600000$c2FsdA$aGFzaA',
 ]
 
-/** In running text, where no key says what something is: texts that must not survive, each with what may. */
+/** Texts in messages, where no key names a secret, and their redacted forms. */
 const TEXTS: readonly (readonly [text: string, secret: string, left: string])[] = [
   ['connect to postgres://gatehouse:hunter2@db.example.com:5432/app', 'hunter2', 'db.example.com:5432/app'],
   ['connect to postgresql://gatehouse:p%40ss%3Aword@db/app?a=b', 'p%40ss%3Aword', '@db/app'],
@@ -38,7 +38,7 @@ const TEXTS: readonly (readonly [text: string, secret: string, left: string])[] 
   ...HASHES.map((hash): [string, string, string] => [`stored ${hash} here`, hash, 'here']),
 ]
 
-test('in running text what looks like a credential is taken out, and the rest stays', () => {
+test('texts that look like credentials are redacted in a message, and the rest stays', () => {
   for (const [text, secret, left] of TEXTS) {
     const cleaned = redactText(text)
     assert.ok(!cleaned.includes(secret), `${secret} survives in: ${cleaned}`)
@@ -46,7 +46,7 @@ test('in running text what looks like a credential is taken out, and the rest st
   }
 })
 
-test('what is no credential is left alone', () => {
+test('other texts are not changed', () => {
   const plain = [
     'POST /api/auth/sign-in/email 200', 'migration 0001_identity.sql applied', 'see https://example.com/docs?page=2#tokens', '10:15:30 @ 5 ms',
     'connection terminated unexpectedly', 'password queue is full', 'mailto:ada@example.com', 'a:b@c is no address of a server', 'request 01a1fbc3-db02-7c59-af72-2c9090a84d75',
@@ -54,7 +54,7 @@ test('what is no credential is left alone', () => {
   for (const text of plain) assert.equal(redactText(text), text)
 })
 
-test('under a telling key the value goes, whatever its form and however deep', () => {
+test('values of secret keys are redacted, in any form and at any depth', () => {
   const secret = 'hunter2'
   const keys = [
     'password', 'newPassword', 'current_password', 'passwd', 'token', 'sessionToken', 'access_token', 'refreshToken', 'idToken', 'secret',
@@ -69,7 +69,7 @@ test('under a telling key the value goes, whatever its form and however deep', (
   }
 })
 
-test('what a telling key says of itself stays: whether, not what; and what went wrong', () => {
+test('whether a secret is set stays, and so do error codes', () => {
   const facts = { token: null, password: undefined, secret: false, url: 'http://localhost:8080' }
   assert.deepEqual(redact(facts), facts)
   for (const code of ['ECONNREFUSED', 'FST_ERR_VALIDATION', '28P01', '42601', 'validation_error', 1, 137]) {
@@ -80,7 +80,7 @@ test('what a telling key says of itself stays: whether, not what; and what went 
   }
 })
 
-test('an error keeps its name, sentence, code and cause, and loses what a driver hangs on it', () => {
+test('an error keeps its name, message, code and cause, and loses other members of a driver', () => {
   const cause = Object.assign(new Error(`key ${KEY}`), {
     parameters: ['hunter2'],
     detail: 'Key (email)=(ada@example.com) exists',
@@ -97,14 +97,14 @@ test('an error keeps its name, sentence, code and cause, and loses what a driver
   assert.match(text, /"cause":\{"type":"Error","message":"key \[redacted\]"/)
 })
 
-test('an AggregateError tells what it gathers, as clean', () => {
+test('an AggregateError keeps its errors, redacted too', () => {
   const error = new AggregateError([new Error('postgres://a:hunter2@one/x'), new Error('two')], 'all failed')
   const text = JSON.stringify(redact({ error }))
   assert.doesNotMatch(text, /hunter2/)
   assert.match(text, /all failed.*postgres:\/\/\[redacted\]@one.*"two"/)
 })
 
-test('cycles, great depth and odd values end the record, not the process', () => {
+test('cycles, deep nesting and odd values do not break the log', () => {
   const cycle: Record<string, unknown> = { name: 'a' }
   cycle.self = cycle
   assert.match(JSON.stringify(redact(cycle)), /\[…\]/)
@@ -122,7 +122,7 @@ test('cycles, great depth and odd values end the record, not the process', () =>
   assert.equal(JSON.parse(lines[0] ?? '').when, '1970-01-01T00:00:00.000Z')
 })
 
-test('a record is one line of JSON with level, time and sentence, and passes through all of that', () => {
+test('a record is one line of JSON with level, time and message, redacted', () => {
   const lines: string[] = []
   const log = createLog({
     level: 'info',
@@ -145,7 +145,7 @@ test('a record is one line of JSON with level, time and sentence, and passes thr
   })
 })
 
-test('a log on a full disk costs records, and not the process', {
+test('with a full disk, records are lost and the process goes on', {
   skip: !existsSync('/dev/full'),
 }, async () => {
   const code = `

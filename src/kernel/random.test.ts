@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { drawInAdvance, randomToken, secureRandom, uuidv7 } from './random.ts'
 
-test('an id is a UUID version 7 as RFC 9562 section 5.7 lays it out', () => {
+test('an id is a UUID version 7 (RFC 9562 section 5.7)', () => {
   // Appendix A.6 of the RFC.
   const at = new Date('2022-02-22T19:22:22.000Z')
   const random = () => Buffer.from('0000000000000cc398c4dc0c0c07398f', 'hex')
@@ -11,7 +11,7 @@ test('an id is a UUID version 7 as RFC 9562 section 5.7 lays it out', () => {
   assert.match(id, /^017f22e2-79b0-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
 })
 
-test('ids sort by time, and none comes twice', () => {
+test('ids sort by time and are unique', () => {
   const ids = Array.from({ length: 1_000 }, (_, index) =>
     uuidv7(new Date(1_700_000_000_000 + index), secureRandom),
   )
@@ -26,7 +26,7 @@ test('a token is 256 random bits in 43 characters', () => {
   for (const token of tokens) assert.match(token, /^[A-Za-z0-9_-]{43}$/)
 })
 
-test('what is drawn in advance is handed out once, and drawn again when it runs out', () => {
+test('bytes drawn in advance are used once, and more are drawn when they run out', () => {
   let draws = 0
   const random = drawInAdvance((bytes) => {
     draws++

@@ -7,7 +7,7 @@ import { createSecrets, newSecret, type Purpose } from './secrets.ts'
 const SECRET = 'a secret of thirty-two characters'
 const secrets = createSecrets(SECRET, secureRandom)
 
-test('whatever is sealed opens as it was, and is not to be seen in between', () => {
+test('a sealed text opens unchanged, and is not readable before', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'grapheme', maxLength: 200 }), (plain) => {
       const sealed = secrets.seal('mail', plain)
@@ -23,7 +23,7 @@ test('the same text is sealed differently each time', () => {
   assert.equal(sealed.size, 100)
 })
 
-test('one bit changed anywhere, and it does not open', () => {
+test('a text with one changed bit does not open', () => {
   const [version, id, data = ''] = secrets.seal('mail', 'a link with a token').split('.')
   const bytes = Buffer.from(data, 'base64url')
   for (let at = 0; at < bytes.length; at++) {
@@ -41,7 +41,7 @@ test('one bit changed anywhere, and it does not open', () => {
   }
 })
 
-test('what nobody sealed does not open, and breaks nothing', () => {
+test('other texts do not open, and throw no error', () => {
   const { id } = { id: secrets.seal('mail', 'x').split('.')[1] }
   for (const text of [
     '',
@@ -59,7 +59,7 @@ test('what nobody sealed does not open, and breaks nothing', () => {
   fc.assert(fc.property(fc.string(), (text) => secrets.open('mail', `v1.${id}.${text}`) === undefined))
 })
 
-test('what was sealed for one purpose opens for no other', () => {
+test('a text that was sealed for one purpose opens for no other', () => {
   const purposes: readonly Purpose[] = ['database-role', 'embedded-superuser', 'mail']
   for (const purpose of purposes) {
     const sealed = secrets.seal(purpose, 'text')
@@ -68,7 +68,7 @@ test('what was sealed for one purpose opens for no other', () => {
   }
 })
 
-test('after a rotation the old secret still opens, and only what is sealed anew outlives it', () => {
+test('after a rotation the previous secret still opens texts; without it, only newly sealed texts open', () => {
   const old = secrets.seal('mail', 'sealed before')
   const rotated = createSecrets('another secret of 32 characters!!', secureRandom, SECRET)
   assert.equal(rotated.open('mail', old), 'sealed before')
@@ -80,7 +80,7 @@ test('after a rotation the old secret still opens, and only what is sealed anew 
   assert.equal(later.open('mail', fresh), 'sealed after')
 })
 
-test('what is derived follows from secret, purpose and name, and from nothing else', () => {
+test('a derived key depends on secret, purpose and name only', () => {
   const derived = secrets.derive('database-role', 'gatehouse')
   assert.match(derived, /^[\w-]{43}$/)
   assert.equal(createSecrets(SECRET, secureRandom).derive('database-role', 'gatehouse'), derived)
@@ -92,7 +92,7 @@ test('what is derived follows from secret, purpose and name, and from nothing el
   assert.equal(new Set([derived, ...others]).size, 4)
 })
 
-test('a key is never told by what it makes: neither the secret nor its id can be read off', () => {
+test('neither the secret nor a key can be read from a sealed text', () => {
   const sealed = secrets.seal('mail', 'text')
   assert.ok(!sealed.includes(SECRET))
   assert.notEqual(

@@ -4,7 +4,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { Failure } from './errors.ts'
 import { createWorkQueue } from './work-queue.ts'
 
-/** Work that is done when we say so. */
+/** Work that ends on command. */
 function controlled() {
   const done = Promise.withResolvers<string>()
   const begun: string[] = []
@@ -19,7 +19,7 @@ function controlled() {
   }
 }
 
-test('no more than so many run at once, the others in the order in which they came', async () => {
+test('a bounded number runs at once, the others in the order of their arrival', async () => {
   const queue = createWorkQueue(2, 10, () => {})
   const begun: number[] = []
   let running = 0
@@ -38,7 +38,7 @@ test('no more than so many run at once, the others in the order in which they ca
   assert.deepEqual([begun, most, queue.depth()], [[0, 1, 2, 3, 4, 5, 6, 7, 8, 9], 2, 0])
 })
 
-test('past the line it is 503 with Retry-After, told once each, and the work never begins', async () => {
+test('beyond the queue the answer is 503 with Retry-After, counted once, and the work does not start', async () => {
   let refusals = 0
   const queue = createWorkQueue(1, 2, () => refusals++)
   const { work, begun, finish } = controlled()
@@ -56,7 +56,7 @@ test('past the line it is 503 with Retry-After, told once each, and the work nev
   assert.deepEqual(begun, ['first', 'second', 'third'])
 })
 
-test('work that fails frees its place, whether it throws or rejects', async () => {
+test('failed work frees its place, whether it throws or rejects', async () => {
   const queue = createWorkQueue(1, 5, () => {})
   const broken = new Error('broken')
   const results = await Promise.allSettled([
@@ -74,7 +74,7 @@ test('work that fails frees its place, whether it throws or rejects', async () =
   assert.equal(await queue(async () => 'and again'), 'and again')
 })
 
-test('a line of no length refuses whoever would have to wait', async () => {
+test('a queue of length 0 refuses work that would have to wait', async () => {
   const queue = createWorkQueue(1, 0, () => {})
   const { work, finish } = controlled()
   const first = queue(work('first'))

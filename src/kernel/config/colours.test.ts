@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { colourForm, luminance } from './colours.ts'
 
-test('a colour is kept as six hexadecimal digits, however it was written', () => {
+test('a colour is stored as six hexadecimal digits', () => {
   const written = {
     '#1D4ED8': '#1d4ed8',
     '#0a7': '#00aa77',
@@ -15,7 +15,7 @@ test('a colour is kept as six hexadecimal digits, however it was written', () =>
   for (const [text, kept] of Object.entries(written)) assert.equal(colourForm.parse(text), kept, text)
 })
 
-test('whatever could say more in a style sheet than a colour is refused', () => {
+test('text that could be more than a colour in a style sheet is refused', () => {
   for (const text of [
     '',
     'blue; } body { display: none',
@@ -37,7 +37,7 @@ test('whatever could say more in a style sheet than a colour is refused', () => 
     assert.equal(colourForm.parse(text), undefined, text)
 })
 
-test('luminance goes from black to white as in WCAG 2', () => {
+test('luminance from black to white is that of WCAG 2', () => {
   assert.equal(luminance('#000000'), 0)
   assert.equal(luminance('#ffffff'), 1)
   assert.ok(Math.abs(luminance('#808080') - 0.2159) < 0.0001)

@@ -20,12 +20,12 @@ describe('without a file and without variables', () => {
     assert.deepEqual([rate_limits.enabled, mail.transport, production], [false, 'outbox', false])
   })
 
-  test('every default is a value that its own schema and its own form accept', () => {
+  test('every default is accepted by its own schema and form', () => {
     const { production: _, builtInClient: __, ...config } = load({})
     assert.deepEqual([...Value.Errors(settings, config)], [])
   })
 
-  test('tests get the same from defaultConfig, with overrides that other defaults follow', () => {
+  test('defaultConfig returns the same, and derived defaults follow its overrides', () => {
     assert.deepEqual(defaultConfig(), load({}))
     const config = defaultConfig({
       production: true,
@@ -44,18 +44,18 @@ describe('the file', () => {
     assert.deepEqual([session.expires_in, limits.body, limits.timeout], [43_200_000, 524_288, 500])
   })
 
-  test('a section or a value left empty keeps its defaults', () => {
+  test('an empty section or value has its defaults', () => {
     assert.deepEqual(load({ yaml: 'server:\nsession:\n  expires_in:\nclients: ~\n' }), defaultConfig())
     assert.deepEqual(load({ yaml: '# nothing yet\n' }), defaultConfig())
   })
 
-  test('a rate limit given in part keeps the rest of its default', () => {
+  test('a rate limit given in part has the rest of its default', () => {
     const { rules } = load({ yaml: 'rate_limits: { rules: { sign_in: { requests: 3 } } }' }).rate_limits
     assert.deepEqual(rules.sign_in, { requests: 3, window: 60_000 })
     assert.deepEqual(rules.default, { requests: 100, window: 10_000 })
   })
 
-  test('a client keeps the spelling of its name and gets the defaults of a client', () => {
+  test('a client keeps the spelling of its name and has the defaults of a client', () => {
     const { clients } = load({
       yaml: 'clients: { Reports_2: { url: postgresql://r@db/reports?sslmode=require } }',
     })
@@ -64,13 +64,13 @@ describe('the file', () => {
     assert.equal(clients.Reports_2?.enforce_api_keys, undefined)
   })
 
-  test('names that every JavaScript object has are no clients', () => {
+  test('names that every JavaScript object has are not clients', () => {
     const { clients } = load({ yaml: 'clients: { a: { url: postgres://db/a } }' })
     assert.equal(clients.constructor, undefined)
     assert.equal(clients.toString, undefined)
   })
 
-  test('digits stay as they were written where text is wanted', () => {
+  test('digits in a text setting are not changed', () => {
     assert.equal(load({ yaml: 'metrics: { token: 007 }' }).metrics.token, '007')
   })
 
@@ -118,7 +118,7 @@ describe('the environment', () => {
     assert.equal(load({ yaml, env: both }).database.url, 'postgres://exact/a')
   })
 
-  test('clients come lower-cased from names, as spelled from JSON, and the more exact variable wins', () => {
+  test('client names are lower-case from variables, and as spelled from JSON; the more specific variable wins', () => {
     const env = {
       SERVICE_CLIENTS__REPORTS__URL: 'postgres://db/exact',
       SERVICE_CLIENTS:
@@ -129,7 +129,7 @@ describe('the environment', () => {
     assert.equal(clients.Other?.url, 'postgres://db/o')
   })
 
-  test('an empty variable is as good as none, and a stranger’s is not ours', () => {
+  test('an empty variable counts as absent, and variables of other programs are ignored', () => {
     const env = {
       SERVICE_SERVER__PORT: '',
       SERVICE_PORT: 'x',
@@ -140,13 +140,13 @@ describe('the environment', () => {
     assert.deepEqual(load({ env }), defaultConfig())
   })
 
-  test('booleans are read in every usual spelling', () => {
+  test('booleans have every usual spelling', () => {
     const read = (text: string) => load({ env: { SERVICE_OUTBOUND__ALLOW_HTTP: text } }).outbound.allow_http
     assert.deepEqual(['true', '1', 'YES', 'on'].map(read), [true, true, true, true])
     assert.deepEqual(['false', '0', 'no', 'Off'].map(read), [false, false, false, false])
   })
 
-  test('in production rate limits hold unless they are turned off', () => {
+  test('in production rate limits apply unless they are switched off', () => {
     const production = load({ env: { NODE_ENV: 'production' } })
     assert.deepEqual([production.production, production.rate_limits.enabled], [true, true])
     const env = { NODE_ENV: 'production', SERVICE_RATE_LIMITS__ENABLED: 'false' }
@@ -154,7 +154,7 @@ describe('the environment', () => {
   })
 })
 
-test('the built-in client has settings without a URL, or is switched off; no other can be', () => {
+test('only the built-in client may have settings without a URL, or be switched off', () => {
   const { clients, builtInClient } = load({ yaml: 'clients: { default: { max_connections: 3 } }' })
   assert.deepEqual(
     [clients.default?.max_connections, clients.default?.url, builtInClient],
@@ -175,7 +175,7 @@ test('the built-in client has settings without a URL, or is switched off; no oth
   )
 })
 
-test('addresses are normalised: origins as browsers spell them, networks ready for a block list', () => {
+test('addresses are normalised: origins as browsers write them, networks for a block list', () => {
   const yaml =
     'server: { public_url: HTTPS://Auth.Example.com:443/, trusted_proxies: [10.0.0.0/8, fd00::/8, 192.0.2.1] }'
   const { server } = load({ yaml })

@@ -5,8 +5,8 @@ import { complaints } from '#test/configuration.ts'
 
 const first = (yaml: string, env = {}) => complaints({ yaml, env })[0]
 
-describe('what is wrong is told with its place and what is allowed', () => {
-  test('an unknown setting names the one that was probably meant', () => {
+describe('a problem is reported with its place and with what is allowed', () => {
+  test('the message for an unknown setting suggests a known one', () => {
     assert.deepEqual(complaints({ yaml: '\nsession:\n  expire_in: 7d\n' }), [
       'gatehouse.yaml:3 session.expire_in: unknown setting; did you mean session.expires_in?',
     ])
@@ -24,7 +24,7 @@ describe('what is wrong is told with its place and what is allowed', () => {
     )
   })
 
-  test('an unknown variable names the one that was probably meant', () => {
+  test('the message for an unknown variable suggests a known one', () => {
     assert.deepEqual(complaints({ env: { SERVICE_SESSION__EXPIRE_IN: '1' } }), [
       'SERVICE_SESSION__EXPIRE_IN session.expire_in: unknown setting; ' +
         'did you mean session.expires_in (SERVICE_SESSION__EXPIRES_IN)?',
@@ -93,14 +93,14 @@ describe('what is wrong is told with its place and what is allowed', () => {
     })
   }
 
-  test('a client without a URL is told what one looks like', () => {
+  test('the message for a client without a URL shows what one looks like', () => {
     assert.match(
       first('clients:\n  a:\n') ?? '',
       /^gatehouse\.yaml:2 clients\.a\.url: is required: a URL like postgres:\/\//,
     )
   })
 
-  test('all problems come at once, the file from top to bottom and then the environment', () => {
+  test('all problems are reported at once: the file from top to bottom, then the environment', () => {
     const yaml = 'log:\n  level: loud\nserver:\n  port: x\n  prot: 1\nmail:\n  transport: smtp\n'
     const lines = complaints({ yaml, env: { SERVICE_LIMITS__ROWS: '0' } })
     const places = [
@@ -127,18 +127,18 @@ describe('what is wrong is told with its place and what is allowed', () => {
 })
 
 describe('YAML', () => {
-  test('a syntax error is told with its line', () => {
+  test('a syntax error is reported with its line', () => {
     assert.match(first('server:\n  port: 1\n bad: 2\n') ?? '', /^gatehouse\.yaml:3: not valid YAML: /)
   })
 
-  test('a key given twice names both lines', () => {
+  test('the message for a repeated key names both lines', () => {
     assert.equal(
       first('server:\n  port: 1\n  host: h\n  port: 2\n'),
       'gatehouse.yaml:4 server.port: given twice; first on line 2',
     )
   })
 
-  test('a variable that is not set is named', () => {
+  test('a variable that is not set is reported by its name', () => {
     assert.equal(
       first('metrics:\n  token: ${METRICS_TOKEN}\n'),
       'gatehouse.yaml:2 metrics.token: the environment variable METRICS_TOKEN is not set',
@@ -147,13 +147,13 @@ describe('YAML', () => {
     assert.match(first('metrics: { token: "${A-b}" }', { A: 'a' }) ?? '', /\$\{ begins a variable/)
   })
 
-  test('a value that begins with * or & or ! is not silently lost', () => {
+  test('a value that begins with * or & or ! is reported', () => {
     assert.match(first('metrics:\n  token: *abc\n') ?? '', /metrics\.token: there is no such anchor; quote/)
     assert.match(first('metrics:\n  token: &abc\n') ?? '', /metrics\.token: an anchor without a value; quote/)
     assert.match(first('metrics:\n  token: !abc\n') ?? '', /gatehouse\.yaml:2: not valid YAML/)
   })
 
-  test('aliases that multiply, or contain themselves, are refused at once', () => {
+  test('aliases that expand to many values, or are inside their own anchor, are refused quickly', () => {
     const levels = Array.from(
       { length: 12 },
       (_, i) => `l${i + 1}: &l${i + 1} [${Array(9).fill(`*l${i}`).join(', ')}]`,
@@ -172,7 +172,7 @@ describe('YAML', () => {
   })
 })
 
-describe('settings that must agree', () => {
+describe('settings that depend on each other', () => {
   test('hiding registered emails needs verification', () => {
     assert.match(
       first('auth: { hide_registered_emails: true }') ?? '',
@@ -195,7 +195,7 @@ describe('settings that must agree', () => {
     )
   })
 
-  test('smtp needs a server, from wherever it is said', () => {
+  test('smtp needs a server, set in the file or in the environment', () => {
     assert.match(
       first('mail: { transport: smtp }') ?? '',
       /^gatehouse\.yaml:1 mail\.transport: smtp needs mail\.smtp_url/,
@@ -206,7 +206,7 @@ describe('settings that must agree', () => {
     )
   })
 
-  test('the breach check needs https, or leave to do without', () => {
+  test('the breach check needs https, or outbound.allow_http', () => {
     const plain = 'auth: { email_password: { breach_check_url: "http://pwned.example/range" } }'
     assert.match(first(plain) ?? '', /breach_check_url: needs https, or outbound\.allow_http: true/)
     assert.equal(first(plain, { SERVICE_OUTBOUND__ALLOW_HTTP: 'true' }), undefined)
@@ -218,7 +218,7 @@ describe('settings that must agree', () => {
       assert.ok(first(`auth: { email_password: { breach_check_url: "${url}" } }`), url)
   })
 
-  test('a rule is silent about a setting that is wrong by itself', () => {
+  test('a rule is not applied to a setting that is invalid by itself', () => {
     const lines = complaints({ yaml: 'mail: { transport: smtp, smtp_url: http://mail }' })
     assert.equal(lines.length, 1)
     assert.match(lines[0] ?? '', /mail\.smtp_url: must be a URL like smtps/)
@@ -263,7 +263,7 @@ describe('addresses', () => {
     }
   })
 
-  test('a password that cuts a database URL in two is refused rather than half masked', () => {
+  test('a database URL that its password cuts in two is refused, because the mask would cover only half of it', () => {
     for (const value of [
       'postgres://u:1#x@h/d',
       'postgres://u:1/x@h/d',

@@ -5,7 +5,7 @@ import { complaints } from '#test/configuration.ts'
 const withRole = (client: string, role: string) =>
   complaints({ yaml: `clients: { a: { ${client}, sql_role: { ${role} } } }` })
 
-test('the role for SQL has a name and a password, and is not that of the client', () => {
+test('the SQL role has a name and a password, and is not the role of the client’s URL', () => {
   const client = 'url: "postgres://app:p@db/x"'
   assert.deepEqual(withRole(client, 'name: app_sql, password: p'), [])
   for (const half of ['name: app_sql', 'password: p'])

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { readScyllaUrl } from '#kernel/config/scylla-url.ts'
 
-test('a URL of ScyllaDB is taken apart', () => {
+test('a ScyllaDB URL is split into its parts', () => {
   assert.deepEqual(readScyllaUrl('scylladb://app:p%40ss%2Fw@node1,10.0.0.2:9043/shop?dc=dc1&tls=true'), {
     hosts: ['node1', '10.0.0.2'],
     port: 9043,
@@ -23,7 +23,7 @@ test('a URL of ScyllaDB is taken apart', () => {
   })
 })
 
-test('what is not such a URL, or reaches further, is refused', () => {
+test('other URLs, and those with further parameters, are refused', () => {
   for (const text of [
     'postgres://a:b@node1/shop',
     'scylladb://node1',

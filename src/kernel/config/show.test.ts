@@ -8,10 +8,10 @@ import { outline } from './outline.ts'
 import { isSetting } from './setting.ts'
 import { maskedUrl } from './show.ts'
 
-/** Long enough to be nowhere by chance. */
+/** Too long to occur by chance. */
 const secret = fc.stringMatching(/^[A-Za-z0-9!$*_~-]{16,40}$/)
 
-test('no secret is shown, whatever it is made of', () => {
+test('no secret is shown', () => {
   fc.assert(
     fc.property(secret, secret, (one, two) => {
       const shown = maskedConfig(
@@ -38,7 +38,7 @@ test('no secret is shown, whatever it is made of', () => {
   )
 })
 
-test('no complaint repeats a secret', () => {
+test('no message repeats a secret', () => {
   fc.assert(
     fc.property(secret, (one) => {
       const lines = complaints({
@@ -57,7 +57,7 @@ test('no complaint repeats a secret', () => {
   )
 })
 
-test('whatever sounds like a secret is one', () => {
+test('every setting whose name sounds like a secret is one', () => {
   const open = outline(settings).filter(
     ({ path, schema }) =>
       isSetting(schema) && !schema.secret && /token|secret|password$|url$|_key$/.test(path.at(-1) ?? ''),
@@ -68,7 +68,7 @@ test('whatever sounds like a secret is one', () => {
   )
 })
 
-test('of a URL everything is masked that could be a key, and what tells where it leads is shown', () => {
+test('the parts of a URL that could be a key are masked, and the address is shown', () => {
   const shown: Readonly<Record<string, string>> = {
     'postgres://gate:secret@db:5432/gatehouse_production?sslmode=require':
       'postgres://gate:***@db:5432/gatehouse_production?***',
@@ -83,7 +83,7 @@ test('of a URL everything is masked that could be a key, and what tells where it
   for (const [url, masked] of Object.entries(shown)) assert.equal(maskedUrl(url), masked)
 })
 
-test('values are shown as one would write them', () => {
+test('values are shown as they are written in the file', () => {
   const shown = maskedConfig(
     defaultConfig({ limits: { timeout: 90_000 }, server: { trusted_proxies: ['::1'] } }),
   )
@@ -94,12 +94,12 @@ test('values are shown as one would write them', () => {
   })
 })
 
-test('what is shown can be loaded again', () => {
+test('the shown configuration can be loaded again', () => {
   const config = load({ yaml: 'session: { expires_in: 36h }\nclients: { a: { url: postgres://db/a } }' })
   assert.deepEqual(load({ yaml: stringify(maskedConfig(config)) }), config)
 })
 
-test('every setting is described, with its variable and what holds without it', () => {
+test('every setting is described, with its variable and its default', () => {
   const all = describeConfig()
   const [expiry] = all.filter(({ setting }) => setting === 'session.expires_in')
   assert.equal(expiry?.environment, 'SERVICE_SESSION__EXPIRES_IN')

@@ -16,7 +16,7 @@ const port = fc.integer({ min: 1, max: 65_535 })
 const url = (scheme: string) =>
   fc.tuple(word, word, word, port).map(([u, p, h, n]) => `${scheme}://${u}:${p}@${h}:${n}/d`)
 
-/** Right values as people write them, by the name of the form. */
+/** Valid values as texts, by the name of the form. */
 const texts: Record<string, fc.Arbitrary<string>> = {
   text: fc.string({ minLength: 1, maxLength: 20 }).filter((text) => !/\p{Cc}/u.test(text)),
   host: fc.constantFrom('127.0.0.1', '::', 'localhost', 'a-b.example'),
@@ -26,12 +26,12 @@ const texts: Record<string, fc.Arbitrary<string>> = {
   network: fc.constantFrom('10.0.0.0/8', '192.0.2.1', 'fd00::/8', '::1'),
   path: fc.array(word, { minLength: 1, maxLength: 3 }).map((words) => `/${words.join('/')}`),
   mailbox: fc.constantFrom('a@b.example', 'A B <a@b.example>'),
-  // Browsers tie conditions to names that begin with `__`.
+  // Not `__`: browsers have conditions for names that begin with it.
   'cookie name': fc.stringMatching(/^[!#$%&'*+\-.^`|~0-9A-Za-z][!#$%&'*+\-.^_`|~0-9A-Za-z]{0,19}$/),
-  // With an underscore, and so never the role in a client's URL.
+  // With an underscore, so that it differs from the role in a client's URL.
   role: fc.stringMatching(/^[a-z]{3}_[a-z0-9_]{1,16}$/),
   'host pattern': fc.constantFrom('db.example.com:8443', '*.example.com'),
-  // Short of `custom_supabase`, which is not allowed.
+  // Too short for `custom_supabase`, which is not allowed.
   'client name': fc.stringMatching(/^[A-Za-z][A-Za-z0-9_-]{0,12}$/),
   'Postgres URL': url('postgres'),
   'database URL': url('postgres'),
@@ -56,7 +56,7 @@ function textOf(setting: Setting): fc.Arbitrary<string> {
   return fc.integer({ min, max }).map((value) => String(setting.form.write(value)))
 }
 
-// The schemas of whole numbers carry their range under JSON Schema's names.
+// The schemas of integers have their range under JSON Schema's names.
 const bounds = (schema: object) => {
   const { minimum, maximum } = schema as { minimum: number; maximum: number }
   return { min: minimum, max: maximum }
@@ -66,7 +66,7 @@ type Given = { readonly path: string; readonly value: string | string[] }
 
 const CLIENTS = ['one', 'two_b']
 
-/** Any choice of settings, each with a right value; most choices contain two that conflict. Clients have a URL of PostgreSQL. */
+/** Any choice of settings with valid values; most choices contain a conflict. Clients have a URL of PostgreSQL. */
 const given: fc.Arbitrary<Given[]> = fc.subarray(CLIENTS).chain((clients) => {
   const arbitraries = outline(settings).flatMap(({ path, schema }) => {
     if (!isSetting(schema)) return []
@@ -83,7 +83,7 @@ const given: fc.Arbitrary<Given[]> = fc.subarray(CLIENTS).chain((clients) => {
   return fc.tuple(...arbitraries).map((all) => all.filter((one) => one !== undefined))
 })
 
-/** A setting, one that it needs, and values of that one which agree with any value of the first: see `rules.ts`. */
+/** A setting, another setting that it needs (`rules.ts`), and values of the latter that fit every value of the former. */
 const NEEDS: readonly (readonly [setting: string, needed: string, values: fc.Arbitrary<string>])[] = [
   ['auth.hide_registered_emails', 'auth.email_password.require_email_verification', fc.constant('yes')],
   ['session.cookie_same_site', 'session.cookie_secure', fc.constant('true')],
@@ -98,7 +98,7 @@ const NEEDS: readonly (readonly [setting: string, needed: string, values: fc.Arb
   ]),
 ]
 
-/** Any choice of settings that agree. */
+/** Any choice of settings without a conflict. */
 const agreeing: fc.Arbitrary<Given[]> = fc
   .tuple(given, fc.tuple(...NEEDS.map(([, , values]) => values)))
   .map(([given, needed]) => {
@@ -117,7 +117,7 @@ function asFile(given: readonly Given[]): Trial {
     let section = root
     for (const name of names) {
       section[name] ??= {}
-      // Only the last name of a path holds anything but a section.
+      // Every name of a path but the last is a section.
       section = section[name] as Tree
     }
     section[last] = Array.isArray(value) ? value.map(escaped) : escaped(value)
@@ -132,7 +132,7 @@ const escaped = (text: string) => text.replaceAll('${', () => '$${')
 
 function asEnvironment(given: readonly Given[]): Trial {
   const variables = given.map(({ path, value }, i) => {
-    // An empty variable is one that is not set, so the empty list has one form only.
+    // An empty variable counts as absent, so the empty list has only the JSON form.
     const plain = i % 2 && value.length > 0
     const text = Array.isArray(value) ? (plain ? value.join(',') : JSON.stringify(value)) : value
     return [variableOf(path), text] as const
@@ -140,7 +140,7 @@ function asEnvironment(given: readonly Given[]): Trial {
   return { env: Object.fromEntries(variables) }
 }
 
-/** The configuration, or which settings were refused and why. */
+/** The configuration, or the problems by setting. */
 function outcome(trial: Trial): Config | string[] {
   try {
     return load(trial)

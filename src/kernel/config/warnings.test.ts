@@ -10,7 +10,7 @@ const server = (url: string) => {
   return [isEncrypted, isVerified, isLoopback]
 }
 
-test('smtp:// to another machine requires STARTTLS, unless the URL lifts that', () => {
+test('smtp:// to another machine requires STARTTLS, unless the URL disables it', () => {
   for (const host of [
     'mail.example.com',
     '192.0.2.1',
@@ -41,7 +41,7 @@ test("nodemailer's own switches cannot take the requirement away", () => {
   assert.equal(readSmtpUrl('smtps://mail.example.com?tls=none'), undefined)
 })
 
-test('what costs something is said, and nothing else', () => {
+test('risky settings have a warning, and others none', () => {
   const says = (...[overrides]: Parameters<typeof defaultConfig>) =>
     warningsOf(defaultConfig(overrides)).join('\n')
   const smtp = (smtp_url: string) => says({ production: true, mail: { transport: 'smtp', smtp_url } })

@@ -8,12 +8,12 @@ import { sql } from 'kysely'
 import { type Actor, actor, controlDatabase, PASSWORD, type TestService, testService } from '#test/harness.ts'
 
 const controlUrl = await controlDatabase()
-/** As two processes on one database are. */
+/** Like two processes on one database. */
 const here = await testService({ controlUrl })
 const there = await testService({ controlUrl })
 const { db } = here.service.kernel
 
-/** The lease, and a little for the machine. */
+/** The lease, and a tolerance for a slow machine. */
 const LEASE = 3_000
 const SLACK = 1_500
 
@@ -39,11 +39,11 @@ const listeners = sql`from pg_stat_activity where datname = current_database() a
 const countListeners = async () => (await sql`select ${listeners}`.execute(db)).rows.length
 const breakListeners = () => sql`select pg_terminate_backend(pid) ${listeners}`.execute(db)
 
-test('a session that is revoked in one process is refused in the other as soon as that has answered', async () => {
+test('a session that one process has revoked is refused by the other as soon as the revocation is answered', async () => {
   for (let round = 0; round < 200; round++) {
     const { token } = await signIn()
     const [revoking, other] = round % 2 === 0 ? [here, there] : [there, here]
-    // Both have it in memory now.
+    // Both have it in their caches now.
     assert.deepEqual(
       [(await status(other.anon, token)).status, (await status(other.anon, token)).status],
       [200, 200],
@@ -58,7 +58,7 @@ test('a session that is revoked in one process is refused in the other as soon a
   }
 })
 
-test('who empties the table of sessions ends them in every process', async () => {
+test('truncating the table of sessions ends them in every process', async () => {
   const { token } = await signIn()
   for (const { anon } of [here, there, here, there]) assert.equal((await status(anon, token)).status, 200)
   await sql`truncate service.session cascade`.execute(db)
@@ -66,7 +66,7 @@ test('who empties the table of sessions ends them in every process', async () =>
   for (const { anon } of [here, there]) assert.equal((await status(anon, token)).status, 401)
 })
 
-test('a session that is revoked while others use it is refused from then on, by everybody', async () => {
+test('a session that is revoked while it is used is refused from then on, by every process', async () => {
   for (let round = 0; round < 20; round++) {
     const { token } = await signIn()
     let revoked = false
@@ -87,7 +87,7 @@ test('a session that is revoked while others use it is refused from then on, by 
   }
 })
 
-test('a change that somebody makes by hand is noticed too', async () => {
+test('a change made by hand in the database is noticed too', async () => {
   const { token, id } = await signIn()
   assert.equal((await status(there.anon, token)).status, 200)
   await db.deleteFrom('session').where('id', '=', id).execute()
@@ -101,7 +101,7 @@ test('a change that somebody makes by hand is noticed too', async () => {
   assert.equal((await status(there.anon, second.token)).body.user.name, 'Ada L.')
 })
 
-test('a process that has lost its listener reads from the database, and comes back by itself', async () => {
+test('a process that has lost its listener reads from the database until the listener is back', async () => {
   const { coherence } = there.service.kernel
   const { token, id } = await signIn()
   assert.equal((await status(there.anon, token)).status, 200)
@@ -114,7 +114,7 @@ test('a process that has lost its listener reads from the database, and comes ba
   assert.ok(there.log.some((line) => line.includes('listener_lost')))
 })
 
-test('a process that can listen and not renew its lease believes no cache, and leaves no connection behind', async () => {
+test('a process that can listen but not renew its lease trusts no cache, and leaks no connection', async () => {
   const both = [here, there].map(({ service }) => service.kernel.coherence)
   await sql`alter table service.process_lease rename to elsewhere`.execute(db)
   await breakListeners()
@@ -128,7 +128,7 @@ test('a process that can listen and not renew its lease believes no cache, and l
   assert.equal(await countListeners(), 2)
 })
 
-test('a revoke in the moment in which the listeners break is as exact', async () => {
+test('a revocation at the moment when the listeners break is effective too', async () => {
   const { token } = await signIn()
   assert.equal((await status(there.anon, token)).status, 200)
   const [, answer] = await Promise.all([breakListeners(), signOut(here, token)])
@@ -164,7 +164,7 @@ async function process_(context: {
   throw new Error('the process ended before it served')
 }
 
-test('a process that hangs delays a revoke by no more than its lease, and serves nothing stale when it wakes', async (context) => {
+test('a process that hangs delays a revocation by its lease at most, and serves nothing stale afterwards', async (context) => {
   const { child, anon } = await process_(context)
   const { token } = await signIn()
   assert.deepEqual([(await status(anon, token)).status, (await status(anon, token)).status], [200, 200])
@@ -177,7 +177,7 @@ test('a process that hangs delays a revoke by no more than its lease, and serves
   assert.equal((await status(anon, token)).status, 401)
 })
 
-test('a process that has stopped is not waited for at all', async () => {
+test('a revocation does not wait for a process that has stopped', async () => {
   const { token } = await signIn()
   await there.stop()
   const began = performance.now()

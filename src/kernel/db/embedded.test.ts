@@ -7,7 +7,7 @@ import { madeFolder, newFolder, optionsFor, PASSWORD, query, templateFolder } fr
 
 const made = await templateFolder(after)
 
-test('a server starts on a new folder, which is closed to everybody else, and keeps its data', async (t) => {
+test('a server starts on a new folder that other users cannot open, and keeps its data', async (t) => {
   const dir = await newFolder(t)
   const steps: string[] = []
   const first = await startEmbedded(optionsFor(dir, { report: (step) => steps.push(step) }))
@@ -21,7 +21,7 @@ test('a server starts on a new folder, which is closed to everybody else, and ke
   assert.equal((await stat(path.join(dir, 'server.log'))).mode & 0o777, 0o600)
 })
 
-test('a new cluster speaks UTF-8, sums its pages, takes passwords only and listens on no port', async (t) => {
+test('a new cluster has UTF-8, data checksums, password authentication and no port', async (t) => {
   const server = await startEmbedded(optionsFor(await newFolder(t)))
   const [facts] = await query(
     server.superuserUrl,
@@ -46,7 +46,7 @@ test('a new cluster speaks UTF-8, sums its pages, takes passwords only and liste
   await assert.rejects(query(server.url('postgres', 'wrong', 'postgres'), 'select 1'), { code: '28P01' })
 })
 
-test('a URL holds whatever name and password a role has', async (t) => {
+test('a URL may contain any role name and password', async (t) => {
   const server = await startEmbedded(optionsFor(await madeFolder(t, made)))
   await query(server.superuserUrl, `create role "a/b@c:?" login password 'p%/@:#?'`)
   await query(server.superuserUrl, `create database "d ü%"`)
@@ -57,7 +57,7 @@ test('a URL holds whatever name and password a role has', async (t) => {
   assert.equal(new URL(url).protocol, 'postgres:')
 })
 
-test('a folder may be called anything that a path can hold', async (t) => {
+test('a folder may have any name that a path can have', async (t) => {
   const odd = await newFolder(t, `it's "a", $(touch x); \`id\` & ü %41 \\ -c x=y`)
   const server = await startEmbedded(optionsFor(odd))
   assert.deepEqual(await query(server.superuserUrl, 'select 1 as one'), [{ one: 1 }])
@@ -68,7 +68,7 @@ test('a folder name with a line break is refused', async (t) => {
   await assert.rejects(startEmbedded(optionsFor(dir)), /control character/)
 })
 
-test('where the path is too long for a socket, a private temporary folder has it until the stop', async (t) => {
+test('if the path is too long for a socket, the socket is in a private temporary folder until the stop', async (t) => {
   const dir = await newFolder(t, 'long'.repeat(30))
   const server = await startEmbedded(optionsFor(dir))
   const socket = socketFolder(server)
@@ -79,7 +79,7 @@ test('where the path is too long for a socket, a private temporary folder has it
   await assert.rejects(stat(socket), { code: 'ENOENT' })
 })
 
-test('settings go over ours, and what a start that fails had to say is in the error', async (t) => {
+test('settings override ours, and the error of a failed start contains its log', async (t) => {
   const dir = await madeFolder(t, made)
   const server = await startEmbedded(optionsFor(dir, { settings: { work_mem: '7MB' } }))
   assert.deepEqual(await query(server.superuserUrl, 'show work_mem'), [{ work_mem: '7MB' }])
@@ -94,7 +94,7 @@ test('settings go over ours, and what a start that fails had to say is in the er
   )
 })
 
-test('another password than the one the folder was made with is told, and the server stops', async (t) => {
+test('a password other than the folder’s is an error, and the server stops', async (t) => {
   const dir = await madeFolder(t, made)
   await (await startEmbedded(optionsFor(dir))).stop()
   await assert.rejects(startEmbedded(optionsFor(dir, { password: 'another' })), (error: Error) => {
@@ -104,7 +104,7 @@ test('another password than the one the folder was made with is told, and the se
   await (await startEmbedded(optionsFor(dir))).stop()
 })
 
-test('the log holds neither the password nor what clients send, and only the last two runs', async (t) => {
+test('the log contains neither the password nor statements of clients, and only the last two runs are kept', async (t) => {
   const dir = await madeFolder(t, made)
   for (let run = 0; run < 3; run++) {
     const server = await startEmbedded(optionsFor(dir))
@@ -120,7 +120,7 @@ test('the log holds neither the password nor what clients send, and only the las
 })
 
 for (const step of ['initdb', 'start']) {
-  test(`a start given up during ${step} leaves nothing running and nothing half made`, async (t) => {
+  test(`a start given up during ${step} leaves no process and no incomplete folder`, async (t) => {
     const dir = step === 'initdb' ? await newFolder(t) : await madeFolder(t, made)
     const giveUp = new AbortController()
     const report = (now: string) => now === step && setTimeout(() => giveUp.abort(new Error('enough')), 10)

@@ -6,7 +6,7 @@ import { startProxy } from '#test/hostile/proxy.ts'
 import { createAlarm } from './connection-alarm.ts'
 import { createPool } from './guarded-pool.ts'
 
-test('an alarm ends what is idle and what has been silent for long, and leaves what was asked just now', async () => {
+test('an alarm ends idle connections and those silent for long, and keeps those with a recent statement', async () => {
   const way = await startProxy((await testDatabase()).url)
   const alarm = createAlarm()
   const pool = createPool({

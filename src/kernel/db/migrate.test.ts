@@ -8,7 +8,7 @@ import { QUEUE_VERSION } from './queue-version.ts'
 
 const all = migrations().map(({ name }) => name)
 
-/** An empty database, and somebody who asks it. */
+/** An empty database, and a client of it. */
 async function database(context: { after(done: () => Promise<void>): void }) {
   const { url } = await testDatabase()
   const client = new pg.Client({ connectionString: url })
@@ -18,7 +18,7 @@ async function database(context: { after(done: () => Promise<void>): void }) {
   return { url, query, pending: () => pendingMigrations((text) => client.query(text)) }
 }
 
-test('an empty database gets every migration, in order, once', async (context) => {
+test('an empty database gets every migration once, in order', async (context) => {
   const { url, query, pending } = await database(context)
   assert.deepEqual(await pending(), all)
   assert.deepEqual(await migrate(url), all)
@@ -31,7 +31,7 @@ test('an empty database gets every migration, in order, once', async (context) =
   )
 })
 
-test('several processes that migrate at once apply each migration once', async (context) => {
+test('concurrent processes apply each migration once', async (context) => {
   const { url, query } = await database(context)
   const applied = await Promise.all(Array.from({ length: 5 }, () => migrate(url)))
   assert.deepEqual(applied.flat().toSorted(), all.toSorted())
@@ -39,7 +39,7 @@ test('several processes that migrate at once apply each migration once', async (
   assert.equal((await query('select from service.migration')).length, all.length)
 })
 
-test('a database that a newer version has used is refused with what to do, and left alone', async (context) => {
+test('a database that a newer version has used is refused with advice, and not changed', async (context) => {
   const { url, query, pending } = await database(context)
   await migrate(url)
   await query(`insert into service.migration (name, checksum) values ('9999_later.sql', 'x')`)
@@ -62,11 +62,11 @@ test('a migration whose text has changed since is refused', async (context) => {
   })
 })
 
-test('a migration that fails leaves nothing of itself, and what came before stays', async (context) => {
+test('a failed migration is rolled back, and the migrations before it stay', async (context) => {
   const { url, query, pending } = await database(context)
   await migrate(url)
   const last = all.at(-1) ?? ''
-  // Its tables are there already, so applying it once more has to fail.
+  // Its tables exist already, so that it has to fail.
   await query('delete from service.migration where name = $1', [last])
   await assert.rejects(migrate(url), (error: unknown) => {
     assert.ok(error instanceof MigrationError)
@@ -80,7 +80,7 @@ test('a migration that fails leaves nothing of itself, and what came before stay
   )
 })
 
-test('nobody else may connect to the control database or look into its schema', async (context) => {
+test('other roles may neither connect to the control database nor use its schema', async (context) => {
   const { url, query } = await database(context)
   await migrate(url)
   const [may] = await query(
@@ -91,7 +91,7 @@ test('nobody else may connect to the control database or look into its schema', 
   assert.deepEqual(may, { connect: false, usage: false, select: false })
 })
 
-test('the migration lock that another session keeps is waited for so long, which is said, and then refused with its process', async (context) => {
+test('a migration lock held by another session is waited for with a report, and then refused with the session’s process id', async (context) => {
   const { url, query } = await database(context)
   const [holder] = await query('select pg_backend_pid() as pid, pg_advisory_lock(7462001)')
   const steps: string[] = []
@@ -111,7 +111,7 @@ test('the migration lock that another session keeps is waited for so long, which
   assert.equal(steps.length, 1, 'nothing to wait for')
 })
 
-test('a migration that is given up while it runs is rolled back', async (context) => {
+test('a migration that is aborted is rolled back', async (context) => {
   const { url, query } = await database(context)
   await migrate(url)
   await query('delete from service.migration where name = $1', [all.at(-1)])
@@ -129,7 +129,7 @@ test('a migration that is given up while it runs is rolled back', async (context
   assert.equal((await query('select from service.migration')).length, all.length - 1)
 })
 
-test('a job queue of a newer version is refused before anything is made, and one of this version is not', async (context) => {
+test('a job queue of a newer version is refused before anything is created, and one of this version is accepted', async (context) => {
   const { url, query, pending } = await database(context)
   await query(
     `create schema service_jobs; create table service_jobs.version as select ${QUEUE_VERSION + 1} as version`,

@@ -34,7 +34,7 @@ const terminate = () =>
     `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'gatehouse pipelined' and datname = current_database()`,
   )
 
-test('many statements at once share few connections, and each gets its own answer', async () => {
+test('many concurrent statements share few connections, and each gets its own result', async () => {
   const pipelined = pipelineOn(url, 2, 5_000)
   const answers = await Promise.all(
     Array.from({ length: 500 }, (_, index) => pipelined.query(DOUBLE, [index])),
@@ -47,7 +47,7 @@ test('many statements at once share few connections, and each gets its own answe
   await pipelined.close()
 })
 
-test('a statement that fails takes no other with it', async () => {
+test('a failed statement does not affect the others', async () => {
   const pipelined = pipelineOn(url, 1, 5_000)
   const asked = Array.from({ length: 60 }, (_, index) =>
     pipelined.query(index % 3 === 0 ? BROKEN : DOUBLE, [index % 3 === 0 ? 0 : index]),
@@ -60,13 +60,13 @@ test('a statement that fails takes no other with it', async () => {
   await pipelined.close()
 })
 
-test('connections that the server ends are replaced, and no more are open than before', async () => {
+test('connections that the server ends are replaced, one for one', async () => {
   const pipelined = pipelineOn(url, 2, 5_000)
   for (let round = 0; round < 5; round++) {
     await pipelined.query(DOUBLE, [1])
     await pipelined.query(DOUBLE, [2])
     const killed = terminate()
-    // Asked while the connections break: an answer or an error, and never none.
+    // Statements while the connections break: each gets a result or an error.
     const during = Array.from({ length: 30 }, async (_, index) => {
       await sleep(index / 3)
       return pipelined.query(DOUBLE, [index])
@@ -82,14 +82,14 @@ test('connections that the server ends are replaced, and no more are open than b
   assert.equal(await connections(), 0, 'and none is left behind')
 })
 
-test('a database that cannot be had is an error at once, and used again when it is back', async () => {
+test('an unavailable database is an error at once', async () => {
   const nowhere = pipelineOn('postgres://nobody@127.0.0.1:1/none', 2, 5_000)
   for (let round = 0; round < 3; round++)
     await assert.rejects(nowhere.query(DOUBLE, [1]), { code: 'ECONNREFUSED' })
   await nowhere.close()
 })
 
-test('a statement that takes too long is ended by the database', async () => {
+test('the database cancels a statement that takes too long', async () => {
   const pipelined = pipelineOn(url, 1, 100)
   await assert.rejects(pipelined.query(preparedStatement<{ pg_sleep: string }>('select pg_sleep(5)'), []), {
     code: '57014',

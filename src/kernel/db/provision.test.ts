@@ -13,7 +13,7 @@ const server = testServerUrl()
 const id = pg.escapeIdentifier
 const AS_SUPERUSER = { skip: !(await isSuperuser()) && 'the role of TEST_DATABASE_URL is no superuser' }
 
-test('roles own their databases and work in them, and a second time changes nothing', async (t) => {
+test('roles own their databases and can use them, and repeating the provisioning changes nothing', async (t) => {
   const wanted = wish(t, ['ada', 'ben'])
   await provision(server, wanted)
   await query(urlFor(wanted, 'ada'), 'create table public.kept as select 1 as one; create schema more')
@@ -27,20 +27,20 @@ test('roles own their databases and work in them, and a second time changes noth
   assert.deepEqual(rights, { any: false })
 })
 
-test('nobody but its owner opens a database', async (t) => {
+test('only its owner can connect to a database', async (t) => {
   const wanted = wish(t, ['ada', 'ben'])
   await provision(server, wanted)
   await query(urlFor(wanted, 'ada', 'ada'), 'select')
   await assert.rejects(query(urlFor(wanted, 'ben', 'ada'), 'select'), { code: '42501' })
 })
 
-test('several processes may provision the same at once', async (t) => {
+test('several processes may provision the same databases at the same time', async (t) => {
   const wanted = wish(t, ['ada', 'ben'])
   await Promise.all(Array.from({ length: 6 }, () => provision(server, wanted)))
   await query(urlFor(wanted, 'ben'), 'select')
 })
 
-test('the lock that another session keeps is waited for so long, which is said, and then refused with its process', async (t) => {
+test('a lock held by another session is waited for with a report, and then refused with the session’s process id', async (t) => {
   const wanted = wish(t, ['ada'])
   const steps: string[] = []
   await withClient(server, async (client) => {
@@ -52,7 +52,7 @@ test('the lock that another session keeps is waited for so long, which is said, 
   assert.deepEqual(steps, ['wait for the provisioning lock'], 'once, while there was something to wait for')
 })
 
-test('a role gets the password of the last time', async (t) => {
+test('a role has the password of the last provisioning', async (t) => {
   const wanted = wish(t, ['ada'])
   await provision(server, wanted)
   const changed = { ...wanted, roles: wanted.roles.map((role) => ({ ...role, password: 'changed' })) }
@@ -82,13 +82,13 @@ test(
   },
 )
 
-test('names are names, whatever is in them', async (t) => {
+test('names may contain any characters', async (t) => {
   const wanted = wish(t, [`"; drop role postgres; --'`, 'Ünï$ $1 %I'])
   await provision(server, wanted)
   await query(urlFor(wanted, 'Ünï$ $1 %I'), 'create table public.mine ()')
 })
 
-test('a superuser is never taken over, nor a database of somebody else', AS_SUPERUSER, async (t) => {
+test('existing superusers and databases of other owners are refused', AS_SUPERUSER, async (t) => {
   const wanted = wish(t, ['ada', 'ben'])
   await provision(server, wanted)
   const [ada, ben] = wanted.databases
@@ -100,7 +100,7 @@ test('a superuser is never taken over, nor a database of somebody else', AS_SUPE
   await query(urlFor(wanted, 'ada'), 'select')
 })
 
-test('no password reaches the server, not even a log of every statement', async (t) => {
+test('no password reaches the server or its log of statements', async (t) => {
   const dir = await newFolder(t)
   const settings = { log_statement: 'all', log_min_messages: 'debug1', log_connections: 'all' }
   const own = await startEmbedded(optionsFor(dir, { settings }))
@@ -129,7 +129,7 @@ function wish(t: { after(clean: () => Promise<void>): void }, names: string[]): 
   return { roles, databases }
 }
 
-/** As each owner, because a server's role that is no superuser owns none of them. */
+/** As each owner, because a role that is not a superuser owns none of them. */
 async function dropAll(names: string[]): Promise<void> {
   await withClient(server, async (client) => {
     for (const name of names) {

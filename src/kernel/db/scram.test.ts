@@ -11,7 +11,7 @@ const MESSAGE =
 const PROOF = Buffer.from('dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ=', 'base64')
 const SIGNATURE = '6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4='
 
-test('a verifier holds the keys of the published exchange', async () => {
+test('a verifier has the keys of the published exchange', async () => {
   const verifier = await scramVerifier('pencil', SALT)
   const [, salt, stored = '', server = ''] =
     /^SCRAM-SHA-256\$4096:([^$]+)\$([^:]+):(.+)$/.exec(verifier) ?? assert.fail(verifier)
@@ -22,11 +22,11 @@ test('a verifier holds the keys of the published exchange', async () => {
   assert.equal(createHash('sha256').update(clientKey).digest('base64'), stored)
 })
 
-test('two verifiers of one password differ', async () => {
+test('two verifiers of the same password differ', async () => {
   assert.notEqual(await scramVerifier('pencil'), await scramVerifier('pencil'))
 })
 
-test('a password that PostgreSQL would normalise first is refused, without being told', async () => {
+test('a password that PostgreSQL would normalise is refused, without being repeated', async () => {
   for (const password of ['', 'pässword', 'pass\nword']) {
     await assert.rejects(
       scramVerifier(password),

@@ -6,7 +6,7 @@ import { explained, namedBy, UnusableDatabase } from './unusable-database.ts'
 
 const SETTING = 'database.url'
 
-/** What is said of a login to that address. */
+/** The message for a login at that address. */
 async function refusal(url: string): Promise<string> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 })
   try {
@@ -20,7 +20,7 @@ async function refusal(url: string): Promise<string> {
   return 'nothing'
 }
 
-test('what a server refuses names the setting and what to do, and never the password', async () => {
+test('errors of the server name the setting and give advice, and never contain the password', async () => {
   const { url, name } = await testDatabase()
   const changed = (change: (url: URL) => void): string => {
     const other = new URL(url)
@@ -40,7 +40,7 @@ test('what a server refuses names the setting and what to do, and never the pass
   assert.match(without, /^database.url: the server requires a password for role \w+, and the URL has none$/)
 })
 
-test('what comes without a server has a sentence too, and what is none of it stays as it is', () => {
+test('errors of the network are explained too, and unknown errors are not changed', () => {
   const url = 'postgres://ada:hidden@db.example.com:6000/shop'
   const says = (code: string, message: string) => {
     const error = explained(SETTING, url, Object.assign(new Error(message), { code }))

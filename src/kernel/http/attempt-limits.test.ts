@@ -6,13 +6,13 @@ import type { Limits } from './limits.ts'
 
 const config = { rate_limits: { enabled: true } }
 const controlUrl = await controlDatabase()
-/** No time passes but by hand: a slow machine must not sit out a wait. */
+/** Time passes only by hand, so that no wait passes on a slow machine. */
 const clock = testClock({ isStopped: true })
-/** As two processes on one database are. */
+/** Like two processes on one database. */
 const first = await testKernel({ controlUrl, config, clock })
 const second = await testKernel({ controlUrl, config, clock })
 
-/** Seconds to wait, or what the check said. */
+/** Seconds to wait, or the result of the check. */
 async function guess({ limits }: { limits: Limits }, key: string, right = false): Promise<boolean | number> {
   try {
     return await limits.attempt('sign_in_account', key, async () => right)
@@ -23,13 +23,13 @@ async function guess({ limits }: { limits: Limits }, key: string, right = false)
   }
 }
 
-/** A little more, since the limiter cuts off milliseconds. */
+/** With a tolerance, since the limiter truncates milliseconds. */
 const pass = (seconds: number) => clock.advance(seconds * 1_000 + 5)
 
 const counted = async (): Promise<number> =>
   (await first.db.selectFrom('rateLimit').selectAll().execute()).length
 
-test('five wrong guesses are free, then the wait doubles, and after ten it lasts until the window is over', async () => {
+test('five wrong attempts are free, then the wait doubles, and after ten it lasts until the end of the window', async () => {
   for (let free = 0; free < 5; free++) assert.equal(await guess(first, 'ada'), false)
   for (const wait of [1, 2, 4, 8, 16]) {
     assert.equal(await guess(first, 'ada'), wait)
@@ -45,7 +45,7 @@ test('five wrong guesses are free, then the wait doubles, and after ten it lasts
   assert.equal(await guess(first, 'ada', true), true)
 })
 
-test('waiting counts for nothing: whoever asks too early gains no wait', async () => {
+test('an attempt during a wait is not counted and does not extend the wait', async () => {
   for (let free = 0; free < 5; free++) await guess(first, 'bob')
   for (let early = 0; early < 20; early++) assert.equal(await guess(second, 'bob'), 1)
   pass(1)
@@ -53,7 +53,7 @@ test('waiting counts for nothing: whoever asks too early gains no wait', async (
   assert.equal(await guess(first, 'bob'), 2)
 })
 
-test('a right guess clears the account, and other accounts never noticed', async () => {
+test('a right attempt clears the account and does not affect other accounts', async () => {
   for (let wrong = 0; wrong < 5; wrong++) await guess(first, 'eve')
   assert.equal(await guess(first, 'mallory', true), true)
   pass(1)
@@ -64,13 +64,13 @@ test('a right guess clears the account, and other accounts never noticed', async
   assert.equal(await guess(first, 'eve'), 1)
 })
 
-test('a hundred guesses at once in two processes get no further than one after another', async () => {
+test('a hundred concurrent attempts in two processes are limited like consecutive ones', async () => {
   const flood = Array.from({ length: 100 }, (_, index) => guess(index % 2 === 0 ? first : second, 'victim'))
   const passed = (await Promise.all(flood)).filter((verdict) => verdict === false)
   assert.ok(passed.length >= 4 && passed.length <= 5, `${passed.length} passed`)
 })
 
-test('when a wait is over, one of a hundred at once gets the turn', async () => {
+test('after a wait, one of a hundred concurrent attempts passes', async () => {
   for (let free = 0; free < 5; free++) await guess(first, 'trent')
   pass(1)
   const flood = Array.from({ length: 100 }, (_, index) => guess(index % 2 === 0 ? first : second, 'trent'))
@@ -78,7 +78,7 @@ test('when a wait is over, one of a hundred at once gets the turn', async () => 
   assert.equal(passed.length, 1)
 })
 
-test('a guess that could not be checked is not counted', async () => {
+test('an attempt that could not be checked is not counted', async () => {
   const broken = () =>
     first.limits.attempt('sign_in_account', 'walter', () => Promise.reject(new Error('too busy')))
   for (let failed = 0; failed < 20; failed++) await assert.rejects(broken, /too busy/)
@@ -88,7 +88,7 @@ test('a guess that could not be checked is not counted', async () => {
   assert.equal(await guess(second, 'walter'), false)
 })
 
-test('without rate limits every guess is checked', async () => {
+test('without rate limits every attempt is checked', async () => {
   const free = await testKernel({ controlUrl, config: { rate_limits: { enabled: false } } })
   for (let wrong = 0; wrong < 30; wrong++) assert.equal(await guess(free, 'ada'), false)
   assert.equal(await guess(free, 'ada', true), true)

@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { PASSWORD, testService } from '#test/harness.ts'
 import { addressOfHop } from './client-address.ts'
 
-test('a hop is an address with or without a port, and has one spelling', () => {
+test('a hop is an address with or without a port, and is normalised', () => {
   const spellings: Readonly<Record<string, readonly string[]>> = {
     '192.0.2.1': [
       '192.0.2.1', ' 192.0.2.1\t', '192.0.2.1:1', '192.0.2.1:50000', '::ffff:192.0.2.1', '::FFFF:c000:201', '[::ffff:192.0.2.1]:443',
@@ -20,7 +20,7 @@ test('a hop is an address with or without a port, and has one spelling', () => {
     for (const hop of hops) assert.equal(addressOfHop(hop), address, hop)
 })
 
-test('what is no address is none', () => {
+test('other texts are not addresses', () => {
   const none = [
     '', ' ', 'unknown', '_hidden', 'localhost', 'example.com', '1.2.3', '1.2.3.4.5', '256.1.1.1', '01.2.3.4', '0x7f.0.0.1', '2130706433',
     '1.2.3.4:', '1.2.3.4:123456', '1.2.3.4:x', '1.2.3.4/8', '[1.2.3.4]:80', '[::1', '::1]', '[::1]x', '[::1]:', 'fe80::1%eth0', 'fe80::1%<b>',
@@ -30,7 +30,7 @@ test('what is no address is none', () => {
   for (const hop of none) assert.equal(addressOfHop(hop), undefined, hop)
 })
 
-test('whatever a hop is, its form is an address and its own form', () => {
+test('normalising a hop gives an address, and is idempotent', () => {
   const hop = fc.oneof(
     fc
       .tuple(fc.oneof(fc.ipV4(), fc.ipV6()), fc.constantFrom('', ':80'))
@@ -67,20 +67,20 @@ const signIn = (forwarded: string, password = PASSWORD) =>
     { headers: { 'x-forwarded-for': forwarded } },
   )
 
-/** Where the session says that it was begun. */
+/** The address in the new session. */
 async function addressSeen(forwarded: string): Promise<string> {
   const { body } = await signIn(forwarded)
   const headers = { authorization: `Bearer ${body.token}` }
   return (await t.anon.get('/api/auth/get-session', { headers })).body.session.ipAddress
 }
 
-test('the address is the rightmost hop that is no proxy, whatever its spelling', async () => {
+test('the address is the rightmost hop that is not a trusted proxy, in any spelling', async () => {
   assert.equal(await addressSeen('198.51.100.1'), '198.51.100.1')
   assert.equal(await addressSeen('1.1.1.1, 198.51.100.2:40000, 10.0.0.7'), '198.51.100.2')
   assert.equal(await addressSeen('[2001:DB8:0::3]:443, ::ffff:10.0.0.7, [fd00::1]:8080'), '2001:db8::3')
 })
 
-test('a hop that is no address is not kept, and nothing further left is believed', async () => {
+test('a hop that is not an address is ignored, with everything further left', async () => {
   assert.equal(await addressSeen('198.51.100.1, <script>alert(1)</script>'), '127.0.0.1')
   assert.equal(await addressSeen('198.51.100.1, unknown, 10.0.0.7'), '10.0.0.7')
   assert.doesNotMatch(t.log.join('\n'), /script|unknown,/)

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { readJson } from './body.ts'
 
-test('a key is what its text says, whatever keys were read before', () => {
+test('a key is read correctly after any other keys', () => {
   for (const [before, text, key] of [
     ['{"a":1,"\\\\":1}', '{"a":1,"\\t":1}', '\t'],
     ['{"b":1,"12\\\\":1}', '{"b":1,"12\\"":1}', '12"'],
@@ -15,7 +15,7 @@ test('a key is what its text says, whatever keys were read before', () => {
   }
 })
 
-test('texts are read as they were written, keys in their order', () => {
+test('JSON is read without changes, with keys in their order', () => {
   const sign = fc.constantFrom('\\', '"', '\n', 'u', ':', '0', 'a', 'é', ',', '}')
   const key = fc.string({ unit: sign, maxLength: 4 })
   const { json } = fc.letrec((tie) => ({
@@ -37,7 +37,7 @@ test('texts are read as they were written, keys in their order', () => {
   )
 })
 
-test('what is no JSON is refused, also with escapes in its keys', () => {
+test('invalid JSON is refused, also with escapes in its keys', () => {
   for (const text of [
     '{"\\q":1}',
     '{"a\\":1}',

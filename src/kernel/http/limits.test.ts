@@ -15,11 +15,11 @@ const rules = {
 }
 const config = { rate_limits: { enabled: true, rules } }
 const controlUrl = await controlDatabase()
-/** As two processes on one database are. */
+/** Like two processes on one database. */
 const first = await testKernel({ controlUrl, config })
 const second = await testKernel({ controlUrl, config })
 
-/** How many of so many at once pass. */
+/** The number of concurrent requests that pass. */
 async function passing(
   limits: readonly Limits[],
   rule: RuleName,
@@ -30,7 +30,7 @@ async function passing(
   return (await Promise.all(asked)).filter(Boolean).length
 }
 
-/** The failure of one that does not pass. */
+/** The failure of a request that does not pass. */
 async function refusal(limits: Limits, rule: RuleName, key: string): Promise<Failure> {
   const failure = await limits.consume(rule, key).then(
     () => undefined,
@@ -40,12 +40,12 @@ async function refusal(limits: Limits, rule: RuleName, key: string): Promise<Fai
   return failure
 }
 
-test('a rule is one bucket for all processes: of a hundred at once on two exactly so many pass', async () => {
+test('a rule has one bucket for all processes: of a hundred concurrent requests to two processes, exactly the limit passes', async () => {
   assert.equal(await passing([first.limits, second.limits], 'sign_in', '203.0.113.1', 100), 30)
   assert.equal(await passing([first.limits, second.limits], 'sign_in', '203.0.113.1', 10), 0)
 })
 
-test('whoever is refused learns in whole seconds when to come back', async () => {
+test('a refusal has the wait in whole seconds', async () => {
   await passing([first.limits], 'mail', '203.0.113.2', 2)
   const { status, code, headers } = await refusal(second.limits, 'mail', '203.0.113.2')
   assert.deepEqual([status, code], [429, 'too_many_requests'])
@@ -54,7 +54,7 @@ test('whoever is refused learns in whole seconds when to come back', async () =>
   assert.equal(headers?.['x-retry-after'], headers?.['retry-after'])
 })
 
-test('when the window is over the bucket is full again', async () => {
+test('after the window the bucket is full again', async () => {
   assert.equal(await passing([first.limits, second.limits], 'sign_up', 'a', 5), 2)
   await sleep(1_100)
   assert.equal(await passing([first.limits, second.limits], 'sign_up', 'a', 5), 2)
@@ -66,7 +66,7 @@ test('rules and keys do not share a bucket', async () => {
   assert.equal(await passing([first.limits], 'mail', 'x', 5), 2)
 })
 
-test('an IPv6 address counts as its /64, however it is spelled', async () => {
+test('an IPv6 address counts as its /64, in any spelling', async () => {
   const same = [
     '2001:db8:1:2::1',
     '2001:DB8:1:2:ffff:ffff:ffff:ffff',
@@ -81,13 +81,13 @@ test('an IPv6 address counts as its /64, however it is spelled', async () => {
   }
 })
 
-test('an IPv4 address counts as itself, also as a socket for both families writes it', async () => {
+test('an IPv4 address counts as itself, also in its IPv6 spelling', async () => {
   assert.equal(await passing([first.limits], 'two_factor', '::ffff:198.51.100.1', 5), 2)
   assert.equal(await first.limits.allows('two_factor', '198.51.100.1'), false)
   assert.equal(await first.limits.allows('two_factor', '::ffff:198.51.100.2'), true, 'a neighbour is another')
 })
 
-test('the bucket of everything else is counted in each process, and shared every second', async () => {
+test('the default bucket is counted in each process and synchronized every second', async () => {
   const limits = [first.limits, second.limits]
   assert.equal(await passing(limits, 'default', '203.0.113.9', 10), 6, 'three in each')
   // Two here, one there: together the limit.
@@ -101,14 +101,14 @@ test('the bucket of everything else is counted in each process, and shared every
   )
 })
 
-test('the table tells no address and no email', async () => {
+test('the table contains no address and no email', async () => {
   await first.limits.consume('two_factor', 'ada@example.com')
   const rows = await first.db.selectFrom('rateLimit').selectAll().execute()
   assert.ok(rows.length > 0)
   assert.doesNotMatch(JSON.stringify(rows), /ada|example|203\.0\.113|2001/)
 })
 
-test('pruning takes the buckets whose window is over, and no others', async () => {
+test('pruning deletes only buckets whose window is over', async () => {
   const later = new Date(first.now().getTime() + 30_000)
   const count = async () => (await first.db.selectFrom('rateLimit').select('key').execute()).length
   const before = await count()
@@ -119,7 +119,7 @@ test('pruning takes the buckets whose window is over, and no others', async () =
   assert.equal(await first.limits.allows('sign_in', '203.0.113.1'), false)
 })
 
-test('switched off, everything passes', async () => {
+test('without rate limits every request passes', async () => {
   const off = await testKernel({ controlUrl })
   assert.equal(await passing([off.limits], 'mail', '203.0.113.2', 50), 50)
 })

@@ -5,7 +5,7 @@ import { after, test } from 'node:test'
 import { createAddressPolicy } from './address-policy.ts'
 import { createOutboundRequests, type OutboundAnswer, OutboundRefused } from './outbound.ts'
 
-test('private, local, multicast and metadata addresses are out of reach, however they are written', () => {
+test('private, local, multicast and metadata addresses are forbidden, in any spelling', () => {
   const mayReach = createAddressPolicy([])
   for (const address of [
     ['0.0.0.0', '0.1.2.3', '10.0.0.1', '10.255.255.255', '100.64.0.1', '100.100.100.200'],
@@ -37,7 +37,7 @@ test('private, local, multicast and metadata addresses are out of reach, however
   }
 })
 
-test('public addresses are within reach, also behind NAT64', () => {
+test('public addresses are allowed, also through NAT64', () => {
   const mayReach = createAddressPolicy([])
   for (const address of [
     ['1.1.1.1', '9.255.255.255', '11.0.0.0', '100.128.0.1', '172.15.0.1', '172.32.0.1', '192.167.1.1'],
@@ -47,7 +47,7 @@ test('public addresses are within reach, also behind NAT64', () => {
   }
 })
 
-test('allow_networks opens exactly what it names', () => {
+test('allow_networks allows exactly the networks that it names', () => {
   const mayReach = createAddressPolicy(['10.1.0.0/16', 'fd00:1::/32', '127.0.0.1'])
   for (const address of ['10.1.2.3', '::ffff:10.1.2.3', 'fd00:1::5', '127.0.0.1', '1.1.1.1'])
     assert.equal(mayReach(address), true, address)
@@ -59,7 +59,7 @@ const LOOPBACK = { allow_http: true, allow_networks: ['127.0.0.1/32'] }
 const CLOSED = { allow_http: true, allow_networks: [] }
 const LIMITS = { timeout: 5_000, most: 1_000 }
 
-/** A server on 127.0.0.1 that counts what reached it. */
+/** A server on 127.0.0.1 that counts its requests. */
 async function listen(answer: RequestListener): Promise<{ url: string; port: number; seen: string[] }> {
   const seen: string[] = []
   const server = createServer((request, response) => {
@@ -92,7 +92,7 @@ function outbound(rules: Rules, names: Record<string, readonly string[]> = {}) {
 
 const text = ({ status, body }: OutboundAnswer): [number, string] => [status, body.toString()]
 
-test('a request arrives with its method, headers and body, and the answer comes back', async () => {
+test('a request arrives with its method, headers and body, and its answer is returned', async () => {
   const server = await listen((request, response) => {
     response.setHeader('x-seen', request.headers['x-sent'] ?? '')
     request.pipe(response.writeHead(201))
@@ -107,7 +107,7 @@ test('a request arrives with its method, headers and body, and the answer comes 
   assert.deepEqual(server.seen, ['POST /hook'])
 })
 
-test('what the rules close is refused before anything is sent', async () => {
+test('a forbidden request is refused before anything is sent', async () => {
   const server = await listen((_request, response) => response.end())
   const { port } = server
   const closed = outbound(CLOSED, { 'inside.example': ['127.0.0.1'], 'mapped.example': ['::ffff:127.0.0.1'] })
@@ -130,7 +130,7 @@ test('what the rules close is refused before anything is sent', async () => {
   assert.deepEqual(server.seen, [])
 })
 
-test('an address that is refused whatever it resolves to is known from the URL', () => {
+test('a URL with a forbidden address is refused without a look-up', () => {
   const { refusal } = outbound({ allow_http: false, allow_networks: [] })
   assert.equal(refusal('https://example.com/hook'), undefined)
   assert.equal(refusal('https://[2606:4700:4700::1111]/'), undefined)
@@ -159,7 +159,7 @@ test('plain http needs allow_http', async () => {
   assert.deepEqual(server.seen, [])
 })
 
-test('the address that was checked is the one that is connected to: rebinding a name gains nothing', async () => {
+test('the checked address is the one that is connected to, against DNS rebinding', async () => {
   const server = await listen((_request, response) => response.setHeader('connection', 'close').end('in'))
   const names = { 'rebind.example': ['127.0.0.1'] }
   const { send, asked } = outbound(LOOPBACK, names)
@@ -171,20 +171,20 @@ test('the address that was checked is the one that is connected to: rebinding a 
   assert.equal(server.seen.length, 1)
 })
 
-test('of the addresses of a name only the open ones are tried', async () => {
+test('only the allowed addresses of a name are tried', async () => {
   const server = await listen((_request, response) => response.end('in'))
   const { send } = outbound(LOOPBACK, { 'mixed.example': ['10.0.0.1', '127.0.0.2', '127.0.0.1'] })
   assert.deepEqual(text(await send(`http://mixed.example:${server.port}/`, LIMITS)), [200, 'in'])
 })
 
-test('a redirect is an answer and not followed', async () => {
+test('a redirect is returned and not followed', async () => {
   const server = await listen((_request, response) => response.writeHead(302, { location: '/inside' }).end())
   const answer = await outbound(LOOPBACK).send(`${server.url}/outside`, LIMITS)
   assert.deepEqual([answer.status, answer.headers.location], [302, '/inside'])
   assert.deepEqual(server.seen, ['GET /outside'])
 })
 
-test('an answer is read up to the limit, and no further', async () => {
+test('an answer is read up to the limit', async () => {
   let isCutOff = false
   const server = await listen((request, response) => {
     const flood = setInterval(() => response.write('x'.repeat(600)), 5)
@@ -199,13 +199,13 @@ test('an answer is read up to the limit, and no further', async () => {
   assert.ok(isCutOff)
 })
 
-test('an answer of exactly the limit is whole', async () => {
+test('an answer of exactly the limit is complete', async () => {
   const server = await listen((_request, response) => response.end('x'.repeat(1_000)))
   const { body, isWhole } = await outbound(LOOPBACK).send(server.url, LIMITS)
   assert.deepEqual([body.length, isWhole], [1_000, true])
 })
 
-test('the time limit holds for an answer that never begins and for one that never ends', async () => {
+test('the time limit applies to an answer that never begins and to one that never ends', async () => {
   const silent = await listen(() => {})
   const endless = await listen((request, response) => {
     const drip = setInterval(() => response.write('x'), 20)
@@ -219,7 +219,7 @@ test('the time limit holds for an answer that never begins and for one that neve
   }
 })
 
-test('a name that nobody knows, and a port where nobody listens, are plain failures', async () => {
+test('an unknown name and a closed port are ordinary errors', async () => {
   const { port } = await listen(() => {})
   const failing = createOutboundRequests({ outbound: LOOPBACK }, (_hostname, _options, callback) =>
     callback(Object.assign(new Error('getaddrinfo ENOTFOUND'), { code: 'ENOTFOUND' }), []),

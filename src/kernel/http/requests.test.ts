@@ -9,7 +9,7 @@ const t = await testService()
 /** The log's lines about requests, parsed. */
 const requestLines = () => t.log.map((line) => JSON.parse(line)).filter(({ event }) => event === 'request')
 
-test('a sane request id of the caller is kept, anything else replaced; the log and the envelope tell the same one', async () => {
+test('a valid request id of the caller is kept and any other replaced; log and envelope have the same one', async () => {
   const ask = (id: string) => t.anon.get('/nowhere', { headers: { 'x-request-id': id } })
   for (const id of ['abc-123', 'A.b_c:d', 'x'.repeat(128), '01a1fbc3-db02-7c59-af72-2c9090a84d75']) {
     const { headers, body } = await ask(id)
@@ -23,7 +23,7 @@ test('a sane request id of the caller is kept, anything else replaced; the log a
   }
 })
 
-test('each request has an id and a line of its own, with the pattern of its route and nothing of its path', async () => {
+test('each request has an id and one log line, with the pattern of its route and not its path', async () => {
   const before = requestLines().length
   const token = 'T'.repeat(43)
   const paths = [
@@ -51,7 +51,7 @@ test('each request has an id and a line of its own, with the pattern of its rout
   assert.doesNotMatch(JSON.stringify(lines), new RegExp(token))
 })
 
-test('metrics count requests by route and status, tell how long they took, and name nobody', async () => {
+test('metrics count requests by route and status, measure their time, and contain no personal data', async () => {
   const ada = await t.signUp('Ada')
   for (let round = 0; round < 3; round++) await ada.get('/api/auth/get-session')
   await t.anon.get('/api/auth/get-session')
@@ -86,7 +86,7 @@ test('metrics count requests by route and status, tell how long they took, and n
   assert.ok(!text.includes(ada.email) && !text.includes(ada.token) && !text.includes('/some/where'))
 })
 
-test('the surfaces say what they are, and that they live', async () => {
+test('both surfaces answer their name and that they are alive', async () => {
   const root = await t.anon.get('/')
   assert.deepEqual([root.status, root.body.name], [200, 'Gatehouse'])
   assert.ok(root.body.routes.includes('POST /api/auth/sign-in/email'))
@@ -107,7 +107,7 @@ test('the surfaces say what they are, and that they live', async () => {
   assert.deepEqual((await t.anon.get('/health/ready')).body, { status: 'ready', problems: [] })
 })
 
-test('a browser that opens the address gets a page, and a program that asks for JSON does not', async () => {
+test('a browser gets a page at the root, and a program that accepts JSON does not', async () => {
   const page = await t.anon.get('/', { headers: BROWSER })
   assert.equal(page.status, 200)
   assert.match(page.headers.get('content-type') ?? '', /^text\/html/)
@@ -121,7 +121,7 @@ test('a browser that opens the address gets a page, and a program that asks for 
   assert.equal((await t.anon.send('HEAD', '/', { headers: BROWSER })).status, 200)
 })
 
-test('an address that is not there is 404, another method 405 with those that it takes, in each envelope', async () => {
+test('an unknown path is 404, and another method 405 with the allowed ones, in the envelope of each surface', async () => {
   const auth = await t.anon.get('/api/auth/nowhere')
   assert.deepEqual(
     [auth.status, auth.body],
@@ -144,7 +144,7 @@ test('an address that is not there is 404, another method 405 with those that it
   }
 })
 
-test('every answer has the security headers, and says https only where that is how the service is reached', async () => {
+test('every answer has the security headers, and HSTS only if the public URL is https', async () => {
   const behindTls = await testService({ config: { server: { public_url: 'https://gate.example' } } })
   for (const path of ['/ping', '/nothing', '/api/auth/ok', '/api/auth/nothing', '/docs']) {
     const plain = await t.anon.get(path)
@@ -156,7 +156,7 @@ test('every answer has the security headers, and says https only where that is h
   }
 })
 
-test('the API reference is served unless it is switched off, as it is in production', async () => {
+test('the API reference is served unless it is switched off, which is the default in production', async () => {
   const paths = ['/docs', '/openapi.json', '/docs/start.js', '/docs/swagger-ui.css']
   const statuses = async ({ anon }: Pick<typeof t, 'anon'>) =>
     Promise.all(paths.map(async (path) => (await anon.get(path)).status))
@@ -170,7 +170,7 @@ test('the API reference is served unless it is switched off, as it is in product
   )
 })
 
-test('a request that takes too long is told so with 504, with a body and without', async () => {
+test('a request that takes too long is answered with 504, with a body and without', async () => {
   const hasty = await testService({ config: { limits: { timeout: 500 } } })
   const reader = await hasty.key(['*'])
   await withClient(hasty.clientUrl, (client) =>

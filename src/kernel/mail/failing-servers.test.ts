@@ -15,7 +15,7 @@ import { createSmtpTransport, Refused, type Transport } from './transports.ts'
 const TIMES = { connect: 150, greeting: 150, socket: 150, idle: 100, mail: 600 }
 const mailTo = (to: string) => composeMail({ to, subject: 'Hello', paragraphs: ['Hello,', 'a line.'] })
 
-/** What a server says to a command (`connect` is the greeting, `.` the end of a mail); undefined: nothing, ever. */
+/** The server's answer to a command (`connect` is the greeting, `.` the end of a mail); undefined: none. */
 type Script = (command: string, line: string, connection: number) => string | undefined
 
 const good: Script = (command) =>
@@ -27,7 +27,7 @@ const good: Script = (command) =>
     QUIT: '221 bye',
   })[command] ?? '250 OK'
 
-/** A server that follows a script, which can be changed under way; its mails, and its connections. */
+/** A server that follows a script, which can be changed; with its mails and its connections. */
 async function scriptedServer(context: TestContext, script: Script) {
   const server = { script, mails: [] as string[], sockets: new Set<Socket>(), connections: 0 }
   const listener = createServer((socket) => {
@@ -76,18 +76,18 @@ function serve(socket: Socket, answer: (command: string, line: string) => string
   })
 }
 
-/** The good script, but for one command. */
+/** The normal script with another answer to one command. */
 const but =
   (step: string, said: string | undefined): Script =>
   (command, ...rest) =>
-    // Whose EHLO fails is greeted by HELO.
+    // After a failed EHLO the client sends HELO.
     command.replace('HELO', 'EHLO') === step ? said : good(command, ...rest)
 
 const received = ({ mails }: { mails: readonly string[] }) =>
   mails.map((mail) => /^To: (\S+)@/m.exec(mail)?.[1]).toSorted()
 
 for (const step of ['connect', 'EHLO', 'AUTH', 'MAIL', 'RCPT', 'DATA', '.']) {
-  test(`a server that falls silent at ${step} holds a mail up for as long as its time-out, and no later mail`, async (context) => {
+  test(`a server that falls silent at ${step} delays a mail by its time-out, and no later mail`, async (context) => {
     const server = await scriptedServer(context, but(step, undefined))
     const transport = createSmtpTransport(server.config, TIMES)
     context.after(transport.close)
@@ -99,7 +99,7 @@ for (const step of ['connect', 'EHLO', 'AUTH', 'MAIL', 'RCPT', 'DATA', '.']) {
     assert.deepEqual(received(server), ['second'])
   })
 
-  test(`a server that answers garbage at ${step} has the mail refused, and the next one goes out`, async (context) => {
+  test(`a server that answers garbage at ${step} fails the mail, and the next one is sent`, async (context) => {
     const server = await scriptedServer(context, but(step, '\u0000\u001b[2J what, me? \u00ff'))
     const transport = createSmtpTransport(server.config, TIMES)
     context.after(transport.close)
@@ -110,7 +110,7 @@ for (const step of ['connect', 'EHLO', 'AUTH', 'MAIL', 'RCPT', 'DATA', '.']) {
   })
 }
 
-test('a server that goes on talking without an answer is broken off when the time for the mail is over', async (context) => {
+test('a connection to a server that keeps sending without an answer is closed at the time limit of the mail', async (context) => {
   const server = await scriptedServer(context, but('MAIL', undefined))
   const timer = setInterval(() => {
     for (const socket of server.sockets) socket.write('250-wait\r\n')
@@ -121,7 +121,7 @@ test('a server that goes on talking without an answer is broken off when the tim
   await assert.rejects(transport.send(mailTo('first@example.com')), { code: 'EABORT' })
 })
 
-test('mails share connections, which end when nothing was sent for a while', async (context) => {
+test('mails share connections, which end when they are idle', async (context) => {
   const server = await scriptedServer(context, good)
   const transport = createSmtpTransport(server.config, TIMES)
   context.after(transport.close)
@@ -139,7 +139,7 @@ const handlersOf = (kernel: Kernel, transport: Transport): Handlers => ({
   'answer-mail-request': async () => {},
 })
 
-test('one connection that hangs holds up one mail, and all others go out meanwhile', async (context) => {
+test('a connection that hangs delays one mail, and all others are sent meanwhile', async (context) => {
   const { promise: hung, resolve: hang } = Promise.withResolvers<void>()
   const { promise: enough, resolve: done } = Promise.withResolvers<void>()
   const server = await scriptedServer(context, (command, line, connection) => {
@@ -148,7 +148,7 @@ test('one connection that hangs holds up one mail, and all others go out meanwhi
     return good(command, line, connection)
   })
   const kernel = await testKernel()
-  // The time-outs of the product: the test does not wait for them.
+  // The default time-outs, which the test does not wait for.
   const transport = createSmtpTransport(server.config)
   context.after(transport.close)
   await kernel.jobs.start(handlersOf(kernel, transport), [])
@@ -161,7 +161,7 @@ test('one connection that hangs holds up one mail, and all others go out meanwhi
   assert.ok(server.connections > 1 && server.connections <= 5, `${server.connections} connections`)
 })
 
-test('a recipient that does not exist is dropped for good, another refusal is tried again, and the others get their mail', async (context) => {
+test('a mail to an unknown recipient is dropped, after other refusals it is tried again, and other mails are sent', async (context) => {
   const server = await scriptedServer(context, (command, line, connection) => {
     if (command !== 'RCPT') return good(command, line, connection)
     if (line.includes('unknown')) return '550 5.1.1 <unknown@example.com>: no such user'

@@ -25,7 +25,7 @@ const mail = composeMail({
 
 const configWith = (settings: Partial<Config['mail']>, dir = tmpdir()): Config =>
   defaultConfig({ mail: settings, server: { data_dir: dir } })
-/** They keep their connections, and a server that closes waits for those. */
+/** Transports keep connections, and a server that closes waits for those. */
 const transports: Transport[] = []
 function transportOf(config: Config): Transport {
   const transport = createMailTransport(config, systemClock, secureRandom)
@@ -65,7 +65,7 @@ async function folder(context: TestContext): Promise<string> {
   return dir
 }
 
-test('a mail reads the same in text and in HTML, and what a user has typed is no markup', () => {
+test('a mail has the same content in text and HTML, and user input is escaped', () => {
   assert.equal(
     mail.text,
     `Hello Zoë <script>alert("1")</script>,\n\nplease confirm.\n\nVerify & go:\n${LINK}\n\nIt works once.\n`,
@@ -79,7 +79,7 @@ test('a mail reads the same in text and in HTML, and what a user has typed is no
   assert.doesNotMatch(mail.html, /<script/)
 })
 
-test('the outbox keeps a mail as a file that only its owner reads, whole and in both forms', async (context) => {
+test('the outbox stores a mail as a file that only its owner can read, complete and in both forms', async (context) => {
   const config = configWith(
     { transport: 'outbox', from: 'Gatehouse <no-reply@example.com>' },
     await folder(context),
@@ -103,7 +103,7 @@ test('the outbox keeps a mail as a file that only its owner reads, whole and in 
   assert.equal(parts.get('text/html')?.replaceAll('\r\n', '\n').trim(), mail.html.trim())
 })
 
-test('mails lie in the outbox in the order in which they were sent', async (context) => {
+test('mails in the outbox are in the order in which they were sent', async (context) => {
   let time = 1_700_000_000_000
   const config = configWith({}, await folder(context))
   const transport = createMailTransport(config, () => new Date(time++), secureRandom)
@@ -129,7 +129,7 @@ type Received = {
   readonly secure: boolean
 }
 
-/** A mail server with STARTTLS (a certificate of its own making) that wants `ada` and `pass word`. */
+/** A mail server with STARTTLS and a self-signed certificate, whose login is `ada` and `pass word`. */
 async function smtpServer(context: TestContext, options: SMTPServerOptions = {}) {
   const received: Received[] = []
   const server = new SMTPServer({
@@ -152,7 +152,7 @@ async function smtpServer(context: TestContext, options: SMTPServerOptions = {})
     },
     ...options,
   })
-  // Clients that break off are part of the game.
+  // Clients that disconnect are expected.
   server.on('error', () => {})
   server.listen(0, '127.0.0.1')
   await once(server.server, 'listening')
@@ -173,7 +173,7 @@ const smtp = (port: number, user = 'ada:pass%20word@', query = '?tls.rejectUnaut
     smtp_url: `smtp://${user}127.0.0.1:${port}/${query}`,
   })
 
-test('by smtp a mail arrives over STARTTLS with the login of the URL', async (context) => {
+test('a mail is sent by SMTP over STARTTLS with the login of the URL', async (context) => {
   const { port, received } = await smtpServer(context)
   await transportOf(smtp(port)).send({ ...mail, to: 'ada@example.com' })
   assert.equal(received.length, 1)
@@ -182,7 +182,7 @@ test('by smtp a mail arrives over STARTTLS with the login of the URL', async (co
   assert.equal(partsOf(message).get('text/plain')?.replaceAll('\r\n', '\n').trim(), mail.text.trim())
 })
 
-test('a server with a certificate that nobody vouches for, a wrong login or no STARTTLS gets no mail', async (context) => {
+test('no mail is sent to a server with an untrusted certificate, a wrong login or no STARTTLS', async (context) => {
   const { port, received } = await smtpServer(context)
   await assert.rejects(transportOf(smtp(port, undefined, '')).send(mail), /certificate/)
   await assert.rejects(transportOf(smtp(port, 'ada:wrong@')).send(mail), { responseCode: 535 })
@@ -191,7 +191,7 @@ test('a server with a certificate that nobody vouches for, a wrong login or no S
   assert.deepEqual([received, plain.received], [[], []])
 })
 
-/** Takes STARTTLS and goes on in the clear, as who has cut into the connection would. */
+/** Accepts STARTTLS and goes on in clear text, like an attacker on the network. */
 async function lyingServer(context: TestContext) {
   const commands: string[] = []
   const answers: Readonly<Record<string, string>> = {
@@ -214,12 +214,12 @@ async function lyingServer(context: TestContext) {
   return { port: (server.address() as AddressInfo).port, commands: () => commands }
 }
 
-/** Reaches the server on this machine by an address that does not say so, as a server elsewhere would be. */
+/** Reaches the server on this machine by another address, like a remote server. */
 const elsewhere = (port: number, query: string) =>
   configWith({ transport: 'smtp', smtp_url: `smtp://ada:pass%20word@0.0.0.0:${port}/${query}` })
 const UNVERIFIED = 'tls.rejectUnauthorized=false'
 
-test('a server elsewhere gets a mail over STARTTLS only, and no login before', async (context) => {
+test('a remote server gets mails and the login only over STARTTLS', async (context) => {
   const good = await smtpServer(context)
   await transportOf(elsewhere(good.port, `?${UNVERIFIED}`)).send(mail)
   assert.deepEqual(
@@ -245,13 +245,13 @@ test('a server elsewhere gets a mail over STARTTLS only, and no login before', a
   assert.deepEqual([logins, stripped.received.map(({ secure }) => secure)], [['ada'], [false]])
 })
 
-test('a server on this machine may be without TLS', async (context) => {
+test('a server on this machine needs no TLS', async (context) => {
   const plain = await smtpServer(context, { disabledCommands: ['STARTTLS'], allowInsecureAuth: true })
   await transportOf(smtp(plain.port, undefined, '')).send(mail)
   assert.equal(plain.received.length, 1)
 })
 
-test('a mail waits sealed in the queue while the server is away, and goes out once when it is back', async (context) => {
+test('a mail waits sealed in the queue while the server is down, and is sent once when it is back', async (context) => {
   const kernel = await testKernel()
   const away = await smtpServer(context)
   await away.close()
@@ -284,7 +284,7 @@ test('a mail waits sealed in the queue while the server is away, and goes out on
   )
 })
 
-test('a queued mail that was sealed under another secret says so, and stays', async () => {
+test('a queued mail that was sealed under another secret fails with that reason, and stays', async () => {
   const kernel = await testKernel()
   const outbox = transportOf(configWith({}))
   await assert.rejects(deliverMail(kernel, outbox, 'v1.00000000.AAAA'), /another SERVICE_SECRET/)

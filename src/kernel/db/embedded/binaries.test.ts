@@ -10,13 +10,13 @@ const LINKS = [
   { source: 'native/lib/libx.so.1.2', target: 'native/lib/libx.so' },
 ]
 
-test('a platform without binaries is told to set DATABASE_URL', async () => {
+test('the error on a platform without binaries names DATABASE_URL', async () => {
   for (const platform of ['linux-riscv64', 'win32-x64', 'freebsd-x64']) {
     await assert.rejects(findBinaries(platform), { message: new RegExp(`for ${platform}.*DATABASE_URL`) })
   }
 })
 
-test('a package that was not installed is named', async () => {
+test('the error names a package that is not installed', async () => {
   const resolve = () => {
     throw Object.assign(new Error('Cannot find module'), { code: 'MODULE_NOT_FOUND' })
   }
@@ -26,12 +26,12 @@ test('a package that was not installed is named', async () => {
   )
 })
 
-test('an install folder that a shell would read as more than a name is refused', async () => {
+test('an installation folder whose name has shell characters is refused', async () => {
   const resolve = () => '/srv/$(touch x)/dist/index.js'
   await assert.rejects(findBinaries('linux-x64', resolve), /cannot run from a folder named/)
 })
 
-test('the library links are made once, by however many processes at the same time', async (t) => {
+test('concurrent processes create the library links once', async (t) => {
   const folder = await packageFolder(t)
   await Promise.all(Array.from({ length: 8 }, () => makeLibraryLinks(folder)))
   await makeLibraryLinks(folder)
@@ -40,7 +40,7 @@ test('the library links are made once, by however many processes at the same tim
   assert.equal(await readlink(path.join(lib, 'libx.so')), 'libx.so.1.2')
 })
 
-test('a read-only install without its links says which one could not be made', async (t) => {
+test('the error of a read-only installation names the link that could not be created', async (t) => {
   if (process.getuid?.() === 0) return t.skip('root writes there all the same')
   const folder = await packageFolder(t)
   const lib = path.join(folder, 'native/lib')
@@ -51,7 +51,7 @@ test('a read-only install without its links says which one could not be made', a
   await chmod(lib, 0o755)
 })
 
-test('a read-only install with its links is fine', async (t) => {
+test('a read-only installation with its links works', async (t) => {
   const folder = await packageFolder(t)
   const lib = path.join(folder, 'native/lib')
   await makeLibraryLinks(folder)

@@ -24,21 +24,21 @@ import {
 
 const made = await templateFolder(after)
 
-test('the server ends when its parent is killed with -9', async (t) => {
+test('the server ends when its parent is killed by SIGKILL', async (t) => {
   const dir = await madeFolder(t, made)
   const child = await startInChild(t, dir)
   child.process.kill('SIGKILL')
   await eventually(() => hasEnded(dir))
 })
 
-test('the server ends when its parent ends without stopping it', async (t) => {
+test('the server ends when its parent exits without stopping it', async (t) => {
   const dir = await madeFolder(t, made)
   const child = await startInChild(t, dir, { before: `setTimeout(() => process.exit(0), 50)` })
   await once(child.process, 'exit')
   await eventually(() => hasEnded(dir))
 })
 
-test('what was committed when the parent was killed with -9 is there in a start right after', async (t) => {
+test('data committed before the parent was killed by SIGKILL is there at the next start', async (t) => {
   const dir = await madeFolder(t, made)
   const child = await startInChild(t, dir)
   await query(child.url, 'create table written (n bigint)')
@@ -57,15 +57,15 @@ test('what was committed when the parent was killed with -9 is there in a start 
   const server = await startEmbedded(optionsFor(dir))
   await writing
   const [found] = await query<{ count: string }>(server.superuserUrl, 'select count(*) from written')
-  // The last one may have been committed without the answer having come through.
+  // The last one may have been committed without an answer.
   assert.ok([answered, answered + 1].includes(Number(found?.count)), `${found?.count} of ${answered}`)
 })
 
-test('a server that was killed is reported with its log, and the next start recovers', async (t) => {
+test('a killed server is reported with its log, and the next start recovers', async (t) => {
   const dir = await madeFolder(t, made)
   const server = await startEmbedded(optionsFor(dir))
   await query(server.superuserUrl, `create table kept as select 'yes' as word`)
-  // A session that is at work notices the death of its server late.
+  // A busy session notices the death of its server late.
   const busy = assert.rejects(query(server.superuserUrl, 'select pg_sleep(1)'))
   await sleep(100)
   process.kill(await postmasterOf(dir), 'SIGKILL')
@@ -78,13 +78,13 @@ test('a server that was killed is reported with its log, and the next start reco
   await busy
 })
 
-test('a server that was asked to stop is not reported dead', async (t) => {
+test('a server that was stopped is not reported as dead', async (t) => {
   const server = await startEmbedded(optionsFor(await madeFolder(t, made)))
   await Promise.all([server.stop(), server.stop()])
   assert.equal(await Promise.race([server.died, sleep(50, 'silence')]), 'silence')
 })
 
-test('Ctrl-C at the terminal leaves the server to its parent, who may still use it', async (t) => {
+test('Ctrl-C at the terminal does not end the server before its parent stops it', async (t) => {
   const dir = await madeFolder(t, made)
   const child = await startInChild(t, dir, { before: `process.on('SIGINT', () => {})` })
   child.kill('SIGINT')
@@ -93,7 +93,7 @@ test('Ctrl-C at the terminal leaves the server to its parent, who may still use 
 })
 
 for (const victim of ['the parent', 'initdb and the parent']) {
-  test(`${victim} killed with -9 during initdb leaves a folder that starts`, async (t) => {
+  test(`${victim} killed by SIGKILL during initdb leaves a folder that can be started`, async (t) => {
     const dir = await newFolder(t)
     const child = spawnStarter(dir)
     for await (const line of createInterface({ input: child.stdout })) if (line.includes('initdb')) break
@@ -108,7 +108,7 @@ for (const victim of ['the parent', 'initdb and the parent']) {
   })
 }
 
-test('the temporary socket folder of a killed process is removed by the next start', async (t) => {
+test('the next start removes the temporary socket folder of a killed process', async (t) => {
   const dir = await newFolder(t, 'long'.repeat(30))
   const child = await startInChild(t, dir)
   const socket = await readlink(path.join(dir, 'socket'))

@@ -22,7 +22,7 @@ import {
 import { createTemporaryFolder } from '#test/temporary-folder.ts'
 import { LOCKERS, lockFile } from './folder-lock.ts'
 
-/** As another container on the same volume: process ids, shared memory and mounts of its own. */
+/** Like another container on the same volume: with its own process ids, shared memory and mounts. */
 const ANOTHER_CONTAINER = [
   'unshare',
   '--pid',
@@ -74,7 +74,7 @@ async function refusedHere(t: Cleanup): Promise<void> {
   await (await startEmbedded(optionsFor(dir))).stop()
 }
 
-test('the server holds the lock until its last process has ended, whatever ended its parent', async (t) => {
+test('the server holds the lock until its last process has ended, also when its parent was killed', async (t) => {
   const dir = await madeFolder(t, made)
   const child = await startInChild(t, dir)
   const postmaster = await postmasterOf(dir)
@@ -94,7 +94,7 @@ test('the server holds the lock until its last process has ended, whatever ended
   await eventually(() => isFree(dir))
 })
 
-test('a stop kills a server that does not answer, with all of its processes', async (t) => {
+test('a stop kills a server that does not respond, with all of its processes', async (t) => {
   const dir = await madeFolder(t, made)
   const server = await startEmbedded(optionsFor(dir))
   await query(server.superuserUrl, `create table kept as select 'yes' as word`)
@@ -111,7 +111,7 @@ test('a stop kills a server that does not answer, with all of its processes', as
 })
 
 for (const locker of LOCKERS) {
-  test(`a file is locked by ${path.basename(locker[0] ?? '')} until all who inherited it have ended`, async (t) => {
+  test(`a file is locked by ${path.basename(locker[0] ?? '')} until all processes that inherited it have ended`, async (t) => {
     const folder = await createTemporaryFolder()
     t.after(() => promisify(execFile)('rm', ['-r', folder]))
     const file = path.join(folder, 'lock')
@@ -129,7 +129,7 @@ for (const locker of LOCKERS) {
   })
 }
 
-test('the first program that runs is taken, and without any the folder is refused with what to install', async (t) => {
+test('the first program that can be run is used; without one, the folder is refused and the error names the package', async (t) => {
   const folder = await createTemporaryFolder()
   t.after(() => promisify(execFile)('rm', ['-r', folder]))
   const file = path.join(folder, 'lock')

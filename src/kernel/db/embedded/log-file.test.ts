@@ -7,7 +7,7 @@ import path from 'node:path'
 import { mock, test } from 'node:test'
 import { boundLog, openLog } from './log-file.ts'
 
-test('a log that grows beyond its bound begins anew, keeps its last megabyte beside it, and loses no later line', async (context) => {
+test('a log beyond its bound is truncated, its last megabyte is kept, and no later line is lost', async (context) => {
   const folder = await mkdtemp(path.join(tmpdir(), 'gatehouse-test-log-'))
   context.after(() => rm(folder, { recursive: true, force: true }))
   const file = path.join(folder, 'server.log')
@@ -16,7 +16,7 @@ test('a log that grows beyond its bound begins anew, keeps its last megabyte bes
 
   const log = await openLog(folder)
   const { promise: ended, resolve: end } = Promise.withResolvers<void>()
-  // As the server does: a child that has the file for its output, and goes on writing.
+  // Like the server: a child with the file as its output, which goes on writing.
   const child = spawn(
     '/bin/sh',
     ['-c', 'while read -r lines; do yes "a line of the server" | head -n "$lines"; done'],

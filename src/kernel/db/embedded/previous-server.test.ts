@@ -19,7 +19,7 @@ import { describeByPs } from './pid-file.ts'
 
 const made = await templateFolder(after)
 
-test('a second start on the same folder is refused, naming the folder and the process', async (t) => {
+test('a second start on the same folder is refused; the error names the folder and the process', async (t) => {
   const dir = await madeFolder(t, made)
   const server = await startEmbedded(optionsFor(dir))
   const postmaster = await postmasterOf(dir)
@@ -29,7 +29,7 @@ test('a second start on the same folder is refused, naming the folder and the pr
   assert.deepEqual(await query(server.superuserUrl, 'select 1 as one'), [{ one: 1 }])
 })
 
-test('of two first starts at the same moment one gets the folder, the other the same clear error', async (t) => {
+test('of two concurrent first starts, one gets the folder and the other the same error', async (t) => {
   const dir = await newFolder(t)
   const starts = await Promise.allSettled([startInChild(t, dir), startInChild(t, dir)])
   const won = starts.filter((start) => start.status === 'fulfilled')
@@ -59,7 +59,7 @@ for (const [whom, pidOf] of Object.entries(leftBy)) {
   })
 }
 
-test('ps tells a server by its folder, as /proc does', async (t) => {
+test('ps identifies a server by its folder, as /proc does', async (t) => {
   if (!(await hasPs())) return t.skip('there is no ps here')
   const dir = await madeFolder(t, made)
   await startEmbedded(optionsFor(dir))
@@ -76,7 +76,7 @@ async function deadProcess(): Promise<number> {
   return child.pid ?? 0
 }
 
-/** The child of a process that never asks what became of it. */
+/** The child of a process that never waits for it. */
 async function zombie(t: { after(fn: () => unknown): void }): Promise<number> {
   const parent = spawn('sh', ['-c', 'sleep 0.1 & echo $!; exec sleep 60'], {
     stdio: ['ignore', 'pipe', 'inherit'],

@@ -75,7 +75,7 @@ test(
   },
 )
 
-test('the capability does not keep the server alive when its parent is killed', IN_A_CONTAINER, async (t) => {
+test('with the capability, the server also ends when its parent is killed', IN_A_CONTAINER, async (t) => {
   const dir = await madeFolder(t, made)
   const child = await startInChild(t, dir, { wrap: container() })
   child.kill('SIGKILL')
@@ -98,7 +98,7 @@ test(
   },
 )
 
-test('root whom none of these ways is open is told what to do', IN_A_CONTAINER, async (t) => {
+test('the error for root without any of these users gives advice', IN_A_CONTAINER, async (t) => {
   const dir = await newFolder(t)
   const empty = path.join(path.dirname(dir), 'passwd')
   await writeFile(empty, '')
@@ -107,7 +107,7 @@ test('root whom none of these ways is open is told what to do', IN_A_CONTAINER, 
   await assert.rejects(start, /does not run as root.*DATABASE_URL/)
 })
 
-test('postgres comes before nobody, and an account that is root is none', () => {
+test('the account postgres comes before nobody, and an account with root’s id is not used', () => {
   const line = (name: string, uid: number) => `${name}:x:${uid}:${uid + 1}::/:/bin/false\n`
   const spawnAs = (passwd: string) => usersForRoot(passwd)[1]?.spawnAs
   assert.equal(spawnAs(line('nobody', 65534) + line('postgres', 101))?.uid, 101)
@@ -115,7 +115,7 @@ test('postgres comes before nobody, and an account that is root is none', () => 
   assert.equal(spawnAs(line('root', 0) + line('postgres', 0)), undefined)
 })
 
-/** Ourselves; or where we are root, somebody else. */
+/** This user, or another one if this user is root. */
 async function normalUser(dir: string): Promise<{ uid: number; wrap: string[] }> {
   if (!isRoot) return { uid: process.getuid?.() ?? -1, wrap: [] }
   const uid = account?.uid ?? 65534
@@ -143,7 +143,7 @@ function container(): string[] {
   return ['sh', '-c', outside, `/tmp/gatehouse-go-${randomUUID()}`]
 }
 
-/** What the system says of the server's process. */
+/** The system's facts about the server's process. */
 async function statusOf(dir: string): Promise<string> {
   return readFile(`/proc/${await postmasterOf(dir)}/status`, 'utf8')
 }
