@@ -20,6 +20,12 @@ export function requireRight(caller: GatewayCaller, rights: readonly FixedRight[
 export const passesPolicies = (grant: Grant): boolean =>
   grant.kind === 'admin' || (grant.kind === 'key' && hasRight({ grant }, 'gateway.bypass_row_level_security'))
 
+/** On a client with row-level security. Its absence is a bug of the code that made the caller (`actingAs`), not a refusal. */
+export function requirePersona({ client, grant, persona }: GatewayCaller): void {
+  if (client.rowLevelSecurity !== undefined && persona === undefined && !passesPolicies(grant))
+    throw new Error(`A caller of ${client.name} has no persona`)
+}
+
 /** SQL of the caller's own could take any role that the client's role may take. */
 export function requirePassing({ client, grant }: GatewayCaller): void {
   if (client.rowLevelSecurity !== undefined && !passesPolicies(grant))

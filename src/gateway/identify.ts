@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Client, Clients } from '#databases/clients/clients.ts'
+import type { Presence } from '#databases/drivers/driver.ts'
 import type { Sessions } from '#identity/sessions.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { calledClient } from './called-client.ts'
@@ -21,16 +22,14 @@ export const createIdentify =
   async (request, reply, grant) => {
     const client = await calledClient(request, clients)
     request.bodyPayer = `client:${client.name}`
-    if (grant.kind === 'key' && !isFor(grant.key, client)) throw fail('api_key_client_mismatch')
-    return {
-      client,
-      backend: client.driver,
-      persona: undefined,
-      grant,
-      requestId: request.id,
-      presence: presenceOf(reply),
-    }
+    return callerOn(client, grant, request.id, presenceOf(reply))
   }
+
+/** A caller needs no HTTP request. On a client with row-level security `actingAs` has to follow, or nothing can be prepared. */
+export function callerOn(client: Client, grant: Grant, requestId: string, presence: Presence): GatewayCaller {
+  if (grant.kind === 'key' && !isFor(grant.key, client)) throw fail('api_key_client_mismatch')
+  return { client, backend: client.driver, persona: undefined, grant, requestId, presence }
+}
 
 /** As policies of the database see the caller. They hold for all but the admin key and keys that may pass them. */
 export function createDataIdentify(kernel: Kernel, sessions: Sessions, identify: Identify): Identify {

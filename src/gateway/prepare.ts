@@ -25,27 +25,27 @@ import type {
 } from '#databases/request/request.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { GatewayCaller } from './caller.ts'
-import { rightsOf } from './caller-rights.ts'
+import { requirePersona, rightsOf } from './caller-rights.ts'
 
-/** The data operations: what each asks of the database, and what it gets. */
+/** The data operations: the request and the result of each. */
 type Operations = {
-  fetch: { readonly request: ReadRequest; readonly answer: RowsResult }
-  count: { readonly request: CountRequest; readonly answer: number }
-  insert: { readonly request: InsertRequest; readonly answer: WriteResult }
-  update: { readonly request: UpdateRequest; readonly answer: WriteResult }
-  delete: { readonly request: DeleteRequest; readonly answer: WriteResult }
+  fetch: { readonly request: ReadRequest; readonly result: RowsResult }
+  count: { readonly request: CountRequest; readonly result: number }
+  insert: { readonly request: InsertRequest; readonly result: WriteResult }
+  update: { readonly request: UpdateRequest; readonly result: WriteResult }
+  delete: { readonly request: DeleteRequest; readonly result: WriteResult }
 }
 export type Kind = keyof Operations
 type Request<K extends Kind> = Operations[K]['request']
-type Answer<K extends Kind> = Operations[K]['answer']
+type Result<K extends Kind> = Operations[K]['result']
 type PlanFor<K extends Kind> = PlanOf<Request<K>>
 type DataEvent = 'gateway_fetch' | 'gateway_insert' | 'gateway_update' | 'gateway_delete'
 
 type Operation<K extends Kind> = {
-  /** What webhooks hear of; undefined where they hear nothing. */
+  /** Emitted when it is done; undefined for none. */
   readonly event: DataEvent | undefined
   read(body: Body, options: RequestOptions): Request<K>
-  run(driver: Driver, plan: PlanFor<K>, on?: OpenTransaction, presence?: Presence): Promise<Answer<K>>
+  run(driver: Driver, plan: PlanFor<K>, on?: OpenTransaction, presence?: Presence): Promise<Result<K>>
 }
 
 const OPERATIONS: { readonly [K in Kind]: Operation<K> } = {
@@ -76,18 +76,18 @@ const OPERATIONS: { readonly [K in Kind]: Operation<K> } = {
   },
 }
 
-/** An operation whose names are found and whose rights are granted: it only has to run, by itself or in an open transaction. */
+/** An operation whose names are found and whose rights are granted. It runs by itself or in an open transaction. */
 export type Prepared<K extends Kind = Kind> = {
   readonly kind: K
   readonly caller: GatewayCaller
   readonly plan: PlanFor<K>
   readonly event: DataEvent | undefined
-  run(on?: OpenTransaction): Promise<Answer<K>>
+  run(on?: OpenTransaction): Promise<Result<K>>
 }
 
 /**
- * The one way to the rows of a client (decision 35): reads the body, finds every name, and asks for the right to every table that the
- * operation touches. Throws the refusal of a caller who lacks one.
+ * The only way to the rows of a client (decision 35): reads the body, finds every name, and requires the right to every table of the
+ * operation. Throws the refusal of a caller who lacks one.
  */
 export async function prepare<K extends Kind>(
   kernel: Kernel,
@@ -99,7 +99,7 @@ export async function prepare<K extends Kind>(
   return prepared(caller, kind, await plan(caller, request), caller.presence)
 }
 
-/** The same operation with another request of its kind, which is planned and permitted anew. */
+/** The same operation with another request, which is planned and whose rights are required again. */
 export async function prepareAgain<K extends Kind>(
   { caller, kind }: Prepared<K>,
   request: Request<K>,
@@ -108,19 +108,24 @@ export async function prepareAgain<K extends Kind>(
 }
 
 /**
- * Inserts of one form as one: the plan of the first with the rows of all. Each of them is permitted already. It goes on when one of
- * their callers leaves.
+ * Several inserts as one: the plan of the first with the rows of all. Each has its rights already, for its own table and as its own
+ * persona, so these have to be the same. It continues when a caller leaves.
  */
 export function joinInserts(
   first: Prepared<'insert'>,
   others: readonly Prepared<'insert'>[],
 ): Prepared<'insert'> {
-  const rows = [first, ...others].flatMap(({ plan }) => plan.rows)
   const { caller, plan } = first
+  if (others.some((other) => targetOf(other) !== targetOf(first)))
+    throw new Error('Inserts into several tables')
+  const rows = [first, ...others].flatMap((insert) => insert.plan.rows)
   return prepared(caller, 'insert', { ...plan, rows, request: { ...plan.request, rows } }, undefined)
 }
 
-/** The caller of a client with row-level security. From here on the database knows the caller as this persona. */
+const targetOf = ({ caller: { client, persona }, plan: { request } }: Prepared<'insert'>): string =>
+  JSON.stringify([client.name, persona, request.table])
+
+/** The caller of a client with row-level security. Its backend acts as this persona, and as no other role. */
 export function actingAs(caller: GatewayCaller, persona: Persona): GatewayCaller {
   const { name, policies } = driverOf(caller)
   // The configuration refuses row-level security on a client whose driver has no policies.
@@ -128,8 +133,10 @@ export function actingAs(caller: GatewayCaller, persona: Persona): GatewayCaller
   return { ...caller, persona, backend: policies.as(persona) }
 }
 
-const plan = <K extends Kind>(caller: GatewayCaller, request: Request<K>): Promise<PlanFor<K>> =>
-  driverOf(caller).plan(request, rightsOf(caller))
+function plan<K extends Kind>(caller: GatewayCaller, request: Request<K>): Promise<PlanFor<K>> {
+  requirePersona(caller)
+  return driverOf(caller).plan(request, rightsOf(caller))
+}
 
 function prepared<K extends Kind>(
   caller: GatewayCaller,
@@ -142,10 +149,10 @@ function prepared<K extends Kind>(
   return { kind, caller, plan, event, run: (on) => run(driver, plan, on, presence) }
 }
 
-/** The only place that has the whole driver: every backend of a caller is one (identify.ts, `actingAs`). */
+/** Every backend of a caller is a driver (identify.ts, `actingAs`). No other file turns the type back. */
 const driverOf = ({ backend }: GatewayCaller): Driver => backend as Driver
 
-/** What the configuration says about the bodies of data operations. */
+/** Limits and naming of the bodies of data operations, from the configuration. */
 export const requestOptionsOf = ({ config }: Kernel): RequestOptions => ({
   limits: {
     columns: config.limits.columns,

@@ -29,7 +29,7 @@ export async function fetchRows(
   const { value, outcome } = await cache({ caller, plan: fetch.plan, key, fresh }, () =>
     runFetch(kernel, fetch, key),
   )
-  tellOf(kernel, fetch, 0, event)
+  emitEvent(kernel, fetch, 0, event)
   return { ...value, outcome }
 }
 
@@ -76,7 +76,7 @@ export async function insertRows(
 ): Promise<WriteResult> {
   const insert = await prepare(kernel, caller, body, 'insert')
   const result = await run(insert)
-  tellOf(kernel, insert, result.affected)
+  emitEvent(kernel, insert, result.affected)
   return result
 }
 
@@ -89,21 +89,21 @@ export async function writeRows(
 ): Promise<WriteResult> {
   const write = await prepare(kernel, caller, body, kind)
   const result = await write.run()
-  tellOf(kernel, write, result.affected)
+  emitEvent(kernel, write, result.affected)
   return result
 }
 
-/** Emits the event of an operation, once it is committed. */
-export function tellOf(
+/** Emits the event of an operation that is committed. */
+export function emitEvent(
   kernel: Kernel,
   { caller, plan, event }: Pick<Prepared, 'caller' | 'plan' | 'event'>,
   rows: number,
-  told: 'gateway_data' | Prepared['event'] = event,
+  name: 'gateway_data' | Prepared['event'] = event,
 ): void {
-  if (told === undefined) return
-  const { schema, name } = plan.table
+  if (name === undefined) return
   const { client, requestId } = caller
-  emitAfterCommit(kernel, told, { client: client.name, requestId, table: `${schema}.${name}`, rows })
+  const table = `${plan.table.schema}.${plan.table.name}`
+  emitAfterCommit(kernel, name, { client: client.name, requestId, table, rows })
 }
 
 /** Names a read: the same client, request, role and claims give the same 64 hex digits. */

@@ -10,7 +10,7 @@ import type { GatewayCaller } from '../caller.ts'
 import { rightsOf } from '../caller-rights.ts'
 import { fail } from '../errors.ts'
 import { type Prepared, prepare } from '../prepare.ts'
-import { cacheKey, type Fetched, runFetch, tellOf } from './data.ts'
+import { cacheKey, emitEvent, type Fetched, runFetch } from './data.ts'
 import { digestOf, keyOf } from './idempotency-key.ts'
 import { type Result, replayedText, resultsText, storedText } from './idempotent-results.ts'
 import { collect, prepareFetch } from './post-processing.ts'
@@ -67,7 +67,7 @@ export async function runTransaction(
       : () =>
           onceUnder(key, kernel, caller, steps, { ...options, bounds, body: digestOf(caller, asked, steps) })
   const results = await committed(caller, steps, under)
-  if (!results.replayed) for (const { step, affected } of results.done) tellOf(kernel, step, affected)
+  if (!results.replayed) for (const { step, affected } of results.done) emitEvent(kernel, step, affected)
   return { results: results.json, operations: steps.length, replayed: results.replayed }
 }
 

@@ -7,6 +7,7 @@ import { operatorOf } from '#databases/request/terms.ts'
 import { edge } from '#kernel/http/failures.ts'
 import { emitAfterCommit, type Kernel } from '#kernel/kernel.ts'
 import type { GatewayCaller } from '../caller.ts'
+import { requirePersona } from '../caller-rights.ts'
 import { requestOptionsOf } from '../prepare.ts'
 import { explainReadOnly } from '../read-only-client.ts'
 
@@ -27,10 +28,12 @@ export type AskedCall = {
 /** Calls a function of the client's database (gateway.md 7). By address: arguments are texts, and a function that writes is refused. */
 export async function callFunction(
   kernel: Kernel,
-  { client, backend, requestId, presence }: GatewayCaller,
+  caller: GatewayCaller,
   asked: AskedCall,
   options: { readonly byAddress: boolean },
 ): Promise<RowsResult> {
+  const { client, backend, requestId, presence } = caller
+  requirePersona(caller)
   const read = readFetch(
     {
       table_name: asked.function,
