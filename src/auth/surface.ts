@@ -1,8 +1,9 @@
 import type { Sessions } from '#identity/sessions.ts'
+import type { Feature } from '#kernel/http/operations.ts'
 import type { RouteBook } from '#kernel/http/routes.ts'
 import { type App, addFeature, configureSurface } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { createAuthAccess } from './access.ts'
+import { type AuthAccess, createAuthAccess } from './access.ts'
 import { accountRoutes } from './account/routes.ts'
 import { confirmRoutes } from './confirm/routes.ts'
 import { emailRoutes } from './email/routes.ts'
@@ -15,7 +16,7 @@ import { sessionRoutes } from './session/routes.ts'
 import { signInRoutes } from './sign-in/routes.ts'
 import { signUpRoutes } from './sign-up/routes.ts'
 
-/** The authentication surface, one line a feature. */
+/** The authentication surface. */
 export function authSurface(app: App, kernel: Kernel, book: RouteBook, sessions: Sessions): void {
   configureSurface(app, kernel, book, {
     name: 'auth',
@@ -28,30 +29,44 @@ export function authSurface(app: App, kernel: Kernel, book: RouteBook, sessions:
   protect(app, kernel)
   const access = createAuthAccess(kernel, sessions)
 
-  addFeature(app, FEATURES.signUp, (app) => signUpRoutes(app, kernel))
-  addFeature(app, FEATURES.signIn, (app) => signInRoutes(app, kernel))
-  addFeature(app, FEATURES.session, (app) => sessionRoutes(app, kernel, access))
-  addFeature(app, FEATURES.email, (app) => emailRoutes(app, kernel, access))
-  addFeature(app, FEATURES.password, (app) => passwordRoutes(app, kernel, access))
-  addFeature(app, FEATURES.profile, (app) => profileRoutes(app, kernel, access))
-  addFeature(app, FEATURES.account, (app) => accountRoutes(app, kernel, access))
-  addFeature(app, FEATURES.pages, (app) => {
-    pageRoutes(app, kernel)
-    confirmRoutes(app, kernel, access)
-  })
+  for (const { add, ...tag } of FEATURES) addFeature(app, tag, (app) => add(app, kernel, access))
 }
 
-/** Tags of the API reference, one a feature. */
-const FEATURES = {
-  signUp: { name: 'Sign-up', description: 'New users' },
-  signIn: {
+/** A tag of the API reference, and its routes. */
+type AuthFeature = Feature & {
+  readonly add: (app: App, kernel: Kernel, access: AuthAccess) => void
+}
+
+const FEATURES: readonly AuthFeature[] = [
+  { name: 'Sign-up', description: 'New users', add: signUpRoutes },
+  {
     name: 'Sign-in',
     description: 'By email or username; the answer and the cookie carry a session token',
+    add: signInRoutes,
   },
-  session: { name: 'Sessions', description: 'The current session, and the others of the same user' },
-  email: { name: 'Email', description: 'Verifying and changing the address of a user' },
-  password: { name: 'Password', description: 'Changing it, and choosing a new one when it is forgotten' },
-  profile: { name: 'Profile', description: 'Name, picture and username; deleting the own account' },
-  account: { name: 'Accounts', description: 'The ways in which a user can sign in' },
-  pages: { name: 'Pages', description: 'Liveness, and pages that browsers are sent to' },
-}
+  {
+    name: 'Sessions',
+    description: 'The current session, and the others of the same user',
+    add: sessionRoutes,
+  },
+  { name: 'Email', description: 'Verifying and changing the address of a user', add: emailRoutes },
+  {
+    name: 'Password',
+    description: 'Changing it, and choosing a new one when it is forgotten',
+    add: passwordRoutes,
+  },
+  {
+    name: 'Profile',
+    description: 'Name, picture and username; deleting the own account',
+    add: profileRoutes,
+  },
+  { name: 'Accounts', description: 'The ways in which a user can sign in', add: accountRoutes },
+  {
+    name: 'Pages',
+    description: 'Liveness, and pages that browsers are sent to',
+    add(app, kernel, access) {
+      pageRoutes(app, kernel)
+      confirmRoutes(app, kernel, access)
+    },
+  },
+]
