@@ -122,7 +122,7 @@ test('reset-password and delete work on a running service, but not on the last a
   const admins = await db.selectFrom('user').select('email').where('role', '=', 'admin').execute()
   const outcomes = []
   for (const { email } of admins) outcomes.push(await run(['delete', email]))
-  assert.match(outcomes.at(-1)?.stderr ?? '', /^The last admin cannot go\n$/)
+  assert.match(outcomes.at(-1)?.stderr ?? '', /^The last admin cannot be removed\n$/)
 })
 
 test('list escapes control characters in names; JSON has the original name', async () => {

@@ -9,7 +9,7 @@ export const TEXTS = {
   verifyDoneSays: '{email} is confirmed. You can close this page.',
 
   proveSays:
-    'There is an account with the address {email}. Enter its password and the account stays as it is.',
+    'There is an account with the address {email}. Enter its password, and the account stays as it is.',
   chooseInstead: 'I do not know the password',
   chooseSays:
     'Then another person may have opened the account with your address. Choose a new password: the old one stops working, and every session and every other way to sign in is removed.',
@@ -17,7 +17,8 @@ export const TEXTS = {
   chooseButton: 'Set password and confirm address',
 
   changeTitle: 'Change your email address',
-  changeOldSays: 'Your account is to change its address from {email} to {newEmail}. The button allows that.',
+  changeOldSays:
+    'The address of your account is about to change from {email} to {newEmail}. The button allows that.',
   changeOldNext: 'A link is then sent to {newEmail}. The address changes when that link is confirmed.',
   changeOldButton: 'Allow the change',
   changeOldDone: 'One more step',
@@ -25,7 +26,7 @@ export const TEXTS = {
   changeNewSays: 'The button changes the address of your account to {newEmail}.',
   changeNewButton: 'Change address',
   changeProveSays:
-    'An account is to take the address {newEmail}. Enter its password and the account stays as it is.',
+    'An account is about to change its address to {newEmail}. Enter its password, and the account stays as it is.',
   changeChooseSays:
     'Then another person may have given your address to an account. Choose a new password and the account is yours: the old one stops working, and every session and every other way to sign in is removed.',
   changeChooseFirstSays:
@@ -52,9 +53,9 @@ export const TEXTS = {
   newPassword: 'New password',
 
   badLinkTitle: 'This link does not work',
-  badLinkSays: 'It was used before, or it is incomplete, or a newer one has replaced it.',
+  badLinkSays: 'It was used before, is incomplete, or was replaced by a newer one.',
   expiredTitle: 'This link has expired',
-  expiredSays: 'Links work for a limited time, and for this one it is over.',
+  expiredSays: 'Links work for a limited time.',
   askAgainVerify:
     'Ask for a new link in the application. If your address is confirmed already, there is nothing to do.',
   askAgainChange: 'Ask for the change again in the settings of your account.',
