@@ -29,8 +29,8 @@ function tokenAt(text: string, from: number, end: number): Token | undefined {
 function endOfSilence(text: string, at: number): number | undefined {
   if (isSpace(text.charAt(at))) return at + 1
   if (text.startsWith('--', at) || text.startsWith('//', at)) return endOfLine(text, at)
-  if (text.startsWith('/*', at)) return behind(text, '*/', at + 2)
-  if (text.startsWith('$$', at)) return behind(text, '$$', at + 2)
+  if (text.startsWith('/*', at)) return after(text, '*/', at + 2)
+  if (text.startsWith('$$', at)) return after(text, '$$', at + 2)
   return text[at] === "'" ? endOfQuoted(text, at) : undefined
 }
 
@@ -58,7 +58,7 @@ function endOfLine(text: string, from: number): number {
   return at
 }
 
-function behind(text: string, ending: string, from: number): number {
+function after(text: string, ending: string, from: number): number {
   const found = text.indexOf(ending, from)
   return found < 0 ? text.length : found + ending.length
 }

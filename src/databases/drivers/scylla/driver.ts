@@ -10,7 +10,7 @@ import { cannot, requireFewLookUps } from '#databases/drivers/scylla/cql.ts'
 import { requireAllowed } from '#databases/drivers/scylla/cql-text.ts'
 import { hasMoved } from '#databases/drivers/scylla/errors.ts'
 import { countRows, requireExact, selectRows } from '#databases/drivers/scylla/reads.ts'
-import { type Session, type SessionOptions, session as sessionOf } from '#databases/drivers/scylla/session.ts'
+import { createSession, type Session, type SessionOptions } from '#databases/drivers/scylla/session.ts'
 import { deleteRows, insertRows, updateRows } from '#databases/drivers/scylla/writes.ts'
 import { fail } from '#databases/failures.ts'
 import type { PlanOf } from '#databases/plan/plan.ts'
@@ -33,7 +33,7 @@ export type ScyllaOptions = SessionOptions & {
 /** ScyllaDB and Apache Cassandra, by CQL. Operations that CQL cannot do atomically, or cannot report correctly, are refused. */
 export function createScyllaDriver(options: ScyllaOptions): Driver {
   const { keyspace } = options.address
-  const session = sessionOf(options)
+  const session = createSession(options)
   const tables = createCatalogueCache(() => readCatalogue(session, keyspace))
   const { plan, attempt } = createPlanner(tables, hasMoved)
   // Limits long reports, so that they do not delay other statements.
@@ -44,7 +44,7 @@ export function createScyllaDriver(options: ScyllaOptions): Driver {
   })
 
   /** CQL has no cancelling, so a caller who has left is noticed between two statements. */
-  function heard(presence: Presence | undefined): Session {
+  function whilePresent(presence: Presence | undefined): Session {
     if (presence === undefined) return session
     return {
       ...session,
@@ -100,26 +100,26 @@ export function createScyllaDriver(options: ScyllaOptions): Driver {
     },
     async select(planned, _on, presence) {
       requireFewLookUps(planned.where, options.inProduct)
-      return attempt(planned, (plan) => selectRows(heard(presence), plan))
+      return attempt(planned, (plan) => selectRows(whilePresent(presence), plan))
     },
     async count(planned, _on, presence) {
       requireExact(planned.mode)
       requireFewLookUps(planned.where, options.inProduct)
-      return attempt(planned, (plan) => countRows(heard(presence), plan))
+      return attempt(planned, (plan) => countRows(whilePresent(presence), plan))
     },
     async insert(planned, _on, presence) {
       requireWriting()
-      return attempt(planned, (plan) => insertRows(heard(presence), plan))
+      return attempt(planned, (plan) => insertRows(whilePresent(presence), plan))
     },
     async update(planned, _on, presence) {
       requireWriting()
       requireFewLookUps(planned.where, options.inProduct)
-      return attempt(planned, (plan) => updateRows(heard(presence), plan, options.maxRows))
+      return attempt(planned, (plan) => updateRows(whilePresent(presence), plan, options.maxRows))
     },
     async delete(planned, _on, presence) {
       requireWriting()
       requireFewLookUps(planned.where, options.inProduct)
-      return attempt(planned, (plan) => deleteRows(heard(presence), plan, options.maxRows))
+      return attempt(planned, (plan) => deleteRows(whilePresent(presence), plan, options.maxRows))
     },
     sql,
     catalogue: tables.fresh,

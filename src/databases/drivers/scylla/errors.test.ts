@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { errors, policies, types } from 'cassandra-driver'
 import { connectFailureOf, failureOf } from '#databases/drivers/scylla/errors.ts'
-import { retryPolicy } from '#databases/drivers/scylla/retries.ts'
+import { createRetryPolicy } from '#databases/drivers/scylla/retries.ts'
 import { Failure } from '#kernel/errors.ts'
 
 const codeOf = (failure: unknown) => failure instanceof Failure && failure.code
@@ -52,7 +52,7 @@ test('a write is in doubt when too few nodes were found after it was decided, no
 })
 
 test('only statements that no node has begun are sent to another node', () => {
-  const policy = retryPolicy()
+  const policy = createRetryPolicy()
   const { retry, rethrow } = (
     policies.retry.RetryPolicy as unknown as { retryDecision: Record<string, number> }
   ).retryDecision

@@ -7,7 +7,7 @@ const BOOTSTRAPPING = 0x1002
  * The library sends a statement to another node only if the first one has certainly not begun it. A read that timed out or crashed its node
  * could crash the next one too.
  */
-export function retryPolicy(): policies.retry.RetryPolicy {
+export function createRetryPolicy(): policies.retry.RetryPolicy {
   const policy = new policies.retry.FallthroughRetryPolicy()
   const elsewhere = () => policy.retryResult(undefined as never, false) // the same consistency level, which the types do not know
   policy.onUnavailable = (info) => (isFirstRead(info) ? elsewhere() : policy.rethrowResult())

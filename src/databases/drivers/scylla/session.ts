@@ -11,7 +11,7 @@ import {
   parametersOf,
 } from '#databases/drivers/scylla/library.ts'
 import { type Watch, watchNodes } from '#databases/drivers/scylla/liveness.ts'
-import { retryPolicy } from '#databases/drivers/scylla/retries.ts'
+import { createRetryPolicy } from '#databases/drivers/scylla/retries.ts'
 import { runUnprepared, type UnpreparedStatements } from '#databases/drivers/scylla/unprepared.ts'
 import { bound } from '#databases/drivers/scylla/values.ts'
 import { fail } from '#databases/failures.ts'
@@ -68,7 +68,7 @@ const MOST_LATE = 5
 const LARGEST_BATCH = 65_535
 
 /** Connections to the nodes of one cluster: opened on demand, closed when unused or when no node answers. */
-export function session(options: SessionOptions): Session {
+export function createSession(options: SessionOptions): Session {
   const { connectTimeout, statementTimeout, idleTimeout } = options
   const breaker = createCircuitBreaker(() => performance.now())
   const places = createConcurrencyLimit({
@@ -280,7 +280,7 @@ function clientOf({ address, connectTimeout, applicationName }: SessionOptions):
         ),
       ),
       reconnection: new reconnection.ExponentialReconnectionPolicy(1_000, 30_000, false),
-      retry: retryPolicy(),
+      retry: createRetryPolicy(),
       // Write timestamps by the server's clock: with our own, a write could silently lose against an earlier one.
       timestampGeneration: null as never, // the library takes null, its types do not
     },

@@ -13,7 +13,7 @@ const typeOf = (name: Name): CqlType => ({ code: dataTypes[name] as number })
 const duration: CqlType = { code: dataTypes.duration }
 
 /** Binds the value, and reads the bytes back as JSON. */
-const told = (value: Json, type: CqlType) => {
+const readBack = (value: Json, type: CqlType) => {
   const read = bound(value, type, 'c')
   return rowText([read], [{ at: 0, head: '', write: writerOf(type) }], false).slice(1, -1)
 }
@@ -70,20 +70,20 @@ test('numbers keep every digit, and their scale', () => {
     '-129',
   ])
     for (const name of ['bigint', 'varint', 'decimal'] as const)
-      assert.equal(told(parseJson(text), typeOf(name)), text)
+      assert.equal(readBack(parseJson(text), typeOf(name)), text)
   for (const text of ['1.50', '-0.001', '0.00', '123456789012345678901234567890.123456789'])
-    assert.equal(told(text, typeOf('decimal')), text)
+    assert.equal(readBack(text, typeOf('decimal')), text)
   for (const text of ['1e3', '22017e3', '-15e1', '0e2'])
-    assert.equal(told(text, typeOf('decimal')), text, 'or it would be the key of another row')
-  assert.equal(told('12.5e-3', typeOf('decimal')), '0.0125')
-  assert.equal(told('1e5000', typeOf('decimal')), '1e5000')
-  assert.equal(told('-.5', typeOf('decimal')), '-0.5')
+    assert.equal(readBack(text, typeOf('decimal')), text, 'or it would be the key of another row')
+  assert.equal(readBack('12.5e-3', typeOf('decimal')), '0.0125')
+  assert.equal(readBack('1e5000', typeOf('decimal')), '1e5000')
+  assert.equal(readBack('-.5', typeOf('decimal')), '-0.5')
   assert.deepEqual(
-    [told(0.1, typeOf('float')), told('3.4028235e38', typeOf('float'))],
+    [readBack(0.1, typeOf('float')), readBack('3.4028235e38', typeOf('float'))],
     ['0.1', '3.4028235e+38'],
   )
-  assert.deepEqual([told('-0', typeOf('double')), told('NaN', typeOf('double'))], ['-0', '"NaN"'])
-  assert.equal(told('-infinity', typeOf('float')), '"-Infinity"')
+  assert.deepEqual([readBack('-0', typeOf('double')), readBack('NaN', typeOf('double'))], ['-0', '"NaN"'])
+  assert.equal(readBack('-infinity', typeOf('float')), '"-Infinity"')
   const digits = fc.tuple(fc.bigInt({ min: -(10n ** 60n), max: 10n ** 60n }), fc.nat(40))
   fc.assert(
     fc.property(digits, ([number, scale]) => {
@@ -91,15 +91,15 @@ test('numbers keep every digit, and their scale', () => {
       const padded = String(number < 0n ? -number : number).padStart(scale + 1, '0')
       const text =
         scale === 0 ? `${sign}${padded}` : `${sign}${padded.slice(0, -scale)}.${padded.slice(-scale)}`
-      assert.equal(told(text, typeOf('decimal')), text)
-      assert.equal(told(String(number), typeOf('varint')), String(number))
+      assert.equal(readBack(text, typeOf('decimal')), text)
+      assert.equal(readBack(String(number), typeOf('varint')), String(number))
     }),
   )
   fc.assert(
     fc.property(
       fc.double({ noNaN: true, noDefaultInfinity: true }).map((number) => number + 0),
       (number) => {
-        assert.equal(Number(told(number, typeOf('double'))), number)
+        assert.equal(Number(readBack(number, typeOf('double'))), number)
       },
     ),
   )
@@ -107,7 +107,7 @@ test('numbers keep every digit, and their scale', () => {
     fc.property(
       fc.float({ noNaN: true, noDefaultInfinity: true }).map((number) => number + 0),
       (number) => {
-        assert.equal(Math.fround(Number(told(number, typeOf('float')))), number)
+        assert.equal(Math.fround(Number(readBack(number, typeOf('float')))), number)
       },
     ),
   )
@@ -123,11 +123,11 @@ test('times are ISO 8601 in UTC, as every driver writes them', () => {
     ['1969-12-31T23:59:59.999Z', '1969-12-31T23:59:59.999Z'],
     ['0044-03-15T00:00:00Z', '0044-03-15T00:00:00Z'],
   ]
-  for (const [given, written] of instants) assert.equal(told(given, typeOf('timestamp')), `"${written}"`)
+  for (const [given, written] of instants) assert.equal(readBack(given, typeOf('timestamp')), `"${written}"`)
   for (const text of ['2026-01-31', '2024-02-29', '0001-01-01', '9999-12-31'])
-    assert.equal(told(text, typeOf('date')), `"${text}"`)
+    assert.equal(readBack(text, typeOf('date')), `"${text}"`)
   for (const text of ['00:00:00', '10:20:30.5', '23:59:59.999999999'])
-    assert.equal(told(text, typeOf('time')), `"${text}"`)
+    assert.equal(readBack(text, typeOf('time')), `"${text}"`)
   const spans = [
     'PT0S',
     'P1Y2M3D',
@@ -152,7 +152,7 @@ test('times are ISO 8601 in UTC, as every driver writes them', () => {
   ]
   spans.forEach((text, index) => {
     if (written[index] === undefined) refused(text, duration)
-    else assert.equal(told(text, duration), `"${written[index]}"`)
+    else assert.equal(readBack(text, duration), `"${written[index]}"`)
   })
 })
 
@@ -165,11 +165,11 @@ test('collections, records and tuples take values of their types, and no nulls w
     { name: '__proto__', type: typeOf('text') },
   ]
   const record: CqlType = { code: dataTypes.udt, info: { keyspace: 'k', name: 't', fields } }
-  assert.equal(told([1, '2'], list), '[1,2]')
-  assert.equal(told({ 1: 'a', 2: '"' }, map), '{"1":"a","2":"\\""}')
-  assert.equal(told([1, null], tuple), '[1,null]')
-  assert.equal(told(JSON.parse('{"a":1,"__proto__":"x"}'), record), '{"a":1,"__proto__":"x"}')
-  assert.equal(told({}, record), '{"a":null,"__proto__":null}')
+  assert.equal(readBack([1, '2'], list), '[1,2]')
+  assert.equal(readBack({ 1: 'a', 2: '"' }, map), '{"1":"a","2":"\\""}')
+  assert.equal(readBack([1, null], tuple), '[1,null]')
+  assert.equal(readBack(JSON.parse('{"a":1,"__proto__":"x"}'), record), '{"a":1,"__proto__":"x"}')
+  assert.equal(readBack({}, record), '{"a":null,"__proto__":null}')
   for (const value of [[null], ['x'], 1, '[1]', { 0: 1 }]) refused(value, list)
   for (const value of [{ a: 'x' }, { 1: null }, [[1, 'x']]]) refused(value, map)
   for (const value of [[1], [1, 'a', 2], ['x', 'a'], {}]) refused(value, tuple)
@@ -179,14 +179,14 @@ test('collections, records and tuples take values of their types, and no nulls w
 test('sets and maps are sorted and have each value once, and a map with a repeated key does not fit', () => {
   const set = (of: CqlType): CqlType => ({ code: dataTypes.set, info: of })
   const map: CqlType = { code: dataTypes.map, info: [typeOf('decimal'), typeOf('int')] }
-  assert.equal(told(['b', 'a', 'b', 'é', ''], set(typeOf('text'))), '["","a","b","é"]')
-  assert.equal(told([10, 9, -1], set(typeOf('int'))), '[-1,9,10]')
+  assert.equal(readBack(['b', 'a', 'b', 'é', ''], set(typeOf('text'))), '["","a","b","é"]')
+  assert.equal(readBack([10, 9, -1], set(typeOf('int'))), '[-1,9,10]')
   assert.equal(
-    told(['1.50', '-1.53', '1.5', '-1.5', '0.0', '12'], set(typeOf('decimal'))),
+    readBack(['1.50', '-1.53', '1.5', '-1.5', '0.0', '12'], set(typeOf('decimal'))),
     '[-1.53,-1.5,0.0,1.50,12]',
   )
-  assert.equal(told([['b', 'a'], ['a']], set(set(typeOf('text')))), '[["a"],["a","b"]]')
-  assert.equal(told({ '12': 1, '1.5': 2 }, map), '{"1.5":2,"12":1}')
+  assert.equal(readBack([['b', 'a'], ['a']], set(set(typeOf('text')))), '[["a"],["a","b"]]')
+  assert.equal(readBack({ '12': 1, '1.5': 2 }, map), '{"1.5":2,"12":1}')
   refused({ '1.5': 1, '1.50': 2 }, map)
 })
 
@@ -195,17 +195,17 @@ test('types are parsed from names of classes', () => {
   const at = 'org.apache.cassandra.db.marshal'
   const vector = of(`VectorType(${at}.FrozenType(${at}.ListType(${at}.UTF8Type)) , 2)`)
   assert.ok(vector)
-  assert.equal(told([['a'], []], vector), '[["a"],[]]')
+  assert.equal(readBack([['a'], []], vector), '[["a"],[]]')
   const record = of(
     `UserType(k,74,61:${at}.Int32Type,5f5f70726f746f5f5f:${at}.VectorType(${at}.FloatType , 1))`,
   )
   assert.ok(record)
-  assert.equal(told(JSON.parse('{"a":1,"__proto__":[0.5]}'), record), '{"a":1,"__proto__":[0.5]}')
+  assert.equal(readBack(JSON.parse('{"a":1,"__proto__":[0.5]}'), record), '{"a":1,"__proto__":[0.5]}')
   assert.equal(of('LineStringType'), undefined)
   const wide = of(`VectorType(${at}.UTF8Type , 1)`)
   assert.ok(wide)
   for (const length of [0, 1, 127, 128, 16_383, 16_384, 300_000])
-    assert.equal(told(['x'.repeat(length)], wide), JSON.stringify(['x'.repeat(length)]))
+    assert.equal(readBack(['x'.repeat(length)], wide), JSON.stringify(['x'.repeat(length)]))
 })
 
 test('numbers of any length have the bytes of the server, which identify partitions', () => {
@@ -259,7 +259,7 @@ test('JSON that is written can be read: late years, and keys of maps that are no
   }
   const key: CqlType = { code: dataTypes.tuple, info: [typeOf('int'), typeOf('text')] }
   const map: CqlType = { code: dataTypes.map, info: [key, typeOf('int')] }
-  assert.equal(told({ '[1,"a"]': 1, '[2,null]': 2 }, map), '{"[1,\\"a\\"]":1,"[2,null]":2}')
+  assert.equal(readBack({ '[1,"a"]': 1, '[2,null]': 2 }, map), '{"[1,\\"a\\"]":1,"[2,null]":2}')
   for (const text of ['[1', '', '[1,"a"]x', 'null', '[[1,"a"]]']) refused({ [text]: 1 }, map)
 })
 
@@ -272,5 +272,5 @@ test('every form of an address has these bytes', () => {
     ['1:2:3:4:5:6:1.2.3.4', '1:2:3:4:5:6:102:304'],
     ['10.0.0.1', '10.0.0.1'],
   ] as const)
-    assert.equal(told(given, typeOf('inet')), JSON.stringify(written), given)
+    assert.equal(readBack(given, typeOf('inet')), JSON.stringify(written), given)
 })

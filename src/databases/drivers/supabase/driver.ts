@@ -3,11 +3,7 @@ import type { Driver, OpenTransaction, Presence } from '#databases/drivers/drive
 import { createPlanner, type Planner } from '#databases/drivers/planner.ts'
 import { callFunction } from '#databases/drivers/supabase/call.ts'
 import { hasMoved } from '#databases/drivers/supabase/errors.ts'
-import {
-  type Exchange,
-  type ExchangeOptions,
-  exchange as exchangeWith,
-} from '#databases/drivers/supabase/exchange.ts'
+import { createExchange, type Exchange, type ExchangeOptions } from '#databases/drivers/supabase/exchange.ts'
 import { refuse } from '#databases/drivers/supabase/grammar.ts'
 import { type OpenApiCatalogue, readOpenApi } from '#databases/drivers/supabase/openapi.ts'
 import { countRows, nothingSeen, type Seen, selectRows } from '#databases/drivers/supabase/read.ts'
@@ -24,11 +20,11 @@ export type SupabaseOptions = ExchangeOptions & {
 
 /** A PostgREST endpoint, such as Supabase's. Unsupported operations are refused as `unsupported_by_driver`. */
 export function createSupabaseDriver(options: SupabaseOptions): Driver {
-  const exchange = exchangeWith(options)
+  const exchange = createExchange(options)
   const { of, invalidate } = schemas(async (schema) => readOpenApi(schema, await exchange.describe(schema)))
 
   /** Its requests are aborted when their caller leaves. */
-  const heard = (presence: Presence | undefined): Exchange =>
+  const whilePresent = (presence: Presence | undefined): Exchange =>
     presence === undefined
       ? exchange
       : {
@@ -41,7 +37,7 @@ export function createSupabaseDriver(options: SupabaseOptions): Driver {
     const { tables, attempt } = of(planned.table.schema)
     return attempt(planned, async (plan) =>
       writeRows(
-        { exchange: heard(presence), catalogue: await tables.current(), maxRows: options.maxRows },
+        { exchange: whilePresent(presence), catalogue: await tables.current(), maxRows: options.maxRows },
         plan,
       ),
     )
@@ -54,14 +50,19 @@ export function createSupabaseDriver(options: SupabaseOptions): Driver {
       const { tables, attempt, seen } = of(planned.table.schema)
       return attempt(planned, async (plan) =>
         selectRows(
-          { exchange: heard(presence), catalogue: await tables.current(), seen, maxRows: options.maxRows },
+          {
+            exchange: whilePresent(presence),
+            catalogue: await tables.current(),
+            seen,
+            maxRows: options.maxRows,
+          },
           plan,
         ),
       )
     },
     count(planned, _on, presence) {
       const { attempt } = of(planned.table.schema)
-      return attempt(planned, (plan) => countRows(heard(presence), plan))
+      return attempt(planned, (plan) => countRows(whilePresent(presence), plan))
     },
     insert: write,
     update: write,

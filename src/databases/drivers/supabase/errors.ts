@@ -67,27 +67,27 @@ export type Subject = {
   readonly given: WrittenValues['given']
 }
 
-type Told = { readonly code: string; readonly message: string; readonly details: string }
+type ReportedError = { readonly code: string; readonly message: string; readonly details: string }
 
 /** Converts a refusal of the backend to a Failure without its address and key. */
 export function refusalOf(answer: OutboundAnswer, mask: Mask, subject?: Subject): Failure {
-  const told = toldBy(answer, mask)
-  if (told === undefined || told.code === '')
+  const reported = reportedBy(answer, mask)
+  if (reported === undefined || reported.code === '')
     return fail(STATUSES[answer.status] ?? 'database_error', {
       // A proxy before PostgREST may have lost its answer.
       ...(answer.status >= 500 && answer.status !== 503 && { hint: IN_DOUBT }),
       cause: new Error(`The backend answered ${answer.status}`),
     })
-  const cause = serverError(told)
-  if (!told.code.startsWith('PGRST')) return stateFailure(cause, told, subject)
-  const code = Object.hasOwn(CODES, told.code) ? CODES[told.code] : undefined
-  return fail(code ?? 'database_error', { cause, ...(isOfRequest(code) && { hint: told.message }) })
+  const cause = serverError(reported)
+  if (!reported.code.startsWith('PGRST')) return stateFailure(cause, reported, subject)
+  const code = Object.hasOwn(CODES, reported.code) ? CODES[reported.code] : undefined
+  return fail(code ?? 'database_error', { cause, ...(isOfRequest(code) && { hint: reported.message }) })
 }
 
 const isOfRequest = (code: DatabaseFailureCode | undefined): boolean =>
   code !== undefined && !/^(client|database)_/.test(code)
 
-function stateFailure(cause: Error, told: Told, subject: Subject | undefined): Failure {
+function stateFailure(cause: Error, reported: ReportedError, subject: Subject | undefined): Failure {
   const about: About = {
     table: subject?.table,
     parameters: [],
@@ -95,13 +95,13 @@ function stateFailure(cause: Error, told: Told, subject: Subject | undefined): F
     written: [...(subject?.written ?? []), ...(subject?.compared ?? [])],
     given: subject?.given ?? (() => []),
   }
-  const failure = failureOf(Object.assign(cause, { severity: 'ERROR', ...named(told, subject) }), about)
+  const failure = failureOf(Object.assign(cause, { severity: 'ERROR', ...named(reported, subject) }), about)
   // It has a severity and a code, so it is treated as an error of the server.
   return failure instanceof Failure ? failure : fail('database_error', { cause })
 }
 
 /** Extracts from messages the facts that the server has in separate fields. */
-function named({ code, message, details }: Told, subject: Subject | undefined) {
+function named({ code, message, details }: ReportedError, subject: Subject | undefined) {
   const [, constraint] = /constraint "([^"]+)"/.exec(message) ?? []
   const [, quoted] = /column "([^"]+)"/.exec(message) ?? []
   const [, key] = /^Key \(([^,)]+)\)=/.exec(details) ?? []
@@ -125,10 +125,10 @@ function suspect(code: string, subject: Subject | undefined): string | undefined
     : undefined
 }
 
-const serverError = ({ code, message, details }: Told): Error =>
+const serverError = ({ code, message, details }: ReportedError): Error =>
   Object.assign(new Error(message), { code, detail: details })
 
-function toldBy({ headers, body }: OutboundAnswer, mask: Mask): Told | undefined {
+function reportedBy({ headers, body }: OutboundAnswer, mask: Mask): ReportedError | undefined {
   if (!isJson(headers) || body.length > 65_536) return undefined
   try {
     const { code, message, details } = JSON.parse(body.toString()) ?? {}

@@ -6,7 +6,7 @@ import { callerLeft } from '#databases/drivers/presence.ts'
 import { answerTooLarge } from '#databases/drivers/result-limits.ts'
 import { isJson, lossOf, refusalOf, type Subject } from '#databases/drivers/supabase/errors.ts'
 import { type JsonKind, jsonKind } from '#databases/drivers/supabase/json-kind.ts'
-import { type Mask, masking } from '#databases/drivers/supabase/masking.ts'
+import { createMask, type Mask } from '#databases/drivers/supabase/masking.ts'
 import { addressOf, headersOf, type PostgrestRequest } from '#databases/drivers/supabase/request.ts'
 import { fail } from '#databases/failures.ts'
 import { Failure } from '#kernel/errors.ts'
@@ -48,7 +48,7 @@ export type Exchange = {
 /** The most bytes of the OpenAPI document, which stays in memory: several thousand tables. */
 const LARGEST_DOCUMENT = 8 * 1024 * 1024
 
-export function exchange(options: ExchangeOptions): Exchange {
+export function createExchange(options: ExchangeOptions): Exchange {
   const { root, key } = options
   const places = createConcurrencyLimit({
     places: options.maxConnections,
@@ -68,7 +68,7 @@ export function exchange(options: ExchangeOptions): Exchange {
       throw error
     }
   }
-  const mask = masking(key)
+  const mask = createMask(key)
   const breaker = createCircuitBreaker(() => performance.now())
   const headers: Record<string, string> = {
     accept: 'application/json',

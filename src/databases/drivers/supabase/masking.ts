@@ -4,7 +4,7 @@ export type Mask = (text: string) => string
 const SHORTEST = 8
 
 /** Removes a key, and its parts between dots, from messages of a backend, also percent-encoded. */
-export function masking(key: string | undefined): Mask {
+export function createMask(key: string | undefined): Mask {
   const parts = [key ?? '', ...(key ?? '').split('.')].flatMap((part) => [part, encodeURIComponent(part)])
   const secrets = [...new Set(parts)]
     .filter((part) => part.length >= SHORTEST)

@@ -4,7 +4,7 @@ import type { Presence } from '#databases/drivers/driver.ts'
 import type { ActiveQuery, PipelinedQuery } from '#databases/drivers/postgres/protocol/active-query.ts'
 import { AdaptiveDepth } from '#databases/drivers/postgres/protocol/adaptive-depth.ts'
 import { cancel, keysOf } from '#databases/drivers/postgres/protocol/cancel.ts'
-import { createJoiner, frames } from '#databases/drivers/postgres/protocol/frames.ts'
+import { createFrameReader, createJoiner } from '#databases/drivers/postgres/protocol/frames.ts'
 import { PreparedStatements } from '#databases/drivers/postgres/protocol/prepared-statements.ts'
 import { GuardedClient } from '#kernel/db/guarded-client.ts'
 
@@ -66,7 +66,7 @@ export class RowClient extends GuardedClient {
       this.#partial = join.buffered
       stream.on(
         'data',
-        frames(this, join, (bytes) => rest.emit('data', bytes)),
+        createFrameReader(this, join, (bytes) => rest.emit('data', bytes)),
       )
     }
   }

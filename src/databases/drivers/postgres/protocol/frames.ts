@@ -22,7 +22,7 @@ type Receiver = {
 }
 
 /** Splits the stream into messages: rows go to the active query, the rest to `pass`. An unreadable stream ends the connection. */
-export function frames(
+export function createFrameReader(
   client: Receiver,
   join: Joiner,
   pass: (bytes: Buffer) => void,
