@@ -31,7 +31,7 @@ export async function callFunction(
   { persona, most }: { readonly persona: Persona | undefined; readonly most: number },
 ): Promise<RowsResult> {
   const { table } = request.read
-  const rows = (await run.own(functionsSql(table), request.presence)) as readonly FunctionRow[] // as the statement builds them
+  const rows = (await run.systemValue(functionsSql(table), request.presence)) as readonly FunctionRow[] // as the statement builds them
   const candidates = rows.map(callable).filter((found) => found !== undefined)
   const chosen = chooseFunction(candidates, table, request.arguments)
   const plan = planOf(chosen, request)

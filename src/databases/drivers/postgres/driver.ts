@@ -122,7 +122,7 @@ export function createPostgresDriver(given: PostgresOptions): PostgresDriver {
   function sqlPool(): UntrustedPool {
     const { sqlRole, connectTimeout } = options
     if (sqlRole === undefined) return openUntrustedPool(options, checkRole)
-    const mayNotBecome = async () => (await run.own(OWN_ROLES_SQL)) as readonly string[] // as the statement builds it
+    const mayNotBecome = async () => (await run.systemValue(OWN_ROLES_SQL)) as readonly string[] // as the statement builds it
     return openUntrustedPool(
       { ...options, url: loginAs(options.url, sqlRole) },
       createRoleCheck({ connectTimeout, mayNotBecome, controlServer: options.controlServer }),

@@ -47,7 +47,7 @@ export type Runner = {
   /** Reads the only value of the only row, which is JSON. */
   value(sql: BuiltSql, table?: Table, on?: OpenTransaction, presence?: Presence): Promise<unknown>
   /** The same for a statement of the gateway, with the search path pg_catalog. */
-  own(sql: BuiltSql, presence?: Presence): Promise<unknown>
+  systemValue(sql: BuiltSql, presence?: Presence): Promise<unknown>
   /** A runner whose statements run as this persona, also in a transaction, where a function may have changed the role. */
   as(persona: Persona): Runner
 }
@@ -55,18 +55,18 @@ export type Runner = {
 export const createRunner = (pool: Pool, persona?: Persona): Runner =>
   runnerAs(persona, { pool, join: createSharedConnections(pool), nameOf: createNamer() })
 
-type Means = {
+type Resources = {
   readonly pool: Pool
   readonly join: ReturnType<typeof createSharedConnections>
   readonly nameOf: Namer
 }
 
-function runnerAs(persona: Persona | undefined, means: Means): Runner {
-  const { pool, nameOf } = means
+function runnerAs(persona: Persona | undefined, resources: Resources): Runner {
+  const { pool, nameOf } = resources
 
   async function start(job: Job, on?: OpenTransaction): Promise<Running> {
     // Policies may run any code, so no read with a persona is known to be short.
-    const joined = job.short && on === undefined && persona === undefined ? means.join() : undefined
+    const joined = job.short && on === undefined && persona === undefined ? resources.join() : undefined
     if (joined === undefined) return startAlone(job, on)
     const connection = joined instanceof Promise ? await joined : joined
     return (await share(connection, job)) ?? startAlone(job)
@@ -75,7 +75,7 @@ function runnerAs(persona: Persona | undefined, means: Means): Runner {
   /** Undefined when the read was displaced. */
   async function share(connection: SharedConnection, job: Job): Promise<Running | undefined> {
     const explain = (error: unknown) => failureOf(error, about(job))
-    if (job.runsCode) connection.client.mayBeMarked = true
+    if (job.runsCode) connection.client.mayBeDirty = true
     try {
       const name = nameOf(job.sql.text, job.sql.parameters)
       const how = { name, again: true, persona: undefined, following: true }
@@ -94,7 +94,7 @@ function runnerAs(persona: Persona | undefined, means: Means): Runner {
     // Only this driver makes connections of transactions, as RowClients.
     const client = on instanceof RowClient ? on : await pool.acquire(job.presence)
     client.since = performance.now()
-    if (job.runsCode) client.mayBeMarked = true
+    if (job.runsCode) client.mayBeDirty = true
     const release = on === undefined ? () => pool.release(client) : () => {}
     const explain = (error: unknown) => failureOf(error, about(job))
     try {
@@ -124,10 +124,10 @@ function runnerAs(persona: Persona | undefined, means: Means): Runner {
     return soleValue(await finish({ sql, presence, runsCode, ...(table && { table }) }, on))
   }
 
-  const own = async (sql: BuiltSql, presence?: Presence) =>
+  const systemValue = async (sql: BuiltSql, presence?: Presence) =>
     soleValue(await finish({ sql, presence, isOwn: true }))
 
-  return { start, finish, value, own, as: (other) => runnerAs(other, means) }
+  return { start, finish, value, systemValue, as: (other) => runnerAs(other, resources) }
 }
 
 function soleValue({ writer }: RowQuery): unknown {
@@ -172,7 +172,7 @@ async function run(client: RowClient, job: Job, how: How): Promise<RowQuery> {
     limit: job.limit ?? Number.POSITIVE_INFINITY,
     highWater: job.highWater ?? Number.POSITIVE_INFINITY,
   })
-  if (following) client.follow(query)
+  if (following) client.sendPipelined(query)
   else client.query(query)
   try {
     await query.ready

@@ -29,7 +29,7 @@ export function createDefaultsReader(run: Runner): (plan: Plan) => Promise<Defau
 const NONE: Defaults = new Map()
 
 async function read(run: Runner, table: Table): Promise<Defaults> {
-  const texts = (await run.own(defaultsSql(table))) as Readonly<Record<string, string>> // as the statement builds it
+  const texts = (await run.systemValue(defaultsSql(table))) as Readonly<Record<string, string>> // as the statement builds it
   const written = await Promise.all(
     Object.entries(texts).map(async ([name, text]) => [name, await qualifyNames(text)] as const),
   )

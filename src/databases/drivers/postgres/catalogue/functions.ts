@@ -7,7 +7,7 @@ import type { TableName } from '#databases/request/request.ts'
 /**
  * Functions of one name, in one JSON value. Functions of the system and of extensions are excluded: with `set_config`,
  * `pg_terminate_backend`, `query_to_xml`, `crosstab` or `dblink`, the right to call functions would include running SQL and changing the
- * session. Runs with the search path pg_catalog (`Runner.own`).
+ * session. Runs with the search path pg_catalog (`Runner.systemValue`).
  */
 export function functionsSql({ schema, table: name }: TableName): BuiltSql {
   const sql = createSql('')

@@ -149,4 +149,4 @@ function take(client: RowClient, presence: Presence | undefined): RowClient {
 
 /** Something may be left on the session that the next caller must not find. */
 const needsReset = (client: RowClient): boolean =>
-  client.mayBeMarked || (client.pooled === undefined && client.hasDrifted())
+  client.mayBeDirty || (client.pooled === undefined && client.hasChangedSettings())

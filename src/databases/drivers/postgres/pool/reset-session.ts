@@ -11,7 +11,7 @@ const RESET = `set session authorization default; reset all; close all; unlisten
 export async function resetSession(client: RowClient, patience: number): Promise<void> {
   // With a pooler, others already use the session; docs/decisions/0029-poolers.md.
   if (client.pooled !== undefined) {
-    client.mayBeMarked = false
+    client.mayBeDirty = false
     return
   }
   const timer = setTimeout(() => client.destroy(), patience)
@@ -20,7 +20,7 @@ export async function resetSession(client: RowClient, patience: number): Promise
     client.presence = undefined
     await client.query(RESET)
     if (!isFresh(client)) client.destroy()
-    client.mayBeMarked = false
+    client.mayBeDirty = false
   } catch {
     client.destroy()
   } finally {
@@ -29,7 +29,7 @@ export async function resetSession(client: RowClient, patience: number): Promise
 }
 
 /** Whether the settings are those of connect.ts; a pooler may have dropped the settings that a reset returns to. */
-export const isFresh = (client: RowClient): boolean => !client.hasDrifted() && isAsAsked(client)
+export const isFresh = (client: RowClient): boolean => !client.hasChangedSettings() && isAsAsked(client)
 
 const isAsAsked = ({ reported }: RowClient): boolean =>
   reported.TimeZone === 'UTC' &&

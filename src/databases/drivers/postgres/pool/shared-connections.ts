@@ -2,7 +2,7 @@ import type { Pool } from '#databases/drivers/postgres/pool/pool.ts'
 import { AdaptiveDepth } from '#databases/drivers/postgres/protocol/adaptive-depth.ts'
 import type { RowClient } from '#databases/drivers/postgres/protocol/connection.ts'
 
-/** A connection of the pool that several reads use at the same time (`RowClient.follow`). */
+/** A connection of the pool that several reads use at the same time (`RowClient.sendPipelined`). */
 export type SharedConnection = { readonly client: RowClient; leave(): void }
 
 /** How long a read may delay the next ones, and for how long nothing is shared after that. Milliseconds. */
@@ -77,7 +77,8 @@ export function createSharedConnections(
   }
 
   function look(): void {
-    for (const { client } of shared) if (client.unburden(PATIENCE)) closedUntil = performance.now() + PAUSE
+    for (const { client } of shared)
+      if (client.displaceDelayed(PATIENCE)) closedUntil = performance.now() + PAUSE
     if (shared.size > 0) return
     clearInterval(watch)
     watch = undefined
@@ -99,7 +100,7 @@ class OpenSharedConnection implements SharedConnection {
   }
 
   hasRoom(): boolean {
-    return this.#users < this.client.depth.current() && this.client.takesMore()
+    return this.#users < this.client.depth.current() && this.client.acceptsQueries()
   }
 
   join(users: number): this {

@@ -22,7 +22,7 @@ export class RowClient extends GuardedClient {
   /** The caller that has the connection; undefined while several share it or the service uses it. */
   presence: Presence | undefined
   /** User-defined functions have run on it and may have left settings, locks or temporary tables. */
-  mayBeMarked = false
+  mayBeDirty = false
   /** Since when the socket is paused for a slow reader (performance.now()). */
   pausedSince: number | undefined
   /** When cancelling was requested. */
@@ -31,14 +31,14 @@ export class RowClient extends GuardedClient {
   #isCancelling = false
   readonly depth = new AdaptiveDepth()
   /** Pipelined queries: the one that is being answered, and those already written, in order. */
-  #followed: Sent | undefined
-  #following: Sent[] = []
+  #current: Sent | undefined
+  #queued: Sent[] = []
   /** Written queries that leave at the end of this turn of the event loop. */
   #departure: Departure | undefined
   /** Displaced statements are still on the way to the server. */
   #hasDisplaced = false
   /** Later answers have no reader: the connection is closed after the active query. */
-  #isSpent = false
+  #isClosing = false
   /** Settings that the server reports (ParameterStatus), by name. */
   readonly reported: Record<string, string> = {}
   readonly #atStart: Record<string, string> = {}
@@ -49,7 +49,7 @@ export class RowClient extends GuardedClient {
     super(config)
     this.on('end', () => {
       this.active?.settle()
-      this.#displaceFollowing()
+      this.#displaceQueued()
     })
     // Missing in pg's types: called once with the socket, after TLS if there is TLS.
     const connection = this.connection as unknown as Attachable
@@ -93,20 +93,20 @@ export class RowClient extends GuardedClient {
    * Sends a query without waiting for the answers of earlier ones (protocol-flow, "Pipelining"). Queries of one turn of the event loop
    * leave together.
    */
-  follow(query: PipelinedQuery): void {
-    if (!this.takesMore()) {
+  sendPipelined(query: PipelinedQuery): void {
+    if (!this.acceptsQueries()) {
       query.displace()
       return
     }
     const departure = this.#depart()
     query.send()
     const sent = { query, departure }
-    if (this.active !== undefined) this.#following.push(sent)
+    if (this.active !== undefined) this.#queued.push(sent)
     else this.#begin(sent)
   }
 
-  takesMore(): boolean {
-    return !this.#isSpent && this.isAlive()
+  acceptsQueries(): boolean {
+    return !this.#isClosing && this.isAlive()
   }
 
   #depart(): Departure {
@@ -124,38 +124,38 @@ export class RowClient extends GuardedClient {
   }
 
   #begin(sent: Sent): void {
-    this.#followed = sent
+    this.#current = sent
     this.since = performance.now()
     this.query(sent.query)
   }
 
   /** Continues with the next pipelined query. */
   advance(): void {
-    if (this.#followed !== undefined) this.depth.answered(this.#followed.departure.at, performance.now())
-    this.#followed = undefined
-    const next = this.#following.shift()
-    if (this.#isSpent) this.destroy()
+    if (this.#current !== undefined) this.depth.answered(this.#current.departure.at, performance.now())
+    this.#current = undefined
+    const next = this.#queued.shift()
+    if (this.#isClosing) this.destroy()
     else if (next !== undefined) this.#begin(next)
   }
 
   /** Displaces the queries after the active one when it has delayed them for `patience` milliseconds. True if it did. */
-  unburden(patience: number): boolean {
-    if (this.#followed === undefined || this.#following.length === 0) return false
-    if (performance.now() - this.depth.begun(this.#followed.departure.at) < patience) return false
-    this.#isSpent = true
+  displaceDelayed(patience: number): boolean {
+    if (this.#current === undefined || this.#queued.length === 0) return false
+    if (performance.now() - this.depth.begun(this.#current.departure.at) < patience) return false
+    this.#isClosing = true
     this.#hasDisplaced = true
-    this.#displaceFollowing()
+    this.#displaceQueued()
     return true
   }
 
   /** Whether the callers of the running query have left, also on a shared connection with one remaining query. */
   isLeft(): boolean {
-    if (this.#followed === undefined) return this.presence?.hasLeft() === true
-    return this.#following.length === 0 && this.#followed.query.presence?.hasLeft() === true
+    if (this.#current === undefined) return this.presence?.hasLeft() === true
+    return this.#queued.length === 0 && this.#current.query.presence?.hasLeft() === true
   }
 
-  #displaceFollowing(): void {
-    for (const { query } of this.#following.splice(0)) query.displace()
+  #displaceQueued(): void {
+    for (const { query } of this.#queued.splice(0)) query.displace()
   }
 
   /** Whether a statement runs, of a plan or of pg itself. */
@@ -166,13 +166,13 @@ export class RowClient extends GuardedClient {
   }
 
   /** Whether a setting that values, names or writes depend on has changed since the start, by whatever cause. */
-  hasDrifted(): boolean {
+  hasChangedSettings(): boolean {
     return SETTLED.some((name) => this.reported[name] !== this.#atStart[name])
   }
 
   /** Whether any caller can use it next: nothing runs, nothing is unread, no transaction is open, and the socket is alive and flows. */
   isClean(): boolean {
-    return !this.isBusy() && this.getTransactionStatus() === 'I' && this.takesMore() && this.#isDrained()
+    return !this.isBusy() && this.getTransactionStatus() === 'I' && this.acceptsQueries() && this.#isDrained()
   }
 
   #isDrained(): boolean {
@@ -194,7 +194,7 @@ export class RowClient extends GuardedClient {
       return
     }
     this.#stoppedAt = performance.now()
-    this.#isSpent = true
+    this.#isClosing = true
     // A server that is blocked in sending does not process a cancel request.
     if (this.pausedSince !== undefined) this.breakOff()
     // The server would continue with the next statement.
@@ -217,7 +217,7 @@ export class RowClient extends GuardedClient {
   cancelled(): void {
     if (this.#stoppedAt === undefined || this.#hasDisplaced || this.#isCancelling) return
     this.#stoppedAt = undefined
-    this.#isSpent = false
+    this.#isClosing = false
   }
 
   /** Closes the connection because the rest of the answer is not needed. */

@@ -58,7 +58,7 @@ export class RowQuery {
     if (this.#prepared === undefined) this.send()
   }
 
-  /** Writes the query to the connection, in `submit` or earlier as a pipelined query (`RowClient.follow`). */
+  /** Writes the query to the connection, in `submit` or earlier as a pipelined query (`RowClient.sendPipelined`). */
   send(): void {
     const { text, values } = this.#statement
     const { name, first } = this.#options
@@ -152,7 +152,7 @@ export class RowQuery {
   /** `INSERT 0 5`, `SELECT 3`: the last word is the number of rows. */
   handleCommandComplete(message: { text: string }): void {
     if (this.#isWaiting) {
-      this.#followed()
+      this.#firstSucceeded()
       return
     }
     this.#isComplete = true
@@ -168,7 +168,7 @@ export class RowQuery {
   }
 
   /** Later messages concern the statement itself, also the confirmation of Parse. */
-  #followed(): void {
+  #firstSucceeded(): void {
     this.#isWaiting = false
     this.parsed = this.#isKnown
   }
