@@ -176,7 +176,7 @@ test('after a rotation serve and migrate set new passwords; other commands can c
 test('a control database from before the first release is refused with advice', async () => {
   const { url } = await controlDatabase()
   await query(url, 'create schema service; create table service.migration (name text, checksum text)')
-  await assert.rejects(open(url), /from before the first release of Gatehouse, which no version takes over/)
+  await assert.rejects(open(url), /from before the first release of Gatehouse, which no version can use/)
   const without = await controlDatabase()
   await migrate(without.url)
   await assert.rejects(open(without.url), /from before the first release/)
@@ -210,7 +210,7 @@ test('roles and databases of another installation, or of unknown origin, are ref
   await query(server, `create role ${id(names.default)} login`)
   await assert.rejects(open(first.url, { secret }), {
     message: new RegExp(
-      `The role ${names.default} exists already, and this installation has not made it: .*comment on role`,
+      `The role ${names.default} exists already and was not created by this installation: .*comment on role`,
     ),
   })
   await query(server, `comment on role ${id(names.default)} is 'gatehouse installation of somebody'`)

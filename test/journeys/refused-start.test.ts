@@ -42,7 +42,7 @@ const REFUSED: readonly (readonly [what: string, env: Env, says: readonly RegExp
     [
       /^SERVICE_SECRET is missing: set /,
       /^SERVICE_KEY_12 is missing: set /,
-      /^server.host: 192\.0\.2\.1 is no address of this machine\.$/,
+      /^server.host: 192\.0\.2\.1 is not an address of this machine\.$/,
     ],
   ],
   [
