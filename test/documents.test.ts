@@ -29,9 +29,21 @@ const ELSEWHERE = /^(?:dist\/|gatehouse\.yaml|export\.sql|roles\.sql|data\/.*|po
 
 const proseOf = (page: string): string => textOf(page).replace(/^```[\s\S]*?^```$/gm, '')
 
-test('every file and folder that a document names is in the repository', () => {
-  const missing = pages().flatMap((page) =>
-    [...proseOf(page).matchAll(/`((?:[\w.-]+\/)*[\w.-]+(?:\/|\.(?:ts|mjs|sql|md|yaml|json|sh|mmd|svg)))`/g)]
+test('every file and folder that a document or a picture names is in the repository', () => {
+  const written = pages().map((page) => ({
+    page,
+    names: proseOf(page).matchAll(
+      /`((?:[\w.-]+\/)*[\w.-]+(?:\/|\.(?:ts|mjs|sql|md|yaml|json|sh|mmd|svg)))`/g,
+    ),
+  }))
+  const drawn = FILES.filter((file) => file.endsWith('.mmd')).map((page) => ({
+    page,
+    names: textOf(page)
+      .replaceAll('<br/>', ' ')
+      .matchAll(/([\w.-]+(?:\/(?=[ :"]|$)|\.ts))/gm),
+  }))
+  const missing = [...written, ...drawn].flatMap(({ page, names }) =>
+    [...names]
       .map(([, name = '']) => name)
       .filter((name) => !ELSEWHERE.test(name))
       .filter((name) => !FILES.some((file) => file === name || file.endsWith(`/${name}`)))
