@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { Client, Clients } from '#databases/clients/clients.ts'
 import { CUSTOM_CLIENT } from '#databases/clients/custom.ts'
-import { HEADER } from '#kernel/http/header-names.ts'
+import { HEADER, shownHeader } from '#kernel/http/header-names.ts'
 import { fail } from './errors.ts'
 
 /** The client that the request names. Throws if it does not exist. */
@@ -13,7 +13,7 @@ export async function calledClient(request: FastifyRequest, clients: Clients): P
       hint: 'Add an entry under clients in gatehouse.yaml, or register one: POST /admin/clients',
     })
   if (name === undefined) {
-    throw fail('missing_client_header', { details: { missing_header: 'X-Service-Client' } })
+    throw fail('missing_client_header', { details: { missing_header: shownHeader(HEADER.client) } })
   }
   if (client === undefined) throw unknownClient()
   return client

@@ -1,6 +1,7 @@
 import { DATABASE_FAILURES } from '#databases/failures.ts'
 import { defineFailures, type FailureTable } from '#kernel/errors.ts'
 import { EDGE_FAILURES } from '#kernel/http/failures.ts'
+import { HEADER, shownHeader } from '#kernel/http/header-names.ts'
 
 /** Expected failures of the gateway. Failures of databases are in databases/failures.ts. */
 export const GATEWAY_FAILURES = {
@@ -17,10 +18,10 @@ export const GATEWAY_FAILURES = {
   ambiguous_session: [400, 'The request contains two different sessions'],
   invalid_origin: [403, 'This origin may not use the session'],
   missing_or_null_origin: [403, 'The request has no valid Origin header'],
-  missing_client_header: [400, 'The header X-Service-Client is missing'],
+  missing_client_header: [400, `The header ${shownHeader(HEADER.client)} is missing`],
   missing_project_header: [
     400,
-    'The client custom_supabase requires the headers x-supabase-url and x-supabase-key',
+    `The client custom_supabase requires the headers ${HEADER.projectUrl} and ${HEADER.projectKey}`,
   ],
   unknown_client: [400, 'There is no such client'],
   no_client: [503, 'No database client is configured'],
@@ -41,7 +42,7 @@ export const GATEWAY_FAILURES = {
   api_key_not_found: [404, 'There is no such API key'],
   invalid_insert_window: [
     400,
-    'X-Service-Insert-Window must be a whole number of milliseconds from 1 to the maximum',
+    `${shownHeader(HEADER.insertWindow)} must be a whole number of milliseconds from 1 to the maximum`,
   ],
   driver_mismatch: [400, 'The client has a different driver'],
   audit_unavailable: [503, 'The audit log cannot be written, so nothing was changed'],

@@ -1,4 +1,4 @@
-import { edge } from './http/failures.ts'
+import { edge, retryAfter } from './http/failures.ts'
 
 /**
  * Runs work that keeps a processor busy: `running` at once, `waiting` in line, and beyond that 503. So a flood of
@@ -48,5 +48,5 @@ export function createWorkQueue(running: number, waiting: number, onRefusal: () 
 const tooBusy = () =>
   edge('service_unavailable', {
     message: 'Too many sign-ins at once; try again in a moment',
-    headers: { 'retry-after': '1', 'x-retry-after': '1' },
+    headers: retryAfter(1),
   })

@@ -3,6 +3,7 @@ import type { OpenTransaction, WriteResult } from '#databases/drivers/driver.ts'
 import { rowTexts } from '#databases/drivers/json-rows.ts'
 import { callerLeft } from '#databases/drivers/presence.ts'
 import { Failure } from '#kernel/errors.ts'
+import { HEADER, shownHeader } from '#kernel/http/header-names.ts'
 import { fail } from '../errors.ts'
 import { joinInserts, type Prepared } from '../prepare.ts'
 
@@ -43,7 +44,9 @@ export function readInsertWindow(header: string | undefined, longest: number): n
   if (header === undefined) return undefined
   const milliseconds = /^\d{1,5}$/.test(header) ? Number(header) : 0
   if (milliseconds >= 1 && milliseconds <= longest) return milliseconds
-  throw fail('invalid_insert_window', { details: { header: 'X-Service-Insert-Window', maximum: longest } })
+  throw fail('invalid_insert_window', {
+    details: { header: shownHeader(HEADER.insertWindow), maximum: longest },
+  })
 }
 
 export function createInsertBatching(): InsertBatching {

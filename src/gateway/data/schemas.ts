@@ -1,6 +1,7 @@
 import { type TSchema, Type } from 'typebox'
 import type { Config } from '#kernel/config/config.ts'
 import { described, named } from '#kernel/http/components.ts'
+import { HEADER } from '#kernel/http/header-names.ts'
 import { OneOf, Parsed } from '#kernel/http/schemas.ts'
 import { CountMode, columnsOf, conditionsOf, OrderBy, Row, SortBy } from './grammar.ts'
 
@@ -213,12 +214,15 @@ const grouping = {
 }
 
 const stripNulls = {
-  'x-strip-nulls': text('true: omit members that are null. The member strip_nulls takes precedence', 'true'),
+  [HEADER.stripNulls]: text(
+    'true: omit members that are null. The member strip_nulls takes precedence',
+    'true',
+  ),
 }
 export const ReadHeaders = Type.Object(stripNulls)
 
 export const InsertHeaders = Type.Object({
-  'x-service-insert-window': text(
+  [HEADER.insertWindow]: text(
     'Milliseconds to wait for similar inserts, to run them together, from 1 to limits.insert_window',
     '20',
   ),
@@ -226,7 +230,7 @@ export const InsertHeaders = Type.Object({
 
 export const TransactionHeaders = Type.Object({
   ...stripNulls,
-  'idempotency-key': text(
+  [HEADER.idempotencyKey]: text(
     'For 24 hours, requests with the same key get the stored response and are not run again',
   ),
 })

@@ -19,7 +19,12 @@ export function presentedKey(
 ): string | undefined {
   const { headers } = request
   const { api_key: inQuery } = request.query as { api_key?: unknown } // any query string
-  const plain = onlyOf(headers[HEADER.serviceKey], headers.apikey, headers['x-api-key'], inQuery)
+  const plain = onlyOf(
+    headers[HEADER.serviceKey],
+    headers[HEADER.apiKey],
+    headers[HEADER.apiKeyAlias],
+    inQuery,
+  )
   const bearer = bearerOf(request)
   const mayBeSession = plain !== undefined || hasSessions
   const bearerCounts = bearer !== undefined && (!mayBeSession || isApiKey(bearer) || isAdminKey(bearer))

@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { edge } from '../http/failures.ts'
+import { edge, retryAfter } from '../http/failures.ts'
 import type { Alarm } from './connection-alarm.ts'
 import { Abandoned, GuardedClient } from './guarded-client.ts'
 import { type PoolAddress, pooledSession } from './session-settings.ts'
@@ -95,5 +95,5 @@ type Connect = (
 export const tooManyWait = () =>
   edge('service_unavailable', {
     message: 'Too many requests wait for the database; try again in a moment',
-    headers: { 'retry-after': '1', 'x-retry-after': '1' },
+    headers: retryAfter(1),
   })

@@ -1,4 +1,4 @@
-import { edge } from './failures.ts'
+import { edge, retryAfter } from './failures.ts'
 
 /** The memory of request bodies in this process, from their first byte until their answers are closed. */
 export type BodyBudget = {
@@ -131,7 +131,7 @@ const busy = () =>
   edge('service_unavailable', {
     message: 'Too many large requests at once; try again in a moment',
     hint: 'The bodies of running requests take all the memory that limits.bodies allows',
-    headers: { 'retry-after': '1', 'x-retry-after': '1' },
+    headers: retryAfter(1),
   })
 
 const tooHeavy = (share: number) =>

@@ -1,4 +1,5 @@
 import { defineFailures, type Failure } from '../errors.ts'
+import { HEADER } from './header-names.ts'
 
 /**
  * Failures before a verb is called, the same on both surfaces. Codes are spelled as on the gateway;
@@ -22,8 +23,14 @@ export const EDGE_FAILURES = {
 
 export const edge = defineFailures(EDGE_FAILURES)
 
+/** Headers of a 429 or 503: the wait in whole seconds. */
+export const retryAfter = (seconds: number): Readonly<Record<string, string>> => ({
+  'retry-after': String(seconds),
+  [HEADER.retryAfter]: String(seconds),
+})
+
 /** 429 with the wait in whole seconds. */
 export function tooMany(milliseconds: number): Failure {
-  const seconds = String(Math.max(1, Math.ceil(milliseconds / 1_000)))
-  return edge('too_many_requests', { headers: { 'retry-after': seconds, 'x-retry-after': seconds } })
+  const seconds = Math.max(1, Math.ceil(milliseconds / 1_000))
+  return edge('too_many_requests', { headers: retryAfter(seconds) })
 }

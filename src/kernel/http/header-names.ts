@@ -1,6 +1,8 @@
 /** Header names of the interface, in lower case as Node provides them. */
 export const HEADER = {
   client: 'x-service-client',
+  apiKey: 'apikey',
+  apiKeyAlias: 'x-api-key',
   serviceKey: 'x-service-key',
   adminKey: 'x-service-admin-key',
   stripNulls: 'x-strip-nulls',
@@ -13,7 +15,12 @@ export const HEADER = {
   sessionBearer: 'x-service-auth-bearer-token',
   projectUrl: 'x-supabase-url',
   projectKey: 'x-supabase-key',
+  retryAfter: 'x-retry-after',
 } as const
+
+/** The spelling of documents and messages: `X-Service-Client`. */
+export const shownHeader = (name: string): string =>
+  name.replaceAll(/(?<=^|-)[a-z]/g, (letter) => letter.toUpperCase())
 
 /** Cookies besides the session's begin with this. */
 export const COOKIE_PREFIX = 'service-auth'

@@ -67,8 +67,8 @@ const securitySchemes = ({ session }: Config) =>
     apiKey: {
       type: 'apiKey',
       in: 'header',
-      name: 'apikey',
-      description: `Also ${HEADER.serviceKey}, x-api-key, ?api_key=`,
+      name: HEADER.apiKey,
+      description: `Also ${HEADER.serviceKey}, ${HEADER.apiKeyAlias}, ?api_key=`,
     },
     apiKeyBearer: { type: 'http', scheme: 'bearer', description: 'An API key, svc_…' },
     adminKey: {

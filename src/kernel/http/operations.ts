@@ -3,7 +3,7 @@ import type { FailureTable } from '../errors.ts'
 import { open } from './access.ts'
 import { isNamed, named } from './components.ts'
 import { EDGE_FAILURES } from './failures.ts'
-import { HEADER } from './header-names.ts'
+import { HEADER, shownHeader } from './header-names.ts'
 
 /** A part of the API reference: the routes of one feature. */
 export type Feature = { readonly name: string; readonly description: string }
@@ -134,11 +134,13 @@ const RETRY_AFTER = {
   'retry-after': { type: 'integer', description: 'Seconds to wait; with 429 and 503' },
 }
 
+const CLIENT = shownHeader(HEADER.client)
+
 const withClient = (headers: Described = {}): object => ({
   type: 'object',
-  required: ['X-Service-Client'],
+  required: [CLIENT],
   properties: {
-    'X-Service-Client': { type: 'string', description: 'The database client', examples: ['default'] },
+    [CLIENT]: { type: 'string', description: 'The database client', examples: ['default'] },
     [HEADER.projectUrl]: {
       type: 'string',
       format: 'uri',

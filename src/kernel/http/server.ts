@@ -145,7 +145,7 @@ const corsOptions = (kernel: Kernel) => ({
   // Without this, the library answers preflights without a method with its own text.
   strictPreflight: false,
   methods: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'],
-  exposedHeaders: [HEADER.authToken, HEADER.cache, HEADER.requestId, 'retry-after', 'x-retry-after'],
+  exposedHeaders: [HEADER.authToken, HEADER.cache, HEADER.requestId, 'retry-after', HEADER.retryAfter],
   maxAge: 600,
 })
 

@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { HEADER, shownHeader } from '../../http/header-names.ts'
 import { hostForm, networkForm, originForm } from '../addresses.ts'
 import { duration, flag, integer, list, section, size, text } from '../setting.ts'
 
@@ -94,7 +95,7 @@ export const limits = section('Limits of a request. Each has its own error.', {
     'Bytes per second that the reader of a streamed answer has to take; it may fall behind by ten seconds.',
     ['16KiB', '1KiB', '1GiB'],
   ),
-  insert_window: duration('Longest X-Service-Insert-Window.', ['60s', '1ms', '60s']),
+  insert_window: duration(`Longest ${shownHeader(HEADER.insertWindow)}.`, ['60s', '1ms', '60s']),
   header: size('Largest size of all headers of a request.', ['16KiB', '4KiB', '1MiB']),
   shutdown: duration(
     'Longest time from SIGTERM to the end: requests and jobs finish, then PostgreSQL shuts down; what is left is killed.',

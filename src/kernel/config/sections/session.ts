@@ -1,3 +1,4 @@
+import { COOKIE_PREFIX } from '../../http/header-names.ts'
 import { textForm } from '../forms.ts'
 import { choice, duration, flag, integer, section, text } from '../setting.ts'
 
@@ -30,7 +31,11 @@ export const session = section('Sessions and their cookie.', {
     { min: 1, max: 10_000 },
     { default: 100 },
   ),
-  cookie_name: text('Name of the session cookie.', { default: 'service-auth.session-token' }, cookieNameForm),
+  cookie_name: text(
+    'Name of the session cookie.',
+    { default: `${COOKIE_PREFIX}.session-token` },
+    cookieNameForm,
+  ),
   cookie_secure: flag('Whether browsers send the cookies only over https (and to localhost).', {
     default: true,
   }),
