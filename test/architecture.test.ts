@@ -70,7 +70,10 @@ const featureOf = (file: string): string | undefined => /^(?:auth|gateway)\/[^/]
 
 /** Files that may use time, randomness, environment or network directly. All other code gets these as arguments. */
 const TIME = ['kernel/clock.ts', 'cli/doctor.ts'] // the doctor compares this machine's clock with the database's
-/** Users of the machine's clock. It may be wrong, so it never decides about shared rows (decision 33). `control.ts` creates ids with it. */
+/**
+ * Users of the machine's clock. It may be wrong, so it never decides about shared rows (decision 33). `open-databases.ts` creates ids with
+ * it.
+ */
 const MACHINE_TIME = ['kernel/clock.ts', 'kernel/http/limiter-table.ts', 'open-databases.ts']
 const RANDOMNESS = ['kernel/random.ts', 'kernel/db/scram.ts'] // a salt; even tests need not predict it
 const ENVIRONMENT = ['cli/context.ts']

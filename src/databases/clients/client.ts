@@ -30,7 +30,7 @@ export function announceOf({ config, coherence, log }: Kernel): Announce | undef
   return (tags) =>
     coherence.announce(tags).catch((error: unknown) => {
       // The write is done. Other processes serve cached answers until these expire.
-      log.error({ event: 'announcement_lost', error }, 'other processes were not told of a write')
+      log.error({ event: 'announcement_lost', error }, 'other processes were not notified of a write')
     })
 }
 

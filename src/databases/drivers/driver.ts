@@ -81,7 +81,7 @@ export type Management = {
   createTable(table: TableDefinition): Promise<readonly string[]>
   /** Runs the statements in one transaction, and invalidates the catalogue. */
   run(statements: readonly string[]): Promise<void>
-  /** What a definition may name. */
+  /** Types and methods that a definition may use. */
   readonly columnDataTypes: readonly string[]
   readonly indexMethods: readonly string[]
 }
@@ -226,7 +226,7 @@ export type DriverStats = {
   readonly circuit: 'closed' | 'open' | 'half_open'
 }
 
-/** What every driver gets besides the settings of its client. */
+/** Everything that a driver gets besides the settings of its client. */
 export type DriverMaking = {
   readonly config: Config
   readonly log: Log

@@ -2,7 +2,7 @@ export type Action = 'read' | 'write' | 'delete'
 export type TableRight = { readonly schema: string; readonly table: string; readonly action: Action }
 
 /**
- * What the caller of a request may do. Planning requires it, so no feature can omit a right, and no failure describes a table that the
+ * The rights of a request's caller. Planning requires them, so no feature can omit a right, and no failure describes a table that the
  * caller may not read.
  */
 export type Rights = {

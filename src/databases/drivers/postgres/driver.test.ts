@@ -57,7 +57,7 @@ async function using<T>(
 const note = (driver: PostgresDriver) => createCalls(() => driver).fetch({ table: 'notes', columns: 'text' })
 const readSlow = (driver: PostgresDriver) => createCalls(() => driver).fetch({ table: 'slow' })
 
-test('a database that is down answers 503 at once, and is found again when it is back', async () => {
+test('a database that is down fails with 503 at once, and is used again when it is back', async () => {
   const way = await startProxy(database.url)
   await using(way.url, {}, async (driver) => {
     assert.equal((await note(driver)).rows.length, 1)
@@ -77,7 +77,7 @@ test('a database that is down answers 503 at once, and is found again when it is
   await way.close()
 })
 
-test('an idle connection that breaks is replaced, one that breaks in use answers 502', async () => {
+test('a lost idle connection is replaced, a connection lost in use fails with 502', async () => {
   const way = await startProxy(database.url)
   await using(way.url, {}, async (driver) => {
     await note(driver)
@@ -93,7 +93,7 @@ test('an idle connection that breaks is replaced, one that breaks in use answers
   await way.close()
 })
 
-test('a backend that is ended by an administrator answers 502, and the next call works', async () => {
+test('a terminated backend fails with 502, and the next call works', async () => {
   await using(database.url, { applicationName: 'to be ended' }, async (driver) => {
     const running = assert.rejects(readSlow(driver), { code: 'connection_lost', status: 502 })
     const other = new pg.Client(database.url)
@@ -110,7 +110,7 @@ test('a backend that is ended by an administrator answers 502, and the next call
   })
 })
 
-test('a connection on which the server has said its last word is not used again, though it is still open', async () => {
+test('a connection that the server has ended is not used again, although it is still open', async () => {
   const way = await startProxy(database.url, { lingers: true })
   await using(way.url, { applicationName: 'bidden farewell' }, async (driver) => {
     await note(driver)
@@ -123,7 +123,7 @@ test('a connection on which the server has said its last word is not used again,
   await way.close()
 })
 
-test('a statement that takes too long answers 504 and leaves its connection usable', async () => {
+test('a statement that takes too long fails with 504 and leaves its connection usable', async () => {
   await using(database.url, { statementTimeout: 300 }, async (driver) => {
     await assert.rejects(readSlow(driver), { code: 'statement_timeout', status: 504 })
     assert.equal((await note(driver)).rows.length, 1)
@@ -131,7 +131,7 @@ test('a statement that takes too long answers 504 and leaves its connection usab
   })
 })
 
-test('callers above the number of connections wait, and answer 503 when none becomes free', async () => {
+test('callers beyond the number of connections wait, and fail with 503 when none becomes free', async () => {
   await using(database.url, { statementTimeout: 3_000 }, async (driver) => {
     await note(driver)
     const slow = [0, 1].map(() => assert.rejects(readSlow(driver), { code: 'statement_timeout' }))
@@ -145,7 +145,7 @@ test('callers above the number of connections wait, and answer 503 when none bec
   })
 })
 
-test('a server that accepts and says nothing is given up after the connect timeout', async () => {
+test('connecting to a server that never answers fails after the connect timeout', async () => {
   const mute = createServer(() => {}).listen(0, '127.0.0.1')
   await new Promise((resolve) => mute.once('listening', resolve))
   const address = mute.address()
@@ -162,7 +162,7 @@ test('a server that accepts and says nothing is given up after the connect timeo
   mute.close()
 })
 
-test('a server that lets one in and then says nothing is given up after the connect timeout as well', async () => {
+test('connecting to a server that falls silent after the login fails after the connect timeout too', async () => {
   // AuthenticationOk, two settings, ReadyForQuery.
   const welcome = Buffer.from(
     'R\0\0\0\x08\0\0\0\0S\0\0\0\x11TimeZone\0UTC\0S\0\0\0\x1bIntervalStyle\0iso_8601\0Z\0\0\0\x05I',
@@ -179,9 +179,9 @@ test('a server that lets one in and then says nothing is given up after the conn
   mute.close()
 })
 
-test('what asks a server that has fallen silent how it is does not wait for ever', async () => {
+test('a probe of a silent server does not wait forever', async () => {
   const way = await startProxy(database.url)
-  await using(way.url, { statementTimeout: 100 }, async (driver) => {
+  await using(way.url, { statementTimeout: 1_000 }, async (driver) => {
     await note(driver)
     way.freeze()
     const late = sleep(9_000).then(() => assert.fail('no answer'))
@@ -190,7 +190,7 @@ test('what asks a server that has fallen silent how it is does not wait for ever
   await way.close()
 })
 
-test('a wrong password is told without host, name or password', async () => {
+test('the failure of a wrong password has no host, name or password', async () => {
   const url = Object.assign(new URL(database.url), {
     password: 'not-the-password',
     username: 'nobody_of_that_name',
@@ -207,7 +207,7 @@ test('a wrong password is told without host, name or password', async () => {
   })
 })
 
-test('a URL that is none, or a server without TLS where TLS is asked for, is a failure of the client and not a bug', async () => {
+test('an invalid URL, or a server without the required TLS, is a failure of the client and not a bug', async () => {
   for (const url of ['postgres://a:b@', `${database.url}?sslmode=verify-full`])
     await using(url, {}, async (driver) => {
       await assert.rejects(
@@ -217,7 +217,7 @@ test('a URL that is none, or a server without TLS where TLS is asked for, is a f
     })
 })
 
-test('a role that may do too much is refused on every new pool', async () => {
+test('a role with too many rights is refused on every new pool', async () => {
   // biome-ignore lint/style/noProcessEnv: where the test run has put its server
   const { TEST_SERVER_URL: server } = process.env
   assert.ok(server)
@@ -232,7 +232,7 @@ test('a role that may do too much is refused on every new pool', async () => {
   })
 })
 
-test('a role that can read the control schema is refused even when its client is named as unsafe', async () => {
+test('a role that can read the control schema is refused even for an unsafe client', async () => {
   const control = await testDatabase()
   const owner = new pg.Client(control.url)
   await owner.connect()
@@ -255,7 +255,7 @@ test('a read-only client refuses writes with 403', async () => {
   })
 })
 
-test('statements that keep coming are prepared, and a connection keeps a hundred of them', async () => {
+test('recurring statements are prepared, and a connection keeps a hundred of them', async () => {
   await using(database.url, { maxConnections: 1, applicationName: 'counting' }, async (driver) => {
     const { fetch } = createCalls(() => driver)
     for (let round = 0; round < 3; round++) {
@@ -271,7 +271,7 @@ test('statements that keep coming are prepared, and a connection keeps a hundred
   })
 })
 
-test('a failure of a prepared statement leaves it prepared and the connection in order', async () => {
+test('a failure of a prepared statement leaves it prepared and the connection usable', async () => {
   await using(database.url, { maxConnections: 1 }, async (driver) => {
     const { fetch } = createCalls(() => driver)
     const where = (value: unknown) => ({ table: 'notes', conditions: [{ column: 'id', value }] })
@@ -284,7 +284,7 @@ test('a failure of a prepared statement leaves it prepared and the connection in
   })
 })
 
-test('management is all or nothing', async () => {
+test('statements of management run in one transaction', async () => {
   await using(database.url, {}, async (driver) => {
     await assert.rejects(
       driver.management.run(['create table half (id int)', 'create table notes (id int)']),

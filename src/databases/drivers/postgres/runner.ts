@@ -187,7 +187,7 @@ async function run(client: RowClient, job: Job, how: How): Promise<RowQuery> {
 const about = ({ sql, table, written = [], given = () => [] }: Job): About => ({
   table,
   parameters: sql.parameters,
-  spots: sql.spots,
+  termPositions: sql.termPositions,
   written,
   given,
 })

@@ -22,7 +22,7 @@ test('after extra bytes, or from a port without HTTP, it is unknown whether a wr
   assert.deepEqual((await writeTo(ok, row)).affected, 1)
   for (const surplus of ['x', '\r\n\r\n', 'HTTP/1.1 200 OK\r\n', '[]'])
     await writeTo(ok, row, surplus).then(
-      // What came before them was an answer.
+      // A complete answer precedes them.
       ({ affected }) => assert.equal(affected, 1),
       (error) => assert.ok(inDoubt(error), surplus),
     )

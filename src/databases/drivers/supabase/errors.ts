@@ -91,7 +91,7 @@ function stateFailure(cause: Error, reported: ReportedError, subject: Subject | 
   const about: About = {
     table: subject?.table,
     parameters: [],
-    spots: [],
+    termPositions: [],
     written: [...(subject?.written ?? []), ...(subject?.compared ?? [])],
     given: subject?.given ?? (() => []),
   }

@@ -77,5 +77,5 @@ export function createConnections(connect: () => Promise<RowClient>, most: numbe
   }
 }
 
-/** A connection was opened, and the database behind it must not be used. */
+/** The connection was opened, but its database must not be used. */
 const REFUSALS = new Set(['unsafe_client', 'roles_unavailable'])

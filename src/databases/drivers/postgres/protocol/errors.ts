@@ -80,10 +80,16 @@ export type About = {
   /** The column of each parameter, by position. */
   readonly parameters: readonly (Column | undefined)[]
   /** Where the terms of a column begin in the text, ascending. */
-  readonly spots: readonly { readonly at: number; readonly column: Column }[]
+  readonly termPositions: readonly { readonly at: number; readonly column: Column }[]
 } & WrittenValues
 
-const NO_STATEMENT: About = { table: undefined, parameters: [], spots: [], written: [], given: () => [] }
+const NO_STATEMENT: About = {
+  table: undefined,
+  parameters: [],
+  termPositions: [],
+  written: [],
+  given: () => [],
+}
 
 /** Converts an error of the server, the network or the pool to a Failure without SQL, host or credentials. */
 export function failureOf(error: unknown, about: About = NO_STATEMENT): unknown {
@@ -215,7 +221,7 @@ function composedBy({ code }: ServerError, { parameters }: About): Column | unde
 const UNREADABLE: ReadonlySet<string> = new Set(['22P02', '22007', '22003'])
 
 const spotAt = (position: number, about: About): Column | undefined =>
-  about.spots.findLast((spot) => spot.at <= position)?.column
+  about.termPositions.findLast((term) => term.at <= position)?.column
 
 /** A check over one column concerns that column, a check of a domain the columns of that type. */
 function checkedBy(error: ServerError, about: About): Column | undefined {

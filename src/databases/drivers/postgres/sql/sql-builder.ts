@@ -7,7 +7,7 @@ export type BuiltSql = {
   readonly values: readonly (string | null)[]
   /** The column of each parameter. */
   readonly parameters: readonly (Column | undefined)[]
-  readonly spots: readonly { readonly at: number; readonly column: Column }[]
+  readonly termPositions: readonly { readonly at: number; readonly column: Column }[]
   /** Names of the members of the returned rows. */
   readonly members: readonly string[]
 }
@@ -17,7 +17,7 @@ export type SqlBuilder = {
   text: string
   readonly values: (string | null)[]
   readonly parameters: (Column | undefined)[]
-  readonly spots: { at: number; column: Column }[]
+  readonly termPositions: { at: number; column: Column }[]
   members: readonly string[]
   aliases: number
   /** The most rows that a relation aggregates into one. */
@@ -28,7 +28,7 @@ export const createSql = (text: string): SqlBuilder => ({
   text,
   values: [],
   parameters: [],
-  spots: [],
+  termPositions: [],
   members: [],
   aliases: 0,
   relationRows: Number.POSITIVE_INFINITY,

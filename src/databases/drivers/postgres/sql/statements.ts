@@ -222,7 +222,7 @@ function limitText(limit: number): string {
 function writeSort(sql: SqlBuilder, alias: string, sort: readonly Sort<Column>[]): void {
   sort.forEach(({ column, descending, nulls }, index) => {
     sql.text += index === 0 ? ' order by ' : ', '
-    sql.spots.push({ at: sql.text.length, column })
+    sql.termPositions.push({ at: sql.text.length, column })
     sql.text += `${columnText(alias, column)}${descending ? ' desc' : ''}${nulls ? ` nulls ${nulls}` : ''}`
   })
 }

@@ -14,7 +14,7 @@ export function writeWhere(sql: SqlBuilder, where: Condition<Column> | undefined
 
 function writeCondition(sql: SqlBuilder, condition: Condition<Column>): void {
   if (condition.kind === 'compare') {
-    sql.spots.push({ at: sql.text.length, column: condition.column })
+    sql.termPositions.push({ at: sql.text.length, column: condition.column })
     sql.text += comparisonText(sql, condition)
     return
   }
