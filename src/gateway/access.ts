@@ -14,20 +14,20 @@ import { KEY_SECURITY, type OperatorAccess, operatorAccess } from './operator-ac
 import { createRenewal, type Renewal } from './renewal.ts'
 
 export type GatewayAccess = OperatorAccess & {
-  /** A key where the client wants one; which table rights it needs is known with the plan (`rightsOf`). */
+  /** Requires a key if the client enforces keys. Table rights are checked when the plan is known (`rightsOf`). */
   readonly data: Access
-  /** A client-bound key with this right; the admin key alone does not do. */
+  /** Requires a client-bound key with this right. The admin key is not accepted. */
   management(right: FixedRight): Access
   /**
-   * A key with one of these rights, or the admin key. `asData`: as with data operations, policies of the database hold, and no key is
-   * needed where the client wants none.
+   * Requires a key with one of these rights, or the admin key. With `asData`, row-level security applies as to data operations, and no key
+   * is needed if the client does not enforce keys.
    */
   fixed(rights: readonly FixedRight[], more?: { readonly asData?: boolean }): Access
-  /** The hook between the body and the handler. */
+  /** A `preHandler` hook, which runs after the body has arrived. */
   readonly renew: Renewal
 }
 
-/** Where sessions have roles. */
+/** Security schemes for clients with row-level security, where requests may have a session as well. */
 const DATA_SECURITY = [
   ...KEY_SECURITY,
   { apiKey: [], sessionHeader: [] },
@@ -75,7 +75,7 @@ const managementAccess = (grants: Grants, identify: Identify, right: FixedRight)
     const grant = await grants.of(request)
     if (grant.kind !== 'key')
       throw fail('api_key_required', {
-        hint: 'Management needs a client-bound key; the admin key is none',
+        hint: 'Management requires a key that is bound to a client; the admin key is not accepted',
       })
     const caller = await identify(request, reply, grant)
     requireRight(caller, [right])

@@ -7,16 +7,16 @@ import { type FIXED_RIGHTS, grantsFixed, grantsTable, nameOfRight } from './keys
 
 export type FixedRight = keyof typeof FIXED_RIGHTS
 
-/** Whether the key carries this right; the admin key, and a caller who needs no key, carry all that a route lets them come to. */
+/** Whether the key has this right. The admin key, and callers that need no key, have all rights that the route requires. */
 export const hasRight = ({ grant }: Pick<GatewayCaller, 'grant'>, right: FixedRight): boolean =>
   grant.kind !== 'key' || grantsFixed(grant.key.rights, right, grant.key.clientName !== null)
 
-/** Asks for one of these rights; the refusal names the first. */
+/** Requires one of these rights. The error names the first. */
 export function requireRight(caller: GatewayCaller, rights: readonly FixedRight[]): void {
   if (!rights.some((right) => hasRight(caller, right))) throw lacking(rights.slice(0, 1))
 }
 
-/** Whether the policies of a client with row-level security do not hold for this grant. */
+/** Whether this grant bypasses row-level security. */
 export const passesPolicies = (grant: Grant): boolean =>
   grant.kind === 'admin' || (grant.kind === 'key' && hasRight({ grant }, 'gateway.bypass_row_level_security'))
 
@@ -26,13 +26,13 @@ export function requirePersona({ client, grant, persona }: GatewayCaller): void 
     throw new Error(`A caller of ${client.name} has no persona`)
 }
 
-/** SQL of the caller's own could take any role that the client's role may take. */
+/** A caller's own SQL could switch to any role that the client's role may assume, so it requires the right to bypass row-level security. */
 export function requirePassing({ client, grant }: GatewayCaller): void {
   if (client.rowLevelSecurity !== undefined && !passesPolicies(grant))
     throw lacking(['gateway.bypass_row_level_security'])
 }
 
-/** What planning asks: every table that a request touches needs its own right, whatever path leads there. */
+/** The caller's rights for the planner. Each table of a request needs its own right, including tables of relations. */
 export function rightsOf({ client, grant }: GatewayCaller): Rights {
   const may = (right: TableRight) => grant.kind !== 'key' || grantsTable(grant.key.rights, right)
   return {
@@ -47,9 +47,12 @@ export function rightsOf({ client, grant }: GatewayCaller): Rights {
   }
 }
 
-/** Asked after the right to write, so that only its holder learns that the client is frozen. The driver takes no write either. */
+/**
+ * Checked after the right to write, so that only its holder learns that the client is frozen. The driver of a frozen client rejects writes
+ * as well.
+ */
 export function requireThawed({ isFrozen }: Pick<Client, 'isFrozen'>): void {
-  if (isFrozen) throw fail('client_frozen', { hint: 'PUT /admin/clients/{name}/freeze thaws it' })
+  if (isFrozen) throw fail('client_frozen', { hint: 'Unfreeze it with PUT /admin/clients/{name}/freeze' })
 }
 
 const lacking = (rights: readonly string[]) =>

@@ -3,17 +3,17 @@ import type { Client } from '#databases/clients/clients.ts'
 import type { Backend, Persona, Presence } from '#databases/drivers/driver.ts'
 import type { Grant } from './grant.ts'
 
-/** Who is calling the gateway, and on which client. */
+/** The caller of a gateway route, and the client that it uses. */
 export type GatewayCaller = {
-  /** Without its driver, which would reach the database as the client's own role. */
+  /** The client without its driver, which would act as the client's own role. */
   readonly client: Omit<Client, 'driver'>
-  /** The database as this caller reaches it. The way to its rows is `prepare`. */
+  /** The database, acting as this caller. Rows are only accessible through `prepare`. */
   readonly backend: Backend
-  /** Where policies of the database hold for the request. */
+  /** Role and claims for row-level security, if the client has it and the caller cannot bypass it. */
   readonly persona: Persona | undefined
   readonly grant: Grant
   readonly requestId: string
-  /** Whether they still wait for the answer: every statement that runs for them is told. */
+  /** Whether the caller is still connected. It is passed to every statement, to cancel it if not. */
   readonly presence: Presence
 }
 
@@ -23,9 +23,9 @@ declare module 'fastify' {
   }
 }
 
-/** The caller of a route whose access admits no request without a client. */
+/** The caller, for routes whose access rule requires a client. */
 export function gatewayCaller(request: FastifyRequest): GatewayCaller {
   if (request.gateway === undefined)
-    throw new Error(`${request.routeOptions.url} has no client: its access is wrong`)
+    throw new Error(`${request.routeOptions.url} has no client: its access rule does not require one`)
   return request.gateway
 }

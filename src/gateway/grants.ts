@@ -8,11 +8,11 @@ import type { AdminKey } from './keys/admin-key.ts'
 import { type ApiKey, keyNamed } from './keys/keys.ts'
 import { presentedKey, provenKey } from './keys/presented-key.ts'
 
-/** What the key of a request grants. */
+/** Determines the grant of a request from its key. */
 export type Grants = {
-  /** Throws the refusal of a key that is not valid. */
+  /** Throws if the key is invalid. */
   of(request: FastifyRequest): Promise<Grant>
-  /** Whether the key has run out, or was changed or revoked, since the grant was made of it. */
+  /** Whether the key has expired, or was changed or revoked, since the grant was determined. */
   hasChanged(grant: Grant): boolean
 }
 
@@ -25,7 +25,7 @@ export function createGrants(kernel: Kernel, clients: Clients, operator: AdminKe
   })
   return {
     async of(request) {
-      // Only the configuration gives a client row-level security.
+      // Only configured clients can have row-level security.
       const hasSessions = clients.configured.get(clientHeader(request) ?? '')?.rowLevelSecurity !== undefined
       const presented = presentedKey(request, operator.isSame, hasSessions)
       if (presented === undefined) return { kind: 'none' }

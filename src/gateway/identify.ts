@@ -13,10 +13,13 @@ import type { ApiKey } from './keys/keys.ts'
 import { actingAs } from './prepare.ts'
 import { presenceOf } from './presence.ts'
 
-/** The client that a request calls, and as whom. Asked after the grant, so that a stranger does not learn which clients there are. */
+/**
+ * Determines the client of a request and the role it acts as. Runs after the grant is determined, so that unauthenticated callers cannot
+ * find out which clients exist.
+ */
 export type Identify = (request: FastifyRequest, reply: FastifyReply, grant: Grant) => Promise<GatewayCaller>
 
-/** As the client's own role: header, existence, binding of the key, in this order. */
+/** Identifies callers that act as the client's own role. Checks header, existence of the client and binding of the key, in this order. */
 export const createIdentify =
   (clients: Clients): Identify =>
   async (request, reply, grant) => {
@@ -31,7 +34,7 @@ export function callerOn(client: Client, grant: Grant, requestId: string, presen
   return { client, backend: client.driver, persona: undefined, grant, requestId, presence }
 }
 
-/** As policies of the database see the caller. They hold for all but the admin key and keys that may pass them. */
+/** Identifies callers with row-level security, which applies to all except the admin key and keys with the right to bypass it. */
 export function createDataIdentify(kernel: Kernel, sessions: Sessions, identify: Identify): Identify {
   const personaOf = createPersonaLookup(kernel, sessions)
   return async (request, reply, grant) => {
@@ -42,6 +45,6 @@ export function createDataIdentify(kernel: Kernel, sessions: Sessions, identify:
   }
 }
 
-/** A key without a client opens any; but the logging client only a key that names it. */
+/** A key without a client is valid for any client except the logging client, which requires a bound key. */
 const isFor = ({ clientName }: ApiKey, client: Client): boolean =>
   clientName === null ? !client.isLogging : clientName === client.name

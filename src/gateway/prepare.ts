@@ -128,7 +128,7 @@ const targetOf = ({ caller: { client, persona }, plan: { request } }: Prepared<'
 /** The caller of a client with row-level security. Its backend acts as this persona, and as no other role. */
 export function actingAs(caller: GatewayCaller, persona: Persona): GatewayCaller {
   const { name, policies } = driverOf(caller)
-  // The configuration refuses row-level security on a client whose driver has no policies.
+  // The configuration rejects row-level security for drivers without policies.
   if (policies === undefined) throw new Error(`${name} has no row-level security`)
   return { ...caller, persona, backend: policies.as(persona) }
 }

@@ -6,12 +6,12 @@ import { type GatewayCaller, gatewayCaller } from './caller.ts'
 import type { Grants } from './grants.ts'
 import type { Identify } from './identify.ts'
 
-/** A `preHandler` hook. The body may have taken long to arrive: it finds the key, the client and the session as they are now. */
+/** A `preHandler` hook that checks key, client and session again, because the body may have taken long to arrive. */
 export type Renewal = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void
 
-/** `identify` is that of data operations: other callers have no persona. */
+/** `identify` is the one for data operations, because other callers have no persona. */
 export function createRenewal(clients: Clients, { hasChanged }: Grants, identify: Identify): Renewal {
-  /** What the operator configured does not change while the process runs. */
+  /** Configured clients do not change while the process runs. */
   const isAsItWas = ({ grant, persona, client }: GatewayCaller): boolean =>
     !hasChanged(grant) && persona === undefined && client.source === 'config'
 

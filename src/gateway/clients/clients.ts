@@ -29,10 +29,10 @@ export type ClientFacts = {
 }
 export type NewClient = ClientFacts & { readonly client_name: string }
 
-/** `reachable`: whether its database answered; it is registered all the same. */
+/** `reachable` is whether the database responded. The client is registered either way. */
 export type Registered = { readonly row: ClientRow; readonly reachable: boolean }
 
-/** When this answers, every process knows the client. */
+/** Registers a client. When it resolves, every process knows the client. */
 export async function registerClient(
   kernel: Kernel,
   clients: Clients,
@@ -62,7 +62,7 @@ export async function registerClient(
   return { row, reachable }
 }
 
-/** When this answers, no process uses the client as it was before; requests that run already finish with it. */
+/** Changes a client. When it resolves, all processes use the new settings; running requests finish with the previous ones. */
 export async function changeClient(
   kernel: Kernel,
   clients: Clients,
@@ -82,7 +82,7 @@ export async function changeClient(
   return { row, reachable }
 }
 
-/** When this answers, no process begins a write on a frozen client; writes that run already finish. */
+/** Freezes or unfreezes a client. When it resolves, no process starts a write on a frozen client; running writes finish. */
 export async function freezeClient(
   kernel: Kernel,
   clients: Clients,
@@ -93,7 +93,10 @@ export async function freezeClient(
   return changeRow(kernel, name, { isFrozen })
 }
 
-/** When this answers, no process reaches the client. Its name is free again, and opened by nothing that opened this one. */
+/**
+ * Deletes a client. When it resolves, no process uses it. Its name can be reused; its keys and settings do not apply to a new client of
+ * that name.
+ */
 export async function removeClient(kernel: Kernel, clients: Clients, name: string): Promise<void> {
   refuseConfigured(kernel, clients, name)
   await atomically(kernel, async (kernel) => {
@@ -111,7 +114,7 @@ async function existing(kernel: Kernel, clients: Clients, name: string): Promise
   return found
 }
 
-/** The logging client's name is the operator's, also where there is no such client. */
+/** The logging client's name is reserved, even if there is no such client. */
 function refuseConfigured({ config }: Kernel, clients: Clients, name: string): void {
   if (clients.configured.has(name) || name === config.gateway.logging_client) throw fail('client_configured')
 }
@@ -144,33 +147,34 @@ function addressOf(
   driver: DriverName,
 ): Address | undefined {
   if (url !== undefined && url_env_var !== undefined)
-    throw edge('validation_error', { message: 'url and url_env_var exclude each other' })
+    throw edge('validation_error', { message: 'url and url_env_var cannot be combined' })
   if (url_env_var !== undefined) return { driver, sealedUrl: null, urlEnvVar: url_env_var }
   if (url === undefined) return undefined
   const text = clientUrlForms[driver].parse(url)
-  // The URL is not repeated: it may be right but for its form, and then it holds a password.
+  // The message does not repeat the URL, which may contain a valid password.
   if (text === undefined) throw fail('invalid_client_url', { hint: clientUrlForms[driver].advice })
   return { driver, sealedUrl: secrets.seal('client-url', text), urlEnvVar: null }
 }
 
-/** Undefined when neither driver nor address changes. A driver that is named alone has to take the address that is there. */
+/** The new address, or undefined if neither driver nor URL changes. If only the driver changes, it must support the existing URL. */
 function changedAddress(kernel: Kernel, former: ClientRow, change: ClientFacts): Address | undefined {
   const driver = change.driver ?? former.driver
-  if (!isDriverName(driver)) throw fail('invalid_client_url', { hint: 'Name a driver that this version has' })
+  if (!isDriverName(driver))
+    throw fail('invalid_client_url', { hint: 'Use a driver that this version supports' })
   const given = addressOf(kernel, change, driver)
   if (given !== undefined || driver === former.driver) return given
   return { driver, sealedUrl: former.sealedUrl, urlEnvVar: former.urlEnvVar }
 }
 
 /**
- * Looks at the role behind the URL. What the database refuses, and a role that could reach the control database, is
- * not registered. A database that is down is: it may be about to start, and every new pool looks at the role again.
+ * Checks the role of the URL. A URL that the database rejects, or whose role could reach the control database, is not registered. An
+ * unreachable database is registered: it may start later, and every new pool checks the role again.
  */
 async function inspect(kernel: Kernel, clients: Clients, name: string, address: Address): Promise<boolean> {
   const url = urlOf(kernel, clients.environment, address)
   if (url === undefined)
     throw fail('invalid_client_url', {
-      message: `The variable ${address.urlEnvVar} is not set to the URL of a database`,
+      message: `The environment variable ${address.urlEnvVar} does not contain a valid database URL`,
       hint: clientUrlForms[address.driver].advice,
     })
   const driver = driverFor(kernel, { name, driver: address.driver, url, readOnly: true, ...CLIENT_LIMITS })

@@ -10,14 +10,14 @@ import type { Outcome, ReadCache } from './read-cache.ts'
 export type Fetched = {
   readonly rows: RowsResult
   readonly cacheKey: string
-  /** JSON, when the body asked for groups. */
+  /** JSON text of the groups, if the body has `group_by`. */
   readonly postProcessing: string | undefined
 }
 
-/** The cache of answers, and whether the caller wants one from the database. */
+/** The read cache, and whether the caller bypasses it. */
 type Asked<T> = { readonly cache: ReadCache<T>; readonly fresh: boolean }
 
-/** Rows of one table and its relations. `event` is what webhooks hear of. */
+/** Fetches rows of one table and its relations. `event` is the type of the event that is emitted. */
 export async function fetchRows(
   kernel: Kernel,
   caller: GatewayCaller,
@@ -33,7 +33,7 @@ export async function fetchRows(
   return { ...value, outcome }
 }
 
-/** `key` is that of the fetch (`cacheKey`). */
+/** Runs a fetch and groups its rows. `key` is the cache key of the fetch. */
 export async function runFetch(
   kernel: Kernel,
   fetch: GroupedFetch,
@@ -46,7 +46,7 @@ export async function runFetch(
   return { ...(await group(rows, grouping, hidden, kernel.config.limits.answer)), cacheKey: key }
 }
 
-/** Bytes that an answer holds in memory, which are those behind its chunks; one that still streams is not cached. */
+/** Memory size of a response: the bytes of the buffers under its chunks. Infinite for a stream, which cannot be cached. */
 export const bytesOf = ({ rows, postProcessing = '' }: Fetched): number =>
   Array.isArray(rows.json)
     ? rows.json.reduce((sum, { buffer }) => sum + buffer.byteLength, 1_024 + 2 * postProcessing.length)
@@ -67,7 +67,7 @@ export async function countRows(
   return { count: value, cacheKey: key, milliseconds: Math.round(performance.now() - began), outcome }
 }
 
-/** `run` is how the insert runs when not at once and by itself. */
+/** `run` runs the insert, by default at once and as its own statement. */
 export async function insertRows(
   kernel: Kernel,
   caller: GatewayCaller,
@@ -80,7 +80,7 @@ export async function insertRows(
   return result
 }
 
-/** Rows that fit the conditions of the body are changed, or deleted. */
+/** Updates or deletes the rows that match the conditions of the body. */
 export async function writeRows(
   kernel: Kernel,
   caller: GatewayCaller,
@@ -106,7 +106,7 @@ export function emitEvent(
   emitAfterCommit(kernel, name, { client: client.name, requestId, table, rows })
 }
 
-/** Names a read: the same client, request, role and claims give the same 64 hex digits. */
+/** Cache key of a read: 64 hex digits that depend on client, request, role and claims. */
 export const cacheKey = ({ caller, plan, groups }: Read): string =>
   hash('sha256', JSON.stringify([caller.client.name, plan.request, groups?.grouping, caller.persona]))
 

@@ -14,7 +14,7 @@ const plain: Grouping = {
   dedup: false,
 }
 
-/** A decimal as its text, and as a whole number of 10^-40. */
+/** A decimal as text, and as an integer multiple of 10^-40. */
 const amount = fc
   .record({
     negative: fc.boolean(),
@@ -28,7 +28,7 @@ const amount = fc
     return { text, value: negative ? -digits : digits }
   })
 
-/** A decimal text in 10^-40, read another way than the code does it. */
+/** Parses a decimal as a multiple of 10^-40, with a different algorithm than the code. */
 function scaled(text: string): bigint {
   const negative = text.startsWith('-')
   const [whole = '', fraction = ''] = text.replace('-', '').split('.')
@@ -44,7 +44,7 @@ const rowOf = (item: { label: string | null; amount: { text: string } | null; qu
   return `{"x":{"g":"no"},"g":${JSON.stringify(item.label)},"n":${json}}`
 }
 
-test('groups, counts and exact sums equal an evaluation with whole numbers', () => {
+test('groups, counts and exact sums agree with an evaluation in integers', () => {
   fc.assert(
     fc.property(fc.array(sample, { maxLength: 40 }), fc.boolean(), (items, dedup) => {
       const grouper = createGrouper({ ...plain, dedup })
@@ -77,7 +77,7 @@ test('groups, counts and exact sums equal an evaluation with whole numbers', () 
   )
 })
 
-/** By code points. */
+/** In code point order. */
 function compare(left: string, right: string): number {
   const [a, b] = [[...left], [...right]].map((text) => text.map((character) => character.codePointAt(0) ?? 0))
   for (let at = 0; at < Math.min(left.length, right.length); at++) {
@@ -87,7 +87,7 @@ function compare(left: string, right: string): number {
   return (a?.length ?? 0) - (b?.length ?? 0)
 }
 
-test('rows and members are cut from JSON as they stand, whatever the values', () => {
+test('rows and members are cut out of JSON unchanged, for any values', () => {
   const members = fc.dictionary(fc.string(), fc.jsonValue()).map((object) => Object.entries(object))
   fc.assert(
     fc.property(fc.array(members), (rows) => {
@@ -104,7 +104,7 @@ test('rows and members are cut from JSON as they stand, whatever the values', ()
   )
 })
 
-test('a decimal keeps its scale and its digits', () => {
+test('a decimal keeps its scale and digits', () => {
   for (const text of ['0', '-0.00', '1.10', '12345678901234567890.0123456789', '-7'])
     assert.equal(decimalText(parseDecimal(text) ?? assert.fail(text)), text.replace('-0.00', '0.00'))
   assert.equal(decimalText(parseDecimal('1.5e3') ?? assert.fail()), '1500')
@@ -129,7 +129,7 @@ test('a decimal keeps its scale and its digits', () => {
     assert.equal(parseDecimal(text), undefined, text)
 })
 
-test('times are grouped by their day, hour or minute in UTC', () => {
+test('timestamps are grouped by day, hour or minute in UTC', () => {
   const cases = [
     ['day', '2026-01-31T23:59:59.999999Z', '2026-01-31T00:00:00Z'],
     ['hour', '2026-01-31T23:59:59.999999Z', '2026-01-31T23:00:00Z'],
@@ -146,7 +146,7 @@ test('times are grouped by their day, hour or minute in UTC', () => {
   assert.equal(createGrouper({ ...plain, granularity: 'day' }).add('{"g":null,"n":1}'), null)
 })
 
-test('what is no time or no number is refused by its value, its column and its row', () => {
+test('an invalid time or number is rejected with value, column and row', () => {
   const byDay = createGrouper({ ...plain, granularity: 'day' })
   for (const json of [
     '"infinity"',

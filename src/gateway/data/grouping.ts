@@ -10,14 +10,14 @@ import {
   ZERO,
 } from '#databases/request/decimal.ts'
 
-/** What a request wants of its rows beside themselves (gateway.md 5). Columns are members of the rows. */
+/** Grouping of the rows of a request (gateway.md 5). Columns are named by the members of the rows. */
 export type Grouping = {
   readonly groupBy: string
-  /** Labels are the starts of these, in UTC. */
+  /** If set, labels are the starts of days, hours or minutes in UTC. */
   readonly granularity: Granularity | undefined
   readonly column: string | undefined
   readonly strategy: 'cumulative_sum' | undefined
-  /** Rows that are returned with the same text count once within a group. */
+  /** Whether rows with the same JSON text count once within a group. */
   readonly dedup: boolean
 }
 
@@ -25,22 +25,22 @@ export type Granularity = 'day' | 'hour' | 'minute'
 
 export type Group = {
   readonly label: string | null
-  /** Exact, as JSON numbers; without a column to add up they are 0. */
+  /** Exact sum as a JSON number; 0 without an aggregation column. */
   readonly sum: string
   /** Sum of this group and all groups before it. */
   readonly cumulativeSum: string
-  /** Values that were added up; without a column, rows. */
+  /** Number of added values; number of rows without an aggregation column. */
   readonly count: number
 }
 
 export type Grouper = {
-  /** Takes the JSON text of a row, and what of it is returned, and tells the label of its group. */
+  /** Adds a row, given as its JSON text and the part that is returned. Returns the label of its group. */
   add(row: string, returned?: string): string | null
-  /** Ascending by code points, the group of nulls last. */
+  /** The groups, sorted ascending by code points, with the group of nulls last. */
   groups(): Group[]
 }
 
-/** Groups rows one by one; what it keeps grows with the groups, and with `dedup` by a digest a row. */
+/** Groups rows one by one. Memory grows with the number of groups, and with `dedup` by one digest per row. */
 export function createGrouper({ groupBy, granularity, column, dedup }: Grouping): Grouper {
   const gathered = new Map<string | null, Gathered>()
   let index = 0
@@ -82,7 +82,7 @@ function isRepeated({ seen }: Gathered, row: string): boolean {
   return false
 }
 
-/** By label, null last. UTF-8 sorts as code points do; UTF-16, which `<` compares, does not. */
+/** Sorts by label, null last. UTF-8 sorts in code point order; UTF-16, which `<` compares, does not. */
 function inOrder<T>(gathered: ReadonlyMap<string | null, T>): (readonly [string | null, T])[] {
   const ordered = [...gathered].map((entry) => ({
     entry,
@@ -96,7 +96,7 @@ function inOrder<T>(gathered: ReadonlyMap<string | null, T>): (readonly [string 
     .map(({ entry }) => entry)
 }
 
-/** Where a value stands, for failures that name it. */
+/** Position of a value, for error messages. */
 type Place = { readonly column: string; readonly index: number }
 
 function labelOf(
@@ -115,7 +115,7 @@ function amountOf(json: string | undefined, place: Place): Decimal | undefined {
   return parseDecimal(text) ?? refuse(text, place, `a number of at most ${MOST_DIGITS} digits`)
 }
 
-/** A JSON value as text: a text without its quotes, everything else as it is written. */
+/** The text of a JSON value: strings without quotes, other values unchanged. */
 function textOf(json: string | undefined): string | null {
   if (json === undefined || json === 'null') return null
   return json.startsWith('"') ? JSON.parse(json) : json
@@ -134,18 +134,18 @@ function startOf(text: string, granularity: Granularity): string | undefined {
   const offset = Number(`${match[7] ?? '+'}1`) * (Number(match[8] ?? 0) * 60 + Number(match[9] ?? 0))
   const date = new Date(0)
   date.setUTCFullYear(year, month - 1, day)
-  // 31 February is no date, whatever JavaScript makes of it; 24:00 is the next midnight.
+  // JavaScript accepts 31 February, which is invalid. 24:00 is the next midnight.
   if (date.getUTCMonth() !== month - 1 || date.getUTCDate() !== day || hour > 24 || minute > 59)
     return undefined
   date.setUTCHours(hour, minute - offset)
   const iso = date.toISOString()
-  // The year before 0000 and after 9999 has six digits and a sign.
+  // Years before 0000 and after 9999 have six digits and a sign.
   return iso.length === 24
     ? `${iso.slice(0, PREFIX_LENGTH[granularity])}${'0000-00-00T00:00:00'.slice(PREFIX_LENGTH[granularity])}Z`
     : undefined
 }
 
-/** Characters of `2026-01-31T10:59:00Z` that tell the start. */
+/** Length of the prefix of `2026-01-31T10:59:00Z` that identifies the day, hour or minute. */
 const PREFIX_LENGTH: Readonly<Record<Granularity, number>> = { day: 11, hour: 14, minute: 17 }
 
 function refuse(value: string, { column, index }: Place, wanted: string): never {

@@ -5,7 +5,7 @@ import type { Body } from '#databases/request/fields.ts'
 import type { GatewayCaller } from '../caller.ts'
 import { fail } from '../errors.ts'
 
-/** One for each API key, client, user of the session and key of the caller's. */
+/** The stored key depends on API key, client, session user and the caller's key. */
 export function keyOf(
   { client, grant, persona }: GatewayCaller,
   { keys }: { readonly keys: readonly string[] },
@@ -14,7 +14,7 @@ export function keyOf(
   if (key === undefined) return undefined
   if (other !== undefined || !/^[\x20-\x7e]{1,255}$/.test(key))
     throw fail('invalid_idempotency_key', {
-      hint: 'Idempotency-Key has 1 to 255 printable characters, and idempotency_key in the body says the same.',
+      hint: 'Idempotency-Key must have 1 to 255 printable ASCII characters, and idempotency_key in the body must be the same.',
     })
   const who = grant.kind === 'key' ? grant.key.publicId : grant.kind
   return hash(
@@ -23,10 +23,10 @@ export function keyOf(
   )
 }
 
-/** Undefined for who has no session. */
+/** Undefined without a session. */
 const userOf = ({ claims }: Persona): unknown => JSON.parse(claims).user_id
 
-/** A transaction, as far as it decides what is done. */
+/** The parts of a transaction that determine its effect. */
 type Digested = {
   readonly operations: readonly { readonly kind: string; readonly payload: Body }[]
   readonly options: object
@@ -34,8 +34,8 @@ type Digested = {
 }
 
 /**
- * Rows that a caller may not see any more must not be replayed either: what is silenced is part of the body, and so is what policies
- * decide by. A new session of the same user is the same caller.
+ * The digest includes hidden results and the claims for policies, so that a replay never returns rows that the caller may no longer see.
+ * The session id is excluded: a new session of the same user is the same caller.
  */
 export function digestOf(
   { persona }: GatewayCaller,
@@ -44,7 +44,7 @@ export function digestOf(
 ): string {
   const silenced = steps.map(({ plan }) => 'head' in plan && plan.head)
   const seenAs = persona && { role: persona.role, ...JSON.parse(persona.claims), session_id: null }
-  // The ids are names for the answer, and change nothing of what is done.
+  // Operation ids only name results and do not affect the work.
   const done = operations.map(({ kind, payload }) => [kind, payload])
   return hash('sha256', JSON.stringify([done, options, stripNulls, silenced, seenAs]))
 }

@@ -193,7 +193,7 @@ test('for a response above the limit only digests and counts are stored, and the
   assert.ok(size < 10_000, `${size}`)
 })
 
-test('the table of stored answers is reached by no data operation', async () => {
+test('data operations cannot access the idempotency table', async () => {
   const table_name = 'service_idempotency'
   for (const [method, path, more] of [
     ['POST', '/gateway/fetch', {}],

@@ -11,7 +11,7 @@ export const resultsText = (
 ): string =>
   `[${operations.map(({ id }, index) => `{"id":${JSON.stringify(id)},${parts[index]?.slice(1)}`).join(',')}]`
 
-/** What the idempotency store gets of the results: all of them, or, when they have more bytes than this, their digests and counts. */
+/** The text for the idempotency store: all results, or their digests and counts if they exceed the limit in bytes. */
 export function storedText(results: readonly (Result & { readonly kind: string })[], most: number): string {
   const size = results.reduce((sum, { json }) => sum + json.length, 0)
   const parts = size > most ? results.map(summaryOf) : results.map(({ json }) => String(json))
@@ -28,6 +28,6 @@ const summaryOf = ({ kind, json, rows, affected }: Result & { readonly kind: str
     result_sha256: hash('sha256', json),
   })
 
-/** The stored results with the ids that the caller gives them this time. */
+/** The stored results with the operation ids of the current request. */
 export const replayedText = (stored: string, operations: readonly { readonly id: string }[]): string =>
   resultsText(rowTexts(stored), operations)

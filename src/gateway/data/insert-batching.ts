@@ -11,9 +11,9 @@ type Insert = Prepared<'insert'>
 type Asked = { readonly milliseconds: number; readonly bytes: number }
 
 export type InsertBatching = {
-  /** Waits at most so long for others that insert into the same table in the same way, then runs with them as one statement. */
+  /** Waits at most this long for similar inserts into the same table, then runs them together as one statement. */
   insert(insert: Insert, asked: Asked): Promise<WriteResult>
-  /** Runs what waits; from then on nothing waits. */
+  /** Runs all waiting inserts. Later inserts run at once. */
   close(): Promise<void>
 }
 
@@ -24,7 +24,7 @@ type Waiting = {
 }
 
 type Batch = {
-  /** The caller who opened it; the others differ from it in key and presence alone. */
+  /** The caller of the first insert. Other callers differ only in key and presence. */
   readonly caller: Insert['caller']
   readonly waiting: Waiting[]
   rows: number
@@ -34,9 +34,9 @@ type Batch = {
   timer: NodeJS.Timeout | undefined
 }
 
-/** A batch is closed early when it holds this much, so that its statement stays one that the database takes. */
+/** A batch with this many rows or bytes ends early, so that its statement stays within the database's limits. */
 const FULL = { rows: 10_000, bytes: 16_777_216 }
-/** The same for the bytes in all batches of the process: above it the largest is closed early. */
+/** Limit for the bytes in all batches of the process. Above it the largest batch ends early. */
 const ALL_FULL = 4 * FULL.bytes
 
 /** `X-Service-Insert-Window` (gateway.md 4), milliseconds. */
@@ -53,13 +53,13 @@ export function createInsertBatching(): InsertBatching {
   const batches = new Map<string, Batch>()
   const running = new Set<Promise<void>>()
   let closed = false
-  /** Bytes in all batches. */
+  /** Bytes waiting in all batches. */
   let bytesOfAll = 0
 
   function insert(insert: Insert, { milliseconds, bytes }: Asked) {
     if (closed) return insert.run()
     const key = keyOf(insert)
-    // The client may have got another database meanwhile.
+    // The client may have changed to another database in the meantime.
     if (batches.get(key)?.caller.client !== insert.caller.client) end(key)
     const batch = batches.get(key) ?? createBatch(insert)
     batches.set(key, batch)
@@ -81,7 +81,7 @@ export function createInsertBatching(): InsertBatching {
     }
   }
 
-  /** The one that waits least decides. */
+  /** Ends the batch at the earliest requested time. */
   function shorten(key: string, batch: Batch, milliseconds: number): void {
     const closes = performance.now() + milliseconds
     if (closes >= batch.closes) return
@@ -118,7 +118,7 @@ const createBatch = ({ caller }: Insert): Batch => ({
   timer: undefined,
 })
 
-/** Everything but the rows: the same text of the statement, the same members of the answer, and the same role and claims. */
+/** Key of a batch: everything except the rows, so that statement text, response members, role and claims are equal. */
 function keyOf({ caller, plan }: Insert): string {
   const { request, columns, output, head } = plan
   const names = columns.map(({ name }) => name).sort()
@@ -132,7 +132,7 @@ function keyOf({ caller, plan }: Insert): string {
   ])
 }
 
-/** Never rejects: every caller gets an answer of its own. Rows of those who have left by now are not inserted. */
+/** Runs the inserts of a batch. It never rejects: every caller gets its own result. Rows of disconnected callers are not inserted. */
 async function runBatch({ caller, waiting: all }: Batch): Promise<void> {
   const waiting = all.filter((one) => !hasLeft(one))
   for (const one of all) if (hasLeft(one)) one.reject(callerLeft())
@@ -142,7 +142,7 @@ async function runBatch({ caller, waiting: all }: Batch): Promise<void> {
       const results = await inTransaction((on) => insertTogether(waiting, on), {})
       waiting.forEach(({ resolve, reject }, index) => {
         const result = results[index]
-        if (result === undefined) reject(new Error('A caller of an insert batch has no answer'))
+        if (result === undefined) reject(new Error('A caller of an insert batch has no result'))
         else resolve(result)
       })
       return
@@ -153,7 +153,7 @@ async function runBatch({ caller, waiting: all }: Batch): Promise<void> {
       }
     }
   }
-  // One after the other, as they came.
+  // Run them one at a time, in order of arrival.
   for (const { insert, resolve } of waiting) {
     const result = insert.run()
     resolve(result)
@@ -163,14 +163,14 @@ async function runBatch({ caller, waiting: all }: Batch): Promise<void> {
 
 const hasLeft = ({ insert }: Waiting): boolean => insert.caller.presence.hasLeft()
 
-/** In a transaction, because only after the statement it is known whether every row can be told whose it is. */
+/** Runs in a transaction, because only after the statement it is known whether every returned row can be assigned to its caller. */
 async function insertTogether(waiting: readonly Waiting[], on: OpenTransaction): Promise<WriteResult[]> {
   const [first, ...others] = waiting.map(({ insert }) => insert)
   if (first === undefined) return []
   const { plan, run } = joinInserts(first, others)
   const result = await run(on)
   const texts = rowTexts(Buffer.concat(result.json).toString())
-  // A conflict that was met with nothing, or a trigger, has left rows out: nobody knows whose.
+  // ON CONFLICT DO NOTHING or a trigger has skipped rows, so rows cannot be assigned to callers.
   const isComplete = result.affected === plan.rows.length && (plan.head || texts.length === plan.rows.length)
   if (!isComplete) throw fail('write_conflict')
   let at = 0
@@ -187,7 +187,7 @@ async function insertTogether(waiting: readonly Waiting[], on: OpenTransaction):
   })
 }
 
-/** After these it is not known whether the rows are there, or trying again is of no use. */
+/** After these failures, the outcome is unknown or a retry is pointless. */
 const FINAL = new Set([
   'connection_lost',
   'client_unavailable',

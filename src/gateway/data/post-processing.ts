@@ -9,7 +9,7 @@ import { fail } from '../errors.ts'
 import { type Prepared, prepare, prepareAgain } from '../prepare.ts'
 import { createGrouper, type Group, type Grouping } from './grouping.ts'
 
-/** What the body says of groups; undefined without `group_by` (gateway.md 5). */
+/** Reads the grouping from a body; undefined without `group_by` (gateway.md 5). */
 export function readGrouping(body: Body, snakeCase: boolean): Grouping | undefined {
   const name = (field: string): string | undefined => {
     const value = body[field] ?? undefined
@@ -34,11 +34,11 @@ export function readGrouping(body: Body, snakeCase: boolean): Grouping | undefin
 
 const malformed = (field: string) => fail('invalid_grouping', { details: { field } })
 
-/** A fetch, and the groups that its body asks for. */
+/** A prepared fetch with its grouping. */
 export type GroupedFetch = Prepared<'fetch'> & { readonly groups?: Groups }
 type Groups = {
   readonly grouping: Grouping
-  /** Columns that are read for the groups alone: the rows of the answer do not have them. */
+  /** Columns that are read only for grouping. They are removed from the rows of the response. */
   readonly hidden: ReadonlySet<string>
 }
 
@@ -65,7 +65,7 @@ export type Grouped = {
   readonly postProcessing: string
 }
 
-/** Reads the rows to their end, at most so many bytes, and groups them, in turns with what else the process has to do. */
+/** Reads all rows up to a limit in bytes and groups them in slices, so that the event loop is not blocked. */
 export async function group(
   result: RowsResult,
   grouping: Grouping,
@@ -116,7 +116,7 @@ function without(row: string, hidden: ReadonlySet<string>): string {
   return `{${shown.map(([name, json]) => `${JSON.stringify(name)}:${json}`).join(',')}}`
 }
 
-/** All of an answer, if that is not more than so many bytes; the connection is free again either way. */
+/** Buffers a response up to a limit in bytes. Releases the connection in any case. */
 export async function collect({ json }: RowsResult, most: number): Promise<Buffer> {
   const chunks: Buffer[] = []
   let size = 0

@@ -5,7 +5,7 @@ import { createTaggedCache } from '#kernel/db/coherent-cache.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { GatewayCaller } from '../caller.ts'
 
-/** Whether the answer came from the cache; undefined where nothing is cached. */
+/** Cache status of a response; undefined if the client has no cache. */
 export type Outcome = 'hit' | 'miss' | 'bypass' | undefined
 
 export type ReadCache<T> = (asked: Asked, read: () => Promise<T>) => Promise<{ value: T; outcome: Outcome }>
@@ -13,17 +13,17 @@ export type ReadCache<T> = (asked: Asked, read: () => Promise<T>) => Promise<{ v
 type Asked = {
   readonly caller: GatewayCaller
   readonly plan: ReadPlan | CountPlan
-  /** Names the request, the role and the claims. */
+  /** Cache key: request, role and claims. */
   readonly key: string
-  /** The caller asks for an answer from the database. */
+  /** Whether the caller bypasses the cache. */
   readonly fresh: boolean
 }
 
 type Entry<T> = { readonly value: T; readonly tags: readonly string[]; readonly until: number }
 
 /**
- * Caches answers to reads (gateway.md 17) until `gateway.cache.ttl` is over or a write through the gateway invalidates them. Rights are
- * checked first; the cache holds only what the database would say.
+ * Response cache (gateway.md 17). Entries expire after `gateway.cache.ttl` and are invalidated by writes through the gateway. Rights are
+ * checked before a lookup; only results of the database are cached.
  */
 export function createReadCache<T>(
   kernel: Kernel,
@@ -52,7 +52,7 @@ export function createReadCache<T>(
       const tags = tagsOfAnswer(database, tablesOf(plan), client.rowLevelSecurity !== undefined)
       return { value: await read(), tags, until }
     }
-    // A client that was changed may have another database under its name.
+    // A changed client may have a different database under the same name, so the key contains its generation.
     const entry = await cache.get(`${generation(client)}:${key}`, load)
     return { value: entry.value, outcome }
   }
@@ -68,6 +68,6 @@ function generations(): (client: object) => number {
   }
 }
 
-/** `no-cache`, and what asks for more than that. RFC 9111, section 5.2.1. */
+/** Whether Cache-Control has no-cache or a stronger directive (RFC 9111, section 5.2.1). */
 export const asksForFresh = (cacheControl: string | undefined): boolean =>
   cacheControl !== undefined && /(?:^|[\s,])(?:no-cache|no-store|max-age=0)(?:$|[\s,;])/i.test(cacheControl)

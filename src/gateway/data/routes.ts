@@ -39,7 +39,7 @@ function fetchRoutes(app: App, { kernel, config, bodies }: Parts): void {
   const read = async (request: FastifyRequest, reply: FastifyReply, body: object) => {
     const event = isGet(request) ? 'gateway_data' : 'gateway_fetch'
     const asked = { event, cache, fresh: asksForFresh(request.headers['cache-control']) } as const
-    // The body's own member beats the header.
+    // The member of the body takes precedence over the header.
     const whole = asksToStrip(request) ? { strip_nulls: true, ...body } : { ...body }
     const fetched = await fetchRows(kernel, gatewayCaller(request), whole, asked)
     return sendFetched(withOutcome(reply, fetched.outcome), fetched)
@@ -65,7 +65,7 @@ function fetchRoutes(app: App, { kernel, config, bodies }: Parts): void {
     config,
     schema: {
       operationId: 'fetchRowsByValue',
-      summary: 'Read the rows where one column has one value',
+      summary: 'Read rows by the value of one column',
       headers: ReadHeaders,
       querystring: bodies.DataQuery,
       response: { 200: RowsRead },
@@ -74,7 +74,7 @@ function fetchRoutes(app: App, { kernel, config, bodies }: Parts): void {
   })
 }
 
-/** The body of a fetch that is written as an address. */
+/** The body of a fetch, from the query string of GET /data. */
 function bodyOf(query: DataQuery): object {
   const { view, eq_column, eq_value, sort_by, sort_direction, api_key: _, ...rest } = query
   const order =
@@ -122,7 +122,7 @@ function insertRoutes(app: App, { kernel, config, bodies }: Parts): void {
       method,
       url: '/gateway/insert',
       bodyLimit: limits.body_bulk,
-      // Those who ask for it wait as long as their window before they begin.
+      // Inserts with a window wait this long before they start.
       config: { ...config, timeout: limits.timeout + limits.insert_window },
       schema: {
         operationId: 'insertRows',
@@ -152,7 +152,7 @@ function updateRoute(app: App, { kernel, config, bodies }: Parts): void {
     config,
     schema: {
       operationId: 'updateRows',
-      summary: 'Change the rows that fit the conditions',
+      summary: 'Change the rows that match the conditions',
       body: bodies.UpdateBody,
       response: { 200: RowsWritten },
     },
@@ -195,7 +195,7 @@ function transactionRoute(app: App, { kernel, config, bodies }: Parts): void {
     config,
     schema: {
       operationId: 'runTransaction',
-      summary: 'Run several operations, all or nothing; once under an Idempotency-Key',
+      summary: 'Run several operations atomically; with an Idempotency-Key only once',
       headers: TransactionHeaders,
       body: bodies.TransactionBody,
       response: { 200: TransactionDone },

@@ -6,9 +6,8 @@ import { OneOf, Parsed } from '#kernel/http/schemas.ts'
 import { CountMode, columnsOf, conditionsOf, OrderBy, Row, SortBy } from './grammar.ts'
 
 /**
- * What the data operations take, in full. The plan (databases/request/read-request.ts) parses it, with failures that name the field, and
- * takes
- * more: a member under one of its aliases, null for an absent one, a number as text.
+ * Schemas of the data operations. The parser (databases/request/read-request.ts) reports errors by field and accepts more: aliases of
+ * members, null for absent members, numbers as text.
  */
 export function dataBodies({ limits, gateway }: Config) {
   const { columns, conditions } = limits

@@ -25,22 +25,24 @@ export type Operation = {
 export type Transaction = {
   readonly operations: readonly Operation[]
   readonly options: { readonly isolation_level?: string; readonly read_only?: boolean }
-  /** Of the header and of the body. */
+  /** Idempotency keys from the header and the body. */
   readonly keys: readonly string[]
   readonly stripNulls: boolean
 }
 
 export type Committed = {
-  /** JSON of the list. */
+  /** JSON text of the list of results. */
   readonly results: string
   readonly operations: number
   readonly replayed: boolean
 }
 
-/** How long an answer is stored under its idempotency key. */
+/** Retention of stored responses, in milliseconds. */
 const STORED_FOR = 24 * 3_600_000
 
-/** Several operations, all or nothing (gateway.md 4). Under a key they are done once, and the answer is replayed. */
+/**
+ * Runs several operations atomically (gateway.md 4). With an idempotency key they run once, and repeated requests get the stored response.
+ */
 export async function runTransaction(
   kernel: Kernel,
   caller: GatewayCaller,
@@ -50,7 +52,7 @@ export async function runTransaction(
   const bounds = { deadline: performance.now() + limits.timeout, bytes: limits.answer }
   const options = checked(asked, limits.operations)
   const key = keyOf(caller, asked)
-  // Every name and every right, before the first statement.
+  // Resolve all names and check all rights before the first statement.
   const steps: Step[] = []
   for (const [index, operation] of asked.operations.entries())
     steps.push({
@@ -60,7 +62,7 @@ export async function runTransaction(
     })
 
   const once = async () => answeredBy(await runOnce(caller, steps, bounds, options), steps)
-  // What only reads can be done again.
+  // Read-only transactions can be repeated, so they need no stored response.
   const under =
     key === undefined || options.readOnly === true
       ? once
@@ -86,12 +88,12 @@ function checked({ operations, options }: Transaction, maximum: number): Transac
   if (operations.length > maximum)
     throw fail('too_many_operations', { details: { maximum, given: operations.length } })
   const ids = new Set(operations.map(({ id }) => id))
-  if (ids.size < operations.length) throw malformed('operations', 'Every operation needs an id of its own.')
+  if (ids.size < operations.length) throw malformed('operations', 'Every operation needs a unique id.')
   const isolation = isolationOf(options.isolation_level)
   if (options.read_only !== true) return isolation
   const writes = operations.find(({ kind }) => kind !== 'fetch')
   if (writes !== undefined)
-    throw malformed('options', `The transaction is read-only, operation ${writes.id} writes.`)
+    throw malformed('options', `The transaction is read-only, but operation ${writes.id} writes.`)
   return { ...isolation, readOnly: true }
 }
 
@@ -103,11 +105,11 @@ function isolationOf(asked: string | undefined): TransactionOptions {
   if (asked === undefined) return {}
   const isolation = LEVELS.find((level) => level === asked.toLowerCase().replace(/[_-]/g, ' '))
   if (isolation === undefined)
-    throw malformed('options', 'isolation_level is read_committed, repeatable_read or serializable.')
+    throw malformed('options', 'isolation_level must be read_committed, repeatable_read or serializable.')
   return { isolation }
 }
 
-/** One operation, planned and permitted; `run` gives its member of the results. */
+/** A planned and permitted operation; `run` returns its result. */
 type Permitted = Omit<Prepared, 'run'> & { readonly run: (on: OpenTransaction) => Promise<Result> }
 type Step = Permitted & { readonly operation: Operation; readonly index: number }
 
@@ -161,7 +163,7 @@ type Results = {
   readonly done: readonly Done[]
 }
 
-/** `deadline` on performance.now(); all results together have at most so many bytes. */
+/** `deadline` is in performance.now() time; `bytes` limits the total size of the results. */
 type Bounds = { readonly deadline: number; readonly bytes: number }
 
 const runOnce = (
@@ -171,7 +173,10 @@ const runOnce = (
   options: TransactionOptions,
 ) => requireAbility(backend, 'transaction')((on) => perform(steps, bounds, on), { ...options, presence })
 
-/** A constraint may wait for the end, and then no operation is named: what is told of it fits those who may read all of the tables. */
+/**
+ * Deferred constraints fail at COMMIT, without an operation. Their details are revealed only to callers that may read all tables of the
+ * transaction.
+ */
 async function committed<T>(
   caller: GatewayCaller,
   steps: readonly Step[],
@@ -187,7 +192,7 @@ async function committed<T>(
   }
 }
 
-/** The operations one after the other, in the transaction. */
+/** Runs the operations in order, in the transaction. */
 async function perform(
   steps: readonly Step[],
   { deadline, bytes }: Bounds,
@@ -200,8 +205,8 @@ async function perform(
     const { operation, index, run } = step
     const result = await about(operation, index, () => run(on))
     size += result.json.length
-    if (size > bytes) throw answerTooLarge(bytes, 'Nothing was written. Ask for fewer rows or columns.')
-    // The caller has been told by now that it took too long, and must not find it done later.
+    if (size > bytes) throw answerTooLarge(bytes, 'Nothing was written. Request fewer rows or columns.')
+    // The caller has already received a timeout, so the transaction must not be committed.
     if (performance.now() > deadline) throw fail('statement_timeout')
     results.push({ ...result, kind: operation.kind })
     done.push({ step, affected: result.affected })
@@ -209,7 +214,7 @@ async function perform(
   return { results, done }
 }
 
-/** A failure says which operation it is of. */
+/** Adds the operation's id and index to a failure. */
 async function about<T>({ id }: Operation, index: number, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
@@ -228,8 +233,8 @@ async function about<T>({ id }: Operation, index: number, work: () => Promise<T>
 type UnderKey = TransactionOptions & { readonly body: string; readonly bounds: Bounds }
 
 /**
- * The key is taken in the transaction itself, so that the answer is there exactly when the writes are. Of parallel requests one
- * takes it, and the others wait for that one in the database.
+ * Claims the key in the same transaction, so that the response is stored exactly if the writes are committed. Concurrent requests wait for
+ * the first one in the database.
  */
 async function onceUnder(
   key: string,
@@ -266,7 +271,7 @@ async function onceUnder(
     )
     return answeredBy(results, steps)
   } catch (error) {
-    // Somebody with the same key was first, and has committed.
+    // A concurrent request with the same key has committed.
     const other = error instanceof Failure && error.code === 'write_conflict' ? await replay() : undefined
     if (other === undefined) throw error
     return other

@@ -18,7 +18,7 @@ export function presentedKey(
   hasSessions: boolean,
 ): string | undefined {
   const { headers } = request
-  const { api_key: inQuery } = request.query as { api_key?: unknown } // any query string
+  const { api_key: inQuery } = request.query as { api_key?: unknown } // any query string string
   const plain = onlyOf(
     headers[HEADER.serviceKey],
     headers[HEADER.apiKey],

@@ -7,7 +7,7 @@ import { OPERATIONS } from './operations.ts'
 
 export async function capabilities({ backend }: GatewayCaller) {
   const { management } = backend
-  // Without the ability the structure can be read, and not changed.
+  // A driver without this ability can read the schema, but not change it.
   const operations = Object.entries(OPERATIONS).filter(
     ([, { method }]) => method === 'GET' || management !== undefined,
   )
@@ -22,7 +22,7 @@ export async function capabilities({ backend }: GatewayCaller) {
   }
 }
 
-/** Makes a table and answers it as it then stands. Audited before and after; a name that is taken is 409. */
+/** Creates a table and returns its definition. Logged before and after; an existing name gets 409. */
 export async function createManagedTable(
   kernel: Kernel,
   caller: GatewayCaller,

@@ -54,7 +54,7 @@ const NewTable = Type.Object({
     }),
   ),
   if_not_exists: Type.Optional(
-    Type.Boolean({ description: 'Accepted and ignored: a table that exists is 409' }),
+    Type.Boolean({ description: 'Accepted but ignored: an existing table gets 409' }),
   ),
 })
 
@@ -96,7 +96,7 @@ export function managementRoutes(app: App, kernel: Kernel, access: GatewayAccess
     config: { access: access.management(OPERATIONS.capabilities.right), failures },
     schema: {
       operationId: 'getCapabilities',
-      summary: 'What management can do on this client',
+      summary: 'Supported management operations of this client',
       response: { 200: successOf(Capabilities) },
     },
     handler: async (request) =>

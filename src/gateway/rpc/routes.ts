@@ -19,7 +19,7 @@ import { type AskedCall, callFunction, callOfBody, callOfQuery } from './rpc.ts'
 const Name = Type.String({
   minLength: 1,
   maxLength: 200,
-  description: 'The function, also as schema.name',
+  description: 'The function, optionally as schema.name',
   examples: ['add'],
 })
 const Args = Type.Unsafe<Row>({
@@ -36,7 +36,7 @@ const around = {
   count: Type.Optional(Parsed(Type.Union([CountMode]))),
   limit: Type.Optional(Type.Integer({ minimum: 0 })),
   offset: Type.Optional(Type.Integer({ minimum: 0 })),
-  head: Type.Optional(Type.Boolean({ description: 'Answer without rows' })),
+  head: Type.Optional(Type.Boolean({ description: 'Return no rows' })),
 }
 
 const bodyOf = ({ columns, conditions }: Config['limits']) =>
@@ -51,7 +51,7 @@ const bodyOf = ({ columns, conditions }: Config['limits']) =>
       filters: Type.Optional(Parsed(conditionsOf(conditions))),
       order: Type.Optional(
         Parsed(Type.Union([Type.String(), Order, Type.Array(Order)]), {
-          description: 'How the rows are sorted; as text: `name.desc,id`',
+          description: 'Sort order of the rows; as text: `name.desc,id`',
         }),
       ),
       ...around,
@@ -76,7 +76,7 @@ const CallQuery = Type.Object(
   },
   {
     additionalProperties: true,
-    description: 'Other members are arguments, or filters when they look like `gt.5`',
+    description: 'Other parameters are arguments, or filters if they look like `gt.5`',
   },
 )
 
@@ -84,9 +84,7 @@ const Called = Type.Object(
   {
     data: Type.Array(RowSchema),
     count: Type.Optional(Type.Integer()),
-    has_more: Type.Optional(
-      Type.Boolean({ description: 'There were more rows than an answer without a limit holds' }),
-    ),
+    has_more: Type.Optional(Type.Boolean({ description: 'There are more rows than the default limit' })),
   },
   named('FunctionCalled'),
 )
@@ -152,9 +150,9 @@ function nameOf(body: { readonly function?: string; readonly function_name?: str
   return name
 }
 
-/** No envelope here; the rows are JSON text already. */
+/** No envelope: the rows are already JSON text. */
 function send(reply: FastifyReply, { json, facts }: RowsResult): FastifyReply {
-  if (!Array.isArray(json)) throw new Error('The rows of a function are here whole')
+  if (!Array.isArray(json)) throw new Error('The rows of a function are buffered')
   const { total, hasMore } = facts()
   const tail = `${total === undefined ? '' : `,"count":${total}`}${hasMore ? ',"has_more":true' : ''}}`
   return sendWhole(reply, [Buffer.from('{"data":'), ...json, Buffer.from(tail)])

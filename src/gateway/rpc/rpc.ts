@@ -11,7 +11,7 @@ import { requirePersona } from '../caller-rights.ts'
 import { requestOptionsOf } from '../prepare.ts'
 import { explainReadOnly } from '../read-only-client.ts'
 
-/** A call as a body or an address asks for it; `order` and `filters` are still in their own spelling. */
+/** A call from a body or a URL. `order` and `filters` are not parsed yet. */
 export type AskedCall = {
   readonly function: string
   readonly schema?: unknown
@@ -25,7 +25,7 @@ export type AskedCall = {
   readonly head?: unknown
 }
 
-/** Calls a function of the client's database (gateway.md 7). By address: arguments are texts, and a function that writes is refused. */
+/** Calls a function of the client's database (gateway.md 7). For GET, arguments are texts, and functions that write are rejected. */
 export async function callFunction(
   kernel: Kernel,
   caller: GatewayCaller,
@@ -66,14 +66,14 @@ export async function callFunction(
   return result
 }
 
-/** Members of the body around the arguments. */
+/** Members of a body that contains `args`. */
 const WRAPPER = new Set(['schema', 'args', 'select', 'filters', 'count', 'limit', 'offset', 'order', 'head'])
 
-/** The body of `POST /rpc/{name}`: the arguments themselves, or, when it has no other members, what is around them. */
+/** The body of `POST /rpc/{name}`: either a body with `args` and only known members, or the arguments themselves. */
 export function callOfBody(name: string, body: Body): AskedCall {
   const names = Object.keys(body)
   const isWrapper = names.length > 0 && names.every((key) => WRAPPER.has(key))
-  if (!isWrapper) return { function: name, args: body as Row } // read from JSON text
+  if (!isWrapper) return { function: name, args: body as Row } // parsed from JSON
   const { args } = body
   if (args !== undefined && (typeof args !== 'object' || Array.isArray(args)))
     throw edge('validation_error', {
@@ -85,13 +85,13 @@ export function callOfBody(name: string, body: Body): AskedCall {
 
 const RESERVED = new Set(['schema', 'select', 'count', 'limit', 'offset', 'order', 'head', 'api_key'])
 
-/** `GET /rpc/{name}`: reserved members, filters (`age=gt.5`), and arguments. */
+/** The query of `GET /rpc/{name}`: reserved names, filters (`age=gt.5`) and arguments. */
 export function callOfQuery(name: string, query: Body): AskedCall {
   const rest = Object.entries(query).filter(([key]) => !RESERVED.has(key))
   const twice = rest.find(([, value]) => typeof value !== 'string')?.[0]
   if (twice !== undefined)
     throw edge('validation_error', {
-      message: `${twice} stands twice`,
+      message: `${twice} is given twice`,
       details: { field: twice, in: 'querystring' },
     })
   const texts = rest.map(([key, value]) => [key, String(value)] as const)
@@ -119,7 +119,7 @@ const isPredicate = (text: string): boolean => {
   return second !== undefined && (first === 'not' || operatorOf(first) !== undefined)
 }
 
-/** Through the one grammar of conditions; the column is quoted, so that it is a name whatever it contains. */
+/** Uses the grammar of conditions. The column is quoted, so that it is always parsed as one name. */
 const filterOf = (column: string, text: string) => ({
   operator: 'or',
   value: `"${column.replace(/["\\]/g, '\\$&')}".${text}`,
@@ -132,7 +132,7 @@ function orderOf(order: unknown): unknown {
   return Array.isArray(order) ? order.map(orderOfItem) : orderOfItem(order)
 }
 
-/** `name.desc.nullslast`: words of the order stand at the end, and what is before them is the column. */
+/** `name.desc.nullslast`: the column, followed by keywords of the order. */
 function orderOfText(text: string) {
   let column = text.trim()
   const taken = (words: readonly string[]): string | undefined => {

@@ -22,7 +22,7 @@ const Table = Type.Object(
   {
     ...table,
     table_type: Type.String({ examples: ['BASE TABLE'] }),
-    estimated_rows: Type.Number({ description: "The database's own estimate; 0 before it has one" }),
+    estimated_rows: Type.Number({ description: "The database's estimate; 0 if it has none" }),
   },
   named('TableDescription'),
 )
@@ -55,7 +55,7 @@ const Index = Type.Object(
     is_primary: Type.Boolean(),
     is_valid: Type.Boolean(),
     columns: Type.Array(Type.String(), {
-      description: 'Columns, and expressions as the database writes them',
+      description: 'Columns, and expressions in the notation of the database',
     }),
     definition: Type.String(),
   },
@@ -127,7 +127,7 @@ export function schemaRoutes(app: App, access: GatewayAccess): void {
     config,
     schema: {
       operationId: 'typesOfTables',
-      summary: 'TypeScript for the rows of every table, as text',
+      summary: 'TypeScript types for the rows of all tables, as text',
       response: { 200: PlainText },
     },
     handler: async (request, reply) => {

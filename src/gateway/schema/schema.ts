@@ -3,10 +3,10 @@ import type { Backend } from '#databases/drivers/driver.ts'
 import type { Catalogue, Table } from '#databases/plan/catalogue.ts'
 import { fail } from '../errors.ts'
 
-/** Which tables are asked for; absent: all. */
+/** The requested tables; all if absent. */
 export type Which = { readonly table_name?: string; readonly table_schema?: string }
 
-/** Names, words and `YES` or `NO` as information_schema has them, which is where readers of these lists come from. */
+/** Member names and values (`YES`, `NO`) are those of information_schema, which users of these lists expect. */
 export async function listTables(backend: Backend, { table_schema }: Which) {
   const tables = sorted(await backend.catalogue()).filter(({ schema }) =>
     [undefined, schema].includes(table_schema),
@@ -27,7 +27,7 @@ const TYPES: Readonly<Record<Table['kind'], string>> = {
   'foreign table': 'FOREIGN',
 }
 
-/** In the order of the table. */
+/** In column order. */
 export async function listColumns(backend: Backend, schema: string, name: string) {
   const table = (await backend.catalogue()).find(schema, name)
   if (table === undefined)
@@ -77,7 +77,7 @@ export async function listIndexes(backend: Backend, which: Which) {
 const isAsked = ({ table_schema, table_name }: Which, schema: string, table: string): boolean =>
   (table_schema ?? schema) === schema && (table_name ?? table) === table
 
-/** By schema and name, by code points. */
+/** Sorted by schema and name in code point order. */
 const sorted = ({ tables }: Catalogue): readonly Table[] =>
   [...tables].sort((left, right) => compare(left.schema, right.schema) || compare(left.name, right.name))
 

@@ -1,8 +1,8 @@
 import type { Catalogue, Column, Table } from '#databases/plan/catalogue.ts'
 
 /**
- * TypeScript for the rows that the gateway gives and takes: the same catalogue gives the same text, in any order of its tables.
- * Columns keep the order of the table.
+ * Generates TypeScript types for the rows of all tables. The text is deterministic and does not depend on the order of the tables. Columns
+ * keep their order.
  */
 export function typescriptOf({ tables }: Catalogue): string {
   const schemas = [...Map.groupBy(tables, ({ schema }) => schema)].sort(byName)
@@ -14,7 +14,7 @@ const HEAD = `export type Json = string | number | boolean | null | Json[] | { [
 
 `
 
-/** By code points, so that no locale decides. */
+/** Sorts by code units, independent of the locale. */
 const byName = ([left]: readonly [string, unknown], [right]: readonly [string, unknown]): number =>
   left < right ? -1 : left > right ? 1 : 0
 
@@ -49,10 +49,10 @@ const member = (name: string): string => (/^[a-z_$][\w$]*$/i.test(name) ? name :
 
 const typeOf = (column: Column): string => `${valueType(column)}${column.nullable ? ' | null' : ''}`
 
-/** As rows.ts writes them. A number that is NaN or infinite comes as text; types have no word for "nearly always". */
+/** Types of the JSON that rows.ts writes. NaN and infinity are written as text, which the type ignores. */
 function valueType({ base, category }: Column): string {
   if (category !== 'A') return category === 'C' ? 'Json' : scalar(base)
-  // Elements may be null. What is an array of a composite type, its name does not tell.
+  // Elements may be null. The name of an array type does not show whether its elements are composite.
   const element = base.slice(1)
   return known.has(element) || texts.has(element) ? `(${scalar(element)} | null)[]` : 'Json[]'
 }

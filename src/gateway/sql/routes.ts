@@ -15,7 +15,8 @@ import { type AskedSql, DRIVER_WORDS, type RanSql, runSql } from './sql.ts'
 const common = {
   query: Type.String({
     minLength: 1,
-    description: 'The text; several statements only without params, and then the rows are those of the last',
+    description:
+      'The SQL text. Several statements are allowed only without params; the rows are those of the last',
     examples: ['select 1 as one'],
   }),
   params: Type.Optional(
@@ -31,7 +32,7 @@ const common = {
       Type.String({
         minLength: 1,
         maxLength: 63,
-        description: 'Where names without a schema are looked for',
+        description: 'Schema for unqualified names',
       }),
     ),
   ),
@@ -46,7 +47,9 @@ const SqlBody = Type.Object({
   }),
   ...common,
   db_name: Type.Optional(
-    Nullable(Type.String({ minLength: 1, maxLength: 63, description: "The client, or its database's name" })),
+    Nullable(
+      Type.String({ minLength: 1, maxLength: 63, description: 'The client, or the name of its database' }),
+    ),
   ),
 })
 const QueryBody = Type.Object(common)
@@ -57,7 +60,9 @@ const Ran = Type.Intersect([
     meta: Type.Object({
       backend: Type.String({ examples: ['postgresql'] }),
       returned_row_count: Type.Integer(),
-      rows_affected: Type.Integer({ description: 'Rows inserted, updated and deleted by all statements' }),
+      rows_affected: Type.Integer({
+        description: 'Number of rows inserted, updated and deleted by all statements',
+      }),
       statement_count: Type.Integer(),
       duration_ms: Type.Integer(),
     }),
@@ -95,7 +100,7 @@ export function sqlRoutes(app: App, kernel: Kernel, access: GatewayAccess): void
   })
 }
 
-/** The rows are JSON text already. */
+/** The rows are already JSON text. */
 function send(reply: FastifyReply, { result, backend, milliseconds }: RanSql): FastifyReply {
   const meta = {
     backend,

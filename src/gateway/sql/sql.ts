@@ -17,14 +17,14 @@ export type AskedSql = {
   readonly db_name?: string | null
 }
 
-/** The interface's old word for the client's own driver. */
+/** The interface's older name for the client's own driver. */
 const OWN = 'athena'
 
 export const DRIVER_WORDS = [...Object.values(DRIVERS).flatMap(({ words }) => words), OWN]
 
 export type RanSql = { readonly result: SqlResult; readonly backend: string; readonly milliseconds: number }
 
-/** Runs the caller's own SQL (gateway.md 6). Who may only read gets one statement in a transaction that only reads. */
+/** Runs the caller's own SQL (gateway.md 6). With the right to read only, it is one statement in a read-only transaction. */
 export async function runSql(kernel: Kernel, caller: GatewayCaller, asked: AskedSql): Promise<RanSql> {
   const { client, backend, presence } = caller
   requirePassing(caller)
@@ -53,7 +53,7 @@ export async function runSql(kernel: Kernel, caller: GatewayCaller, asked: Asked
 function requireDriver(word: string | undefined, name: DriverName): void {
   if (word === undefined || word === OWN || DRIVERS[name].words.includes(word)) return
   throw fail('driver_mismatch', {
-    hint: `The client's driver is ${name}; name it, or another client`,
+    hint: `The client's driver is ${name}; use it, or another client`,
     details: { field: 'driver', driver: word, client_driver: name },
   })
 }

@@ -135,7 +135,7 @@ export const clientUrlForms = {
     },
     write: (value) => value,
     advice:
-      'Use an https URL with the key as its password and without a user, query or fragment: a colon, the key and @ stand before the host',
+      'Use an https URL with the key as its password, without user, query or fragment: https://:KEY@HOST',
     takes: [],
   },
   scylladb: {
