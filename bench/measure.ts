@@ -19,7 +19,7 @@ export function sender(
   return () =>
     new Promise((resolve, reject) => {
       const began = performance.now()
-      const asked = request(url, { agent, method, headers }, (response) => {
+      const sent = request(url, { agent, method, headers }, (response) => {
         response.resume().on('end', () => {
           resolve({
             took: performance.now() - began,
@@ -28,7 +28,7 @@ export function sender(
           })
         })
       })
-      asked.on('error', reject).end(body?.())
+      sent.on('error', reject).end(body?.())
     })
 }
 

@@ -25,7 +25,7 @@ try {
   const headers = { 'content-type': 'application/json' }
   await addAccounts()
 
-  const asked = (path: string, kind: string, { from, status }: { from: number; status: number }) => {
+  const requestOf = (path: string, kind: string, { from, status }: { from: number; status: number }) => {
     let turn = from
     const body = () =>
       JSON.stringify({ name: 'Eve', email: `${kind}${turn++}@example.com`, password: 'the password of eve' })
@@ -33,12 +33,12 @@ try {
   }
   const kinds = ['verified', 'unverified', 'unregistered']
   // Each sign-in uses the address of the previous round's sign-up.
-  for (const kind of kinds) await asked('/sign-up/email', kind, { from: -1, status: 200 }).send()
+  for (const kind of kinds) await requestOf('/sign-up/email', kind, { from: -1, status: 200 }).send()
   const samples = await timed(
     Object.fromEntries(
       kinds.flatMap((kind) => [
-        [`sign-up, ${kind}`, asked('/sign-up/email', kind, { from: 0, status: 200 })],
-        [`sign-in afterwards, ${kind}`, asked('/sign-in/email', kind, { from: -1, status: 403 })],
+        [`sign-up, ${kind}`, requestOf('/sign-up/email', kind, { from: 0, status: 200 })],
+        [`sign-in afterwards, ${kind}`, requestOf('/sign-in/email', kind, { from: -1, status: 403 })],
       ]),
     ),
     ROUNDS,

@@ -146,8 +146,8 @@ export async function testService({
     anon: actor(url, {}, expect),
     admin: actor(url, { apikey: ADMIN_KEY }, expect),
     async key(rights, more = {}) {
-      const asked = { name: 'test', client_name: 'default', rights, ...more }
-      const { api_key, record } = await createKey(service.kernel, asked)
+      const newKey = { name: 'test', client_name: 'default', rights, ...more }
+      const { api_key, record } = await createKey(service.kernel, newKey)
       const headers = { apikey: api_key, 'x-service-client': 'default' }
       return { ...actor(url, headers, expect), apiKey: api_key, keyId: record.id }
     },

@@ -53,8 +53,8 @@ export async function startLoad(fixture: Fixture): Promise<Load> {
   }
   const timers = KINDS.map((kind) =>
     setInterval(() => {
-      const asked = ask(kind).finally(() => running.delete(asked))
-      running.add(asked)
+      const pending = ask(kind).finally(() => running.delete(pending))
+      running.add(pending)
     }, 1_000 / RATES[kind]),
   )
   return {
@@ -111,8 +111,8 @@ async function senders(
       (await ask('/api/auth/sign-in/email', 'POST', { email, password: PASSWORD })).status,
     'get-session': async () => (await ask('/api/auth/get-session', 'GET', undefined, session)).status,
     fetch: async () => {
-      const asked = { table_name: 'seeded', conditions: [{ column: 'number', value: 7 }] }
-      return (await data('/gateway/fetch', 'POST', asked)).status
+      const body = { table_name: 'seeded', conditions: [{ column: 'number', value: 7 }] }
+      return (await data('/gateway/fetch', 'POST', body)).status
     },
     async insert() {
       const number = ++last

@@ -31,12 +31,12 @@ export async function ensureDefaultKey(
   try {
     const issued = await control.db.transaction().execute(async (db) => {
       const kernel = { db, random: secureRandom, now: await clockOf(db) }
-      const asked = {
+      const newKey = {
         name: 'default',
         client_name: 'default',
         rights: ['*', 'gateway.bypass_row_level_security'],
       }
-      const { api_key } = await createKey(kernel, asked)
+      const { api_key } = await createKey(kernel, newKey)
       // Write the file before the commit: a key that was committed without its file would be lost.
       await writeFile(file, `${api_key}\n`, { mode: 0o600, flag: 'wx' })
       return api_key

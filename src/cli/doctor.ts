@@ -79,9 +79,9 @@ async function database(context: Context): Promise<Finding[]> {
 async function control(databases: ServiceDatabases): Promise<Finding[]> {
   return onConnection({ url: databases.controlUrl, name: 'doctor' }, async (client) => {
     const pending = await pendingMigrations((text) => client.query(text))
-    const asked = Date.now()
+    const before = Date.now()
     const { rows } = await client.query<{ now: Date }>('select clock_timestamp() as now')
-    const drift = Math.abs((rows[0]?.now.getTime() ?? 0) - (asked + Date.now()) / 2)
+    const drift = Math.abs((rows[0]?.now.getTime() ?? 0) - (before + Date.now()) / 2)
     return [
       { subject: 'database', ok: true, says: databases.describes },
       pending.length === 0

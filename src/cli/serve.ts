@@ -49,20 +49,20 @@ function logRuntime(log: Log): void {
 type Opened = { databases?: ServiceDatabases; running?: Running }
 
 async function serve(context: MakingContext): Promise<void> {
-  const asked = stopSignal()
+  const stopRequest = stopSignal()
   const progress = showProgress(context.log)
   const opened: Opened = {}
   try {
-    await start(context, opened, progress, asked.signal)
-    await asked.stop
+    await start(context, opened, progress, stopRequest.signal)
+    await stopRequest.stop
   } catch (error) {
     progress.end()
-    if (!asked.signal.aborted) {
+    if (!stopRequest.signal.aborted) {
       await shutDown(context, opened, 1)
       throw error
     }
   }
-  context.log.info({ event: 'stopping', signal: await asked.stop }, 'stopping')
+  context.log.info({ event: 'stopping', signal: await stopRequest.stop }, 'stopping')
   await shutDown(context, opened, 0)
   process.exit(0)
 }

@@ -107,21 +107,21 @@ test('each operation requires its own right on its table', async () => {
     ['sales.orders', 'sales', 'orders'],
   ] as const
   for (const [name, schema, table] of tables) {
-    for (const held of ['read', 'write', 'delete']) {
-      const holder = await t.key([`${name}.${held}`])
+    for (const granted of ['read', 'write', 'delete']) {
+      const holder = await t.key([`${name}.${granted}`])
       for (const [operation, [path, body, action]] of Object.entries(OPERATIONS)) {
         const { status, body: answer } = await holder.post(path, {
           schema_name: schema,
           table_name: table,
           ...body,
         })
-        if (held === action)
-          assert.notEqual(status, 403, `${operation} with ${name}.${held}: ${JSON.stringify(answer)}`)
+        if (granted === action)
+          assert.notEqual(status, 403, `${operation} with ${name}.${granted}: ${JSON.stringify(answer)}`)
         else
           assert.deepEqual(
             [status, answer.code],
             [403, 'insufficient_rights'],
-            `${operation} with ${name}.${held}`,
+            `${operation} with ${name}.${granted}`,
           )
       }
     }

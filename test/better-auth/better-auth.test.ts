@@ -101,13 +101,13 @@ for (const version of VERSIONS) {
       const here = await member()
       const others = [await elsewhere(here), await elsewhere(here), await elsewhere(here)] as const
       const own = done(await here.client.getSession())
-      const gone = done(await others[0].client.getSession())
+      const result = done(await others[0].client.getSession())
       const sessions = done(await here.client.listSessions())
       assert.equal(sessions.length, 4)
       // Applications identify the current device this way.
       assert.equal(sessions.find(({ token }) => token === own?.session.token)?.id, own?.session.id)
 
-      const { token = '' } = sessions.find(({ id }) => id === gone?.session.id) ?? {}
+      const { token = '' } = sessions.find(({ id }) => id === result?.session.id) ?? {}
       assert.equal(done(await here.client.revokeSession({ token })).status, true)
       assert.equal(refused(await others[0].client.getSession()).status, 401)
       done(await others[1].client.getSession())
@@ -223,8 +223,8 @@ for (const version of VERSIONS) {
       const deleted = { success: true, message: 'User deleted' }
       assert.deepEqual(done(await client.deleteUser({ password })), deleted)
       assert.equal(refused(await client.getSession()).status, 401)
-      const gone = refused(await client.signIn.email({ email, password }))
-      assert.equal(gone.code, 'INVALID_EMAIL_OR_PASSWORD')
+      const result = refused(await client.signIn.email({ email, password }))
+      assert.equal(result.code, 'INVALID_EMAIL_OR_PASSWORD')
 
       const [bob, eve] = [await member(), await member()]
       t.advance(DAY + 1)

@@ -188,11 +188,11 @@ export function newVisitor(url: string, version: Version, by: Carrier): Visitor 
 
 /** Stores the token of `set-auth-token` and sends it. Uses `onResponse`, because 1.2 overrides `onSuccess`. */
 function bearer() {
-  let held = ''
+  let token = ''
   return {
-    auth: { type: 'Bearer', token: () => held },
+    auth: { type: 'Bearer', token: () => token },
     onResponse: ({ response }: { response: Response }) => {
-      held = response.headers.get('set-auth-token') ?? held
+      token = response.headers.get('set-auth-token') ?? token
     },
   } as const
 }

@@ -48,10 +48,10 @@ export function createSubject({ driver, keyspace }: Place): Subject {
 type Numbered = (table: 'authors' | 'books') => (row: Body) => Body
 
 const onShelf = ({ fetch, insert, update, remove, count }: Calls, numbered: Numbered): Calls => ({
-  fetch: (body) => fetch(there(body)),
-  update: (body) => update(there(body)),
-  remove: (body) => remove(there(body)),
-  count: (body) => count(there(body)),
+  fetch: (body) => fetch(onShelf1(body)),
+  update: (body) => update(onShelf1(body)),
+  remove: (body) => remove(onShelf1(body)),
+  count: (body) => count(onShelf1(body)),
   insert(table, rows, more) {
     const list: readonly Body[] = Array.isArray(rows) ? rows : [rows]
     return insert(table, list.map(numbered(table === 'authors' ? 'authors' : 'books')), more)
@@ -59,7 +59,7 @@ const onShelf = ({ fetch, insert, update, remove, count }: Calls, numbered: Numb
 })
 
 /** Adds the shelf to the conditions of a request, unless it is unbounded. */
-const there = (body: Body): Body => {
+const onShelf1 = (body: Body): Body => {
   if (body.allow_unbounded === true) return body
   const conditions = Array.isArray(body.conditions) ? body.conditions : []
   return { ...body, conditions: [{ column: 'shelf', value: 1 }, ...conditions] }

@@ -49,8 +49,8 @@ export function testKeys({ driver, keyspace, skip }: Place): void {
     )
     await assert.rejects(insert('prices', { ...other, price: '15e-1' }), duplicate)
     assert.equal(await count({ table: 'prices' }), 1)
-    const gone = await remove(named('1.5000', ['a', 'b', 'a']))
-    assert.deepEqual([gone.affected, gone.rows[0].note, await count({ table: 'prices' })], [1, 'p', 0])
+    const deleted = await remove(named('1.5000', ['a', 'b', 'a']))
+    assert.deepEqual([deleted.affected, deleted.rows[0].note, await count({ table: 'prices' })], [1, 'p', 0])
   })
 
   test('partition keys with different bytes are different, as on the server', { skip }, async () => {

@@ -31,12 +31,12 @@ const metric = async (name: string): Promise<number> => {
   const value = new RegExp(`^${name} (\\d+)$`, 'm').exec(await t.service.kernel.metrics.registry.metrics())
   return Number(value?.[1])
 }
-const held = () => metric('gatehouse_body_bytes')
+const bodyBytes = () => metric('gatehouse_body_bytes')
 async function until(condition: () => Promise<boolean>): Promise<void> {
   for (const end = Date.now() + 10_000; !(await condition()); await sleep(5))
     assert.ok(Date.now() < end, 'the condition did not hold within ten seconds')
 }
-const allReleased = () => until(async () => (await held()) === 0)
+const allReleased = () => until(async () => (await bodyBytes()) === 0)
 
 /** Locks the table of client `one` while the work runs. */
 async function whileLocked(work: () => Promise<void>): Promise<void> {
@@ -73,7 +73,7 @@ test('bodies that wait for a blocked database use bounded memory and do not affe
   let waiting: ReturnType<typeof insert>[] = []
   await whileLocked(async () => {
     waiting = [insert('one', large), insert('one', large)]
-    await until(async () => (await held()) > 400 * KIB)
+    await until(async () => (await bodyBytes()) > 400 * KIB)
     const refused = await insert('one', large)
     assert.deepEqual(
       [refused.status, refused.body.code, refused.headers.get('retry-after')],
@@ -81,7 +81,7 @@ test('bodies that wait for a blocked database use bounded memory and do not affe
     )
     assert.match(refused.body.message, /large requests/)
     assert.match(refused.body.error, /limits\.bodies/)
-    assert.ok((await held()) <= limits.bodies / 2, 'one client uses more than half')
+    assert.ok((await bodyBytes()) <= limits.bodies / 2, 'one client uses more than half')
     assert.equal((await insert('two', large)).status, 200, 'another client')
     await t.signUp('Ada')
     // A small body is not counted: it waits for the table like the first two.
@@ -113,7 +113,7 @@ test('the memory of a body is released if its caller disconnects, before or afte
       [...head, 'transfer-encoding: chunked'],
       `${(50 * KIB).toString(16)}\r\n${text.slice(0, 50 * KIB)}\r\n`,
     )
-    await until(async () => (await held()) > 300 * KIB)
+    await until(async () => (await bodyBytes()) > 300 * KIB)
     for (const { socket } of [whole, half, chunked]) socket.destroy()
     await allReleased()
   })
@@ -144,7 +144,7 @@ test('one address can use half of the budget; slow bodies are aborted when a req
   for (let index = 0; index < 10; index++) begin('192.0.2.1')
   await until(async () => answers.length === 1)
   for (let index = 0; index < 9; index++) begin('192.0.2.2')
-  await until(async () => (await held()) > limits.bodies - 60 * KIB)
+  await until(async () => (await bodyBytes()) > limits.bodies - 60 * KIB)
   assert.equal(answers.length, 1, 'more than nine bodies of an address are accepted')
   // They have just started, so they are not slow yet.
   assert.equal((await insert('two', notes(100 * KIB))).status, 503)
@@ -168,7 +168,7 @@ test('stalled bodies for a client do not block other callers of that client', as
   const stalled = Array.from({ length: 8 }, () =>
     startRequest(head, `{"table_name":"${'x'.repeat(60 * KIB)}`),
   )
-  await until(async () => (await held()) > 480 * KIB)
+  await until(async () => (await bodyBytes()) > 480 * KIB)
   // They have just started, so they are not slow yet.
   assert.equal((await insert('one', notes(20 * KIB))).status, 503)
   t.advance(10_000)

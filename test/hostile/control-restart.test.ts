@@ -25,13 +25,13 @@ after(async () => {
 })
 
 let people = 0
-const answered: string[] = []
+const acknowledged: string[] = []
 
 async function signUp(): Promise<Answer> {
   const email = `ada-${++people}@example.com`
   const answer = await t.anon.post('/api/auth/sign-up/email', { name: 'Ada', email, password: PASSWORD })
   if (answer.status !== 200) return answer
-  answered.push(email)
+  acknowledged.push(email)
   return t.anon.get('/api/auth/get-session', { headers: { authorization: `Bearer ${answer.body.token}` } })
 }
 
@@ -65,11 +65,11 @@ for (const mode of ['fast', 'immediate'] as const)
     isStopped = true
     await callers
     assert.deepEqual([...statuses.keys()].sort(), [200, 503])
-    const there = await withClient(server.url, async (client) => {
+    const existing = await withClient(server.url, async (client) => {
       return new Set((await client.query('select email from service."user"')).rows.map(({ email }) => email))
     })
     assert.deepEqual(
-      answered.filter((email) => !there.has(email)),
+      acknowledged.filter((email) => !existing.has(email)),
       [],
     )
   })

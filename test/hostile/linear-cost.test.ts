@@ -88,8 +88,8 @@ function attempt(read: (text: string) => unknown, text: string): void {
 function bodyQuestions(target: Target): Question[] {
   return spotsOf(target).flatMap(({ path, fill, shape }) => {
     const description = JSON.stringify([target.surface, path, shape])
-    const values = asked.has(description) || isBounded(shape) ? FEW : VALUES
-    asked.add(description)
+    const values = seenSchemas.has(description) || isBounded(shape) ? FEW : VALUES
+    seenSchemas.add(description)
     return Object.entries(values).map(([name, json]) => ({
       name: `${path}: ${name}`,
       ask: (length: number) => ({ body: fill(json(length)) }),
@@ -97,7 +97,7 @@ function bodyQuestions(target: Target): Question[] {
   })
 }
 
-const asked = new Set<string>()
+const seenSchemas = new Set<string>()
 
 function addressQuestions(target: Target): Question[] {
   const names = Object.keys(target.query)
@@ -164,7 +164,7 @@ async function renew(): Promise<void> {
 }
 
 function send(target: Target, { query, parameter = keyId, body, header }: Asked): Promise<Reply | undefined> {
-  const asked = body ?? properBody(target)
+  const payload = body ?? properBody(target)
   const own = [...credentials[target.credential](), ['content-type', 'application/json'] as const]
   return exchange(
     port,
@@ -172,7 +172,7 @@ function send(target: Target, { query, parameter = keyId, body, header }: Asked)
       method: target.method,
       path: `${target.path.replace(/\{\w+\}/g, parameter)}?${query ?? properQuery(target)}`,
       headers: [...own.filter(([name]) => name !== header?.[0]), ...(header === undefined ? [] : [header])],
-      ...(asked === null ? {} : { body: Buffer.from(asked) }),
+      ...(payload === null ? {} : { body: Buffer.from(payload) }),
     }),
   )
 }

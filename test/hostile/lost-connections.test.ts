@@ -21,12 +21,12 @@ const onAnswer = (passage: Passage): void => {
 /** Repeats the work while closing its connection after the first response, then after the second, and so on. Returns the number of steps. */
 async function atEachStep(name: string, work: () => Promise<void>, next = async () => {}): Promise<number> {
   for (let step = 1; ; step++) {
-    const mine = { name, left: step, isOver: false }
-    plan = mine
+    const current = { name, left: step, isOver: false }
+    plan = current
     await work()
     plan = undefined
     await next()
-    if (!mine.isOver) return step - 1
+    if (!current.isOver) return step - 1
     assert.ok(step < 100, 'more than 100 responses')
   }
 }
@@ -73,9 +73,9 @@ for (const [name, least] of [
 test('a listener that is lost twice reconnects, and requests are served in the meantime', async () => {
   const { coherence } = t.service.kernel
   for (const left of [1, 2]) {
-    const mine = { name: 'gatehouse listener', left, isOver: false }
-    plan = mine
-    await eventually(() => mine.isOver)
+    const current = { name: 'gatehouse listener', left, isOver: false }
+    plan = current
+    await eventually(() => current.isOver)
     assert.equal((await signUp()).status, 200)
   }
   plan = undefined
@@ -122,14 +122,14 @@ test('if the audit log loses its connection, the operation is rejected before it
     objectType: 'table',
   } as const
   const work = async () => {
-    let begun = false
+    let hasStarted = false
     const change = async () => {
-      begun = true
+      hasStarted = true
       return 'done'
     }
     await audit.around(act, change).then(
       (result) => assert.equal(result, 'done'),
-      (error) => assert.deepEqual([error.code, begun], ['audit_unavailable', false]),
+      (error) => assert.deepEqual([error.code, hasStarted], ['audit_unavailable', false]),
     )
   }
   // The next caller may take the closed connection just after its release.

@@ -200,12 +200,15 @@ function isSafe(target: string, accepted: string): void {
   assert.equal(redirectTarget(kernel, accepted), accepted, 'normalisation is not idempotent')
   assert.match(accepted, /^[!-~]+$/)
   for (const page of PAGES) {
-    const there = new URL(accepted, page)
-    assert.equal(there.href, new URL(target, page).href, 'normalisation changed the target')
-    assert.ok(isAllowedFrom(page, there), there.href)
-    assert.doesNotMatch(there.pathname, /^\/([\\/]|%2f|%5c)/i)
+    const resolved = new URL(accepted, page)
+    assert.equal(resolved.href, new URL(target, page).href, 'normalisation changed the target')
+    assert.ok(isAllowedFrom(page, resolved), resolved.href)
+    assert.doesNotMatch(resolved.pathname, /^\/([\\/]|%2f|%5c)/i)
     const sent = new URL(withQuery(accepted, { token: 'T', error: 'E' }), page)
-    assert.deepEqual([sent.origin, sent.pathname, sent.hash], [there.origin, there.pathname, there.hash])
+    assert.deepEqual(
+      [sent.origin, sent.pathname, sent.hash],
+      [resolved.origin, resolved.pathname, resolved.hash],
+    )
     assert.deepEqual([sent.searchParams.get('token'), sent.searchParams.get('error')], ['T', 'E'])
   }
 }

@@ -99,14 +99,14 @@ const idsWith = (tried: readonly Tried[], status: number): number[] =>
 /** Asserts that acknowledged rows exist and rejected ones do not. */
 async function outcomesAreTrue(url: string, tried: readonly Tried[]): Promise<void> {
   const ids = await withClient(url, async (client) => (await client.query('select id from note')).rows)
-  const there = new Set(ids.map(({ id }) => id))
+  const existing = new Set(ids.map(({ id }) => id))
   assert.deepEqual(
-    idsWith(tried, 200).filter((id) => !there.has(id)),
+    idsWith(tried, 200).filter((id) => !existing.has(id)),
     [],
     'lost despite status 200',
   )
   assert.deepEqual(
-    idsWith(tried, 503).filter((id) => there.has(id)),
+    idsWith(tried, 503).filter((id) => existing.has(id)),
     [],
     'written despite status 503',
   )

@@ -181,9 +181,12 @@ test('the control database and the audit log call no twin', async () => {
   await done(fresh.admin.post('/admin/api-keys', { name: 'n', client_name: 'default', rights: ['*'] }))
   await done(fresh.admin.get('/admin/api-keys'))
   await done(fresh.admin.get('/admin/clients'))
-  const there = await fresh.key(['*'])
+  const elsewhere = await fresh.key(['*'])
   await done(
-    there.post('/management/tables', { table_name: 'audited', columns: [{ name: 'a', data_type: 'text' }] }),
+    elsewhere.post('/management/tables', {
+      table_name: 'audited',
+      columns: [{ name: 'a', data_type: 'text' }],
+    }),
   )
   await done(fresh.anon.get('/health/ready'))
 })

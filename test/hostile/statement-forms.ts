@@ -55,7 +55,7 @@ export type Request = {
   readonly headers?: Record<string, string>
 }
 
-const said = (text: string) => `"${text.replace(/["\\]/g, (sign) => `\\${sign}`)}"`
+const grammarQuoted = (text: string) => `"${text.replace(/["\\]/g, (sign) => `\\${sign}`)}"`
 
 /** One request of every form, with `value` wherever a value is allowed. `turn` must be unique. */
 export function requestsOf(n: Names, value: string, turn: number): readonly Request[] {
@@ -67,19 +67,19 @@ export function requestsOf(n: Names, value: string, turn: number): readonly Requ
   const write = (path: string, body: object): Request => post(path, { ...target, ...body })
   const sort_by = [{ field: n.text, direction: 'desc', nulls: 'last' }, { column: n.key }]
   const columns = [
-    said(n.key),
-    `${said(n.alias)}:${said(n.text)}::text`,
-    `${said(n.number)} as ${said(value.slice(0, 20))}`,
+    grammarQuoted(n.key),
+    `${grammarQuoted(n.alias)}:${grammarQuoted(n.text)}::text`,
+    `${grammarQuoted(n.number)} as ${grammarQuoted(value.slice(0, 20))}`,
   ]
-  const related = `${said(n.ref)}(${said(n.key)}, ${said(n.alias)}:${said(n.text)})`
-  const routine = { function: quoted(n.routine), schema: n.schema, select: said(n.text) }
+  const related = `${grammarQuoted(n.ref)}(${grammarQuoted(n.key)}, ${grammarQuoted(n.alias)}:${grammarQuoted(n.text)})`
+  const routine = { function: quoted(n.routine), schema: n.schema, select: grammarQuoted(n.text) }
   return [
     write('/gateway/fetch', { conditions, columns: [...columns, related], sort_by, limit: 5, offset: 2, count: 'exact' }),
-    write('/gateway/fetch', { columns: [`${said(n.schema)}.${said(n.table)}.*`], strip_nulls: true }),
+    write('/gateway/fetch', { columns: [`${grammarQuoted(n.schema)}.${grammarQuoted(n.table)}.*`], strip_nulls: true }),
     write('/gateway/fetch', { where: { [n.key]: { eq: value, in: [value] }, or: [{ [n.key]: value }] }, select: { [n.alias]: n.text }, head: true, count: 'planned' }),
     write('/gateway/fetch', { group_by: n.text, aggregation_column: n.number, aggregation_strategy: 'cumulative_sum', aggregation_dedup: true }),
     write('/query/count', { conditions, count: 'estimated' }),
-    { method: 'GET', path: `/data?${new URLSearchParams({ view: `${quoted(n.schema)}.${quoted(n.table)}`, eq_column: n.text, eq_value: value, columns: said(n.key), sort_by: n.key, limit: '3', group_by: n.text })}` },
+    { method: 'GET', path: `/data?${new URLSearchParams({ view: `${quoted(n.schema)}.${quoted(n.table)}`, eq_column: n.text, eq_value: value, columns: grammarQuoted(n.key), sort_by: n.key, limit: '3', group_by: n.text })}` },
     { method: 'PUT', path: '/gateway/insert', body: { ...target, insert_body: row } },
     write('/gateway/insert', { insert_body: [{ ...row, [n.key]: `${value} ${turn}` }, { [n.text]: value }], columns: related }),
     write('/gateway/insert', { insert_body: { ...row, [n.key]: `${value} ${turn}` }, on_conflict: [n.key], update_body: { [n.text]: value } }),
@@ -106,7 +106,7 @@ export function requestsOf(n: Names, value: string, turn: number): readonly Requ
 
 function conditionsOf(n: Names, value: string): readonly unknown[] {
   const column = n.text
-  const term = `${said(n.text)}.eq.${said(value)}`
+  const term = `${grammarQuoted(n.text)}.eq.${grammarQuoted(value)}`
   return [
     ...['neq', 'gt', 'lt', 'gte', 'lte', 'fts'].map((operator) => ({ operator, column, value })),
     // A trailing backslash would be an incomplete escape.
@@ -118,8 +118,8 @@ function conditionsOf(n: Names, value: string): readonly unknown[] {
     { operator: 'is', column, value: 'null' },
     { eq_column: column, eq_value: value, eq_column_cast: 'text', eq_value_cast: 'varchar' },
     { operator: 'eq', column: n.number, value, column_cast: 'text' },
-    { operator: 'or', value: `${term},not(${term}),and(${said(n.key)}.in.(${said(value)},null),${said(n.number)}::text.not.like.${said(`${value}%`)})` },
-    { operator: 'not', column, value: `eq.${said(value)}` },
+    { operator: 'or', value: `${term},not(${term}),and(${grammarQuoted(n.key)}.in.(${grammarQuoted(value)},null),${grammarQuoted(n.number)}::text.not.like.${grammarQuoted(`${value}%`)})` },
+    { operator: 'not', column, value: `eq.${grammarQuoted(value)}` },
   ] // biome-ignore format: a table
 }
 
@@ -139,10 +139,10 @@ export function refusedWith(text: string): readonly Request[] {
   return [
     fetch({ table_name: `canary${text}` }),
     fetch({ schema_name: `public${text}` }),
-    fetch({ columns: [said(`id${text}`)] }),
+    fetch({ columns: [grammarQuoted(`id${text}`)] }),
     fetch({ columns: [`id::text${text}`] }),
-    fetch({ columns: [`${said(`canary${text}`)}(id)`] }),
-    fetch({ columns: [`id as ${said(text.padEnd(64, 'x'))}`] }),
+    fetch({ columns: [`${grammarQuoted(`canary${text}`)}(id)`] }),
+    fetch({ columns: [`id as ${grammarQuoted(text.padEnd(64, 'x'))}`] }),
     fetch({ sort_by: { field: `id${text}` } }),
     fetch({ sort_by: { field: 'id', direction: `asc${text}` } }),
     fetch({ sort_by: { field: 'id', nulls: `last${text}` } }),
@@ -154,7 +154,7 @@ export function refusedWith(text: string): readonly Request[] {
     fetch({ conditions: [{ ...eq, operator: 'is', value: `null${text}` }] }),
     fetch({ conditions: [{ ...eq, column_cast: `text${text}` }] }),
     fetch({ conditions: [{ ...eq, value_cast: `integer${text}` }] }),
-    fetch({ conditions: [{ operator: 'or', value: `${said(`id${text}`)}.eq.1` }] }),
+    fetch({ conditions: [{ operator: 'or', value: `${grammarQuoted(`id${text}`)}.eq.1` }] }),
     fetch({ conditions: [{ operator: 'or', value: `id.eq${text}.1` }] }),
     fetch({ conditions: [{ operator: 'not', value: `id::text${text}.eq.1` }] }),
     fetch({ where: { [`id${text}`]: 1 } }),
@@ -179,7 +179,7 @@ export function refusedWith(text: string): readonly Request[] {
     post('/gateway/rpc', { function: 'greet', args: { name: 'x' }, order: `greet${text}.desc` }),
     data({ view: `canary${text}` }),
     data({ eq_column: `id${text}` }),
-    data({ columns: said(`id${text}`) }),
+    data({ columns: grammarQuoted(`id${text}`) }),
     data({ sort_by: `id${text}` }),
     data({ sort_direction: `asc${text}` }),
     data({ limit: `1${text}` }),

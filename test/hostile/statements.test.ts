@@ -110,9 +110,9 @@ function isKnown({ text }: Logged, names: Names, value: string): void {
   const { shape, names: used }: Shape = shapeOf(text)
   assert.ok(known.shapes.has(shape), `unknown shape: ${shape}\nof: ${text}`)
   assert.ok(!shape.includes(value), shape)
-  const there = new Set<string>([...Object.values(names), ...FIXED])
+  const allowed = new Set<string>([...Object.values(names), ...FIXED])
   assert.deepEqual(
-    used.filter((name) => !there.has(name)),
+    used.filter((name) => !allowed.has(name)),
     [],
     text,
   )

@@ -72,8 +72,8 @@ test('the commands of all documents work as documented', { timeout: 180_000 }, a
     await t.test(blocks[0]?.page, async (t) => {
       for (const { line, needs } of blocks.filter((block) => !isRun(block)))
         t.diagnostic(`line ${line} is not run: needs ${needs}`)
-      const asked = blocks.filter((block) => isRun(block) && !isStart(block))
-      await ran(asked, {
+      const runnable = blocks.filter((block) => isRun(block) && !isStart(block))
+      await ran(runnable, {
         folder: clone.folder,
         env: { ...env, GATEHOUSE_URL: service.url },
         port: service.port,

@@ -60,13 +60,13 @@ async function clone(t: TestContext, installed: Packages | undefined) {
         env: { PATH: process.env.PATH ?? '', npm_execpath: file('npm-cli.js'), ...env },
         stdio: ['ignore', 'ignore', 'pipe'],
       })
-      let said = ''
+      let output = ''
       child.stderr.on('data', (chunk) => {
-        said += chunk
+        output += chunk
       })
       const [code] = await once(child, 'close')
       const calls = (await readFile(file('calls'), 'utf8').catch(() => '')).split('\n')
-      return { code, said, installs: calls.filter((call) => /^(ci|install)\b/.test(call)) }
+      return { code, output, installs: calls.filter((call) => /^(ci|install)\b/.test(call)) }
     },
   }
 }
@@ -74,7 +74,7 @@ async function clone(t: TestContext, installed: Packages | undefined) {
 const inModules = (packages: Packages): Packages =>
   Object.fromEntries(Object.entries(packages).map(([name, entry]) => [`node_modules/${name}`, entry]))
 
-const QUIET = { code: 0, said: '', installs: [] }
+const QUIET = { code: 0, output: '', installs: [] }
 
 test('a start requires only production packages, and installs nothing if they are present', async (t) => {
   const { run, file } = await clone(t, RUNS)
@@ -84,9 +84,9 @@ test('a start requires only production packages, and installs nothing if they ar
 
 test('tests require all packages, and add missing ones without removing others', async (t) => {
   const { run, file } = await clone(t, RUNS)
-  const { code, said, installs } = await run([], { NODE_ENV: 'production' })
+  const { code, output, installs } = await run([], { NODE_ENV: 'production' })
   assert.equal(code, 0)
-  assert.match(said, /^Installing packages \(once; .*\) …\n$/)
+  assert.match(output, /^Installing packages \(once; .*\) …\n$/)
   assert.match(installs.join(), /^install --no-save --include=dev --ignore-scripts/)
   assert.equal(await readFile(file('node_modules/kept'), 'utf8'), '')
   assert.deepEqual(await run(), QUIET)
@@ -117,14 +117,14 @@ test('an unreachable registry is reported in one sentence, and installed package
 }, async (t) => {
   const { run, file } = await clone(t, { pg: { version: '7.0.0' } })
   const began = performance.now()
-  const { code, said } = await run(['--omit=dev'], {
+  const { code, output } = await run(['--omit=dev'], {
     npm_execpath: '',
     npm_config_registry: 'http://127.0.0.1:9/',
     npm_config_cache: file('cache'),
     HOME: file('home'),
   })
   assert.equal(code, 1)
-  const [, sentence = '', ...more] = said.trim().split('\n')
+  const [, sentence = '', ...more] = output.trim().split('\n')
   assert.match(
     sentence,
     /^The package registry 127\.0\.0\.1:9 cannot be reached \(ECONNREFUSED\): check the network/,

@@ -13,10 +13,10 @@ function connection(url: string) {
   const status = (token: string) =>
     new Promise<number>((resolve, reject) => {
       const headers = { authorization: `Bearer ${token}` }
-      const asked = request(`${url}/api/auth/get-session`, { agent, headers }, (response) => {
+      const sent = request(`${url}/api/auth/get-session`, { agent, headers }, (response) => {
         response.resume().on('end', () => resolve(response.statusCode ?? 0))
       })
-      asked.on('error', reject).end()
+      sent.on('error', reject).end()
     })
   return { status, close: () => agent.destroy() }
 }
@@ -106,7 +106,7 @@ test('an unresponsive worker is replaced with growing delays while others serve;
 
   process.kill(victim, 'SIGSTOP')
   // One of the connections is assigned to the frozen worker, and closed with it.
-  const asked = Array.from({ length: 20 }, () =>
+  const sent = Array.from({ length: 20 }, () =>
     fetch(`${program.url}/ping`, { headers: { connection: 'close' } }).then(
       ({ status }) => status,
       () => 'ended',
@@ -122,7 +122,7 @@ test('an unresponsive worker is replaced with growing delays while others serve;
 
   await within(20_000, async () => !(await workers()).includes(victim))
   assert.match(program.output(), /"event":"worker_silent","pid":\d+/)
-  const answers = await Promise.all(asked)
+  const answers = await Promise.all(sent)
   assert.ok(answers.filter((answer) => answer === 200).length >= 19, answers.join(' '))
 
   const replaced = (await replacement(workers, [victim, survivor])) ?? 0

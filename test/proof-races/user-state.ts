@@ -80,8 +80,8 @@ export async function createUsers(
     const id = uuidv7(at, random)
     const username = `u_${id.slice(-12)}`
     const email = `${username}@example.com`
-    const begun = () => ({ id: uuidv7(at, random), token: randomToken(random) })
-    const sessions = { S: begun(), O: begun() }
+    const newSession = () => ({ id: uuidv7(at, random), token: randomToken(random) })
+    const sessions = { S: newSession(), O: newSession() }
     const tickets = Object.fromEntries(state.tickets.map((name) => [name, randomToken(random)]))
     const hash = state.password === null ? null : stored[state.password === 'old form' ? 'old form' : 'first']
     return { state, age, id, username, email, sessions, tickets, stored: hash }

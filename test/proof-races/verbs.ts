@@ -66,7 +66,7 @@ const exists = ({ user }: UserState): Refusal | undefined =>
 
 /** Effects. */
 const without = (list: readonly string[], ...names: string[]) => list.filter((name) => !names.includes(name))
-const plus = (list: readonly string[], ...names: string[]) => [...list, ...names].toSorted()
+const adding = (list: readonly string[], ...names: string[]) => [...list, ...names].toSorted()
 const noTickets = (state: UserState): UserState => ({ ...state, tickets: [] })
 const ended = (state: UserState, ...who: string[]): UserState => ({
   ...state,
@@ -74,7 +74,7 @@ const ended = (state: UserState, ...who: string[]): UserState => ({
   tickets: state.tickets.filter((name) => !who.some((one) => name.endsWith(` of ${one}`))),
 })
 const other = (me: Who): Who => (me === 'S' ? 'O' : 'S')
-const gone = (state: UserState): UserState => ({ ...state, user: 'gone' })
+const deleted = (state: UserState): UserState => ({ ...state, user: 'gone' })
 /** The first proof of an address removes everything that was added before it, which may be another person's. */
 const firstProof = (state: UserState): UserState =>
   state.verified ? state : { ...state, verified: true, linked: false }
@@ -93,8 +93,11 @@ const provenByLink = (state: UserState): UserState =>
 const provenByOwner = (state: UserState): UserState => redeemed({ ...state, verified: true }, 'verify-email')
 /** A link to an address that was already verified does not sign in. */
 const signedInAtFirstProof = (before: UserState, after: UserState): UserState =>
-  before.verified ? after : begun(after)
-const begun = (state: UserState): UserState => ({ ...state, sessions: plus(state.sessions, 'new') })
+  before.verified ? after : withNewSession(after)
+const withNewSession = (state: UserState): UserState => ({
+  ...state,
+  sessions: adding(state.sessions, 'new'),
+})
 
 /** The account gets an address that may not belong to the person who set the password. */
 const takenOver = (state: UserState, me: Who): UserState =>
@@ -141,7 +144,7 @@ const signsIn = (now: UserState, _me: Who, before: UserState): Refusal | undefin
 }
 const signedIn = (state: UserState): UserState => ({
   ...state,
-  sessions: plus(state.sessions, 'new'),
+  sessions: adding(state.sessions, 'new'),
   password: state.password === 'old form' ? 'first' : state.password,
 })
 const BAD_LINK: Refusal = [401, 'INVALID_TOKEN']
@@ -222,7 +225,7 @@ export const VERBS = {
     refused: () => undefined,
     leaves: (state) =>
       state.user === 'there' && !state.verified && state.address === 'own'
-        ? { ...state, tickets: plus(state.tickets, 'verify-email') }
+        ? { ...state, tickets: adding(state.tickets, 'verify-email') }
         : state,
   },
   'send reset mail': {
@@ -230,7 +233,7 @@ export const VERBS = {
     refused: () => undefined,
     leaves: (state) =>
       state.user === 'there' && state.address === 'own'
-        ? { ...state, tickets: plus(state.tickets, 'reset-password') }
+        ? { ...state, tickets: adding(state.tickets, 'reset-password') }
         : state,
   },
   'reset-password': {
@@ -282,7 +285,7 @@ export const VERBS = {
     // A new request replaces the older one. A verified old address must confirm first.
     leaves: (state, me) => {
       const ticket = state.verified ? `confirm-change-email of ${me}` : `change-email of ${me}`
-      return { ...state, tickets: plus(without(state.tickets, ...CHANGES), ticket) }
+      return { ...state, tickets: adding(without(state.tickets, ...CHANGES), ticket) }
     },
   },
   'change-email, requested with password': {
@@ -292,7 +295,7 @@ export const VERBS = {
     refused: aliveWithPassword,
     leaves: (state, me) => ({
       ...state,
-      tickets: plus(without(state.tickets, ...CHANGES), `change-email of ${me}`),
+      tickets: adding(without(state.tickets, ...CHANGES), `change-email of ${me}`),
     }),
   },
   'change-email, confirmed by the old address': {
@@ -301,7 +304,7 @@ export const VERBS = {
     refused: open('confirm-change-email of S', BAD_LINK),
     leaves: (state) => ({
       ...state,
-      tickets: plus(without(state.tickets, 'confirm-change-email of S'), 'change-email of S'),
+      tickets: adding(without(state.tickets, 'confirm-change-email of S'), 'change-email of S'),
     }),
   },
   'change-email, confirmed by form': {
@@ -310,7 +313,7 @@ export const VERBS = {
     refused: open('confirm-change-email of S', BAD_LINK),
     leaves: (state) => ({
       ...state,
-      tickets: plus(without(state.tickets, 'confirm-change-email of S'), 'change-email of S'),
+      tickets: adding(without(state.tickets, 'confirm-change-email of S'), 'change-email of S'),
     }),
   },
   'change-email, completed by form, with session': {
@@ -367,31 +370,31 @@ export const VERBS = {
   'delete-user in a fresh session': {
     action: (_person, me) => post('/delete-user', {}, me),
     refused: alive,
-    leaves: gone,
+    leaves: deleted,
     revokesAs: 'delete-user by password',
   },
   'delete-user by password': {
     action: (_person, me) => post('/delete-user', { password: PASSWORD }, me),
     refused: aliveWithPassword,
-    leaves: gone,
+    leaves: deleted,
     column: 'O',
   },
   'delete-user by mail, requested': {
     stale: true,
     action: (_person, me) => post('/delete-user', {}, me),
     refused: alive,
-    leaves: (state, me) => ({ ...state, tickets: plus(state.tickets, `delete-user of ${me}`) }),
+    leaves: (state, me) => ({ ...state, tickets: adding(state.tickets, `delete-user of ${me}`) }),
   },
   'delete-user by token': {
     action: ({ tickets }, me) => post('/delete-user', { token: tickets[`delete-user of ${me}`] }, me),
     refused: (now, me) => alive(now, me) ?? open(`delete-user of ${me}`, BAD_RESET)(now),
-    leaves: gone,
+    leaves: deleted,
     revokesAs: 'delete-user by password',
   },
   'delete-user by link': {
     action: ({ tickets }, me) => get(`/delete-user/callback?token=${tickets[`delete-user of ${me}`]}`, me),
     refused: (now, me) => alive(now, me) ?? open(`delete-user of ${me}`, BAD_RESET)(now),
-    leaves: gone,
+    leaves: deleted,
     revokesAs: 'delete-user by password',
   },
   'delete-user by form': {
@@ -400,14 +403,14 @@ export const VERBS = {
       open(`delete-user of ${me}`, BAD_LINK)(before) ??
       alive(now, me) ??
       open(`delete-user of ${me}`, BAD_RESET)(now),
-    leaves: gone,
+    leaves: deleted,
     revokesAs: 'delete-user by password',
   },
   'delete-user by form, with password': {
     action: ({ tickets }, me) =>
       post('/confirm/delete-user', { token: tickets[`delete-user of ${me}`], password: PASSWORD }),
     refused: (now, me, before) => openWithPassword(`delete-user of ${me}`, BAD_RESET)(now, me, before),
-    leaves: gone,
+    leaves: deleted,
     revokesAs: 'delete-user by password',
   },
   'revoke-session': {
@@ -452,7 +455,7 @@ export const VERBS = {
   'delete user as operator': {
     action: ({ id }) => ({ call: ({ service }) => deleteByOperator(service.kernel, id) }),
     refused: exists,
-    leaves: gone,
+    leaves: deleted,
     revokesAs: 'delete-user by password',
   },
   unban: {

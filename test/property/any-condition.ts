@@ -143,11 +143,11 @@ const aList =
 function likely({ table: of, rows }: Source, column: number, kind: KindName): fc.Arbitrary<Value> {
   const own = columnAt(of, column).kind
   const isSame = own === kind || (kind === 'numeric' && ['smallint', 'integer', 'bigint'].includes(own))
-  const there = isSame ? present({ table: of, rows }, column) : []
+  const existing = isSame ? present({ table: of, rows }, column) : []
   const fresh = ofKind[kind]
-  return there.length === 0
+  return existing.length === 0
     ? fresh
-    : fc.oneof({ weight: 2, arbitrary: fc.constantFrom(...there) }, { weight: 1, arbitrary: fresh })
+    : fc.oneof({ weight: 2, arbitrary: fc.constantFrom(...existing) }, { weight: 1, arbitrary: fresh })
 }
 
 const present = ({ rows }: Source, column: number): Value[] =>
@@ -156,8 +156,8 @@ const present = ({ rows }: Source, column: number): Value[] =>
 const aText =
   (from: KindName) =>
   (source: Source, column: number): fc.Arbitrary<Operand> => {
-    const there = present(source, column).map((value) => (kinds[from] as Kind).text(value))
-    const arbitrary = there.length === 0 ? text(5) : fc.oneof(fc.constantFrom(...there), text(5))
+    const existing = present(source, column).map((value) => (kinds[from] as Kind).text(value))
+    const arbitrary = existing.length === 0 ? text(5) : fc.oneof(fc.constantFrom(...existing), text(5))
     return arbitrary.map((value) => ({ kind: 'value', of: 'text', value }))
   }
 
@@ -165,9 +165,9 @@ const aWord = (...words: ('null' | 'true' | 'false' | 'unknown')[]): fc.Arbitrar
   fc.constantFrom(...words).map((one) => ({ kind: 'word', word: one }))
 
 const aDay = (source: Source, column: number): fc.Arbitrary<Operand> => {
-  const there = present(source, column).map((value) => dayOf(value as Instant))
+  const existing = present(source, column).map((value) => dayOf(value as Instant))
   const fresh = moment.map(dayOf)
-  return (there.length === 0 ? fresh : fc.oneof(fc.constantFrom(...there), fresh)).map((value) => ({
+  return (existing.length === 0 ? fresh : fc.oneof(fc.constantFrom(...existing), fresh)).map((value) => ({
     kind: 'value',
     of: 'date',
     value,
@@ -176,11 +176,11 @@ const aDay = (source: Source, column: number): fc.Arbitrary<Operand> => {
 
 /** A pattern from an existing text, with some characters as wildcards or in another case. */
 function aPattern(source: Source, column: number): fc.Arbitrary<Operand> {
-  const there = present(source, column) as string[]
+  const existing = present(source, column) as string[]
   const from =
-    there.length === 0
+    existing.length === 0
       ? text(5)
-      : fc.oneof({ weight: 4, arbitrary: fc.constantFrom(...there) }, { weight: 1, arbitrary: text(5) })
+      : fc.oneof({ weight: 4, arbitrary: fc.constantFrom(...existing) }, { weight: 1, arbitrary: text(5) })
   return from
     .chain((value) => fc.tuple(...[...value].map(partOf)))
     .chain((parts) => fc.tuple(fc.constant(parts), fc.option(fc.nat(parts.length))))

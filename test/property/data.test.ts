@@ -57,11 +57,11 @@ test('reads, counts and writes of random tables agree with a model', async () =>
     fc.asyncProperty(example, async ({ table: of, rows, readings, updates, removal, wording }) => {
       await create(of)
       try {
-        let there = await insert(of, rows, chooser(wording))
-        for (const one of readings) await read(of, there, one)
-        for (const [one, set] of updates) there = await update(of, there, one, set)
-        there = await remove(of, there, removal)
-        await holds(of, there)
+        let expected = await insert(of, rows, chooser(wording))
+        for (const one of readings) await read(of, expected, one)
+        for (const [one, set] of updates) expected = await update(of, expected, one, set)
+        expected = await remove(of, expected, removal)
+        await holds(of, expected)
       } finally {
         await drop(of)
       }
@@ -157,7 +157,7 @@ function told(
 
 /** One single insert and one bulk insert, which are different code paths. */
 async function insert(of: Table, rows: readonly Row[], choose: Choose): Promise<Row[]> {
-  const there = rows.map((row) => stored(of, row))
+  const expected = rows.map((row) => stored(of, row))
   for (const [from, to] of [
     [0, 1],
     [1, rows.length],
@@ -168,12 +168,12 @@ async function insert(of: Table, rows: readonly Row[], choose: Choose): Promise<
     const { data, affected_rows } = told(await send('PUT', '/gateway/insert', body), body)
     assert.deepEqual(
       plain(of, data),
-      there.slice(from, to).map((row) => rowJson(of, row)),
+      expected.slice(from, to).map((row) => rowJson(of, row)),
       JSON.stringify(body),
     )
     assert.equal(affected_rows, `#${given.length}`)
   }
-  return there
+  return expected
 }
 
 async function read(of: Table, rows: readonly Row[], asked: Reading): Promise<void> {

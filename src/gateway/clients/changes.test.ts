@@ -126,13 +126,13 @@ test('a change takes effect in other processes at once; running requests finish 
   await withClient(sales.url, (client) =>
     client.query('create view slow_note as select id, text, pg_sleep(0.5)::text as slept from note'),
   )
-  const there = on(twin, 'moving')
-  await there.post('/gateway/insert', { table_name: 'note', insert_body: { text: 'first' } })
-  const running = there.post('/gateway/fetch', { table_name: 'slow_note', limit: 2 })
+  const elsewhere = on(twin, 'moving')
+  await elsewhere.post('/gateway/insert', { table_name: 'note', insert_body: { text: 'first' } })
+  const running = elsewhere.post('/gateway/fetch', { table_name: 'slow_note', limit: 2 })
   await sleep(200)
   const changed = await change('moving', { url: other.url, description: 'moved' })
   assert.deepEqual([changed.status, changed.body.data.description], [200, 'moved'])
-  assert.equal((await fetchNotes(there)).body.data[0].text, 'other')
+  assert.equal((await fetchNotes(elsewhere)).body.data[0].text, 'other')
   assert.equal((await running).status, 200, 'the running request')
   await sleep(50)
   const left = await withClient(sales.url, async (client) => {

@@ -77,8 +77,8 @@ test('a request names its project in headers, and the rights of its API key appl
 
 test('checks run in this order: API key, headers, binding of the key', async () => {
   const before = endpoint.asked.length
-  const nobody = on(t.anon, { 'x-supabase-url': 'nonsense' })
-  assert.deepEqual(refusal(await nobody.post('/gateway/fetch', notes)), [401, 'api_key_required'])
+  const anonymous = on(t.anon, { 'x-supabase-url': 'nonsense' })
+  assert.deepEqual(refusal(await anonymous.post('/gateway/fetch', notes)), [401, 'api_key_required'])
   const other = await t.key(['*'], { client_name: 'default' })
   assert.deepEqual(refusal(await on(other).post('/gateway/fetch', notes)), [403, 'api_key_client_mismatch'])
   for (const [more, missing] of [
@@ -248,8 +248,8 @@ test('key enforcement works as for any other client', async () => {
     t.admin.send('PUT', '/admin/api-key-clients/custom_supabase', { body: { enforce_api_keys } })
   assert.equal((await decide(false)).status, 200)
   assert.equal((await on(t.anon).post('/gateway/fetch', notes)).status, 200)
-  const told = await t.admin.get('/admin/api-key-config')
-  assert.match(told.text, /custom_supabase/)
+  const config = await t.admin.get('/admin/api-key-config')
+  assert.match(config.text, /custom_supabase/)
   assert.equal((await decide(true)).status, 200)
   assert.deepEqual(refusal(await on(t.anon).post('/gateway/fetch', notes)), [401, 'api_key_required'])
 })

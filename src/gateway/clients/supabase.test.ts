@@ -60,8 +60,8 @@ test('a configured Supabase client supports reads and writes', async () => {
   )
   const count = await shop.post('/query/count', { table_name: 'book' })
   assert.equal(count.body.count, 3)
-  const gone = await shop.post('/gateway/delete', { table_name: 'book', resource_id: 3 })
-  assert.deepEqual(gone.body.data, [{ id: 3, title: 'three', author_id: null }])
+  const deleted = await shop.post('/gateway/delete', { table_name: 'book', resource_id: 3 })
+  assert.deepEqual(deleted.body.data, [{ id: 3, title: 'three', author_id: null }])
 })
 
 test('a relation needs the right to its table; without it no request is sent to the backend', async () => {

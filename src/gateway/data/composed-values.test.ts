@@ -112,8 +112,12 @@ test('an invalid member of a composite value is rejected with its column', async
     { column: 'stops', operator: 'in', value: [[wrong]] },
     { column: 'codes', operator: 'in', value: [['x']] },
   ]) {
-    const asked = await fetchRows({ table_name: 'trip', conditions: [condition] })
-    assert.deepEqual([asked.status, asked.body.data?.details.column], [422, condition.column], asked.text)
+    const response = await fetchRows({ table_name: 'trip', conditions: [condition] })
+    assert.deepEqual(
+      [response.status, response.body.data?.details.column],
+      [422, condition.column],
+      response.text,
+    )
   }
 })
 

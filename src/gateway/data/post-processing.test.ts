@@ -39,13 +39,13 @@ test("group_by groups rows by a column's text, ascending, nulls last", async () 
 })
 
 test('sums are exact, and the cumulative sum follows the order of the groups', async () => {
-  const asked = {
+  const body = {
     group_by: 'at',
     time_granularity: 'day',
     aggregation_column: 'amount',
     aggregation_strategy: 'cumulative_sum',
   }
-  const answer = await fetchRows({ columns: ['id', 'at', 'amount'], ...asked })
+  const answer = await fetchRows({ columns: ['id', 'at', 'amount'], ...body })
   assert.equal(answer.status, 200, answer.text)
   const { grouped } = answer.body.post_processing
   assert.deepEqual(
@@ -78,14 +78,14 @@ test('columns of group_by and aggregation need not be returned', async () => {
 })
 
 test('aliases can be used for columns, and aggregation_dedup counts equal rows once', async () => {
-  const asked = {
+  const body = {
     columns: ['where:shop', 'n:amount'],
     conditions: [{ eq_column: 'amount', eq_value: 0.1 }],
     group_by: 'where',
     aggregation_column: 'n',
   }
   const sumOf = async (aggregation_dedup: boolean) =>
-    (await fetchRows({ ...asked, aggregation_dedup })).body.post_processing.grouped[0].aggregation
+    (await fetchRows({ ...body, aggregation_dedup })).body.post_processing.grouped[0].aggregation
   assert.deepEqual(await sumOf(false), { column: 'n', strategy: null, sum: 0.2, count: 2 })
   assert.deepEqual(await sumOf(true), { column: 'n', strategy: null, sum: 0.1, count: 1 })
 })

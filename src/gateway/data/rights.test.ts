@@ -50,11 +50,11 @@ const SUBSETS = Array.from({ length: 8 }, (_, bits) => RIGHTS.filter((_, index) 
 test('every shape of request needs exactly the rights of its row', async () => {
   const table = shapes(SECRET)
   let cells = 0
-  for (const held of SUBSETS) {
-    const who = await t.key(['person.read', ...held.map((action) => `vault.${action}`)])
+  for (const granted of SUBSETS) {
+    const who = await t.key(['person.read', ...granted.map((action) => `vault.${action}`)])
     for (const [name, shape] of Object.entries(table)) {
-      const cell = `${name} with ${held.join(', ') || 'nothing'}`
-      const isGranted = shape.needs.every((right) => held.includes(right))
+      const cell = `${name} with ${granted.join(', ') || 'nothing'}`
+      const isGranted = shape.needs.every((right) => granted.includes(right))
       for (const answer of [await ask(who, shape), await askInTransaction(who, shape)]) {
         if (answer === undefined) continue
         cells++
@@ -67,7 +67,7 @@ test('every shape of request needs exactly the rights of its row', async () => {
           continue
         }
         assert.notEqual(answer.status, 403, `${cell}: ${answer.text}`)
-        if (answer.status === 200 && !held.includes('read')) {
+        if (answer.status === 200 && !granted.includes('read')) {
           const { data, count } = answer.body.data.results?.[0] ?? answer.body
           assert.deepEqual([data, count], [[], undefined], cell)
         }
@@ -102,7 +102,7 @@ test('every member of every body schema is covered by the table', async () => {
 })
 
 /** Everything that responses reveal, without the request id. */
-const told = ({ status, text }: Answer) =>
+const revealed = ({ status, text }: Answer) =>
   `${status} ${text.replace(/"request_id":"[^"]*"/, '"request_id":""')}`
 
 /** Responses to a caller with these rights, without the right to read, from a database with this secret. */
@@ -117,7 +117,7 @@ async function answersFrom(secret: string, guess: string, who: Actor, kinds: rea
     ] as const) {
       const answer = await asking(who, shape)
       if (answer === undefined) continue
-      answers[`${name}, ${way}`] = told(answer)
+      answers[`${name}, ${way}`] = revealed(answer)
       if (answer.status === 200) await fill(secret)
     }
   await fill()

@@ -38,10 +38,10 @@ function fetchRoutes(app: App, { kernel, config, bodies }: Parts): void {
   const cache = createReadCache<Fetched>(kernel, { max, weigh: bytesOf })
   const read = async (request: FastifyRequest, reply: FastifyReply, body: object) => {
     const event = isGet(request) ? 'gateway_data' : 'gateway_fetch'
-    const asked = { event, cache, fresh: asksForFresh(request.headers['cache-control']) } as const
+    const options = { event, cache, fresh: asksForFresh(request.headers['cache-control']) } as const
     // The member of the body takes precedence over the header.
     const whole = asksToStrip(request) ? { strip_nulls: true, ...body } : { ...body }
-    const fetched = await fetchRows(kernel, gatewayCaller(request), whole, asked)
+    const fetched = await fetchRows(kernel, gatewayCaller(request), whole, options)
     return sendFetched(withOutcome(reply, fetched.outcome), fetched)
   }
   for (const url of ['/gateway/fetch', '/gateway/data']) {
@@ -98,8 +98,13 @@ function countRoute(app: App, { kernel, config, bodies }: Parts): void {
     },
     handler: async (request, reply) => {
       const caller = gatewayCaller(request)
-      const asked = { cache, fresh: asksForFresh(request.headers['cache-control']) }
-      const { count, cacheKey, milliseconds, outcome } = await countRows(kernel, caller, request.body, asked)
+      const options = { cache, fresh: asksForFresh(request.headers['cache-control']) }
+      const { count, cacheKey, milliseconds, outcome } = await countRows(
+        kernel,
+        caller,
+        request.body,
+        options,
+      )
       withOutcome(reply, outcome)
       const data = {
         count,
@@ -204,8 +209,8 @@ function transactionRoute(app: App, { kernel, config, bodies }: Parts): void {
       const { operations, options = {}, idempotency_key: inBody } = request.body
       const inHeader = request.headers[HEADER.idempotencyKey]
       const keys = [inHeader, inBody].filter((key) => key !== undefined)
-      const asked = { operations, options, keys, stripNulls: asksToStrip(request) }
-      return sendTransaction(reply, await runTransaction(kernel, gatewayCaller(request), asked))
+      const transaction = { operations, options, keys, stripNulls: asksToStrip(request) }
+      return sendTransaction(reply, await runTransaction(kernel, gatewayCaller(request), transaction))
     },
   })
 }

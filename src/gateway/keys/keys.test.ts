@@ -245,12 +245,12 @@ test('the list is paged and sorted, and can be filtered by client', async () => 
 })
 
 test('an unknown id gets 404, an invalid id 400', async () => {
-  const nobody = '01900000-0000-7000-8000-000000000000'
+  const unknownId = '01900000-0000-7000-8000-000000000000'
   const asks = [
-    () => t.admin.get(`/admin/api-keys/${nobody}`),
-    () => change(nobody, { name: 'x' }),
-    () => t.admin.send('DELETE', `/admin/api-keys/${nobody}`),
-    () => rotate(nobody),
+    () => t.admin.get(`/admin/api-keys/${unknownId}`),
+    () => change(unknownId, { name: 'x' }),
+    () => t.admin.send('DELETE', `/admin/api-keys/${unknownId}`),
+    () => rotate(unknownId),
   ]
   for (const ask of asks) assert.deepEqual(refusal(await ask()), [404, 'api_key_not_found'])
   assert.deepEqual(refusal(await t.admin.get('/admin/api-keys/17')), [400, 'validation_error'])

@@ -72,7 +72,7 @@ test('a response in another encoding is rejected', async () => {
 
 test('the statement of a disconnected caller is cancelled', async () => {
   const controller = new AbortController()
-  const asked = fetch(`${t.url}/gateway/query`, {
+  const query = fetch(`${t.url}/gateway/query`, {
     method: 'POST',
     signal: controller.signal,
     headers: { ...full.headers, 'content-type': 'application/json' },
@@ -80,7 +80,7 @@ test('the statement of a disconnected caller is cancelled', async () => {
   })
   await until(async () => (await running('abandoned')) === 1)
   controller.abort()
-  await assert.rejects(asked)
+  await assert.rejects(query)
   await until(async () => (await running('abandoned')) === 0)
 })
 
