@@ -2,14 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { type Body, snakeCased } from '#databases/request/fields.ts'
-import {
-  readCount,
-  readDelete,
-  readFetch,
-  readInsert,
-  readTable,
-  readUpdate,
-} from '#databases/request/read-request.ts'
+import { readCount, readDelete, readFetch, readInsert, readUpdate } from '#databases/request/read-request.ts'
+import { readTable } from '#databases/request/table-name.ts'
 import { Failure } from '#kernel/errors.ts'
 
 const limits = {
