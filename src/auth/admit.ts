@@ -45,8 +45,8 @@ async function startSession(kernel: Kernel, user: User, context: SignInContext):
   const now = kernel.now()
   const { expires_in, max_per_user } = kernel.config.session
   const token = randomToken(kernel.random)
-  const life = context.remember ? expires_in : Math.min(DAY, expires_in)
-  const expiresAt = endWithinMaxAge(kernel.config, now, new Date(now.getTime() + life))
+  const lifetime = context.remember ? expires_in : Math.min(DAY, expires_in)
+  const expiresAt = endWithinMaxAge(kernel.config, now, new Date(now.getTime() + lifetime))
   const session = await insertSession(
     kernel.db,
     {

@@ -15,10 +15,10 @@ await listener.query('listen gatehouse')
 const messages: string[] = []
 listener.on('notification', ({ payload = '' }) => void messages.push(payload))
 
-type Told = { readonly messages: number; readonly tags: readonly string[] }
+type Notified = { readonly messages: number; readonly tags: readonly string[] }
 
 /** The tags that processes are notified of during the work, in order and without barriers. A notification of ours marks the end. */
-async function told(work: () => Promise<unknown>): Promise<Told> {
+async function notified(work: () => Promise<unknown>): Promise<Notified> {
   messages.length = 0
   await work()
   const { promise, resolve } = Promise.withResolvers<void>()
@@ -32,8 +32,8 @@ async function told(work: () => Promise<unknown>): Promise<Told> {
   return { messages: changes.length, tags: tags.toSorted() }
 }
 
-const NOTHING: Told = { messages: 0, tags: [] }
-const one = (tag: string): Told => ({ messages: 1, tags: [tag] })
+const NOTHING: Notified = { messages: 0, tags: [] }
+const one = (tag: string): Notified => ({ messages: 1, tags: [tag] })
 
 const ada = await t.signUp('Ada')
 const sessionOf = async ({ id }: User) =>
@@ -62,7 +62,7 @@ async function addSessions(userId: string, count: number, endsIn: number): Promi
 }
 
 test('a new session, a new user and an extended session are not notified', async () => {
-  assert.deepEqual(await told(() => t.signUp('Bob')), NOTHING)
+  assert.deepEqual(await notified(() => t.signUp('Bob')), NOTHING)
   const { id, expiresAt } = await sessionOf(ada)
   const move = (by: number) =>
     db
@@ -70,15 +70,15 @@ test('a new session, a new user and an extended session are not notified', async
       .set({ expiresAt: new Date(expiresAt.getTime() + by), updatedAt: now() })
       .where('id', '=', id)
       .execute()
-  assert.deepEqual(await told(() => move(86_400_000)), NOTHING)
-  assert.deepEqual(await told(() => move(1_000)), one(`session:${id}`), 'an earlier end is notified')
+  assert.deepEqual(await notified(() => move(86_400_000)), NOTHING)
+  assert.deepEqual(await notified(() => move(1_000)), one(`session:${id}`), 'an earlier end is notified')
 })
 
 test('a session that is used after a day is extended without a notification', async () => {
   t.advance(86_400_000 + 1_000)
   const before = await sessionOf(ada)
   assert.deepEqual(
-    await told(async () => assert.equal((await ada.get('/api/auth/get-session')).status, 200)),
+    await notified(async () => assert.equal((await ada.get('/api/auth/get-session')).status, 200)),
     NOTHING,
   )
   assert.ok((await sessionOf(ada)).expiresAt > before.expiresAt)
@@ -95,8 +95,8 @@ test('an update without a change is not notified, and one with a change names it
   for (const [table, row, same, other, tag] of tables) {
     const set = (change: typeof same) =>
       sql`update ${sql.table(table)} set ${change} where id = ${row}`.execute(db)
-    assert.deepEqual(await told(() => set(same)), NOTHING, tag)
-    assert.deepEqual(await told(() => set(other)), one(tag))
+    assert.deepEqual(await notified(() => set(same)), NOTHING, tag)
+    assert.deepEqual(await notified(() => set(other)), one(tag))
   }
   const { keyId } = await t.key(['*'])
   const { publicId } = await db
@@ -106,20 +106,20 @@ test('an update without a change is not notified, and one with a change names it
     .executeTakeFirstOrThrow()
   const setKey = (name: string) =>
     sql`update service.api_key set name = ${name} where id = ${keyId}`.execute(db)
-  assert.deepEqual(await told(() => setKey('test')), NOTHING)
-  assert.deepEqual(await told(() => setKey('other')), one(`api_key:${publicId}`))
+  assert.deepEqual(await notified(() => setKey('test')), NOTHING)
+  assert.deepEqual(await notified(() => setKey('other')), one(`api_key:${publicId}`))
 })
 
 test('pruning a thousand expired sessions, or ending a thousand, sends a few messages that name each', async () => {
   const eve = await t.signUp('Eve')
   const expired = await addSessions(eve.id, 1_000, -1_000)
-  const pruned = await told(() => deleteExpiredSessions(db, now(), 1_000))
+  const pruned = await notified(() => deleteExpiredSessions(db, now(), 1_000))
   assert.deepEqual(pruned.tags, expired)
   assert.ok(pruned.messages <= 7, `${pruned.messages} messages`)
 
   const live = await addSessions(eve.id, 1_000, 60_000)
   const own = `session:${(await db.selectFrom('session').select('id').where('userId', '=', eve.id).orderBy('createdAt').executeTakeFirstOrThrow()).id}`
-  const revoked = await told(() => eve.post('/api/auth/revoke-sessions'))
+  const revoked = await notified(() => eve.post('/api/auth/revoke-sessions'))
   assert.deepEqual(revoked.tags, [...live, own].toSorted())
   assert.ok(revoked.messages <= 8, `${revoked.messages} messages`)
 })
@@ -127,7 +127,7 @@ test('pruning a thousand expired sessions, or ending a thousand, sends a few mes
 test('the deletion of a user names the user and each session', async () => {
   const mallory = await t.signUp('Mallory')
   const { id } = await sessionOf(mallory)
-  const { tags } = await told(() => mallory.post('/api/auth/delete-user', { password: PASSWORD }))
+  const { tags } = await notified(() => mallory.post('/api/auth/delete-user', { password: PASSWORD }))
   assert.deepEqual(tags, [`session:${id}`, `user:${mallory.id}`])
 })
 
@@ -143,10 +143,10 @@ test('a member whose role changes, or who leaves, is named by the user', async (
   )
   const setRole = (role: string) =>
     sql`update service.member set role = ${role} where id = ${member}`.execute(db)
-  assert.deepEqual(await told(() => setRole('member')), NOTHING)
-  assert.deepEqual(await told(() => setRole('admin')), one(`user:${trent.id}`))
+  assert.deepEqual(await notified(() => setRole('member')), NOTHING)
+  assert.deepEqual(await notified(() => setRole('admin')), one(`user:${trent.id}`))
   assert.deepEqual(
-    await told(() => sql`delete from service.organization where id = ${organization}`.execute(db)),
+    await notified(() => sql`delete from service.organization where id = ${organization}`.execute(db)),
     one(`user:${trent.id}`),
   )
 })
@@ -159,7 +159,7 @@ test('every process is notified, whatever the search_path of the session that ch
   await byHand.connect()
   await byHand.query('set search_path = elsewhere, pg_catalog')
   const remove = () => byHand.query('delete from service.session where id = $1', [tag.split(':')[1]])
-  assert.deepEqual(await told(remove), one(tag))
+  assert.deepEqual(await notified(remove), one(tag))
   await byHand.end()
 
   const { rows } = await sql<{ readonly name: string }>`

@@ -4,8 +4,8 @@ import { PASSWORD, testService } from '#test/harness.ts'
 
 test('of 200 sign-ups with one email at once exactly one succeeds', async () => {
   const t = await testService({ config: { auth: { password: { queue: 256 } } } })
-  const told: string[] = []
-  t.service.kernel.events.subscribe((name) => void told.push(name))
+  const emitted: string[] = []
+  t.service.kernel.events.subscribe((name) => void emitted.push(name))
   const answers = await Promise.all(
     Array.from({ length: 200 }, (_, index) =>
       t.anon.post('/api/auth/sign-up/email', {
@@ -24,7 +24,7 @@ test('of 200 sign-ups with one email at once exactly one succeeds', async () => 
     const { length } = await t.service.kernel.db.selectFrom(table).select('id').execute()
     assert.equal(length, 1, table)
   }
-  assert.deepEqual(told, ['auth_user_created', 'auth_user_signed_in'])
+  assert.deepEqual(emitted, ['auth_user_created', 'auth_user_signed_in'])
 })
 
 test('of many sign-ups with one username at once exactly one gets it', async () => {

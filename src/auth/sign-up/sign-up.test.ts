@@ -233,14 +233,14 @@ test('a taken email leaves the account as it was: no session, no event, no chang
 })
 
 test('a sign-up emits one event, after the commit; a refused one emits none', async () => {
-  const told: string[] = []
-  t.service.kernel.events.subscribe((name) => void told.push(name))
+  const emitted: string[] = []
+  t.service.kernel.events.subscribe((name) => void emitted.push(name))
   const email = fresh()
   await signUp({ email })
-  assert.deepEqual(told.splice(0), ['auth_user_created', 'auth_user_signed_in'])
+  assert.deepEqual(emitted.splice(0), ['auth_user_created', 'auth_user_signed_in'])
   await signUp({ email })
   await signUp({ email: 'nonsense' })
-  assert.deepEqual(told, [])
+  assert.deepEqual(emitted, [])
 })
 
 test('rememberMe false gives a session of one day, and a cookie until the browser closes', async () => {
