@@ -42,7 +42,7 @@ export type ServiceDatabases = BuiltInDatabases & {
   readonly pooler: PoolerAddress | undefined
   /** For messages: `embedded PostgreSQL 18.4 in ./data`. */
   readonly describes: string
-  /** What the operator still has to do. */
+  /** Remaining work for the operator. */
   readonly advice: string | undefined
   /** The migrations that this start has applied. */
   readonly applied: readonly string[]

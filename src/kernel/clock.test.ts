@@ -87,10 +87,10 @@ test('shared rate limits follow the database’s clock, also on a machine with a
 
 test('drifting clocks are logged once, and shown in /health until they agree again', async (context) => {
   const t = await testService()
-  const told = () => t.log.map((line) => JSON.parse(line)).filter(({ event }) => event === 'clock_drift')
+  const drifts = () => t.log.map((line) => JSON.parse(line)).filter(({ event }) => event === 'clock_drift')
   const until = async (count: number) => {
-    for (let patience = 0; patience < 100 && told().length < count; patience++) await sleep(50)
-    return told()
+    for (let patience = 0; patience < 100 && drifts().length < count; patience++) await sleep(50)
+    return drifts()
   }
   const health = async () => (await t.admin.get('/health')).body
   setMachine(context, -30_000)

@@ -4,8 +4,8 @@ import { testKernel } from '#test/harness.ts'
 import { atomically, emitAfterCommit, type Kernel } from './kernel.ts'
 
 const kernel = await testKernel()
-const told: string[] = []
-kernel.events.subscribe((name, data) => void told.push(`${name} ${'userId' in data ? data.userId : ''}`))
+const emitted: string[] = []
+kernel.events.subscribe((name, data) => void emitted.push(`${name} ${'userId' in data ? data.userId : ''}`))
 
 const happen = (kernel: Kernel, userId: string) => emitAfterCommit(kernel, 'auth_user_created', { userId })
 const keys = async () =>
@@ -15,7 +15,7 @@ const write = (kernel: Kernel, key: string) =>
 
 test('outside a transaction an event is emitted at once', () => {
   happen(kernel, 'alone')
-  assert.deepEqual(told.splice(0), ['auth_user_created alone'])
+  assert.deepEqual(emitted.splice(0), ['auth_user_created alone'])
 })
 
 test('in a transaction, statements and events take effect together, in order, at the commit', async () => {
@@ -23,12 +23,12 @@ test('in a transaction, statements and events take effect together, in order, at
     happen(kernel, 'first')
     await write(kernel, 'a')
     happen(kernel, 'second')
-    assert.deepEqual(told, [])
-    assert.deepEqual(await keys(), [], 'nobody else sees it yet')
+    assert.deepEqual(emitted, [])
+    assert.deepEqual(await keys(), [], 'others see it already')
     return 'the answer'
   })
   assert.equal(answer, 'the answer')
-  assert.deepEqual(told.splice(0), ['auth_user_created first', 'auth_user_created second'])
+  assert.deepEqual(emitted.splice(0), ['auth_user_created first', 'auth_user_created second'])
   assert.deepEqual(await keys(), ['a'])
 })
 
@@ -40,7 +40,7 @@ test('after a rollback nothing is emitted or written', async () => {
     throw broken
   })
   await assert.rejects(work, broken)
-  assert.deepEqual([told, await keys()], [[], ['a']])
+  assert.deepEqual([emitted, await keys()], [[], ['a']])
 })
 
 test('a transaction that the database ends emits nothing either', async () => {
@@ -49,7 +49,7 @@ test('a transaction that the database ends emits nothing either', async () => {
     await write(kernel, 'a')
   })
   await assert.rejects(work, { code: '23505' })
-  assert.deepEqual(told, [])
+  assert.deepEqual(emitted, [])
 })
 
 test('a transaction inside a transaction is part of it', async () => {
@@ -60,9 +60,9 @@ test('a transaction inside a transaction is part of it', async () => {
       await write(inner, 'c')
       happen(inner, 'nobody')
     })
-    assert.deepEqual(told, [], 'the inner end is no commit')
+    assert.deepEqual(emitted, [], 'the inner end is no commit')
     throw broken
   })
   await assert.rejects(work, broken)
-  assert.deepEqual([told, await keys()], [[], ['a']])
+  assert.deepEqual([emitted, await keys()], [[], ['a']])
 })

@@ -101,7 +101,7 @@ const UNSAFE_PARAMETERS =
 type ClientUrlForm = Form<string> & {
   /** For a caller who registers a client; without an example, which would look like a leaked address. */
   readonly advice: string
-  /** What only some drivers can be used for. */
+  /** The uses that only some drivers support. */
   readonly takes: readonly ClientUse[]
 }
 

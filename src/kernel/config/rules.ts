@@ -18,7 +18,7 @@ const RULES: readonly Rule[] = [
   {
     settings: ['auth.hide_registered_emails', 'auth.email_password.require_email_verification'],
     broken: ({ auth }) => auth.hide_registered_emails && !auth.email_password.require_email_verification,
-    says: 'needs auth.email_password.require_email_verification: true, else signing in at once tells who is registered',
+    says: 'needs auth.email_password.require_email_verification: true, otherwise sign-in right after sign-up shows who is registered',
   },
   {
     settings: ['auth.email_password.breach_check_url', 'outbound.allow_http'],

@@ -57,7 +57,7 @@ function endTogether(pool: pg.Pool, { alarm, onError }: PoolOptions): void {
     clients.add(guarded)
     guarded.once('end', () => clients.delete(guarded))
     guarded.once('silent', () => raise('A statement was not answered in time'))
-    const connection = guarded.connection as unknown as Told
+    const connection = guarded.connection as unknown as ErrorEmitter
     connection.on('errorMessage', ({ code }) => {
       if (code !== READ_ONLY) return
       guarded.destroy()
@@ -70,7 +70,7 @@ function endTogether(pool: pg.Pool, { alarm, onError }: PoolOptions): void {
 const READ_ONLY = '25006'
 
 /** Not in pg's types. */
-type Told = {
+type ErrorEmitter = {
   on(event: 'errorMessage', listener: (message: { readonly code: string | undefined }) => void): void
 }
 

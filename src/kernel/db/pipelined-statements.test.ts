@@ -79,7 +79,7 @@ test('connections that the server ends are replaced, one for one', async () => {
   assert.equal(await connections(), 2)
   await pipelined.close()
   await sleep(50)
-  assert.equal(await connections(), 0, 'and none is left behind')
+  assert.equal(await connections(), 0, 'a connection is left')
 })
 
 test('an unavailable database is an error at once', async () => {

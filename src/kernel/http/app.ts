@@ -7,7 +7,7 @@ import type {
   RawServerDefault,
 } from 'fastify'
 
-/** What features put their routes on. */
+/** The server or a part of it, where features add their routes. */
 export type App = FastifyInstance<
   RawServerDefault,
   RawRequestDefaultExpression,

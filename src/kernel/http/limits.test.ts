@@ -97,7 +97,7 @@ test('the default bucket is counted in each process and synchronized every secon
   assert.equal(
     await passing(limits, 'default', '203.0.113.10', 4),
     1,
-    'the one that told last has heard of both',
+    'the process that synchronized last knows both counts',
   )
 })
 

@@ -95,10 +95,10 @@ function limitTime(reply: FastifyReply, timeout: number, rate: number): () => vo
   let timer = setTimeout(() => {
     if (reply.isPaced) return
     if (reply.sent) timer = setTimeout(() => reply.raw.destroy(), timeToRead(rate))
-    // What is on its way already cannot become another answer.
+    // An answer that has begun cannot be replaced.
     else if (reply.raw.headersSent) reply.raw.destroy()
     else {
-      // What still comes of the body has no answer of its own.
+      // The rest of the body must not cause a second answer.
       reply.request.stopBody?.()
       reply.send(edge(isArriving(reply.request.raw) ? 'request_timeout' : 'timeout'))
     }

@@ -15,15 +15,15 @@ export function createSynchronizedLimit(
 ) {
   const { requests, window } = rule
   const memory = new RateLimiterMemory({ keyPrefix: name, points: requests, duration: window / 1_000 })
-  const untold = new Map<string, number>()
+  const unsent = new Map<string, number>()
 
   const exchange = async (): Promise<void> => {
-    if (untold.size === 0) return
-    const told = [...untold]
-    untold.clear()
+    if (unsent.size === 0) return
+    const sent = [...unsent]
+    unsent.clear()
     const { rows } = await pool.query<{ key: string; left: number }>(COUNT, [
-      told.map(([key]) => `${name}:${key}`),
-      told.map(([, count]) => count),
+      sent.map(([key]) => `${name}:${key}`),
+      sent.map(([, count]) => count),
       window,
       requests,
     ])
@@ -34,7 +34,7 @@ export function createSynchronizedLimit(
 
   return {
     consume(key: string) {
-      untold.set(key, (untold.get(key) ?? 0) + 1)
+      unsent.set(key, (unsent.get(key) ?? 0) + 1)
       return memory.consume(key)
     },
     async emptyFor(key: string) {
@@ -50,7 +50,7 @@ const COUNT = `
   with counted as (
     insert into service.rate_limit as known (key, points, expire)
     select key, points, (extract(epoch from clock_timestamp()) * 1000)::bigint + $3::bigint
-      from unnest($1::text[], $2::int[]) as told (key, points)
+      from unnest($1::text[], $2::int[]) as sent (key, points)
     on conflict (key) do update set
       points = excluded.points + case when known.expire > excluded.expire - $3::bigint then known.points else 0 end,
       expire = case when known.expire > excluded.expire - $3::bigint then known.expire else excluded.expire end
