@@ -1,4 +1,5 @@
 import { edge, retryAfter } from './http/failures.ts'
+import { createPlaces } from './places.ts'
 
 /**
  * Runs work that keeps a processor busy: `running` at once, `waiting` in line, and beyond that 503. So a flood of
@@ -14,35 +15,20 @@ export type WorkQueue = {
 }
 
 export function createWorkQueue(running: number, waiting: number, onRefusal: () => void): WorkQueue {
-  let active = 0
-  const line: { readonly start: () => void; readonly weight: number }[] = []
-  let waits = 0
-  const expectRoom = (weight = 1): void => {
-    if (active < running || waits + weight <= waiting) return
+  const refusal = () => {
     onRefusal()
-    throw tooBusy()
+    return tooBusy()
   }
-  const queue = async <T>(work: () => Promise<T>, weight = 1): Promise<T> => {
-    expectRoom(weight)
-    if (active >= running) {
-      waits += weight
-      await new Promise<void>((start) => line.push({ start, weight }))
-    } else {
-      active++
-    }
+  const places = createPlaces(running, { most: waiting, refusal })
+  const queue = async <T>(work: () => Promise<T>, weight?: number): Promise<T> => {
+    const leave = await places.enter(weight)
     try {
       return await work()
     } finally {
-      const next = line.shift()
-      // The next one takes this place.
-      if (next === undefined) active--
-      else {
-        waits -= next.weight
-        next.start()
-      }
+      leave()
     }
   }
-  return Object.assign(queue, { expectRoom: () => expectRoom(), depth: () => line.length })
+  return Object.assign(queue, { expectRoom: () => places.expectRoom(), depth: () => places.stats().waiting })
 }
 
 const tooBusy = () =>
