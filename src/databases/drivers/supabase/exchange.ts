@@ -1,29 +1,18 @@
-import { createCircuitBreaker } from '#databases/drivers/circuit-breaker.ts'
-import { type ConcurrencyLimit, createConcurrencyLimit } from '#databases/drivers/concurrency-limit.ts'
 import type { DriverStats } from '#databases/drivers/driver.ts'
 import { IN_DOUBT } from '#databases/drivers/postgres/protocol/errors.ts'
-import { callerLeft } from '#databases/drivers/presence.ts'
 import { answerTooLarge } from '#databases/drivers/result-limits.ts'
-import { isJson, lossOf, refusalOf, type Subject } from '#databases/drivers/supabase/errors.ts'
+import { isJson, refusalOf, type Subject } from '#databases/drivers/supabase/errors.ts'
 import { type JsonKind, jsonKind } from '#databases/drivers/supabase/json-kind.ts'
 import { createMask, type Mask } from '#databases/drivers/supabase/masking.ts'
 import { addressOf, headersOf, type PostgrestRequest } from '#databases/drivers/supabase/request.ts'
+import { createSender, type SenderOptions } from '#databases/drivers/supabase/sender.ts'
 import { fail } from '#databases/failures.ts'
-import { Failure } from '#kernel/errors.ts'
-import type { Outbound, OutboundAnswer, OutboundRequest } from '#kernel/http/outbound.ts'
+import type { OutboundAnswer } from '#kernel/http/outbound.ts'
 
-export type ExchangeOptions = {
+export type ExchangeOptions = SenderOptions & {
   /** URL of PostgREST, without a trailing slash. */
   readonly root: string
   readonly key: string | undefined
-  readonly send: Outbound['send']
-  /** A limit shared with other endpoints, besides its own. */
-  readonly shared?: ConcurrencyLimit
-  readonly maxConnections: number
-  readonly maxWaiting: number
-  /** Also how long a caller waits for a place. Milliseconds, as all of these. */
-  readonly connectTimeout: number
-  readonly statementTimeout: number
   /** The most bytes of an answer (`limits.answer`), which is collected before it is passed on. */
   readonly answerBytes: number
 }
@@ -50,63 +39,17 @@ const LARGEST_DOCUMENT = 8 * 1024 * 1024
 
 export function createExchange(options: ExchangeOptions): Exchange {
   const { root, key } = options
-  const places = createConcurrencyLimit({
-    places: options.maxConnections,
-    waiting: options.maxWaiting,
-    patience: options.connectTimeout,
-  })
-  const enter = async () => {
-    const leave = await places.enter()
-    try {
-      const leaveShared = await options.shared?.enter()
-      return () => {
-        leaveShared?.()
-        leave()
-      }
-    } catch (error) {
-      leave()
-      throw error
-    }
-  }
+  const { send, stats } = createSender(options)
   const mask = createMask(key)
-  const breaker = createCircuitBreaker(() => performance.now())
   const headers: Record<string, string> = {
     accept: 'application/json',
     ...(key !== undefined && { apikey: key, authorization: `Bearer ${key}` }),
   }
 
-  async function send(
-    url: string,
-    request: Omit<OutboundRequest, 'timeout' | 'most'>,
-    most = options.answerBytes,
-  ): Promise<OutboundAnswer> {
-    if (breaker.state() === 'open') throw breaker.refusal()
-    const leave = await enter()
-    try {
-      if (request.signal?.aborted) throw callerLeft()
-      if (!breaker.allows()) throw breaker.refusal()
-      return await attempt(url, { ...request, timeout: options.statementTimeout, most })
-    } finally {
-      leave()
-    }
-  }
-
-  async function attempt(url: string, request: OutboundRequest): Promise<OutboundAnswer> {
-    try {
-      const answer = await options.send(url, request)
-      breaker.succeeded()
-      return answer
-    } catch (error) {
-      const failure = lossOf(error)
-      if (failure instanceof Failure && failure.code === 'client_unavailable') breaker.failed()
-      else breaker.succeeded()
-      throw failure
-    }
-  }
-
   async function run(request: PostgrestRequest, signal?: AbortSignal): Promise<Answer> {
     const { method, body, subject } = request
     const answer = await send(addressOf(root, request), {
+      most: options.answerBytes,
       method,
       headers: { ...headers, ...headersOf(request) },
       ...(body !== undefined && { body }),
@@ -119,20 +62,17 @@ export function createExchange(options: ExchangeOptions): Exchange {
     run,
     async describe(schema) {
       const accept = 'application/openapi+json'
-      const asked = { headers: { ...headers, accept, 'accept-profile': schema } }
-      const answer = await send(`${root}/`, asked, LARGEST_DOCUMENT)
+      const asked = { headers: { ...headers, accept, 'accept-profile': schema }, most: LARGEST_DOCUMENT }
+      const answer = await send(`${root}/`, asked)
       return (await read(answer, LARGEST_DOCUMENT, mask)).body.toString()
     },
     async probe() {
-      const answer = await send(`${root}/`, { method: 'HEAD', headers })
+      const answer = await send(`${root}/`, { method: 'HEAD', headers, most: options.answerBytes })
       if (answer.status >= 400) throw refusalOf(answer, mask)
       if (answer.status >= 300 || !isJson(answer.headers))
         throw fail('client_refused', { hint: 'This is not PostgREST.' })
     },
-    stats() {
-      const { inside, waiting } = places.stats()
-      return { total: inside, idle: 0, waiting, circuit: breaker.state() }
-    },
+    stats,
   }
 }
 

@@ -1,0 +1,79 @@
+import { createCircuitBreaker } from '#databases/drivers/circuit-breaker.ts'
+import { type ConcurrencyLimit, createConcurrencyLimit } from '#databases/drivers/concurrency-limit.ts'
+import type { DriverStats } from '#databases/drivers/driver.ts'
+import { callerLeft } from '#databases/drivers/presence.ts'
+import { lossOf } from '#databases/drivers/supabase/errors.ts'
+import { Failure } from '#kernel/errors.ts'
+import type { Outbound, OutboundAnswer, OutboundRequest } from '#kernel/http/outbound.ts'
+
+export type SenderOptions = {
+  readonly send: Outbound['send']
+  /** A limit shared with other endpoints, besides its own. */
+  readonly shared?: ConcurrencyLimit
+  readonly maxConnections: number
+  readonly maxWaiting: number
+  /** Also how long a caller waits for a place. Milliseconds, as all of these. */
+  readonly connectTimeout: number
+  readonly statementTimeout: number
+}
+
+/** Sends requests with a limit on how many run at once, a timeout, and a circuit breaker. */
+export type Sender = {
+  send(url: string, request: Omit<OutboundRequest, 'timeout'>): Promise<OutboundAnswer>
+  stats(): DriverStats
+}
+
+export function createSender(options: SenderOptions): Sender {
+  const breaker = createCircuitBreaker(() => performance.now())
+  const places = createConcurrencyLimit({
+    places: options.maxConnections,
+    waiting: options.maxWaiting,
+    patience: options.connectTimeout,
+  })
+  const enter = async () => {
+    const leave = await places.enter()
+    try {
+      const leaveShared = await options.shared?.enter()
+      return () => {
+        leaveShared?.()
+        leave()
+      }
+    } catch (error) {
+      leave()
+      throw error
+    }
+  }
+
+  async function send(url: string, request: Omit<OutboundRequest, 'timeout'>): Promise<OutboundAnswer> {
+    if (breaker.state() === 'open') throw breaker.refusal()
+    const leave = await enter()
+    try {
+      if (request.signal?.aborted) throw callerLeft()
+      if (!breaker.allows()) throw breaker.refusal()
+      return await attempt(url, { ...request, timeout: options.statementTimeout })
+    } finally {
+      leave()
+    }
+  }
+
+  async function attempt(url: string, request: OutboundRequest): Promise<OutboundAnswer> {
+    try {
+      const answer = await options.send(url, request)
+      breaker.succeeded()
+      return answer
+    } catch (error) {
+      const failure = lossOf(error)
+      if (failure instanceof Failure && failure.code === 'client_unavailable') breaker.failed()
+      else breaker.succeeded()
+      throw failure
+    }
+  }
+
+  return {
+    send,
+    stats() {
+      const { inside, waiting } = places.stats()
+      return { total: inside, idle: 0, waiting, circuit: breaker.state() }
+    },
+  }
+}
