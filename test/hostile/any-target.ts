@@ -1,4 +1,5 @@
 import fc from 'fast-check'
+import { ANY_CHARACTER } from '#test/property/any-character.ts'
 
 /** Generates URLs from pieces that parsers read differently. `hosts` are our own and foreign hosts, with ports. */
 export function anyTarget(hosts: readonly string[]): fc.Arbitrary<string> {
@@ -7,7 +8,7 @@ export function anyTarget(hosts: readonly string[]): fc.Arbitrary<string> {
     .tuple(
       fc.constantFrom(...beginnings),
       fc.array(fc.constantFrom(...PIECES, ...hosts), { maxLength: 7 }),
-      fc.oneof({ weight: 5, arbitrary: fc.constant('') }, fc.string({ unit: 'binary', maxLength: 4 })),
+      fc.oneof({ weight: 5, arbitrary: fc.constant('') }, fc.string({ unit: ANY_CHARACTER, maxLength: 4 })),
     )
     .map(([beginning, pieces, end]) => `${beginning}${pieces.join('')}${end}`)
 }

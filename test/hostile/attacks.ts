@@ -1,4 +1,5 @@
 import fc from 'fast-check'
+import { ANY_CHARACTER } from '#test/property/any-character.ts'
 import { sampleOf, type Target } from './routes.ts'
 
 /** One change to an otherwise valid request. */
@@ -139,7 +140,7 @@ const named = <T>(
 const junk = fc.oneof(
   { weight: 3, arbitrary: fc.constantFrom(...VALUES) },
   fc.json({ maxDepth: 4 }),
-  fc.string({ unit: 'binary', maxLength: 60 }).map((text) => JSON.stringify(text)),
+  fc.string({ unit: ANY_CHARACTER, maxLength: 60 }).map((text) => JSON.stringify(text)),
 )
 
 const fieldAttack = (target: Target) =>

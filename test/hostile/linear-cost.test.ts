@@ -7,7 +7,7 @@ import { redactText } from '#kernel/redact.ts'
 import { withClient } from '#test/database.ts'
 import { ADMIN_KEY, testService } from '#test/harness.ts'
 import { properBody, properQuery } from './attacks.ts'
-import { FEW, isBounded, spotsOf, TEXTS, VALUES } from './linear-cost-inputs.ts'
+import { FEW, FEW_TEXTS, isBounded, spotsOf, TEXTS, VALUES } from './linear-cost-inputs.ts'
 import { exchange, type Reply, requestBytes } from './raw-http.ts'
 import { type Target, targetsOf } from './routes.ts'
 
@@ -87,9 +87,7 @@ function attempt(read: (text: string) => unknown, text: string): void {
 /** Texts for the body. A value with the same schema on another route is read by the same code, so it gets only a few texts. */
 function bodyQuestions(target: Target): Question[] {
   return spotsOf(target).flatMap(({ path, fill, shape }) => {
-    const description = JSON.stringify([target.surface, path, shape])
-    const values = seenSchemas.has(description) || isBounded(shape) ? FEW : VALUES
-    seenSchemas.add(description)
+    const values = isNew([target.surface, path, shape]) && !isBounded(shape) ? VALUES : FEW
     return Object.entries(values).map(([name, json]) => ({
       name: `${path}: ${name}`,
       ask: (length: number) => ({ body: fill(json(length)) }),
@@ -97,33 +95,50 @@ function bodyQuestions(target: Target): Question[] {
   })
 }
 
-const seenSchemas = new Set<string>()
+const seen = new Set<string>()
 
-function addressQuestions(target: Target): Question[] {
-  const names = Object.keys(target.query)
-  return Object.entries(TEXTS).flatMap(([name, text]) => {
-    const encoded = (length: number) => encodeURIComponent(text(length))
-    const inQuery = names.map((field) => ({
-      name: `?${field}: ${name}`,
-      ask: (length: number) => ({ query: `${properQuery(target, field)}&${field}=${encoded(length)}` }),
-    }))
-    const inPath = { name: `path: ${name}`, ask: (length: number) => ({ parameter: encoded(length) }) }
-    return target.path.includes('{') ? [...inQuery, inPath] : inQuery
-  })
+/** Whether no previous route has a text with this description. */
+function isNew(description: readonly unknown[]): boolean {
+  const text = JSON.stringify(description)
+  const known = seen.has(text)
+  seen.add(text)
+  return !known
 }
 
-/** Texts for headers. Common headers are read before routing, so they are tested on one route per kind of caller. */
+/** Texts for the address. A parameter of the same name on another route of the surface is read by the same code. */
+function addressQuestions(target: Target): Question[] {
+  const ofQuery = Object.keys(target.query).flatMap((field) =>
+    Object.entries(isNew([target.surface, '?', field]) ? TEXTS : FEW_TEXTS).map(([name, text]) => ({
+      name: `?${field}: ${name}`,
+      ask: (length: number) => ({
+        query: `${properQuery(target, field)}&${field}=${encodeURIComponent(text(length))}`,
+      }),
+    })),
+  )
+  if (!target.path.includes('{')) return ofQuery
+  const ofPath = Object.entries(TEXTS).map(([name, text]) => ({
+    name: `path: ${name}`,
+    ask: (length: number) => ({ parameter: encodeURIComponent(text(length)) }),
+  }))
+  return [...ofQuery, ...ofPath]
+}
+
+/**
+ * Texts for headers. Common headers are read before routing, so they are tested on one route per kind of caller; the others are read by the
+ * same code on all routes of the surface.
+ */
 function headerQuestions(target: Target): Question[] {
   const first = targets.find(
     ({ surface, credential }) => surface === target.surface && credential === target.credential,
   )
   const names = first === target ? [...COMMON, ...target.headers] : target.headers
-  const texts = Object.entries(TEXTS).filter(([, text]) => /^[ -~]*$/.test(text(100)))
   return names.flatMap((header) =>
-    texts.map(([name, text]) => ({
-      name: `${header}: ${name}`,
-      ask: (length: number) => ({ header: [header, text(length)] as const }),
-    })),
+    Object.entries(isNew([target.surface, target.credential, header]) ? TEXTS : FEW_TEXTS)
+      .filter(([, text]) => /^[ -~]*$/.test(text(100)))
+      .map(([name, text]) => ({
+        name: `${header}: ${name}`,
+        ask: (length: number) => ({ header: [header, text(length)] as const }),
+      })),
   )
 }
 

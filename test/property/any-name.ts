@@ -1,4 +1,5 @@
 import fc from 'fast-check'
+import { ANY_CHARACTER } from './any-character.ts'
 
 /** Names that could break quoting, the gateway's two grammars, JavaScript objects or aliases in statements. */
 const HOSTILE_NAMES = [
@@ -20,7 +21,7 @@ const isStorable = (text: string): boolean => text.isWellFormed() && !text.inclu
 export const text = (maxLength: number) =>
   fc
     .oneof(
-      fc.string({ unit: 'binary', maxLength }),
+      fc.string({ unit: ANY_CHARACTER, maxLength }),
       fc.string({ unit: 'grapheme', maxLength: Math.ceil(maxLength / 3) }),
       fc.string({ unit: fc.constantFrom(...'aAbBzZéÉ%_\\"\'*{},() \n😀ß'), maxLength }),
       fc.constantFrom(

@@ -20,6 +20,7 @@ import {
 import type { DataRequest, Json } from '#databases/request/request.ts'
 import { Failure } from '#kernel/errors.ts'
 import { ORDINARY_LIMITS } from '#test/drivers/calls.ts'
+import { ANY_CHARACTER } from '#test/property/any-character.ts'
 
 const options: RequestOptions = {
   limits: ORDINARY_LIMITS,
@@ -75,9 +76,9 @@ function build(body: Body, catalogue = books): BuiltSql[] {
   })
 }
 
-const names = fc.string({ minLength: 1, unit: 'binary' }).filter((name) => !name.includes('\0'))
+const names = fc.string({ minLength: 1, unit: ANY_CHARACTER }).filter((name) => !name.includes('\0'))
 const hostile = fc.oneof(
-  fc.string({ unit: 'binary' }),
+  fc.string({ unit: ANY_CHARACTER }),
   fc.constantFrom(`'; drop table books; --`, '$1', '"', `\\'`, '*/', '$$', '\0'),
 )
 
