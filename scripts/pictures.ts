@@ -1,4 +1,7 @@
-/** Draws docs/pictures/*.svg, light and dark, from the Mermaid texts beside them; with --check it only says whether they are fresh. */
+/**
+ * Draws docs/pictures/*.svg, light and dark, from the Mermaid texts in the same folder. With --check, writes nothing and fails if a file is
+ * stale.
+ */
 import { readdir, readFile } from 'node:fs/promises'
 import { writeGenerated } from './generated.ts'
 import { drawBlocks } from './pictures/blocks.ts'
@@ -31,11 +34,11 @@ const KINDS: Readonly<Record<string, (source: string) => Drawing>> = {
   sequenceDiagram: drawSequence,
 }
 
-/** The first line is `%% TITLE`, the second names the kind. */
+/** Parses a picture. Its first line is `%% TITLE`, the second names the kind. */
 function drawn(source: string): { readonly title: string; readonly drawing: Drawing } {
   const [, title = '', kind = ''] = /^%% (.+)\n(.+)\n/.exec(source) ?? []
   const draw = KINDS[kind]
-  if (draw === undefined) throw new Error(`A picture of the kind "${kind}" is not known`)
+  if (draw === undefined) throw new Error(`Unknown kind of picture: ${kind}`)
   return { title, drawing: draw(source.slice(source.indexOf('\n') + 1)) }
 }
 

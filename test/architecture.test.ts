@@ -81,25 +81,25 @@ const NETWORK = ['kernel/http/outbound.ts']
 const CONNECTIONS = ['kernel/db/guarded-client.ts', 'kernel/db/guarded-pool.ts']
 const CLIENT_ADDRESS = 'kernel/http/client-address.ts'
 
-/** The way to the rows of clients (decision 35). */
+/** The only file that accesses rows of clients (decision 35). */
 const DOOR = 'gateway/prepare.ts'
 
-/** Which file asks a driver for what it can do beyond rows: each checks the right that its own text or body needs. */
+/** Abilities of drivers, beyond rows, that each file may use. These files check the required rights themselves. */
 const ABILITIES: Readonly<Record<string, readonly string[]>> = {
   'gateway/sql/sql.ts': ['sql'],
   'gateway/rpc/rpc.ts': ['call'],
-  'gateway/data/transaction.ts': ['transaction', 'idempotency'], // runs what is prepared
-  'gateway/data/insert-batching.ts': ['transaction'], // as that
+  'gateway/data/transaction.ts': ['transaction', 'idempotency'], // runs prepared operations
+  'gateway/data/insert-batching.ts': ['transaction'], // runs prepared operations
   'gateway/management/management.ts': ['management'],
   'gateway/schema/schema.ts': ['indexes'],
-  'cli/doctor.ts': ['sql'], // looks whether the login for SQL may come in
+  'cli/doctor.ts': ['sql'], // checks the login of the SQL role
 }
 
-/** Files that know one driver's own, and why. */
+/** Files that may depend on one driver, and why. */
 const OF_ONE_DRIVER = [
   'databases/drivers/index.ts', // the list
-  'databases/clients/custom.ts', // custom_supabase is a client of that driver alone
-  'cli/doctor.ts', // looks for tables without policies, on a connection of its own
+  'databases/clients/custom.ts', // custom_supabase always uses that driver
+  'cli/doctor.ts', // finds tables without policies, on a separate connection
 ]
 
 /** Files with more than 300 lines, and why they are not split. */
@@ -107,7 +107,7 @@ const LONG = [
   'kernel/db/tables.ts', // generated
 ]
 
-/** Terms of the field that have such a word in them. */
+/** Established terms that contain a forbidden word. */
 const TERMS = ['shared-connections']
 
 const OWN_OF_A_DRIVER = /^databases\/drivers\/[^/]+\//
@@ -381,7 +381,7 @@ const RULES: readonly Rule[] = [
     ],
   },
   {
-    says: 'a driver is told by what it can do, not by its name',
+    says: 'drivers are distinguished by abilities, not by name',
     complaints: (source) =>
       isTest(source)
         ? []

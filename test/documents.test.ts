@@ -6,7 +6,7 @@ import { loadModule, parseSync } from 'libpg-query'
 import { complaints } from './configuration.ts'
 import { blocksOf, pages, ROOT, textOf } from './journeys/pages.ts'
 
-/** Everything that is in the repository, folders with a slash at their end. */
+/** All files and folders of the repository. Folders end with a slash. */
 const FILES: readonly string[] = readdirSync(ROOT, { withFileTypes: true })
   .filter(({ name }) => !['.git', 'app', 'data', 'node_modules'].includes(name))
   .flatMap((entry) => [
@@ -24,7 +24,7 @@ function named(name: string, isFolder: boolean): string {
   return isFolder ? `${name}/` : name
 }
 
-/** Files that a reader makes, or that the service makes in a reader's folder. */
+/** Files that the reader or the service creates. */
 const ELSEWHERE = /^(?:dist\/|gatehouse\.yaml|export\.sql|roles\.sql|data\/.*|postgres\/lock|openapi\.json)$/
 
 const proseOf = (page: string): string => textOf(page).replace(/^```[\s\S]*?^```$/gm, '')
@@ -52,7 +52,7 @@ test('every file and folder that a document or a picture names is in the reposit
   assert.deepEqual(missing, [])
 })
 
-test('every link of a document leads somewhere', () => {
+test('every link in a document has an existing target', () => {
   const broken = pages().flatMap((page) =>
     [...proseOf(page).matchAll(/(?:\]\(|(?:src|srcset)=")([^)"\s]+)[)"]/g)]
       .map(([, target = '']) => target)
@@ -69,7 +69,7 @@ function leads(page: string, target: string): boolean {
   return anchor === undefined || anchorsOf(found).includes(anchor)
 }
 
-/** As forges name them. */
+/** Anchors of headings, as GitHub generates them. */
 const anchorsOf = (page: string): readonly string[] =>
   [...textOf(page).matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
     heading
@@ -78,7 +78,7 @@ const anchorsOf = (page: string): readonly string[] =>
       .replaceAll(' ', '-'),
   )
 
-/** What `${NAME}` stands for in an example. */
+/** Values for `${NAME}` in examples. */
 const VALUES = {
   SUPABASE_URL: 'https://:key@project.supabase.co',
   SUPABASE_KEY: 'key',
@@ -90,7 +90,7 @@ const VALUES = {
   REPORTS_PASSWORD: 'x',
 }
 
-test('every example of a configuration, of SQL and of JSON is right', async () => {
+test('every example of configuration, SQL and JSON is valid', async () => {
   await loadModule()
   for (const block of pages().flatMap(blocksOf)) {
     const where = `${block.page}:${block.line}`
@@ -99,11 +99,11 @@ test('every example of a configuration, of SQL and of JSON is right', async () =
     if (yaml !== undefined) assert.deepEqual(complaints({ yaml, env: VALUES }), [], where)
     if (block.language === 'sql') assert.doesNotThrow(() => parseSync(block.text), where)
     if (block.language === 'json') assert.doesNotThrow(() => JSON.parse(block.text), where)
-    assert.notEqual(block.language, '', `${where} does not say its language`)
+    assert.notEqual(block.language, '', `${where} has no language`)
   }
 })
 
-test('comments about a block are in front of one of commands', () => {
+test('comments for blocks precede a block of commands', () => {
   const misplaced = pages().flatMap((page) =>
     [...textOf(page).matchAll(/<!-- (\w+): .*-->\n(?=([^\n]*))/g)]
       .filter(
@@ -114,15 +114,15 @@ test('comments about a block are in front of one of commands', () => {
   assert.deepEqual(misplaced, [])
 })
 
-/** Said by the loader of Linux. */
+/** A message of the Linux loader. */
 const FOREIGN_MESSAGE = 'error while loading shared libraries'
 
-test('every message under "Troubleshooting" is one that the service gives', () => {
+test('every message under "Troubleshooting" is in the source code', () => {
   const [, table = ''] = textOf('docs/operations.md').split('## Troubleshooting')
   const source = FILES.filter((file) => /^(?:src|bin|scripts)\/.*(?<!\.test)\.m?[jt]s$/.test(file))
     .map(textOf)
     .join(' ')
-    // A sentence may be several literals.
+    // A sentence may consist of several literals.
     .replace(/['`]\s*\+\s*['`]|\s+/g, (found) => (found.trim() === '' ? ' ' : ''))
   const messages = [...table.matchAll(/^\| (.+?) \|/gm)].flatMap(([, cell = '']) =>
     [...cell.matchAll(/`([^`]* [^`]*)`/g)].map(([, message = '']) => longestWording(message)),
@@ -132,7 +132,7 @@ test('every message under "Troubleshooting" is one that the service gives', () =
   assert.deepEqual(gone, [])
 })
 
-/** What stands between names, numbers and places. */
+/** The longest part of a message without names, numbers and placeholders. */
 const longestWording = (message: string): string =>
   [...message.matchAll(/\b[a-z'’]+(?: [a-z'’]+)*/g)]
     .map(([words]) => words)

@@ -1,13 +1,13 @@
 import { arrow, box, type Drawing, type Rectangle, text } from './svg.ts'
 
-/** A grid of blocks as Mermaid's `block-beta` has it: columns, labels, spans, blocks in blocks, arrows. */
+/** Draws a grid of blocks from Mermaid's `block-beta`: columns, labels, spans, nested blocks, arrows. */
 type Grid = { columns: number; readonly gap: number; readonly rows: Block[][] }
 type Block = { readonly id: string; readonly span: number; readonly content: readonly string[] | Grid }
 type Arrow = { readonly from: string; readonly to: string }
 
 const WIDTH = 860
 const MARGIN = 12
-/** Between blocks, and between those inside of another. */
+/** Gaps between blocks and between nested blocks. */
 const GAP = { outer: 20, inner: 8 }
 const LINE = 19
 
@@ -18,7 +18,7 @@ export function drawBlocks(source: string): Drawing {
   const parts = draw(grid, room, places, 'box')
   const at = (id: string): Rectangle => {
     const place = places.get(id)
-    if (place === undefined) throw new Error(`No block is called ${id}`)
+    if (place === undefined) throw new Error(`There is no block ${id}`)
     return place
   }
   return {
@@ -63,7 +63,7 @@ const blocksIn = (line: string): Block[] =>
     content: label.split(/<br\/?>/),
   }))
 
-/** Into the last row while there is room in it. */
+/** Adds a block to the last row if it fits, otherwise to a new row. */
 function place(grid: Grid, block: Block): void {
   const last = grid.rows.at(-1)
   const taken = (last ?? []).reduce((sum, { span }) => sum + span, 0)
@@ -124,7 +124,7 @@ function drawBlock(
   return [box(own, look), ...lines]
 }
 
-/** Down from one block to the next row, where the two are nearest. */
+/** Draws an arrow down to a block of the next row, at the shortest distance. */
 function between(from: Rectangle, to: Rectangle): string {
   const inset = 40
   const isLeft = to.x + to.width <= from.x

@@ -1,6 +1,6 @@
 import { arrow, box, type Drawing, line, text } from './svg.ts'
 
-/** Mermaid's `sequenceDiagram`, as far as these pictures use it: participants, messages, answers and notes. */
+/** Draws the parts of Mermaid's `sequenceDiagram` that these pictures use: participants, messages, answers and notes. */
 type Step =
   | { readonly kind: 'asks' | 'answers'; readonly from: string; readonly to: string; readonly says: string }
   | { readonly kind: 'note'; readonly from: string; readonly to: string; readonly says: string }
@@ -49,7 +49,7 @@ function stepOf(line: string): Step {
   if (noteFrom !== undefined && noteTo !== undefined && note !== undefined)
     return { kind: 'note', from: noteFrom, to: noteTo, says: note }
   const [, from, dashes, to, says] = /^(\w+)(--?)>>(\w+): (.+)$/.exec(line) ?? []
-  if (from === undefined || to === undefined || says === undefined) throw new Error(`Not understood: ${line}`)
+  if (from === undefined || to === undefined || says === undefined) throw new Error(`Cannot parse: ${line}`)
   return { kind: dashes === '-' ? 'asks' : 'answers', from, to, says }
 }
 
@@ -67,7 +67,8 @@ function drawHead({ label, x }: Column, height: number): string[] {
 
 function drawStep(step: Step, columns: ReadonlyMap<string, Column>, y: number): string[] {
   const [from, to] = [step.from, step.to].map((id) => columns.get(id)?.x)
-  if (from === undefined || to === undefined) throw new Error(`No participant: ${step.from} or ${step.to}`)
+  if (from === undefined || to === undefined)
+    throw new Error(`Unknown participant: ${step.from} or ${step.to}`)
   const middle = { x: (from + to) / 2, y: y - 9 }
   const room = Math.abs(to - from)
   if (step.kind !== 'note')

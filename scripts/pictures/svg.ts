@@ -9,18 +9,18 @@ export type Theme = {
 
 export type Drawing = { readonly width: number; readonly height: number; readonly parts: readonly string[] }
 
-/** Where a text is centred, the middle of its line. */
+/** A position; for a text, its centre. */
 type Place = { readonly x: number; readonly y: number }
 export type Rectangle = Place & { readonly width: number; readonly height: number }
 
-/** Widths of a character, generous, since the reader's font is not known. A `message` lies over lines. */
+/** Character widths, generous because the reader's font is unknown. A `message` is drawn above lines. */
 const CHARACTER = { label: 7.6, small: 6.3, message: 6.3 }
 
 const FONT = 'system-ui, -apple-system, "Segoe UI", "Liberation Sans", Arial, sans-serif'
 
-/** A text that does not fit is a failure of the build and not a picture with texts over each other. */
+/** Throws if a text does not fit, instead of drawing overlapping texts. */
 export function text({ x, y }: Place, content: string, size: keyof typeof CHARACTER, room: number): string {
-  if (content.length * CHARACTER[size] > room) throw new Error(`There is no room for "${content}"`)
+  if (content.length * CHARACTER[size] > room) throw new Error(`The text does not fit: "${content}"`)
   return `<text class="${size}" x="${x}" y="${y}">${escaped(content)}</text>`
 }
 
@@ -30,7 +30,7 @@ export const box = ({ x, y, width, height }: Rectangle, look: 'box' | 'inner' | 
 export const line = (from: Place, to: Place, look: string): string =>
   `<path class="${look}" d="M${from.x} ${from.y}L${to.x} ${to.y}"/>`
 
-/** Its head is drawn, because markers lose the colour of their line in some viewers. */
+/** The arrow head is drawn as a path, because some viewers do not colour markers like their line. */
 export function arrow(from: Place, to: Place, look: 'asks' | 'answers'): string {
   const length = Math.hypot(to.x - from.x, to.y - from.y)
   const [dx, dy] = [(to.x - from.x) / length, (to.y - from.y) / length]

@@ -45,9 +45,9 @@ export function migrateCommand(): Command {
 }
 
 const NEW_SECRET =
-  'Everything that the lost secret has sealed is dropped: registered clients and waiting mails.'
+  'Deletes all data that is encrypted with the lost secret: registered clients and queued mails.'
 const AS_COPY =
-  'The control database becomes an installation of its own, with databases default and logging that are empty.'
+  'The control database becomes a separate installation, with empty databases default and logging.'
 
 const takeOverOf = ({ asCopy, newSecret }: Options): Mismatch | undefined =>
   asCopy === true ? 'copy' : newSecret === true ? 'foreign' : undefined

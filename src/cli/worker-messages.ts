@@ -6,7 +6,7 @@ export type WorkerDatabases = Pick<
   'controlUrl' | 'pooler' | 'builtIn' | 'callerRoles' | 'logging'
 >
 
-/** What a worker needs to start. `port` is the one that an earlier worker found if any free port will do. */
+/** Start message for a worker. `port` is the port that an earlier worker has chosen, if any free port is allowed. */
 export type WorkerStart = { readonly databases: WorkerDatabases; readonly port: number | undefined }
 
 export type ToWorker =

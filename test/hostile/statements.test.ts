@@ -91,7 +91,7 @@ test('a rejected request causes no statement', async () => {
 test('all tables and rows still exist afterwards', async () => {
   await withClient(url, async (client) => {
     assert.deepEqual((await client.query(CANARY)).rows, [{ rows: 3, sum: 7 }])
-    // The table and its key, and those of the stored answers with an index.
+    // The table and its key, and the idempotency table with its key and an index.
     assert.deepEqual((await client.query(RELATIONS)).rows, [{ relations: 5 }])
   })
 })

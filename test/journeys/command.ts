@@ -6,7 +6,10 @@ import { type Ended, type Env, runProgram } from './program.ts'
 
 export type Run = (args: readonly string[], input?: string) => Promise<Ended>
 
-/** Runs commands: the first one of each name in a new process, like an operator, the others in this process, in a tenth of the time. */
+/**
+ * Runs commands. The first of each name runs in a new process, as for an operator; the others run in this process, which takes a tenth of
+ * the time.
+ */
 export function commandRunner(folder: string, env: Env, group: string): Run {
   const spawned = new Set<string>()
   return (args, input = '') => {
@@ -20,7 +23,7 @@ export function commandRunner(folder: string, env: Env, group: string): Run {
 /** Commands run one after the other, since environment, working folder and streams belong to the process. */
 let last: Promise<unknown> = Promise.resolve()
 
-/** Runs a command in this process. The result is that of a new process. */
+/** Runs a command in this process, with the same result as in a new process. */
 export function runHere(folder: string, args: readonly string[], env: Env = {}, input = ''): Promise<Ended> {
   const run = last.then(() => command(folder, args, env, input))
   last = run.catch(() => {})
@@ -50,7 +53,7 @@ async function command(folder: string, args: readonly string[], env: Env, input:
     mock.method(process.stderr, 'write', write('stderr')),
     mock.method(process, 'exit', (given?: number) => {
       code ??= given ?? 0
-      throw new Error('the command has ended')
+      throw new Error('the command has exited')
     }),
   ]
   try {

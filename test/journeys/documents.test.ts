@@ -18,8 +18,8 @@ const run = promisify(execFile)
 const NOT_CLONED = ['.git', '.env', 'app', 'data', 'gatehouse.yaml']
 
 /**
- * What blocks of the documents need and the tests have a stand-in for: variables in the place of such a block. Other blocks may need
- * one of the variables, and run where it is set.
+ * Stand-ins for requirements of command blocks. Each returns the environment variables that replace the block. Other blocks may require one
+ * of the variables, and run if it is set.
  */
 const STAND_INS: Readonly<Record<string, (t: TestContext) => Promise<Record<string, string>>>> = {
   supabase: async (t) => {
@@ -33,7 +33,7 @@ const STAND_INS: Readonly<Record<string, (t: TestContext) => Promise<Record<stri
     t.after(() => endpoint.close())
     return { SUPABASE_URL: endpoint.url }
   },
-  // Not with a server of its own, which takes ten seconds and 800 MB to start.
+  // Only with an existing server, because a new one takes ten seconds and 800 MB to start.
   cassandra: async (t) => {
     if (!process.env.TEST_CASSANDRA_URL) return {}
     const keyspace = await testKeyspace()
