@@ -36,10 +36,13 @@ alter table bench_rows add primary key (id)`
 
 type Work = (fixture: Fixture) => Promise<void>
 
+/** Environment variables of the service. */
+type Settings = Readonly<Record<string, string>>
+
 /**
  * Runs a benchmark on the server of TEST_DATABASE_URL, or on the embedded one. Removes everything afterwards, even after Ctrl-C.
  */
-export async function withFixture(work: Work): Promise<void> {
+export async function withFixture(work: Work, settings: Settings = {}): Promise<void> {
   const interrupted = new Promise<never>((_, reject) => {
     process.on('SIGINT', () => reject(new Error('interrupted')))
   })
@@ -49,16 +52,16 @@ export async function withFixture(work: Work): Promise<void> {
   const home = await createTemporaryHome()
   try {
     const serverUrl = process.env.TEST_DATABASE_URL
-    if (serverUrl) await onServer(serverUrl, home.folder, untilInterrupted)
-    else await onEmbedded(home.folder, untilInterrupted)
+    if (serverUrl) await onServer(serverUrl, home.folder, settings, untilInterrupted)
+    else await onEmbedded(home.folder, settings, untilInterrupted)
   } finally {
     await home.remove()
   }
 }
 
 /** As with `npm start`: the service runs its embedded server and issues the default key. */
-async function onEmbedded(folder: string, work: Work): Promise<void> {
-  const program = await startProgram(folder)
+async function onEmbedded(folder: string, settings: Settings, work: Work): Promise<void> {
+  const program = await startProgram(folder, settings)
   try {
     const data = (file: string) => path.join(folder, 'data', file)
     const password = (await readFile(data('postgres-password'), 'utf8')).trim()
@@ -76,22 +79,30 @@ async function onEmbedded(folder: string, work: Work): Promise<void> {
   }
 }
 
-async function onServer(serverUrl: string, folder: string, work: Work): Promise<void> {
+async function onServer(serverUrl: string, folder: string, settings: Settings, work: Work): Promise<void> {
   const [control, client] = [newRole('control'), newRole('client')]
   const roles = [control, client]
   try {
     await provision(serverUrl, { roles, databases: roles.map(({ name }) => ({ name, owner: name })) })
-    await onService(folder, urlOf(serverUrl, control), urlOf(serverUrl, client), work)
+    const [controlUrl, databaseUrl] = [urlOf(serverUrl, control), urlOf(serverUrl, client)]
+    await onService(folder, { settings, controlUrl, databaseUrl }, work)
   } finally {
     await withClient(serverUrl, (db) => dropAll(db, roles))
   }
 }
 
-async function onService(folder: string, controlUrl: string, databaseUrl: string, work: Work): Promise<void> {
+type Given = { readonly settings: Settings; readonly controlUrl: string; readonly databaseUrl: string }
+
+async function onService(
+  folder: string,
+  { settings, controlUrl, databaseUrl }: Given,
+  work: Work,
+): Promise<void> {
   const sql = asRole(databaseUrl, new URL(databaseUrl).username)
   await makeTable(sql)
   const adminKey = secret()
   const program = await startProgram(folder, {
+    ...settings,
     DATABASE_URL: controlUrl,
     SERVICE_CLIENTS__DEFAULT__URL: databaseUrl,
     SERVICE_KEY_12: adminKey,

@@ -19,6 +19,7 @@ const ROUNDS = 5
 const MILLISECONDS = 600
 const SECONDS = 2
 const BY_HAND = 'parsed and stringified'
+const JSON_AGG = 'json_agg'
 
 const bodyOf = (rows: number) => ({
   table: 'bench_rows',
@@ -32,7 +33,8 @@ await withFixture(async (fixture) => {
     for (const rows of [1, 100, 1_000]) {
       const rates = await interleaved(ways(rows), ROUNDS)
       console.log(`\n${rows} rows inside the process · ${ROUNDS} × ${MILLISECONDS} ms`)
-      printRates(rates, { unit: 'responses per second', against: [BY_HAND] })
+      printRates(rates, { unit: 'responses per second', against: [BY_HAND, JSON_AGG] })
+      if (rows === 1_000) printTarget(rates, 'ours', JSON_AGG, 1.1)
     }
   })
   await withPeer('rows.ts', [fixture.databaseUrl], (byHand) => overHttp(fixture, byHand))
@@ -86,7 +88,7 @@ async function withWays(url: string, work: (ways: Ways) => Promise<void>): Promi
         for await (const chunk of json) bytes += chunk.length
         return bytes
       }),
-      json_agg: answersPerSecond(async () => {
+      [JSON_AGG]: answersPerSecond(async () => {
         const text = `select coalesce(json_agg(t)::text, '[]') as json from (select * from bench_rows where id <= $1 limit ${rows}) t`
         const result = await pool.query<{ json: string }>({ name: `agg${rows}`, text, values: [rows] })
         return Buffer.from(result.rows[0]?.json ?? '').length

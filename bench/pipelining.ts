@@ -1,0 +1,121 @@
+/**
+ * Compares reads by key on shared connections with reads on a connection each: the control database's pipelined statements, the gateway's
+ * driver, and the gateway over HTTP. Decisions 5 and 19 give the ratios below which sharing goes. `node bench/pipelining.ts`, on
+ * TEST_DATABASE_URL if it is set.
+ */
+import { createPostgresDriver } from '#databases/drivers/postgres/driver.ts'
+import { EVERY_RIGHT } from '#databases/plan/rights.ts'
+import { readFetch } from '#databases/request/read-request.ts'
+import { createAlarm } from '#kernel/db/connection-alarm.ts'
+import { createPool } from '#kernel/db/guarded-pool.ts'
+import { createPipelinedStatements, preparedStatement } from '#kernel/db/pipelined-statements.ts'
+import { ORDINARY_LIMITS } from '#test/drivers/calls.ts'
+import { type Fixture, ROWS, withFixture } from './fixture.ts'
+import { loader, requestsPerSecond } from './load.ts'
+import { interleaved, printRates, printTarget, type Way } from './rounds.ts'
+
+const CALLERS = 16
+const CONNECTIONS = 20
+const ROUNDS = 8
+const MILLISECONDS = 600
+const SECONDS = 2
+const SHARED = 'shared connections'
+const OWN = 'a connection each'
+const MANY = { SERVICE_CLIENTS__DEFAULT__MAX_CONNECTIONS: `${CONNECTIONS}` }
+/** Where no caller may wait for a connection, no connection is shared. */
+const NO_SHARING = { ...MANY, SERVICE_CLIENTS__DEFAULT__MAX_WAITING: '0' }
+
+const ids = Array.from({ length: 1_000 }, (_, index) => 1 + ((index * 7_919) % ROWS))
+const bodyOf = (id: number) => ({
+  table_name: 'bench_rows',
+  conditions: [{ operator: 'eq', column: 'id', value: id }],
+})
+const idAt = (turn: number): number => ids[turn % ids.length] ?? 1
+
+await withFixture((sharing) => withFixture((alone) => compare(sharing, alone), NO_SHARING), MANY)
+
+async function compare(sharing: Fixture, alone: Fixture): Promise<void> {
+  console.log(`reads by key · ${sharing.describes} · ${CALLERS} callers · ${ROUNDS} rounds`)
+  await show('control database, inside the process', await controlRates(sharing.databaseUrl), 1.2)
+  await show('gateway, inside the process', await gatewayRates(sharing.databaseUrl), 1.1)
+  const http = { [SHARED]: overHttp(sharing), [OWN]: overHttp(alone) }
+  await show(`POST /gateway/fetch, by ${loader}`, await interleaved(http, ROUNDS), 1.05)
+}
+
+async function controlRates(url: string) {
+  const shared = { url, statementTimeout: 5_000, maxWaiting: 1_000, alarm: createAlarm() }
+  const pipelined = createPipelinedStatements({ ...shared, count: 2 })
+  const pool = createPool({ ...shared, name: 'bench', max: CONNECTIONS, onError: () => {} })
+  const statement = preparedStatement<{ id: number }>('select * from public.bench_rows where id = $1')
+  try {
+    return await interleaved(
+      {
+        [SHARED]: readsPerSecond(async (id) => (await pipelined.query(statement, [id]))[0]?.id),
+        [OWN]: readsPerSecond(async (id) => (await pool.query({ ...statement, values: [id] })).rows[0]?.id),
+      },
+      ROUNDS,
+    )
+  } finally {
+    await Promise.all([pipelined.close(), pool.end()])
+  }
+}
+
+async function gatewayRates(url: string) {
+  const drivers = [1_000, 0].map((maxWaiting) =>
+    createPostgresDriver({
+      url,
+      maxConnections: CONNECTIONS,
+      sqlConnections: 4,
+      maxWaiting,
+      connectTimeout: 5_000,
+      statementTimeout: 30_000,
+      idleTimeout: 30_000,
+      applicationName: 'bench',
+      maxRows: 10_000,
+      answerBytes: 33_554_432,
+      // On the embedded server, peers log in as its superuser.
+      allowServerRights: true,
+    }),
+  )
+  const reads = drivers.map((driver) =>
+    readsPerSecond(async (id) => {
+      const request = readFetch(bodyOf(id), { limits: ORDINARY_LIMITS })
+      const answer = await driver.select(await driver.plan(request, EVERY_RIGHT))
+      for await (const _chunk of answer.json);
+      return answer.facts().rows === 1 ? id : undefined
+    }),
+  )
+  try {
+    const [shared, own] = reads as [Way, Way] // one for each driver
+    return await interleaved({ [SHARED]: shared, [OWN]: own }, ROUNDS)
+  } finally {
+    await Promise.all(drivers.map((driver) => driver.close()))
+  }
+}
+
+function overHttp({ url, headers }: Fixture): Way {
+  const targets = ids.map((id) => ({ path: '/gateway/fetch', body: JSON.stringify(bodyOf(id)) }))
+  const load = { url, headers, method: 'POST' as const, targets, connections: CALLERS }
+  return () => requestsPerSecond(load, SECONDS)
+}
+
+function readsPerSecond(read: (id: number) => Promise<number | undefined>): Way {
+  return async () => {
+    const end = performance.now() + MILLISECONDS
+    let reads = 0
+    const caller = async () => {
+      while (performance.now() < end) {
+        const id = idAt(reads++)
+        if ((await read(id)) !== id) throw new Error(`row ${id} was not read`)
+      }
+    }
+    await Promise.all(Array.from({ length: CALLERS }, caller))
+    return (reads * 1_000) / MILLISECONDS
+  }
+}
+
+async function show(what: string, rates: Awaited<ReturnType<typeof interleaved>>, atLeast: number) {
+  console.log(`\n${what}`)
+  printRates(rates, { unit: 'reads per second', against: [OWN] })
+  printTarget(rates, SHARED, OWN, atLeast)
+}
