@@ -15,7 +15,7 @@ const ClientNames = Type.Object({
 })
 /** Default for a new client: postgresql. */
 const DRIVER = named('DriverName')
-const requestFields = {
+const REQUEST_FIELDS = {
   driver: Type.Optional(OneOf(DRIVER_NAMES, DRIVER)),
   url: Type.Optional(
     Type.String({
@@ -37,9 +37,9 @@ const requestFields = {
 // The registry validates the name, with a better message than a pattern gives.
 const NewClient = Type.Object({
   client_name: Type.String({ maxLength: 200, examples: ['reporting'] }),
-  ...requestFields,
+  ...REQUEST_FIELDS,
 })
-const ClientChange = Type.Object(requestFields)
+const ClientChange = Type.Object(REQUEST_FIELDS)
 const ByName = Type.Object({ name: Type.String({ maxLength: 63, examples: ['reporting'] }) })
 
 /** A row of an older version may have an unknown driver. */

@@ -33,11 +33,11 @@ const PostProcessing = Type.Object(
   named('PostProcessing'),
 )
 
-const envelope = { status: Type.Literal('success'), message: Type.String(), data: rows }
+const ENVELOPE = { status: Type.Literal('success'), message: Type.String(), data: rows }
 
 export const RowsRead = Type.Object(
   {
-    ...envelope,
+    ...ENVELOPE,
     cache_key: CacheKey,
     count: Type.Optional(
       Type.Integer({ description: 'Number of rows without limit and offset, if requested' }),
@@ -75,21 +75,21 @@ const results = Type.Array(
     named('OperationResult'),
   ),
 )
-const committed = { committed: Type.Literal(true), results }
+const COMMITTED = { committed: Type.Literal(true), results }
 
 export const TransactionDone = Type.Object(
   {
     status: Type.Literal('success'),
     message: Type.String(),
-    data: Type.Object(committed),
-    ...committed,
+    data: Type.Object(COMMITTED),
+    ...COMMITTED,
   },
   named('TransactionDone'),
 )
 
 export const RowsWritten = Type.Object(
   {
-    ...envelope,
+    ...ENVELOPE,
     affected_rows: Type.Integer(),
     count: Type.Optional(Type.Integer()),
     data_truncated: Type.Optional(

@@ -13,7 +13,7 @@ export function dataBodies({ limits, gateway }: Config) {
   const { columns, conditions } = limits
   const rows = count('Maximum number of rows', { maximum: gateway.max_rows })
   const fetch = bodyOf('FetchBody', {
-    ...target,
+    ...TARGET_FIELDS,
     ...outputOf(columns),
     ...filterOf(conditions),
     select: Type.Optional(
@@ -26,10 +26,10 @@ export function dataBodies({ limits, gateway }: Config) {
     current_page: count('Number of the page from 1, with page_size'),
     page_size: count('Rows per page', { maximum: gateway.max_rows }),
     total_pages: count('Echoed'),
-    ...grouping,
+    ...GROUPING_FIELDS,
   })
   const insert = bodyOf('InsertBody', {
-    ...target,
+    ...TARGET_FIELDS,
     insert_body: Type.Union([Row, Type.Array(Row, { minItems: 1 })], {
       description: 'A row, or a list of rows, which may have different members',
     }),
@@ -43,10 +43,10 @@ export function dataBodies({ limits, gateway }: Config) {
     update_body: Type.Optional(rowOf('Values to set on conflict')),
     default_to_null: flag("Missing members become null instead of the column's default"),
     ...outputOf(columns),
-    head,
+    head: HEAD_FLAG,
   })
   const update = bodyOf('UpdateBody', {
-    ...target,
+    ...TARGET_FIELDS,
     update_body: rowOf('Values to set'),
     set: aliasOf('update_body', Row),
     data: aliasOf('update_body', Row),
@@ -55,7 +55,7 @@ export function dataBodies({ limits, gateway }: Config) {
     ...outputOf(columns),
   })
   const remove = bodyOf('DeleteBody', {
-    ...target,
+    ...TARGET_FIELDS,
     resource_id: Type.Optional(
       Type.Union([Type.String(), Type.Number()], {
         description: 'The row to delete, by the column resource_id or the primary key',
@@ -65,27 +65,27 @@ export function dataBodies({ limits, gateway }: Config) {
     ...pageOf(count('Delete at most this many rows')),
     ...outputOf(columns),
   })
-  const counted = bodyOf('CountBody', { ...target, ...filterOf(conditions), count: countMode })
+  const counted = bodyOf('CountBody', { ...TARGET_FIELDS, ...filterOf(conditions), count: countMode })
   return {
-    FetchBody: shown(fetch, examples.fetch),
-    CountBody: shown(counted, examples.count),
-    InsertBody: shown(insert, examples.insert),
-    UpdateBody: shown(update, examples.update),
-    DeleteBody: shown(remove, examples.delete),
+    FetchBody: shown(fetch, EXAMPLES.fetch),
+    CountBody: shown(counted, EXAMPLES.count),
+    InsertBody: shown(insert, EXAMPLES.insert),
+    UpdateBody: shown(update, EXAMPLES.update),
+    DeleteBody: shown(remove, EXAMPLES.delete),
     TransactionBody: transactionOf(limits.operations, [insert, update, remove, fetch]),
     DataQuery: queryOf(gateway.max_rows),
   }
 }
 
 /** Examples for the quick start's table, like the README's commands. */
-const ada = { title: 'Notes on the Analytical Engine', author: 'Ada Lovelace', pages: 66 }
-const isByAda = [{ eq_column: 'author', eq_value: 'Ada Lovelace' }]
-const examples = {
+const ADA = { title: 'Notes on the Analytical Engine', author: 'Ada Lovelace', pages: 66 }
+const IS_BY_ADA = [{ eq_column: 'author', eq_value: 'Ada Lovelace' }]
+const EXAMPLES = {
   insert: [
     {
       table_name: 'books',
       insert_body: [
-        ada,
+        ADA,
         { title: 'The Art of Computer Programming', author: 'Donald Knuth', pages: 3_168 },
         { title: 'Untitled' },
       ],
@@ -101,7 +101,7 @@ const examples = {
       page_size: 10,
       count: 'exact',
     },
-    { table_name: 'books', conditions: isByAda },
+    { table_name: 'books', conditions: IS_BY_ADA },
     {
       table_name: 'books',
       conditions: [
@@ -121,8 +121,8 @@ const examples = {
       aggregation_strategy: 'cumulative_sum',
     },
   ],
-  count: [{ table_name: 'books', conditions: isByAda }],
-  update: [{ table_name: 'books', update_body: { pages: 67 }, conditions: isByAda }],
+  count: [{ table_name: 'books', conditions: IS_BY_ADA }],
+  update: [{ table_name: 'books', update_body: { pages: 67 }, conditions: IS_BY_ADA }],
   delete: [{ table_name: 'books', conditions: [{ eq_column: 'title', eq_value: 'Untitled' }] }],
   transaction: [
     {
@@ -152,7 +152,7 @@ const rowOf = (description: string): TSchema => Type.Unsafe(described(Row, descr
 const aliasOf = (member: string, schema: TSchema) =>
   Type.Optional(Type.Unsafe(described(schema, `Alias of ${member}`, { 'x-alias-of': member })))
 
-const target = {
+const TARGET_FIELDS = {
   table_name: Type.String({
     minLength: 1,
     description: 'The table or view, optionally as schema.table',
@@ -182,7 +182,7 @@ const requiredFilterOf = (most: number) => ({
 })
 
 const countMode = Type.Optional(CountMode)
-const head = flag('Return no rows')
+const HEAD_FLAG = flag('Return no rows')
 
 const pageOf = (limit: TSchema) => ({
   limit,
@@ -192,11 +192,11 @@ const pageOf = (limit: TSchema) => ({
   order_by: aliasOf('sort_by', SortBy),
   orderBy: Type.Optional(OrderBy),
   count: countMode,
-  head,
+  head: HEAD_FLAG,
 })
 
 /** Gateway.md 5. */
-const grouping = {
+const GROUPING_FIELDS = {
   group_by: text('Group the rows by this column. The groups are in post_processing', 'author'),
   time_granularity: Type.Optional(
     OneOf(['day', 'hour', 'minute'], {
@@ -212,13 +212,13 @@ const grouping = {
   aggregation_dedup: flag('Count rows with the same returned columns once within a group'),
 }
 
-const stripNulls = {
+const STRIP_NULLS = {
   [HEADER.stripNulls]: text(
     'true: omit members that are null. The member strip_nulls takes precedence',
     'true',
   ),
 }
-export const ReadHeaders = Type.Object(stripNulls)
+export const ReadHeaders = Type.Object(STRIP_NULLS)
 
 export const InsertHeaders = Type.Object({
   [HEADER.insertWindow]: text(
@@ -228,7 +228,7 @@ export const InsertHeaders = Type.Object({
 })
 
 export const TransactionHeaders = Type.Object({
-  ...stripNulls,
+  ...STRIP_NULLS,
   [HEADER.idempotencyKey]: text(
     'For 24 hours, requests with the same key get the stored response and are not run again',
   ),
@@ -263,7 +263,7 @@ const transactionOf = (most: number, bodies: TSchema[]) =>
       ),
       idempotency_key: text('Instead of the header Idempotency-Key'),
     },
-    { examples: examples.transaction },
+    { examples: EXAMPLES.transaction },
   )
 
 const queryOf = (most: number) =>
@@ -280,6 +280,6 @@ const queryOf = (most: number) =>
     strip_nulls: flag('Omit members that are null'),
     sort_by: text('Column to sort by', 'title'),
     sort_direction: oneOf('Direction of sort_by. Default: asc', 'asc', 'desc', 'ascending', 'descending'),
-    ...grouping,
+    ...GROUPING_FIELDS,
     api_key: text('The API key, if headers cannot be sent'),
   })

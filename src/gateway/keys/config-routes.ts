@@ -8,7 +8,7 @@ import type { GatewayAccess } from '../access.ts'
 import { success, successOf } from '../envelope.ts'
 import { describeEnforcement, setClient, setDefault, unsetClient } from './config.ts'
 
-const decision = {
+const DECISION = {
   enforce_api_keys: Type.Boolean(),
   source: OneOf(['runtime_client', 'configuration_client', 'runtime', 'configuration'], {
     ...named('KeyEnforcementSource'),
@@ -16,8 +16,8 @@ const decision = {
   }),
 }
 const KeyConfig = Type.Object({
-  ...decision,
-  clients: Type.Array(Type.Object({ client_name: Type.String(), ...decision })),
+  ...DECISION,
+  clients: Type.Array(Type.Object({ client_name: Type.String(), ...DECISION })),
 })
 const ByName = Type.Object({ client_name: Type.String({ maxLength: 63, examples: ['default'] }) })
 const ClientDecision = Type.Object({ client_name: Type.String(), enforce_api_keys: Type.Boolean() })

@@ -15,7 +15,7 @@ const Rights = Type.Array(Type.String({ maxLength: 200 }), {
   examples: [['users.read', 'orders.*']],
 })
 const ClientName = Nullable(Type.String({ maxLength: 63, examples: ['default'] }))
-const requestFields = {
+const REQUEST_FIELDS = {
   name: Type.String({ minLength: 1, maxLength: 200, examples: ['reporting'] }),
   description: Type.Optional(Nullable(Type.String({ maxLength: 1_000 }))),
   client_name: Type.Optional(ClientName),
@@ -23,8 +23,8 @@ const requestFields = {
   client_overrides: Type.Optional(Type.Array(Type.String({ maxLength: 63 }), { maxItems: 100 })),
   expires_at: Type.Optional(Nullable(Type.String({ format: 'date-time' }))),
 }
-const NewKey = Type.Object(requestFields)
-const KeyChange = Type.Partial(Type.Object({ ...requestFields, is_active: Type.Boolean() }))
+const NewKey = Type.Object(REQUEST_FIELDS)
+const KeyChange = Type.Partial(Type.Object({ ...REQUEST_FIELDS, is_active: Type.Boolean() }))
 
 const KeyRecord = Type.Object(
   {

@@ -31,7 +31,7 @@ const Args = Type.Unsafe<Row>({
 const ascending = Type.Optional(Type.Boolean({ description: 'Default: true' }))
 const Order = Type.Object({ column: Type.String({ minLength: 1 }), ascending }, named('CallOrder'))
 
-const around = {
+const WRAPPER = {
   schema: Type.Optional(Nullable(Type.String({ minLength: 1, maxLength: 63, default: 'public' }))),
   count: Type.Optional(Parsed(Type.Union([CountMode]))),
   limit: Type.Optional(Type.Integer({ minimum: 0 })),
@@ -54,7 +54,7 @@ const bodyOf = ({ columns, conditions }: Config['limits']) =>
           description: 'Sort order of the rows; as text: `name.desc,id`',
         }),
       ),
-      ...around,
+      ...WRAPPER,
     },
     { examples: [{ function: 'add', args: { a: 1, b: 2 } }] },
   )
@@ -72,7 +72,7 @@ const CallQuery = Type.Object(
   {
     select: inQuery('Columns of the result, as in a fetch'),
     order: inQuery('`name.desc,id`'),
-    ...around,
+    ...WRAPPER,
   },
   {
     additionalProperties: true,

@@ -15,12 +15,12 @@ const OneTable = Type.Object({
   table_name: Type.String({ minLength: 1, maxLength: 63, examples: ['books'] }),
   table_schema: Type.Optional(Type.String({ minLength: 1, maxLength: 63, default: 'public' })),
 })
-const table = { table_schema: Type.String(), table_name: Type.String() }
+const TABLE_FIELDS = { table_schema: Type.String(), table_name: Type.String() }
 const listOf = (name: string, item: TSchema) => ({ 200: Type.Object({ [name]: Type.Array(item) }) })
 
 const Table = Type.Object(
   {
-    ...table,
+    ...TABLE_FIELDS,
     table_type: Type.String({ examples: ['BASE TABLE'] }),
     estimated_rows: Type.Number({ description: "The database's estimate; 0 if it has none" }),
   },
@@ -37,18 +37,18 @@ const Column = Type.Object(
 )
 const Constraint = Type.Object(
   {
-    ...table,
+    ...TABLE_FIELDS,
     constraint_name: Type.String(),
     constraint_type: Type.String({ examples: ['FOREIGN KEY'] }),
     columns: Type.Array(Type.String()),
-    references: Nullable(Type.Object({ ...table, columns: Type.Array(Type.String()) })),
+    references: Nullable(Type.Object({ ...TABLE_FIELDS, columns: Type.Array(Type.String()) })),
     definition: Type.String(),
   },
   named('ConstraintDescription'),
 )
 const Index = Type.Object(
   {
-    ...table,
+    ...TABLE_FIELDS,
     index_name: Type.String(),
     method: Type.String({ examples: ['btree'] }),
     is_unique: Type.Boolean(),

@@ -54,19 +54,19 @@ function valueType({ base, category }: Column): string {
   if (category !== 'A') return category === 'C' ? 'Json' : scalar(base)
   // Elements may be null. The name of an array type does not show whether its elements are composite.
   const element = base.slice(1)
-  return known.has(element) || texts.has(element) ? `(${scalar(element)} | null)[]` : 'Json[]'
+  return TYPE_OF_BASE.has(element) || TEXT_BASES.has(element) ? `(${scalar(element)} | null)[]` : 'Json[]'
 }
 
-const scalar = (base: string): string => known.get(base) ?? 'string'
+const scalar = (base: string): string => TYPE_OF_BASE.get(base) ?? 'string'
 
-const known = new Map([
+const TYPE_OF_BASE = new Map([
   ...['int2', 'int4', 'int8', 'oid', 'float4', 'float8', 'numeric'].map((name) => [name, 'number'] as const),
   ['bool', 'boolean'],
   ['json', 'Json'],
   ['jsonb', 'Json'],
 ])
 
-const texts = new Set(
+const TEXT_BASES = new Set(
   'text varchar bpchar name uuid date time timetz timestamp timestamptz interval bytea inet cidr citext'.split(
     ' ',
   ),

@@ -12,7 +12,7 @@ import { sendWhole } from '../data/send-result.ts'
 import { successOf } from '../envelope.ts'
 import { type AskedSql, DRIVER_WORDS, type RanSql, runSql } from './sql.ts'
 
-const common = {
+const SQL_FIELDS = {
   query: Type.String({
     minLength: 1,
     description:
@@ -45,14 +45,14 @@ const SqlBody = Type.Object({
     description: "The client's driver",
     examples: ['postgresql'],
   }),
-  ...common,
+  ...SQL_FIELDS,
   db_name: Type.Optional(
     Nullable(
       Type.String({ minLength: 1, maxLength: 63, description: 'The client, or the name of its database' }),
     ),
   ),
 })
-const QueryBody = Type.Object(common)
+const QueryBody = Type.Object(SQL_FIELDS)
 
 const Ran = Type.Intersect([
   successOf(Type.Array(Row)),
