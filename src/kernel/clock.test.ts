@@ -7,10 +7,20 @@ import { ClockError, createDatabaseClock } from './clock.ts'
 
 const DAY = 86_400_000
 
-/** Sets the time of every `new Date()` of this process until the end of the test, as on a machine whose clock is wrong. */
-function setMachine(context: TestContext, ahead: number): void {
-  mock.timers.enable({ apis: ['Date'], now: Date.now() + ahead })
-  context.after(() => mock.timers.reset())
+/**
+ * Sets the time of every `new Date()` of this process, as on a machine whose clock is wrong, until the end of the test or a call of the
+ * returned function. The clock goes on: a mocked one by itself stops, and drifts on a slow machine.
+ */
+function setMachine(context: TestContext, ahead: number): () => void {
+  const [start, began] = [Date.now() + ahead, performance.now()]
+  mock.timers.enable({ apis: ['Date'], now: start })
+  const ticking = setInterval(() => mock.timers.setTime(Math.round(start + performance.now() - began)), 20)
+  const reset = () => {
+    clearInterval(ticking)
+    mock.timers.reset()
+  }
+  context.after(reset)
+  return reset
 }
 
 const unlessServed = { rate_limits: { enabled: true, rules: { sign_in: { requests: 2 } } } }
@@ -36,7 +46,7 @@ test('a change of the machine’s clock ends no session, and rows get the databa
   const ada = await t.signUp('Ada')
   await t.mails()
   for (const ahead of [8 * DAY, -8 * DAY]) {
-    setMachine(context, ahead)
+    const reset = setMachine(context, ahead)
     for (const task of recurring) await task.run()
     assert.equal((await ada.get('/api/auth/get-session')).status, 200)
     const eve = await t.signUp('Eve')
@@ -49,7 +59,7 @@ test('a change of the machine’s clock ends no session, and rows get the databa
       `the queue goes by it too: ${mails.length}`,
     )
     assert.equal(await strayTimes(), '')
-    mock.timers.reset()
+    reset()
   }
 
   async function strayTimes(): Promise<string> {
@@ -70,12 +80,12 @@ test('shared rate limits follow the database’s clock, also on a machine with a
   const wrong = () =>
     t.anon.post('/api/auth/sign-in/email', { email: 'nobody@example.com', password: PASSWORD })
   assert.equal((await wrong()).status, 401)
-  setMachine(context, DAY)
+  const reset = setMachine(context, DAY)
   assert.equal((await wrong()).status, 401)
   const { status, headers } = await wrong()
   assert.equal(status, 429)
   assert.ok(Number(headers.get('retry-after')) <= 60)
-  mock.timers.reset()
+  reset()
   setMachine(context, -DAY)
   // Without the memory of this process, as in another one.
   const { rows } = await sql<{ left: number }>`
@@ -93,7 +103,7 @@ test('drifting clocks are logged once, and shown in /health until they agree aga
     return drifts()
   }
   const health = async () => (await t.admin.get('/health')).body
-  setMachine(context, -30_000)
+  const reset = setMachine(context, -30_000)
   const [first] = await until(1)
   assert.match(
     first?.msg,
@@ -105,7 +115,7 @@ test('drifting clocks are logged once, and shown in /health until they agree aga
   assert.match(components.find(({ name }: { name: string }) => name === 'clock')?.message, /NTP/)
   assert.deepEqual((await t.anon.get('/health')).body, { status: 'degraded' })
   assert.match((await t.admin.get('/metrics')).text, /^gatehouse_clock_drift_seconds (29|30)/m)
-  mock.timers.reset()
+  reset()
   const lines = await until(2)
   assert.deepEqual(
     lines.map(({ level }) => level),
@@ -120,9 +130,9 @@ test('a machine whose clock is wrong by more than a minute does not start, and w
     [90_000, /(89|9\d)\.\d s ahead of/],
     [-3_600_000, /(3599|36\d\d)\.\d s behind/],
   ] as const) {
-    setMachine(context, ahead)
+    const reset = setMachine(context, ahead)
     const refused = await testService({ controlUrl }).catch((error: unknown) => error)
-    mock.timers.reset()
+    reset()
     assert.ok(refused instanceof ClockError, String(refused))
     assert.match(refused.message, says)
   }
