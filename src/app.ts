@@ -2,7 +2,7 @@ import type { AddressInfo } from 'node:net'
 import { answerMailRequest } from '#auth/requested-mails.ts'
 import { authSurface } from '#auth/surface.ts'
 import { type Clients, openClients } from '#databases/clients/clients.ts'
-import { auditLog } from '#gateway/management/audit.ts'
+import { createAuditLog } from '#gateway/management/audit.ts'
 import { gatewaySurface } from '#gateway/surface.ts'
 import { createSessions, deleteExpiredSessions } from '#identity/sessions.ts'
 import { deleteExpiredTickets } from '#identity/tickets.ts'
@@ -65,7 +65,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     pooler: databases.pooler,
     mostDrift: MOST_DRIFT,
   })
-  const audit = auditLog(loggingOwner(config, databases), kernel.now)
+  const audit = createAuditLog(loggingOwner(config, databases), kernel.now)
   const clients = openClients(kernel, {
     builtIn: databases.builtIn,
     callerRoles: databases.callerRoles,

@@ -61,7 +61,7 @@ export type Context = {
 }
 
 /** Context of `serve` and `migrate`, the two commands that may create an installation. */
-export type MakingContext = Context & { readonly installation: Installation }
+export type InstallingContext = Context & { readonly installation: Installation }
 
 /** Reads the existing installation without writing anything. Throws if there is none. */
 export function contextOf(command: Command): Context {
@@ -72,7 +72,7 @@ export function contextOf(command: Command): Context {
 }
 
 /** Generates the secret and the admin key if they are missing. Throws if the control database belongs to another installation. */
-export async function makingContext(command: Command, takeOver?: Mismatch): Promise<MakingContext> {
+export async function installingContext(command: Command, takeOver?: Mismatch): Promise<InstallingContext> {
   const config = configOf(command)
   const problems = placeProblems(config)
   if (problems.length > 0) throw new InstallationError(problems.join('\n'))

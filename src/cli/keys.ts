@@ -10,7 +10,7 @@ import { UUID } from '#kernel/random.ts'
 import type { ServiceDatabases } from '../open-databases.ts'
 import { configOf } from './context.ts'
 import { printList, terminal } from './terminal.ts'
-import { withKernel, withReading } from './with-kernel.ts'
+import { withKernel, withReadOnlyKernel } from './with-kernel.ts'
 
 type Create = {
   client?: string
@@ -36,7 +36,7 @@ export function keysCommand(): Command {
     .action((name: string, options: Create, command: Command) => {
       const rights = options.rights.split(',').map((right) => right.trim())
       expectRights(rights, options.client)
-      if (options.browser === true) expectForPages(configOf(command), rights, options.client)
+      if (options.browser === true) expectBrowserKey(configOf(command), rights, options.client)
       return withKernel(command, async (kernel, databases) => {
         await expectClient(kernel, databases, options.client)
         const { api_key, record } = await createKey(kernel, {
@@ -55,7 +55,7 @@ export function keysCommand(): Command {
     .option('--client <client>', 'only keys bound to this client')
     .option('--json', 'as JSON')
     .action(({ client, json }: { client?: string; json?: boolean }, command: Command) =>
-      withReading(command, async ({ db }) => {
+      withReadOnlyKernel(command, async ({ db }) => {
         const page = { limit: 10_000, offset: 0, ...(client === undefined ? {} : { clientName: client }) }
         const rows = (await listKeys(db, page)).map((key) => ({
           id: key.id,
@@ -126,12 +126,12 @@ function expectRights(rights: readonly string[], client: string | undefined): vo
 }
 
 /** Rights beyond rows and functions: row-level security does not limit these. */
-const NOT_FOR_PAGES = (Object.keys(FIXED_RIGHTS) as (keyof typeof FIXED_RIGHTS)[]).filter(
+const NOT_FOR_BROWSERS = (Object.keys(FIXED_RIGHTS) as (keyof typeof FIXED_RIGHTS)[]).filter(
   (right) => !/^gateway\.(read|write|delete|rpc\.execute)$/.test(right),
 )
 
-function expectForPages({ clients }: Config, rights: readonly string[], client = ''): void {
-  const wrong = rights.filter((right) => NOT_FOR_PAGES.some((more) => grantsFixed([right], more, true)))
+function expectBrowserKey({ clients }: Config, rights: readonly string[], client = ''): void {
+  const wrong = rights.filter((right) => NOT_FOR_BROWSERS.some((more) => grantsFixed([right], more, true)))
   if (wrong.length > 0)
     throw new Error(
       `--browser: every visitor of the page would have ${wrong.join(', ')}. Grant rights to tables only.`,

@@ -2,7 +2,7 @@ import { Command, Option } from 'commander'
 import type { Mismatch } from '#kernel/db/installation.ts'
 import { secureRandom } from '#kernel/random.ts'
 import { openDatabases, openLogging } from '../open-databases.ts'
-import { makingContext } from './context.ts'
+import { installingContext } from './context.ts'
 import { dropSealed } from './lost-secret.ts'
 import { expectConsent, terminal } from './terminal.ts'
 
@@ -22,7 +22,7 @@ export function migrateCommand(): Command {
       const { newSecret = false, asCopy = false } = options
       if (newSecret) await expectConsent(NEW_SECRET)
       if (asCopy) await expectConsent(AS_COPY)
-      const context = await makingContext(command, takeOverOf(options))
+      const context = await installingContext(command, takeOverOf(options))
       const { config, secrets } = context
       const databases = await openDatabases({
         ...context,

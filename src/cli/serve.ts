@@ -9,7 +9,7 @@ import { createDeadline, endWithin } from '#kernel/shutdown.ts'
 import { VERSION } from '#kernel/version.ts'
 import type { Service } from '../app.ts'
 import { openDatabases, openLogging, type ServiceDatabases } from '../open-databases.ts'
-import { configOf, logOf, type MakingContext, makingContext } from './context.ts'
+import { configOf, type InstallingContext, installingContext, logOf } from './context.ts'
 import { type DefaultKey, ensureDefaultKey } from './default-key.ts'
 import { returnMemory } from './memory.ts'
 import type { Running } from './running.ts'
@@ -27,7 +27,7 @@ export function serveCommand(): Command {
       logRuntime(logOf(config))
       // Check before creating anything, including secrets.
       if (cluster.isPrimary) await expectStartable(config)
-      const context = await makingContext(command)
+      const context = await installingContext(command)
       if (cluster.isPrimary) await serve(context)
       else await runWorker(context)
     })
@@ -48,7 +48,7 @@ function logRuntime(log: Log): void {
 /** Resources that a start has opened so far, to be closed if a signal interrupts it. */
 type Opened = { databases?: ServiceDatabases; running?: Running }
 
-async function serve(context: MakingContext): Promise<void> {
+async function serve(context: InstallingContext): Promise<void> {
   const stopRequest = stopSignal()
   const progress = showProgress(context.log)
   const opened: Opened = {}
@@ -69,7 +69,7 @@ async function serve(context: MakingContext): Promise<void> {
 
 /** Opens the databases, issues the default key and listens. A signal aborts the start at any step. */
 async function start(
-  context: MakingContext,
+  context: InstallingContext,
   opened: Opened,
   progress: Progress,
   signal: AbortSignal,
@@ -102,7 +102,7 @@ async function start(
 
 type App = Promise<typeof import('../app.ts')>
 
-function serveHere(context: MakingContext, databases: ServiceDatabases, app: App): Running {
+function serveHere(context: InstallingContext, databases: ServiceDatabases, app: App): Running {
   let service: Service | undefined
   const listen = async () => {
     const { startService } = await app
@@ -116,7 +116,7 @@ function serveHere(context: MakingContext, databases: ServiceDatabases, app: App
 
 /** Stops the service, then PostgreSQL. Anything still running after `limits.shutdown` is killed. */
 async function shutDown(
-  { config, log }: MakingContext,
+  { config, log }: InstallingContext,
   { databases, running }: Opened,
   code: number,
 ): Promise<void> {
@@ -182,7 +182,7 @@ type StartSummary = {
 
 /** Prints or logs the service's address once it accepts requests. Keys are shown on a terminal only and are never logged. */
 function announce(
-  context: MakingContext,
+  context: InstallingContext,
   databases: ServiceDatabases,
   { port, defaultKey, seconds }: StartSummary,
 ): void {

@@ -15,7 +15,7 @@ import { uuidv7 } from '#kernel/random.ts'
 import { findNamedUser, generatePassword, USER_ARGUMENT } from './named-user.ts'
 import { printList, readInput, terminal } from './terminal.ts'
 import { importCommand } from './users-import.ts'
-import { withKernel, withReading } from './with-kernel.ts'
+import { withKernel, withReadOnlyKernel } from './with-kernel.ts'
 
 export function usersCommand(): Command {
   const users = new Command('users').description(
@@ -143,7 +143,7 @@ function listCommand(): Command {
     .addOption(new Option('--limit <count>', 'maximum number of users').default(100).argParser(count))
     .option('--json', 'as JSON')
     .action(({ search, limit, json }: List, command: Command) =>
-      withReading(command, async (kernel) => {
+      withReadOnlyKernel(command, async (kernel) => {
         const now = kernel.now()
         const rows = (await searchUsers(kernel.db, { search, limit })).map((user) => ({
           id: user.id,

@@ -26,12 +26,12 @@ export function withKernel<T>(
 }
 
 /** The part of the kernel that read-only commands may use. */
-export type Reading = Pick<Kernel, 'db' | 'now'>
+export type ReadOnlyKernel = Pick<Kernel, 'db' | 'now'>
 
 /** Runs a command that only reads, on a read-only session: the database server rejects writes. */
-export function withReading<T>(
+export function withReadOnlyKernel<T>(
   command: Command,
-  work: (kernel: Reading, databases: ServiceDatabases) => Promise<T>,
+  work: (kernel: ReadOnlyKernel, databases: ServiceDatabases) => Promise<T>,
 ): Promise<T> {
   return withDatabases(command, async (_context, databases) => {
     const control = connectOnce(readOnly(databases.controlUrl))

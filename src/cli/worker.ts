@@ -1,11 +1,11 @@
 import { createDeadline } from '#kernel/shutdown.ts'
 import type { Service } from '../app.ts'
-import type { MakingContext } from './context.ts'
+import type { InstallingContext } from './context.ts'
 import { returnMemory } from './memory.ts'
 import type { ToPrimary, ToWorker, WorkerStart } from './worker-messages.ts'
 
 /** Runs one of the processes that share the port, until the primary sends `stop` or exits. */
-export async function runWorker(context: MakingContext): Promise<void> {
+export async function runWorker(context: InstallingContext): Promise<void> {
   // Load modules while the primary prepares the databases.
   const app = import('../app.ts')
   // A terminal or supervisor may signal every process; only the primary reacts.

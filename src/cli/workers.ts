@@ -4,12 +4,12 @@ import { AggregatorRegistry } from 'prom-client'
 import type { Log } from '#kernel/log.ts'
 import type { Deadline } from '#kernel/shutdown.ts'
 import type { ServiceDatabases } from '../open-databases.ts'
-import type { MakingContext } from './context.ts'
+import type { InstallingContext } from './context.ts'
 import type { Running } from './running.ts'
 import type { ToPrimary, ToWorker, WorkerStart } from './worker-messages.ts'
 
 /** Forks `server.workers` processes that share the port. A worker that exits or stops responding is replaced. */
-export function startWorkers({ config, log }: MakingContext, databases: ServiceDatabases): Running {
+export function startWorkers({ config, log }: InstallingContext, databases: ServiceDatabases): Running {
   const { controlUrl, pooler, builtIn, callerRoles, logging } = databases
   const handles = new Set<Handle>()
   const stopping = new AbortController()

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { auditLog, prepareLogging } from '#gateway/management/audit.ts'
+import { createAuditLog, prepareLogging } from '#gateway/management/audit.ts'
 import { systemClock } from '#kernel/clock.ts'
 import { migrate } from '#kernel/db/migrate.ts'
 import { testDatabase, withClient } from '#test/database.ts'
@@ -110,7 +110,7 @@ test('if the audit log loses its connection, the operation is rejected before it
   const database = await testDatabase()
   await prepareLogging(database.url, undefined)
   const { url } = await startCrashableProxy(database.url)
-  const audit = auditLog(url, systemClock)
+  const audit = createAuditLog(url, systemClock)
   const act = {
     requestId: 'r',
     actorKeyId: 'k',

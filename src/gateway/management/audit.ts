@@ -7,7 +7,7 @@ import { takeSessionLock } from '#kernel/db/session-lock.ts'
 import { fail } from '../errors.ts'
 
 /** A change of a client's schema, for the audit log. */
-export type Act = {
+export type SchemaChange = {
   readonly requestId: string
   readonly actorKeyId: string
   readonly client: string
@@ -24,11 +24,11 @@ export type Act = {
  */
 export type AuditLog = {
   /** Runs the work between the two writes. Throws 503 without starting the work if the log cannot be written. */
-  around<T>(act: Act, work: () => Promise<T>): Promise<T>
+  around<T>(change: SchemaChange, work: () => Promise<T>): Promise<T>
   close(): Promise<void>
 }
 
-export function auditLog(url: string | undefined, now: Clock): AuditLog {
+export function createAuditLog(url: string | undefined, now: Clock): AuditLog {
   if (url === undefined) {
     return { around: async () => Promise.reject(fail('audit_unavailable')), close: async () => {} }
   }
@@ -43,9 +43,9 @@ export function auditLog(url: string | undefined, now: Clock): AuditLog {
     alarm: createAlarm(),
   })
   return {
-    async around(act, work) {
+    async around(change, work) {
       const began = performance.now()
-      const id = await insertPending(pool, act, now())
+      const id = await insertPending(pool, change, now())
       const took = () => Math.round(performance.now() - began)
       try {
         const result = await work()
@@ -61,7 +61,7 @@ export function auditLog(url: string | undefined, now: Clock): AuditLog {
   }
 }
 
-async function insertPending(pool: pg.Pool, act: Act, now: Date): Promise<string> {
+async function insertPending(pool: pg.Pool, change: SchemaChange, now: Date): Promise<string> {
   try {
     const { rows } = await pool.query<{ id: string }>(
       `insert into public.database_audit_log
@@ -69,18 +69,18 @@ async function insertPending(pool: pg.Pool, act: Act, now: Date): Promise<string
        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'pending') returning id`,
       [
         now,
-        act.requestId,
-        act.actorKeyId,
-        act.client,
-        act.operation,
-        act.schema,
-        act.object,
-        act.objectType,
-        act.statement,
+        change.requestId,
+        change.actorKeyId,
+        change.client,
+        change.operation,
+        change.schema,
+        change.object,
+        change.objectType,
+        change.statement,
       ],
     )
     const [row] = rows
-    if (row === undefined) throw new Error('insert … returning answered no row')
+    if (row === undefined) throw new Error('insert … returning returned no row')
     return row.id
   } catch (cause) {
     throw fail('audit_unavailable', { cause, headers: { 'retry-after': '5' } })
@@ -128,11 +128,11 @@ export async function prepareLogging(ownerUrl: string, reader: string | undefine
       create index if not exists database_audit_log_by_time on public.database_audit_log (created_at);
       create index if not exists database_audit_log_by_object
         on public.database_audit_log (service_client, schema_name, object_name, id);`)
-    if (reader !== undefined) await letRead(client, reader)
+    if (reader !== undefined) await grantRead(client, reader)
   })
 }
 
-async function letRead(client: pg.Client, reader: string): Promise<void> {
+async function grantRead(client: pg.Client, reader: string): Promise<void> {
   const { rows } = await client.query<{ name: string }>('select current_database() as name')
   const role = pg.escapeIdentifier(reader)
   await client.query(`
