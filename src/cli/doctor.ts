@@ -17,10 +17,10 @@ import { onConnection } from '#kernel/db/guarded-client.ts'
 import { pendingMigrations } from '#kernel/db/migrate.ts'
 import { readOnly } from '#kernel/db/session-settings.ts'
 import { NoInstallation } from '#kernel/installation-secrets.ts'
-import { secureRandom } from '#kernel/random.ts'
-import { loggingOwner, openDatabases, type ServiceDatabases } from '../open-databases.ts'
+import { loggingOwner, type ServiceDatabases } from '../open-databases.ts'
 import { type Context, contextOf } from './context.ts'
 import { sentenceOf, terminal } from './terminal.ts'
+import { withDatabases } from './with-kernel.ts'
 
 type Finding = { readonly subject: string; readonly ok: boolean; readonly says: string }
 
@@ -54,22 +54,11 @@ function mail({ config }: Context): Finding[] {
 
 async function database(context: Context): Promise<Finding[]> {
   try {
-    const databases = await openDatabases({
-      ...context,
-      random: secureRandom,
-      report: () => {},
-      join: true,
-      makes: false,
-    })
-    try {
-      return [
-        ...(await control(databases)),
-        ...(await clients(context, databases)),
-        ...(await registered(context, databases)),
-      ]
-    } finally {
-      await databases.stop()
-    }
+    return await withDatabases(context, async (databases) => [
+      ...(await control(databases)),
+      ...(await clients(context, databases)),
+      ...(await registered(context, databases)),
+    ])
   } catch (error) {
     if (error instanceof NoInstallation) return [{ subject: 'database', ok: true, says: error.message }]
     return [{ subject: 'database', ok: false, says: error instanceof Error ? error.message : String(error) }]

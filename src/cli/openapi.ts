@@ -1,9 +1,8 @@
 import { Command } from 'commander'
-import { secureRandom } from '#kernel/random.ts'
 import { startService } from '../app.ts'
-import { openDatabases } from '../open-databases.ts'
 import { contextOf } from './context.ts'
 import { printList, terminal } from './terminal.ts'
+import { withDatabases } from './with-kernel.ts'
 
 export function openapiCommand(): Command {
   return new Command('openapi')
@@ -12,20 +11,14 @@ export function openapiCommand(): Command {
     .option('--json', 'print the access table as JSON')
     .action(async ({ access, json }: { access?: boolean; json?: boolean }, command: Command) => {
       const context = contextOf(command)
-      const databases = await openDatabases({
-        ...context,
-        random: secureRandom,
-        report: () => {},
-        join: true,
-        makes: false,
+      await withDatabases(context, async (databases) => {
+        const service = await startService({ ...context, databases, adminKey: '' })
+        try {
+          if (access !== true) return terminal.say(JSON.stringify(service.app.swagger(), null, 2))
+          printList([...service.book.entries()], ['surface', 'method', 'path', 'access'], json === true)
+        } finally {
+          await service.stop()
+        }
       })
-      const service = await startService({ ...context, databases, adminKey: '' })
-      try {
-        if (access !== true) return terminal.say(JSON.stringify(service.app.swagger(), null, 2))
-        printList([...service.book.entries()], ['surface', 'method', 'path', 'access'], json === true)
-      } finally {
-        await service.stop()
-        await databases.stop()
-      }
     })
 }

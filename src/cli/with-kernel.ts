@@ -9,11 +9,13 @@ import { openDatabases, type ServiceDatabases } from '../open-databases.ts'
 import { type Context, contextOf } from './context.ts'
 
 /** Runs a command's work next to a running service. If the embedded server is stopped, it runs for the duration of the command. */
-export function withKernel<T>(
+export async function withKernel<T>(
   command: Command,
   work: (kernel: Kernel, databases: ServiceDatabases) => Promise<T>,
 ): Promise<T> {
-  return withDatabases(command, async ({ config, secrets }, databases) => {
+  const context = contextOf(command)
+  const { config, secrets } = context
+  return withDatabases(context, async (databases) => {
     // Log errors only: the rest of the log would mix with the command's output.
     const log = createLog({ level: 'error', format: 'pretty' })
     const started = await startKernel({ config, controlUrl: databases.controlUrl, secrets, log })
@@ -29,11 +31,11 @@ export function withKernel<T>(
 export type ReadOnlyKernel = Pick<Kernel, 'db' | 'now'>
 
 /** Runs a command that only reads, on a read-only session: the database server rejects writes. */
-export function withReadOnlyKernel<T>(
+export async function withReadOnlyKernel<T>(
   command: Command,
   work: (kernel: ReadOnlyKernel, databases: ServiceDatabases) => Promise<T>,
 ): Promise<T> {
-  return withDatabases(command, async (_context, databases) => {
+  return withDatabases(contextOf(command), async (databases) => {
     const control = connectOnce(readOnly(databases.controlUrl))
     try {
       await expectSchema(control.pool)
@@ -44,11 +46,11 @@ export function withReadOnlyKernel<T>(
   })
 }
 
-async function withDatabases<T>(
-  command: Command,
-  work: (context: Context, databases: ServiceDatabases) => Promise<T>,
+/** Opens the databases for a command that makes none: those of a running service, or the embedded server for as long as it takes. */
+export async function withDatabases<T>(
+  context: Context,
+  work: (databases: ServiceDatabases) => Promise<T>,
 ): Promise<T> {
-  const context = contextOf(command)
   const databases = await openDatabases({
     ...context,
     random: secureRandom,
@@ -57,7 +59,7 @@ async function withDatabases<T>(
     makes: false,
   })
   try {
-    return await work(context, databases)
+    return await work(databases)
   } finally {
     await databases.stop()
   }
