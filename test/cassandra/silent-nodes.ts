@@ -45,7 +45,7 @@ export function testSilentNodes({ keyspace, skip }: Place): void {
     const probed = await took(() => assert.rejects(fetch({ table: 'calm' }), DOWN))
     assert.ok(probed < 2_500, `${probed} ms`)
     await proxy.mend()
-    for (let round = 0; round < 100 && driver.stats().circuit !== 'closed'; round++) {
+    for (let round = 0; round < 300 && driver.stats().circuit !== 'closed'; round++) {
       await new Promise((resolve) => setTimeout(resolve, 100))
       await fetch({ table: 'calm' }).catch(() => {})
     }

@@ -243,7 +243,7 @@ test('without its server a client fails at once with Retry-After, and recovers b
   await assert.rejects(other.probe(), { code: down.code, status: down.status })
   assert.equal(other.stats().circuit, 'open')
   await proxy.mend()
-  for (let round = 0; round < 100 && other.stats().circuit !== 'closed'; round++) {
+  for (let round = 0; round < 300 && other.stats().circuit !== 'closed'; round++) {
     await sleep(100)
     await other.probe().catch(() => {})
   }
