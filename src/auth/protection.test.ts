@@ -140,6 +140,21 @@ test('in production loopback is not an own origin', async () => {
     assert.equal((await ask(target)).body.code, 'INVALID_CALLBACK_URL', target)
 })
 
+test('no link redirects to a place that was not judged, whether the route takes that member or not', async () => {
+  const ada = await t.signUp('Ada')
+  const { paths } = (await t.anon.get('/openapi.json')).body
+  const links = Object.keys(paths).filter((path) => path.startsWith('/api/auth/') && 'get' in paths[path])
+  assert.ok(links.includes('/api/auth/verify-email') && links.includes('/api/auth/delete-user/callback'))
+  for (const link of links)
+    for (const name of ['callbackURL', 'errorCallbackURL', 'newUserCallbackURL', 'redirectTo'])
+      for (const target of ['https://evil.example/', 'javascript:alert(1)', 'a&errorCallbackURL=b']) {
+        const path = `${link.replace('{token}', 'x')}?token=x&${name}=${target}`
+        const { status, headers } = await ada.get(path, { headers: { accept: 'application/json' } })
+        assert.ok(status < 500, `${status} of ${path}`)
+        assert.equal(headers.get('location'), null, path)
+      }
+})
+
 test('rate limits count by rule and address, say when to retry, and do not count requests with a session', async () => {
   const rule = (requests: number) => ({ requests, window: 60_000 })
   const rules = { sign_in: rule(3), sign_up: rule(50), default: rule(4) }

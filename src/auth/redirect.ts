@@ -1,4 +1,4 @@
-import type { FastifyReply } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Failure } from '#kernel/errors.ts'
 
 /** Adds to the query of a redirect target, which has the form of `redirectTarget`. */
@@ -9,11 +9,18 @@ export function withQuery(target: string, query: Readonly<Record<string, string>
   return isPath ? `${url.pathname}${url.search}${url.hash}` : url.href
 }
 
-/** Where the browser is redirected to. Members of a query or body that the surface has judged. */
+/** Where the browser is redirected to. */
 type Targets = {
   readonly callbackURL?: string | undefined
   /** After a failure; `callbackURL` if absent. */
   readonly errorCallbackURL?: string | undefined
+}
+
+/** Members of the query that the route lists in `redirects`. The surface has judged those and no others, and a query may have more. */
+function targetsOf({ query, routeOptions }: FastifyRequest): Targets {
+  const { redirects = [] } = routeOptions.config
+  const given = query as Readonly<Record<string, string | undefined>> // judged: texts
+  return Object.fromEntries(redirects.map((name) => [name, given[name]]))
 }
 
 type Work<T> = () => Promise<{
@@ -28,16 +35,13 @@ type Work<T> = () => Promise<{
  * Answers the endpoint of a link that acts. With a callback the browser is redirected there, after a failure with `?error=CODE`;
  * without one the result is the answer. A HEAD request does nothing.
  */
-export function followLink<T>(reply: FastifyReply, targets: Targets, work: Work<T>): Promise<T> | T {
-  return reply.request.method === 'HEAD' ? asAnswer(reply.send()) : answerOrRedirect(reply, targets, work)
+export function followLink<T>(reply: FastifyReply, work: Work<T>): Promise<T> | T {
+  return reply.request.method === 'HEAD' ? asAnswer(reply.send()) : answerOrRedirect(reply, work)
 }
 
 /** The same for a link that changes nothing. */
-export async function answerOrRedirect<T>(
-  reply: FastifyReply,
-  { callbackURL, errorCallbackURL = callbackURL }: Targets,
-  work: Work<T>,
-): Promise<T> {
+export async function answerOrRedirect<T>(reply: FastifyReply, work: Work<T>): Promise<T> {
+  const { callbackURL, errorCallbackURL = callbackURL } = targetsOf(reply.request)
   try {
     const { answer, query = {}, redirectTo = callbackURL } = await work()
     return redirectTo === undefined ? answer : redirected(reply, withQuery(redirectTo, query))

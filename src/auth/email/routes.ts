@@ -38,7 +38,7 @@ export function emailRoutes(app: App, kernel: Kernel, access: AuthAccess): void 
     schema: { summary: 'Follow a link from a mail', querystring: Link, response: { 200: Verified } },
     handler: (request, reply) => {
       const { token } = request.query
-      return followLink(reply, request.query, async () => {
+      return followLink(reply, async () => {
         const click = linkClickOf(kernel, request, reply)
         const { user, admission } = await followEmailLink(kernel, token, click)
         if (admission !== undefined) finishSignIn(kernel, reply, admission)

@@ -55,7 +55,7 @@ export function passwordRoutes(app: App, kernel: Kernel, access: AuthAccess): vo
       // A browser, and the application has no page of its own.
       if (callbackURL === undefined && wantsPage(request))
         return asAnswer(reply.redirect(authUrl(kernel, '/confirm/reset-password', { token }), 302))
-      return answerOrRedirect(reply, { callbackURL }, async () => {
+      return answerOrRedirect(reply, async () => {
         if (!(await isResetTokenGood(kernel, token))) throw fail('INVALID_RESET_TOKEN')
         return { answer: { token }, query: { token } }
       })

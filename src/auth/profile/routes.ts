@@ -81,7 +81,7 @@ export function profileRoutes(app: App, kernel: Kernel, access: AuthAccess): voi
       response: { 200: Deleted },
     },
     handler: (request, reply) =>
-      followLink(reply, request.query, async () => {
+      followLink(reply, async () => {
         await deleteByLink(kernel, callerOf(request), request.query.token)
         clearSessionToken(kernel.config, reply)
         return { answer: DELETED }
