@@ -66,8 +66,11 @@ function after(text: string, ending: string, from: number): number {
 const isSpace = (character: string): boolean => /\s/.test(character)
 const isLetter = (character: string): boolean => /[A-Za-z]/.test(character)
 
-/** Statements about data and structure. Not USE, which would change a connection for others, and none about roles. */
-const WORDS = new Set([
+/**
+ * First keywords of the statements that callers may run. USE is missing because it would change the connection of other callers.
+ * STRUCTURE_KEYWORDS, the second keywords of create, alter and drop, exclude roles.
+ */
+const STATEMENT_KEYWORDS = new Set([
   'select',
   'insert',
   'update',
@@ -78,7 +81,7 @@ const WORDS = new Set([
   'alter',
   'drop',
 ])
-const STRUCTURES = new Set(
+const STRUCTURE_KEYWORDS = new Set(
   'table columnfamily index custom type materialized function aggregate keyspace or'.split(' '),
 )
 
@@ -100,10 +103,10 @@ export function requireAllowed(
       hint: 'One statement that begins with select.',
     })
   const changesStructure = word === 'create' || word === 'alter' || word === 'drop'
-  if (!WORDS.has(word) || (changesStructure && !STRUCTURES.has(second?.text ?? '')))
+  if (!STATEMENT_KEYWORDS.has(word) || (changesStructure && !STRUCTURE_KEYWORDS.has(second?.text ?? '')))
     throw fail('not_supported', {
       message: 'This statement is not possible here',
-      hint: `Statements begin with one of: ${[...WORDS].join(', ')}.`,
+      hint: `Statements begin with one of: ${[...STATEMENT_KEYWORDS].join(', ')}.`,
     })
   if (namesSystem(tokens))
     throw fail('permission_denied', { message: 'The keyspaces of the server are not for its clients' })

@@ -56,7 +56,7 @@ export type Found = { readonly key: string; readonly text: string }
 type Shape = { readonly output: readonly Output[]; readonly stripNulls: boolean }
 
 /** Statements that run at once. Serial ones of the same partition would conflict. */
-const TOGETHER = 16
+const MAX_CONCURRENT = 16
 /** The most keys that ScyllaDB takes in one statement. */
 const MOST_KEYS = 100
 
@@ -70,7 +70,7 @@ export async function findByKeys(
   const parts = [...Map.groupBy(rows, ({ partition }) => partition).values()].flatMap(portions)
   const found: Found[] = []
   while (parts.length > 0) {
-    const next = parts.splice(0, shape.isSerial ? 1 : TOGETHER)
+    const next = parts.splice(0, shape.isSerial ? 1 : MAX_CONCURRENT)
     found.push(
       ...(await Promise.all(next.map((keys) => findInPartition(session, table, keys, shape)))).flat(),
     )

@@ -5,8 +5,8 @@ import type { Answer, Exchange } from '#databases/drivers/supabase/exchange.ts'
 import {
   conditionParameters,
   orderParameters,
-  partParameters,
-  pathOf,
+  pathSegment,
+  rangeParameters,
   refuse,
   requireDistinct,
   selectList,
@@ -41,7 +41,7 @@ export async function callFunction(
   const answer = await exchange.run(
     {
       schema,
-      path: `rpc/${pathOf(name)}`,
+      path: `rpc/${pathSegment(name)}`,
       ...given,
       parameters: [
         ...parameters,
@@ -58,8 +58,8 @@ export async function callFunction(
 
 function rowParameters({ where, sort, page, head }: ReadPlan): readonly Parameter[] {
   const limit = head ? 0 : page.limit + (page.open ? 1 : 0)
-  const part = partParameters({ limit, offset: page.offset })
-  return [...conditionParameters(where), ...orderParameters(sort), ...part]
+  const range = rangeParameters({ limit, offset: page.offset })
+  return [...conditionParameters(where), ...orderParameters(sort), ...range]
 }
 
 /** The result is rows of a table, one row as an object, or values: each becomes a row with one member named like the function. */

@@ -15,7 +15,7 @@ import type { Comparison, Condition, Json, Sort } from '#databases/request/reque
 
 export const refuse = (operation: string) => unsupported('supabase', operation)
 
-/** PostgREST documents an escaped quote in values only: names that need one are refused. */
+/** PostgREST documents escaped quotes for values, but not for names, so names with a quote or a backslash are refused. */
 function quoteName(name: string): string {
   if (/["\\]/.test(name)) throw refuse('names with a double quote or a backslash')
   return `"${name}"`
@@ -23,13 +23,13 @@ function quoteName(name: string): string {
 
 const quoteValue = (text: string): string => `"${text.replace(/["\\]/g, '\\$&')}"`
 
-/** A path segment, which must stay one: in a URL `..` is the parent, also percent-encoded. */
-export function pathOf(name: string): string {
+/** The name as one path segment. URLs resolve `.` and `..`, also percent-encoded, so such names are refused. */
+export function pathSegment(name: string): string {
   if (/^\.*$/.test(name.trim())) throw refuse('names of dots and spaces')
   return encodeURIComponent(name)
 }
 
-/** The whole condition in one parameter, where names can be quoted. */
+/** The condition as one `or` parameter. In its value, unlike in the name of a parameter, column names can be quoted. */
 export const conditionParameters = (where: Condition<Column> | undefined): readonly Parameter[] =>
   where === undefined ? [] : [['or', `(${conditionTerm(where)})`]]
 
@@ -39,7 +39,7 @@ function conditionTerm(condition: Condition<Column>): string {
   return `${condition.kind === 'all' ? 'and' : 'or'}(${condition.terms.map(conditionTerm).join(',')})`
 }
 
-const WORDS = {
+const POSTGREST_OPERATORS = {
   eq: 'eq',
   neq: 'neq',
   gt: 'gt',
@@ -58,14 +58,14 @@ function comparisonTerm(comparison: Comparison<Column>): string {
   const { column, operator, value, columnCast, valueCast } = comparison
   if (columnCast !== undefined || valueCast !== undefined) throw refuse('casts in conditions')
   const name = quoteName(column.name)
-  // One of four words (conditions.ts).
+  // conditions.ts admits only null, true, false and unknown, so the value needs no quotes.
   if (operator === 'is') return `${name}.is.${value}`
   if (operator === 'in') return membershipTerm(name, comparison)
   const text = conditionText(value, comparison)
   if (text === null) return nullTerm(name, comparison)
   if ((operator === 'like' || operator === 'ilike') && text.includes('*'))
-    throw refuse('like with an asterisk, which it takes for a percent sign')
-  return `${name}.${WORDS[operator]}.${quoteValue(text)}`
+    throw refuse('like with an asterisk, because PostgREST reads it as a percent sign')
+  return `${name}.${POSTGREST_OPERATORS[operator]}.${quoteValue(text)}`
 }
 
 function nullTerm(name: string, { operator }: Comparison<Column>): string {
@@ -91,10 +91,10 @@ export const orderParameters = (sort: readonly Sort<Column>[]): readonly Paramet
 const orderTerm = ({ column, descending, nulls }: Sort<Column>): string =>
   `${quoteName(column.name)}.${descending ? 'desc' : 'asc'}${nulls ? `.nulls${nulls}` : ''}`
 
-/** Limit and offset. */
-export type Part = { readonly limit: number; readonly offset: number }
+/** The rows from `offset` on, at most `limit`. */
+export type RowRange = { readonly limit: number; readonly offset: number }
 
-export const partParameters = ({ limit, offset }: Part): readonly Parameter[] =>
+export const rangeParameters = ({ limit, offset }: RowRange): readonly Parameter[] =>
   limit === 0
     ? [['limit', '0']]
     : [
@@ -114,11 +114,11 @@ export function selectList(catalogue: OpenApiCatalogue, table: Table, output: re
 
 function columnItem({ as, column, cast }: Extract<Output, { kind: 'column' }>): string {
   const name = as === column.name ? quoteName(as) : `${quoteName(as)}:${quoteName(column.name)}`
-  return cast === undefined ? name : `${name}::${castWord(cast)}`
+  return cast === undefined ? name : `${name}::${castName(cast)}`
 }
 
-/** A type of casts.ts, which is one word. */
-function castWord(cast: string): string {
+/** PostgREST takes only types of one word. Of the types in casts.ts, only `double precision` has two. */
+function castName(cast: string): string {
   if (cast.endsWith('[]')) throw refuse('casts to arrays')
   return cast === 'double precision' ? 'float8' : cast
 }
@@ -133,24 +133,25 @@ function relationItem(
   const [pair] = on
   if (pair === undefined) throw refuse('relations without a key')
   const key = (many ? pair.inner : pair.outer).name
-  // A many-to-one relation to the same table is named by the key alone; others by the table, with the key to make them unique.
-  const upwards = inner === outer && !many
-  const target = upwards ? key : inner.name
-  requireCertain(catalogue, outer, target, key)
-  const hint = upwards ? '' : `!${quoteName(key)}`
+  // PostgREST names a many-to-one relation of a table to itself by the key, and others by the table with the key as a hint.
+  const isParent = inner === outer && !many
+  const target = isParent ? key : inner.name
+  requireUnambiguous(catalogue, outer, target, key)
+  const hint = isParent ? '' : `!${quoteName(key)}`
   return `${quoteName(as)}:${quoteName(target)}${hint}(${selectList(catalogue, inner, columns)})`
 }
 
 /**
- * Rights were required for the table of the catalogue, so PostgREST must reach that table. A function with the target's name would take
- * precedence ("computed relationship"), and a table with the key's name could be the junction of a many-to-many relation.
+ * Refuses a relation that PostgREST could resolve to another table than the catalogue did, because rights were checked for the table of the
+ * catalogue. A function with the name of the target would take precedence ("computed relationship"), and a table with the name of the key
+ * could be the junction of a many-to-many relation.
  */
-function requireCertain(catalogue: OpenApiCatalogue, outer: Table, target: string, key: string): void {
+function requireUnambiguous(catalogue: OpenApiCatalogue, outer: Table, target: string, key: string): void {
   if (catalogue.functions.has(target) || catalogue.find(outer.schema, key) !== undefined)
-    throw refuse('a relation whose name something else has as well')
+    throw refuse('a relation that PostgREST could confuse with a function or another table')
 }
 
-/** PostgREST would confuse an alias with a column of a condition or the order. */
+/** Refuses an alias that equals a column of a condition or of the order: PostgREST would confuse the two. */
 export function requireDistinct({ output, where, sort }: Pick<ReadPlan, 'output' | 'where' | 'sort'>): void {
   const used = new Set([...comparisons(where), ...sort].map(({ column }) => column.name))
   const isTaken = (item: Output) =>

@@ -29,7 +29,7 @@ const [QUOTE, BACKSLASH, COMMA, COLON] = [code('"'), code('\\'), code(','), code
 const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [code('['), code(']'), code('{'), code('}')]
 const SPACES: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d])
 const ESCAPED: ReadonlySet<number> = new Set([...'"\\/bfnrt'].map(code))
-const WORDS = new Map(['true', 'false', 'null'].map((word) => [code(word), Buffer.from(word)]))
+const LITERALS = new Map(['true', 'false', 'null'].map((word) => [code(word), Buffer.from(word)]))
 const NUMBER = /^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$/
 
 /** The expected token. `first`: a value, or the end of an empty list. `name`: a member, `firstName`: or the end of an empty object. */
@@ -138,7 +138,7 @@ class JsonCheck {
   }
 
   #scalar(sign: number): void {
-    const word = WORDS.get(sign)
+    const word = LITERALS.get(sign)
     const end = word === undefined ? this.#numberEnd() : this.#at + word.length
     const isOne =
       word === undefined

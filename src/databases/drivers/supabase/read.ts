@@ -5,9 +5,9 @@ import { type Answer, type Exchange, strange } from '#databases/drivers/supabase
 import {
   conditionParameters,
   orderParameters,
-  type Part,
-  partParameters,
-  pathOf,
+  pathSegment,
+  type RowRange,
+  rangeParameters,
   requireDistinct,
   selectList,
 } from '#databases/drivers/supabase/grammar.ts'
@@ -83,18 +83,18 @@ async function hasMore(
   return isCut
 }
 
-function ask({ exchange, catalogue }: Reader, plan: ReadPlan, part: Part): Promise<Answer> {
+function ask({ exchange, catalogue }: Reader, plan: ReadPlan, range: RowRange): Promise<Answer> {
   const { table, output, where, sort, count } = plan
   requireDistinct(plan)
   return exchange.run({
     schema: table.schema,
     method: 'GET',
-    path: pathOf(table.name),
+    path: pathSegment(table.name),
     parameters: [
       ['select', selectList(catalogue, table, output)],
       ...conditionParameters(where),
       ...orderParameters(sort),
-      ...partParameters(part),
+      ...rangeParameters(range),
     ],
     prefer: count === undefined ? [] : [`count=${count}`],
     subject: aboutConditions(plan),
@@ -107,7 +107,7 @@ export async function countRows(exchange: Exchange, plan: CountPlan): Promise<nu
     schema: table.schema,
     // Not HEAD, whose answer cannot describe an invalid condition.
     method: 'GET',
-    path: pathOf(table.name),
+    path: pathSegment(table.name),
     parameters: [['select', '*'], ...conditionParameters(where), ['limit', '0']],
     prefer: [`count=${mode}`],
     subject: aboutConditions(plan),

@@ -7,7 +7,7 @@ export type Parameter = readonly [name: string, value: string]
 export type PostgrestRequest = {
   readonly schema: string
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
-  /** Below the root; each segment is percent-encoded (`pathOf`). */
+  /** Below the root; each segment is percent-encoded (`pathSegment`). */
   readonly path: string
   readonly parameters: readonly Parameter[]
   readonly prefer: readonly string[]

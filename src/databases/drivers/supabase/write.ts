@@ -5,7 +5,7 @@ import { type Answer, type Exchange, strange } from '#databases/drivers/supabase
 import {
   conditionParameters,
   nameList,
-  pathOf,
+  pathSegment,
   refuse,
   requireDistinct,
   selectList,
@@ -75,7 +75,7 @@ function insert({ exchange, catalogue }: Writer, plan: InsertPlan): Promise<Answ
   return exchange.run({
     schema: table.schema,
     method: 'POST',
-    path: pathOf(table.name),
+    path: pathSegment(table.name),
     parameters: [...names, ...conflict.parameters, ...back.parameters],
     prefer: [...conflict.prefer, COUNTED, ...missing, ...back.prefer],
     body: JSON.stringify(rows.map((row) => bodyRow(row, columns))),
@@ -135,7 +135,7 @@ function matching(catalogue: OpenApiCatalogue, plan: UpdatePlan | DeletePlan) {
   const back = returned(head, listOf(catalogue, plan))
   return {
     schema: table.schema,
-    path: pathOf(table.name),
+    path: pathSegment(table.name),
     parameters: [...conditionParameters(where), ...back.parameters],
     prefer: [COUNTED, ...back.prefer],
   }

@@ -67,7 +67,7 @@ function comparisonText(sql: SqlBuilder, condition: Comparison<Column>): string 
 const typed = ({ category, cast }: Column, text: string): string =>
   category === 'C' ? `${text}::${cast}` : text
 
-/** The only values that are written into the text: one of four words. */
+/** The only values that are written into the text: null, true, false or unknown (conditions.ts). */
 function truthOf(value: Json): string {
   const word = TRUTHS.find((known) => known === value)
   if (word === undefined) throw fail('invalid_condition')
