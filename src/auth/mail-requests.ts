@@ -3,18 +3,18 @@ import type { Mail } from '#kernel/mail/mailer.ts'
 
 /** Mails that a request asks for by naming an address, which may have no account: an entry each. requested-mails.ts is the queue's side. */
 export type MailRequest = {
-  'verify-email': AskedByAddress
+  'verify-email': ByAddress
   'first-link': FirstLink
   /** Sent unless the address has an account by then. */
   'change-email': { readonly email: string; readonly mail: Mail }
-  'reset-password': AskedByAddress
+  'reset-password': ByAddress
   /** The stored password is too costly to check, so the user needs another. */
-  'renew-password': AskedByAddress
+  'renew-password': ByAddress
   /** The password was right, but has to be changed before it signs in. */
-  'change-password': AskedByAddress
+  'change-password': ByAddress
 }
 
-type AskedByAddress = { readonly email: string; readonly callbackURL?: string | undefined }
+type ByAddress = { readonly email: string; readonly callbackURL?: string | undefined }
 
 /** A link to an unproven address; to a proven one a notice that it has an account. */
 export type FirstLink = {

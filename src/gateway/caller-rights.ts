@@ -17,18 +17,18 @@ export function requireRight(caller: GatewayCaller, rights: readonly FixedRight[
 }
 
 /** Whether this grant bypasses row-level security. */
-export const passesPolicies = (grant: Grant): boolean =>
+export const bypassesPolicies = (grant: Grant): boolean =>
   grant.kind === 'admin' || (grant.kind === 'key' && hasRight({ grant }, 'gateway.bypass_row_level_security'))
 
 /** On a client with row-level security. Its absence is a bug of the code that made the caller (`actingAs`), not a refusal. */
 export function requirePersona({ client, grant, persona }: GatewayCaller): void {
-  if (client.rowLevelSecurity !== undefined && persona === undefined && !passesPolicies(grant))
+  if (client.rowLevelSecurity !== undefined && persona === undefined && !bypassesPolicies(grant))
     throw new Error(`A caller of ${client.name} has no persona`)
 }
 
-/** A caller's own SQL could switch to any role that the client's role may assume, so it requires the right to bypass row-level security. */
-export function requirePassing({ client, grant }: GatewayCaller): void {
-  if (client.rowLevelSecurity !== undefined && !passesPolicies(grant))
+/** For a caller's own SQL, which can switch to any role that the client's role may assume. */
+export function requirePolicyBypass({ client, grant }: GatewayCaller): void {
+  if (client.rowLevelSecurity !== undefined && !bypassesPolicies(grant))
     throw lacking(['gateway.bypass_row_level_security'])
 }
 

@@ -5,7 +5,7 @@ import type { Sessions } from '#identity/sessions.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { calledClient } from './called-client.ts'
 import type { GatewayCaller } from './caller.ts'
-import { passesPolicies } from './caller-rights.ts'
+import { bypassesPolicies } from './caller-rights.ts'
 import { createPersonaLookup } from './caller-role.ts'
 import { fail } from './errors.ts'
 import type { Grant } from './grant.ts'
@@ -40,7 +40,7 @@ export function createDataIdentify(kernel: Kernel, sessions: Sessions, identify:
   return async (request, reply, grant) => {
     const caller = await identify(request, reply, grant)
     const { rowLevelSecurity } = caller.client
-    if (rowLevelSecurity === undefined || passesPolicies(grant)) return caller
+    if (rowLevelSecurity === undefined || bypassesPolicies(grant)) return caller
     return actingAs(caller, await personaOf(request, rowLevelSecurity))
   }
 }

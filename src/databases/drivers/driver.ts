@@ -187,8 +187,8 @@ export type SqlRequest = {
   readonly values: readonly Json[] | undefined
   /** One reading statement, in a read-only transaction. */
   readonly readOnly: boolean
-  /** Also refuses functions that may do more than read. */
-  readonly onlyReads?: boolean
+  /** Also rejects functions that may do more than read. */
+  readonly rejectsSideEffects?: boolean
   /** The schema of unqualified names. */
   readonly schema: string | undefined
   /** Refused when the client's database has another name. */

@@ -6,13 +6,13 @@ import { openSupabase } from './supabase/settings.ts'
 
 type Entry = {
   readonly make: MakeDriver
-  /** The names that requests may give it. */
-  readonly words: readonly string[]
+  /** The names by which requests may call the driver (`driver` of POST /query/sql). */
+  readonly aliases: readonly string[]
 }
 
 /** Factories of drivers by name. `clientUrlForms` of the configuration has the form of their URLs. */
 export const DRIVERS: Readonly<Record<DriverName, Entry>> = {
-  postgresql: { make: openPostgres, words: ['postgresql', 'postgres'] },
-  supabase: { make: openSupabase, words: ['supabase'] },
-  scylladb: { make: openScylla, words: ['scylla', 'scylladb'] },
+  postgresql: { make: openPostgres, aliases: ['postgresql', 'postgres'] },
+  supabase: { make: openSupabase, aliases: ['supabase'] },
+  scylladb: { make: openScylla, aliases: ['scylla', 'scylladb'] },
 }

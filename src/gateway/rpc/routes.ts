@@ -14,7 +14,7 @@ import type { GatewayAccess } from '../access.ts'
 import { gatewayCaller } from '../caller.ts'
 import { CountMode, columnsOf, conditionsOf, Row as RowSchema } from '../data/grammar.ts'
 import { sendWhole } from '../data/send-result.ts'
-import { type AskedCall, callFunction, callOfBody, callOfQuery } from './rpc.ts'
+import { callFunction, callOfBody, callOfQuery, type RequestedCall } from './rpc.ts'
 
 const Name = Type.String({
   minLength: 1,
@@ -94,9 +94,9 @@ export function rpcRoutes(app: App, kernel: Kernel, access: GatewayAccess): void
     access: access.fixed(['gateway.rpc.execute'], { asData: true }),
     failures: FAILURES_OF.call,
   }
-  const call = async (request: FastifyRequest, reply: FastifyReply, asked: AskedCall) => {
+  const call = async (request: FastifyRequest, reply: FastifyReply, requested: RequestedCall) => {
     const byAddress = isGet(request)
-    return send(reply, await callFunction(kernel, gatewayCaller(request), asked, { byAddress }))
+    return send(reply, await callFunction(kernel, gatewayCaller(request), requested, { byAddress }))
   }
   app.route({
     method: 'POST',

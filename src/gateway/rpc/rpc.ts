@@ -12,7 +12,7 @@ import { requestOptionsOf } from '../prepare.ts'
 import { explainReadOnly } from '../read-only-client.ts'
 
 /** A call from a body or a URL. `order` and `filters` are not parsed yet. */
-export type AskedCall = {
+export type RequestedCall = {
   readonly function: string
   readonly schema?: unknown
   readonly args?: Row
@@ -29,28 +29,28 @@ export type AskedCall = {
 export async function callFunction(
   kernel: Kernel,
   caller: GatewayCaller,
-  asked: AskedCall,
+  requested: RequestedCall,
   options: { readonly byAddress: boolean },
 ): Promise<RowsResult> {
   const { client, backend, requestId, presence } = caller
   requirePersona(caller)
   const read = readFetch(
     {
-      table_name: asked.function,
-      schema_name: asked.schema,
-      columns: asked.select,
-      conditions: asked.filters,
-      sort_by: orderOf(asked.order),
-      count: asked.count,
-      limit: asked.limit,
-      offset: asked.offset,
-      head: asked.head,
+      table_name: requested.function,
+      schema_name: requested.schema,
+      columns: requested.select,
+      conditions: requested.filters,
+      sort_by: orderOf(requested.order),
+      count: requested.count,
+      limit: requested.limit,
+      offset: requested.offset,
+      head: requested.head,
     },
     requestOptionsOf(kernel),
   )
   const call = {
     read,
-    arguments: asked.args ?? {},
+    arguments: requested.args ?? {},
     areTexts: options.byAddress,
     readOnly: options.byAddress || client.isLogging || client.isFrozen,
     presence,
@@ -70,7 +70,7 @@ export async function callFunction(
 const WRAPPER = new Set(['schema', 'args', 'select', 'filters', 'count', 'limit', 'offset', 'order', 'head'])
 
 /** The body of `POST /rpc/{name}`: either a body with `args` and only known members, or the arguments themselves. */
-export function callOfBody(name: string, body: Body): AskedCall {
+export function callOfBody(name: string, body: Body): RequestedCall {
   const names = Object.keys(body)
   const isWrapper = names.length > 0 && names.every((key) => WRAPPER.has(key))
   if (!isWrapper) return { function: name, args: body as Row } // parsed from JSON
@@ -86,7 +86,7 @@ export function callOfBody(name: string, body: Body): AskedCall {
 const RESERVED = new Set(['schema', 'select', 'count', 'limit', 'offset', 'order', 'head', 'api_key'])
 
 /** The query of `GET /rpc/{name}`: reserved names, filters (`age=gt.5`) and arguments. */
-export function callOfQuery(name: string, query: Body): AskedCall {
+export function callOfQuery(name: string, query: Body): RequestedCall {
   const rest = Object.entries(query).filter(([key]) => !RESERVED.has(key))
   const twice = rest.find(([, value]) => typeof value !== 'string')?.[0]
   if (twice !== undefined)

@@ -10,7 +10,7 @@ import { gatewayCaller } from '../caller.ts'
 import { Row } from '../data/grammar.ts'
 import { sendWhole } from '../data/send-result.ts'
 import { successOf } from '../envelope.ts'
-import { type AskedSql, DRIVER_WORDS, type RanSql, runSql } from './sql.ts'
+import { DRIVER_ALIASES, type ExecutedSql, type RequestedSql, runSql } from './sql.ts'
 
 const SQL_FIELDS = {
   query: Type.String({
@@ -41,7 +41,7 @@ const SQL_FIELDS = {
 const SqlBody = Type.Object({
   driver: Type.Unsafe<string>({
     type: 'string',
-    enum: DRIVER_WORDS,
+    enum: DRIVER_ALIASES,
     description: "The client's driver",
     examples: ['postgresql'],
   }),
@@ -74,7 +74,7 @@ export function sqlRoutes(app: App, kernel: Kernel, access: GatewayAccess): void
     access: access.fixed(['gateway.query', 'gateway.query.read']),
     failures: [...FAILURES_OF.sql, 'driver_mismatch'],
   }
-  const run = async (request: FastifyRequest, reply: FastifyReply, body: AskedSql) =>
+  const run = async (request: FastifyRequest, reply: FastifyReply, body: RequestedSql) =>
     send(reply, await runSql(kernel, gatewayCaller(request), body))
 
   for (const url of ['/query/sql', '/gateway/sql']) {
@@ -101,7 +101,7 @@ export function sqlRoutes(app: App, kernel: Kernel, access: GatewayAccess): void
 }
 
 /** The rows are already JSON text. */
-function send(reply: FastifyReply, { result, backend, milliseconds }: RanSql): FastifyReply {
+function send(reply: FastifyReply, { result, backend, milliseconds }: ExecutedSql): FastifyReply {
   const meta = {
     backend,
     returned_row_count: result.rows,

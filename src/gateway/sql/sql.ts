@@ -5,11 +5,11 @@ import type { Json } from '#databases/request/request.ts'
 import type { DriverName } from '#kernel/config/addresses.ts'
 import { emitAfterCommit, type Kernel } from '#kernel/kernel.ts'
 import type { GatewayCaller } from '../caller.ts'
-import { hasRight, requirePassing } from '../caller-rights.ts'
+import { hasRight, requirePolicyBypass } from '../caller-rights.ts'
 import { fail } from '../errors.ts'
 import { explainReadOnly } from '../read-only-client.ts'
 
-export type AskedSql = {
+export type RequestedSql = {
   readonly driver?: string
   readonly query: string
   readonly params?: readonly Json[] | null
@@ -17,28 +17,36 @@ export type AskedSql = {
   readonly db_name?: string | null
 }
 
-/** The interface's older name for the client's own driver. */
-const OWN = 'athena'
+/** An older name in the interface. It means the client's own driver, of any kind. */
+const ANY_DRIVER = 'athena'
 
-export const DRIVER_WORDS = [...Object.values(DRIVERS).flatMap(({ words }) => words), OWN]
+export const DRIVER_ALIASES = [...Object.values(DRIVERS).flatMap(({ aliases }) => aliases), ANY_DRIVER]
 
-export type RanSql = { readonly result: SqlResult; readonly backend: string; readonly milliseconds: number }
+export type ExecutedSql = {
+  readonly result: SqlResult
+  readonly backend: string
+  readonly milliseconds: number
+}
 
 /** Runs the caller's own SQL (gateway.md 6). With the right to read only, it is one statement in a read-only transaction. */
-export async function runSql(kernel: Kernel, caller: GatewayCaller, asked: AskedSql): Promise<RanSql> {
+export async function runSql(
+  kernel: Kernel,
+  caller: GatewayCaller,
+  requested: RequestedSql,
+): Promise<ExecutedSql> {
   const { client, backend, presence } = caller
-  requirePassing(caller)
-  requireDriver(asked.driver, backend.name)
-  const onlyReads = !hasRight(caller, 'gateway.query')
+  requirePolicyBypass(caller)
+  requireDriver(requested.driver, backend.name)
+  const mayOnlyRead = !hasRight(caller, 'gateway.query')
   const began = performance.now()
   const run = requireAbility(backend, 'sql')
   const result = await run({
-    text: asked.query,
-    values: asked.params ?? undefined,
-    readOnly: client.isLogging || client.isFrozen || onlyReads,
-    onlyReads,
-    schema: asked.schema_name ?? undefined,
-    database: asked.db_name === client.name ? undefined : (asked.db_name ?? undefined),
+    text: requested.query,
+    values: requested.params ?? undefined,
+    readOnly: client.isLogging || client.isFrozen || mayOnlyRead,
+    rejectsSideEffects: mayOnlyRead,
+    schema: requested.schema_name ?? undefined,
+    database: requested.db_name === client.name ? undefined : (requested.db_name ?? undefined),
     maxRows: kernel.config.gateway.max_rows,
     presence,
   }).catch(explainReadOnly(client))
@@ -50,10 +58,10 @@ export async function runSql(kernel: Kernel, caller: GatewayCaller, asked: Asked
   return { result, backend: backend.name, milliseconds: Math.round(performance.now() - began) }
 }
 
-function requireDriver(word: string | undefined, name: DriverName): void {
-  if (word === undefined || word === OWN || DRIVERS[name].words.includes(word)) return
+function requireDriver(alias: string | undefined, name: DriverName): void {
+  if (alias === undefined || alias === ANY_DRIVER || DRIVERS[name].aliases.includes(alias)) return
   throw fail('driver_mismatch', {
     hint: `The client's driver is ${name}; use it, or another client`,
-    details: { field: 'driver', driver: word, client_driver: name },
+    details: { field: 'driver', driver: alias, client_driver: name },
   })
 }

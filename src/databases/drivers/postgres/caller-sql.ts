@@ -33,7 +33,7 @@ export function runSql(
       if (client.pooled !== undefined) refuseTransactionControl(statements)
       if (request.schema !== undefined) await searchIn(client, request.schema)
       if (readOnly) await beginReading(client)
-      if (request.onlyReads) await requireReading(client, text)
+      if (request.rejectsSideEffects) await requireReading(client, text)
       const run = await runScript(client, script)
       if (client.pooled !== undefined) await finishPooled(client, readOnly ? 'rollback' : 'commit')
       else if (readOnly) await client.query('rollback')

@@ -185,8 +185,8 @@ export function createPostgresDriver(given: PostgresOptions): PostgresDriver {
     ...operations(own),
     policies: options.rowLevelSecurity && { as: (persona) => ({ ...driver, ...operations(persona) }) },
     async sql(request) {
-      const onlyReads = request.onlyReads === true && options.sqlRole === undefined
-      const result = await runSql(ofSql.run, { ...request, onlyReads }, most.bytes)
+      const rejectsSideEffects = request.rejectsSideEffects === true && options.sqlRole === undefined
+      const result = await runSql(ofSql.run, { ...request, rejectsSideEffects }, most.bytes)
       if (!request.readOnly && isStructural(request.text)) tables.invalidate()
       return result
     },
