@@ -108,6 +108,9 @@ export function emitEvent(
 
 /** Cache key of a read: 64 hex digits that depend on client, request, role and claims. */
 export const cacheKey = ({ caller, plan, groups }: Read): string =>
-  hash('sha256', JSON.stringify([caller.client.name, plan.request, groups?.grouping, caller.persona]))
+  hash(
+    'sha256',
+    JSON.stringify([caller.client.name, groups?.request ?? plan.request, groups?.grouping, caller.persona]),
+  )
 
 type Read = Pick<Prepared<'fetch' | 'count'>, 'caller' | 'plan'> & Pick<GroupedFetch, 'groups'>

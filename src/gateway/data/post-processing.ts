@@ -2,6 +2,7 @@ import type { RowsResult } from '#databases/drivers/driver.ts'
 import { eachRow, membersOf } from '#databases/drivers/json-rows.ts'
 import { answerTooLarge } from '#databases/drivers/result-limits.ts'
 import { type Body, snakeCased } from '#databases/request/fields.ts'
+import type { ReadRequest } from '#databases/request/request.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { startTimeSlice } from '#kernel/time-slice.ts'
 import type { GatewayCaller } from '../caller.ts'
@@ -38,6 +39,8 @@ const malformed = (field: string) => fail('invalid_grouping', { details: { field
 export type GroupedFetch = Prepared<'fetch'> & { readonly groups?: Groups }
 type Groups = {
   readonly grouping: Grouping
+  /** The request without the hidden columns. */
+  readonly request: ReadRequest
   /** Columns that are read only for grouping. They are removed from the rows of the response. */
   readonly hidden: ReadonlySet<string>
 }
@@ -53,10 +56,10 @@ async function withGroups(fetch: Prepared<'fetch'>, grouping: Grouping): Promise
   const { output, request } = fetch.plan
   const returned = new Set(output.map(({ as }) => as))
   const hidden = new Set([groupBy, column].filter((name) => !returned.has(name)))
-  if (hidden.size === 0) return { ...fetch, groups: { grouping, hidden } }
+  if (hidden.size === 0) return { ...fetch, groups: { grouping, request, hidden } }
   const more = [...hidden].map((name) => ({ kind: 'column', name }) as const)
   const extended = await prepareAgain(fetch, { ...request, columns: [...request.columns, ...more] })
-  return { ...extended, groups: { grouping, hidden } }
+  return { ...extended, groups: { grouping, request, hidden } }
 }
 
 export type Grouped = {

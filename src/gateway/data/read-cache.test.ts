@@ -88,6 +88,21 @@ test('an answer comes from the cache, the same in every byte, also groups and co
   )
 })
 
+test('a column that is read only for its groups does not make a read the same as one that returns it', async () => {
+  await sql(`insert into item values (50, 'fifty')`)
+  const grouped = (columns: string[]) =>
+    read(here, 'item', {
+      body: { columns, group_by: 'name', conditions: [{ eq_column: 'id', eq_value: 50 }] },
+    })
+  for (const [columns, row] of [
+    [['id'], { id: 50 }],
+    [['id', 'name'], { id: 50, name: 'fifty' }],
+    [['id'], { id: 50 }],
+  ] as const)
+    assert.deepEqual((await grouped([...columns])).rows, [row])
+  await sql('delete from item where id = 50')
+})
+
 test('a write through one client invalidates cached reads of every client of the same database, and no others', async () => {
   await withClient(elsewhere.url, (client) =>
     client.query('create table item (id int primary key, name text)'),
