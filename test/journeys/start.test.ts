@@ -40,7 +40,6 @@ test('acknowledged writes survive a stop, and a kill -9 during writes', {
   const second = await start()
   assert.equal((await actor(second.url).get('/api/auth/get-session', { headers })).status, 200)
   const answered = await writeUntilKilled(await keyed(second), second)
-  assert.ok(answered.length > 20, `${answered.length} writes were acknowledged before the kill`)
 
   const third = await start()
   const { body } = await (await keyed(third)).post('/gateway/fetch', {
@@ -56,7 +55,7 @@ test('acknowledged writes survive a stop, and a kill -9 during writes', {
   assert.equal(await third.end('SIGINT'), 0)
 })
 
-/** Kills the process while eight writers run. Returns the acknowledged writes. */
+/** Kills the process while eight writers run, after 100 acknowledged writes. Returns all acknowledged writes. */
 async function writeUntilKilled(key: ReturnType<typeof actor>, program: Program): Promise<number[]> {
   const answered: number[] = []
   let next = 0
@@ -68,11 +67,10 @@ async function writeUntilKilled(key: ReturnType<typeof actor>, program: Program)
         .catch(() => undefined)
       if (answer === undefined) return
       if (answer.status === 200) answered.push(mark)
+      if (answered.length === 100) program.child.kill('SIGKILL')
     }
   }
-  const writers = Array.from({ length: 8 }, writer)
-  setTimeout(() => program.child.kill('SIGKILL'), 400)
-  await Promise.all(writers)
+  await Promise.all(Array.from({ length: 8 }, writer))
   return answered
 }
 
