@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
-import { confirm, endpointOf, linkIn, PASSWORD, testService, type User } from '#test/harness.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { sql } from 'kysely'
+import { actOnAddressTicket } from '#identity/proof.ts'
+import { issueTicket } from '#identity/tickets.ts'
+import { type Answer, confirm, endpointOf, linkIn, PASSWORD, testService, type User } from '#test/harness.ts'
+import { addUser, newUser } from '../add-user.ts'
 
 const t = await testService()
 const { db } = t.service.kernel
@@ -244,3 +249,34 @@ test('the same holds for an account whose old address was proven; with its own s
   await ada.get(endpointOf(ada.link))
   assert.deepEqual([await emailOf(ada), await leftOf(ada)], [ada.email, ALL])
 })
+
+test('a change to an address that a link is giving an account at that moment is refused, and neither waits for the other', async () => {
+  const ada = await changing('Ada')
+  // No feature has a purpose of an address yet, so the type of such purposes is `never`.
+  const purpose = 'sign in by a link' as never
+  const ticket = { userId: null, sessionId: null, address: ada.email, lifetime: 60_000, payload: {} }
+  const token = await issueTicket(t.service.kernel, purpose, ticket as never)
+  const link = { purposes: [purpose], token }
+  let changed: Promise<Answer> | undefined
+  const added = await actOnAddressTicket(
+    t.service.kernel,
+    link,
+    () => new Error('refused'),
+    async (kernel, found) => {
+      assert.equal(found, undefined)
+      changed = t.anon.post('/api/auth/verify-email', { token: ada.token, newPassword: NEW })
+      while (!(await isLockAwaited())) await sleep(5)
+      return addUser(kernel, newUser(kernel, { name: 'Grace', email: ada.email }))
+    },
+  )
+  const { status, body } = (await changed) ?? {}
+  assert.deepEqual([status, body.code], [401, 'INVALID_TOKEN'])
+  const { rows } = await sql`select id from service."user" where email = ${ada.email}`.execute(db)
+  assert.deepEqual(rows, [{ id: added.id }])
+})
+
+const isLockAwaited = async (): Promise<boolean> => {
+  const waiting = sql`select from pg_locks l join pg_database d on d.oid = l.database or l.database is null
+    join pg_stat_activity a on a.pid = l.pid and a.datname = current_database() where not l.granted`
+  return (await waiting.execute(db)).rows.length > 0
+}

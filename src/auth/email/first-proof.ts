@@ -84,9 +84,11 @@ async function prove(
   const isOwner = evidence.by !== 'new password' && (isMarked || (await isByOwner(kernel, user, click)))
   if (!isOwner && evidence.by === 'page') throw fail('PASSWORD_REQUIRED')
   if (!isOwner && evidence.by === 'password') throw fail('INVALID_PASSWORD')
+  // Before the address is the user's: the redemption of one of its tickets may be about to add an account (proof.ts), and would wait
+  // for this transaction while this one waits for the ticket.
+  if (!isOwner) await removeWhatOthersAdded(kernel, { ...user, email })
   const proven = (await updateUser(kernel.db, user.id, { email, emailVerified: true }, kernel.now())) ?? user
   if (!isOwner) {
-    await removeWhatOthersAdded(kernel, proven)
     if (evidence.by === 'new password') await choosePassword(kernel, proven, evidence.hash)
     else await requirePasswordChange(kernel.db, user.id, kernel.now())
   }
