@@ -1,8 +1,8 @@
-/** One line of a file: its number, and its text or the problem that it has. */
+/** A line of a file: its number, counted from 1, with its text, or with the reason why it has none ("is not UTF-8"). */
 export type Line = { readonly number: number } & ({ readonly text: string } | { readonly problem: string })
 
-/** Bytes. A line holds one user; a longer line belongs to another kind of file. */
-const MAX_LINE = 64 * 1_024
+/** A line contains one user, which needs far less. A file with longer lines is not a file of users. */
+const MAX_LINE_BYTES = 64 * 1_024
 
 const NEWLINE = 0x0a
 
@@ -12,40 +12,42 @@ const NEWLINE = 0x0a
  */
 export async function* linesOf(chunks: AsyncIterable<Buffer>): AsyncGenerator<Line> {
   let number = 0
-  let begun: Buffer[] = []
+  let parts: Buffer[] = []
   let size = 0
-  const keep = (part: Buffer) => {
-    size += part.length
-    // Of a line that is too long, only the length is needed.
-    if (size > MAX_LINE) begun = []
-    else if (part.length > 0) begun.push(part)
+  const append = (bytes: Buffer) => {
+    size += bytes.length
+    // A line that is too long is reported by its number only, so its bytes are dropped.
+    if (size > MAX_LINE_BYTES) parts = []
+    else if (bytes.length > 0) parts.push(bytes)
   }
-  const finish = (): Line | undefined => {
+  const endLine = (): Line | undefined => {
     number++
     const line =
-      size > MAX_LINE ? { problem: `is longer than ${MAX_LINE / 1_024} KiB` } : read(Buffer.concat(begun))
-    begun = []
+      size > MAX_LINE_BYTES
+        ? { problem: `is longer than ${MAX_LINE_BYTES / 1_024} KiB` }
+        : decode(Buffer.concat(parts))
+    parts = []
     size = 0
     return 'text' in line && line.text === '' ? undefined : { number, ...line }
   }
   for await (const chunk of chunks) {
     let from = 0
     for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, from)) {
-      keep(chunk.subarray(from, end))
+      append(chunk.subarray(from, end))
       from = end + 1
-      const line = finish()
+      const line = endLine()
       if (line !== undefined) yield line
     }
-    keep(chunk.subarray(from))
+    append(chunk.subarray(from))
   }
-  const last = size === 0 ? undefined : finish()
+  const last = size === 0 ? undefined : endLine()
   if (last !== undefined) yield last
 }
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true })
 
 /** The decoder removes a byte order mark. */
-function read(bytes: Buffer): { text: string } | { problem: string } {
+function decode(bytes: Buffer): { text: string } | { problem: string } {
   try {
     return { text: UTF8.decode(bytes).trim() }
   } catch {

@@ -31,20 +31,20 @@ export async function defaultText(expression: string, column: string): Promise<s
       hint: `Use a literal, or one of: ${ALLOWED_DEFAULT_FUNCTIONS.join(', ')}, current_timestamp, current_date.`,
       details: { column: column.slice(0, 63), default_expression: expression.slice(0, 200) },
     })
-  const node = soleExpression(await parsed(expression, refuse))
+  const node = soleExpression(await parse(expression, refuse))
   const text = node && expressionText(node)
   if (text === undefined) throw refuse()
   return text
 }
 
-async function parsed(expression: string, refuse: () => Error): Promise<ParseResult> {
+async function parse(expression: string, refuse: () => Error): Promise<ParseResult> {
   if (expression.includes('\0') || expression.length > 10_000) throw refuse()
-  // Loaded with the first default: the grammar takes 5 MB of each process.
-  const { parse } = await import('libpg-query')
+  // Imported on first use, because the parser takes 5 MB of memory per process.
+  const { parse: parseSql } = await import('libpg-query')
   try {
-    return await parse(`select ${expression}`)
+    return await parseSql(`select ${expression}`)
   } catch {
-    // Instead of the parser's message the caller gets the list of what is allowed.
+    // The caller gets the list of allowed functions rather than the parser's message.
     throw refuse()
   }
 }
@@ -102,9 +102,7 @@ const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`
 
 function typedText({ arg, typeName }: TypeCast): string | undefined {
   const text = arg && expressionText(arg)
-  const names = (typeName?.names ?? []).flatMap((name) => ('String' in name ? [name.String.sval ?? ''] : []))
-  const type =
-    names.length === 2 && names[0] === 'pg_catalog' ? names[1] : names.length === 1 ? names[0] : undefined
+  const type = systemName(typeName?.names)
   if (text === undefined || type === undefined || typeName?.setof || typeName?.pct_type) return undefined
   const array = (typeName?.arrayBounds ?? []).length > 0 ? '[]' : ''
   try {
@@ -115,15 +113,20 @@ function typedText({ arg, typeName }: TypeCast): string | undefined {
 }
 
 function callText(call: FuncCall): string | undefined {
-  const { funcname = [], args = [], funcformat: _format, location: _place, ...rest } = call
-  const names = funcname.flatMap((name) => ('String' in name ? [name.String.sval ?? ''] : []))
-  const name =
-    names.length === 2 && names[0] === 'pg_catalog' ? names[1] : names.length === 1 ? names[0] : undefined
+  const { funcname, args = [], funcformat: _format, location: _place, ...rest } = call
+  const name = systemName(funcname)
   const known = ALLOWED_DEFAULT_FUNCTIONS.find((allowed) => allowed === name)
   const items = listText(args)
   if (known === undefined || items === undefined || Object.keys(rest).length > 0) return undefined
-  // This function is of an extension, in any schema.
+  // The extension uuid-ossp defines this function, in any schema, so its name stays unqualified.
   return known === 'uuid_generate_v4' ? `${known}(${items})` : `pg_catalog.${known}(${items})`
+}
+
+/** The name without its schema, if it is unqualified or of pg_catalog. */
+function systemName(nodes: readonly Node[] = []): string | undefined {
+  const names = nodes.flatMap((node) => ('String' in node ? [node.String.sval ?? ''] : []))
+  if (names.length === 1) return names[0]
+  return names.length === 2 && names[0] === 'pg_catalog' ? names[1] : undefined
 }
 
 function listText(nodes: readonly Node[]): string | undefined {
