@@ -41,7 +41,7 @@ All other paths. \`error\` explains what to do, or is the database's message. \`
 /** Keeps the order of the tables, which groups related failures. */
 function listOf(table: FailureTable): string {
   const rows = Object.entries(table).map(
-    ([code, [status, message, shown = code]]) => `| \`${shown}\` | ${status} | ${message} |`,
+    ([code, [status, message, publicCode = code]]) => `| \`${publicCode}\` | ${status} | ${message} |`,
   )
   return ['| Code | Status | Message |', '|---|---|---|', ...rows, ''].join('\n')
 }

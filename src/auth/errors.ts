@@ -1,7 +1,7 @@
 import { defineFailures, type FailureTable } from '#kernel/errors.ts'
 import { EDGE_FAILURES } from '#kernel/http/failures.ts'
 
-/** The expected failures of the authentication half. */
+/** The expected failures of the authentication surface. */
 export const AUTH_FAILURES = {
   UNAUTHORIZED: [401, 'Sign in first'],
 

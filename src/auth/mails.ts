@@ -46,7 +46,7 @@ function newPasswordMail(subject: string, { why, otherwise }: { why: string; oth
     })
 }
 
-/** Every mail of this half, an entry each. */
+/** Every mail of the authentication surface, one entry each. */
 export const MAILS = {
   verifyEmail: ({ recipient: user, url, lifetime }: MailedLink): Mail =>
     composeMail({

@@ -23,8 +23,8 @@ const BODY = {
   missing_resource_key: [400, 'The table has neither a column resource_id nor a primary key of one column'],
 } as const satisfies FailureTable
 
-/** The body does not fit the database. */
-const FIT = {
+/** The body is well formed, but a table, column, constraint or privilege of the database does not allow it. */
+const CATALOGUE_AND_CONSTRAINTS = {
   unknown_column: [400, 'There is no such column'],
   table_not_found: [404, 'There is no such table'],
   unknown_relation: [400, 'There is no such relation'],
@@ -44,16 +44,16 @@ const FIT = {
   read_only: [403, 'This client is read-only'],
 } as const satisfies FailureTable
 
-/** The caller's own SQL and functions (sections 6, 7). */
-const OWN = {
+/** The caller's own SQL and calls of functions (gateway.md 6, 7). */
+const CALLER_SQL = {
   invalid_sql: [400, 'The database does not accept the SQL'],
   function_not_allowed: [403, 'The right to read does not allow this function'],
   function_not_found: [404, 'There is no such function'],
   invalid_arguments: [400, 'The arguments do not fit the function'],
 } as const satisfies FailureTable
 
-/** Transactions and groups (sections 4, 5). */
-const TOGETHER = {
+/** Transactions and groupings (gateway.md 4, 5). */
+const TRANSACTIONS = {
   invalid_transaction: [400, 'The transaction is not well formed'],
   too_many_operations: [400, 'Too many operations in one transaction'],
   invalid_idempotency_key: [400, 'The idempotency key is not usable'],
@@ -63,8 +63,8 @@ const TOGETHER = {
   invalid_grouping: [400, 'The grouping is not well formed'],
 } as const satisfies FailureTable
 
-/** Management (section 10). */
-const STRUCTURE = {
+/** Management (gateway.md 10). */
+const MANAGEMENT = {
   object_exists: [409, 'An object of this name exists already'],
   object_not_found: [404, 'There is no such object'],
   object_in_use: [409, 'Other objects depend on this one'],
@@ -73,7 +73,7 @@ const STRUCTURE = {
   invalid_definition: [400, 'The definition is not valid'],
 } as const satisfies FailureTable
 
-/** The backend, not the request. */
+/** The backend failed; the request may be valid. */
 const BACKEND = {
   invalid_project: [400, 'This is not a project that custom_supabase reaches'],
   unsupported_by_driver: [400, 'The driver of this client does not support this'],
@@ -89,23 +89,33 @@ const BACKEND = {
   roles_unavailable: [503, 'The roles for row-level security of this client cannot be used'],
 } as const satisfies FailureTable
 
-/** Failures between a request body and its rows (gateway.md 1, 4, 10). The surface adds its own table. */
-export const DATABASE_FAILURES = { ...BODY, ...FIT, ...OWN, ...TOGETHER, ...STRUCTURE, ...BACKEND }
+/** Every failure of a data operation (gateway.md 1, 4, 10). gateway/errors.ts adds those of the HTTP surface. */
+export const DATABASE_FAILURES = {
+  ...BODY,
+  ...CATALOGUE_AND_CONSTRAINTS,
+  ...CALLER_SQL,
+  ...TRANSACTIONS,
+  ...MANAGEMENT,
+  ...BACKEND,
+}
 
 const codesOf = (...tables: FailureTable[]): readonly string[] =>
   tables.flatMap((table) => Object.keys(table))
 
-/** Codes of each kind of operation, for the API reference. A trigger or a function in a view can raise the same codes as a write. */
+/**
+ * Codes of each kind of operation, for the API reference. A trigger, or a function in a view, can raise the codes
+ * of constraints in any of them.
+ */
 export const FAILURES_OF = {
-  data: codesOf(BODY, FIT, TOGETHER, BACKEND),
-  sql: codesOf(FIT, OWN, BACKEND),
-  call: codesOf(BODY, FIT, OWN, BACKEND),
-  structure: codesOf(FIT, STRUCTURE, BACKEND),
+  data: codesOf(BODY, CATALOGUE_AND_CONSTRAINTS, TRANSACTIONS, BACKEND),
+  sql: codesOf(CATALOGUE_AND_CONSTRAINTS, CALLER_SQL, BACKEND),
+  call: codesOf(BODY, CATALOGUE_AND_CONSTRAINTS, CALLER_SQL, BACKEND),
+  structure: codesOf(CATALOGUE_AND_CONSTRAINTS, MANAGEMENT, BACKEND),
 } as const
 
 export const fail = defineFailures(DATABASE_FAILURES)
 
-/** The failure of an operation (a noun) that the backend does not support. */
+/** For an operation that the driver does not support. `operation` is a noun phrase for the message: "casts to arrays". */
 export const unsupported = (driver: string, operation: string): Failure =>
   fail('unsupported_by_driver', {
     message: `The driver ${driver} does not support ${operation}`,

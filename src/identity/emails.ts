@@ -12,7 +12,7 @@ import { IsIdnEmail } from 'typebox/format'
  */
 export function emailFrom(text: string): string | undefined {
   // A bound before the work. UTS 46 expands one character to 18 at most.
-  if (text.length > LONGEST * 4) return undefined
+  if (text.length > MAX_LENGTH * 4) return undefined
   const typed = text.trim().normalize('NFC')
   const at = typed.lastIndexOf('@')
   const domain = at === -1 ? undefined : domainFrom(typed.slice(at + 1))
@@ -20,7 +20,7 @@ export function emailFrom(text: string): string | undefined {
   const local = typed.slice(0, at).toLowerCase().normalize('NFC')
   const email = `${local}@${domain.shown}`
   const isUsable =
-    Math.max(email.length, `${local}@${domain.ascii}`.length) <= LONGEST &&
+    Math.max(email.length, `${local}@${domain.ascii}`.length) <= MAX_LENGTH &&
     local.length <= 64 &&
     !local.includes('=?') &&
     !/["\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\u2800]/u.test(email) &&
@@ -30,7 +30,7 @@ export function emailFrom(text: string): string | undefined {
   return isUsable ? email : undefined
 }
 
-const LONGEST = 254
+const MAX_LENGTH = 254
 
 type Domain = { readonly shown: string; readonly ascii: string }
 

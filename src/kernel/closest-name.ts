@@ -1,6 +1,6 @@
 /** The candidate that an unknown name probably stands for: at most one edit for every three letters, upper and lower case alike. */
 export function closestName(name: string, candidates: readonly string[]): string | undefined {
-  if (name.length > LONGEST) return undefined
+  if (name.length > MAX_LENGTH) return undefined
   const bound = Math.max(1, Math.floor(name.length / 3))
   const ranked = candidates.map((candidate) => ({
     candidate,
@@ -10,7 +10,7 @@ export function closestName(name: string, candidates: readonly string[]): string
 }
 
 /** A request may contain names of any length, and the work grows with the length. */
-const LONGEST = 63
+const MAX_LENGTH = 63
 
 /** Insertions, deletions, replacements and swaps of neighbours that turn one name into the other. */
 function distance(from: string, to: string): number {

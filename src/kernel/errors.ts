@@ -5,7 +5,7 @@
 export class Failure extends Error {
   readonly code: string
   readonly status: number
-  /** Advice, or the database's own message; the gateway's `error`. */
+  /** Advice, or the database's own message. The gateway sends it as `error`. */
   readonly hint: string | undefined
   /** Facts for programs, safe to show. */
   readonly details: Record<string, unknown> | undefined
@@ -32,18 +32,18 @@ export type FailureFacts = {
 }
 
 /**
- * code → [status, message]; one table per half, and the only place that assigns a status. A third member is the
- * code that callers see, where the contract gives one code two statuses.
+ * code → [status, message]. Only these tables assign a status. A third member is the code that callers see: the contract gives some
+ * codes two statuses, and each status has an entry of its own.
  */
 export type FailureTable = Readonly<
-  Record<string, readonly [status: number, message: string, shown?: string]>
+  Record<string, readonly [status: number, message: string, publicCode?: string]>
 >
 
 /** `const fail = defineFailures(table)`, then `throw fail('CODE')`: an unknown code is a type error. */
 export function defineFailures<T extends FailureTable>(table: T) {
   return (code: keyof T & string, more: FailureFacts = {}): Failure => {
-    // An own key of T by the parameter's type, so the lookup cannot miss.
-    const [status, message, shown] = table[code] as readonly [number, string, string?]
-    return new Failure(shown ?? code, status, more.message ?? message, more)
+    // The type of `code` admits only keys of T, so the lookup always finds an entry.
+    const [status, message, publicCode] = table[code] as readonly [number, string, string?]
+    return new Failure(publicCode ?? code, status, more.message ?? message, more)
   }
 }

@@ -17,9 +17,13 @@ export function findColumn(table: Table, name: string): Column {
   if (column) return column
   const near = closestName(name, [...table.columns.keys()])
   throw fail('unknown_column', {
-    message: `Table ${table.schema}.${table.name} has no column ${shown(name)}`,
+    message: `Table ${table.schema}.${table.name} has no column ${truncated(name)}`,
     ...(near !== undefined && { hint: `Did you mean ${near}?` }),
-    details: { ...tableFacts(table), column: shown(name), ...(near !== undefined && { did_you_mean: near }) },
+    details: {
+      ...tableFacts(table),
+      column: truncated(name),
+      ...(near !== undefined && { did_you_mean: near }),
+    },
   })
 }
 
@@ -33,4 +37,6 @@ export function writable(table: Table, name: string): Column {
 }
 
 export const tableFacts = (table: Table) => ({ schema_name: table.schema, table_name: table.name })
-export const shown = (text: string): string => text.slice(0, 100)
+
+/** The text of a caller, short enough for a message. */
+export const truncated = (text: string): string => text.slice(0, 100)

@@ -1,6 +1,6 @@
 import { fail } from '#databases/failures.ts'
 import type { Catalogue, Constraint, Table } from '#databases/plan/catalogue.ts'
-import { findColumn, shown, tableFacts } from '#databases/plan/lookup.ts'
+import { findColumn, tableFacts, truncated } from '#databases/plan/lookup.ts'
 import type { Relation } from '#databases/plan/plan.ts'
 import { type Rights, toRead } from '#databases/plan/rights.ts'
 import type { RelationTerm } from '#databases/request/request.ts'
@@ -26,8 +26,8 @@ export function findRelation(
   rights.require(fitting.map((candidate) => toRead(candidate.table)))
   if (only === undefined)
     throw fail('unknown_relation', {
-      message: `Table ${table.name} has no relation ${shown(term.name)}`,
-      details: { ...tableFacts(table), relation: shown(term.name) },
+      message: `Table ${table.name} has no relation ${truncated(term.name)}`,
+      details: { ...tableFacts(table), relation: truncated(term.name) },
     })
   if (others.length > 0) throw ambiguous(table, term, fitting)
   return { table: only.table, many: only.many, on: only.on }
@@ -77,10 +77,10 @@ function ambiguous(table: Table, term: RelationTerm, candidates: readonly Candid
   const names = candidates.map(({ table: other, constraint }) => `${other.name}!${constraint.name}`)
   const distinct = new Set(names).size === names.length
   return fail('ambiguous_relation', {
-    message: `Relation ${shown(term.name)} of ${table.name} can mean several foreign keys`,
+    message: `Relation ${truncated(term.name)} of ${table.name} can mean several foreign keys`,
     hint: distinct
       ? `Write one of: ${names.join(', ')}`
       : 'The foreign key refers to its own table: name its column for the row above.',
-    details: { ...tableFacts(table), relation: shown(term.name), candidates: names },
+    details: { ...tableFacts(table), relation: truncated(term.name), candidates: names },
   })
 }

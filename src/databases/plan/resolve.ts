@@ -2,7 +2,7 @@ import { fail } from '#databases/failures.ts'
 import { allColumns } from '#databases/plan/all-columns.ts'
 import { castOf } from '#databases/plan/casts.ts'
 import type { Catalogue, Column, Table } from '#databases/plan/catalogue.ts'
-import { findColumn, findTable, shown, tableFacts, writable } from '#databases/plan/lookup.ts'
+import { findColumn, findTable, tableFacts, truncated, writable } from '#databases/plan/lookup.ts'
 import type {
   Assignment,
   CountPlan,
@@ -182,8 +182,8 @@ function resolveOutput(found: Found, terms: readonly ColumnTerm[]): readonly Out
   for (const { as } of output) {
     if (names.has(as))
       throw fail('invalid_columns', {
-        hint: `${shown(as)} is given twice; give one an alias.`,
-        details: { column: shown(as) },
+        hint: `${truncated(as)} is given twice; give one an alias.`,
+        details: { column: truncated(as) },
       })
     names.add(as)
   }
@@ -208,6 +208,6 @@ function checkAlias(alias: string): string {
   if (Buffer.byteLength(alias) <= 63 && !alias.includes('\0')) return alias
   throw fail('invalid_identifier', {
     hint: 'An alias has at most 63 bytes.',
-    details: { alias: shown(alias) },
+    details: { alias: truncated(alias) },
   })
 }

@@ -97,7 +97,8 @@ function readComparison(
   options: ConditionOptions,
 ): Condition<string> {
   const operator = typeof name === 'string' ? operatorOf(name) : undefined
-  if (operator === undefined) throw malformed(options, 'operator is not known.', { operator: shown(name) })
+  if (operator === undefined)
+    throw malformed(options, 'operator is not known.', { operator: describeValue(name) })
   const short = isGiven(condition.eq_column) || isGiven(condition.eq_value)
   if (short && operator !== 'eq')
     throw malformed(options, 'eq_column and the operator contradict each other.')
@@ -240,7 +241,8 @@ function record(value: unknown, options: ConditionOptions): Readonly<Record<stri
 }
 
 /** Not `String(value)`: an object parsed from JSON may have any `toString`. */
-const shown = (value: unknown): string => (typeof value === 'string' ? value.slice(0, 100) : typeof value)
+const describeValue = (value: unknown): string =>
+  typeof value === 'string' ? value.slice(0, 100) : typeof value
 
 const malformed = (options: ConditionOptions, hint: string, details: Record<string, unknown> = {}) =>
   fail(options.code, { hint, details: { field: 'conditions', ...details } })

@@ -1,13 +1,13 @@
 import { type TSchema, Type } from 'typebox'
 
-/** A section or a setting, with its path. */
-export type Named = { readonly path: readonly string[]; readonly schema: TSchema }
+/** A section or a setting of the configuration, with its path. */
+export type SchemaAtPath = { readonly path: readonly string[]; readonly schema: TSchema }
 
 /** In a path: any name that the operator chooses. */
 export const ANY_NAME = 'NAME'
 
 /** Every section and every setting below `schema`, each section before its settings. */
-export function outline(schema: TSchema, path: readonly string[] = []): Named[] {
+export function outline(schema: TSchema, path: readonly string[] = []): SchemaAtPath[] {
   const inner = Type.IsObject(schema)
     ? Object.entries(schema.properties)
     : Type.IsRecord(schema)

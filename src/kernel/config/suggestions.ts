@@ -2,16 +2,19 @@ import type { TSchema } from 'typebox'
 import { closestName } from '../closest-name.ts'
 import { outline } from './outline.ts'
 
-/** The setting that an unknown name probably stands for: one of the same section with a similar name, or the only one with that name. */
+/**
+ * The setting that the operator probably meant by the unknown path `setting`: a similar name in the same section (`siblings`), or
+ * else the only setting of another section with this name.
+ */
 export function suggestSetting(
   settings: TSchema,
   setting: string,
-  neighbours: readonly string[],
+  siblings: readonly string[],
 ): string | undefined {
   const path = setting.split('.')
   const name = path.pop() ?? ''
-  const near = closestName(name, neighbours)
-  if (near) return [...path, near].join('.')
-  const elsewhere = outline(settings).filter(({ path }) => path.at(-1) === name)
-  return elsewhere.length === 1 ? elsewhere[0]?.path.join('.') : undefined
+  const similar = closestName(name, siblings)
+  if (similar) return [...path, similar].join('.')
+  const namesakes = outline(settings).filter(({ path }) => path.at(-1) === name)
+  return namesakes.length === 1 ? namesakes[0]?.path.join('.') : undefined
 }

@@ -30,13 +30,13 @@ export function builtInNames(controlDatabase: string): BuiltInNames {
 }
 
 /** Bytes. With `_logging_reader` appended, the name has the 63 bytes that PostgreSQL keeps. */
-const LONGEST = 48
+const MAX_NAME_BYTES = 48
 
 function shortened(name: string): string {
-  if (Buffer.byteLength(name) <= LONGEST) return name
+  if (Buffer.byteLength(name) <= MAX_NAME_BYTES) return name
   const tail = `_${hash('sha256', name).slice(0, 8)}`
   let head = name
-  while (Buffer.byteLength(head) > LONGEST - tail.length) head = [...head].slice(0, -1).join('')
+  while (Buffer.byteLength(head) > MAX_NAME_BYTES - tail.length) head = [...head].slice(0, -1).join('')
   return head + tail
 }
 

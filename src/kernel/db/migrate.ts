@@ -12,7 +12,7 @@ const FOLDER = new URL('../../../migrations/', import.meta.url)
 const LOCK = { name: 'migration lock', key: '7462001' }
 
 /** Longest time of one migration, milliseconds: an index on a large table takes minutes. */
-const LONGEST = 3_600_000
+const MAX_MILLISECONDS = 3_600_000
 
 export class MigrationError extends Error {}
 
@@ -34,7 +34,7 @@ export function migrations(): readonly Migration[] {
  */
 export async function migrate(url: string, wait: Wait = {}): Promise<readonly string[]> {
   // When the connection ends, the server rolls the running transaction back.
-  return onConnection({ url, name: 'migrate', deadline: LONGEST }, async (client) => {
+  return onConnection({ url, name: 'migrate', deadline: MAX_MILLISECONDS }, async (client) => {
     await takeSessionLock(client, LOCK, wait)
     return await unlessAborted(wait.signal, bringUp(client))
   })

@@ -3,8 +3,9 @@ import type { RuleName } from './limits.ts'
 
 /** The callers that a route allows. Checked before the body is read; shown in the API reference and in the access table. */
 export type Access = {
+  /** For the access table and the API reference. */
   readonly name: string
-  /** OpenAPI security requirements; one of them is enough, and an empty list means open. */
+  /** OpenAPI security requirements; one of them is enough. An empty list admits every caller. */
   readonly security: readonly Readonly<Record<string, readonly string[]>>[]
   /** Whether the caller has to name a database client in a header. */
   readonly needsClient?: boolean
@@ -18,15 +19,15 @@ export const open: Access = { name: 'open', security: [], authorize: () => {} }
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Required: the service does not start with a route without it. */
+    /** Required, although optional in the type: the service does not start if a route lacks it. */
     access?: Access
     /** The rate limit of this route, by address. */
     limit?: RuleName
-    /** The surface that a route belongs to, for metrics. */
+    /** The surface of the route (`auth`, `gateway`, …), as a label of metrics. */
     surface?: string
-    /** Longest time until the answer, milliseconds; default: `limits.timeout`. */
+    /** Milliseconds until the request times out; default: `limits.timeout`. */
     timeout?: number
-    /** Members of body or query that name a redirect target; the surface checks them. */
+    /** Members of body or query that contain a redirect URL. The authentication surface checks their origin. */
     redirects?: readonly string[]
   }
 }

@@ -23,14 +23,14 @@ export function addClientAddresses(app: App, trustedProxies: readonly string[]):
 }
 
 /**
- * The socket's address, or the rightmost hop of X-Forwarded-For that is no trusted proxy. A hop that is no address ends
- * the walk at the proxy that reported it: the caller could have made up everything further left.
+ * The socket's address, or the rightmost hop of X-Forwarded-For that is not a trusted proxy. A hop that is
+ * not an address ends the walk at the proxy that reported it: the caller could have invented all hops to the left of it.
  */
 function clientAddress(
   { socket, headers }: IncomingMessage,
   isTrusted: (address: string) => boolean,
 ): string {
-  let client = plainAddress((socket.remoteAddress ?? '').replace(/%.*$/, '')) ?? UNKNOWN
+  let client = canonicalAddress((socket.remoteAddress ?? '').replace(/%.*$/, '')) ?? UNKNOWN
   const hops = String(headers['x-forwarded-for'] ?? '').split(',')
   while (hops.length > 0 && isTrusted(client)) {
     const hop = addressOfHop(hops.pop() ?? '')
@@ -40,7 +40,7 @@ function clientAddress(
   return client
 }
 
-/** For a socket that is closed already. */
+/** A closed socket has no remote address. */
 const UNKNOWN = '0.0.0.0'
 
 const isInside = (list: BlockList, address: string): boolean =>
@@ -50,12 +50,12 @@ const isInside = (list: BlockList, address: string): boolean =>
 export function addressOfHop(text: string): string | undefined {
   const hop = text.trim()
   const [, v4, v6] = /^(?:([\d.]+):\d{1,5}|\[([\da-f.]*:[\da-f:.]*)\](?::\d{1,5})?)$/i.exec(hop) ?? []
-  return plainAddress(v4 ?? v6 ?? hop)
+  return canonicalAddress(v4 ?? v6 ?? hop)
 }
 
-/** One spelling for each address: IPv6 by RFC 5952, an IPv4 address in IPv6 as IPv4. Without zones. */
-function plainAddress(text: string): string | undefined {
-  if (text.length > LONGEST || text.includes('%')) return undefined
+/** The only spelling of an address: IPv6 by RFC 5952, an IPv4-mapped IPv6 address as IPv4. Undefined with a zone (`%eth0`). */
+function canonicalAddress(text: string): string | undefined {
+  if (text.length > MAX_LENGTH || text.includes('%')) return undefined
   const family = isIP(text)
   if (family === 4) return text
   if (family === 0) return undefined
@@ -65,7 +65,7 @@ function plainAddress(text: string): string | undefined {
 }
 
 /** `0000:0000:0000:0000:0000:ffff:255.255.255.255`. */
-const LONGEST = 45
+const MAX_LENGTH = 45
 
 const octetsOf = (group: string): readonly number[] => {
   const bits = Number.parseInt(group, 16)

@@ -1,5 +1,5 @@
 /** The most digits of a number: parsing takes quadratic time. */
-const LONGEST = 10_000
+const MAX_DIGITS = 10_000
 /** The most zeros that are written out; a number with more gets an exponent. */
 const MOST_ZEROS = 1_000
 
@@ -8,7 +8,7 @@ const FRACTION = /^([+-]?)(\d*)(?:\.(\d*))?(?:e([+-]?\d{1,6}))?$/i
 
 export function integerOf(text: string): bigint | undefined {
   const digits = text.trim()
-  return digits.length <= LONGEST && WHOLE.test(digits) ? BigInt(digits) : undefined
+  return digits.length <= MAX_DIGITS && WHOLE.test(digits) ? BigInt(digits) : undefined
 }
 
 /** Parses an integer of so many bits. */
@@ -25,9 +25,9 @@ export function varintOf(text: string): Buffer | undefined {
 /** Parses a decimal and keeps its scale: `1.50` stays `1.50`. */
 export function decimalOf(text: string): Buffer | undefined {
   const [given, sign = '', before = '', after = '', exponent = '0'] = FRACTION.exec(text.trim()) ?? []
-  if (given === undefined || before + after === '' || given.length > LONGEST) return undefined
+  if (given === undefined || before + after === '' || given.length > MAX_DIGITS) return undefined
   const scale = after.length - Number(exponent)
-  if (Math.abs(scale) > LONGEST) return undefined
+  if (Math.abs(scale) > MAX_DIGITS) return undefined
   const head = Buffer.alloc(4)
   head.writeInt32BE(scale)
   return Buffer.concat([head, bytesOf(BigInt(`${before}${after}`), sign === '-')])

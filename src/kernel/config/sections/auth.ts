@@ -111,7 +111,7 @@ const deleteUser = section('Deletion of accounts by their users.', {
   enabled: flag('Whether users can delete their accounts.', { default: true }),
 })
 
-export const auth = section('The authentication half.', {
+export const auth = section('Authentication.', {
   base_path: text('Path of all its endpoints.', { default: '/api/auth' }, pathForm),
   trusted_origins: list(
     'Further origins whose pages may send requests with a cookie and be redirect targets.',

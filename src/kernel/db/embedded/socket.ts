@@ -4,7 +4,7 @@ import path from 'node:path'
 import { giveFiles, type SystemUser } from './system-user.ts'
 
 /** `sun_path` has 104 bytes on macOS and 108 on Linux, including the final zero. */
-const LONGEST = 103
+const MAX_PATH_BYTES = 103
 
 const PREFIX = 'gatehouse-'
 
@@ -14,7 +14,7 @@ const PREFIX = 'gatehouse-'
  */
 export async function makeSocketFolder(folder: string, port: string, user: SystemUser): Promise<string> {
   await removeSocketFolder(folder)
-  if (Buffer.byteLength(path.join(folder, `.s.PGSQL.${port}`)) <= LONGEST) return folder
+  if (Buffer.byteLength(path.join(folder, `.s.PGSQL.${port}`)) <= MAX_PATH_BYTES) return folder
   const temporary = await mkdtemp(path.join(tmpdir(), PREFIX))
   await giveFiles(user, temporary)
   await symlink(temporary, path.join(folder, 'socket'))

@@ -12,13 +12,13 @@ export type StatementName = {
 }
 
 /** Characters. Parsing 20,000 takes about 50 ms of the process. */
-const LONGEST = 20_000
+const MAX_LENGTH = 20_000
 
 /** Every name in a statement, found by PostgreSQL's own grammar. Refuses text that the grammar does not accept. */
 export async function namesIn(text: string): Promise<readonly StatementName[]> {
-  if (text.length > LONGEST)
+  if (text.length > MAX_LENGTH)
     throw fail('too_complex', {
-      hint: `With the right gateway.query.read a statement has ${LONGEST} characters at most. Pass values in params.`,
+      hint: `With the right gateway.query.read a statement has ${MAX_LENGTH} characters at most. Pass values in params.`,
     })
   // Loaded with the first such statement: the grammar takes 5 MB of each process.
   const { parse, SqlError } = await import('libpg-query')
