@@ -9,7 +9,7 @@ import { shadowingSql } from './shadowing-sql.ts'
 const t = await testService()
 const key = await t.key(['*', 'management.*'])
 
-/** Types that only system tables use. Operators on types of the client's own columns may be the client's. */
+/** Types that only system tables use. Operators on types of the client's own columns may be resolved to the client's operators. */
 const SYSTEM_TYPES = ['name', 'oid', 'char', 'tid', 'regclass', 'int2', 'tsquery', 'tsvector']
 const TABLES = `
   create type public.place as (x int, y text);
@@ -20,19 +20,19 @@ const TABLES = `
   create function public.greet(name text, times int default 1) returns text language sql as 'select $1';
   insert into public.author values (1, 'Ada'); insert into public.loose values (1, 'x'), (2, 'y')`
 
-/** Creates the twins. Only new connections use the changed search path. */
-async function arm(url: string, operators: readonly string[], more = '') {
-  await withClient(url, (client) => client.query(more + shadowingSql(operators)))
+/** Creates failing shadows of system functions, types and operators (shadowing-sql.ts). Only new connections use the changed search path. */
+async function createShadows(url: string, operators: readonly string[], first = '') {
+  await withClient(url, (client) => client.query(first + shadowingSql(operators)))
 }
 
-async function done(asked: Promise<Answer>): Promise<Answer> {
-  const answer = await asked
+async function expectSuccess(answering: Promise<Answer>): Promise<Answer> {
+  const answer = await answering
   assert.ok(answer.status < 300, answer.text)
   return answer
 }
 
-test('the twins exist and fail when called', async () => {
-  await arm(t.clientUrl, SYSTEM_TYPES, `${TABLES};`)
+test('the shadows exist and fail when called', async () => {
+  await createShadows(t.clientUrl, SYSTEM_TYPES, `${TABLES};`)
   await withClient(t.clientUrl, async (client) => {
     for (const text of [
       `select to_json('{a}'::pg_catalog.text[])`,
@@ -40,13 +40,15 @@ test('the twins exist and fail when called', async () => {
       'select now()',
       'select relname from pg_class where oid = oid',
     ])
-      await assert.rejects(client.query(text), /twin of/, text)
+      await assert.rejects(client.query(text), /shadow of/, text)
   })
 })
 
-test('data operations call no twin of a system name', async () => {
+test('data operations call no shadow of a system name', async () => {
   const insert = (insert_body: unknown, more: object = {}, headers: Record<string, string> = {}) =>
-    done(key.send('PUT', '/gateway/insert', { body: { table_name: 'book', insert_body, ...more }, headers }))
+    expectSuccess(
+      key.send('PUT', '/gateway/insert', { body: { table_name: 'book', insert_body, ...more }, headers }),
+    )
   await insert({
     title: 'one',
     tags: ['a'],
@@ -63,12 +65,12 @@ test('data operations call no twin of a system name', async () => {
   await insert([{}, {}])
   await insert({ title: 'one' }, { on_conflict: 'title', update_body: { at: { x: 3, y: 'd' } } })
   await Promise.all(['w1', 'w2'].map((title) => insert({ title }, {}, { 'x-service-insert-window': '5' })))
-  const fetch = (body: object) => done(key.post('/gateway/fetch', { table_name: 'book', ...body }))
+  const fetch = (body: object) => expectSuccess(key.post('/gateway/fetch', { table_name: 'book', ...body }))
   const all = await fetch({ columns: ['*', 'author(name)'], count: 'exact', sort_by: 'id' })
   assert.equal(all.body.data[0].author.name, 'Ada')
   assert.equal(all.body.data[1].kind, 'kind', 'a default that some rows take')
   await fetch({ strip_nulls: true, columns: 'id,author_id(*),tags,opened', count: 'planned' })
-  await done(
+  await expectSuccess(
     key.post('/gateway/fetch', {
       table_name: 'author',
       columns: '*,book(made,opened,tags,at)',
@@ -90,15 +92,15 @@ test('data operations call no twin of a system name', async () => {
   ])
     await fetch({ conditions: [condition], sort_by: { field: 'id' } })
   await fetch({ group_by: 'made', time_granularity: 'day', aggregation_column: 'id' })
-  await done(key.get('/data?view=book&eq_column=id&eq_value=1'))
-  await done(key.post('/query/count', { table_name: 'book' }))
+  await expectSuccess(key.get('/data?view=book&eq_column=id&eq_value=1'))
+  await expectSuccess(key.post('/query/count', { table_name: 'book' }))
   const change = {
     table_name: 'book',
     set: { at: { x: 1, y: 'z' } },
     conditions: [{ column: 'id', value: 1 }],
   }
-  await done(key.post('/gateway/update', { ...change, limit: 1, sort_by: 'id', count: 'exact' }))
-  await done(
+  await expectSuccess(key.post('/gateway/update', { ...change, limit: 1, sort_by: 'id', count: 'exact' }))
+  await expectSuccess(
     key.post('/gateway/update', {
       table_name: 'loose',
       set: { b: 'z' },
@@ -106,7 +108,7 @@ test('data operations call no twin of a system name', async () => {
       limit: 1,
     }),
   )
-  await done(
+  await expectSuccess(
     key.post('/gateway/delete', { table_name: 'loose', conditions: [{ column: 'a', value: 1 }], limit: 1 }),
   )
   const operations = [
@@ -117,19 +119,21 @@ test('data operations call no twin of a system name', async () => {
     },
   ]
   for (const replayed of [null, 'true']) {
-    const answer = await done(
+    const answer = await expectSuccess(
       key.post('/gateway/transaction', { operations }, { headers: { 'idempotency-key': 'k' } }),
     )
     assert.equal(answer.headers.get('idempotency-replayed'), replayed)
   }
-  const called = await done(
+  const called = await expectSuccess(
     key.post('/gateway/rpc', { function: 'greet', args: { name: 'Ada', times: 2 }, count: 'exact' }),
   )
   assert.deepEqual(called.body.data, [{ greet: 'Ada' }])
-  await done(key.post('/query/sql', { driver: 'postgresql', query: 'select 1', schema_name: 'public' }))
+  await expectSuccess(
+    key.post('/query/sql', { driver: 'postgresql', query: 'select 1', schema_name: 'public' }),
+  )
 })
 
-test('management operations call no twin', async () => {
+test('management operations call no shadow', async () => {
   const columns = [
     { name: 'title', data_type: 'text', default_expression: "'x'::text" },
     { name: 'data', data_type: 'jsonb', default_expression: "json_build_object('a', 'b')::jsonb" },
@@ -139,17 +143,17 @@ test('management operations call no twin', async () => {
     { name: 'amount', data_type: 'numeric(12,2)' },
     { name: 'number', data_type: 'bigserial' },
   ]
-  await done(key.post('/management/tables', { table_name: 'made', columns }))
-  await done(
+  await expectSuccess(key.post('/management/tables', { table_name: 'made', columns }))
+  await expectSuccess(
     key.send('PUT', '/gateway/insert', { body: { table_name: 'made', insert_body: [{}, { title: 'y' }] } }),
   )
   for (const path of ['tables', 'columns?table_name=made', 'constraints', 'indexes', 'types'])
-    await done(key.get(`/schema/${path}`))
-  await done(key.get('/management/capabilities'))
+    await expectSuccess(key.get(`/schema/${path}`))
+  await expectSuccess(key.get('/management/capabilities'))
   await findUnprotectedTables(t.clientUrl, { anonymousRole: 'nobody', signedInRole: 'nobody' })
 })
 
-test('the control database and the audit log call no twin', async () => {
+test('the control database and the audit log call no shadow', async () => {
   const types = [
     ...SYSTEM_TYPES,
     'text',
@@ -163,14 +167,14 @@ test('the control database and the audit log call no twin', async () => {
     'interval',
     'bytea',
   ]
-  await arm(t.loggingUrl, types)
-  await arm(t.controlUrl, types)
+  await createShadows(t.loggingUrl, types)
+  await createShadows(t.controlUrl, types)
   // New connections, which use the changed search path.
   const fresh = await testService({ controlUrl: t.controlUrl })
   const ada = await fresh.signUp('Ada')
   assert.equal((await ada.get('/api/auth/get-session')).body.user.id, ada.id)
-  await done(fresh.anon.post('/api/auth/sign-in/email', { email: ada.email, password: PASSWORD }))
-  await done(
+  await expectSuccess(fresh.anon.post('/api/auth/sign-in/email', { email: ada.email, password: PASSWORD }))
+  await expectSuccess(
     ada.post('/api/auth/change-password', {
       currentPassword: PASSWORD,
       newPassword: `${PASSWORD} 2`,
@@ -178,17 +182,19 @@ test('the control database and the audit log call no twin', async () => {
     }),
   )
   await fresh.mails()
-  await done(fresh.admin.post('/admin/api-keys', { name: 'n', client_name: 'default', rights: ['*'] }))
-  await done(fresh.admin.get('/admin/api-keys'))
-  await done(fresh.admin.get('/admin/clients'))
-  const elsewhere = await fresh.key(['*'])
-  await done(
-    elsewhere.post('/management/tables', {
+  await expectSuccess(
+    fresh.admin.post('/admin/api-keys', { name: 'n', client_name: 'default', rights: ['*'] }),
+  )
+  await expectSuccess(fresh.admin.get('/admin/api-keys'))
+  await expectSuccess(fresh.admin.get('/admin/clients'))
+  const newKey = await fresh.key(['*'])
+  await expectSuccess(
+    newKey.post('/management/tables', {
       table_name: 'audited',
       columns: [{ name: 'a', data_type: 'text' }],
     }),
   )
-  await done(fresh.anon.get('/health/ready'))
+  await expectSuccess(fresh.anon.get('/health/ready'))
 })
 
 test('defaults are written with pg_catalog for unqualified system names', async () => {
