@@ -35,7 +35,7 @@ const log = createLog({ level: 'silent', format: 'json' })
 const databases = await openDatabases({
   config,
   secrets,
-  misfit: '',
+  mismatch: '',
   random: secureRandom,
   report: () => {},
   makes: true,

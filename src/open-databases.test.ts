@@ -44,7 +44,7 @@ const open = (url: string, { secret = newSecret(secureRandom), previous, ...more
   openDatabases({
     config: defaultConfig({ database: { url } }),
     secrets: createSecrets(secret, secureRandom, previous),
-    misfit: 'the one of the test does not fit',
+    mismatch: 'the one of the test does not fit',
     random: secureRandom,
     report: () => {},
     makes: true,

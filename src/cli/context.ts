@@ -54,7 +54,7 @@ export type Context = {
   readonly config: Config
   readonly secrets: Secrets
   /** Part of the error message if the control database was set up with a different secret. */
-  readonly misfit: string
+  readonly mismatch: string
   /** Reads one environment variable, for clients that are registered with `url_env_var`. */
   readonly environment: (name: string) => string | undefined
   readonly log: Log
@@ -85,14 +85,14 @@ export async function installingContext(command: Command, takeOver?: Mismatch): 
 /** Secrets for opening the control database. If no secret exists yet, a random one is used, which matches no database. */
 export function askingOf(config: Config): Asking {
   const found = readSecret(config, environment())
-  return found ? secretsOf(found) : secretsOf({ ...NO_SECRET, misfit: absentSecret(config) })
+  return found ? secretsOf(found) : secretsOf({ ...NO_SECRET, mismatch: absentSecret(config) })
 }
 
 const NO_SECRET = { secret: newSecret(secureRandom), previousSecret: undefined }
 
-const secretsOf = ({ secret, previousSecret, misfit }: InstallationSecret) => ({
+const secretsOf = ({ secret, previousSecret, mismatch }: InstallationSecret) => ({
   secrets: createSecrets(secret, secureRandom, previousSecret),
-  misfit,
+  mismatch,
 })
 
 export const logOf = ({ log: { level, format = terminal.isInteractive ? 'pretty' : 'json' } }: Config): Log =>

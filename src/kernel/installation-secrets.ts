@@ -8,8 +8,8 @@ export type InstallationSecret = {
   readonly secret: string
   /** The secret before, during a rotation. */
   readonly previousSecret: string | undefined
-  /** For messages, when it is not the secret of the control database. */
-  readonly misfit: string
+  /** The part of an error message that says why this is not the secret of the control database. */
+  readonly mismatch: string
 }
 
 /** The part of the configuration that comes from the environment and belongs in no file. */
@@ -37,11 +37,11 @@ export function readSecret(config: Config, env: Environment): InstallationSecret
   return {
     secret,
     previousSecret: previous === '' ? undefined : previous,
-    misfit: `the one in ${given === undefined ? path.resolve(file) : 'SERVICE_SECRET'} does not fit`,
+    mismatch: `the one in ${given === undefined ? path.resolve(file) : 'SERVICE_SECRET'} does not fit`,
   }
 }
 
-/** The `misfit` of an installation that has none yet. */
+/** The `mismatch` of an installation that has none yet. */
 export const absentSecret = (config: Config): string =>
   `there is no SERVICE_SECRET and no file ${path.resolve(secretFile(config))}`
 

@@ -51,7 +51,7 @@ const open = (database: { url: string; direct_url?: string }) =>
   openDatabases({
     config: configFor(database),
     secrets,
-    misfit: '',
+    mismatch: '',
     random: secureRandom,
     report: () => {},
     makes: true,

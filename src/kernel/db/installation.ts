@@ -33,7 +33,7 @@ export class ForeignInstallation extends InstallationError {
 export type Asking = {
   readonly secrets: Secrets
   /** For the message when the secret does not fit: `the secret of SERVICE_SECRET does not fit`. */
-  readonly misfit: string
+  readonly mismatch: string
   /** The mismatch that the operator has told `migrate` to resolve. */
   readonly takeOver?: Mismatch | undefined
 }
@@ -54,7 +54,7 @@ export async function seeInstallation(client: pg.ClientBase, asking: Asking): Pr
   const found = facts.is_recorded ? await recorded(client) : undefined
   if (found === undefined) throw unreleased(database)
   const secret = fitting(found, asking.secrets)
-  if (secret === undefined && asking.takeOver !== 'foreign') throw foreign(database, asking.misfit)
+  if (secret === undefined && asking.takeOver !== 'foreign') throw foreign(database, asking.mismatch)
   const isCopy = found.control_database !== database
   if (isCopy && asking.takeOver !== 'copy') throw copy(database, found)
   return { database, standing: { id: found.id, secret: secret ?? 'previous' }, isCopy }
@@ -124,10 +124,10 @@ const unreleased = (database: string) =>
       'name an empty database in database.url, or on the embedded server a new folder in server.data_dir.',
   )
 
-const foreign = (database: string, misfit: string) =>
+const foreign = (database: string, mismatch: string) =>
   new ForeignInstallation(
     'foreign',
-    `The control database ${database} belongs to an installation with another secret: ${misfit}. ` +
+    `The control database ${database} belongs to an installation with another secret: ${mismatch}. ` +
       "Run this in that installation's folder, name its data folder in SERVICE_SERVER__DATA_DIR, or set SERVICE_SECRET to its secret.",
   )
 

@@ -66,10 +66,10 @@ async function pages(
 /** Members of an object have unique names. The statement was a read: results of writes have no duplicate columns. */
 function requireDistinct(columns: readonly CellColumn[]): void {
   const names = columns.map(({ name }) => name)
-  const twin = names.find((name, index) => names.indexOf(name) < index)
-  if (twin === undefined) return
+  const duplicate = names.find((name, index) => names.indexOf(name) < index)
+  if (duplicate === undefined) return
   throw fail('invalid_sql', {
-    message: `Two columns of the result are called ${twin}`,
+    message: `Two columns of the result are called ${duplicate}`,
     hint: 'Give one of them another name with AS.',
   })
 }

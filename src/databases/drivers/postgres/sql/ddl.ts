@@ -47,11 +47,11 @@ function withKey(columns: readonly NewColumn[]): {
 function refuseTwins(columns: readonly NewColumn[]): void {
   const names = columns.map((column) => column.name)
   const seen = new Set<string>()
-  const twin = names.find((name) => seen.size === seen.add(name).size)
-  if (twin === undefined) return
+  const duplicate = names.find((name) => seen.size === seen.add(name).size)
+  if (duplicate === undefined) return
   throw fail('invalid_definition', {
-    message: `Column ${twin.slice(0, 63)} is given twice`,
-    details: { field: 'columns', column: twin.slice(0, 63) },
+    message: `Column ${duplicate.slice(0, 63)} is given twice`,
+    details: { field: 'columns', column: duplicate.slice(0, 63) },
   })
 }
 
