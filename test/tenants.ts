@@ -29,7 +29,7 @@ export async function createTenants() {
   const t = await testService({
     config: {
       clients: {
-        // One connection, so that every request reuses the connection of another caller.
+        // One connection, so that every request reuses a connection that another caller has used.
         app: {
           url: database.url,
           max_connections: 1,
@@ -53,12 +53,12 @@ export async function createTenants() {
     await t.signUp('Dora'),
   ]
   /** Changes the control database and waits until all caches have been invalidated. */
-  const control = async (text: string, values: readonly unknown[]) => {
+  const changeControlDatabase = async (text: string, values: readonly unknown[]) => {
     await withClient(t.controlUrl, (client) => client.query(text, [...values]))
     await t.service.kernel.coherence.settle()
   }
-  const acme = await organization(control, 'acme', { owner: ada, member: bea })
-  const beta = await organization(control, 'beta', { owner: cem })
+  const acme = await createOrganization(changeControlDatabase, 'acme', { owner: ada, member: bea })
+  const beta = await createOrganization(changeControlDatabase, 'beta', { owner: cem })
   await sql(`insert into doc values (1, '${acme}', null, 'acme one', false), (2, '${beta}', null, 'beta one', false),
     (3, null, null, 'for all', true), (4, null, '${dora.id}', 'of Dora', false);
     insert into note values (1, 1, 'on acme', 'x'), (2, 2, 'on beta', 'x'), (3, 3, 'on all', 'x')`)
@@ -66,16 +66,16 @@ export async function createTenants() {
   return {
     t,
     sql,
-    control,
-    roles: { ...roles, own: owner },
-    people: { ada, bea, cem, dora },
+    changeControlDatabase,
+    roles: { ...roles, owner },
+    users: { ada, bea, cem, dora },
     acme,
     beta,
     anon: actor(t.url, { 'x-service-client': 'app' }),
     signedIn: ({ token }: User, headers: Record<string, string> = {}) =>
       actor(t.url, { 'x-service-client': 'app', 'x-service-auth-session-token': token, ...headers }),
-    organization: (slug: string, members: Readonly<Record<string, User>>) =>
-      organization(control, slug, members),
+    createOrganization: (slug: string, members: Readonly<Record<string, User>>) =>
+      createOrganization(changeControlDatabase, slug, members),
   }
 }
 
@@ -98,23 +98,29 @@ const tablesFor = ({ anon, member }: { anon: string; member: string }) => `
   grant select on who to ${member};
   insert into plain values (1, 'hidden')`
 
-/** Creates an organization directly, because there is no route yet. Each user becomes a member with the given role and activates it. */
-async function organization(
-  control: (text: string, values: readonly unknown[]) => Promise<void>,
+/**
+ * Creates an organization with SQL, because no route creates one yet. `members` maps roles to users. The organization becomes active in all
+ * sessions of these users.
+ */
+async function createOrganization(
+  changeControlDatabase: (text: string, values: readonly unknown[]) => Promise<void>,
   slug: string,
   members: Readonly<Record<string, User>>,
 ): Promise<string> {
   const id = randomUUID()
-  await control(
+  await changeControlDatabase(
     `insert into service.organization (id, name, slug, created_at, updated_at) values ($1, $2, $2, now(), now())`,
     [id, slug],
   )
   for (const [role, user] of Object.entries(members)) {
-    await control(
+    await changeControlDatabase(
       `insert into service.member (id, organization_id, user_id, role, created_at) values ($1, $2, $3, $4, now())`,
       [randomUUID(), id, user.id, role],
     )
-    await control(`update service.session set active_organization_id = $1 where user_id = $2`, [id, user.id])
+    await changeControlDatabase(`update service.session set active_organization_id = $1 where user_id = $2`, [
+      id,
+      user.id,
+    ])
   }
   return id
 }

@@ -5,7 +5,7 @@ import { usernameClient } from 'better-auth/client/plugins'
 import { createAuthClient as createAuthClient12 } from 'better-auth-1.2/client'
 import { usernameClient as usernameClient12 } from 'better-auth-1.2/client/plugins'
 import { FORM, formIn, PASSWORD } from '#test/harness.ts'
-import { createCookieFetch, plainFetch } from './fetches.ts'
+import { createCookieFetch, createPlainFetch } from './fetches.ts'
 
 /** The result of a call. The clients do not throw. */
 export type Outcome<T> =
@@ -140,7 +140,7 @@ export type KnownCode = keyof ReturnType<typeof newClient>['$ERROR_CODES'] &
 
 /** A visitor with its own client, configured as in an application. */
 export function newVisitor(url: string, version: Version, by: Carrier): Visitor {
-  const { fetch, calls } = by === 'cookie' ? createCookieFetch() : plainFetch()
+  const { fetch, calls } = by === 'cookie' ? createCookieFetch() : createPlainFetch()
   const options = { baseURL: url, fetchOptions: { customFetchImpl: fetch, ...(by === 'Bearer' && bearer()) } }
   const shown = async ({ useSession }: Calls): Promise<HookState> => {
     // In a page the hook refetches by itself. The types of 1.2 omit these two members.

@@ -1,14 +1,14 @@
 type Fetch = typeof globalThis.fetch
 
-/** A `fetch` that records its requests: `POST /api/auth/sign-in/email 200`. */
-export type Watched = { readonly fetch: Fetch; readonly calls: readonly string[] }
+/** A `fetch`, and a list of the requests it has sent: `POST /api/auth/sign-in/email 200`. */
+export type RecordingFetch = { readonly fetch: Fetch; readonly calls: readonly string[] }
 
-export const plainFetch = (): Watched => watched((request) => globalThis.fetch(request))
+export const createPlainFetch = (): RecordingFetch => recordRequests((request) => globalThis.fetch(request))
 
 /** A `fetch` with a cookie jar, like a browser. */
-export function createCookieFetch(): Watched {
+export function createCookieFetch(): RecordingFetch {
   const jar = new Map<string, string>()
-  return watched(async (request) => {
+  return recordRequests(async (request) => {
     if (jar.size > 0) {
       request.headers.set('cookie', [...jar].map(([name, value]) => `${name}=${value}`).join('; '))
     }
@@ -22,7 +22,7 @@ export function createCookieFetch(): Watched {
   })
 }
 
-function watched(send: (request: Request) => Promise<Response>): Watched {
+function recordRequests(send: (request: Request) => Promise<Response>): RecordingFetch {
   const calls: string[] = []
   return {
     calls,

@@ -232,13 +232,13 @@ test("constraint violations are client errors with the constraint's code", async
 })
 
 test('invalid values get 422 with the name of the column', async () => {
-  const misfits = {
+  const invalidValues = {
     stock: ['x', '99999999999', '1.5'],
     price: ['1000', 'NaN!'],
     at: ['2026-13-45', 'tomorrowish'],
     name: ['longer than five'],
   }
-  for (const [column, values] of Object.entries(misfits))
+  for (const [column, values] of Object.entries(invalidValues))
     for (const value of values) {
       const answer = await insert('item', { id: 2, name: 'two', [column]: value })
       refused(answer, 422, 'invalid_value')

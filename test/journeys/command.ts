@@ -4,13 +4,13 @@ import { terminal } from '#cli/terminal.ts'
 import { main } from '../../src/main.ts'
 import { type Ended, type Env, runProgram } from './program.ts'
 
-export type Run = (args: readonly string[], input?: string) => Promise<Ended>
+export type RunCommand = (args: readonly string[], input?: string) => Promise<Ended>
 
 /**
- * Runs commands. The first of each name runs in a new process, as for an operator; the others run in this process, which takes a tenth of
- * the time.
+ * Runs the commands of a group (`gatehouse keys create …`). The first call of each command runs in a new process, as for an operator; later
+ * calls run in this process, which takes a tenth of the time.
  */
-export function commandRunner(folder: string, env: Env, group: string): Run {
+export function createCommandRunner(folder: string, env: Env, group: string): RunCommand {
   const spawned = new Set<string>()
   return (args, input = '') => {
     const [name = ''] = args

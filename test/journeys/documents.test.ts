@@ -206,13 +206,13 @@ async function ran(blocks: readonly Block[], { folder, env, port }: Place): Prom
 const END = '--- end of a block'
 
 /** Compares the output of a block with the output shown on the page. */
-function judge({ page, line, answers, shown }: Block, printed: string): void {
+function judge({ page, line, answers, output }: Block, printed: string): void {
   const lines = printed.split('\n').filter((text) => text.trim() !== '')
   if (answers !== undefined) assert.equal(lines.at(-1), answers, `${page}:${line}`)
-  if (shown?.language === 'text') assert.equal(lines.join('\n'), shown.text.trim(), `${page}:${line}`)
-  if (shown?.language !== 'json') return
+  if (output?.language === 'text') assert.equal(lines.join('\n'), output.text.trim(), `${page}:${line}`)
+  if (output?.language !== 'json') return
   const answer = lines.findLast((text) => text.startsWith('{')) ?? '{}'
-  contains(JSON.parse(answer), JSON.parse(shown.text), `${page}:${line}: ${answer}`)
+  contains(JSON.parse(answer), JSON.parse(output.text), `${page}:${line}: ${answer}`)
 }
 
 /** Asserts that `found` has all members of `shown`. A page may omit members, and writes … for values that vary. */

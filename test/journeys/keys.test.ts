@@ -3,11 +3,11 @@ import { mkdir } from 'node:fs/promises'
 import { test } from 'node:test'
 import { newFolder } from '#test/embedded.ts'
 import { actor, TEST_SECRET, testService } from '#test/harness.ts'
-import { commandRunner } from './command.ts'
+import { createCommandRunner } from './command.ts'
 
 const t = await testService()
 
-test('creates keys for existing clients and rights, and revokes them by id, public id or name', async (context) => {
+test('gatehouse keys creates keys only for existing clients and rights, and revokes them by id, public id or name', async (context) => {
   const folder = await newFolder(context)
   await mkdir(folder)
   const env = {
@@ -17,7 +17,7 @@ test('creates keys for existing clients and rights, and revokes them by id, publ
     SERVICE_CLIENTS__RLS__URL: 'postgres://shop@localhost:1/shop',
     SERVICE_CLIENTS__RLS__ROW_LEVEL_SECURITY__ENABLED: 'true',
   }
-  const run = commandRunner(folder, env, 'keys')
+  const run = createCommandRunner(folder, env, 'keys')
   const keys = (...args: string[]) => run(args)
   const create = (name: string, rights: string, client = 'shop') =>
     keys('create', name, '--rights', rights, '--client', client, '--json')
@@ -26,44 +26,53 @@ test('creates keys for existing clients and rights, and revokes them by id, publ
     url: 'postgres://shop@localhost:1/shop',
   })
 
-  const [noClient, noRight, unbound] = await Promise.all([
+  const [unknownClient, unknownRight, withoutClient] = await Promise.all([
     create('a', 'users.read', 'shopp'),
     create('a', 'users.read,user,managment.read'),
     keys('create', 'a', '--rights', 'management.read'),
   ])
-  assert.deepEqual([noClient.code, noRight.code, unbound.code], [1, 1, 1])
-  assert.match(noClient.stderr, /^There is no client shopp\. Existing clients: .*registered.*shop\.$/m)
-  assert.match(noRight.stderr, /^Unknown rights: user\. Valid rights:\n {2}gateway\.read .*Read every table/)
-  assert.match(unbound.stderr, /^management\.read: management rights need a key that is bound to a client/)
+  assert.deepEqual([unknownClient.code, unknownRight.code, withoutClient.code], [1, 1, 1])
+  assert.match(unknownClient.stderr, /^There is no client shopp\. Existing clients: .*registered.*shop\.$/m)
+  assert.match(
+    unknownRight.stderr,
+    /^Unknown rights: user\. Valid rights:\n {2}gateway\.read .*Read every table/,
+  )
+  assert.match(
+    withoutClient.stderr,
+    /^management\.read: management rights need a key that is bound to a client/,
+  )
   assert.deepEqual((await t.admin.get('/admin/api-keys')).body.data.api_keys, [])
 
-  const page = (rights: string, client: string) =>
+  const createForBrowser = (rights: string, client: string) =>
     keys('create', 'page', '--rights', rights, '--client', client, '--browser', '--json')
-  const [sql, all, open, good] = await Promise.all([
-    page('*.read,gateway.query.read', 'rls'),
-    page('*', 'rls'),
-    page('*.read', 'shop'),
-    page('*.read,orders.*', 'rls'),
+  const [withSql, withAll, withoutPolicies, accepted] = await Promise.all([
+    createForBrowser('*.read,gateway.query.read', 'rls'),
+    createForBrowser('*', 'rls'),
+    createForBrowser('*.read', 'shop'),
+    createForBrowser('*.read,orders.*', 'rls'),
   ])
-  assert.match(sql.stderr, /^--browser: every visitor of the page would have gateway\.query\.read\. /)
-  assert.match(all.stderr, /^--browser: every visitor of the page would have \*\. /)
-  assert.match(open.stderr, /could reach all rows\. Use a --client with row_level_security/)
-  assert.equal(good.code, 0, good.stderr)
+  assert.match(withSql.stderr, /^--browser: every visitor of the page would have gateway\.query\.read\. /)
+  assert.match(withAll.stderr, /^--browser: every visitor of the page would have \*\. /)
+  assert.match(withoutPolicies.stderr, /could reach all rows\. Use a --client with row_level_security/)
+  assert.equal(accepted.code, 0, accepted.stderr)
 
   const reporting = JSON.parse((await create('reporting', 'users.read', 'registered')).stdout)
-  const [first, second] = [await t.key(['*'], { name: 'twin' }), await t.key(['*'], { name: 'twin' })]
+  const [first, second] = [
+    await t.key(['*'], { name: 'shared-name' }),
+    await t.key(['*'], { name: 'shared-name' }),
+  ]
   const status = async (apikey: string) =>
     (await actor(t.url, { apikey }).post('/gateway/fetch', { table_name: 'users' })).status
   assert.equal(await status(reporting.api_key), 400, 'the key is valid, only the client is missing')
 
   assert.deepEqual(await keys('revoke', 'reporting'), { code: 0, stdout: 'revoked\n', stderr: '' })
   assert.equal(await status(reporting.api_key), 401)
-  const ambiguous = await keys('revoke', 'twin')
+  const ambiguous = await keys('revoke', 'shared-name')
   assert.equal(ambiguous.code, 1)
   assert.match(
     ambiguous.stderr,
     new RegExp(
-      `^Several keys are named twin: .*${first.keyId}, ${second.keyId}|${second.keyId}, ${first.keyId}`,
+      `^Several keys are named shared-name: .*${first.keyId}, ${second.keyId}|${second.keyId}, ${first.keyId}`,
     ),
   )
   const [byPublicId, byId, absent] = await Promise.all([

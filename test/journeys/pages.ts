@@ -4,8 +4,8 @@ import path from 'node:path'
 export const ROOT = path.resolve(import.meta.dirname, '../..')
 
 /**
- * A fenced block of a page, with the comments in front of it: `<!-- needs: docker -->` is a requirement of the block, `<!-- answers: 403
- * -->` the status of its last response if that is an error.
+ * A fenced code block of a Markdown page. HTML comments directly before it set its members: with `<!-- needs: docker -->` it runs only where
+ * docker exists; `<!-- answers: 403 -->` is the expected status of its last request, if not a success.
  */
 export type Block = {
   readonly page: string
@@ -14,8 +14,8 @@ export type Block = {
   readonly text: string
   readonly needs?: string
   readonly answers?: string
-  /** The block that follows immediately and shows the output of this one. */
-  readonly shown?: Block
+  /** The block that follows immediately, if its language is text or json: the expected output of this one. */
+  readonly output?: Block
 }
 
 /** All Markdown pages, the README first. */
@@ -39,15 +39,15 @@ export function blocksOf(page: string): readonly Block[] {
     text: content,
     end: (found[index]?.index ?? 0) + all.length,
     ...Object.fromEntries(
-      [...comments.matchAll(/<!-- (\w+): (.+) -->/g)].map(([, name, says]) => [name, says]),
+      [...comments.matchAll(/<!-- (\w+): (.+) -->/g)].map(([, name, value]) => [name, value]),
     ),
   }))
   return blocks.map((block, index) => {
     const next = blocks[index + 1]
-    const isShown =
+    const isOutput =
       next !== undefined &&
       ['text', 'json'].includes(next.language) &&
       text.slice(block.end, found[index + 1]?.index).trim() === ''
-    return isShown ? { ...block, shown: next } : block
+    return isOutput ? { ...block, output: next } : block
   })
 }

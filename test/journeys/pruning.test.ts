@@ -9,7 +9,7 @@ import { testService } from '#test/harness.ts'
 const t = await testService()
 const DAY = 86_400_000
 
-const rows = async (table: 'session' | 'verification') =>
+const countRows = async (table: 'session' | 'verification') =>
   (await t.service.kernel.db.selectFrom(table).select('userId').execute()).length
 
 test('the recurring jobs delete expired rows in batches, and nothing else', async () => {
@@ -22,15 +22,19 @@ test('the recurring jobs delete expired rows in batches, and nothing else', asyn
       from service.session, generate_series(1, 2500) as n`.execute(db)
   await t.anon.post('/api/auth/forget-password', { email: ada.email })
   await t.mails()
-  assert.deepEqual([await rows('session'), await rows('verification')], [2_501, 1])
+  assert.deepEqual([await countRows('session'), await countRows('verification')], [2_501, 1])
 
   const prune = () => Promise.all(t.service.recurring.map(({ run }) => run()))
   await prune()
-  assert.deepEqual([await rows('session'), await rows('verification')], [2_501, 1], 'nothing has expired yet')
+  assert.deepEqual(
+    [await countRows('session'), await countRows('verification')],
+    [2_501, 1],
+    'nothing has expired yet',
+  )
   t.advance(8 * DAY)
   const bob = await t.signUp('Bob')
   await prune()
-  assert.deepEqual([await rows('session'), await rows('verification')], [1, 0])
+  assert.deepEqual([await countRows('session'), await countRows('verification')], [1, 0])
   assert.equal((await bob.get('/api/auth/get-session')).status, 200)
 })
 
@@ -41,17 +45,21 @@ test('leases of crashed processes are deleted, leases of running processes are k
     values (gen_random_uuid(), clock_timestamp() - interval '2 minutes'), (gen_random_uuid(), clock_timestamp() - interval '10 seconds')`.execute(
     db,
   )
-  const left = async () => (await sql`select id from service.process_lease`.execute(db)).rows.length
-  assert.equal(await left(), 3)
+  const countLeases = async () => (await sql`select id from service.process_lease`.execute(db)).rows.length
+  assert.equal(await countLeases(), 3)
   await t.service.recurring.find(({ name }) => name === 'prune-leases')?.run()
-  assert.equal(await left(), 2, 'a lease that has just expired may belong to a process that is blocked')
+  assert.equal(
+    await countLeases(),
+    2,
+    'a lease that has just expired may belong to a process that is blocked',
+  )
 })
 
 test('mails are deleted from the outbox after mail.outbox_keep, other files are kept', async () => {
   const prune = () => t.service.recurring.find(({ name }) => name === 'prune-outbox')?.run()
-  const kept = async () => (await readOutbox(t.config)).length
+  const countMails = async () => (await readOutbox(t.config)).length
   const ada = await t.signUp('Ada')
-  const before = await kept()
+  const before = await countMails()
   await t.anon.post('/api/auth/forget-password', { email: ada.email })
   await t.mails()
   await writeFile(path.join(outboxFolder(t.config), 'draft.eml'), 'To: me')
@@ -59,10 +67,10 @@ test('mails are deleted from the outbox after mail.outbox_keep, other files are 
   await t.anon.post('/api/auth/forget-password', { email: ada.email })
   await t.mails()
   await prune()
-  assert.ok((await kept()) >= 3 && (await kept()) <= before + 3)
+  assert.ok((await countMails()) >= 3 && (await countMails()) <= before + 3)
   t.advance(DAY + 1_000)
   await prune()
-  assert.equal(await kept(), 2, 'the second mail, and the draft')
+  assert.equal(await countMails(), 2, 'the second mail, and the draft')
   t.advance(7 * DAY)
   await prune()
   assert.deepEqual(
@@ -76,17 +84,17 @@ test('files with similar names and folders are kept in the outbox and do not sto
   const ada = await t.signUp('Ada')
   await t.anon.post('/api/auth/forget-password', { email: ada.email })
   await t.mails()
-  const foreign = [
+  const otherFiles = [
     '00000000-0001-7000-8000-000000000000.eml',
     '00000000-0002-7-mine.eml',
     '00000000-0003-7000-8000-000000000000.eml',
   ] as const
-  await mkdir(path.join(folder, foreign[0]))
-  await writeFile(path.join(folder, foreign[1]), 'To: me')
-  await symlink(path.join(folder, 'nowhere'), path.join(folder, foreign[2]))
+  await mkdir(path.join(folder, otherFiles[0]))
+  await writeFile(path.join(folder, otherFiles[1]), 'To: me')
+  await symlink(path.join(folder, 'nowhere'), path.join(folder, otherFiles[2]))
   t.advance(8 * DAY)
   await t.service.recurring.find(({ name }) => name === 'prune-outbox')?.run()
-  assert.deepEqual((await readdir(folder)).toSorted(), [...foreign, 'draft.eml'])
+  assert.deepEqual((await readdir(folder)).toSorted(), [...otherFiles, 'draft.eml'])
   assert.deepEqual(
     (await readOutbox(t.config)).map(({ id }) => id),
     ['00000000-0002-7-mine', 'draft'],

@@ -6,7 +6,7 @@ import path from 'node:path'
 import { after, test } from 'node:test'
 import { withClient } from '#test/database.ts'
 import { PASSWORD, TEST_SECRET, testService } from '#test/harness.ts'
-import { commandRunner } from './command.ts'
+import { createCommandRunner } from './command.ts'
 import { spawnCommand } from './program.ts'
 
 const t = await testService()
@@ -21,7 +21,7 @@ const ENV = {
   SERVICE_AUTH__PASSWORD__MEMORY: '1024',
   SERVICE_AUTH__PASSWORD__ITERATIONS: '1',
 }
-const run = commandRunner(folder, ENV, 'users')
+const run = createCommandRunner(folder, ENV, 'users')
 
 /** Starts an import from standard input, which stays open. */
 function startImport() {

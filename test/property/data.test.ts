@@ -100,18 +100,26 @@ test('an invalid value is rejected with the name of its column, and nothing is w
       const condition = { operator: 'eq', column: name, value }
       const term = { operator: 'or', value: `${inQuotes(name)}.eq.${inQuotes(value)}` }
       const target = { table_name: inPath(of.name) }
-      await misfits('/gateway/fetch', { ...target, conditions: [condition] }, name)
-      await misfits('/query/count', { ...target, conditions: [term] }, name)
-      await misfits('/gateway/update', { ...target, set: { [of.key]: 1 }, conditions: [condition] }, name)
-      await misfits('/gateway/delete', { ...target, conditions: [term] }, name)
+      await assertRefusedValue('/gateway/fetch', { ...target, conditions: [condition] }, name)
+      await assertRefusedValue('/query/count', { ...target, conditions: [term] }, name)
+      await assertRefusedValue(
+        '/gateway/update',
+        { ...target, set: { [of.key]: 1 }, conditions: [condition] },
+        name,
+      )
+      await assertRefusedValue('/gateway/delete', { ...target, conditions: [term] }, name)
       if (kind !== 'jsonb')
-        await misfits('/gateway/insert', { ...target, insert_body: { id: 1, [name]: value } }, name)
+        await assertRefusedValue(
+          '/gateway/insert',
+          { ...target, insert_body: { id: 1, [name]: value } },
+          name,
+        )
     }
   }
   await holds(of, [])
 })
 
-async function misfits(path: string, body: object, column: string): Promise<void> {
+async function assertRefusedValue(path: string, body: object, column: string): Promise<void> {
   const answer = await send('POST', path, body)
   assert.deepEqual(
     [answer.status, answer.body.code, answer.body.data.details.column],

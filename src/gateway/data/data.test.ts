@@ -148,9 +148,9 @@ test('GET /data reads by one condition, with the same responses and errors as a 
     assert.deepEqual([missing.status, missing.body.code], [400, 'validation_error'])
     assert.match(missing.body.message, new RegExp(name))
   }
-  const misfit = await all.get('/data?view=book&eq_column=id&eq_value=x')
+  const invalid = await all.get('/data?view=book&eq_column=id&eq_value=x')
   assert.deepEqual(
-    [misfit.status, misfit.body.code, misfit.body.data.details.column],
+    [invalid.status, invalid.body.code, invalid.body.data.details.column],
     [422, 'invalid_value', 'id'],
   )
 })

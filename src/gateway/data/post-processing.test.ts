@@ -148,8 +148,8 @@ test('invalid grouping or aggregation is rejected with its cause', async () => {
     'validation_error',
     'time_granularity',
   ])
-  const misfit = await fetchRows({ group_by: 'shop', aggregation_column: 'shop' })
-  assert.match(misfit.body.message, /^The value "b" of shop is not a number of at most 1400 digits$/)
+  const invalid = await fetchRows({ group_by: 'shop', aggregation_column: 'shop' })
+  assert.match(invalid.body.message, /^The value "b" of shop is not a number of at most 1400 digits$/)
 })
 
 test('without group_by nothing is grouped', async () => {

@@ -4,8 +4,8 @@ import { actor } from '#test/harness.ts'
 import { whileArriving } from '#test/slow-body.ts'
 import { createTenants, docsOf, fetchDocs, whoIs } from '#test/tenants.ts'
 
-const { t, roles, people, signedIn } = await createTenants()
-const { ada, cem } = people
+const { t, roles, users, signedIn } = await createTenants()
+const { ada, cem } = users
 
 test('a session is accepted by cookie, by either header, or as Bearer token together with a key in another header', async () => {
   const cookie = `service-auth.session-token=${ada.token}`
@@ -94,8 +94,8 @@ test("the admin key and keys with the right to bypass policies act as the client
     actor(t.url, { 'x-service-client': 'wide', apikey, 'x-service-auth-session-token': cem.token })
   const roleOf = async (apikey: string) => (await whoIs(wide(apikey))).role
   const key = async (rights: string[]) => (await t.key(rights, { client_name: 'wide' })).apiKey
-  assert.equal(await roleOf(t.admin.headers.apikey ?? ''), roles.own)
-  assert.equal(await roleOf(await key(['gateway.*', 'gateway.bypass_row_level_security'])), roles.own)
+  assert.equal(await roleOf(t.admin.headers.apikey ?? ''), roles.owner)
+  assert.equal(await roleOf(await key(['gateway.*', 'gateway.bypass_row_level_security'])), roles.owner)
   for (const rights of [['*'], ['gateway.*'], ['gateway.read'], ['*.read', 'management.*']])
     assert.equal(await roleOf(await key(rights)), roles.member)
 })

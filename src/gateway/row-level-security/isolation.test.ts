@@ -4,8 +4,8 @@ import { test } from 'node:test'
 import { type Actor, actor, PASSWORD } from '#test/harness.ts'
 import { createTenants, docsOf, fetchDocs, insertDoc, whoIs } from '#test/tenants.ts'
 
-const { t, sql, control, roles, people, acme, beta, anon, signedIn } = await createTenants()
-const { ada, bea, cem, dora } = people
+const { t, sql, changeControlDatabase, roles, users, acme, beta, anon, signedIn } = await createTenants()
+const { ada, bea, cem, dora } = users
 
 test('a thousand interleaved requests with prepared statements, failures and transactions keep their callers apart', async () => {
   const callers = [
@@ -53,7 +53,7 @@ test('a thousand interleaved requests with prepared statements, failures and tra
     },
     async () => {
       const { role, claims } = await whoIs(admin)
-      assert.deepEqual([role, claims], [roles.own, {}])
+      assert.deepEqual([role, claims], [roles.owner, {}])
     },
   ]
   const requests = Array.from({ length: 1_000 }, (_, index) => async () => {
@@ -134,10 +134,15 @@ test('idempotency keys are separate for each user, and responses are not replaye
   assert.deepEqual(await seen(signedIn(ada)), [1, 3])
   // Another session of the same user with the same organization.
   const again = await t.anon.post('/api/auth/sign-in/email', { email: ada.email, password: PASSWORD })
-  await control('update service.session set active_organization_id = $1 where user_id = $2', [acme, ada.id])
+  await changeControlDatabase('update service.session set active_organization_id = $1 where user_id = $2', [
+    acme,
+    ada.id,
+  ])
   assert.deepEqual(await seen(signedIn({ ...ada, token: again.headers.get('set-auth-token') ?? '' })), [1, 3])
   await sql('delete from doc where id = 40')
-  await control('update service.session set active_organization_id = null where user_id = $1', [ada.id])
+  await changeControlDatabase('update service.session set active_organization_id = null where user_id = $1', [
+    ada.id,
+  ])
   assert.equal((await transact(signedIn(ada))).body.code, 'idempotency_key_reused')
   // Callers cannot read the idempotency table, even if default privileges grant it to them.
   await sql(`grant select on service_idempotency to ${roles.member}`)

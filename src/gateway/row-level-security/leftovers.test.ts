@@ -4,8 +4,8 @@ import { hasPooler } from '#test/database.ts'
 import { type Actor, actor } from '#test/harness.ts'
 import { createTenants, docsOf, whoIs } from '#test/tenants.ts'
 
-const { t, sql, roles, people, acme, beta, signedIn } = await createTenants()
-const { ada, cem } = people
+const { t, sql, roles, users, acme, beta, signedIn } = await createTenants()
+const { ada, cem } = users
 const admin = actor(t.url, { 'x-service-client': 'app', ...t.admin.headers })
 
 /** Functions that change session state, and the objects that call them. */
@@ -56,7 +56,7 @@ test('session state left by a trigger does not affect other callers or the gatew
     assert.equal(left.status, 200, left.text)
   }
   await leave()
-  assert.deepEqual(await whoIs(admin), { role: roles.own, claims: {} })
+  assert.deepEqual(await whoIs(admin), { role: roles.owner, claims: {} })
   assert.deepEqual(await docsOf(signedIn(cem)), [2, 3])
   await leave()
   const keyed = await signedIn(cem).post(
@@ -73,7 +73,7 @@ test('session state left by a trigger does not affect other callers or the gatew
   )
   assert.equal(made.status, 200, made.text)
   const owners = await sql(`select tableowner from pg_tables where tablename = 'made'`)
-  assert.deepEqual(owners, [{ tableowner: roles.own }])
+  assert.deepEqual(owners, [{ tableowner: roles.owner }])
   // The catalogue was read again afterwards, as the client's own role.
   const thing = await admin.post('/gateway/fetch', { table_name: 'closed.thing' })
   assert.equal(thing.status, 200, thing.text)

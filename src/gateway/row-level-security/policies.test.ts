@@ -3,8 +3,9 @@ import { test } from 'node:test'
 import type { Actor } from '#test/harness.ts'
 import { createTenants, docsOf, fetchDocs, insertDoc, whoIs } from '#test/tenants.ts'
 
-const { sql, control, roles, people, acme, beta, anon, signedIn, organization, t } = await createTenants()
-const { ada, bea, cem, dora } = people
+const { sql, changeControlDatabase, roles, users, acme, beta, anon, signedIn, createOrganization, t } =
+  await createTenants()
+const { ada, bea, cem, dora } = users
 
 test('policies see user, organization and organization role of the session', async () => {
   assert.deepEqual(await whoIs(anon), { role: roles.anon, claims: {} })
@@ -96,13 +97,13 @@ test('a table without a grant to the role is inaccessible, and errors do not rev
 
 test('leaving an organization or losing a role takes effect at once', async () => {
   const fay = await t.signUp('Fay')
-  const club = await organization('club', { owner: fay })
+  const club = await createOrganization('club', { owner: fay })
   await sql(`insert into doc values (20, '${club}', null, 'club', false)`)
   const who = signedIn(fay)
   assert.deepEqual(await docsOf(who), [3, 20])
-  await control(`update service.member set role = 'member' where user_id = $1`, [fay.id])
+  await changeControlDatabase(`update service.member set role = 'member' where user_id = $1`, [fay.id])
   assert.equal((await whoIs(who)).claims.organization_role, 'member')
-  await control('delete from service.member where user_id = $1', [fay.id])
+  await changeControlDatabase('delete from service.member where user_id = $1', [fay.id])
   const { claims } = await whoIs(who)
   assert.deepEqual([claims.organization_id, claims.organization_role], [null, null])
   assert.deepEqual(await docsOf(who), [3])

@@ -115,9 +115,9 @@ test('arguments accept any value of their type, and an invalid value names its a
   assert.deepEqual((await rpc({ function: 'glue', args: { sep: '-', parts: ['a', 'b'] } })).body.data, [
     { glue: 'a-b' },
   ])
-  const misfit = await rpc({ function: 'add', args: { a: 'x' } })
+  const invalid = await rpc({ function: 'add', args: { a: 'x' } })
   assert.deepEqual(
-    [misfit.status, misfit.body.code, misfit.body.data.details.column],
+    [invalid.status, invalid.body.code, invalid.body.data.details.column],
     [422, 'invalid_value', 'a'],
   )
   const large = await rpc({ function: 'add', args: { a: 2147483648 } })

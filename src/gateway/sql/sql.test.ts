@@ -65,8 +65,8 @@ test('parameters are bound, and allow only one statement', async () => {
   assert.deepEqual([two.status, two.body.code], [400, 'invalid_sql'])
   const few = await sql(full, 'select $1, $2', { params: ['a'] })
   assert.deepEqual([few.status, few.body.code, few.body.data.details.field], [400, 'invalid_sql', 'params'])
-  const misfit = await sql(full, 'select $1::int as n', { params: ['x'] })
-  assert.deepEqual([misfit.status, misfit.body.code], [422, 'invalid_value'])
+  const invalid = await sql(full, 'select $1::int as n', { params: ['x'] })
+  assert.deepEqual([invalid.status, invalid.body.code], [422, 'invalid_value'])
 })
 
 test('arrays are written as JSON like the database does', async () => {
