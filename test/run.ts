@@ -32,11 +32,16 @@ function groupsOf(files: readonly string[]): readonly (readonly string[])[] {
   return Array.from({ length: count }, (_, group) => files.filter((_, at) => at % count === group))
 }
 
-/** Each file is a suite: its `after` hooks stop what it has started before the next file is imported. */
+/**
+ * Each file is a suite: its `after` hooks stop what it has started before the next file is imported. The timer keeps the process running when
+ * a test waits for an event that does not: without it the process would exit, and the files that follow would not run.
+ */
 const moduleOf = (files: readonly string[]): string => `
 import { describe } from 'node:test'
+const alive = setInterval(() => {}, 60_000)
 for (const file of ${JSON.stringify(files)})
   await describe(file, async () => { await import(${JSON.stringify(process.cwd())} + '/' + file) })
+clearInterval(alive)
 `
 
 async function run(options: readonly string[], files: readonly string[]): Promise<number> {

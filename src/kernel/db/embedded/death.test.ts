@@ -68,6 +68,9 @@ test('a killed server is reported with its log, and the next start recovers', as
   // A busy session notices the death of its server late.
   const busy = assert.rejects(query(server.superuserUrl, 'select pg_sleep(1)'))
   await sleep(100)
+  // Its child process does not keep this process running.
+  const alive = setInterval(() => {}, 1_000)
+  t.after(() => clearInterval(alive))
   process.kill(await postmasterOf(dir), 'SIGKILL')
   const { code, log } = await server.died
   assert.equal(code, null)
