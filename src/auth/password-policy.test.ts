@@ -84,7 +84,7 @@ test('a password from a breach is refused, and the service learns five digits of
   assert.deepEqual(asked, [{ url: `/range/${DIGEST.slice(0, 5)}`, padding: 'true' }])
 })
 
-test('padding and a hash with the same prefix are no breach', async () => {
+test('padding and a hash with the same prefix are not a breach', async () => {
   answer = (_request, response) => response.end(`${DIGEST.slice(5)}:0\r\n${OTHER}:7\r\n`)
   assert.equal((await signUp(checking, LEAKED))[0], 200)
 })

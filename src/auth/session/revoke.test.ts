@@ -11,7 +11,7 @@ async function again(user: User) {
 const works = async (headers: Record<string, string>) =>
   (await t.anon.get('/api/auth/get-session', { headers })).status === 200
 
-test('sessions are listed with handles that are no credentials; only the current one shows its token', async () => {
+test('sessions are listed with handles that are not credentials; only the current one shows its token', async () => {
   const ada = await t.signUp('Ada')
   const phone = await again(ada)
   const { body } = await ada.get('/api/auth/list-sessions')

@@ -5,7 +5,7 @@ import type { Kernel } from '#kernel/kernel.ts'
 import { UUID } from '#kernel/random.ts'
 import { actAsCaller, type Caller } from '../access.ts'
 
-/** A listed session is named by a handle, which can end it and is no credential. Only the caller's own carries its token. */
+/** A listed session is named by a handle, which can end it and is not a credential. Only the caller's own carries its token. */
 export type ListedSession = Session & { readonly token: string; readonly current: boolean }
 
 const HANDLE = 'sh_'

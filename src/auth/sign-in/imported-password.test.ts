@@ -83,7 +83,7 @@ test('an imported hash of the password as typed, without NFKC, signs in', async 
   assert.equal((await signIn(ada, 'fish and Å')).status, 200, 'ours is of the NFKC form')
 })
 
-test('a stored text that is no hash matches nothing, not even itself', async () => {
+test('a stored text that is not a hash matches nothing, not even itself', async () => {
   const ada = await brought('correct horse battery')
   assert.equal((await signIn(ada, 'correct horse battery')).status, 401)
 })
