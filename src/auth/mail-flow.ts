@@ -59,13 +59,13 @@ export type Pressed = {
 
 export type View = {
   readonly title: TextName
-  readonly says: readonly TextName[]
+  readonly paragraphs: readonly TextName[]
   readonly forms: readonly Form[]
 }
 
 export type Form = {
   /** Above the fields. */
-  readonly says?: TextName
+  readonly text?: TextName
   readonly fields: readonly Field[]
   readonly button: TextName
   /** Heading of the form, which is collapsed under it. */
@@ -74,7 +74,7 @@ export type Form = {
 
 export type Done = {
   readonly title: TextName
-  readonly says: TextName
+  readonly text: TextName
   /** The session that the action has started. */
   readonly admission?: Admission | undefined
   /** Where the browser is redirected to, in place of the callback. */

@@ -176,13 +176,13 @@ export const CONFIRM_CHANGE_EMAIL: MailFlow<'confirm-change-email'> = {
   mail: MAILS.confirmChangeEmail,
   view: async () => ({
     title: 'changeTitle',
-    says: ['changeOldSays', 'changeOldNext'],
+    paragraphs: ['changeOldText', 'changeOldNext'],
     forms: [{ fields: [], button: 'changeOldButton' }],
   }),
   async act(kernel, _link, { token, click }) {
     // This click proves only that the mail has arrived, so it brings no password.
     await confirmEmailLink(kernel, token, click, {})
-    return { title: 'changeOldDone', says: 'changeOldDoneSays' }
+    return { title: 'changeOldDone', text: 'changeOldDoneText' }
   },
 }
 
@@ -194,16 +194,16 @@ export const CHANGE_EMAIL: MailFlow<'change-email'> = {
   view: (kernel, link, click) => proofView(kernel, link, click, CHANGE_TEXTS),
   async act(kernel, _link, { token, click, values }) {
     await confirmEmailLink(kernel, token, click, values)
-    return { title: 'changeNewDone', says: 'changeNewDoneSays' }
+    return { title: 'changeNewDone', text: 'changeNewDoneText' }
   },
 }
 
 const CHANGE_TEXTS: ProofTexts = {
   title: 'changeTitle',
-  says: 'changeNewSays',
+  text: 'changeNewText',
   button: 'changeNewButton',
-  proveSays: 'changeProveSays',
-  chooseSays: 'changeChooseSays',
-  chooseFirstSays: 'changeChooseFirstSays',
+  proveText: 'changeProveText',
+  chooseText: 'changeChooseText',
+  chooseFirstText: 'changeChooseFirstText',
   chooseButton: 'changeChooseButton',
 }

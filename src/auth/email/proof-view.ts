@@ -9,11 +9,11 @@ import { isOwnClick } from './first-proof.ts'
 /** Texts of a page for the first proof of an address. */
 export type ProofTexts = {
   readonly title: TextName
-  readonly says: TextName
+  readonly text: TextName
   readonly button: TextName
-  readonly proveSays: TextName
-  readonly chooseSays: TextName
-  readonly chooseFirstSays: TextName
+  readonly proveText: TextName
+  readonly chooseText: TextName
+  readonly chooseFirstText: TextName
   readonly chooseButton: TextName
 }
 
@@ -25,22 +25,22 @@ export async function proofView(
   texts: ProofTexts,
 ): Promise<View> {
   if (isOwnClick(user, ticket, click)) return plainView(texts)
-  const { title, button, chooseButton, proveSays, chooseSays, chooseFirstSays } = texts
+  const { title, button, chooseButton, proveText, chooseText, chooseFirstText } = texts
   const choose = { fields: ['newPassword'], button: chooseButton } as const
   if ((await findPassword(kernel.db, user.id)) === undefined)
-    return { title, says: [chooseFirstSays], forms: [choose] }
+    return { title, paragraphs: [chooseFirstText], forms: [choose] }
   return {
     title,
-    says: [proveSays],
+    paragraphs: [proveText],
     forms: [
       { fields: ['password'], button },
-      { ...choose, says: chooseSays, folded: 'chooseInstead' },
+      { ...choose, text: chooseText, folded: 'chooseInstead' },
     ],
   }
 }
 
-export const plainView = ({ title, says, button }: Pick<ProofTexts, 'title' | 'says' | 'button'>): View => ({
+export const plainView = ({ title, text, button }: Pick<ProofTexts, 'title' | 'text' | 'button'>): View => ({
   title,
-  says: [says],
+  paragraphs: [text],
   forms: [{ fields: [], button }],
 })

@@ -10,13 +10,13 @@ import { MAILS } from '../mails.ts'
 import { confirmEmailLink } from './email.ts'
 import { type ProofTexts, plainView, proofView } from './proof-view.ts'
 
-const TEXTS: ProofTexts = {
+const VERIFICATION_TEXTS: ProofTexts = {
   title: 'verifyTitle',
-  says: 'verifySays',
+  text: 'verifyText',
   button: 'verifyButton',
-  proveSays: 'proveSays',
-  chooseSays: 'chooseSays',
-  chooseFirstSays: 'chooseFirstSays',
+  proveText: 'proveText',
+  chooseText: 'chooseText',
+  chooseFirstText: 'chooseFirstText',
   chooseButton: 'chooseButton',
 }
 
@@ -35,10 +35,12 @@ export const VERIFY_EMAIL: MailFlow<'verify-email'> = {
     askAgain: 'askAgainVerify',
   },
   view: async (kernel, link, click) =>
-    link.user.emailVerified ? plainView(TEXTS) : proofView(kernel, link, click, TEXTS),
+    link.user.emailVerified
+      ? plainView(VERIFICATION_TEXTS)
+      : proofView(kernel, link, click, VERIFICATION_TEXTS),
   async act(kernel, _link, { token, click, values }) {
     const { admission } = await confirmEmailLink(kernel, token, click, values)
-    return { title: 'verifyDone', says: 'verifyDoneSays', admission }
+    return { title: 'verifyDone', text: 'verifyDoneText', admission }
   },
 }
 

@@ -1,17 +1,17 @@
 import { html } from '#kernel/html.ts'
 import type { Page } from '#kernel/http/page.ts'
 import { AUTH_CODES } from '../errors.ts'
-import { say } from './texts.ts'
+import { pageText } from './texts.ts'
 
 /** Shows known codes only, so that a link cannot put text of its own on the page. */
 export function errorPage(error: string | undefined): Page {
   const code = error?.toUpperCase() ?? ''
   const known = Object.hasOwn(AUTH_CODES, code) ? AUTH_CODES[code] : undefined
   return {
-    title: say('failedTitle'),
+    title: pageText('failedTitle'),
     content: [
       ...(known === undefined ? [] : [html`<p>${known[1]}.</p>`]),
-      html`<p>${say('failedSays')}</p>`,
+      html`<p>${pageText('failedText')}</p>`,
       ...(known === undefined ? [] : [html`<p><code>${code}</code></p>`]),
     ],
   }

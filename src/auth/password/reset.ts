@@ -31,12 +31,12 @@ export const RESET_PASSWORD: MailFlow<'reset-password'> = {
   },
   view: async () => ({
     title: 'resetTitle',
-    says: ['resetSays'],
+    paragraphs: ['resetText'],
     forms: [{ fields: ['newPassword'], button: 'resetButton' }],
   }),
   async act(kernel, _link, { token, values: { newPassword = '' } }) {
     await resetPassword(kernel, token, newPassword)
-    return { title: 'resetDone', says: 'resetDoneSays' }
+    return { title: 'resetDone', text: 'resetDoneText' }
   },
 }
 

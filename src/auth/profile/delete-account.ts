@@ -118,7 +118,7 @@ export const DELETE_USER: MailFlow<'delete-user'> = {
     if (own === undefined && password === '') throw fail('PASSWORD_REQUIRED')
     if (own === undefined) await deleteByLinkAndPassword(kernel, token, password)
     else await deleteByLink(kernel, own, token)
-    return { title: 'deleteDone', says: 'deleteDoneSays', isSignedOut: own !== undefined }
+    return { title: 'deleteDone', text: 'deleteDoneText', isSignedOut: own !== undefined }
   },
 }
 
@@ -130,8 +130,13 @@ async function deletionView(
   { caller }: LinkClick,
 ): Promise<View> {
   const [title, button] = ['deleteTitle', 'deleteButton'] as const
-  if (caller?.user.id === user.id) return { title, says: ['deleteSays'], forms: [{ fields: [], button }] }
+  if (caller?.user.id === user.id)
+    return { title, paragraphs: ['deleteText'], forms: [{ fields: [], button }] }
   if ((await findPassword(kernel.db, user.id)) === undefined)
-    return { title, says: ['deleteSays', 'deleteSignInSays'], forms: [] }
-  return { title, says: ['deleteSays', 'deletePasswordSays'], forms: [{ fields: ['password'], button }] }
+    return { title, paragraphs: ['deleteText', 'deleteSignInText'], forms: [] }
+  return {
+    title,
+    paragraphs: ['deleteText', 'deletePasswordText'],
+    forms: [{ fields: ['password'], button }],
+  }
 }
