@@ -30,7 +30,7 @@ after(() => {
 const hanging = { url: `postgres://someone:pw@127.0.0.1:${silentPort}/db`, connect_timeout: 300 }
 const t = await testService({ controlUrl, config: { clients: { hanging } } })
 /** Simulates another process of the same service. */
-const twin = await testService({ controlUrl })
+const otherProcess = await testService({ controlUrl })
 
 for (const { url } of [sales, other]) {
   await withClient(url, (client) =>
@@ -57,7 +57,7 @@ const runtimeOf = async (name: string) => {
 test('a frozen client rejects writes with 403 in every process and serves reads', async () => {
   await register('frozen')
   const key = await t.key(['*'], { client_name: 'frozen' })
-  const writer = on(twin, 'frozen', key)
+  const writer = on(otherProcess, 'frozen', key)
   assert.equal(
     (await writer.post('/gateway/insert', { table_name: 'note', insert_body: { text: 'a' } })).status,
     200,
@@ -115,7 +115,7 @@ test('a write is rejected if the client is frozen while its body arrives', async
   await register('slow')
   const body = { table_name: 'note', insert_body: { text: 'late' } }
   const headers = { ...t.admin.headers, 'x-service-client': 'slow' }
-  const answer = await whileArriving(twin.url, { path: '/gateway/insert', headers, body }, () =>
+  const answer = await whileArriving(otherProcess.url, { path: '/gateway/insert', headers, body }, () =>
     freeze('slow', true),
   )
   assert.match(answer, /403 Forbidden.*client_frozen/s)
@@ -126,7 +126,7 @@ test('a change takes effect in other processes at once; running requests finish 
   await withClient(sales.url, (client) =>
     client.query('create view slow_note as select id, text, pg_sleep(0.5)::text as slept from note'),
   )
-  const elsewhere = on(twin, 'moving')
+  const elsewhere = on(otherProcess, 'moving')
   await elsewhere.post('/gateway/insert', { table_name: 'note', insert_body: { text: 'first' } })
   const running = elsewhere.post('/gateway/fetch', { table_name: 'slow_note', limit: 2 })
   await sleep(200)
@@ -194,10 +194,10 @@ test('keys and settings of a deleted client do not apply to a new client of the 
   await register('owned')
   const bound = await t.key(['*'], { client_name: 'rented' })
   const other = await t.key(['*'], { client_name: 'owned', client_overrides: ['rented', 'owned'] })
-  assert.equal((await fetchNotes(on(twin, 'rented', bound))).status, 200)
+  assert.equal((await fetchNotes(on(otherProcess, 'rented', bound))).status, 200)
   await t.admin.send('DELETE', '/admin/clients/rented')
   await register('rented', { url: sales.url })
-  for (const service of [t, twin]) {
+  for (const service of [t, otherProcess]) {
     const answer = await fetchNotes(on(service, 'rented', bound))
     assert.deepEqual([answer.status, answer.body.message], [401, 'Inactive API key'])
     assert.equal((await fetchNotes(on(service, 'owned', other))).status, 200, "another client's key")
@@ -206,7 +206,7 @@ test('keys and settings of a deleted client do not apply to a new client of the 
   assert.deepEqual([body.data.is_active, body.data.client_overrides], [true, ['owned']])
 
   await t.admin.send('PATCH', `/admin/api-keys/${bound.keyId}`, { body: { is_active: true } })
-  assert.equal((await fetchNotes(on(twin, 'rented', bound))).status, 200)
+  assert.equal((await fetchNotes(on(otherProcess, 'rented', bound))).status, 200)
 })
 
 test('without the control database, registered clients fail closed and configured ones keep working', async () => {

@@ -18,7 +18,7 @@ const other = await testDatabase()
 const environment = { SALES_URL: other.url, NOT_A_URL: 'hunter2', SERVICE_SECRET: 'a secret' }
 const t = await testService({ controlUrl, environment })
 /** Simulates another process of the same service. */
-const twin = await testService({ controlUrl, environment })
+const otherProcess = await testService({ controlUrl, environment })
 
 for (const { url } of [sales, other]) {
   await withClient(url, (client) =>
@@ -46,8 +46,8 @@ const listed = async (service: TestService, name: string) => {
 test('a registered client is listed with its connections, and usable in every process at once', async () => {
   const made = await register('sales', { url: sales.url, description: 'Shops', metadata: { team: 'red' } })
   assert.deepEqual([made.status, made.body.message, made.body.reachable], [201, 'Client registered', true])
-  assert.equal((await fetchNotes(on(twin, 'sales'))).status, 200)
-  const { record, runtime } = await listed(twin, 'sales')
+  assert.equal((await fetchNotes(on(otherProcess, 'sales'))).status, 200)
+  const { record, runtime } = await listed(otherProcess, 'sales')
   assert.deepEqual(
     [record.driver, record.description, record.source, record.is_active, record.is_frozen, record.metadata],
     ['postgresql', 'Shops', 'database', true, false, { team: 'red' }],
@@ -61,8 +61,10 @@ test('a registered client is listed with its connections, and usable in every pr
     pool: { total: 1, idle: 1, waiting: 0 },
     circuit: 'closed',
   })
-  assert.deepEqual((await twin.admin.get('/clients')).body, { clients: ['default', 'logging', 'sales'] })
-  const health = (await twin.admin.get('/health')).body.components
+  assert.deepEqual((await otherProcess.admin.get('/clients')).body, {
+    clients: ['default', 'logging', 'sales'],
+  })
+  const health = (await otherProcess.admin.get('/health')).body.components
   assert.equal(health.find(({ name }: { name: string }) => name === 'client:sales').status, 'online')
 })
 
@@ -89,7 +91,7 @@ test('the URL is encrypted in the table, and shown without password and query', 
 test('a URL can be read from an environment variable, whose value is never shown', async () => {
   const made = await register('by-variable', { url_env_var: 'SALES_URL' })
   assert.deepEqual([made.status, made.body.data.url, made.body.data.url_env_var], [201, null, 'SALES_URL'])
-  assert.equal((await fetchNotes(on(twin, 'by-variable'))).body.data[0].text, 'other')
+  assert.equal((await fetchNotes(on(otherProcess, 'by-variable'))).body.data[0].text, 'other')
   for (const url_env_var of ['NOT_A_URL', 'SERVICE_SECRET', 'NOT_SET']) {
     const answer = await register('bad', { url_env_var })
     assert.deepEqual(refusal(answer), [400, 'invalid_client_url'])
@@ -233,7 +235,7 @@ test('the control database cannot be registered with any role that can read it',
 test('an inactive client is unknown to callers until it is activated again', async () => {
   await register('resting', { url: sales.url, is_active: false })
   const key = await t.key(['*'], { client_name: 'resting' })
-  const elsewhere = on(twin, 'resting', key)
+  const elsewhere = on(otherProcess, 'resting', key)
   assert.deepEqual(refusal(await fetchNotes(elsewhere)), [400, 'unknown_client'])
   assert.ok(!(await t.admin.get('/clients')).body.clients.includes('resting'))
   assert.equal((await listed(t, 'resting')).runtime.is_active, false)
@@ -245,18 +247,18 @@ test('an inactive client is unknown to callers until it is activated again', asy
 
 test('a deleted client is unknown in every process; its row is kept without the URL, and its name can be reused', async () => {
   const made = await register('brief')
-  assert.equal((await fetchNotes(on(twin, 'brief'))).status, 200)
+  assert.equal((await fetchNotes(on(otherProcess, 'brief'))).status, 200)
   await t.admin.send('PUT', '/admin/api-key-clients/brief', { body: { enforce_api_keys: false } })
   const deleted = await remove('brief')
   assert.deepEqual([deleted.status, deleted.body.data], [200, { client_name: 'brief' }])
-  assert.deepEqual(refusal(await fetchNotes(on(twin, 'brief'))), [400, 'unknown_client'])
+  assert.deepEqual(refusal(await fetchNotes(on(otherProcess, 'brief'))), [400, 'unknown_client'])
   assert.deepEqual(refusal(await remove('brief')), [404, 'client_not_found'])
 
   const again = await register('brief', { url: other.url })
   assert.equal(again.status, 201)
   assert.notEqual(again.body.data.id, made.body.data.id)
-  assert.equal((await fetchNotes(on(twin, 'brief'))).body.data[0].text, 'other')
-  assert.equal((await fetchNotes(actor(twin.url, { 'x-service-client': 'brief' }))).status, 401)
+  assert.equal((await fetchNotes(on(otherProcess, 'brief'))).body.data[0].text, 'other')
+  assert.equal((await fetchNotes(actor(otherProcess.url, { 'x-service-client': 'brief' }))).status, 401)
   const rows = await withClient(controlUrl, async (client) => {
     const sql = `select sealed_url is null as emptied, deleted_at is not null as deleted
                    from service.database_client where client_name = 'brief' order by created_at`

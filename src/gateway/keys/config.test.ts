@@ -12,11 +12,11 @@ const config = {
 }
 const t = await testService({ controlUrl, config })
 /** Simulates another process of the same service. */
-const twin = await testService({ controlUrl, config })
+const otherProcess = await testService({ controlUrl, config })
 
 const refusal = ({ status, body }: Answer) => [status, body.code]
 /** Status of a request without a key on this client. */
-const keyless = async (client: string, service: TestService = twin) =>
+const keyless = async (client: string, service: TestService = otherProcess) =>
   (await actor(service.url, { 'x-service-client': client }).post('/gateway/fetch', { table_name: 'note' }))
     .status
 const setDefault = (enforce_api_keys: boolean | null) =>

@@ -7,10 +7,10 @@ import { whileArriving } from '#test/slow-body.ts'
 const controlUrl = await controlDatabase()
 const t = await testService({ controlUrl })
 /** Simulates another process of the same service, with a different database for client `default`. */
-const twin = await testService({ controlUrl })
+const otherProcess = await testService({ controlUrl })
 
 before(async () => {
-  for (const url of [t.clientUrl, twin.clientUrl]) {
+  for (const url of [t.clientUrl, otherProcess.clientUrl]) {
     const client = new pg.Client({ connectionString: url })
     await client.connect()
     await client.query('create table notes (id int primary key)')
@@ -32,7 +32,7 @@ const use = (key: string, service = t) =>
   })
 const refusal = ({ status, body }: Answer) => [status, body.code ?? 'ok']
 /** Statuses of a request with this key in both processes. */
-const everywhere = async (key: string) => [refusal(await use(key, twin)), refusal(await use(key, t))]
+const everywhere = async (key: string) => [refusal(await use(key, otherProcess)), refusal(await use(key, t))]
 const both = (status: number, code: string) => [
   [status, code],
   [status, code],
@@ -148,7 +148,7 @@ test('a key that is changed while the body arrives is checked again', async () =
   const outcome = async (key: { key: string; id: string }, happen: () => Promise<unknown>) => {
     const headers = { apikey: key.key, 'x-service-client': 'default' }
     const body = { table_name: 'notes', insert_body: { id: 1 } }
-    const answer = await whileArriving(twin.url, { path: '/gateway/insert', headers, body }, happen)
+    const answer = await whileArriving(otherProcess.url, { path: '/gateway/insert', headers, body }, happen)
     return [answer.slice(9, 12), /"code":"(\w+)"/.exec(answer)?.[1]]
   }
   const revoked = await issued()
