@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { OpenTransaction, RowsResult, WriteResult } from '#databases/drivers/driver.ts'
-import type { Body } from '#databases/request/fields.ts'
+import { type Body, flag } from '#databases/request/fields.ts'
 import { emitAfterCommit, type Kernel } from '#kernel/kernel.ts'
 import type { GatewayCaller } from '../caller.ts'
 import { type Prepared, prepare } from '../prepare.ts'
@@ -32,6 +32,12 @@ export async function fetchRows(
   emitEvent(kernel, fetch, 0, event)
   return { ...value, outcome }
 }
+
+/** The body of a fetch under the header X-Strip-Nulls: its own member takes precedence. */
+export const withStripNulls = (body: Body): Body => ({
+  ...body,
+  strip_nulls: flag(body, 'strip_nulls', true),
+})
 
 /** Runs a fetch and groups its rows. `key` is the cache key of the fetch. */
 export async function runFetch(

@@ -8,7 +8,7 @@ import type { Kernel } from '#kernel/kernel.ts'
 import type { GatewayAccess } from '../access.ts'
 import { gatewayCaller } from '../caller.ts'
 import { success } from '../envelope.ts'
-import { bytesOf, countRows, type Fetched, fetchRows, insertRows, writeRows } from './data.ts'
+import { bytesOf, countRows, type Fetched, fetchRows, insertRows, withStripNulls, writeRows } from './data.ts'
 import { createInsertBatching, readInsertWindow } from './insert-batching.ts'
 import { asksForFresh, createReadCache, type Outcome } from './read-cache.ts'
 import { Counted, RowsRead, RowsWritten, TransactionDone } from './responses.ts'
@@ -39,8 +39,7 @@ function fetchRoutes(app: App, { kernel, config, bodies }: Parts): void {
   const read = async (request: FastifyRequest, reply: FastifyReply, body: object) => {
     const event = isGet(request) ? 'gateway_data' : 'gateway_fetch'
     const options = { event, cache, fresh: asksForFresh(request.headers['cache-control']) } as const
-    // The member of the body takes precedence over the header.
-    const whole = asksToStrip(request) ? { strip_nulls: true, ...body } : { ...body }
+    const whole = asksToStrip(request) ? withStripNulls({ ...body }) : { ...body }
     const fetched = await fetchRows(kernel, gatewayCaller(request), whole, options)
     return sendFetched(withOutcome(reply, fetched.outcome), fetched)
   }

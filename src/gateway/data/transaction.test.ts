@@ -15,6 +15,7 @@ before(() =>
     create table entry (id int generated always as identity primary key, account_id int references account, amount numeric);
     insert into account values (1, 'Ada', 100), (2, 'Bob', 0);
     create table large as select id, repeat('x', 100000) as pad from generate_series(1, 200) id;
+    create table sparse as select 1 as id, null::text as word;
     create table secret (word text);
     insert into secret values ('hush')`),
 )
@@ -79,6 +80,19 @@ test('operations are committed together, with their results in order', async () 
   assert.deepEqual([see.data.length, see.count, see.post_processing.grouped.length], [2, 2, 2])
   assert.match(answer.text, /"balance":30\.000000000000000001/)
   assert.deepEqual(events, ['gateway_update', 'gateway_update', 'gateway_insert', 'gateway_fetch'])
+})
+
+test('the header X-Strip-Nulls applies to fetches, but not to one that has true or false itself', async () => {
+  for (const [own, row] of [
+    [{}, { id: 1 }],
+    [{ strip_nulls: false }, { id: 1, word: null }],
+    [{ strip_nulls: 'false' }, { id: 1 }],
+  ] as const) {
+    const operations = [{ id: 'see', kind: 'fetch', payload: { table_name: 'sparse', ...own } }]
+    const headers = { 'x-strip-nulls': 'true' }
+    const answer = await all.post('/gateway/transaction', { operations }, { headers })
+    assert.deepEqual(answer.body.results[0].data, [row], answer.text)
+  }
 })
 
 test('one failure rolls back everything, names its operation and emits no events', async () => {

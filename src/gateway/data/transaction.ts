@@ -10,7 +10,7 @@ import type { GatewayCaller } from '../caller.ts'
 import { rightsOf } from '../caller-rights.ts'
 import { fail } from '../errors.ts'
 import { type Prepared, prepare } from '../prepare.ts'
-import { cacheKey, emitEvent, type Fetched, runFetch } from './data.ts'
+import { cacheKey, emitEvent, type Fetched, runFetch, withStripNulls } from './data.ts'
 import { digestOf, keyOf } from './idempotency-key.ts'
 import { type Result, replayedText, resultsText, storedText } from './idempotent-results.ts'
 import { collect, prepareFetch } from './post-processing.ts'
@@ -119,8 +119,7 @@ function prepareStep(
   { kind, payload }: Operation,
   { stripNulls }: Transaction,
 ): Promise<Permitted> {
-  if (kind === 'fetch')
-    return prepareRead(kernel, caller, stripNulls ? { strip_nulls: true, ...payload } : payload)
+  if (kind === 'fetch') return prepareRead(kernel, caller, stripNulls ? withStripNulls(payload) : payload)
   return prepareWrite(kernel, caller, payload, kind)
 }
 
