@@ -17,7 +17,7 @@ import type { Place, Report } from './problems.ts'
 import type { Tree } from './tree.ts'
 
 /** Counted by the library: the uses of an anchor times the aliases in it. A few lines could expand to millions of values. */
-const MOST_ALIASES = 100
+const MOST_ALIASES = 1_000
 
 type Options = { readonly source: string; readonly env: Environment; readonly report: Report }
 
@@ -58,7 +58,8 @@ function checkAliases({ document, lineAt, report }: Reader): boolean {
     },
   })
   try {
-    document.toJS({ maxAliasCount: MOST_ALIASES })
+    // As maps: the library writes a warning with the text of a key that cannot be the name of a member.
+    document.toJS({ maxAliasCount: MOST_ALIASES, mapAsMap: true })
     return true
   } catch (error) {
     if (!(error instanceof ReferenceError)) throw error
@@ -71,7 +72,7 @@ type At = { readonly place: Place; readonly path: string }
 
 function treeOf(reader: Reader, node: Node | null | undefined, at: At): Tree {
   if (isAlias(node)) return treeOf(reader, node.resolve(reader.document), at)
-  if (isMap<Node, Node | null>(node)) return sectionOf(reader, node, at)
+  if (isMap<Node | null, Node | null>(node)) return sectionOf(reader, node, at)
   if (isSeq<Node>(node)) {
     const items = node.items.map((item, i) =>
       treeOf(reader, item, below(reader, at, item, `${at.path}[${i}]`)),
@@ -81,13 +82,13 @@ function treeOf(reader: Reader, node: Node | null | undefined, at: At): Tree {
   return isScalar(node) ? scalarOf(reader, node, at) : { kind: 'nothing', place: at.place }
 }
 
-/** The place of an aliased value is that of its anchor. */
-const below = (reader: Reader, at: At, node: Node, path: string): At => ({
-  place: node.range ? reader.lineAt(node.range[0]) : at.place,
+/** The place of an aliased value is that of its anchor. A key that was an alias without an anchor is removed, and so null. */
+const below = (reader: Reader, at: At, node: Node | null, path: string): At => ({
+  place: node?.range ? reader.lineAt(node.range[0]) : at.place,
   path,
 })
 
-function sectionOf(reader: Reader, map: YAMLMap<Node, Node | null>, at: At): Tree {
+function sectionOf(reader: Reader, map: YAMLMap<Node | null, Node | null>, at: At): Tree {
   const entries = new Map<string, Tree>()
   for (const { key, value } of map.items) {
     const name = isScalar(key) ? String(key.value) : ''
