@@ -9,6 +9,14 @@ table service."account"
   created_at timestamp with time zone not null
   updated_at timestamp with time zone not null
   must_change_password boolean not null default false
+  sealed_access_token text
+  sealed_refresh_token text
+  sealed_id_token text
+  token_type text
+  scopes text[] not null default '{}'::text[]
+  access_token_expires_at timestamp with time zone
+  refresh_token_expires_at timestamp with time zone
+  refreshing_until timestamp with time zone
   constraint account_pkey PRIMARY KEY (id)
   constraint account_provider_key UNIQUE (provider_id, account_id)
   constraint account_user_id_fkey FOREIGN KEY (user_id) REFERENCES service."user"(id) ON DELETE CASCADE

@@ -2,15 +2,27 @@ import type { Selectable } from 'kysely'
 import type { Db } from '#kernel/db/connect.ts'
 import type { AccountTable } from '#kernel/db/tables.ts'
 
-/** A way of signing in. Provider `credential` is the password. */
-export type Account = Omit<Selectable<AccountTable>, 'password' | 'mustChangePassword'>
+export const ACCOUNT_COLUMNS = [
+  'id',
+  'userId',
+  'providerId',
+  'accountId',
+  'scopes',
+  'createdAt',
+  'updatedAt',
+] as const satisfies readonly (keyof AccountTable)[]
 
+/** A way of signing in. Provider `credential` is the password; the others are linked accounts (linked-accounts.ts). */
+export type Account = Pick<Selectable<AccountTable>, (typeof ACCOUNT_COLUMNS)[number]>
+
+/** Oldest first. */
 export function listAccounts(db: Db, userId: string): Promise<Account[]> {
   return db
     .selectFrom('account')
-    .select(['id', 'userId', 'providerId', 'accountId', 'createdAt', 'updatedAt'])
+    .select(ACCOUNT_COLUMNS)
     .where('userId', '=', userId)
     .orderBy('createdAt')
+    .orderBy('id')
     .execute()
 }
 
@@ -107,15 +119,7 @@ export async function deleteAccounts(
   await (keepPassword ? all.where('providerId', '!=', 'credential') : all).execute()
 }
 
-/** Removes an account; false when it is the user's last one, which stays. */
-export async function deleteAccountOfSeveral(db: Db, userId: string, id: string): Promise<boolean> {
-  const accounts = await db
-    .selectFrom('account')
-    .select('id')
-    .where('userId', '=', userId)
-    .forUpdate()
-    .execute()
-  if (accounts.length < 2) return false
+/** Removes an account with its tokens. Whether it is the last way in: ways-in.ts. */
+export async function deleteAccount(db: Db, userId: string, id: string): Promise<void> {
   await db.deleteFrom('account').where('userId', '=', userId).where('id', '=', id).execute()
-  return true
 }

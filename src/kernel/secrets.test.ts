@@ -41,6 +41,14 @@ test('a text with one changed bit does not open', () => {
   }
 })
 
+test('a text that was sealed for an owner opens for that owner only', () => {
+  const sealed = secrets.seal('provider-token', 'a token', 'row 1')
+  assert.equal(secrets.open('provider-token', sealed, 'row 1'), 'a token')
+  assert.equal(secrets.open('provider-token', sealed, 'row 2'), undefined)
+  assert.equal(secrets.open('provider-token', sealed), undefined)
+  assert.equal(secrets.open('provider-token', secrets.seal('provider-token', 'a token'), 'row 1'), undefined)
+})
+
 test('other texts do not open, and throw no error', () => {
   const { id } = { id: secrets.seal('mail', 'x').split('.')[1] }
   for (const text of [

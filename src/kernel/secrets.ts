@@ -8,13 +8,17 @@ export type Purpose =
   | 'embedded-superuser'
   | 'installation'
   | 'mail'
+  | 'provider-token'
   | 'sign-up'
 
 export type Secrets = {
-  /** Encrypts a text as `v1.KEYID.DATA`: AES-256-GCM under the key of the purpose. */
-  seal(purpose: Purpose, plain: string): string
-  /** The text that was sealed, also under the previous secret; undefined when it was altered or sealed elsewhere. */
-  open(purpose: Purpose, sealed: string): string | undefined
+  /**
+   * Encrypts a text as `v1.KEYID.DATA`: AES-256-GCM under the key of the purpose. `owner` is authenticated with it, for instance the id of
+   * the row, so that a value copied to another row does not open.
+   */
+  seal(purpose: Purpose, plain: string, owner?: string): string
+  /** The text that was sealed, also under the previous secret; undefined when it was altered or sealed elsewhere or for another owner. */
+  open(purpose: Purpose, sealed: string, owner?: string): string | undefined
   /** Whether it was sealed under the current secret, so that the previous one is not needed to open it. */
   isCurrent(sealed: string): boolean
   /**
@@ -32,17 +36,17 @@ export function createSecrets(secret: string, random: Random, previous?: string)
   const current = ringOf(secret)
   const rings = previous === undefined ? [current] : [current, ringOf(previous)]
   return {
-    seal(purpose, plain) {
+    seal(purpose, plain, owner) {
       const iv = random(12)
-      const cipher = createCipheriv('aes-256-gcm', current.key(purpose), iv).setAAD(Buffer.from(purpose))
+      const cipher = createCipheriv('aes-256-gcm', current.key(purpose), iv).setAAD(boundTo(purpose, owner))
       const sealed = Buffer.concat([iv, cipher.update(plain, 'utf8'), cipher.final(), cipher.getAuthTag()])
       return `v1.${current.id}.${sealed.toString('base64url')}`
     },
-    open(purpose, sealed) {
+    open(purpose, sealed, owner) {
       const [version, id, data] = sealed.split('.')
       const ring = rings.find((candidate) => candidate.id === id)
       if (version !== 'v1' || ring === undefined || data === undefined) return undefined
-      return decrypt(ring.key(purpose), purpose, Buffer.from(data, 'base64url'))
+      return decrypt(ring.key(purpose), boundTo(purpose, owner), Buffer.from(data, 'base64url'))
     },
     isCurrent: (sealed) => sealed.startsWith(`v1.${current.id}.`),
     derive(purpose, name, age = 'current') {
@@ -69,9 +73,13 @@ function ringOf(secret: string): Ring {
   }
 }
 
-function decrypt(key: Buffer, purpose: Purpose, data: Buffer): string | undefined {
+/** The data that is authenticated and not encrypted. */
+const boundTo = (purpose: Purpose, owner: string | undefined): Buffer =>
+  Buffer.from(owner === undefined ? purpose : `${purpose} ${owner}`)
+
+function decrypt(key: Buffer, bound: Buffer, data: Buffer): string | undefined {
   if (data.length < 28) return undefined
-  const decipher = createDecipheriv('aes-256-gcm', key, data.subarray(0, 12)).setAAD(Buffer.from(purpose))
+  const decipher = createDecipheriv('aes-256-gcm', key, data.subarray(0, 12)).setAAD(bound)
   decipher.setAuthTag(data.subarray(-16))
   try {
     return Buffer.concat([decipher.update(data.subarray(12, -16)), decipher.final()]).toString('utf8')

@@ -1,4 +1,5 @@
-import { deleteAccountOfSeveral, listAccounts } from '#identity/accounts.ts'
+import { deleteAccount, listAccounts } from '#identity/accounts.ts'
+import { isLastWayIn } from '#identity/ways-in.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { actAsCaller, type Caller } from '../access.ts'
 import { fail } from '../errors.ts'
@@ -19,7 +20,7 @@ export async function unlinkAccount(kernel: Kernel, caller: Caller, name: Accoun
     )
     if (found === undefined || (providerId === undefined && accountId === undefined))
       throw fail('ACCOUNT_NOT_FOUND')
-    if (!(await deleteAccountOfSeveral(kernel.db, user.id, found.id)))
-      throw fail('FAILED_TO_UNLINK_LAST_ACCOUNT')
+    if (await isLastWayIn(kernel, user, found.id)) throw fail('FAILED_TO_UNLINK_LAST_ACCOUNT')
+    await deleteAccount(kernel.db, user.id, found.id)
   })
 }

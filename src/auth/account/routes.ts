@@ -30,7 +30,7 @@ export function accountRoutes(app: App, kernel: Kernel, access: AuthAccess): voi
     schema: { summary: 'Ways in which the user can sign in', response: { 200: Type.Array(LinkedAccount) } },
     handler: async (request) => {
       const accounts = await listAccounts(kernel.db, callerOf(request).user.id)
-      return accounts.map((account) => ({ ...account, provider: account.providerId, scopes: [] }))
+      return accounts.map((account) => ({ ...account, provider: account.providerId }))
     },
   })
   app.route({

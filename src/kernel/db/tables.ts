@@ -11,6 +11,14 @@ export interface AccountTable {
   createdAt: Date
   updatedAt: Date
   mustChangePassword: Generated<boolean>
+  sealedAccessToken: string | null
+  sealedRefreshToken: string | null
+  sealedIdToken: string | null
+  tokenType: string | null
+  scopes: Generated<string[]>
+  accessTokenExpiresAt: Date | null
+  refreshTokenExpiresAt: Date | null
+  refreshingUntil: Date | null
 }
 
 export interface ApiKeyTable {

@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Kernel } from '#kernel/kernel.ts'
+import { atomically } from '#kernel/kernel.ts'
+import { uuidv7 } from '#kernel/random.ts'
+import { testKernel } from '#test/harness.ts'
+import { listAccounts } from './accounts.ts'
+import { findLinkedAccount, insertLinkedAccount, updateProviderTokens } from './linked-accounts.ts'
+import { insertUser } from './users.ts'
+import { isLastWayIn } from './ways-in.ts'
+
+const kernel = await testKernel()
+
+async function newUser({ db, now, random }: Kernel) {
+  const id = uuidv7(now(), random)
+  const fields = { image: null, username: null, displayUsername: null, emailVerified: true, createdAt: now() }
+  return insertUser(db, { ...fields, id, name: 'Ada', email: `${id}@example.com` })
+}
+const github = (accountId: string) => ({ providerId: 'github', accountId })
+const rowOf = (id: string) =>
+  kernel.db.selectFrom('account').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
+
+test('an account at a provider is linked to one user only, however many ask at once', async () => {
+  const users = await Promise.all(Array.from({ length: 8 }, () => newUser(kernel)))
+  const added = await Promise.all(users.map(({ id }) => insertLinkedAccount(kernel, id, github('1'), {})))
+  const [linked, ...others] = added.filter((account) => account !== undefined)
+  assert.ok(linked)
+  assert.equal(others.length, 0)
+  assert.deepEqual(await findLinkedAccount(kernel, github('1')), linked)
+  assert.equal(await findLinkedAccount(kernel, { providerId: 'gitlab', accountId: '1' }), undefined)
+})
+
+test('the tokens of a provider are sealed for their row, and an update keeps those that it does not name', async () => {
+  const user = await newUser(kernel)
+  const tokens = {
+    accessToken: 'access 1',
+    refreshToken: 'refresh 1',
+    scopes: ['email'],
+    tokenType: 'Bearer',
+  }
+  const account = await insertLinkedAccount(kernel, user.id, github('2'), tokens)
+  assert.ok(account)
+  assert.deepEqual(account.scopes, ['email'])
+  const before = await rowOf(account.id)
+  assert.ok(!JSON.stringify(before).includes('access 1'))
+  const opened = (sealed: string | null, owner: string) =>
+    kernel.secrets.open('provider-token', sealed ?? '', owner)
+  assert.equal(opened(before.sealedAccessToken, account.id), 'access 1')
+  assert.equal(opened(before.sealedAccessToken, user.id), undefined)
+
+  assert.equal(await updateProviderTokens(kernel, account.id, { accessToken: 'access 2' }), true)
+  const after = await rowOf(account.id)
+  assert.equal(opened(after.sealedAccessToken, account.id), 'access 2')
+  assert.equal(after.sealedRefreshToken, before.sealedRefreshToken)
+  assert.deepEqual([after.scopes, after.tokenType], [['email'], 'Bearer'])
+  assert.equal(await updateProviderTokens(kernel, user.id, { accessToken: 'access 3' }), false)
+})
+
+test('a password does not count as an account at a provider', async () => {
+  const user = await newUser(kernel)
+  const password = { providerId: 'credential', accountId: user.id }
+  await insertLinkedAccount(kernel, user.id, password, {})
+  assert.equal(await findLinkedAccount(kernel, password), undefined)
+})
+
+test('the only account is the last way in, and one of two is not', async () => {
+  const user = await newUser(kernel)
+  const first = await insertLinkedAccount(kernel, user.id, github('3'), {})
+  const isLast = () => atomically(kernel, (kernel) => isLastWayIn(kernel, user, first?.id ?? ''))
+  assert.equal(await isLast(), true)
+  await insertLinkedAccount(kernel, user.id, github('4'), {})
+  assert.equal(await isLast(), false)
+  assert.equal((await listAccounts(kernel.db, user.id)).length, 2)
+  await assert.rejects(isLastWayIn(kernel, user, first?.id ?? ''), /in the transaction/)
+})
