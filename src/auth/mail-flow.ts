@@ -1,4 +1,4 @@
-import type { Ticket, TicketPurpose, UserPurpose } from '#identity/tickets.ts'
+import type { MailedPurpose, Ticket, UserPurpose } from '#identity/tickets.ts'
 import type { User } from '#identity/users.ts'
 import type { Config } from '#kernel/config/config.ts'
 import type { Kernel } from '#kernel/kernel.ts'
@@ -9,7 +9,7 @@ import type { MailedLink } from './mails.ts'
 import type { TextName } from './pages/texts.ts'
 
 /** A mail with a one-time link: its purpose, lifetime and text, the page that it leads to, and the action of the page's button. */
-export type MailFlow<P extends TicketPurpose = TicketPurpose> = {
+export type MailFlow<P extends MailedPurpose = MailedPurpose> = {
   readonly purpose: P
   /** Does the page exist? Absent: always. */
   isEnabled?(config: Config): boolean
@@ -41,7 +41,7 @@ export type LinkPage = {
 }
 
 /** A valid ticket and its user. The ticket of an address may have none. */
-export type OpenLink<P extends TicketPurpose> = {
+export type OpenLink<P extends MailedPurpose> = {
   readonly ticket: Ticket<P>
   readonly user: P extends UserPurpose ? User : User | undefined
 }

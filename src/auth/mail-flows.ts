@@ -1,4 +1,4 @@
-import type { TicketPurpose } from '#identity/tickets.ts'
+import type { MailedPurpose } from '#identity/tickets.ts'
 import { CHANGE_EMAIL, CONFIRM_CHANGE_EMAIL } from './email/email.ts'
 import { VERIFY_EMAIL } from './email/verification.ts'
 import type { MailFlow } from './mail-flow.ts'
@@ -12,4 +12,4 @@ export const MAIL_FLOWS = {
   'change-email': CHANGE_EMAIL,
   'delete-user': DELETE_USER,
   'reset-password': RESET_PASSWORD,
-} as const satisfies { readonly [P in TicketPurpose]?: MailFlow<P> }
+} as const satisfies { readonly [P in MailedPurpose]?: MailFlow<P> }

@@ -1,4 +1,4 @@
-import { findTicket, issueTicket, type NewTicket, type TicketPurpose } from '#identity/tickets.ts'
+import { findTicket, issueTicket, type MailedPurpose, type NewTicket } from '#identity/tickets.ts'
 import { findUser } from '#identity/users.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type Mail, sendMail } from '#kernel/mail/mailer.ts'
@@ -8,7 +8,7 @@ import type { MailFlow, OpenLink } from './mail-flow.ts'
 import type { Recipient } from './mails.ts'
 import { withQuery } from './redirect.ts'
 
-type NewLink<P extends TicketPurpose> = {
+type NewLink<P extends MailedPurpose> = {
   readonly ticket: Omit<NewTicket<P>, 'lifetime'>
   /** Undefined: the address has no account. */
   readonly recipient: Recipient | undefined
@@ -20,7 +20,7 @@ type NewLink<P extends TicketPurpose> = {
 }
 
 /** Mails a one-time link, unless the recipient has had too many mails already. */
-export async function mailLink<P extends TicketPurpose>(
+export async function mailLink<P extends MailedPurpose>(
   kernel: Kernel,
   flow: MailFlow<P>,
   { ticket, recipient, callbackURL, mail = flow.mail, deliver = sendMail }: NewLink<P>,
@@ -51,7 +51,7 @@ function linkOf(
 }
 
 /** The ticket of a mailed token and its user. The ticket stays. Throws when the token is not valid. */
-export async function openLink<P extends TicketPurpose>(
+export async function openLink<P extends MailedPurpose>(
   kernel: Kernel,
   purposes: readonly P[],
   token: string,

@@ -11,6 +11,7 @@ import {
   deleteTickets,
   findTicket,
   issueTicket,
+  redeemAnonymousTicket,
   redeemTicket,
   type TicketPurpose,
   type UserPurpose,
@@ -238,6 +239,40 @@ test('a ticket of an address is not accepted as one of a user, nor one of a user
     refused,
   )
   assert.deepEqual([(await find(byAddress, SIGN_IN))?.expired, (await find(byUser))?.expired], [false, false])
+})
+
+const issueAnonymous = (lifetime = HOUR) =>
+  issueTicket(kernel, 'social-sign-in', {
+    ...{ userId: null, sessionId: null, address: null, lifetime },
+    payload: { provider: 'acme', browser: 'x', codeVerifier: 'x' },
+  })
+const redeemAnonymous = (token: string) => redeemAnonymousTicket(kernel, ['social-sign-in'], token)
+
+test('of many concurrent redemptions of a ticket of nobody exactly one succeeds', async () => {
+  const token = await issueAnonymous()
+  const redeemed = await Promise.all(Array.from({ length: 50 }, () => redeemAnonymous(token)))
+  const won = redeemed.filter((ticket) => ticket !== undefined)
+  assert.deepEqual(
+    won.map(({ userId, address, payload, expired }) => [userId, address, payload.provider, expired]),
+    [[null, null, 'acme', false]],
+  )
+})
+
+test('a ticket of nobody is not accepted as one of a user or of an address, outlives every user, and expires', async () => {
+  const ada = await user()
+  const [token, late] = [await issueAnonymous(), await issueAnonymous(-1)]
+  assert.equal(await redeem(ada, token, 'social-sign-in' as never), undefined)
+  assert.equal(await redeemAnonymous(await issue(ada)), undefined)
+  await assert.rejects(follow(token, ada.email), refused)
+  await deleteTickets(kernel.db, ada)
+  assert.equal((await redeemAnonymous(token))?.expired, false)
+  assert.equal((await redeemAnonymous(late))?.expired, true)
+})
+
+test('the table refuses a ticket of a user without an address', async () => {
+  const { id: userId } = await user()
+  const ticket = { userId, sessionId: null, address: null as never, lifetime: HOUR, payload: {} }
+  await assert.rejects(issueTicket(kernel, 'reset-password', ticket), /verification_address_check/)
 })
 
 test('pruning deletes expired tickets in batches, and no others', async () => {

@@ -7,7 +7,8 @@ import type { User } from './users.ts'
 
 /**
  * The purposes of one-time tokens, an entry each: `user` if the token belongs to a user, `address` if it belongs to the user who has the
- * address when it is redeemed, with or without an account until then; and the payload. A token is valid for its own purpose only.
+ * address when it is redeemed, with or without an account until then, `nobody` if the sign-in that it belongs to has no user yet; and
+ * the payload. A token is valid for its own purpose only.
  */
 type Purposes = {
   /** `browser`: hash of a cookie that only the browser has in which the password was set or shown (cookies.ts). */
@@ -16,34 +17,61 @@ type Purposes = {
   'confirm-change-email': Of<'user', { readonly newEmail: string; readonly callbackURL?: string }>
   'change-email': Of<'user', Nothing>
   'delete-user': Of<'user', Nothing>
+  'social-sign-in': Of<'nobody', SocialState>
+  'social-link': Of<'user', SocialState>
 }
-type Of<Subject extends 'user' | 'address', Payload> = {
+/** The columns of a ticket that depend on its subject. */
+type Subjects = {
+  readonly user: { readonly userId: string; readonly sessionId: string | null; readonly address: string }
+  readonly address: { readonly userId: null; readonly sessionId: string | null; readonly address: string }
+  readonly nobody: { readonly userId: null; readonly sessionId: null; readonly address: null }
+}
+type Of<Subject extends keyof Subjects, Payload> = {
   readonly subject: Subject
   readonly payload: Payload
 }
 type Nothing = Record<string, never>
 
+/** A visit to a social provider that has begun. */
+export type SocialState = {
+  readonly provider: string
+  /** Hash of a cookie that only the browser has in which the visit began. */
+  readonly browser: string
+  /** PKCE code verifier, sealed. */
+  readonly codeVerifier: string
+  /** For OpenID Connect. */
+  readonly nonce?: string
+  readonly callbackURL?: string
+  readonly errorCallbackURL?: string
+  readonly newUserCallbackURL?: string
+  readonly requestSignUp?: boolean
+}
+
 export type TicketPurpose = keyof Purposes
 export type TicketPayload<P extends TicketPurpose> = Purposes[P]['payload']
 
-/** Purposes of tickets that belong to a user. */
-export type UserPurpose = {
-  [P in TicketPurpose]: Purposes[P]['subject'] extends 'user' ? P : never
+type PurposeOf<Subject extends keyof Subjects> = {
+  [P in TicketPurpose]: Purposes[P]['subject'] extends Subject ? P : never
 }[TicketPurpose]
+/** Purposes of tickets that belong to a user. */
+export type UserPurpose = PurposeOf<'user'>
 /** Purposes of tickets that belong to an address, which may have no account. */
-export type AddressPurpose = Exclude<TicketPurpose, UserPurpose>
-/** The id of the user that a ticket belongs to. */
-export type TicketUserId<P extends TicketPurpose> = P extends UserPurpose ? string : null
+export type AddressPurpose = PurposeOf<'address'>
+/** Purposes of tickets that belong to neither. */
+export type AnonymousPurpose = PurposeOf<'nobody'>
+/** Purposes of tickets that can be mailed. */
+export type MailedPurpose = UserPurpose | AddressPurpose
+type SubjectOf<P extends TicketPurpose> = Subjects[Purposes[P]['subject']]
 
 /** Its address is to become the user's. Every other ticket of a user is valid only while its address is the user's. */
 const NEW_ADDRESS: TicketPurpose = 'change-email'
 
 export type NewTicket<P extends TicketPurpose> = {
-  readonly userId: TicketUserId<P>
+  readonly userId: SubjectOf<P>['userId']
   /** The session that asked: the ticket ends with it. Null without one, or if the ticket has to outlive it. */
-  readonly sessionId: string | null
-  /** The recipient of the mail. */
-  readonly address: string
+  readonly sessionId: SubjectOf<P>['sessionId']
+  /** The recipient of the mail, or the user's address if the ticket is not mailed. */
+  readonly address: SubjectOf<P>['address']
   /** Milliseconds. */
   readonly lifetime: number
   readonly payload: TicketPayload<P>
@@ -73,9 +101,9 @@ export async function issueTicket<P extends TicketPurpose>(
 
 export type Ticket<P extends TicketPurpose> = {
   readonly purpose: P
-  readonly userId: TicketUserId<P>
+  readonly userId: SubjectOf<P>['userId']
   readonly sessionId: string | null
-  readonly address: string
+  readonly address: SubjectOf<P>['address']
   readonly payload: TicketPayload<P>
   /** The ticket or the session that asked has expired. */
   readonly expired: boolean
@@ -126,7 +154,20 @@ export async function redeemTicket<P extends UserPurpose>(
 }
 
 /** The same for a ticket of an address, which has to be locked before (proof.ts). */
-export async function redeemAddressTicket<P extends AddressPurpose>(
+export const redeemAddressTicket = <P extends AddressPurpose>(
+  kernel: Kernel,
+  purposes: readonly P[],
+  token: string,
+): Promise<Ticket<P> | undefined> => redeemWithoutUser(kernel, purposes, token)
+
+/** The same for a ticket of nobody. No other row has to be locked. */
+export const redeemAnonymousTicket = <P extends AnonymousPurpose>(
+  kernel: Kernel,
+  purposes: readonly P[],
+  token: string,
+): Promise<Ticket<P> | undefined> => redeemWithoutUser(kernel, purposes, token)
+
+async function redeemWithoutUser<P extends AddressPurpose | AnonymousPurpose>(
   { db, now }: Kernel,
   purposes: readonly P[],
   token: string,
@@ -157,9 +198,11 @@ const SESSION_END =
     'sessionExpiresAt',
   )
 
-type Row = Omit<Ticket<TicketPurpose>, 'purpose' | 'userId' | 'payload' | 'expired'> & {
+type Row = {
   readonly purpose: string
   readonly userId: string | null
+  readonly sessionId: string | null
+  readonly address: string | null
   readonly payload: unknown
   readonly expiresAt: Date
   readonly sessionExpiresAt: Date | null
@@ -169,12 +212,13 @@ function ticketFrom<P extends TicketPurpose>(row: Row, now: Date): Ticket<P> {
   const { expiresAt, sessionExpiresAt, ...ticket } = row
   const expired = expiresAt <= now || (sessionExpiresAt !== null && sessionExpiresAt <= now)
   // `issueTicket` wrote them, and the statement asked for purposes of P.
-  const [purpose, userId, payload] = [
+  const [purpose, userId, address, payload] = [
     row.purpose as P,
-    row.userId as TicketUserId<P>,
+    row.userId as SubjectOf<P>['userId'],
+    row.address as SubjectOf<P>['address'],
     row.payload as TicketPayload<P>,
   ]
-  return { ...ticket, purpose, userId, payload, expired }
+  return { ...ticket, purpose, userId, address, payload, expired }
 }
 
 /** Deletes every ticket of the user, and of the address that the user has. */

@@ -1,4 +1,4 @@
-import type { TicketPurpose } from '#identity/tickets.ts'
+import type { MailedPurpose } from '#identity/tickets.ts'
 import type { Failure } from '#kernel/errors.ts'
 import { type Html, html } from '#kernel/html.ts'
 import type { Page } from '#kernel/http/page.ts'
@@ -15,7 +15,7 @@ type Placeholders = Readonly<Record<string, string>>
 export function placeholdersOf({
   user,
   ticket: { address, payload },
-}: OpenLink<TicketPurpose>): Placeholders {
+}: OpenLink<MailedPurpose>): Placeholders {
   const newEmail = 'newEmail' in payload ? payload.newEmail : address
   return { email: user?.email ?? address, newEmail }
 }

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import type { TicketPurpose } from '#identity/tickets.ts'
+import type { MailedPurpose } from '#identity/tickets.ts'
 import { Failure } from '#kernel/errors.ts'
 import { readForms } from '#kernel/http/body.ts'
 import { sendPage, wantsPage } from '#kernel/http/page.ts'
@@ -141,7 +141,7 @@ const TRY_AGAIN: ReadonlySet<string> = new Set([
   ...PASSWORD_POLICY_FAILURES,
 ])
 
-type OpenFlow = { readonly link: OpenLink<TicketPurpose>; readonly flow: MailFlow }
+type OpenFlow = { readonly link: OpenLink<MailedPurpose>; readonly flow: MailFlow }
 
 async function openFlow(kernel: Kernel, { flows }: FlowsPage, { token }: Sent): Promise<OpenFlow> {
   const purposes = flows.map(({ purpose }) => purpose)

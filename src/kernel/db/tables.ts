@@ -151,7 +151,8 @@ export interface VerificationTable {
   expiresAt: Date
   createdAt: Date
   sessionId: string | null
-  address: string
+  address: string | null
+  attempts: Generated<number>
 }
 
 export interface DB {
