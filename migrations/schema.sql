@@ -55,6 +55,31 @@ table service."api_key_config"
   CREATE TRIGGER api_key_config_changed AFTER UPDATE ON service.api_key_config FOR EACH ROW WHEN ((old.* IS DISTINCT FROM new.*)) EXECUTE FUNCTION service.tell_word('api_key_config')
   CREATE TRIGGER api_key_config_emptied AFTER TRUNCATE ON service.api_key_config FOR EACH STATEMENT EXECUTE FUNCTION service.tell_word('all')
 
+table service."audit_event"
+  id uuid not null
+  occurred_at timestamp with time zone not null
+  actor_id text not null
+  on_behalf_of uuid
+  action text not null
+  target_type text
+  target_id text
+  client_name text
+  organization_id uuid
+  ip_address text
+  user_agent text
+  request_id text
+  outcome text not null
+  count integer not null
+  details jsonb not null
+  constraint audit_event_outcome_check CHECK ((outcome = ANY (ARRAY['success'::text, 'failure'::text])))
+  constraint audit_event_pkey PRIMARY KEY (id)
+  CREATE INDEX audit_event_by_action ON service.audit_event USING btree (action, id)
+  CREATE INDEX audit_event_by_actor ON service.audit_event USING btree (actor_id, id)
+  CREATE INDEX audit_event_by_target ON service.audit_event USING btree (target_id, id)
+  CREATE INDEX audit_event_with_address ON service.audit_event USING btree (id) WHERE ((ip_address IS NOT NULL) OR (user_agent IS NOT NULL))
+  CREATE TRIGGER audit_event_kept BEFORE TRUNCATE ON service.audit_event FOR EACH STATEMENT EXECUTE FUNCTION service.refuse_audit_change()
+  CREATE TRIGGER audit_event_unchanged BEFORE DELETE OR UPDATE ON service.audit_event FOR EACH ROW EXECUTE FUNCTION service.refuse_audit_change()
+
 table service."database_client"
   id uuid not null
   client_name text not null
@@ -205,6 +230,55 @@ table service."verification"
   CREATE INDEX verification_by_expiry ON service.verification USING btree (expires_at)
   CREATE INDEX verification_by_session ON service.verification USING btree (session_id) WHERE (session_id IS NOT NULL)
   CREATE INDEX verification_by_user ON service.verification USING btree (user_id)
+
+CREATE OR REPLACE FUNCTION service.first_id_at(at timestamp with time zone)
+ RETURNS uuid
+ LANGUAGE sql
+ IMMUTABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+RETURN ((lpad(to_hex(((EXTRACT(epoch FROM at) * (1000)::numeric))::bigint), 12, '0'::text) || '70008000000000000000'::text))::uuid
+
+CREATE OR REPLACE FUNCTION service.prune_audit_events(keep interval, most integer)
+ RETURNS integer
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+declare
+  deleted integer;
+  cleared integer;
+begin
+  perform set_config('gatehouse.audit_pruning', 'on', true);
+  delete from service.audit_event where id in (
+    select id from service.audit_event
+    where id < service.first_id_at(now() - greatest(keep, interval '30 days')) order by id limit most);
+  get diagnostics deleted = row_count;
+  update service.audit_event set ip_address = null, user_agent = null where id in (
+    select id from service.audit_event
+    where (ip_address is not null or user_agent is not null) and id < service.first_id_at(now() - interval '90 days')
+    order by id limit most);
+  get diagnostics cleared = row_count;
+  perform set_config('gatehouse.audit_pruning', 'off', true);
+  return greatest(deleted, cleared);
+end $function$
+
+CREATE OR REPLACE FUNCTION service.refuse_audit_change()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+begin
+  if current_setting('gatehouse.audit_pruning', true) = 'on'
+    and current_user = (select pg_get_userbyid(relowner) from pg_class where oid = tg_relid) then
+    return coalesce(new, old);
+  end if;
+  if tg_op = 'UPDATE' and old.outcome = 'failure' and new.count = old.count + 1
+    and to_jsonb(new) - 'count' = to_jsonb(old) - 'count' then
+    return new;
+  end if;
+  raise exception 'rows of service.audit_event cannot be changed or deleted: service.prune_audit_events does that by age'
+    using errcode = 'insufficient_privilege';
+end $function$
 
 CREATE OR REPLACE FUNCTION service.reserve_username()
  RETURNS trigger

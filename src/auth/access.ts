@@ -3,7 +3,7 @@ import { actOnProof, type Proof, proofHolds } from '#identity/proof.ts'
 import { endWithinMaxAge, extendSession, type LiveSession, type Sessions } from '#identity/sessions.ts'
 import type { User } from '#identity/users.ts'
 import type { Access } from '#kernel/http/access.ts'
-import type { Kernel } from '#kernel/kernel.ts'
+import { type Kernel, withOrigin } from '#kernel/kernel.ts'
 import { clearSessionToken, presentedToken, setSessionToken } from './cookies.ts'
 import { fail } from './errors.ts'
 import { expectFresh } from './session-freshness.ts'
@@ -77,6 +77,16 @@ export function callerOf(request: FastifyRequest): Caller {
     throw new Error(`${request.routeOptions.url} has no caller: its access is wrong`)
   return request.caller
 }
+
+/** The kernel for the verb that a request asks for: the audit trail shows the caller, or `anonymous` without a session. */
+export const kernelFor = (
+  kernel: Kernel,
+  { caller, clientAddress: ipAddress, headers, id: requestId }: FastifyRequest,
+): Kernel =>
+  withOrigin(kernel, {
+    actorId: caller?.user.id ?? 'anonymous',
+    ...{ ipAddress, userAgent: headers['user-agent'], requestId },
+  })
 
 /** Runs the work in a transaction in which the caller's session is alive (identity/proof.ts); throws UNAUTHORIZED when it is not. */
 export function actAsCaller<T>(

@@ -1,7 +1,8 @@
 import type { Command } from 'commander'
+import { CLI } from '#kernel/audit/origin.ts'
 import { clockOf, connectOnce } from '#kernel/db/connect.ts'
 import { readOnly } from '#kernel/db/session-settings.ts'
-import type { Kernel } from '#kernel/kernel.ts'
+import { type Kernel, withOrigin } from '#kernel/kernel.ts'
 import { createLog } from '#kernel/log.ts'
 import { secureRandom } from '#kernel/random.ts'
 import { expectSchema, startKernel } from '#kernel/start.ts'
@@ -20,7 +21,7 @@ export async function withKernel<T>(
     const log = createLog({ level: 'error', format: 'pretty' })
     const started = await startKernel({ config, controlUrl: databases.controlUrl, secrets, log })
     try {
-      return await work(started.kernel, databases)
+      return await work(withOrigin(started.kernel, CLI), databases)
     } finally {
       await started.close()
     }

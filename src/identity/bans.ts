@@ -1,3 +1,4 @@
+import { recordAct } from '#kernel/audit/record-act.ts'
 import type { Db } from '#kernel/db/connect.ts'
 import { atomically, emitAfterCommit, type Kernel } from '#kernel/kernel.ts'
 import { lockProvenUser } from './proof.ts'
@@ -22,6 +23,7 @@ export async function banUser(kernel: Kernel, userId: string, { reason, expires 
     await updateBan(kernel.db, userId, ban, kernel.now())
     await deleteUserSessions(kernel.db, userId)
     await deleteTickets(kernel.db, user)
+    await recordAct(kernel, 'user.banned', { targetId: userId })
     emitAfterCommit(kernel, 'auth_user_banned', { userId })
     return true
   })

@@ -1,3 +1,4 @@
+import type { Origin } from './audit/origin.ts'
 import type { Clock } from './clock.ts'
 import type { Config } from './config/config.ts'
 import type { Coherence } from './db/coherence.ts'
@@ -48,6 +49,8 @@ export type Kernel = {
   /** Whether there is room left to write. */
   readonly disk: Disk
   readonly log: Log
+  /** Who is acting, for the audit trail. */
+  readonly origin: Origin
   /** The origin that links, cookies and origin checks use; known as soon as the port is. */
   readonly publicUrl: () => string
   /** Runs after the commit of the transaction: at once outside of one, never after a rollback. */
@@ -67,6 +70,9 @@ export async function atomically<T>(kernel: Kernel, work: (kernel: Kernel) => Pr
   for (const task of later) task()
   return result
 }
+
+/** The same kernel for one caller. */
+export const withOrigin = (kernel: Kernel, origin: Origin): Kernel => ({ ...kernel, origin })
 
 /** Emits an event when the transaction has committed. */
 export function emitAfterCommit<Name extends EventName>(

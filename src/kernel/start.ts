@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import { SYSTEM } from './audit/origin.ts'
 import { type Clock, createDatabaseClock, type DatabaseClock } from './clock.ts'
 import { expectTime, watchDrift } from './clock-drift.ts'
 import type { Config } from './config/config.ts'
@@ -86,6 +87,7 @@ export async function startKernel(options: KernelOptions): Promise<StartedKernel
     metrics,
     disk,
     log,
+    origin: SYSTEM,
     publicUrl: () => config.server.public_url ?? `http://localhost:${port}`,
     afterCommit: (work) => work(),
   }

@@ -6,7 +6,7 @@ import { named } from '#kernel/http/components.ts'
 import { Nullable } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import type { AuthAccess, Caller } from '../access.ts'
+import { type AuthAccess, type Caller, kernelFor } from '../access.ts'
 import { clearSessionToken } from '../cookies.ts'
 import { revokeOtherSessions, revokeSession, revokeSessions, sessionsOf } from './session.ts'
 import { createSignOut } from './sign-out.ts'
@@ -95,16 +95,19 @@ function revocationRoutes(app: App, kernel: Kernel, config: { access: AuthAccess
       }),
       response: { 200: Revoked },
     },
-    handler: ({ caller, body }) => revoked(caller, (caller) => revokeSession(kernel, caller, body.token)),
+    handler: (request) =>
+      revoked(request.caller, (caller) =>
+        revokeSession(kernelFor(kernel, request), caller, request.body.token),
+      ),
   })
   app.route({
     method: 'POST',
     url: '/revoke-sessions',
     config,
     schema: { summary: 'End all sessions of the user', response: { 200: Revoked } },
-    handler: ({ caller }, reply) => {
+    handler: (request, reply) => {
       clearSessionToken(kernel.config, reply)
-      return revoked(caller, (caller) => revokeSessions(kernel, caller))
+      return revoked(request.caller, (caller) => revokeSessions(kernelFor(kernel, request), caller))
     },
   })
   app.route({
@@ -112,7 +115,8 @@ function revocationRoutes(app: App, kernel: Kernel, config: { access: AuthAccess
     url: '/revoke-other-sessions',
     config,
     schema: { summary: 'End all sessions of the user but this one', response: { 200: Revoked } },
-    handler: ({ caller }) => revoked(caller, (caller) => revokeOtherSessions(kernel, caller)),
+    handler: (request) =>
+      revoked(request.caller, (caller) => revokeOtherSessions(kernelFor(kernel, request), caller)),
   })
 }
 

@@ -1,6 +1,8 @@
 import { deleteSessionOf, deleteUserSessions, listSessions, type Session } from '#identity/sessions.ts'
 import { deleteTickets } from '#identity/tickets.ts'
 import { isTokenShaped } from '#identity/tokens.ts'
+import type { User } from '#identity/users.ts'
+import { recordAct } from '#kernel/audit/record-act.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { UUID } from '#kernel/random.ts'
 import { actAsCaller, type Caller } from '../access.ts'
@@ -23,16 +25,22 @@ export async function revokeSession(kernel: Kernel, caller: Caller, named: strin
   const id = named.startsWith(HANDLE) ? named.slice(HANDLE.length) : named
   if (!UUID.test(id) && !isTokenShaped(named)) return 0
   const by = UUID.test(id) ? { id } : { token: named }
-  const count = await actAsCaller(kernel, caller, ({ db }, user) => deleteSessionOf(db, user.id, by))
+  const count = await actAsCaller(kernel, caller, async (kernel, user) => {
+    const count = await deleteSessionOf(kernel.db, user.id, by)
+    await recordRevoked(kernel, user, count)
+    return count
+  })
   await kernel.coherence.settle()
   return count
 }
 
 /** Ends all of the caller's sessions and every open link. */
 export async function revokeSessions(kernel: Kernel, caller: Caller): Promise<number> {
-  const count = await actAsCaller(kernel, caller, async ({ db }, user) => {
-    await deleteTickets(db, user)
-    return deleteUserSessions(db, user.id)
+  const count = await actAsCaller(kernel, caller, async (kernel, user) => {
+    await deleteTickets(kernel.db, user)
+    const count = await deleteUserSessions(kernel.db, user.id)
+    await recordRevoked(kernel, user, count)
+    return count
   })
   await kernel.coherence.settle()
   return count
@@ -40,7 +48,15 @@ export async function revokeSessions(kernel: Kernel, caller: Caller): Promise<nu
 
 export async function revokeOtherSessions(kernel: Kernel, caller: Caller): Promise<number> {
   const { id } = caller.session
-  const count = await actAsCaller(kernel, caller, ({ db }, user) => deleteUserSessions(db, user.id, id))
+  const count = await actAsCaller(kernel, caller, async (kernel, user) => {
+    const count = await deleteUserSessions(kernel.db, user.id, id)
+    await recordRevoked(kernel, user, count)
+    return count
+  })
   await kernel.coherence.settle()
   return count
+}
+
+const recordRevoked = async (kernel: Kernel, user: User, count: number): Promise<void> => {
+  if (count > 0) await recordAct(kernel, 'session.revoked', { targetId: user.id, count })
 }

@@ -46,6 +46,24 @@ export interface ApiKeyConfigTable {
   updatedAt: Date
 }
 
+export interface AuditEventTable {
+  id: string
+  occurredAt: Date
+  actorId: string
+  onBehalfOf: string | null
+  action: string
+  targetType: string | null
+  targetId: string | null
+  clientName: string | null
+  organizationId: string | null
+  ipAddress: string | null
+  userAgent: string | null
+  requestId: string | null
+  outcome: string
+  count: number
+  details: ColumnType<unknown, string, string>
+}
+
 export interface DatabaseClientTable {
   id: string
   clientName: string
@@ -159,6 +177,7 @@ export interface DB {
   account: AccountTable
   apiKey: ApiKeyTable
   apiKeyConfig: ApiKeyConfigTable
+  auditEvent: AuditEventTable
   databaseClient: DatabaseClientTable
   hiddenSignUp: HiddenSignUpTable
   installation: InstallationTable

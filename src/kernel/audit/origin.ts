@@ -1,0 +1,15 @@
+/** The cause of an act, for the audit trail. A kernel carries it, so that no verb has to pass it on. */
+export type Origin = {
+  /** The id of a user, `key:` and the id of an API key, or a word. */
+  readonly actorId: string
+  /** The user whom the actor impersonates. */
+  readonly onBehalfOf?: string | undefined
+  readonly ipAddress?: string | undefined
+  readonly userAgent?: string | undefined
+  readonly requestId?: string | undefined
+}
+
+/** Jobs, and all else that no caller asked for. The kernel of a started process has it. */
+export const SYSTEM: Origin = { actorId: 'system' }
+/** The command line. */
+export const CLI: Origin = { actorId: 'cli' }
