@@ -5,7 +5,15 @@ import { atomically } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
 import { testKernel } from '#test/harness.ts'
 import { listAccounts } from './accounts.ts'
-import { findLinkedAccount, insertLinkedAccount, updateProviderTokens } from './linked-accounts.ts'
+import { findLinkedAccount, insertLinkedAccount } from './linked-accounts.ts'
+import {
+  abandonRefresh,
+  beginRefresh,
+  completeRefresh,
+  findProviderTokens,
+  findRefresh,
+  updateProviderTokens,
+} from './provider-tokens.ts'
 import { insertUser } from './users.ts'
 import { isLastWayIn } from './ways-in.ts'
 
@@ -72,4 +80,32 @@ test('the only account is the last way in, and one of two is not', async () => {
   assert.equal(await isLast(), false)
   assert.equal((await listAccounts(kernel.db, user.id)).length, 2)
   await assert.rejects(isLastWayIn(kernel, user, first?.id ?? ''), /in the transaction/)
+})
+
+test('one of many processes refreshes tokens, and only tokens that nothing has replaced meanwhile', async () => {
+  const user = await newUser(kernel)
+  const tokens = { accessToken: 'access 1', refreshToken: 'refresh 1' }
+  const { id } = (await insertLinkedAccount(kernel, user.id, github('5'), tokens)) ?? {}
+  const stored = async () => {
+    const found = await findProviderTokens(kernel, user.id, id ?? '')
+    assert.ok(found)
+    return found
+  }
+  const first = await stored()
+  const until = new Date(kernel.now().getTime() + 30_000)
+  const begun = await Promise.all(Array.from({ length: 8 }, () => beginRefresh(kernel, first, until)))
+  assert.equal(begun.filter(Boolean).length, 1)
+  assert.equal(await findRefresh(kernel, first), 'running')
+  await abandonRefresh(kernel.db, first, new Date(until.getTime() + 1))
+  assert.equal(await findRefresh(kernel, first), 'running', 'the refresh of another process')
+  await abandonRefresh(kernel.db, first, until)
+  assert.equal(await findRefresh(kernel, first), 'due')
+
+  await completeRefresh(kernel, first, { accessToken: 'access 2' })
+  const second = await stored()
+  assert.deepEqual([second.accessToken, second.refreshToken], ['access 2', 'refresh 1'])
+  assert.equal(await findRefresh(kernel, first), 'changed')
+  assert.equal(await beginRefresh(kernel, first, until), false)
+  await completeRefresh(kernel, first, { accessToken: 'access 3' })
+  assert.deepEqual(await stored(), second)
 })

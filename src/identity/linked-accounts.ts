@@ -1,23 +1,7 @@
-import type { Selectable } from 'kysely'
-import type { AccountTable } from '#kernel/db/tables.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
-import type { Secrets } from '#kernel/secrets.ts'
 import { ACCOUNT_COLUMNS, type Account } from './accounts.ts'
-
-/** Tokens that a provider issued for one of its accounts. In an update, an absent member leaves the stored one. */
-export type ProviderTokens = {
-  readonly accessToken?: string
-  readonly refreshToken?: string
-  readonly idToken?: string
-  /** As the provider spells it, like `Bearer`. */
-  readonly tokenType?: string
-  /** That the provider granted. */
-  readonly scopes?: readonly string[]
-  /** Null: the provider does not say. */
-  readonly accessTokenExpiresAt?: Date | null
-  readonly refreshTokenExpiresAt?: Date | null
-}
+import { type ProviderTokens, tokenColumns } from './provider-tokens.ts'
 
 /** An account at a provider. The provider's name is never `credential`, which is the password. */
 export type ProviderAccount = {
@@ -52,50 +36,9 @@ export async function insertLinkedAccount(
     .insertInto('account')
     .values({
       ...{ id, userId, providerId, accountId, createdAt: time, updatedAt: time },
-      ...columnsOf(secrets, id, tokens),
+      ...tokenColumns(secrets, id, tokens),
     })
     .onConflict((on) => on.columns(['providerId', 'accountId']).doNothing())
     .returning(ACCOUNT_COLUMNS)
     .executeTakeFirst()
-}
-
-/** Stores the members that are present. False when the account is not linked any more. */
-export async function updateProviderTokens(
-  { db, secrets, now }: Kernel,
-  id: string,
-  tokens: ProviderTokens,
-): Promise<boolean> {
-  const { numUpdatedRows } = await db
-    .updateTable('account')
-    .set({ ...columnsOf(secrets, id, tokens), updatedAt: now() })
-    .where('id', '=', id)
-    .executeTakeFirst()
-  return numUpdatedRows === 1n
-}
-
-type TokenColumns = Pick<
-  Selectable<AccountTable>,
-  | 'sealedAccessToken'
-  | 'sealedRefreshToken'
-  | 'sealedIdToken'
-  | 'tokenType'
-  | 'scopes'
-  | 'accessTokenExpiresAt'
-  | 'refreshTokenExpiresAt'
->
-
-/** Columns of the members that are present. A sealed token opens in the row with this id only. */
-function columnsOf(
-  secrets: Secrets,
-  id: string,
-  { accessToken, refreshToken, idToken, scopes, ...plain }: ProviderTokens,
-): Partial<TokenColumns> {
-  const seal = (token: string) => secrets.seal('provider-token', token, id)
-  return {
-    ...plain,
-    ...(accessToken !== undefined && { sealedAccessToken: seal(accessToken) }),
-    ...(refreshToken !== undefined && { sealedRefreshToken: seal(refreshToken) }),
-    ...(idToken !== undefined && { sealedIdToken: seal(idToken) }),
-    ...(scopes !== undefined && { scopes: [...scopes] }),
-  }
 }
