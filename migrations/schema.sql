@@ -80,6 +80,12 @@ table service."audit_event"
   CREATE TRIGGER audit_event_kept BEFORE TRUNCATE ON service.audit_event FOR EACH STATEMENT EXECUTE FUNCTION service.refuse_audit_change()
   CREATE TRIGGER audit_event_unchanged BEFORE DELETE OR UPDATE ON service.audit_event FOR EACH ROW EXECUTE FUNCTION service.refuse_audit_change()
 
+table service."backup_code"
+  two_factor_id uuid not null
+  code_hash bytea not null
+  constraint backup_code_key PRIMARY KEY (two_factor_id, code_hash)
+  constraint backup_code_two_factor_id_fkey FOREIGN KEY (two_factor_id) REFERENCES service.two_factor(id) ON DELETE CASCADE
+
 table service."database_client"
   id uuid not null
   client_name text not null
@@ -178,6 +184,7 @@ table service."session"
   ip_address text
   user_agent text
   active_organization_id uuid
+  user_verified boolean not null default false
   constraint session_membership_key FOREIGN KEY (active_organization_id, user_id) REFERENCES service.member(organization_id, user_id) ON DELETE SET NULL (active_organization_id)
   constraint session_pkey PRIMARY KEY (id)
   constraint session_token_key UNIQUE (token_hash)
@@ -188,6 +195,35 @@ table service."session"
   CREATE TRIGGER session_changed AFTER UPDATE ON service.session REFERENCING OLD TABLE AS gone NEW TABLE AS came FOR EACH STATEMENT EXECUTE FUNCTION service.tell_sessions()
   CREATE TRIGGER session_emptied AFTER TRUNCATE ON service.session FOR EACH STATEMENT EXECUTE FUNCTION service.tell_word('all')
   CREATE TRIGGER session_gone AFTER DELETE ON service.session REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION service.tell_sessions()
+
+table service."trusted_device"
+  id uuid not null
+  user_id uuid not null
+  token_hash bytea not null
+  expires_at timestamp with time zone not null
+  created_at timestamp with time zone not null
+  constraint trusted_device_pkey PRIMARY KEY (id)
+  constraint trusted_device_token_key UNIQUE (token_hash)
+  constraint trusted_device_user_id_fkey FOREIGN KEY (user_id) REFERENCES service."user"(id) ON DELETE CASCADE
+  CREATE INDEX trusted_device_by_expiry ON service.trusted_device USING btree (expires_at)
+  CREATE INDEX trusted_device_by_user ON service.trusted_device USING btree (user_id)
+
+table service."two_factor"
+  id uuid not null
+  user_id uuid not null
+  in_force boolean not null default false
+  method text not null
+  secret text
+  last_step bigint
+  failures integer not null default 0
+  locked_until timestamp with time zone
+  mail_counted_until timestamp with time zone
+  created_at timestamp with time zone not null
+  constraint two_factor_method_check CHECK ((method = ANY (ARRAY['totp'::text, 'otp'::text])))
+  constraint two_factor_pkey PRIMARY KEY (id)
+  constraint two_factor_secret_check CHECK (((secret IS NOT NULL) = (method = 'totp'::text)))
+  constraint two_factor_user_id_fkey FOREIGN KEY (user_id) REFERENCES service."user"(id) ON DELETE CASCADE
+  constraint two_factor_user_key UNIQUE (user_id, in_force)
 
 table service."user"
   id uuid not null

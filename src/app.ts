@@ -6,6 +6,7 @@ import { createAuditLog } from '#gateway/management/audit.ts'
 import { gatewaySurface } from '#gateway/surface.ts'
 import { createSessions, deleteExpiredSessions } from '#identity/sessions.ts'
 import { deleteExpiredTickets } from '#identity/tickets.ts'
+import { deleteExpiredTrustedDevices } from '#identity/trusted-devices.ts'
 import { type Clock, MOST_DRIFT } from '#kernel/clock.ts'
 import type { Config } from '#kernel/config/config.ts'
 import { deleteEndedLeases } from '#kernel/db/coherence.ts'
@@ -193,6 +194,11 @@ function recurringTable(kernel: Kernel): readonly Recurring[] {
       name: 'prune-tickets',
       cron: '*/5 * * * *',
       run: () => inBatches(() => deleteExpiredTickets(db, now(), BATCH)),
+    },
+    {
+      name: 'prune-trusted-devices',
+      cron: '*/5 * * * *',
+      run: () => inBatches(() => deleteExpiredTrustedDevices(db, now(), BATCH)),
     },
     {
       name: 'prune-limits',

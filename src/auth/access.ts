@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { actOnProof, type Proof, proofHolds } from '#identity/proof.ts'
+import { lacksSecondFactor } from '#identity/second-factor.ts'
 import { endWithinMaxAge, extendSession, type LiveSession, type Sessions } from '#identity/sessions.ts'
 import type { User } from '#identity/users.ts'
 import type { Access } from '#kernel/http/access.ts'
@@ -19,6 +20,10 @@ declare module 'fastify' {
   interface FastifyRequest {
     caller: Caller | undefined
   }
+  interface FastifyContextConfig {
+    /** Open to a session that lacks the second factor which the user's role requires (auth.md 7). Closed by default. */
+    withoutSecondFactor?: boolean
+  }
 }
 
 export type AuthAccess = {
@@ -33,31 +38,43 @@ export type AuthAccess = {
 }
 
 const SECURITY = [{ sessionToken: [] }, { sessionCookie: [] }]
-const SESSION_FAILURES = ['UNAUTHORIZED', 'TOO_MANY_REQUESTS']
+const SESSION_FAILURES = ['UNAUTHORIZED', 'TWO_FACTOR_REQUIRED', 'TOO_MANY_REQUESTS']
 
 export function createAuthAccess(kernel: Kernel, sessions: Sessions): AuthAccess {
   const { config } = kernel
-  const identify = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+  /** Sets the caller. Returns the failure of a session that this route is closed to, which has no caller. */
+  const identify = async (
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<'TWO_FACTOR_REQUIRED' | undefined> => {
     const presented = presentedToken(config, request)
     if (presented === undefined) return
     const found = await sessions.find(presented.token, request.clientAddress)
     const live = found && (await rollSession(kernel, sessions, { live: found, presented, reply }))
-    if (live !== undefined) request.caller = { ...live, token: presented.token }
+    if (live === undefined) return
+    const { withoutSecondFactor = false } = request.routeOptions.config
+    if (!withoutSecondFactor && lacksSecondFactor(config, live)) return 'TWO_FACTOR_REQUIRED'
+    request.caller = { ...live, token: presented.token }
   }
   const signedIn: Access = {
     name: 'signed in',
     security: SECURITY,
     failures: SESSION_FAILURES,
     async authorize(request, reply) {
-      await identify(request, reply)
+      const refused = await identify(request, reply)
       if (request.caller !== undefined) return
       // Counted for GET too: the token may be a guess.
       await kernel.limits.consume('default', request.clientAddress)
+      if (refused !== undefined) throw fail(refused)
       if (request.cookies[config.session.cookie_name] !== undefined) clearSessionToken(config, reply)
       throw fail('UNAUTHORIZED')
     },
   }
-  const known: Access = { name: 'open (knows a session)', security: [...SECURITY, {}], authorize: identify }
+  const known: Access = {
+    name: 'open (knows a session)',
+    security: [...SECURITY, {}],
+    authorize: async (request, reply) => void (await identify(request, reply)),
+  }
   const fresh: Access = {
     name: 'signed in recently',
     security: SECURITY,

@@ -8,44 +8,74 @@ import { browserMark } from './cookies.ts'
 import { fail } from './errors.ts'
 import { requestMail } from './mail-requests.ts'
 import type { SignInContext } from './sign-in-context.ts'
+import { beginSecondFactor, type PendingSecondFactor, renewTrustedDevice } from './two-factor/pending.ts'
+import { isTwoFactors, type Way } from './way.ts'
 
-export type Admission = {
+/** The outcome of a way in: a session, or a sign-in that waits for its second factor. `finishSignIn` answers both. */
+export type Admission = StartedSession | PendingSecondFactor
+
+export type StartedSession = {
   readonly token: string
   readonly session: Session
   /** As of this transaction. */
   readonly user: User
   /** Of the cookie, in milliseconds; undefined: until the browser closes. */
   readonly maxAge: number | undefined
+  /** The new token of the browser's trusted device. */
+  readonly trustedDevice: string | undefined
+}
+
+/** A way in, and what it has proven. */
+export type Entrance = {
+  readonly way: Way
+  readonly proof: Proof
+  /** The failure when the proof does not hold any more. */
+  readonly refuse: () => Error
 }
 
 const DAY = 86_400_000
 
 /**
- * The one door: every way of signing in ends here and gets its session here. Only this function decides about bans and the
- * verification policy. The proof is checked again in the transaction; when it does not hold any more, the failure is `refuse`.
+ * The one door: every way of signing in ends here and gets its session here. Only this function decides about bans, the verification
+ * policy and the second factor. The proof is checked again in the transaction.
  */
 export async function admit(
   kernel: Kernel,
-  proof: Proof,
-  refuse: () => Error,
+  { way, proof, refuse }: Entrance,
   context: SignInContext,
 ): Promise<Admission> {
   const { require_email_verification } = kernel.config.auth.email_password
   const outcome = await actOnProof(kernel, proof, refuse, async (kernel, user) => {
     if (isBanned(user, kernel.now())) throw fail('BANNED_USER')
     const isUnverified = require_email_verification && !user.emailVerified
-    return isUnverified ? { unverified: user } : startSession(kernel, user, context)
+    return isUnverified ? { unverified: user } : startOrAsk(kernel, user, { ...context, way })
   })
-  if ('token' in outcome) return outcome
+  if (!('unverified' in outcome)) return outcome
   await requestFirstLink(kernel, outcome.unverified, context)
   throw fail('EMAIL_NOT_VERIFIED')
 }
 
-async function startSession(kernel: Kernel, user: User, context: SignInContext): Promise<Admission> {
+type Arrival = SignInContext & { readonly way: Way }
+
+/** A trusted device is renewed at each sign-in, also when the way in counts as two factors. */
+async function startOrAsk(kernel: Kernel, user: User, arrival: Arrival): Promise<Admission> {
+  if (!user.twoFactorEnabled) return startSession(kernel, user, arrival)
+  const trustedDevice = await renewTrustedDevice(kernel, user, arrival)
+  if (trustedDevice === undefined && !isTwoFactors(arrival.way))
+    return beginSecondFactor(kernel, user, arrival)
+  return startSession(kernel, user, arrival, trustedDevice)
+}
+
+async function startSession(
+  kernel: Kernel,
+  user: User,
+  { way, remember, ipAddress, userAgent }: Arrival,
+  trustedDevice?: string,
+): Promise<StartedSession> {
   const now = kernel.now()
   const { expires_in, max_per_user } = kernel.config.session
   const token = randomToken(kernel.random)
-  const lifetime = context.remember ? expires_in : Math.min(DAY, expires_in)
+  const lifetime = remember ? expires_in : Math.min(DAY, expires_in)
   const expiresAt = endWithinMaxAge(kernel.config, now, new Date(now.getTime() + lifetime))
   const session = await insertSession(
     kernel.db,
@@ -55,14 +85,16 @@ async function startSession(kernel: Kernel, user: User, context: SignInContext):
       userId: user.id,
       expiresAt,
       createdAt: now,
-      remembered: context.remember,
-      ipAddress: context.ipAddress,
-      userAgent: context.userAgent?.slice(0, 512) ?? null,
+      remembered: remember,
+      userVerified: way === 'verified passkey',
+      ipAddress,
+      userAgent: userAgent?.slice(0, 512) ?? null,
     },
     max_per_user,
   )
   emitAfterCommit(kernel, 'auth_user_signed_in', { userId: user.id, sessionId: session.id })
-  return { token, session, user, maxAge: context.remember ? expiresAt.getTime() - now.getTime() : undefined }
+  const maxAge = remember ? expiresAt.getTime() - now.getTime() : undefined
+  return { token, session, user, maxAge, trustedDevice }
 }
 
 /**

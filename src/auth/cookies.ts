@@ -39,6 +39,42 @@ export function presentedToken(config: Config, request: FastifyRequest): Present
   return cookie === undefined || cookie === '' ? undefined : { token: cookie, by: 'cookie' }
 }
 
+/** Cookies of the second factor: the pending sign-in, and the browser that needs none. Scripts have no use for either. */
+const PENDING_COOKIE = `${COOKIE_PREFIX}.two-factor`
+const TRUSTED_DEVICE_COOKIE = `${COOKIE_PREFIX}.trusted-device`
+
+/** `maxAge` in milliseconds. */
+const setHidden = (config: Config, reply: FastifyReply, name: string, value: string, maxAge: number): void =>
+  void reply.setCookie(name, value, {
+    ...options(config),
+    httpOnly: true,
+    maxAge: Math.floor(maxAge / 1_000),
+  })
+
+export function setPendingSecondFactor(
+  config: Config,
+  reply: FastifyReply,
+  token: string,
+  maxAge: number,
+): void {
+  setHidden(config, reply, PENDING_COOKIE, token, maxAge)
+}
+
+export function clearPendingSecondFactor(config: Config, reply: FastifyReply): void {
+  if (presentedPendingSecondFactor(reply.request) !== undefined)
+    reply.clearCookie(PENDING_COOKIE, { ...options(config), httpOnly: true })
+}
+
+export const presentedPendingSecondFactor = (request: FastifyRequest): string | undefined =>
+  request.cookies[PENDING_COOKIE]
+
+export function setTrustedDevice(config: Config, reply: FastifyReply, token: string, maxAge: number): void {
+  setHidden(config, reply, TRUSTED_DEVICE_COOKIE, token, maxAge)
+}
+
+export const presentedTrustedDevice = (request: FastifyRequest): string | undefined =>
+  request.cookies[TRUSTED_DEVICE_COOKIE]
+
 /** Marks the browser in which a password was set or shown, for as long as the link of that time is valid. */
 const BROWSER_COOKIE = `${COOKIE_PREFIX}.sign-up`
 

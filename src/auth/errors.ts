@@ -23,6 +23,12 @@ export const AUTH_FAILURES = {
   PASSWORD_CHANGE_REQUIRED: [403, 'Choose a new password first; a link was mailed'],
   BANNED_USER: [403, 'This account is banned'],
 
+  PASSWORD_SIGN_IN_REQUIRED: [
+    403,
+    'Sign in with the password: the second factor of this account is a code by mail',
+  ],
+  TWO_FACTOR_REQUIRED: [403, 'This account needs a second factor; set one up first'],
+
   SESSION_NOT_FRESH: [403, 'The session is too old for this; sign in again'],
 
   INVALID_TOKEN: [401, 'The link is not valid or has been used'],
@@ -66,7 +72,7 @@ export const LINK_FAILURES = [
   'PASSWORD_CHANGE_REQUIRED',
 ]
 /** Failures of `admit`. */
-export const ADMISSION_FAILURES = ['BANNED_USER', 'EMAIL_NOT_VERIFIED']
+export const ADMISSION_FAILURES = ['BANNED_USER', 'EMAIL_NOT_VERIFIED', 'PASSWORD_SIGN_IN_REQUIRED']
 
 /** All codes of the surface, for the error reference and the error page. Codes of the HTTP edge are shown in capitals here. */
 export const AUTH_CODES: FailureTable = {

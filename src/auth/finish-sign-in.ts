@@ -1,15 +1,82 @@
 import type { FastifyReply } from 'fastify'
-import type { User } from '#identity/users.ts'
+import { type Static, Type } from 'typebox'
+import { SignedInUser } from '#identity/schemas.ts'
+import type { Config } from '#kernel/config/config.ts'
+import { named } from '#kernel/http/components.ts'
+import { Nullable } from '#kernel/http/schemas.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { Admission } from './admit.ts'
-import { setSessionToken } from './cookies.ts'
+import {
+  clearPendingSecondFactor,
+  clearSessionToken,
+  setPendingSecondFactor,
+  setSessionToken,
+  setTrustedDevice,
+} from './cookies.ts'
+import { withQuery } from './redirect.ts'
+import { PENDING_LIFETIME, TRUST_LIFETIME } from './two-factor/pending.ts'
 
-/** The end of every way in: the session token goes into the cookie and the header, and with the user into the answer. */
+/** The answer of every way in. */
+export const SignInAnswer = Type.Object(
+  {
+    redirect: Type.Boolean({ description: 'Whether to go to `url`' }),
+    token: Nullable(
+      Type.String({
+        description:
+          'The session token. With twoFactorRedirect: `2fa_…`, for two-factor/send-otp and verify-*. Null: the email has to be verified first',
+      }),
+    ),
+    url: Nullable(Type.String()),
+    user: Type.Optional(SignedInUser),
+    twoFactorRedirect: Type.Optional(
+      Type.Boolean({ description: 'True: there is no session until the second factor is verified' }),
+    ),
+    twoFactorMethods: Type.Optional(
+      Type.Array(Type.String({ examples: ['totp', 'otp'] }), {
+        description: 'Methods of the second factor, besides backup codes',
+      }),
+    ),
+  },
+  named('SignedIn'),
+)
+
+/** The end of every way in: sets the cookies and returns the answer. better-auth's client goes to `url` by itself. */
 export function finishSignIn(
   { config }: Kernel,
   reply: FastifyReply,
-  { token, maxAge, user }: Admission,
-): { readonly token: string; readonly user: User } {
-  setSessionToken(config, reply, token, maxAge)
-  return { token, user }
+  admission: Admission,
+  callbackURL: string | null = null,
+): Static<typeof SignInAnswer> {
+  setCookies(config, reply, admission)
+  if ('pendingToken' in admission) {
+    const { pendingToken: token, methods } = admission
+    return { redirect: false, token, url: null, twoFactorRedirect: true, twoFactorMethods: [...methods] }
+  }
+  const { token, user } = admission
+  return { redirect: callbackURL !== null, token, url: callbackURL, user }
+}
+
+/** The same for a way in that redirects the browser: sets the cookies and returns where to. */
+export function finishRedirectedSignIn(
+  { config }: Kernel,
+  reply: FastifyReply,
+  admission: Admission,
+  callbackURL: string,
+): string {
+  setCookies(config, reply, admission)
+  if (!('pendingToken' in admission)) return callbackURL
+  const query = { twoFactorRedirect: 'true', methods: admission.methods.join(',') }
+  return withQuery(config.auth.two_factor.page_url ?? callbackURL, query)
+}
+
+function setCookies(config: Config, reply: FastifyReply, admission: Admission): void {
+  if ('pendingToken' in admission) {
+    clearSessionToken(config, reply)
+    setPendingSecondFactor(config, reply, admission.pendingToken, PENDING_LIFETIME)
+    return
+  }
+  setSessionToken(config, reply, admission.token, admission.maxAge)
+  clearPendingSecondFactor(config, reply)
+  if (admission.trustedDevice !== undefined)
+    setTrustedDevice(config, reply, admission.trustedDevice, TRUST_LIFETIME)
 }

@@ -36,6 +36,8 @@ export type LinkPage = {
   readonly summary: string
   readonly failures: readonly string[]
   readonly fields: readonly Field[]
+  /** Open to a session that lacks the required second factor. */
+  readonly withoutSecondFactor?: boolean
   /** Advice when the link does not work any more. */
   readonly askAgain: TextName
 }

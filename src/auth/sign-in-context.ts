@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { crossSite } from '#kernel/http/origins.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { markBrowser } from './cookies.ts'
+import { markBrowser, presentedTrustedDevice } from './cookies.ts'
 
 /** Where a sign-in comes from, and how long its session is to last. */
 export type SignInContext = {
@@ -13,6 +13,8 @@ export type SignInContext = {
   readonly isCrossSite: boolean
   /** Where the link of a verification mail leads in the end, if one has to be sent first. */
   readonly callbackURL: string | undefined
+  /** The browser's cookie that stands in for a second factor. */
+  readonly trustedDevice: string | undefined
   /** Sets a cookie in the browser. A mailed link that is opened with this cookie was opened where the password was shown. */
   markBrowser(mark: string): void
 }
@@ -28,5 +30,6 @@ export const signInContextOf = (
   remember: rememberMe,
   isCrossSite: crossSite(kernel, request.headers) !== undefined,
   callbackURL,
+  trustedDevice: presentedTrustedDevice(request),
   markBrowser: (mark) => markBrowser(kernel.config, reply, mark),
 })

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { Persona, RowLevelSecurity } from '#databases/drivers/driver.ts'
+import { lacksSecondFactor } from '#identity/second-factor.ts'
 import type { LiveSession, Sessions } from '#identity/sessions.ts'
 import { HEADER } from '#kernel/http/header-names.ts'
 import { isGet } from '#kernel/http/methods.ts'
@@ -16,6 +17,7 @@ export function createPersonaLookup(kernel: Kernel, sessions: Sessions) {
     const token = presentedSession(kernel, request)
     if (token === undefined) return { role: anonymousRole, claims: '{}' }
     const live = await sessions.find(token, request.clientAddress)
+    if (live !== undefined && lacksSecondFactor(kernel.config, live)) throw fail('two_factor_required')
     if (live !== undefined) return { role: signedInRole, claims: JSON.stringify(claimsOf(live)) }
     // Count invalid tokens, to limit guessing.
     await kernel.limits.consume('default', request.clientAddress)
@@ -30,8 +32,8 @@ const claimsOf = ({ session, user, organizationRole }: LiveSession) => ({
   role: user.role,
   organization_id: session.activeOrganizationId,
   organization_role: organizationRole,
-  // A user with two-factor authentication has passed it in every session.
-  two_factor: user.twoFactorEnabled,
+  // A user with two-factor authentication has passed it in every session. A passkey with user verification counts as two factors.
+  two_factor: user.twoFactorEnabled || session.userVerified,
 })
 
 /** A header takes precedence over the cookie, which pages of other sites can make a browser send. */

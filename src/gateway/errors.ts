@@ -15,6 +15,7 @@ export const GATEWAY_FAILURES = {
   insufficient_rights: [403, 'Insufficient API key rights'],
   api_key_validation_unavailable: [503, 'API key validation unavailable'],
   invalid_session: [401, 'The session is invalid or has ended'],
+  two_factor_required: [403, 'This account needs a second factor; set one up first'],
   ambiguous_session: [400, 'The request contains two different sessions'],
   invalid_origin: [403, 'This origin may not use the session'],
   missing_or_null_origin: [403, 'The request has no valid Origin header'],
@@ -73,6 +74,7 @@ const CLIENT_FAILURES: readonly string[] = [
 ]
 const SESSION_FAILURES: readonly string[] = [
   'invalid_session',
+  'two_factor_required',
   'ambiguous_session',
   'invalid_origin',
   'missing_or_null_origin',

@@ -66,6 +66,7 @@ export function createSessions(kernel: Kernel): Sessions {
 
 const SESSION_COLUMNS = [
   'id', 'userId', 'expiresAt', 'createdAt', 'updatedAt', 'remembered', 'ipAddress', 'userAgent', 'activeOrganizationId',
+  'userVerified',
 ] as const satisfies readonly (keyof Session)[] // biome-ignore format: one line reads better
 const SESSION_BY_TOKEN = preparedStatement<Record<string, unknown>>(
   `select ${selectList('s', SESSION_COLUMNS, 's.')}, ${selectList('u', USER_COLUMNS, 'u.')}, m.role as organization_role
@@ -102,7 +103,10 @@ export function endWithinMaxAge({ session: { max_age } }: Config, createdAt: Dat
   return max_age === 0 || asked.getTime() <= last ? asked : new Date(last)
 }
 
-export type NewSession = Omit<Session, 'updatedAt' | 'activeOrganizationId'> & { readonly tokenHash: Buffer }
+export type NewSession = Omit<Session, 'updatedAt' | 'activeOrganizationId' | 'userVerified'> & {
+  readonly tokenHash: Buffer
+  readonly userVerified?: boolean
+}
 
 /** Starts a session, and ends the user's oldest ones beyond `most`. */
 export async function insertSession(db: Db, session: NewSession, most: number): Promise<Session> {

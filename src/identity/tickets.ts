@@ -19,6 +19,8 @@ type Purposes = {
   'delete-user': Of<'user', Nothing>
   'social-sign-in': Of<'nobody', SocialState>
   'social-link': Of<'user', SocialState>
+  /** A sign-in that waits for its second factor, by one of these methods or a backup code. */
+  'second-factor': Of<'user', { readonly methods: readonly ('totp' | 'otp')[]; readonly remember: boolean }>
 }
 /** The columns of a ticket that depend on its subject. */
 type Subjects = {

@@ -8,9 +8,10 @@ import { HtmlPage } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { AuthAccess } from '../access.ts'
+import type { Admission } from '../admit.ts'
 import { clearSessionToken } from '../cookies.ts'
 import { PASSWORD_POLICY_FAILURES } from '../errors.ts'
-import { finishSignIn } from '../finish-sign-in.ts'
+import { finishRedirectedSignIn, finishSignIn } from '../finish-sign-in.ts'
 import { linkClickOf } from '../link-click.ts'
 import type { FormValues, LinkPage, MailFlow, OpenLink } from '../mail-flow.ts'
 import { MAIL_FLOWS } from '../mail-flows.ts'
@@ -51,9 +52,9 @@ export function confirmRoutes(app: App, kernel: Kernel, access: AuthAccess): voi
 }
 
 function confirmRoute(app: App, kernel: Kernel, access: AuthAccess, page: FlowsPage): void {
-  const { name, summary, fields } = page
+  const { name, summary, fields, withoutSecondFactor = false } = page
   const url = `/confirm/${name}`
-  const config = { access: access.known, redirects: ['callbackURL'] }
+  const config = { access: access.known, withoutSecondFactor, redirects: ['callbackURL'] }
   app.route({
     method: 'GET',
     url,
@@ -123,14 +124,25 @@ async function press(kernel: Kernel, opened: Opened, values: FormValues): Promis
     const click = linkClickOf(kernel, request, reply)
     const done = await flow.act(kernel, link, { token: sent.token, click, values })
     if (done.isSignedOut === true) clearSessionToken(kernel.config, reply)
-    if (done.admission !== undefined) finishSignIn(kernel, reply, done.admission)
-    const { redirectTo = sent.callbackURL } = done
-    if (redirectTo !== undefined) return reply.redirect(redirectTo, 303)
+    const { admission, redirectTo = sent.callbackURL } = done
+    const target = admission === undefined ? redirectTo : finishOnPage(kernel, reply, admission, redirectTo)
+    if (target !== undefined) return reply.redirect(target, 303)
     return sendPage(kernel, reply, donePage(done, placeholdersOf(link)))
   } catch (error) {
     if (!(error instanceof Failure) || !TRY_AGAIN.has(error.code) || !wantsPage(request)) throw error
     return show(kernel, opened, error)
   }
+}
+
+function finishOnPage(
+  kernel: Kernel,
+  reply: FastifyReply,
+  admission: Admission,
+  callbackURL: string | undefined,
+): string | undefined {
+  if (callbackURL !== undefined) return finishRedirectedSignIn(kernel, reply, admission, callbackURL)
+  finishSignIn(kernel, reply, admission)
+  return undefined
 }
 
 /** Failures that leave the link valid: the form is shown again. */

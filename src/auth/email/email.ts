@@ -56,7 +56,8 @@ async function redeem(
     const mayStart = click.caller === undefined && !click.context.isCrossSite && !user.emailVerified
     const signsIn = kernel.config.auth.email.sign_in_after_verification && mayStart
     if (!signsIn || ticket.purpose !== 'verify-email') return { user: changed, admission: undefined }
-    return { user: changed, admission: await admit(kernel, { userId: user.id }, invalidToken, click.context) }
+    const entrance = { way: 'mail', proof: { userId: user.id }, refuse: invalidToken } as const
+    return { user: changed, admission: await admit(kernel, entrance, click.context) }
   })
   await kernel.coherence.settle()
   return followed

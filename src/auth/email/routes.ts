@@ -11,7 +11,7 @@ import {
   PASSWORD_CHECK_FAILURES,
   PASSWORD_POLICY_FAILURES,
 } from '../errors.ts'
-import { finishSignIn } from '../finish-sign-in.ts'
+import { finishRedirectedSignIn, finishSignIn, SignInAnswer } from '../finish-sign-in.ts'
 import { linkClickOf } from '../link-click.ts'
 import { requestMail } from '../mail-requests.ts'
 import { followLink } from '../redirect.ts'
@@ -23,7 +23,12 @@ const Link = Type.Object({
   token: LinkToken,
   callbackURL: CallbackUrl('Where the browser is sent then, with `?error=` when it failed'),
 })
-const Verified = Type.Object({ status: Type.Boolean(), user: SignedInUser })
+/** With `auth.email.sign_in_after_verification` the answer of a way in, too. */
+const Verified = Type.Object({
+  ...Type.Partial(SignInAnswer).properties,
+  status: Type.Boolean(),
+  user: SignedInUser,
+})
 const MailCallbackUrl = CallbackUrl('Where the link in the mail leads in the end')
 
 export function emailRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
@@ -32,17 +37,21 @@ export function emailRoutes(app: App, kernel: Kernel, access: AuthAccess): void 
     url: '/verify-email',
     config: {
       access: access.known,
+      withoutSecondFactor: true,
       redirects: ['callbackURL'],
       failures: ['INVALID_TOKEN', 'TOKEN_EXPIRED', ...ADMISSION_FAILURES],
     },
     schema: { summary: 'Follow a link from a mail', querystring: Link, response: { 200: Verified } },
     handler: (request, reply) => {
-      const { token } = request.query
+      const { token, callbackURL } = request.query
       return followLink(reply, async () => {
         const click = linkClickOf(kernel, request, reply)
         const { user, admission } = await followEmailLink(kernel, token, click)
-        if (admission !== undefined) finishSignIn(kernel, reply, admission)
-        return { answer: { status: true, user } }
+        if (admission === undefined) return { answer: { status: true, user } }
+        if (callbackURL === undefined)
+          return { answer: { ...finishSignIn(kernel, reply, admission), status: true, user } }
+        const redirectTo = finishRedirectedSignIn(kernel, reply, admission, callbackURL)
+        return { answer: { status: true, user }, redirectTo }
       })
     },
   })
@@ -51,6 +60,7 @@ export function emailRoutes(app: App, kernel: Kernel, access: AuthAccess): void 
     url: '/verify-email',
     config: {
       access: access.known,
+      withoutSecondFactor: true,
       startsSession: true,
       limit: 'sign_in',
       failures: [...LINK_FAILURES, ...PASSWORD_POLICY_FAILURES, ...ADMISSION_FAILURES],
@@ -71,8 +81,7 @@ export function emailRoutes(app: App, kernel: Kernel, access: AuthAccess): void 
       const { token, ...values } = request.body
       const click = linkClickOf(kernel, request, reply)
       const { user, admission } = await confirmEmailLink(kernel, token, click, values)
-      if (admission !== undefined) finishSignIn(kernel, reply, admission)
-      return { status: true, user }
+      return { ...(admission && finishSignIn(kernel, reply, admission)), status: true, user }
     },
   })
   app.route({

@@ -32,6 +32,7 @@ export const VERIFY_EMAIL: MailFlow<'verify-email'> = {
     summary: 'Confirm an address',
     failures: [...LINK_FAILURES, ...PASSWORD_POLICY_FAILURES, ...ADMISSION_FAILURES],
     fields: ['password', 'newPassword'],
+    withoutSecondFactor: true,
     askAgain: 'askAgainVerify',
   },
   view: async (kernel, link, click) =>

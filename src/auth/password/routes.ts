@@ -110,7 +110,11 @@ export function passwordRoutes(app: App, kernel: Kernel, access: AuthAccess): vo
   app.route({
     method: 'POST',
     url: '/set-password',
-    config: { access: access.fresh, failures: ['PASSWORD_ALREADY_SET', ...PASSWORD_POLICY_FAILURES] },
+    config: {
+      access: access.fresh,
+      withoutSecondFactor: true,
+      failures: ['PASSWORD_ALREADY_SET', ...PASSWORD_POLICY_FAILURES],
+    },
     schema: {
       summary: 'Set the first password of an account without one',
       body: Type.Object({ newPassword: Password() }),

@@ -30,6 +30,7 @@ const Revoked = Type.Object({ status: Type.Boolean(), success: Type.Boolean(), c
 
 export function sessionRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
   const config = { access: access.signedInIfRequired }
+  const always = { ...config, withoutSecondFactor: true }
   const signOut = createSignOut(kernel)
   const { enable_session_listing, enable_session_revocation, require_authentication } =
     kernel.config.auth.session_management
@@ -43,7 +44,7 @@ export function sessionRoutes(app: App, kernel: Kernel, access: AuthAccess): voi
     app.route({
       method,
       url: '/get-session',
-      config,
+      config: always,
       schema: {
         operationId: 'getSession',
         summary: 'The current session and its user',
@@ -55,7 +56,7 @@ export function sessionRoutes(app: App, kernel: Kernel, access: AuthAccess): voi
   app.route({
     method: 'POST',
     url: '/sign-out',
-    config,
+    config: always,
     schema: {
       summary: 'End the current session',
       response: { 200: Type.Object({ success: Type.Boolean() }) },

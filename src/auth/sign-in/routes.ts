@@ -1,13 +1,10 @@
 import { Type } from 'typebox'
-import { SignedInUser } from '#identity/schemas.ts'
 import { usernameFrom } from '#identity/usernames.ts'
 import { isUsernameTaken } from '#identity/users.ts'
 import { open } from '#kernel/http/access.ts'
-import { named } from '#kernel/http/components.ts'
-import { Nullable } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { finishSignIn } from '../finish-sign-in.ts'
+import { finishSignIn, SignInAnswer } from '../finish-sign-in.ts'
 import { CallbackUrl, Email, Password, RememberMe } from '../schemas.ts'
 import { signInContextOf } from '../sign-in-context.ts'
 import { signInWithEmail, signInWithUsername } from './sign-in.ts'
@@ -22,16 +19,6 @@ const SignInUsername = Type.Object({
   username: Type.String({ minLength: 1, maxLength: 128, examples: ['ada'] }),
   ...PASSWORD_SIGN_IN,
 })
-
-const SignInAnswer = Type.Object(
-  {
-    redirect: Type.Boolean(),
-    token: Type.String(),
-    url: Nullable(Type.String()),
-    user: SignedInUser,
-  },
-  named('SignedIn'),
-)
 
 export function signInRoutes(app: App, kernel: Kernel): void {
   app.route({
@@ -52,7 +39,7 @@ export function signInRoutes(app: App, kernel: Kernel): void {
     handler: async (request, reply) => {
       const { body } = request
       const admission = await signInWithEmail(kernel, body, signInContextOf(kernel, request, reply, body))
-      return { ...finishSignIn(kernel, reply, admission), ...redirectTo(body.callbackURL) }
+      return finishSignIn(kernel, reply, admission, body.callbackURL)
     },
   })
   app.route({
@@ -73,7 +60,7 @@ export function signInRoutes(app: App, kernel: Kernel): void {
     handler: async (request, reply) => {
       const { body } = request
       const admission = await signInWithUsername(kernel, body, signInContextOf(kernel, request, reply, body))
-      return { ...finishSignIn(kernel, reply, admission), ...redirectTo(body.callbackURL) }
+      return finishSignIn(kernel, reply, admission, body.callbackURL)
     },
   })
   app.route({
@@ -91,6 +78,3 @@ export function signInRoutes(app: App, kernel: Kernel): void {
     },
   })
 }
-
-/** better-auth's client navigates there by itself. */
-const redirectTo = (url: string | null = null) => ({ redirect: url !== null, url })

@@ -68,7 +68,8 @@ async function signInOnce(
   if (found === undefined || stored === undefined || !isRight) throw wrongPassword(claim)
   const { id: userId } = found
   if (found.mustChangePassword === true) await refuseUntilChanged(kernel, found)
-  const admission = await admit(kernel, { userId, password: stored }, () => changed, context)
+  const proof = { userId, password: stored }
+  const admission = await admit(kernel, { way: 'password', proof, refuse: () => changed }, context)
   await rehashPassword(kernel, { userId, stored, password })
   return admission
 }

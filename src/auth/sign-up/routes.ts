@@ -50,11 +50,15 @@ export function signUpRoutes(app: App, kernel: Kernel): void {
         'SIGN_UP_DISABLED',
       ],
     },
-    schema: { summary: 'Sign up with email and password', body: SignUpEmail, response: { 200: SignedUp } },
+    schema: {
+      summary: 'Sign up with email and password',
+      body: SignUpEmail,
+      response: { 200: SignedUp },
+    },
     handler: async (request, reply) => {
       const { body } = request
       const { user, admission } = await signUp(kernel, body, signInContextOf(kernel, request, reply, body))
-      return admission === undefined ? { token: null, user } : finishSignIn(kernel, reply, admission)
+      return { token: null, ...(admission && finishSignIn(kernel, reply, admission)), user }
     },
   })
 }

@@ -43,13 +43,8 @@ async function signUpOpenly(
       const added = await addUser(kernel, user, password)
       if (email.send_on_sign_up) await requestFirstLink(kernel, added, context, { isSignUp: true })
       if (email_password.require_email_verification) return { user: added, admission: undefined }
-      const proof = { userId: added.id }
-      const admission = await admit(
-        kernel,
-        proof,
-        () => new Error('the user was added in this transaction and is gone'),
-        context,
-      )
+      const refuse = () => new Error('the user was added in this transaction and is gone')
+      const admission = await admit(kernel, { way: 'sign-up', proof: { userId: added.id }, refuse }, context)
       return { user: added, admission }
     })
   } catch (error) {

@@ -64,6 +64,11 @@ export interface AuditEventTable {
   details: ColumnType<unknown, string, string>
 }
 
+export interface BackupCodeTable {
+  twoFactorId: string
+  codeHash: Buffer
+}
+
 export interface DatabaseClientTable {
   id: string
   clientName: string
@@ -142,6 +147,28 @@ export interface SessionTable {
   ipAddress: string | null
   userAgent: string | null
   activeOrganizationId: string | null
+  userVerified: Generated<boolean>
+}
+
+export interface TrustedDeviceTable {
+  id: string
+  userId: string
+  tokenHash: Buffer
+  expiresAt: Date
+  createdAt: Date
+}
+
+export interface TwoFactorTable {
+  id: string
+  userId: string
+  inForce: Generated<boolean>
+  method: string
+  secret: string | null
+  lastStep: string | null
+  failures: Generated<number>
+  lockedUntil: Date | null
+  mailCountedUntil: Date | null
+  createdAt: Date
 }
 
 export interface UserTable {
@@ -178,6 +205,7 @@ export interface DB {
   apiKey: ApiKeyTable
   apiKeyConfig: ApiKeyConfigTable
   auditEvent: AuditEventTable
+  backupCode: BackupCodeTable
   databaseClient: DatabaseClientTable
   hiddenSignUp: HiddenSignUpTable
   installation: InstallationTable
@@ -187,6 +215,8 @@ export interface DB {
   processLease: ProcessLeaseTable
   rateLimit: RateLimitTable
   session: SessionTable
+  trustedDevice: TrustedDeviceTable
+  twoFactor: TwoFactorTable
   user: UserTable
   verification: VerificationTable
 }

@@ -4,6 +4,7 @@ import { originForm, webUrlForm } from '../addresses.ts'
 import { colourForm } from '../colours.ts'
 import { textForm } from '../forms.ts'
 import { duration, flag, integer, list, section, text } from '../setting.ts'
+import { twoFactor } from './auth-two-factor.ts'
 
 const pathForm = textForm(
   'path',
@@ -133,4 +134,5 @@ export const auth = section('Authentication.', {
   email,
   pages,
   delete_user: deleteUser,
+  two_factor: twoFactor,
 })

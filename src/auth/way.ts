@@ -1,0 +1,14 @@
+/**
+ * How a user has proven who they are. `mail`: by a link or code, so the mailbox has counted as a factor. `verified passkey`: with user
+ * verification, which counts as two factors. `second factor`: completes a sign-in of any other way.
+ */
+export type Way =
+  | 'sign-up'
+  | 'password'
+  | 'mail'
+  | 'social'
+  | 'passkey'
+  | 'verified passkey'
+  | 'second factor'
+
+export const isTwoFactors = (way: Way): boolean => way === 'verified passkey' || way === 'second factor'

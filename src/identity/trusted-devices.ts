@@ -1,0 +1,63 @@
+import type { Db } from '#kernel/db/connect.ts'
+import { isTokenShaped, tokenHash } from './tokens.ts'
+
+/** A browser of the user that needs no second factor, while its token is valid. The id stays when the token is replaced. */
+export async function findTrustedDevice(
+  db: Db,
+  { userId, token, now }: { readonly userId: string; readonly token: string; readonly now: Date },
+): Promise<string | undefined> {
+  if (!isTokenShaped(token)) return undefined
+  const found = await db
+    .selectFrom('trustedDevice')
+    .select('id')
+    .where('tokenHash', '=', tokenHash(token))
+    .where('userId', '=', userId)
+    .where('expiresAt', '>', now)
+    .executeTakeFirst()
+  return found?.id
+}
+
+export type NewTrustedDevice = {
+  readonly id: string
+  readonly userId: string
+  readonly tokenHash: Buffer
+  readonly expiresAt: Date
+  readonly createdAt: Date
+}
+
+export async function insertTrustedDevice(db: Db, device: NewTrustedDevice): Promise<void> {
+  await db.insertInto('trustedDevice').values(device).execute()
+}
+
+/** Replaces the token of a valid device and extends it. False when there is none: of several concurrent requests one succeeds. */
+export async function rotateTrustedDevice(
+  db: Db,
+  userId: string,
+  token: string,
+  renewed: { readonly token: string; readonly expiresAt: Date; readonly now: Date },
+): Promise<boolean> {
+  if (!isTokenShaped(token)) return false
+  const { numUpdatedRows } = await db
+    .updateTable('trustedDevice')
+    .set({ tokenHash: tokenHash(renewed.token), expiresAt: renewed.expiresAt })
+    .where('tokenHash', '=', tokenHash(token))
+    .where('userId', '=', userId)
+    .where('expiresAt', '>', renewed.now)
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
+}
+
+export async function deleteTrustedDevices(db: Db, userId: string): Promise<void> {
+  await db.deleteFrom('trustedDevice').where('userId', '=', userId).execute()
+}
+
+/** Deletes at most `batch` expired devices; returns their number. */
+export async function deleteExpiredTrustedDevices(db: Db, now: Date, batch: number): Promise<number> {
+  const { numDeletedRows } = await db
+    .deleteFrom('trustedDevice')
+    .where('id', 'in', (of) =>
+      of.selectFrom('trustedDevice').select('id').where('expiresAt', '<=', now).limit(batch),
+    )
+    .executeTakeFirst()
+  return Number(numDeletedRows)
+}
