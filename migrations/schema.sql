@@ -185,12 +185,18 @@ table service."session"
   user_agent text
   active_organization_id uuid
   user_verified boolean not null default false
+  impersonated_by uuid
+  parent_session_id uuid
+  constraint session_impersonation CHECK (((impersonated_by IS NULL) = (parent_session_id IS NULL)))
   constraint session_membership_key FOREIGN KEY (active_organization_id, user_id) REFERENCES service.member(organization_id, user_id) ON DELETE SET NULL (active_organization_id)
+  constraint session_parent_session_id_fkey FOREIGN KEY (parent_session_id) REFERENCES service.session(id) ON DELETE CASCADE
   constraint session_pkey PRIMARY KEY (id)
   constraint session_token_key UNIQUE (token_hash)
   constraint session_user_id_fkey FOREIGN KEY (user_id) REFERENCES service."user"(id) ON DELETE CASCADE
   CREATE INDEX session_by_expiry ON service.session USING btree (expires_at)
+  CREATE INDEX session_by_impersonator ON service.session USING btree (impersonated_by) WHERE (impersonated_by IS NOT NULL)
   CREATE INDEX session_by_organization ON service.session USING btree (active_organization_id, user_id) WHERE (active_organization_id IS NOT NULL)
+  CREATE INDEX session_by_parent ON service.session USING btree (parent_session_id) WHERE (parent_session_id IS NOT NULL)
   CREATE INDEX session_by_user ON service.session USING btree (user_id, created_at, id)
   CREATE TRIGGER session_changed AFTER UPDATE ON service.session REFERENCING OLD TABLE AS gone NEW TABLE AS came FOR EACH STATEMENT EXECUTE FUNCTION service.tell_sessions()
   CREATE TRIGGER session_emptied AFTER TRUNCATE ON service.session FOR EACH STATEMENT EXECUTE FUNCTION service.tell_word('all')
@@ -243,6 +249,7 @@ table service."user"
   constraint user_email_key UNIQUE (email)
   constraint user_pkey PRIMARY KEY (id)
   constraint user_username_key UNIQUE (username)
+  CREATE INDEX user_by_admin ON service."user" USING btree (id) WHERE ('admin'::text = ANY (string_to_array(role, ','::text)))
   CREATE TRIGGER user_changed AFTER UPDATE ON service."user" REFERENCING OLD TABLE AS gone NEW TABLE AS came FOR EACH STATEMENT EXECUTE FUNCTION service.tell_rows('user', 'id')
   CREATE TRIGGER user_emptied AFTER TRUNCATE ON service."user" FOR EACH STATEMENT EXECUTE FUNCTION service.tell_word('all')
   CREATE TRIGGER user_gone AFTER DELETE ON service."user" REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION service.tell_rows('user', 'id')

@@ -23,6 +23,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Open to a session that lacks the second factor which the user's role requires (auth.md 7). Closed by default. */
     withoutSecondFactor?: boolean
+    /** Open to an impersonated session too (auth.md 10). All other routes that know a session refuse it. */
+    whileImpersonating?: boolean
   }
 }
 
@@ -50,6 +52,7 @@ export function createAuthAccess(kernel: Kernel, sessions: Sessions): AuthAccess
     const presented = presentedToken(config, request)
     if (presented === undefined) return
     const found = await sessions.find(presented.token, request.clientAddress)
+    if (found !== undefined) expectOpenTo(found, request)
     const live = found && (await rollSession(kernel, sessions, { live: found, presented, reply }))
     if (live === undefined) return
     const { withoutSecondFactor = false } = request.routeOptions.config
@@ -88,6 +91,12 @@ export function createAuthAccess(kernel: Kernel, sessions: Sessions): AuthAccess
   return { signedIn, known, fresh, signedInIfRequired: require_authentication ? signedIn : known }
 }
 
+/** Refuses a session that the route is not open to. */
+function expectOpenTo({ session }: LiveSession, { routeOptions: { config } }: FastifyRequest): void {
+  if (session.impersonatedBy !== null && config.whileImpersonating !== true)
+    throw fail('NOT_WHILE_IMPERSONATING')
+}
+
 /** The caller of a route whose access requires a session. */
 export function callerOf(request: FastifyRequest): Caller {
   if (request.caller === undefined)
@@ -101,7 +110,8 @@ export const kernelFor = (
   { caller, clientAddress: ipAddress, headers, id: requestId }: FastifyRequest,
 ): Kernel =>
   withOrigin(kernel, {
-    actorId: caller?.user.id ?? 'anonymous',
+    actorId: caller?.session.impersonatedBy ?? caller?.user.id ?? 'anonymous',
+    onBehalfOf: caller?.impersonator && caller.user.id,
     ...{ ipAddress, userAgent: headers['user-agent'], requestId },
   })
 
@@ -119,8 +129,8 @@ export async function expectAlive(kernel: Kernel, caller: Caller): Promise<void>
   if (!(await proofHolds(kernel, proofOf(caller)))) throw fail('UNAUTHORIZED')
 }
 
-export const proofOf = ({ user, session: { id }, token, password }: Caller): Proof => ({
-  ...{ userId: user.id, session: { id, token } },
+export const proofOf = ({ user, session: { id, impersonatedBy }, token, password }: Caller): Proof => ({
+  ...{ userId: user.id, session: { id, token, impersonatedBy } },
   password,
 })
 

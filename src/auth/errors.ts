@@ -48,6 +48,8 @@ export const AUTH_FAILURES = {
   ACCOUNT_NOT_FOUND: [404, 'The account does not exist'],
   FAILED_TO_UNLINK_LAST_ACCOUNT: [400, 'The last way of signing in cannot be removed'],
 
+  NOT_WHILE_IMPERSONATING: [403, 'An impersonated session may not do this'],
+
   INVALID_CALLBACK_URL: [403, 'The redirect target is neither a path nor a URL of a trusted origin'],
   MISSING_OR_NULL_ORIGIN: [403, 'The request has no Origin or Sec-Fetch-Site header'],
   INVALID_ORIGIN: [403, 'The origin of the request is not trusted'],

@@ -35,8 +35,10 @@ export function protect(app: App, kernel: Kernel): void {
 
 /** The failures of these rules, for the API reference. */
 function refusalsOf({ method, config }: RouteOptions): readonly string[] {
-  const { redirects = [], startsSession = false } = config ?? {}
+  const { access, redirects = [], startsSession = false, whileImpersonating = false } = config ?? {}
+  const knowsSession = (access?.security.length ?? 0) > 0
   return [
+    ...(knowsSession && !whileImpersonating ? ['NOT_WHILE_IMPERSONATING'] : []),
     ...(startsSession ? ADMISSION_FAILURES : []),
     ...(method === 'GET' ? [] : ['INVALID_ORIGIN', 'MISSING_OR_NULL_ORIGIN']),
     ...(redirects.length > 0 ? ['INVALID_CALLBACK_URL'] : []),

@@ -1,4 +1,4 @@
-import { Argument, Command, InvalidArgumentError, Option } from 'commander'
+import { Command, InvalidArgumentError, Option } from 'commander'
 import { setPasswordByOperator } from '#auth/password/password.ts'
 import { acceptablePassword } from '#auth/password-policy.ts'
 import { deleteByOperator } from '#auth/profile/delete-account.ts'
@@ -7,7 +7,8 @@ import { banUser, unbanUser } from '#identity/bans.ts'
 import { emailFrom } from '#identity/emails.ts'
 import { NAME_RULE, nameFrom } from '#identity/names.ts'
 import { hashPassword } from '#identity/passwords.ts'
-import { ROLES, type Role, setRole } from '#identity/roles.ts'
+import { roleFrom, roleNames } from '#identity/permissions.ts'
+import { setRole } from '#identity/roles.ts'
 import { isBanned, searchUsers } from '#identity/users.ts'
 import { instantFrom } from '#kernel/instants.ts'
 import { emitAfterCommit, type Kernel } from '#kernel/kernel.ts'
@@ -51,10 +52,11 @@ export function usersCommand(): Command {
   users
     .command('set-role')
     .argument('<user>', USER_ARGUMENT)
-    .addArgument(new Argument('<role>').choices(ROLES))
+    .argument('<role>', ROLE_ARGUMENT)
     .description("change a user's role")
-    .action((name: string, role: Role, _options, command: Command) =>
+    .action((name: string, given: string, _options, command: Command) =>
       withKernel(command, async (kernel) => {
+        const role = roleOf(kernel, given)
         const user = await findNamedUser(kernel, name)
         await setRole(kernel, user.id, role)
         terminal.say(`${user.email} has the role ${role}`)
@@ -63,14 +65,22 @@ export function usersCommand(): Command {
   return users
 }
 
-type Create = { email: string; name: string; role: Role; password?: string; passwordStdin?: boolean }
+const ROLE_ARGUMENT = 'user, admin or a role of auth.admin.roles; several are joined by commas'
+
+function roleOf(kernel: Kernel, given: string): string {
+  const role = roleFrom(kernel, [given])
+  if (role === undefined) throw new Error(`${given} is none of the roles ${roleNames(kernel).join(', ')}.`)
+  return role
+}
+
+type Create = { email: string; name: string; role: string; password?: string; passwordStdin?: boolean }
 
 function createCommand(): Command {
   return new Command('create')
     .description('create a user with a verified email, for example the first admin')
     .requiredOption('--email <email>')
     .requiredOption('--name <name>')
-    .addOption(new Option('--role <role>').choices(ROLES).default('user'))
+    .option('--role <role>', ROLE_ARGUMENT, 'user')
     .addOption(
       new Option('--password <password>', 'visible in the process list; prefer --password-stdin').conflicts(
         'passwordStdin',
@@ -81,7 +91,8 @@ function createCommand(): Command {
     .action((options: Create, command: Command) => withKernel(command, (kernel) => create(kernel, options)))
 }
 
-async function create(kernel: Kernel, { role, ...options }: Create): Promise<void> {
+async function create(kernel: Kernel, options: Create): Promise<void> {
+  const role = roleOf(kernel, options.role)
   const email = emailFrom(options.email)
   if (email === undefined) throw new Error(`${options.email} is not an email address.`)
   const name = nameFrom(options.name)

@@ -33,7 +33,8 @@ export function requirePolicyBypass({ client, grant }: GatewayCaller): void {
 }
 
 /** The caller's rights for the planner. Each table of a request needs its own right, including tables of relations. */
-export function rightsOf({ client, grant }: GatewayCaller): Rights {
+export function rightsOf(caller: GatewayCaller): Rights {
+  const { client, grant } = caller
   const may = (right: TableRight) => grant.kind !== 'key' || grantsTable(grant.key.rights, right)
   return {
     may,
@@ -42,9 +43,20 @@ export function rightsOf({ client, grant }: GatewayCaller): Rights {
       if (client.isLogging && isWrite) throw fail('read_only')
       const lacks = required.filter((right) => !may(right))
       if (lacks.length > 0) throw lacking([...new Set(lacks.map(nameOfRight))])
-      if (isWrite) requireThawed(client)
+      if (isWrite) {
+        requireOwnSession(caller)
+        requireThawed(client)
+      }
     },
   }
+}
+
+/**
+ * For everything that may write: an admin who acts as a user reads only (auth.md 10). SQL of callers runs without a session: it requires a
+ * key that bypasses the policies.
+ */
+export function requireOwnSession({ isImpersonated }: GatewayCaller): void {
+  if (isImpersonated) throw fail('not_while_impersonating')
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { Persona, RowLevelSecurity } from '#databases/drivers/driver.ts'
+import { effectiveRole } from '#identity/permissions.ts'
 import { lacksSecondFactor } from '#identity/second-factor.ts'
 import type { LiveSession, Sessions } from '#identity/sessions.ts'
 import { HEADER } from '#kernel/http/header-names.ts'
@@ -13,12 +14,16 @@ export function createPersonaLookup(kernel: Kernel, sessions: Sessions) {
   return async (
     request: FastifyRequest,
     { anonymousRole, signedInRole }: RowLevelSecurity,
-  ): Promise<Persona> => {
+  ): Promise<{ readonly persona: Persona; readonly isImpersonated: boolean }> => {
     const token = presentedSession(kernel, request)
-    if (token === undefined) return { role: anonymousRole, claims: '{}' }
+    if (token === undefined) return { persona: { role: anonymousRole, claims: '{}' }, isImpersonated: false }
     const live = await sessions.find(token, request.clientAddress)
     if (live !== undefined && lacksSecondFactor(kernel.config, live)) throw fail('two_factor_required')
-    if (live !== undefined) return { role: signedInRole, claims: JSON.stringify(claimsOf(live)) }
+    if (live !== undefined)
+      return {
+        persona: { role: signedInRole, claims: JSON.stringify(claimsOf(kernel, live)) },
+        isImpersonated: live.session.impersonatedBy !== null,
+      }
     // Count invalid tokens, to limit guessing.
     await kernel.limits.consume('default', request.clientAddress)
     throw fail('invalid_session')
@@ -26,14 +31,15 @@ export function createPersonaLookup(kernel: Kernel, sessions: Sessions) {
 }
 
 /** Claims for policies. They come from the session, never from the request. */
-const claimsOf = ({ session, user, organizationRole }: LiveSession) => ({
+const claimsOf = (kernel: Kernel, { session, user, organizationRole }: LiveSession) => ({
   user_id: user.id,
   session_id: session.id,
-  role: user.role,
+  role: effectiveRole(kernel, user),
   organization_id: session.activeOrganizationId,
   organization_role: organizationRole,
   // A user with two-factor authentication has passed it in every session. A passkey with user verification counts as two factors.
   two_factor: user.twoFactorEnabled || session.userVerified,
+  impersonated_by: session.impersonatedBy,
 })
 
 /** A header takes precedence over the cookie, which pages of other sites can make a browser send. */

@@ -11,6 +11,8 @@ export type GatewayCaller = {
   readonly backend: Backend
   /** Role and claims for row-level security, if the client has it and the caller cannot bypass it. */
   readonly persona: Persona | undefined
+  /** The caller's session is an impersonated one, which may only read. */
+  readonly isImpersonated: boolean
   readonly grant: Grant
   readonly requestId: string
   /** Whether the caller is still connected. It is passed to every statement, to cancel it if not. */

@@ -31,7 +31,15 @@ export const createIdentify =
 /** A caller needs no HTTP request. On a client with row-level security `actingAs` has to follow, or nothing can be prepared. */
 export function callerOn(client: Client, grant: Grant, requestId: string, presence: Presence): GatewayCaller {
   if (grant.kind === 'key' && !isFor(grant.key, client)) throw fail('api_key_client_mismatch')
-  return { client, backend: client.driver, persona: undefined, grant, requestId, presence }
+  return {
+    client,
+    backend: client.driver,
+    persona: undefined,
+    isImpersonated: false,
+    grant,
+    requestId,
+    presence,
+  }
 }
 
 /** Identifies callers with row-level security, which applies to all except the admin key and keys with the right to bypass it. */
@@ -41,7 +49,8 @@ export function createDataIdentify(kernel: Kernel, sessions: Sessions, identify:
     const caller = await identify(request, reply, grant)
     const { rowLevelSecurity } = caller.client
     if (rowLevelSecurity === undefined || bypassesPolicies(grant)) return caller
-    return actingAs(caller, await personaOf(request, rowLevelSecurity))
+    const { persona, isImpersonated } = await personaOf(request, rowLevelSecurity)
+    return { ...actingAs(caller, persona), isImpersonated }
   }
 }
 

@@ -1,6 +1,5 @@
 import { sql } from 'kysely'
 import type { Db } from '#kernel/db/connect.ts'
-import type { Role } from './roles.ts'
 
 /** A user from an import or from the operator, with the hash of a password if there is one. */
 export type UserToAdd = {
@@ -11,7 +10,7 @@ export type UserToAdd = {
   readonly image: string | null
   readonly username: string | null
   readonly displayUsername: string | null
-  readonly role: Role
+  readonly role: string
   readonly banned: boolean
   readonly banReason: string | null
   readonly banExpires: Date | null

@@ -1,6 +1,8 @@
 import { sql } from 'kysely'
 import { isConflict } from '#kernel/db/conflicts.ts'
+import type { Db } from '#kernel/db/connect.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
+import { type Impersonator, mayImpersonate } from './impersonation.ts'
 import { endWithinMaxAge } from './sessions.ts'
 import {
   type AddressPurpose,
@@ -17,7 +19,12 @@ import { isBanned, lockUserWithEmail, type User } from './users.ts'
 export type Proof = {
   readonly userId: string
   /** The session and its token. A session whose token was replaced does not count. */
-  readonly session?: { readonly id: string; readonly token: string }
+  readonly session?: {
+    readonly id: string
+    readonly token: string
+    /** Of an impersonated session. It counts while this admin may act as the user, and the admin's own session is alive. */
+    readonly impersonatedBy?: string | null
+  }
   /** The stored hash that the password was checked against. */
   readonly password?: string | undefined
 }
@@ -114,9 +121,18 @@ type Link<P> = { readonly purposes: readonly P[]; readonly token: string }
  *
  * A ban ends a session. Without a session the caller decides about it, since `admit` answers BANNED_USER.
  */
-export function lockProvenUser(kernel: Kernel, proof: Proof): Promise<User | undefined> {
+export async function lockProvenUser(kernel: Kernel, proof: Proof): Promise<User | undefined> {
   if (!kernel.db.isTransaction) throw new Error('a proof is stated again in the transaction that acts')
+  const impersonatedBy = proof.session?.impersonatedBy
+  if (impersonatedBy) await lockUsers(kernel.db, [proof.userId, impersonatedBy])
   return findProven(kernel, proof, { locks: true })
+}
+
+/** Locks the rows of several users in the order of their ids, which excludes deadlocks. Returns those that exist, by id. */
+export async function lockUsers(db: Db, ids: readonly string[]): Promise<ReadonlyMap<string, User>> {
+  const { rows } = await sql<User>`
+    select * from service."user" where id = any (${ids}::uuid[]) order by id for no key update`.execute(db)
+  return new Map(rows.map((user) => [user.id, user]))
 }
 
 /** Does the proof hold now? For answers only: a verb that changes anything needs the lock of `lockProvenUser`. */
@@ -124,10 +140,11 @@ export const proofHolds = async (kernel: Kernel, proof: Proof): Promise<boolean>
   (await findProven(kernel, proof, { locks: false })) !== undefined
 
 async function findProven(
-  { db, now, config }: Kernel,
+  kernel: Kernel,
   { userId, session, password }: Proof,
   { locks }: { readonly locks: boolean },
 ): Promise<User | undefined> {
+  const { db, now, config } = kernel
   const bySession =
     session &&
     sql`join service.session s on s.id = ${session.id} and s.user_id = u.id and s.token_hash = ${tokenHash(session.token)}`
@@ -145,7 +162,29 @@ async function findProven(
   if (sessionBegin === undefined || sessionEnd === undefined) return user
   // By the clock after the wait.
   const time = now()
-  return endWithinMaxAge(config, sessionBegin, sessionEnd) > time && !isBanned(user, time) ? user : undefined
+  if (endWithinMaxAge(config, sessionBegin, sessionEnd) <= time || isBanned(user, time)) return undefined
+  const isImpersonated = session?.impersonatedBy != null
+  return !isImpersonated || (await impersonationHolds(kernel, session.id, user, { locks })) ? user : undefined
+}
+
+/** With the rows of both users locked, if anything is to be changed. */
+async function impersonationHolds(
+  kernel: Kernel,
+  sessionId: string,
+  user: User,
+  { locks }: { readonly locks: boolean },
+): Promise<boolean> {
+  const { rows } = await sql<Impersonator & Required<SessionTimes>>`
+    select a.id, a.role, a.banned, a.ban_expires, p.created_at as session_begin, p.expires_at as session_end
+    from service.session s join service.session p on p.id = s.parent_session_id and p.user_id = s.impersonated_by
+      join service."user" a on a.id = p.user_id
+    where s.id = ${sessionId} ${locks ? sql`for key share of p` : NOTHING}`.execute(kernel.db)
+  const [admin] = rows
+  return (
+    admin !== undefined &&
+    endWithinMaxAge(kernel.config, admin.sessionBegin, admin.sessionEnd) > kernel.now() &&
+    mayImpersonate(kernel, admin, user)
+  )
 }
 
 type SessionTimes = { readonly sessionBegin?: Date; readonly sessionEnd?: Date }

@@ -1,41 +1,52 @@
 import { sql } from 'kysely'
 import type { Db } from '#kernel/db/connect.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
+import { endImpersonations } from './impersonation.ts'
+import { isAdmin } from './permissions.ts'
 import { lockProvenUser } from './proof.ts'
 import type { User } from './users.ts'
 
-/** The roles of users. */
-export const ROLES = ['user', 'admin'] as const
-export type Role = (typeof ROLES)[number]
-
-export const isRole = (text: string): text is Role => ROLES.some((role) => role === text)
-
 /** When this resolves, no process uses the former role any more. False when there is no such user. */
-export async function setRole(kernel: Kernel, userId: string, role: Role): Promise<boolean> {
+export async function setRole(kernel: Kernel, userId: string, role: string): Promise<boolean> {
   const isThere = await atomically(kernel, async (kernel) => {
     const user = await lockProvenUser(kernel, { userId })
-    if (user === undefined) return false
-    if (user.role === 'admin') await lockAdmins(kernel.db)
-    await kernel.db
-      .updateTable('user')
-      .set({ role, updatedAt: kernel.now() })
-      .where('id', '=', userId)
-      .execute()
-    return true
+    if (user !== undefined) await changeRole(kernel, user, role)
+    return user !== undefined
   })
   await kernel.coherence.settle()
   return isThere
 }
 
+/** For a user whose row is locked. Ends the impersonations by and of the user that the new role does not allow. */
+export async function changeRole(kernel: Kernel, user: User, role: string): Promise<User> {
+  if (isAdmin(kernel, user)) await lockAdmins(kernel.db)
+  const changed = await kernel.db
+    .updateTable('user')
+    .set({ role, updatedAt: kernel.now() })
+    .where('id', '=', user.id)
+    .returningAll()
+    .executeTakeFirstOrThrow()
+  await endImpersonations(kernel, user.id)
+  return changed
+}
+
 /** For a user whose row is locked. The answer holds until the transaction ends, so that two last admins cannot both go. */
-export async function isLastAdmin(db: Db, { id, role }: User): Promise<boolean> {
-  if (role !== 'admin') return false
+export async function isLastAdmin(kernel: Kernel, user: User): Promise<boolean> {
+  if (!isAdmin(kernel, user)) return false
+  const { db, config, now } = kernel
   await lockAdmins(db)
+  // A banned admin could not lift a ban.
   const other = await db
     .selectFrom('user')
     .select('id')
-    .where('role', '=', 'admin')
-    .where('id', '!=', id)
+    .where((is) =>
+      is.or([
+        sql<boolean>`'admin' = any (string_to_array(role, ','))`,
+        is('id', '=', sql<string>`any (${config.auth.admin.user_ids}::uuid[])`),
+      ]),
+    )
+    .where((is) => is.or([is('banned', '=', false), is('banExpires', '<=', now())]))
+    .where('id', '!=', user.id)
     .limit(1)
     .executeTakeFirst()
   return other === undefined

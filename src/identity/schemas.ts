@@ -42,6 +42,9 @@ export const CurrentSession = Type.Object(
     updatedAt: Timestamp,
     ipAddress: Nullable(Type.String()),
     userAgent: Nullable(Type.String()),
+    impersonatedBy: Nullable(
+      Type.String({ format: 'uuid', description: 'The admin who acts as the user in this session' }),
+    ),
   },
   named('Session'),
 )

@@ -1,4 +1,5 @@
 import type { Config } from '#kernel/config/config.ts'
+import { effectiveRole, splitRoles } from './permissions.ts'
 import type { LiveSession } from './sessions.ts'
 
 /**
@@ -6,9 +7,13 @@ import type { LiveSession } from './sessions.ts'
  * at once. An enrolled factor satisfies it, since every later sign-in asks for it, and so does a passkey with user verification.
  */
 export const lacksSecondFactor = (
-  { auth }: Config,
+  config: Config,
   { user, session }: Pick<LiveSession, 'user' | 'session'>,
 ): boolean =>
   !user.twoFactorEnabled &&
   !session.userVerified &&
-  user.role.split(',').some((role) => auth.two_factor.required_for.includes(role.trim()))
+  // The admin's own session has passed this rule.
+  session.impersonatedBy === null &&
+  splitRoles(effectiveRole({ config }, user)).some((role) =>
+    config.auth.two_factor.required_for.includes(role),
+  )

@@ -5,6 +5,7 @@ import type { Db } from '#kernel/db/connect.ts'
 import { preparedStatement, selectList } from '#kernel/db/pipelined-statements.ts'
 import type { SessionTable } from '#kernel/db/tables.ts'
 import type { Kernel } from '#kernel/kernel.ts'
+import { type Impersonator, mayImpersonate } from './impersonation.ts'
 import { isTokenShaped, tokenHash } from './tokens.ts'
 import { isBanned, USER_COLUMNS, type User } from './users.ts'
 
@@ -16,6 +17,8 @@ export type LiveSession = {
   readonly user: User
   /** The user's roles in the session's active organization, joined by commas. Null without one. */
   readonly organizationRole: string | null
+  /** The admin who acts as the user, for an impersonated session whose parent is alive. */
+  readonly impersonator: Impersonator | undefined
 }
 
 /**
@@ -36,14 +39,21 @@ export function createSessions(kernel: Kernel): Sessions {
     coherence: kernel.coherence,
     max: CACHE_SIZE,
     load: (hash) => findSessionByToken(kernel, Buffer.from(hash, 'base64url')),
-    tags: ({ session, user }) => [`session:${session.id}`, `user:${user.id}`],
+    tags: ({ session, user, impersonator }) => [
+      `session:${session.id}`,
+      `user:${user.id}`,
+      ...(impersonator === undefined
+        ? []
+        : [`session:${session.parentSessionId}`, `user:${impersonator.id}`]),
+    ],
     // Another process may have extended it, which is not notified (0006_notifications.sql): look it up again.
     isFresh: ({ session }) => session.expiresAt > kernel.now(),
   })
   const whenUsable = (found: LiveSession | undefined): LiveSession | undefined => {
     if (found === undefined) return undefined
     const now = kernel.now()
-    return found.session.expiresAt > now && !isBanned(found.user, now) ? found : undefined
+    const isUsable = found.session.expiresAt > now && !isBanned(found.user, now) && isAllowed(kernel, found)
+    return isUsable ? found : undefined
   }
   const look = async (key: string, address: string) => {
     await kernel.limits.expectRoom('default', address)
@@ -64,14 +74,29 @@ export function createSessions(kernel: Kernel): Sessions {
   }
 }
 
+/** Whether the admin of an impersonated session may still act as the user. */
+const isAllowed = (kernel: Kernel, { session, user, impersonator }: LiveSession): boolean =>
+  session.impersonatedBy === null ||
+  (impersonator !== undefined && mayImpersonate(kernel, impersonator, user))
+
 const SESSION_COLUMNS = [
   'id', 'userId', 'expiresAt', 'createdAt', 'updatedAt', 'remembered', 'ipAddress', 'userAgent', 'activeOrganizationId',
   'userVerified',
+  'impersonatedBy', 'parentSessionId',
 ] as const satisfies readonly (keyof Session)[] // biome-ignore format: one line reads better
+const IMPERSONATOR_COLUMNS = [
+  'id',
+  'role',
+  'banned',
+  'banExpires',
+] as const satisfies readonly (keyof Impersonator)[]
 const SESSION_BY_TOKEN = preparedStatement<Record<string, unknown>>(
-  `select ${selectList('s', SESSION_COLUMNS, 's.')}, ${selectList('u', USER_COLUMNS, 'u.')}, m.role as organization_role
+  `select ${selectList('s', SESSION_COLUMNS, 's.')}, ${selectList('u', USER_COLUMNS, 'u.')}, m.role as organization_role,
+     ${selectList('a', IMPERSONATOR_COLUMNS, 'a.')}, p.created_at as parent_begin, p.expires_at as parent_end
    from service.session s join service."user" u on u.id = s.user_id
    left join service.member m on m.organization_id = s.active_organization_id and m.user_id = s.user_id
+   left join service.session p on p.id = s.parent_session_id and p.user_id = s.impersonated_by
+   left join service."user" a on a.id = p.user_id
    where s.token_hash = $1`,
 )
 
@@ -84,18 +109,25 @@ async function findSessionByToken(
   const pick = (table: string, names: readonly string[]) =>
     Object.fromEntries(names.map((name) => [name, row[`${table}.${name}`]]))
   // The statement selects exactly these columns.
+  const session = withinMaxAge(config, pick('s', SESSION_COLUMNS) as Session)
+  const parent = { createdAt: row.parent_begin as Date, expiresAt: row.parent_end as Date | null }
   return {
-    session: withinMaxAge(config, pick('s', SESSION_COLUMNS) as Session),
+    session:
+      parent.expiresAt === null
+        ? session
+        : endingBy(session, endWithinMaxAge(config, parent.createdAt, parent.expiresAt)),
     user: pick('u', USER_COLUMNS) as User,
     organizationRole: row.organization_role as string | null,
+    impersonator: parent.expiresAt === null ? undefined : (pick('a', IMPERSONATOR_COLUMNS) as Impersonator),
   }
 }
 
 /** A lowered `session.max_age` holds for older sessions too. */
-function withinMaxAge(config: Config, session: Session): Session {
-  const expiresAt = endWithinMaxAge(config, session.createdAt, session.expiresAt)
-  return expiresAt < session.expiresAt ? { ...session, expiresAt } : session
-}
+const withinMaxAge = (config: Config, session: Session): Session =>
+  endingBy(session, endWithinMaxAge(config, session.createdAt, session.expiresAt))
+
+const endingBy = (session: Session, end: Date): Session =>
+  end < session.expiresAt ? { ...session, expiresAt: end } : session
 
 /** The asked end of a session, or that of `session.max_age` if it comes first. */
 export function endWithinMaxAge({ session: { max_age } }: Config, createdAt: Date, asked: Date): Date {
@@ -103,10 +135,10 @@ export function endWithinMaxAge({ session: { max_age } }: Config, createdAt: Dat
   return max_age === 0 || asked.getTime() <= last ? asked : new Date(last)
 }
 
-export type NewSession = Omit<Session, 'updatedAt' | 'activeOrganizationId' | 'userVerified'> & {
-  readonly tokenHash: Buffer
-  readonly userVerified?: boolean
-}
+export type NewSession = Omit<
+  Session,
+  'updatedAt' | 'activeOrganizationId' | 'userVerified' | 'impersonatedBy' | 'parentSessionId'
+> & { readonly tokenHash: Buffer; readonly userVerified?: boolean }
 
 /** Starts a session, and ends the user's oldest ones beyond `most`. */
 export async function insertSession(db: Db, session: NewSession, most: number): Promise<Session> {
@@ -117,6 +149,8 @@ export async function insertSession(db: Db, session: NewSession, most: number): 
           .selectFrom('session')
           .select('id')
           .where('userId', '=', session.userId)
+          // An admin who impersonates the user ends none of the user's own sessions.
+          .where('impersonatedBy', 'is', null)
           .orderBy('createdAt', 'desc')
           .orderBy('id', 'desc')
           // A statement does not see its own insert, so the new one is not counted.
@@ -167,9 +201,9 @@ export async function deleteSession(db: Db, id: string): Promise<void> {
 export type ProvenSession = { readonly id: string; readonly tokenHash: Buffer }
 
 /**
- * Ends the given sessions that are valid, have no tickets and are locked by no other transaction, with their users' rows locked (proof.ts).
- * Returns their ids. A ticket is deleted with its session and might be locked by another transaction, so such sessions are left out:
- * this statement waits for no row, and no user waits for another.
+ * Ends the given sessions that are valid, have no tickets and no impersonations and are locked by no other transaction, with their users'
+ * rows locked (proof.ts). Returns their ids. Tickets and impersonations are deleted with their session and might be locked by another
+ * transaction, so such sessions are left out: this statement waits for no row, and no user waits for another.
  */
 export async function deleteProvenSessions(
   { db, now }: Kernel,
@@ -182,6 +216,7 @@ export async function deleteProvenSessions(
         join service."user" u on u.id = s.user_id
       where s.expires_at > ${now()} and not u.banned
         and not exists (select from service.verification v where v.session_id = s.id)
+        and not exists (select from service.session c where c.parent_session_id = s.id) and s.impersonated_by is null
       for no key update of u skip locked for update of s skip locked
     )
     delete from service.session using proven where session.id = proven.id returning session.id`.execute(db)

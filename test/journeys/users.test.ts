@@ -81,7 +81,7 @@ test('wrong usage exits with 2, an unknown user or an invalid name with 1', asyn
   ])
   assert.deepEqual([name.code, name.stdout], [1, ''])
   assert.match(name.stderr, /^--name must be one line of at most 100 characters/)
-  assert.deepEqual([role.code, missing.code, unknown.code], [2, 2, 1])
+  assert.deepEqual([role.code, missing.code, unknown.code], [1, 2, 1])
   assert.equal(unknown.stderr, 'There is no user nobody@example.com.\n')
 })
 

@@ -26,7 +26,7 @@ export function accountRoutes(app: App, kernel: Kernel, access: AuthAccess): voi
   app.route({
     method: 'GET',
     url: '/list-accounts',
-    config: { access: access.signedIn },
+    config: { access: access.signedIn, whileImpersonating: true },
     schema: { summary: 'Ways in which the user can sign in', response: { 200: Type.Array(LinkedAccount) } },
     handler: async (request) => {
       const accounts = await listAccounts(kernel.db, callerOf(request).user.id)

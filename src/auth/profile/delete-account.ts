@@ -92,7 +92,7 @@ export async function deleteByOperator(kernel: Kernel, userId: string): Promise<
 }
 
 async function removeUser(kernel: Kernel, user: User): Promise<void> {
-  if (await isLastAdmin(kernel.db, user)) throw fail('LAST_ADMIN')
+  if (await isLastAdmin(kernel, user)) throw fail('LAST_ADMIN')
   await deleteTickets(kernel.db, user)
   await deleteUser(kernel.db, user.id)
   emitAfterCommit(kernel, 'auth_user_deleted', { userId: user.id })

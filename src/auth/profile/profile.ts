@@ -15,6 +15,8 @@ export type ProfileChange = {
 
 /** Changes the fields of `ProfileChange` and no others: never an email, a role or a ban. */
 export async function changeProfile(kernel: Kernel, caller: Caller, asked: ProfileChange): Promise<void> {
+  const isOfUsername = asked.username !== undefined || asked.displayUsername !== undefined
+  if (isOfUsername && caller.session.impersonatedBy !== null) throw fail('NOT_WHILE_IMPERSONATING')
   try {
     await actAsCaller(kernel, caller, async (kernel, user) => {
       const change = changeOf(asked, user)

@@ -28,8 +28,11 @@ export function profileRoutes(app: App, kernel: Kernel, access: AuthAccess): voi
     url: '/update-user',
     config: {
       access: access.signedIn,
+      // Name and image only (profile.ts).
+      whileImpersonating: true,
       failures: [
         'EMAIL_CAN_NOT_BE_UPDATED',
+        'NOT_WHILE_IMPERSONATING',
         'NO_FIELDS_TO_UPDATE',
         'INVALID_USERNAME',
         'USERNAME_IS_ALREADY_TAKEN',

@@ -30,7 +30,8 @@ const Revoked = Type.Object({ status: Type.Boolean(), success: Type.Boolean(), c
 
 export function sessionRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
   const config = { access: access.signedInIfRequired }
-  const always = { ...config, withoutSecondFactor: true }
+  const read = { ...config, whileImpersonating: true }
+  const always = { ...read, withoutSecondFactor: true }
   const signOut = createSignOut(kernel)
   const { enable_session_listing, enable_session_revocation, require_authentication } =
     kernel.config.auth.session_management
@@ -71,7 +72,7 @@ export function sessionRoutes(app: App, kernel: Kernel, access: AuthAccess): voi
     app.route({
       method: 'GET',
       url: '/list-sessions',
-      config,
+      config: read,
       schema: { summary: 'The sessions of the user', response: { 200: Type.Array(ListedSession) } },
       handler: async ({ caller }) => (caller === undefined ? [] : sessionsOf(kernel, caller)),
     })

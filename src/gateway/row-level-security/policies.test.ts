@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Actor } from '#test/harness.ts'
+import { impersonated, sessionIdOf } from '#test/permissions/impersonated.ts'
 import { createTenants, docsOf, fetchDocs, insertDoc, whoIs } from '#test/tenants.ts'
 
 const { sql, changeControlDatabase, roles, users, acme, beta, anon, signedIn, createOrganization, t } =
@@ -19,6 +20,7 @@ test('policies see user, organization and organization role of the session', asy
     organization_id: acme,
     organization_role: 'member',
     two_factor: false,
+    impersonated_by: null,
   })
   assert.equal((await whoIs(signedIn(dora))).claims.organization_id, null)
 })
@@ -108,4 +110,36 @@ test('leaving an organization or losing a role takes effect at once', async () =
   assert.deepEqual([claims.organization_id, claims.organization_role], [null, null])
   assert.deepEqual(await docsOf(who), [3])
   await sql('delete from doc where id = 20')
+})
+
+test('an impersonated session reads as the user, and is refused in every write, transaction and function', async () => {
+  const root = await t.signUp('Root')
+  await changeControlDatabase(`update service."user" set role = 'admin' where id = $1`, [root.id])
+  const parentId = await sessionIdOf(root)
+  const session = await impersonated(t, root, dora, { parentId })
+  const headers = { 'x-service-client': 'app' }
+  const who: Actor = {
+    ...session,
+    get: (path, ask) => session.get(path, { headers, ...ask }),
+    post: (path, body, ask) => session.post(path, body, { headers, ...ask }),
+  }
+  const { claims } = await whoIs(who)
+  assert.deepEqual([claims.user_id, claims.impersonated_by], [dora.id, root.id])
+  assert.deepEqual(await docsOf(who), [3, 4])
+
+  const insert = { table_name: 'note', insert_body: { id: 90, doc_id: 4, text: 'x' } }
+  const where = { conditions: [{ eq_column: 'id', eq_value: 4 }] }
+  const tries = [
+    await session.send('PUT', '/gateway/insert', { headers, body: insert }),
+    await who.post('/gateway/update', { table_name: 'doc', ...where, set: { title: 'changed' } }),
+    await session.send('DELETE', '/gateway/delete', { headers, body: { table_name: 'doc', ...where } }),
+    await who.post('/gateway/transaction', {
+      operations: [{ id: 'one', kind: 'insert', payload: insert }],
+    }),
+    await who.post('/rpc/whoami'),
+    await who.get('/rpc/whoami'),
+  ]
+  for (const [index, { status, body }] of tries.entries())
+    assert.deepEqual([status, body.code], [403, 'not_while_impersonating'], `${index}`)
+  assert.equal((await sql('select from note where id = 90')).length, 0)
 })

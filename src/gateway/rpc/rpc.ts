@@ -7,7 +7,7 @@ import { operatorOf } from '#databases/request/terms.ts'
 import { edge } from '#kernel/http/failures.ts'
 import { emitAfterCommit, type Kernel } from '#kernel/kernel.ts'
 import type { GatewayCaller } from '../caller.ts'
-import { requirePersona } from '../caller-rights.ts'
+import { requireOwnSession, requirePersona } from '../caller-rights.ts'
 import { requestOptionsOf } from '../prepare.ts'
 import { explainReadOnly } from '../read-only-client.ts'
 
@@ -34,6 +34,7 @@ export async function callFunction(
 ): Promise<RowsResult> {
   const { client, backend, requestId, presence } = caller
   requirePersona(caller)
+  requireOwnSession(caller)
   const read = readFetch(
     {
       table_name: requested.function,

@@ -55,7 +55,8 @@ export async function importUsers(
       else complain(batch[index]?.number ?? 0, TAKEN[outcome])
     }
   }
-  const source = { now: kernel.now, random: drawInAdvance(kernel.random, DRAWN), dropCostlyHashes }
+  const { config, now } = kernel
+  const source = { config, now, random: drawInAdvance(kernel.random, DRAWN), dropCostlyHashes }
   for await (const batch of batchesOf(source, lines, { complain, ignored: report.ignored })) {
     await finishBatch(batch)
   }

@@ -8,14 +8,14 @@ import { type Cost, isTooCostly } from '../hashes/hash.ts'
 import { parseHash } from '../hashes/parse-hash.ts'
 import { IMAGE_MAX, imageFrom } from '../images.ts'
 import { NAME_MAX, NAME_RULE, nameFrom } from '../names.ts'
-import { isRole, ROLES, type Role } from '../roles.ts'
+import { roleFrom, roleNames } from '../permissions.ts'
 import { usernameFrom } from '../usernames.ts'
 
 /** A line that describes no user; the message says why. */
 export class BadLine extends Error {}
 
 /** Sources of ids and of the time, and the option for hashes that are too costly to check. */
-export type Source = Pick<Kernel, 'now' | 'random'> & { readonly dropCostlyHashes: boolean }
+export type Source = Pick<Kernel, 'now' | 'random' | 'config'> & { readonly dropCostlyHashes: boolean }
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -37,7 +37,8 @@ export function fieldsOf(line: string): Fields {
 }
 
 /** The user of a line; throws `BadLine`. */
-export function userFrom({ now, random, dropCostlyHashes }: Source, fields: Fields): UserToAdd {
+export function userFrom(source: Source, fields: Fields): UserToAdd {
+  const { now, random, dropCostlyHashes } = source
   const today = now()
   const id = text(fields, 'id')?.toLowerCase()
   const banned = flag(fields, 'banned')
@@ -48,7 +49,7 @@ export function userFrom({ now, random, dropCostlyHashes }: Source, fields: Fiel
     emailVerified: flag(fields, 'emailVerified'),
     image: image(fields),
     ...username(fields),
-    role: role(fields),
+    role: role(source, fields),
     banned,
     banReason: (banned ? text(fields, 'banReason', 1_024) : undefined) ?? null,
     banExpires: (banned ? date(fields, 'banExpires') : undefined) ?? null,
@@ -88,9 +89,9 @@ function username(fields: Fields): Pick<UserToAdd, 'username' | 'displayUsername
   )
 }
 
-function role(fields: Fields): Role {
-  const given = text(fields, 'role') ?? 'user'
-  return isRole(given) ? given : bad(`role ${quoted(given)} is none of ${ROLES.join(', ')}`)
+function role(source: Source, fields: Fields): string {
+  const given = text(fields, 'role', 1_024) ?? 'user'
+  return roleFrom(source, [given]) ?? bad(`role ${quoted(given)} is none of ${roleNames(source).join(', ')}`)
 }
 
 /** Messages about a hash do not quote it. */

@@ -40,6 +40,8 @@ const texts: Record<string, fc.Arbitrary<string>> = {
   'web address': fc.tuple(word, port, word).map(([h, n, p]) => `http://${h}.example:${n}/${p}?a=b#c`),
   name: fc.stringMatching(/^[A-Za-z&' ]{0,20}[A-Za-z]$/),
   colour: fc.constantFrom('#0a7', '#1D4ED8', 'rgb(1, 2, 3)', 'hsl(120 50% 50%)'),
+  'role name': fc.stringMatching(/^[a-z][a-z0-9_-]{6,12}$/),
+  'user id': fc.uuid(),
   'true or false': fc.constantFrom('true', 'false', 'yes', 'off', '1'),
 }
 
@@ -50,8 +52,10 @@ function written(setting: Setting): fc.Arbitrary<string | string[]> {
 
 function textOf(setting: Setting): fc.Arbitrary<string> {
   if (Type.IsEnum(setting)) return fc.constantFrom(...setting.enum.map(String))
-  if (!Type.IsInteger(setting))
-    return texts[setting.form.name] ?? assert.fail(`no values for ${setting.form.name}`)
+  const { name } = setting.form
+  // The form of a choice is named after its words.
+  if (Type.IsArray(setting)) return texts[name] ?? fc.constantFrom(...name.split(', '))
+  if (!Type.IsInteger(setting)) return texts[name] ?? assert.fail(`no values for ${name}`)
   const { min, max } = bounds(setting)
   return fc.integer({ min, max }).map((value) => String(setting.form.write(value)))
 }
@@ -70,7 +74,7 @@ const CLIENTS = ['one', 'two_b']
 const given: fc.Arbitrary<Given[]> = fc.subarray(CLIENTS).chain((clients) => {
   const arbitraries = outline(settings).flatMap(({ path, schema }) => {
     if (!isSetting(schema)) return []
-    const names = path[1] === ANY_NAME ? clients : [ANY_NAME]
+    const names = path.includes(ANY_NAME) ? clients : [ANY_NAME]
     return names.map((name) => {
       const at = path.join('.').replace(ANY_NAME, name)
       const values = path.at(-1) === 'driver' ? fc.constant('postgresql') : written(schema)

@@ -148,6 +148,8 @@ export interface SessionTable {
   userAgent: string | null
   activeOrganizationId: string | null
   userVerified: Generated<boolean>
+  impersonatedBy: string | null
+  parentSessionId: string | null
 }
 
 export interface TrustedDeviceTable {

@@ -4,6 +4,7 @@ import { originForm, webUrlForm } from '../addresses.ts'
 import { colourForm } from '../colours.ts'
 import { textForm } from '../forms.ts'
 import { duration, flag, integer, list, section, text } from '../setting.ts'
+import { admin } from './auth-admin.ts'
 import { twoFactor } from './auth-two-factor.ts'
 
 const pathForm = textForm(
@@ -135,4 +136,5 @@ export const auth = section('Authentication.', {
   pages,
   delete_user: deleteUser,
   two_factor: twoFactor,
+  admin,
 })

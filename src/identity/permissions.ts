@@ -1,0 +1,84 @@
+import type { Config } from '#kernel/config/config.ts'
+import { ADMIN_ACTIONS } from '#kernel/config/sections/auth-admin.ts'
+import type { User } from './users.ts'
+
+/** Resource → actions: what a role allows, and what is asked for. */
+export type Permissions = Readonly<Record<string, readonly string[]>>
+
+/** What a verb on users may require. */
+export type AdminPermissions = {
+  readonly [Resource in keyof typeof ADMIN_ACTIONS]?: readonly (typeof ADMIN_ACTIONS)[Resource][number][]
+}
+
+type Subject = Pick<User, 'id' | 'role'>
+type Configured = { readonly config: Config }
+
+/** Several roles are joined by commas. */
+export const splitRoles = (role: string): readonly string[] => role.split(',')
+
+/** The role of this name; undefined when the configuration has none. */
+function findRole({ config }: Configured, name: string): Permissions | undefined {
+  if (name === 'admin') return ADMIN_ACTIONS
+  if (name === 'user') return {}
+  const { roles } = config.auth.admin
+  return Object.hasOwn(roles, name) ? roles[name] : undefined
+}
+
+/** The names of all roles. */
+export const roleNames = ({ config }: Configured): readonly string[] => [
+  'user',
+  'admin',
+  ...Object.keys(config.auth.admin.roles),
+]
+
+/** Role names as they are stored, each once. Undefined when one of them does not exist. */
+export function roleFrom(configured: Configured, names: readonly string[]): string | undefined {
+  const roles = [...new Set(names.flatMap(splitRoles).map((name) => name.trim()))]
+  const exist = roles.length > 0 && roles.every((name) => findRole(configured, name) !== undefined)
+  return exist ? roles.join(',') : undefined
+}
+
+/** Whether the user has the role `admin`, or is in `auth.admin.user_ids`. */
+export const isAdmin = ({ config }: Configured, { id, role }: Subject): boolean =>
+  config.auth.admin.user_ids.includes(id) || splitRoles(role).includes('admin')
+
+/** The roles that count for this user, joined by commas: `admin` is one of them for `auth.admin.user_ids`. */
+export function effectiveRole(configured: Configured, user: Subject): string {
+  const roles = splitRoles(user.role)
+  if (!isAdmin(configured, user) || roles.includes('admin')) return user.role
+  return [...roles.filter((role) => role !== 'user'), 'admin'].join(',')
+}
+
+const rolesOf = (configured: Configured, user: Subject): readonly Permissions[] =>
+  splitRoles(effectiveRole(configured, user))
+    .map((name) => findRole(configured, name))
+    .filter((role) => role !== undefined)
+
+/** Whether one role of the user allows all of this. The only function that decides what an admin may do. */
+export const isPermitted = (configured: Configured, user: Subject, asked: AdminPermissions): boolean =>
+  rolesOf(configured, user).some((role) => allows(role, asked))
+
+/** Whether the role allows every action. Unknown resources and actions are not allowed, and neither is nothing. */
+export function allows(role: Permissions, asked: Permissions): boolean {
+  const resources = Object.entries(asked)
+  return (
+    resources.length > 0 &&
+    resources.every(
+      ([resource, actions]) =>
+        actions.length > 0 &&
+        Object.hasOwn(role, resource) &&
+        actions.every((action) => role[resource]?.includes(action)),
+    )
+  )
+}
+
+/** Whether the first has every permission of the second. Nobody acts on a user, or gives a role, with more than their own. */
+export function coversPermissions(configured: Configured, one: Subject, other: Subject): boolean {
+  const own = new Set(actionsOf(configured, one))
+  return actionsOf(configured, other).every((action) => own.has(action))
+}
+
+const actionsOf = (configured: Configured, user: Subject): readonly string[] =>
+  rolesOf(configured, user).flatMap((role) =>
+    Object.entries(role).flatMap(([resource, actions]) => actions.map((action) => `${resource}:${action}`)),
+  )
