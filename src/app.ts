@@ -4,6 +4,7 @@ import { authSurface } from '#auth/surface.ts'
 import { type Clients, openClients } from '#databases/clients/clients.ts'
 import { createAuditLog } from '#gateway/management/audit.ts'
 import { gatewaySurface } from '#gateway/surface.ts'
+import { resealProviderTokens } from '#identity/reseal-tokens.ts'
 import { createSessions, deleteExpiredSessions } from '#identity/sessions.ts'
 import { deleteExpiredTickets } from '#identity/tickets.ts'
 import { deleteExpiredTrustedDevices } from '#identity/trusted-devices.ts'
@@ -209,6 +210,11 @@ function recurringTable(kernel: Kernel): readonly Recurring[] {
       name: 'prune-leases',
       cron: '*/5 * * * *',
       run: () => deleteEndedLeases(db),
+    },
+    {
+      name: 'reseal-provider-tokens',
+      cron: '37 * * * *',
+      run: () => resealProviderTokens(kernel),
     },
     {
       name: 'prune-outbox',

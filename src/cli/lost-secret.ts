@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { deleteClient, listClients } from '#databases/clients/store.ts'
 import { forgetClient } from '#gateway/keys/config.ts'
 import { retireKeys } from '#gateway/keys/keys.ts'
+import { dropUnreadableTokens } from '#identity/reseal-tokens.ts'
 import { clockOf, connectOnce, type Db } from '#kernel/db/connect.ts'
 import type { Secrets } from '#kernel/secrets.ts'
 
@@ -11,7 +12,11 @@ export async function dropSealed(url: string, secrets: Secrets): Promise<readonl
   try {
     return await control.db
       .transaction()
-      .execute(async (db) => [...(await dropClients(db, secrets)), ...(await dropMails(db, secrets))])
+      .execute(async (db) => [
+        ...(await dropClients(db, secrets)),
+        ...(await dropMails(db, secrets)),
+        ...(await dropProviderTokens(db, secrets)),
+      ])
   } finally {
     await control.close()
   }
@@ -45,4 +50,12 @@ async function dropMails(db: Db, secrets: Secrets): Promise<string[]> {
   if (lost.length === 0) return []
   await sql`delete from service_jobs.job where id = any(${lost}::uuid[])`.execute(db)
   return [`dropped ${lost.length} queued ${lost.length === 1 ? 'mail' : 'mails'}`]
+}
+
+async function dropProviderTokens(db: Db, secrets: Secrets): Promise<string[]> {
+  const accounts = await dropUnreadableTokens(db, secrets, (await clockOf(db))())
+  if (accounts === 0) return []
+  return [
+    `dropped the provider tokens of ${accounts} linked ${accounts === 1 ? 'account' : 'accounts'}: the next sign-in brings new ones`,
+  ]
 }

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Kernel } from '#kernel/kernel.ts'
 import { atomically } from '#kernel/kernel.ts'
-import { uuidv7 } from '#kernel/random.ts'
-import { testKernel } from '#test/harness.ts'
+import { secureRandom, uuidv7 } from '#kernel/random.ts'
+import { createSecrets, newSecret } from '#kernel/secrets.ts'
+import { TEST_SECRET, testKernel } from '#test/harness.ts'
 import { listAccounts } from './accounts.ts'
 import { findLinkedAccount, insertLinkedAccount } from './linked-accounts.ts'
 import {
@@ -11,9 +12,10 @@ import {
   beginRefresh,
   completeRefresh,
   findProviderTokens,
-  findRefresh,
+  isUnchanged,
   updateProviderTokens,
 } from './provider-tokens.ts'
+import { dropUnreadableTokens, resealProviderTokens } from './reseal-tokens.ts'
 import { insertUser } from './users.ts'
 import { isLastWayIn } from './ways-in.ts'
 
@@ -95,17 +97,42 @@ test('one of many processes refreshes tokens, and only tokens that nothing has r
   const until = new Date(kernel.now().getTime() + 30_000)
   const begun = await Promise.all(Array.from({ length: 8 }, () => beginRefresh(kernel, first, until)))
   assert.equal(begun.filter(Boolean).length, 1)
-  assert.equal(await findRefresh(kernel, first), 'running')
   await abandonRefresh(kernel.db, first, new Date(until.getTime() + 1))
-  assert.equal(await findRefresh(kernel, first), 'running', 'the refresh of another process')
+  assert.equal(await beginRefresh(kernel, first, until), false, 'that was the turn of another process')
   await abandonRefresh(kernel.db, first, until)
-  assert.equal(await findRefresh(kernel, first), 'due')
+  assert.equal(await beginRefresh(kernel, first, until), true)
+  assert.equal(await isUnchanged(kernel.db, first), true)
 
   await completeRefresh(kernel, first, { accessToken: 'access 2' })
   const second = await stored()
   assert.deepEqual([second.accessToken, second.refreshToken], ['access 2', 'refresh 1'])
-  assert.equal(await findRefresh(kernel, first), 'changed')
+  assert.equal(await isUnchanged(kernel.db, first), false)
   assert.equal(await beginRefresh(kernel, first, until), false)
   await completeRefresh(kernel, first, { accessToken: 'access 3' })
   assert.deepEqual(await stored(), second)
+})
+
+test('after a rotation of the secret all tokens are sealed again, except while they are refreshed', async () => {
+  const user = await newUser(kernel)
+  const tokens = { accessToken: 'access', refreshToken: 'refresh', idToken: 'id' }
+  const newAccount = async (name: string) =>
+    (await insertLinkedAccount(kernel, user.id, github(name), tokens))?.id ?? ''
+  const [id, refreshed] = [await newAccount('6'), await newAccount('7')]
+  const until = new Date(kernel.now().getTime() + 30_000)
+  const { sealedRefreshToken: version } = await rowOf(refreshed)
+  assert.equal(await beginRefresh(kernel, { id: refreshed, version }, until), true)
+
+  const secret = newSecret(secureRandom)
+  const rotating = { ...kernel, secrets: createSecrets(secret, secureRandom, TEST_SECRET) }
+  assert.equal((await findProviderTokens(rotating, user.id, id))?.accessToken, 'access')
+  await resealProviderTokens(rotating)
+  const rotated = { ...kernel, secrets: createSecrets(secret, secureRandom) }
+  assert.partialDeepStrictEqual(await findProviderTokens(rotated, user.id, id), tokens)
+  assert.equal((await rowOf(refreshed)).sealedRefreshToken, version)
+
+  assert.equal((await findProviderTokens(rotated, user.id, refreshed))?.accessToken, null)
+  await abandonRefresh(kernel.db, { id: refreshed, version }, until)
+  await dropUnreadableTokens(kernel.db, rotated.secrets, kernel.now())
+  assert.equal((await rowOf(refreshed)).sealedAccessToken, null)
+  assert.partialDeepStrictEqual(await findProviderTokens(rotated, user.id, id), tokens)
 })

@@ -5,6 +5,9 @@ import type { Kernel } from '#kernel/kernel.ts'
 import type { Secrets } from '#kernel/secrets.ts'
 import { ACCOUNT_COLUMNS, type Account } from './accounts.ts'
 
+/** The purpose of their seal; its owner is the id of the account. */
+export const PROVIDER_TOKEN = 'provider-token'
+
 /** Tokens that a provider issued for one of its accounts. In an update, an absent member leaves the stored one. */
 export type ProviderTokens = {
   readonly accessToken?: string
@@ -67,7 +70,7 @@ const linkedAccounts = (db: Db, userId: string) =>
 function opened(secrets: Secrets, row: Account & TokenColumns): LinkedAccount {
   const { sealedAccessToken, sealedRefreshToken, sealedIdToken, ...account } = row
   const open = (sealed: string | null) =>
-    sealed === null ? null : (secrets.open(PURPOSE, sealed, row.id) ?? null)
+    sealed === null ? null : (secrets.open(PROVIDER_TOKEN, sealed, row.id) ?? null)
   return {
     ...account,
     accessToken: open(sealedAccessToken),
@@ -76,8 +79,6 @@ function opened(secrets: Secrets, row: Account & TokenColumns): LinkedAccount {
     version: sealedRefreshToken,
   }
 }
-
-const PURPOSE = 'provider-token'
 
 /** Stores the members that are present. False when the account is not linked any more. */
 export async function updateProviderTokens(
@@ -99,7 +100,7 @@ export function tokenColumns(
   id: string,
   { accessToken, refreshToken, idToken, scopes, ...plain }: ProviderTokens,
 ): Partial<TokenColumns & { scopes: string[] }> {
-  const seal = (token: string) => secrets.seal(PURPOSE, token, id)
+  const seal = (token: string) => secrets.seal(PROVIDER_TOKEN, token, id)
   return {
     ...plain,
     ...(accessToken !== undefined && { sealedAccessToken: seal(accessToken) }),
@@ -112,22 +113,18 @@ export function tokenColumns(
 /** The state of the tokens that a refresh starts from. */
 export type Refreshable = Pick<LinkedAccount, 'id' | 'version'>
 
-/** Whether the tokens are still in this state, and until when another process refreshes them. */
-export async function findRefresh(
-  { db, now }: Pick<Kernel, 'db' | 'now'>,
-  { id, version }: Refreshable,
-): Promise<'changed' | 'running' | 'due'> {
+/** False when the tokens were replaced, or the account is not linked any more. */
+export async function isUnchanged(db: Db, { id, version }: Refreshable): Promise<boolean> {
   const found = await db
     .selectFrom('account')
-    .select('refreshingUntil')
+    .select('id')
     .where('id', '=', id)
     .where('sealedRefreshToken', '=', version)
     .executeTakeFirst()
-  if (found === undefined) return 'changed'
-  return found.refreshingUntil !== null && found.refreshingUntil > now() ? 'running' : 'due'
+  return found !== undefined
 }
 
-/** True for one of any number of concurrent processes. No connection is held meanwhile. */
+/** Begins a refresh that ends at `until` at the latest. True for one of any number of concurrent processes. */
 export async function beginRefresh(
   { db, now }: Pick<Kernel, 'db' | 'now'>,
   { id, version }: Refreshable,

@@ -21,6 +21,8 @@ export type Secrets = {
   open(purpose: Purpose, sealed: string, owner?: string): string | undefined
   /** Whether it was sealed under the current secret, so that the previous one is not needed to open it. */
   isCurrent(sealed: string): boolean
+  /** Whether there is a previous secret. */
+  readonly isRotating: boolean
   /**
    * A password or tag derived from the secret, the purpose and the name; 43 characters of base64url. Without a previous
    * secret, the current one is used for `previous`.
@@ -48,6 +50,7 @@ export function createSecrets(secret: string, random: Random, previous?: string)
       if (version !== 'v1' || ring === undefined || data === undefined) return undefined
       return decrypt(ring.key(purpose), boundTo(purpose, owner), Buffer.from(data, 'base64url'))
     },
+    isRotating: previous !== undefined,
     isCurrent: (sealed) => sealed.startsWith(`v1.${current.id}.`),
     derive(purpose, name, age = 'current') {
       const ring = (age === 'previous' ? rings[1] : undefined) ?? current
