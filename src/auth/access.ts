@@ -3,6 +3,7 @@ import { actOnProof, type Proof, proofHolds } from '#identity/proof.ts'
 import { lacksSecondFactor } from '#identity/second-factor.ts'
 import { endWithinMaxAge, extendSession, type LiveSession, type Sessions } from '#identity/sessions.ts'
 import type { User } from '#identity/users.ts'
+import { ANONYMOUS } from '#kernel/audit/origin.ts'
 import type { Access } from '#kernel/http/access.ts'
 import { type Kernel, withOrigin } from '#kernel/kernel.ts'
 import { clearSessionToken, presentedToken, setSessionToken } from './cookies.ts'
@@ -110,7 +111,7 @@ export const kernelFor = (
   { caller, clientAddress: ipAddress, headers, id: requestId }: FastifyRequest,
 ): Kernel =>
   withOrigin(kernel, {
-    actorId: caller?.session.impersonatedBy ?? caller?.user.id ?? 'anonymous',
+    actorId: caller?.session.impersonatedBy ?? caller?.user.id ?? ANONYMOUS,
     onBehalfOf: caller?.impersonator && caller.user.id,
     ...{ ipAddress, userAgent: headers['user-agent'], requestId },
   })

@@ -1,6 +1,7 @@
 import { usernameFrom } from '#identity/usernames.ts'
 import { insertUser, insertUserWithPassword, type NewUser, type User } from '#identity/users.ts'
-import { emitAfterCommit, type Kernel } from '#kernel/kernel.ts'
+import { recordAct } from '#kernel/audit/record-act.ts'
+import { actingAsUser, emitAfterCommit, type Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
 import { fail } from './errors.ts'
 import { acceptableEmail, acceptableImage, acceptableName } from './user-fields.ts'
@@ -39,6 +40,7 @@ export async function addUser(kernel: Kernel, user: NewUser, password?: string):
   const added = await (password === undefined
     ? insertUser(db, user)
     : insertUserWithPassword(db, user, { id: uuidv7(now(), random), password }))
+  await recordAct(actingAsUser(kernel, added.id), 'user.created', { targetId: added.id })
   emitAfterCommit(kernel, 'auth_user_created', { userId: added.id })
   return added
 }

@@ -2,6 +2,7 @@ import { actOnProof, type Proof } from '#identity/proof.ts'
 import { endWithinMaxAge, insertSession, type Session } from '#identity/sessions.ts'
 import { tokenHash } from '#identity/tokens.ts'
 import { isBanned, type User } from '#identity/users.ts'
+import { recordAct } from '#kernel/audit/record-act.ts'
 import { emitAfterCommit, type Kernel } from '#kernel/kernel.ts'
 import { randomToken, uuidv7 } from '#kernel/random.ts'
 import { browserMark } from './cookies.ts'
@@ -92,6 +93,7 @@ async function startSession(
     },
     max_per_user,
   )
+  await recordAct(kernel, 'user.signed_in', { targetId: user.id, details: { sessionId: session.id, way } })
   emitAfterCommit(kernel, 'auth_user_signed_in', { userId: user.id, sessionId: session.id })
   const maxAge = remember ? expiresAt.getTime() - now.getTime() : undefined
   return { token, session, user, maxAge, trustedDevice }

@@ -1,6 +1,7 @@
 import { insertHiddenSignUp } from '#identity/hidden-sign-ups.ts'
 import { actOnProof } from '#identity/proof.ts'
-import { lockUserWithEmail, type NewUser } from '#identity/users.ts'
+import { lockUserWithEmail, type NewUser, type User } from '#identity/users.ts'
+import { recordAct } from '#kernel/audit/record-act.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
@@ -37,9 +38,15 @@ const addEither = (kernel: Kernel, asked: WithPassword, context: SignInContext):
     const { password, ...user } = asked
     const owner = await lockUserWithEmail(kernel.db, user.email)
     if (owner === undefined) await addUser(kernel, user, password)
-    else await insertHiddenSignUp(kernel.db, owner, asked)
+    else await addHidden(kernel, owner, asked)
     await requestFirstLink(kernel, asked, context, { isSignUp: true })
   })
+
+/** The owner of the address is the target: a stranger has no account to act as. */
+async function addHidden(kernel: Kernel, owner: User, asked: WithPassword): Promise<void> {
+  await insertHiddenSignUp(kernel.db, owner, asked)
+  await recordAct(kernel, 'user.sign_up_hidden', { targetId: owner.id })
+}
 
 /** Sign-in with the password of a hidden sign-up: answers as `admit` does for an unproven address, in the same time and with a mail. */
 export async function refuseHidden(kernel: Kernel, userId: string, context: SignInContext): Promise<never> {

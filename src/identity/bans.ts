@@ -32,8 +32,13 @@ export async function banUser(kernel: Kernel, userId: string, { reason, expires 
 }
 
 /** False when there is no such user. */
-export const unbanUser = ({ db, now }: Kernel, userId: string): Promise<boolean> =>
-  updateBan(db, userId, { banned: false, banReason: null, banExpires: null }, now())
+export const unbanUser = (kernel: Kernel, userId: string): Promise<boolean> =>
+  atomically(kernel, async (kernel) => {
+    const lifted = { banned: false, banReason: null, banExpires: null }
+    const isThere = await updateBan(kernel.db, userId, lifted, kernel.now())
+    if (isThere) await recordAct(kernel, 'user.unbanned', { targetId: userId })
+    return isThere
+  })
 
 async function updateBan(
   db: Db,

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { isConflict } from '#kernel/db/conflicts.ts'
 import type { Db } from '#kernel/db/connect.ts'
-import { atomically, type Kernel } from '#kernel/kernel.ts'
+import { actingAsUser, atomically, type Kernel } from '#kernel/kernel.ts'
 import { type Impersonator, mayImpersonate } from './impersonation.ts'
 import { endWithinMaxAge } from './sessions.ts'
 import {
@@ -42,7 +42,7 @@ export function actOnProof<T>(
   return atomically(kernel, async (kernel) => {
     const user = await lockProvenUser(kernel, proof)
     if (user === undefined) throw refuse()
-    return work(kernel, user)
+    return work(actingAsUser(kernel, user.id), user)
   })
 }
 
@@ -59,7 +59,7 @@ export function actOnTicket<P extends UserPurpose, T>(
     if (user === undefined || isBanned(user, kernel.now())) throw refuse()
     const ticket = await redeemTicket(kernel, user, purposes, token)
     if (ticket === undefined) throw refuse()
-    return work(kernel, user, ticket)
+    return work(actingAsUser(kernel, user.id), user, ticket)
   })
 }
 
@@ -104,7 +104,7 @@ const actOnAddressTicketOnce = <P extends AddressPurpose, T>(
     if (user !== undefined && isBanned(user, kernel.now())) throw refuse()
     const ticket = await redeemAddressTicket(kernel, purposes, token)
     if (ticket === undefined) throw refuse()
-    return work(kernel, user, ticket)
+    return work(user === undefined ? kernel : actingAsUser(kernel, user.id), user, ticket)
   })
 
 type Link<P> = { readonly purposes: readonly P[]; readonly token: string }

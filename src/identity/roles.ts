@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { recordAct } from '#kernel/audit/record-act.ts'
 import type { Db } from '#kernel/db/connect.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
 import { endImpersonations } from './impersonation.ts'
@@ -27,6 +28,7 @@ export async function changeRole(kernel: Kernel, user: User, role: string): Prom
     .returningAll()
     .executeTakeFirstOrThrow()
   await endImpersonations(kernel, user.id)
+  await recordAct(kernel, 'user.role_changed', { targetId: user.id, details: { from: user.role, to: role } })
   return changed
 }
 

@@ -1,4 +1,5 @@
 import { type Selectable, sql } from 'kysely'
+import { type AuditRecord, insertRecords } from '#kernel/audit/record-act.ts'
 import type { Config } from '#kernel/config/config.ts'
 import { type CoherentCache, createCoherentCache } from '#kernel/db/coherent-cache.ts'
 import type { Db } from '#kernel/db/connect.ts'
@@ -197,8 +198,12 @@ export async function deleteSession(db: Db, id: string): Promise<void> {
   await db.deleteFrom('session').where('id', '=', id).execute()
 }
 
-/** A session, and the hash of the token that was shown for it. */
-export type ProvenSession = { readonly id: string; readonly tokenHash: Buffer }
+/** A session, the hash of the token that was shown for it, and the row of the audit trail for its end. */
+export type ProvenSession = {
+  readonly id: string
+  readonly tokenHash: Buffer
+  readonly record: AuditRecord
+}
 
 /**
  * Ends the given sessions that are valid, have no tickets and no impersonations and are locked by no other transaction, with their users'
@@ -219,7 +224,10 @@ export async function deleteProvenSessions(
         and not exists (select from service.session c where c.parent_session_id = s.id) and s.impersonated_by is null
       for no key update of u skip locked for update of s skip locked
     )
-    delete from service.session using proven where session.id = proven.id returning session.id`.execute(db)
+    , ended as (delete from service.session using proven where session.id = proven.id returning session.id)
+    , recorded as (${insertRecords(proven.map(({ record }) => record))}
+        where details ->> 'sessionId' in (select id::text from ended))
+    select id from ended`.execute(db)
   return new Set(rows.map(({ id }) => id))
 }
 

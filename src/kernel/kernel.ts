@@ -1,4 +1,4 @@
-import type { Origin } from './audit/origin.ts'
+import { ANONYMOUS, type Origin } from './audit/origin.ts'
 import type { Clock } from './clock.ts'
 import type { Config } from './config/config.ts'
 import type { Coherence } from './db/coherence.ts'
@@ -73,6 +73,10 @@ export async function atomically<T>(kernel: Kernel, work: (kernel: Kernel) => Pr
 
 /** The same kernel for one caller. */
 export const withOrigin = (kernel: Kernel, origin: Origin): Kernel => ({ ...kernel, origin })
+
+/** The same kernel for a caller who has proven to be this user by other means than a session. A known actor stays. */
+export const actingAsUser = (kernel: Kernel, actorId: string): Kernel =>
+  kernel.origin.actorId === ANONYMOUS ? withOrigin(kernel, { ...kernel.origin, actorId }) : kernel
 
 /** Emits an event when the transaction has committed. */
 export function emitAfterCommit<Name extends EventName>(

@@ -1,5 +1,6 @@
 import { deleteAccount, listAccounts } from '#identity/accounts.ts'
 import { isLastWayIn } from '#identity/ways-in.ts'
+import { recordAct } from '#kernel/audit/record-act.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { actAsCaller, type Caller } from '../access.ts'
 import { fail } from '../errors.ts'
@@ -22,5 +23,7 @@ export async function unlinkAccount(kernel: Kernel, caller: Caller, name: Accoun
       throw fail('ACCOUNT_NOT_FOUND')
     if (await isLastWayIn(kernel, user, found.id)) throw fail('FAILED_TO_UNLINK_LAST_ACCOUNT')
     await deleteAccount(kernel.db, user.id, found.id)
+    const details = { accountId: found.id, provider: found.providerId }
+    await recordAct(kernel, 'account.unlinked', { targetId: user.id, details })
   })
 }

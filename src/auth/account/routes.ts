@@ -4,7 +4,7 @@ import { named } from '#kernel/http/components.ts'
 import { Id, Timestamp } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { type AuthAccess, callerOf } from '../access.ts'
+import { type AuthAccess, callerOf, kernelFor } from '../access.ts'
 import { Status } from '../schemas.ts'
 import { unlinkAccount } from './account.ts'
 
@@ -48,7 +48,7 @@ export function accountRoutes(app: App, kernel: Kernel, access: AuthAccess): voi
       response: { 200: Status },
     },
     handler: async (request) => {
-      await unlinkAccount(kernel, callerOf(request), request.body)
+      await unlinkAccount(kernelFor(kernel, request), callerOf(request), request.body)
       return { status: true }
     },
   })

@@ -7,7 +7,7 @@ import { sendPage, wantsPage } from '#kernel/http/page.ts'
 import { HtmlPage } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import type { AuthAccess } from '../access.ts'
+import { type AuthAccess, kernelFor } from '../access.ts'
 import type { Admission } from '../admit.ts'
 import { clearSessionToken } from '../cookies.ts'
 import { PASSWORD_POLICY_FAILURES } from '../errors.ts'
@@ -91,7 +91,7 @@ function confirmRoute(app: App, kernel: Kernel, access: AuthAccess, page: FlowsP
       const { token = '', callbackURL, ...values } = request.body
       const opened = { request, reply, page, sent: { token, callbackURL } }
       // The schema has these fields only.
-      return explained(kernel, opened, () => press(kernel, opened, values as FormValues))
+      return explained(kernel, opened, () => press(kernelFor(kernel, request), opened, values as FormValues))
     },
   })
 }

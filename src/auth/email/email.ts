@@ -1,6 +1,7 @@
 import { actOnTicket } from '#identity/proof.ts'
 import { deleteTickets, deleteTicketsFor, type Ticket } from '#identity/tickets.ts'
 import { findUser, type User } from '#identity/users.ts'
+import { recordAct } from '#kernel/audit/record-act.ts'
 import type { Config } from '#kernel/config/config.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
 import type { Kernel } from '#kernel/kernel.ts'
@@ -109,6 +110,7 @@ export async function changeEmail(kernel: Kernel, caller: Caller, asked: ChangeE
     const from = { user, sessionId: caller.session.id }
     const to = { newEmail, callbackURL: asked.callbackURL }
     await deleteTicketsFor(kernel.db, user.id, CHANGE)
+    await recordAct(kernel, 'email.change_requested', { targetId: user.id })
     if (user.emailVerified && password === undefined) await mailOldAddress(kernel, from, to)
     else await mailNewAddress(kernel, from, to)
   })

@@ -4,6 +4,7 @@ import { lockProvenUser } from '#identity/proof.ts'
 import { deleteUserSessions } from '#identity/sessions.ts'
 import { deleteTickets, type Ticket, type UserPurpose } from '#identity/tickets.ts'
 import { type User, updateUser } from '#identity/users.ts'
+import { recordAct } from '#kernel/audit/record-act.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { sendMail } from '#kernel/mail/mailer.ts'
 import { uuidv7 } from '#kernel/random.ts'
@@ -92,6 +93,8 @@ async function prove(
     if (evidence.by === 'new password') await choosePassword(kernel, proven, evidence.hash)
     else await requirePasswordChange(kernel.db, user.id, kernel.now())
   }
+  const action = email === user.email ? 'email.verified' : 'email.changed'
+  await recordAct(kernel, action, { targetId: user.id, details: { removedWhatOthersAdded: !isOwner } })
   return proven
 }
 
@@ -126,5 +129,6 @@ async function removeWhatOthersAdded(kernel: Kernel, user: User): Promise<void> 
 async function choosePassword(kernel: Kernel, user: User, password: string): Promise<void> {
   const now = kernel.now()
   await upsertPassword(kernel.db, { id: uuidv7(now, kernel.random), userId: user.id, password, now })
+  await recordAct(kernel, 'password.set', { targetId: user.id })
   await sendMail(kernel, MAILS.passwordChanged(user))
 }

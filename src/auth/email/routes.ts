@@ -3,7 +3,7 @@ import { SignedInUser } from '#identity/schemas.ts'
 import { open } from '#kernel/http/access.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { type AuthAccess, callerOf } from '../access.ts'
+import { type AuthAccess, callerOf, kernelFor } from '../access.ts'
 import {
   ADMISSION_FAILURES,
   fail,
@@ -46,7 +46,7 @@ export function emailRoutes(app: App, kernel: Kernel, access: AuthAccess): void 
       const { token, callbackURL } = request.query
       return followLink(reply, async () => {
         const click = linkClickOf(kernel, request, reply)
-        const { user, admission } = await followEmailLink(kernel, token, click)
+        const { user, admission } = await followEmailLink(kernelFor(kernel, request), token, click)
         if (admission === undefined) return { answer: { status: true, user } }
         if (callbackURL === undefined)
           return { answer: { ...finishSignIn(kernel, reply, admission), status: true, user } }
@@ -80,7 +80,7 @@ export function emailRoutes(app: App, kernel: Kernel, access: AuthAccess): void 
     handler: async (request, reply) => {
       const { token, ...values } = request.body
       const click = linkClickOf(kernel, request, reply)
-      const { user, admission } = await confirmEmailLink(kernel, token, click, values)
+      const { user, admission } = await confirmEmailLink(kernelFor(kernel, request), token, click, values)
       return { ...(admission && finishSignIn(kernel, reply, admission)), status: true, user }
     },
   })
@@ -124,7 +124,7 @@ export function emailRoutes(app: App, kernel: Kernel, access: AuthAccess): void 
       response: { 200: Type.Object({ status: Type.Boolean(), message: Type.String() }) },
     },
     handler: async (request) => {
-      await changeEmail(kernel, callerOf(request), request.body)
+      await changeEmail(kernelFor(kernel, request), callerOf(request), request.body)
       return { status: true, message: 'A link was sent; the address changes when it is followed' }
     },
   })

@@ -5,6 +5,8 @@ import { deleteUserSessions, updateSessionToken } from '#identity/sessions.ts'
 import { deleteTickets } from '#identity/tickets.ts'
 import { tokenHash } from '#identity/tokens.ts'
 import type { User } from '#identity/users.ts'
+import { recordAct } from '#kernel/audit/record-act.ts'
+import { recordFailure } from '#kernel/audit/record-failure.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
 import { sendMail } from '#kernel/mail/mailer.ts'
 import { randomToken, uuidv7 } from '#kernel/random.ts'
@@ -46,8 +48,9 @@ export async function changePassword(
   const token = asked.revokeOtherSessions === true ? randomToken(kernel.random) : undefined
   await actAsCaller(kernel, verified, async (kernel, user) => {
     await storePassword(kernel, user, password, token === undefined ? 'none' : 'others')
+    const ended = token === undefined ? 0 : await deleteUserSessions(kernel.db, user.id, caller.session.id)
+    await recordAct(kernel, 'password.changed', { targetId: user.id, details: { sessionsEnded: ended } })
     if (token === undefined) return
-    await deleteUserSessions(kernel.db, user.id, caller.session.id)
     await updateSessionToken(kernel.db, caller.session.id, tokenHash(token), kernel.now())
   })
   await kernel.coherence.settle()
@@ -81,7 +84,7 @@ export async function checkPasswordOf(kernel: Kernel, user: User, password: stri
 /** A password that cannot be checked, or has to be changed first, proves nothing: a reset link is mailed. */
 async function usableHash(
   kernel: Kernel,
-  { email }: User,
+  { id, email }: User,
   found: Credential | undefined,
   password: string,
 ): Promise<string> {
@@ -92,7 +95,10 @@ async function usableHash(
   const stored = found?.password
   if (stored !== undefined && !isCheckable(kernel.config, stored)) throw await refused('renew-password')
   const isRight = await attemptPassword(kernel, { account: email, stored }, password)
-  if (stored === undefined || !isRight) throw fail('INVALID_PASSWORD')
+  if (stored === undefined || !isRight) {
+    await recordFailure(kernel, 'password.failed', { targetId: id, reason: 'INVALID_PASSWORD' })
+    throw fail('INVALID_PASSWORD')
+  }
   if (found?.mustChangePassword === true) throw await refused('change-password')
   return stored
 }
@@ -108,7 +114,8 @@ export async function setPasswordByOperator(
     const user = await lockProvenUser(kernel, { userId })
     if (user === undefined) return false
     await storePassword(kernel, user, password, 'all')
-    await deleteUserSessions(kernel.db, user.id)
+    const ended = await deleteUserSessions(kernel.db, user.id)
+    await recordAct(kernel, 'password.assigned', { targetId: user.id, details: { sessionsEnded: ended } })
     return true
   })
   await kernel.coherence.settle()
@@ -124,5 +131,6 @@ export async function setPassword(kernel: Kernel, caller: Caller, newPassword: s
     const account = { id: uuidv7(now, kernel.random), userId: user.id, password, now }
     if (!(await insertPassword(kernel.db, account))) throw fail('PASSWORD_ALREADY_SET')
     await deleteTickets(kernel.db, user)
+    await recordAct(kernel, 'password.set', { targetId: user.id })
   })
 }

@@ -4,6 +4,7 @@ import { actOnTicket, lockProvenUser } from '#identity/proof.ts'
 import { deleteUserSessions } from '#identity/sessions.ts'
 import { findTicket } from '#identity/tickets.ts'
 import { findUser, isBanned, updateUser } from '#identity/users.ts'
+import { recordAct } from '#kernel/audit/record-act.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
 import { fail, PASSWORD_POLICY_FAILURES } from '../errors.ts'
 import type { MailFlow } from '../mail-flow.ts'
@@ -73,7 +74,8 @@ export async function resetPassword(kernel: Kernel, token: string, newPassword: 
     if (expired) throw invalidToken()
     if (!user.emailVerified) await deleteAccounts(kernel.db, user.id, { keepPassword: true })
     await storePassword(kernel, user, password, 'all')
-    await deleteUserSessions(kernel.db, user.id)
+    const ended = await deleteUserSessions(kernel.db, user.id)
+    await recordAct(kernel, 'password.reset', { targetId: user.id, details: { sessionsEnded: ended } })
     await updateUser(kernel.db, user.id, { emailVerified: true }, kernel.now())
   })
   await kernel.coherence.settle()

@@ -5,7 +5,7 @@ import { wantsPage } from '#kernel/http/page.ts'
 import { Nullable } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { type AuthAccess, callerOf } from '../access.ts'
+import { type AuthAccess, callerOf, kernelFor } from '../access.ts'
 import { authUrl } from '../auth-url.ts'
 import { setSessionToken } from '../cookies.ts'
 import { fail, PASSWORD_CHECK_FAILURES, PASSWORD_POLICY_FAILURES } from '../errors.ts'
@@ -75,8 +75,9 @@ export function passwordRoutes(app: App, kernel: Kernel, access: AuthAccess): vo
       querystring: Type.Object({ token: Type.Optional(LinkToken) }),
       response: { 200: Status },
     },
-    handler: async ({ body, query }) => {
-      await resetPassword(kernel, body.token ?? query.token ?? '', body.newPassword)
+    handler: async (request) => {
+      const { body, query } = request
+      await resetPassword(kernelFor(kernel, request), body.token ?? query.token ?? '', body.newPassword)
       return { status: true }
     },
   })
@@ -99,7 +100,7 @@ export function passwordRoutes(app: App, kernel: Kernel, access: AuthAccess): vo
     },
     handler: async (request, reply) => {
       const { user, session } = callerOf(request)
-      const token = await changePassword(kernel, callerOf(request), request.body)
+      const token = await changePassword(kernelFor(kernel, request), callerOf(request), request.body)
       if (token !== undefined) {
         const left = session.expiresAt.getTime() - kernel.now().getTime()
         setSessionToken(kernel.config, reply, token, session.remembered ? left : undefined)
@@ -121,7 +122,7 @@ export function passwordRoutes(app: App, kernel: Kernel, access: AuthAccess): vo
       response: { 200: Status },
     },
     handler: async (request) => {
-      await setPassword(kernel, callerOf(request), request.body.newPassword)
+      await setPassword(kernelFor(kernel, request), callerOf(request), request.body.newPassword)
       return { status: true }
     },
   })

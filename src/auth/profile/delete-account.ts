@@ -3,6 +3,7 @@ import { actOnTicket, lockProvenUser } from '#identity/proof.ts'
 import { isLastAdmin } from '#identity/roles.ts'
 import { deleteTickets, redeemTicket } from '#identity/tickets.ts'
 import { deleteUser, type User } from '#identity/users.ts'
+import { recordAct } from '#kernel/audit/record-act.ts'
 import { atomically, emitAfterCommit, type Kernel } from '#kernel/kernel.ts'
 import { actAsCaller, type Caller } from '../access.ts'
 import { fail, LINK_FAILURES } from '../errors.ts'
@@ -95,6 +96,7 @@ async function removeUser(kernel: Kernel, user: User): Promise<void> {
   if (await isLastAdmin(kernel, user)) throw fail('LAST_ADMIN')
   await deleteTickets(kernel.db, user)
   await deleteUser(kernel.db, user.id)
+  await recordAct(kernel, 'user.deleted', { targetId: user.id })
   emitAfterCommit(kernel, 'auth_user_deleted', { userId: user.id })
 }
 

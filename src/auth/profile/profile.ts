@@ -1,5 +1,6 @@
 import { usernameFrom } from '#identity/usernames.ts'
 import { type User, type UserChange, updateUser } from '#identity/users.ts'
+import { recordAct } from '#kernel/audit/record-act.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { actAsCaller, type Caller } from '../access.ts'
@@ -22,6 +23,7 @@ export async function changeProfile(kernel: Kernel, caller: Caller, asked: Profi
       const change = changeOf(asked, user)
       if (Object.keys(change).length === 0) throw fail('NO_FIELDS_TO_UPDATE')
       await updateUser(kernel.db, user.id, change, kernel.now())
+      await recordAct(kernel, 'user.updated', { targetId: user.id, details: { fields: Object.keys(change) } })
     })
   } catch (error) {
     throw isConflict(error, 'user_username_key') ? fail('USERNAME_IS_ALREADY_TAKEN') : error

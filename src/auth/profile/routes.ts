@@ -4,7 +4,7 @@ import { NAME_MAX } from '#identity/names.ts'
 import { Nullable } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { type AuthAccess, callerOf } from '../access.ts'
+import { type AuthAccess, callerOf, kernelFor } from '../access.ts'
 import { clearSessionToken } from '../cookies.ts'
 import { fail, PASSWORD_CHECK_FAILURES } from '../errors.ts'
 import { followLink } from '../redirect.ts'
@@ -50,7 +50,7 @@ export function profileRoutes(app: App, kernel: Kernel, access: AuthAccess): voi
     },
     handler: async (request) => {
       if ('email' in request.body) throw fail('EMAIL_CAN_NOT_BE_UPDATED')
-      await changeProfile(kernel, callerOf(request), request.body)
+      await changeProfile(kernelFor(kernel, request), callerOf(request), request.body)
       return { status: true }
     },
   })
@@ -68,7 +68,7 @@ export function profileRoutes(app: App, kernel: Kernel, access: AuthAccess): voi
       response: { 200: Deleted },
     },
     handler: async (request, reply) => {
-      const outcome = await deleteAccount(kernel, callerOf(request), request.body)
+      const outcome = await deleteAccount(kernelFor(kernel, request), callerOf(request), request.body)
       if (outcome === 'mailed') return { success: true, message: 'Verification email sent' }
       clearSessionToken(kernel.config, reply)
       return DELETED
@@ -85,7 +85,7 @@ export function profileRoutes(app: App, kernel: Kernel, access: AuthAccess): voi
     },
     handler: (request, reply) =>
       followLink(reply, async () => {
-        await deleteByLink(kernel, callerOf(request), request.query.token)
+        await deleteByLink(kernelFor(kernel, request), callerOf(request), request.query.token)
         clearSessionToken(kernel.config, reply)
         return { answer: DELETED }
       }),

@@ -62,9 +62,10 @@ export function sessionRoutes(app: App, kernel: Kernel, access: AuthAccess): voi
       summary: 'End the current session',
       response: { 200: Type.Object({ success: Type.Boolean() }) },
     },
-    handler: async ({ caller }, reply) => {
+    handler: async (request, reply) => {
       clearSessionToken(kernel.config, reply)
-      await actOrEmpty(kernel, caller, signOut, undefined)
+      const leave = (caller: Caller) => signOut(kernelFor(kernel, request), caller)
+      await actOrEmpty(kernel, request.caller, leave, undefined)
       return { success: true }
     },
   })

@@ -1,10 +1,12 @@
 import { deleteProvenSessions, deleteSession, type ProvenSession } from '#identity/sessions.ts'
 import { tokenHash } from '#identity/tokens.ts'
+import { auditRecord, recordAct } from '#kernel/audit/record-act.ts'
 import { createGroupCommit } from '#kernel/group-commit.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { actAsCaller, type Caller } from '../access.ts'
 
-export type SignOut = (caller: Caller) => Promise<void>
+/** The kernel of the request: the audit trail shows where it came from. */
+export type SignOut = (kernel: Kernel, caller: Caller) => Promise<void>
 
 /**
  * Ends the caller's session; when this resolves, no process accepts its token. A commit that notifies blocks all others that notify
@@ -17,11 +19,16 @@ export function createSignOut(kernel: Kernel): SignOut {
     const settled = kernel.coherence.settle()
     return proven.map(({ id }) => ({ isEnded: ended.has(id), settled }))
   })
-  return async (caller) => {
+  return async (kernel, caller) => {
     const { id } = caller.session
-    const { isEnded, settled } = await end({ id, tokenHash: tokenHash(caller.token) })
+    const act = { targetId: caller.user.id, details: { sessionId: id } }
+    const record = auditRecord(kernel, 'user.signed_out', act)
+    const { isEnded, settled } = await end({ id, tokenHash: tokenHash(caller.token), record })
     if (isEnded) return settled
-    await actAsCaller(kernel, caller, ({ db }) => deleteSession(db, id))
+    await actAsCaller(kernel, caller, async (kernel) => {
+      await deleteSession(kernel.db, id)
+      await recordAct(kernel, 'user.signed_out', act)
+    })
     await kernel.coherence.settle()
   }
 }

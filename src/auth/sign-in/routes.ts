@@ -4,6 +4,7 @@ import { isUsernameTaken } from '#identity/users.ts'
 import { open } from '#kernel/http/access.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
+import { kernelFor } from '../access.ts'
 import { finishSignIn, SignInAnswer } from '../finish-sign-in.ts'
 import { CallbackUrl, Email, Password, RememberMe } from '../schemas.ts'
 import { signInContextOf } from '../sign-in-context.ts'
@@ -38,7 +39,11 @@ export function signInRoutes(app: App, kernel: Kernel): void {
     },
     handler: async (request, reply) => {
       const { body } = request
-      const admission = await signInWithEmail(kernel, body, signInContextOf(kernel, request, reply, body))
+      const admission = await signInWithEmail(
+        kernelFor(kernel, request),
+        body,
+        signInContextOf(kernel, request, reply, body),
+      )
       return finishSignIn(kernel, reply, admission, body.callbackURL)
     },
   })
@@ -59,7 +64,11 @@ export function signInRoutes(app: App, kernel: Kernel): void {
     },
     handler: async (request, reply) => {
       const { body } = request
-      const admission = await signInWithUsername(kernel, body, signInContextOf(kernel, request, reply, body))
+      const admission = await signInWithUsername(
+        kernelFor(kernel, request),
+        body,
+        signInContextOf(kernel, request, reply, body),
+      )
       return finishSignIn(kernel, reply, admission, body.callbackURL)
     },
   })

@@ -8,6 +8,8 @@ import {
 } from '#identity/passwords.ts'
 import { usernameFrom } from '#identity/usernames.ts'
 import { findUserWithPassword, isBanned, type UserWithPassword } from '#identity/users.ts'
+import { recordFailure } from '#kernel/audit/record-failure.ts'
+import { Failure } from '#kernel/errors.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type Admission, admit } from '../admit.ts'
 import { fail } from '../errors.ts'
@@ -58,9 +60,33 @@ async function signInOnce(
   context: SignInContext,
   changed: Error,
 ): Promise<Admission> {
-  const { by, value, password } = claim
   kernel.hashQueue.expectRoom()
-  const found = await findUserWithPassword(kernel, by, value)
+  const found = await findUserWithPassword(kernel, claim.by, claim.value)
+  try {
+    return await signInAs(kernel, { ...claim, found }, context, changed)
+  } catch (error) {
+    if (error !== changed && error instanceof Failure && REFUSALS.has(error.code))
+      await recordFailure(kernel, 'sign_in.failed', { targetId: found?.id, reason: error.code })
+    throw error
+  }
+}
+
+/** Failures of a sign-in that was judged. One that a limit refused is not recorded. */
+const REFUSALS: ReadonlySet<string> = new Set([
+  'INVALID_EMAIL_OR_PASSWORD',
+  'INVALID_USERNAME_OR_PASSWORD',
+  'BANNED_USER',
+  'EMAIL_NOT_VERIFIED',
+  'PASSWORD_CHANGE_REQUIRED',
+])
+
+async function signInAs(
+  kernel: Kernel,
+  { found, ...claim }: Claim & { readonly found: UserWithPassword | undefined },
+  context: SignInContext,
+  changed: Error,
+): Promise<Admission> {
+  const { password } = claim
   const stored = found?.password ?? undefined
   const { isRight, hiddenOf } = await checkClaim(kernel, claim, found)
   if (!isRight && found !== undefined) await offerReset(kernel, found)

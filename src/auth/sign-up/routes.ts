@@ -7,6 +7,7 @@ import { named } from '#kernel/http/components.ts'
 import { Nullable } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
+import { kernelFor } from '../access.ts'
 import { PASSWORD_POLICY_FAILURES } from '../errors.ts'
 import { finishSignIn } from '../finish-sign-in.ts'
 import { CallbackUrl, Email, Password, RememberMe } from '../schemas.ts'
@@ -57,7 +58,11 @@ export function signUpRoutes(app: App, kernel: Kernel): void {
     },
     handler: async (request, reply) => {
       const { body } = request
-      const { user, admission } = await signUp(kernel, body, signInContextOf(kernel, request, reply, body))
+      const { user, admission } = await signUp(
+        kernelFor(kernel, request),
+        body,
+        signInContextOf(kernel, request, reply, body),
+      )
       return { token: null, ...(admission && finishSignIn(kernel, reply, admission)), user }
     },
   })

@@ -7,8 +7,38 @@ type Target = 'user' | 'organization' | 'api_key' | 'client' | 'database'
  * causes each one (test/audit/).
  */
 export const ACTIONS = {
+  'user.created': 'user',
+  'user.imported': 'user',
+  'user.sign_up_hidden': 'user',
+  'user.signed_in': 'user',
+  'user.signed_out': 'user',
+  'user.updated': 'user',
+  'user.deleted': 'user',
   'user.banned': 'user',
+  'user.unbanned': 'user',
+  'user.role_changed': 'user',
   'session.revoked': 'user',
+  'email.change_requested': 'user',
+  'email.changed': 'user',
+  'email.verified': 'user',
+  'password.set': 'user',
+  'password.changed': 'user',
+  'password.reset': 'user',
+  'password.assigned': 'user',
+  'account.unlinked': 'user',
+
+  'sign_in.failed': 'user',
+  'password.failed': 'user',
+
+  'api_key.created': 'api_key',
+  'api_key.updated': 'api_key',
+  'api_key.rotated': 'api_key',
+  'api_key.revoked': 'api_key',
+  'enforcement.changed': 'client',
+  'client.registered': 'client',
+  'client.updated': 'client',
+  'client.removed': 'client',
+  'schema.changed': 'database',
 } as const satisfies Readonly<Record<string, Target>>
 
 export type Action = keyof typeof ACTIONS

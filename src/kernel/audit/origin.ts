@@ -1,6 +1,6 @@
 /** The cause of an act, for the audit trail. A kernel carries it, so that no verb has to pass it on. */
 export type Origin = {
-  /** The id of a user, `key:` and the id of an API key, or a word. */
+  /** The id of a user, `key:` and the id of an API key, or one of the words below. */
   readonly actorId: string
   /** The user whom the actor impersonates. */
   readonly onBehalfOf?: string | undefined
@@ -13,3 +13,7 @@ export type Origin = {
 export const SYSTEM: Origin = { actorId: 'system' }
 /** The command line. */
 export const CLI: Origin = { actorId: 'cli' }
+/** The static admin key of the gateway. */
+export const ADMIN_KEY = 'admin-key'
+/** A request without credentials, or with wrong ones. */
+export const ANONYMOUS = 'anonymous'

@@ -1,4 +1,4 @@
-import type { Insertable } from 'kysely'
+import { type Insertable, sql } from 'kysely'
 import type { AuditEventTable } from '../db/tables.ts'
 import type { Kernel } from '../kernel.ts'
 import { uuidv7 } from '../random.ts'
@@ -6,9 +6,7 @@ import { ACTIONS, type Action } from './actions.ts'
 
 /** One act, with ids only: no address, name, token or text of a person. */
 export type Act = {
-  readonly targetId: string
-  /** The user who acts, where a password or a ticket proves it and no session. Default: the actor of the kernel's origin. */
-  readonly actorId?: string
+  readonly targetId?: string
   readonly organizationId?: string
   readonly clientName?: string
   /** Number of things that it ended, if that is not one. */
@@ -22,27 +20,30 @@ type Recorder = Pick<Kernel, 'db' | 'now' | 'random' | 'origin'>
 
 /** Writes the act into the audit trail. Call it in the transaction that acts: if that is rolled back, no row remains. */
 export async function recordAct(kernel: Recorder, action: Action, act: Act): Promise<void> {
+  const record = auditRecord(kernel, action, act)
   await kernel.db
     .insertInto('auditEvent')
-    .values(auditRow(kernel, action, act))
+    .values({ ...record, details: JSON.stringify(record.details) })
     .execute()
 }
 
-/** The row of an act, for a statement that writes several. */
-export function auditRow(
+export type AuditRecord = Omit<Insertable<AuditEventTable>, 'details'> & Required<Pick<Act, 'details'>>
+
+/** The row of an act, for statements that write it in one with the act. */
+export function auditRecord(
   { now, random, origin }: Pick<Recorder, 'now' | 'random' | 'origin'>,
   action: Action,
   act: Act,
-): Insertable<AuditEventTable> {
+): AuditRecord {
   const occurredAt = now()
   return {
     id: uuidv7(occurredAt, random),
     occurredAt,
-    actorId: act.actorId ?? origin.actorId,
+    actorId: origin.actorId,
     onBehalfOf: origin.onBehalfOf ?? null,
     action,
     targetType: ACTIONS[action],
-    targetId: act.targetId,
+    targetId: act.targetId ?? null,
     clientName: act.clientName ?? null,
     organizationId: act.organizationId ?? null,
     ipAddress: origin.ipAddress ?? null,
@@ -50,9 +51,22 @@ export function auditRow(
     requestId: origin.requestId ?? null,
     outcome: 'success',
     count: act.count ?? 1,
-    details: JSON.stringify(act.details ?? {}),
+    details: act.details ?? {},
   }
 }
 
 /** Characters that are kept, as in a session. */
 const MAX_USER_AGENT = 512
+
+/** The beginning of an INSERT of these rows; a WHERE may follow. One JSON parameter, so that the text is the same for any number. */
+export const insertRecords = (records: readonly AuditRecord[]) =>
+  sql`insert into service.audit_event
+    select * from json_populate_recordset(null::service.audit_event, ${JSON.stringify(records.map(inSnakeCase))}::json)`
+
+const inSnakeCase = (record: AuditRecord) =>
+  Object.fromEntries(
+    Object.entries(record).map(([name, value]) => [
+      name.replace(/[A-Z]/g, (one) => `_${one.toLowerCase()}`),
+      value,
+    ]),
+  )

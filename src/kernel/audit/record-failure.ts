@@ -1,0 +1,43 @@
+import { hash } from 'node:crypto'
+import { isIPv6 } from 'node:net'
+import { networkOf } from '../http/limits.ts'
+import type { Kernel } from '../kernel.ts'
+import type { Action } from './actions.ts'
+import { auditRecord } from './record-act.ts'
+
+type FailedAct = {
+  /** Undefined: no such account. */
+  readonly targetId: string | undefined
+  /** A word of ours. */
+  readonly reason: string
+}
+
+/**
+ * Counts a failure in the audit trail, outside of the transaction that failed: one row a minute for each account, reason and address
+ * (IPv6: its /64), so that a flood of guesses writes few rows. All unknown accounts of an address share a row. An existing and an
+ * unknown account cost the same statement. The id is made of the minute and a hash of these, so that the primary key finds the row.
+ */
+export async function recordFailure(
+  kernel: Kernel,
+  action: Extract<Action, `${string}.failed`>,
+  { targetId, reason }: FailedAct,
+): Promise<void> {
+  if (kernel.db.isTransaction) throw new Error('a failure is recorded outside of the transaction that failed')
+  const { ipAddress = '' } = kernel.origin
+  const network = isIPv6(ipAddress) ? networkOf(ipAddress) : ipAddress
+  const key = hash('sha256', JSON.stringify([action, targetId, reason, network]), 'buffer')
+  const minute = new Date(Math.floor(kernel.now().getTime() / MINUTE) * MINUTE)
+  const act = { ...(targetId !== undefined && { targetId }), details: { reason } }
+  const record = auditRecord(
+    { ...kernel, now: () => minute, random: (bytes) => key.subarray(0, bytes) },
+    action,
+    act,
+  )
+  await kernel.db
+    .insertInto('auditEvent')
+    .values({ ...record, outcome: 'failure', details: JSON.stringify(record.details) })
+    .onConflict((on) => on.column('id').doUpdateSet(({ eb }) => ({ count: eb('auditEvent.count', '+', 1) })))
+    .execute()
+}
+
+const MINUTE = 60_000
