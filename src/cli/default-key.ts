@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { createKey } from '#gateway/keys/keys.ts'
+import { SYSTEM } from '#kernel/audit/origin.ts'
 import { unwritable } from '#kernel/data-folder.ts'
 import { clockOf, connectOnce } from '#kernel/db/connect.ts'
 import { secureRandom } from '#kernel/random.ts'
@@ -30,7 +31,7 @@ export async function ensureDefaultKey(
   const control = connectOnce(controlUrl)
   try {
     const issued = await control.db.transaction().execute(async (db) => {
-      const kernel = { db, random: secureRandom, now: await clockOf(db) }
+      const kernel = { db, random: secureRandom, now: await clockOf(db), origin: SYSTEM }
       const newKey = {
         name: 'default',
         client_name: 'default',

@@ -3,7 +3,10 @@ import { deleteClient, listClients } from '#databases/clients/store.ts'
 import { forgetClient } from '#gateway/keys/config.ts'
 import { retireKeys } from '#gateway/keys/keys.ts'
 import { dropUnreadableTokens } from '#identity/reseal-tokens.ts'
+import { CLI } from '#kernel/audit/origin.ts'
+import { recordAct } from '#kernel/audit/record-act.ts'
 import { clockOf, connectOnce, type Db } from '#kernel/db/connect.ts'
+import { secureRandom } from '#kernel/random.ts'
 import type { Secrets } from '#kernel/secrets.ts'
 
 /** Deletes all data that the current secrets cannot decrypt. Returns one line for each deletion. */
@@ -32,6 +35,7 @@ async function dropClients(db: Db, secrets: Secrets): Promise<string[]> {
     await deleteClient(db, clientName, now())
     await forgetClient({ db }, clientName)
     await retireKeys({ db, now }, clientName)
+    await recordAct({ db, now, random: secureRandom, origin: CLI }, 'client.removed', { clientName })
   }
   return lost.map(({ clientName }) => `dropped client ${clientName}: register it again`)
 }

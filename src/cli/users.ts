@@ -10,8 +10,9 @@ import { hashPassword } from '#identity/passwords.ts'
 import { roleFrom, roleNames } from '#identity/permissions.ts'
 import { setRole } from '#identity/roles.ts'
 import { isBanned, searchUsers } from '#identity/users.ts'
+import { recordAct } from '#kernel/audit/record-act.ts'
 import { instantFrom } from '#kernel/instants.ts'
-import { emitAfterCommit, type Kernel } from '#kernel/kernel.ts'
+import { atomically, emitAfterCommit, type Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
 import { findNamedUser, generatePassword, USER_ARGUMENT } from './named-user.ts'
 import { printList, readInput, terminal } from './terminal.ts'
@@ -101,25 +102,27 @@ async function create(kernel: Kernel, options: Create): Promise<void> {
   const password = await acceptablePassword(kernel, given ?? generatePassword(kernel))
   const createdAt = kernel.now()
   const id = uuidv7(createdAt, kernel.random)
-  const [outcome] = await addUsers(kernel.db, [
-    {
-      id,
-      name,
-      email,
-      emailVerified: true,
-      image: null,
-      username: null,
-      displayUsername: null,
-      role,
-      banned: false,
-      banReason: null,
-      banExpires: null,
-      createdAt,
-      accountId: uuidv7(createdAt, kernel.random),
-      passwordHash: await hashPassword(kernel, password),
-    },
-  ])
-  if (outcome !== 'added') throw new Error(`There is an account with ${email} already.`)
+  const user = {
+    id,
+    name,
+    email,
+    emailVerified: true,
+    image: null,
+    username: null,
+    displayUsername: null,
+    role,
+    banned: false,
+    banReason: null,
+    banExpires: null,
+    createdAt,
+    accountId: uuidv7(createdAt, kernel.random),
+    passwordHash: await hashPassword(kernel, password),
+  }
+  await atomically(kernel, async (kernel) => {
+    const [outcome] = await addUsers(kernel.db, [user])
+    if (outcome !== 'added') throw new Error(`There is an account with ${email} already.`)
+    await recordAct(kernel, 'user.created', { targetId: id, details: { role } })
+  })
   emitAfterCommit(kernel, 'auth_user_created', { userId: id })
   terminal.say(`created ${email}, role ${role}, id ${id}`)
   if (given === undefined) terminal.say(`password: ${password}  (shown this once)`)

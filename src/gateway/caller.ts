@@ -1,6 +1,8 @@
 import type { FastifyRequest } from 'fastify'
 import type { Client } from '#databases/clients/clients.ts'
 import type { Backend, Persona, Presence } from '#databases/drivers/driver.ts'
+import { ADMIN_KEY, ANONYMOUS } from '#kernel/audit/origin.ts'
+import { type Kernel, withOrigin } from '#kernel/kernel.ts'
 import type { Grant } from './grant.ts'
 
 /** The caller of a gateway route, and the client that it uses. */
@@ -23,6 +25,21 @@ declare module 'fastify' {
   interface FastifyRequest {
     gateway: GatewayCaller | undefined
   }
+}
+
+/** The kernel for the verb that a request asks for: the audit trail shows the key of the caller. Without a client: the admin key. */
+export const kernelFor = (
+  kernel: Kernel,
+  { gateway, clientAddress: ipAddress, headers, id: requestId }: FastifyRequest,
+): Kernel =>
+  withOrigin(kernel, {
+    actorId: gateway === undefined ? ADMIN_KEY : actorOf(gateway.grant),
+    ...{ ipAddress, userAgent: headers['user-agent'], requestId },
+  })
+
+const actorOf = (grant: Grant): string => {
+  if (grant.kind === 'key') return `key:${grant.key.id}`
+  return grant.kind === 'admin' ? ADMIN_KEY : ANONYMOUS
 }
 
 /** The caller, for routes whose access rule requires a client. */

@@ -61,12 +61,15 @@ export type Kernel = {
  * Runs the work in one transaction, with a kernel bound to it. Give the parameter the outer kernel's name, so that no
  * statement slips outside. Inside a transaction it joins that one.
  */
-export async function atomically<T>(kernel: Kernel, work: (kernel: Kernel) => Promise<T>): Promise<T> {
+export async function atomically<K extends Pick<Kernel, 'db'>, T>(
+  kernel: K,
+  work: (kernel: K) => Promise<T>,
+): Promise<T> {
   if (kernel.db.isTransaction) return work(kernel)
   const later: (() => void)[] = []
   const result = await kernel.db
     .transaction()
-    .execute((db) => work({ ...kernel, db, afterCommit: (task) => void later.push(task) }))
+    .execute((db) => work({ ...kernel, db, afterCommit: (task: () => void) => void later.push(task) }))
   for (const task of later) task()
   return result
 }

@@ -8,6 +8,7 @@ import {
   insertClient,
   updateClient,
 } from '#databases/clients/store.ts'
+import { recordAct } from '#kernel/audit/record-act.ts'
 import { clientUrlForms, type DriverName, isDriverName } from '#kernel/config/addresses.ts'
 import { CLIENT_LIMITS, clientNameForm } from '#kernel/config/sections/database.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
@@ -103,6 +104,7 @@ export async function removeClient(kernel: Kernel, clients: Clients, name: strin
     if (!(await deleteClient(kernel.db, name, kernel.now()))) throw fail('client_not_found')
     await forgetClient(kernel, name)
     await retireKeys(kernel, name)
+    await recordAct(kernel, 'client.removed', { clientName: name })
   })
   await kernel.coherence.settle()
 }
@@ -121,7 +123,11 @@ function refuseConfigured({ config }: Kernel, clients: Clients, name: string): v
 
 async function insertNew(kernel: Kernel, row: Parameters<typeof insertClient>[1]): Promise<ClientRow> {
   try {
-    return await insertClient(kernel.db, row)
+    return await atomically(kernel, async (kernel) => {
+      const inserted = await insertClient(kernel.db, row)
+      await recordAct(kernel, 'client.registered', clientAct(inserted))
+      return inserted
+    })
   } catch (error) {
     if (isConflict(error, CLIENT_NAME_KEY)) throw fail('client_exists')
     throw error
@@ -133,11 +139,17 @@ async function changeRow(
   name: string,
   change: Parameters<typeof updateClient>[2],
 ): Promise<ClientRow> {
-  const row = await updateClient(kernel.db, name, { ...change, updatedAt: kernel.now() })
-  if (row === undefined) throw fail('client_not_found')
+  const row = await atomically(kernel, async (kernel) => {
+    const row = await updateClient(kernel.db, name, { ...change, updatedAt: kernel.now() })
+    if (row === undefined) throw fail('client_not_found')
+    await recordAct(kernel, 'client.updated', { ...clientAct(row), details: { fields: Object.keys(change) } })
+    return row
+  })
   await kernel.coherence.settle()
   return row
 }
+
+const clientAct = ({ id, clientName }: ClientRow) => ({ targetId: id, clientName })
 
 type Address = ClientAddress & { readonly driver: DriverName }
 

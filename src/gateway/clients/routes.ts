@@ -6,6 +6,7 @@ import { Id, Nullable, OneOf, Timestamp } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { GatewayAccess } from '../access.ts'
+import { kernelFor } from '../caller.ts'
 import { success, successOf } from '../envelope.ts'
 import { changeClient, freezeClient, registerClient, removeClient } from './clients.ts'
 import { listRecords, listRuntime, recordOf } from './records.ts'
@@ -142,8 +143,8 @@ export function clientRoutes(app: App, kernel: Kernel, clients: Clients, access:
       body: NewClient,
       response: { 201: Stored },
     },
-    handler: async ({ body }, reply) => {
-      const { row, reachable } = await registerClient(kernel, clients, body)
+    handler: async (request, reply) => {
+      const { row, reachable } = await registerClient(kernelFor(kernel, request), clients, request.body)
       const message = reachable ? 'Client registered' : 'Client registered; its database does not respond yet'
       return reply.code(201).send({ ...success(message, recordOf(kernel, row)), reachable })
     },
@@ -159,8 +160,9 @@ export function clientRoutes(app: App, kernel: Kernel, clients: Clients, access:
       body: ClientChange,
       response: { 200: Stored },
     },
-    handler: async ({ params, body }) => {
-      const { row, reachable } = await changeClient(kernel, clients, params.name, body)
+    handler: async (request) => {
+      const { params, body } = request
+      const { row, reachable } = await changeClient(kernelFor(kernel, request), clients, params.name, body)
       const message = reachable ? 'Client changed' : 'Client changed; its database does not respond yet'
       return { ...success(message, recordOf(kernel, row)), reachable }
     },
@@ -176,8 +178,10 @@ export function clientRoutes(app: App, kernel: Kernel, clients: Clients, access:
       body: Type.Object({ is_frozen: Type.Boolean({ examples: [true] }) }),
       response: { 200: successOf(ClientRecord) },
     },
-    handler: async ({ params, body: { is_frozen } }) => {
-      const row = await freezeClient(kernel, clients, params.name, is_frozen)
+    handler: async (request) => {
+      const { params, body } = request
+      const { is_frozen } = body
+      const row = await freezeClient(kernelFor(kernel, request), clients, params.name, is_frozen)
       return success(is_frozen ? 'Client frozen' : 'Client thawed', recordOf(kernel, row))
     },
   })
@@ -191,8 +195,9 @@ export function clientRoutes(app: App, kernel: Kernel, clients: Clients, access:
       params: ByName,
       response: { 200: successOf(Type.Object({ client_name: Type.String() })) },
     },
-    handler: async ({ params }) => {
-      await removeClient(kernel, clients, params.name)
+    handler: async (request) => {
+      const { params } = request
+      await removeClient(kernelFor(kernel, request), clients, params.name)
       return success('Client removed', { client_name: params.name })
     },
   })

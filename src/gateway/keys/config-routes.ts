@@ -5,6 +5,7 @@ import { Nullable, OneOf } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { GatewayAccess } from '../access.ts'
+import { kernelFor } from '../caller.ts'
 import { success, successOf } from '../envelope.ts'
 import { describeEnforcement, setClient, setDefault, unsetClient } from './config.ts'
 
@@ -65,8 +66,8 @@ export function keyConfigRoutes(app: App, kernel: Kernel, clients: Clients, acce
       }),
       response: { 200: successOf(KeyConfig) },
     },
-    handler: async ({ body }) => {
-      await setDefault(kernel, body.enforce_api_keys)
+    handler: async (request) => {
+      await setDefault(kernelFor(kernel, request), request.body.enforce_api_keys)
       return answer('API key configuration changed')
     },
   })
@@ -81,8 +82,10 @@ export function keyConfigRoutes(app: App, kernel: Kernel, clients: Clients, acce
       body: Type.Object({ enforce_api_keys: Type.Boolean({ examples: [true] }) }),
       response: { 200: successOf(ClientDecision) },
     },
-    handler: async ({ params: { client_name }, body: { enforce_api_keys } }) => {
-      await setClient(kernel, clients, client_name, enforce_api_keys)
+    handler: async (request) => {
+      const { client_name } = request.params
+      const { enforce_api_keys } = request.body
+      await setClient(kernelFor(kernel, request), clients, client_name, enforce_api_keys)
       return success(`API key setting of client ${client_name} changed`, { client_name, enforce_api_keys })
     },
   })
@@ -96,8 +99,9 @@ export function keyConfigRoutes(app: App, kernel: Kernel, clients: Clients, acce
       params: ByName,
       response: { 200: successOf(ByName) },
     },
-    handler: async ({ params: { client_name } }) => {
-      await unsetClient(kernel, client_name)
+    handler: async (request) => {
+      const { client_name } = request.params
+      await unsetClient(kernelFor(kernel, request), client_name)
       return success(`Run-time setting of client ${client_name} removed`, { client_name })
     },
   })

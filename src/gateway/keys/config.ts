@@ -1,7 +1,8 @@
 import type { Clients } from '#databases/clients/clients.ts'
 import { CUSTOM_CLIENT } from '#databases/clients/custom.ts'
+import { recordAct } from '#kernel/audit/record-act.ts'
 import { createCoherentCache } from '#kernel/db/coherent-cache.ts'
-import type { Kernel } from '#kernel/kernel.ts'
+import { atomically, type Kernel } from '#kernel/kernel.ts'
 import { fail } from '../errors.ts'
 import { deleteDecision, type KeyDecision, listDecisions, upsertDecision } from './store.ts'
 
@@ -73,8 +74,7 @@ export async function describeEnforcement(kernel: Kernel, clients: Clients) {
 
 /** Null restores the configured default. When it resolves, all processes use the new setting. */
 export async function setDefault(kernel: Kernel, enforceApiKeys: boolean | null): Promise<void> {
-  if (enforceApiKeys === null) await deleteDecision(kernel.db, EVERY)
-  else await upsertDecision(kernel.db, { clientName: EVERY, enforceApiKeys, updatedAt: kernel.now() })
+  await decide(kernel, EVERY, enforceApiKeys)
   await kernel.coherence.settle()
 }
 
@@ -89,14 +89,23 @@ export async function setClient(
   if (!isKnown) throw fail('client_not_found')
   if (name === kernel.config.gateway.logging_client)
     throw fail('client_configured', { message: 'The logging client always requires a key' })
-  await upsertDecision(kernel.db, { clientName: name, enforceApiKeys, updatedAt: kernel.now() })
+  await decide(kernel, name, enforceApiKeys)
   await kernel.coherence.settle()
 }
 
 export async function unsetClient(kernel: Kernel, name: string): Promise<void> {
-  if (name === EVERY || !(await forgetClient(kernel, name))) throw fail('api_key_client_not_found')
+  if (name === EVERY || !(await decide(kernel, name, null))) throw fail('api_key_client_not_found')
   await kernel.coherence.settle()
 }
+
+/** Null removes the setting; false when there is none. */
+const decide = (kernel: Kernel, clientName: string, enforceApiKeys: boolean | null): Promise<boolean> =>
+  atomically(kernel, async (kernel) => {
+    await recordAct(kernel, 'enforcement.changed', { targetId: clientName, details: { enforceApiKeys } })
+    if (enforceApiKeys === null) return deleteDecision(kernel.db, clientName)
+    await upsertDecision(kernel.db, { clientName, enforceApiKeys, updatedAt: kernel.now() })
+    return true
+  })
 
 /** Removes the setting of a deleted client, so that it does not apply to a new client of the same name. */
 export const forgetClient = ({ db }: Pick<Kernel, 'db'>, name: string): Promise<boolean> =>

@@ -1,8 +1,9 @@
 import { CUSTOM_CLIENT } from '#databases/clients/custom.ts'
+import { type Recorder, recordAct } from '#kernel/audit/record-act.ts'
 import { clientNameForm } from '#kernel/config/sections/database.ts'
 import { edge } from '#kernel/http/failures.ts'
 import { instantFrom } from '#kernel/instants.ts'
-import type { Kernel } from '#kernel/kernel.ts'
+import { atomically, type Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
 import { fail } from '../errors.ts'
 import { isRight } from './rights.ts'
@@ -23,17 +24,14 @@ export type NewKey = {
 /** A key with its text, which is only available now. */
 export type IssuedKey = { readonly api_key: string; readonly record: ApiKey }
 
-export async function createKey(
-  kernel: Pick<Kernel, 'db' | 'random' | 'now'>,
-  asked: NewKey,
-): Promise<IssuedKey> {
+export async function createKey(kernel: Recorder, asked: NewKey): Promise<IssuedKey> {
   const clientName = asked.client_name ?? null
   checkClients(asked)
   checkRights(asked.rights, clientName)
   const { secret, ...sealed } = newSecret(kernel.random)
   const publicId = kernel.random(8).toString('hex')
   const now = kernel.now()
-  const record = await insertKey(kernel.db, {
+  const key = {
     id: uuidv7(now, kernel.random),
     publicId,
     name: asked.name,
@@ -45,6 +43,10 @@ export async function createKey(
     expiresAt: dateOf(asked.expires_at),
     createdAt: now,
     updatedAt: now,
+  }
+  const record = await atomically(kernel, async (kernel) => {
+    await recordKey(kernel, 'api_key.created', key)
+    return insertKey(kernel.db, key)
   })
   return { api_key: `svc_${publicId}.${secret}`, record }
 }
@@ -57,7 +59,7 @@ export async function changeKey(kernel: Kernel, id: string, change: KeyChange): 
   checkClients(change)
   const clientName = change.client_name === undefined ? before.clientName : change.client_name
   checkRights(change.rights ?? before.rights, clientName)
-  const record = await updateKey(kernel.db, id, {
+  const record = await updated(kernel, id, 'api_key.updated', {
     ...(change.name === undefined ? {} : { name: change.name }),
     ...(change.description === undefined ? {} : { description: change.description }),
     ...(change.rights === undefined ? {} : { rights: [...change.rights] }),
@@ -67,7 +69,6 @@ export async function changeKey(kernel: Kernel, id: string, change: KeyChange): 
     clientName,
     updatedAt: kernel.now(),
   })
-  if (record === undefined) throw fail('api_key_not_found')
   await kernel.coherence.settle()
   return record
 }
@@ -77,23 +78,44 @@ export async function rotateKey(kernel: Kernel, id: string, grace: number): Prom
   const before = await existing(kernel, id)
   const { secret, ...sealed } = newSecret(kernel.random)
   const now = kernel.now()
-  const record = await updateKey(kernel.db, id, {
+  const record = await updated(kernel, id, 'api_key.rotated', {
     ...sealed,
     previousSalt: grace > 0 ? before.salt : null,
     previousSecretHash: grace > 0 ? before.secretHash : null,
     previousExpiresAt: grace > 0 ? new Date(now.getTime() + grace * 1_000) : null,
     updatedAt: now,
   })
-  if (record === undefined) throw fail('api_key_not_found')
   await kernel.coherence.settle()
   return { api_key: `svc_${record.publicId}.${secret}`, record }
 }
 
 /** Revokes a key. When it resolves, no process accepts it. */
 export async function revokeKey(kernel: Kernel, id: string): Promise<void> {
-  if (!(await deleteKey(kernel.db, id))) throw fail('api_key_not_found')
+  await atomically(kernel, async (kernel) => {
+    if (!(await deleteKey(kernel.db, id))) throw fail('api_key_not_found')
+    await recordAct(kernel, 'api_key.revoked', { targetId: id })
+  })
   await kernel.coherence.settle()
 }
+
+const updated = (
+  kernel: Kernel,
+  id: string,
+  action: 'api_key.updated' | 'api_key.rotated',
+  change: Parameters<typeof updateKey>[2],
+): Promise<ApiKey> =>
+  atomically(kernel, async (kernel) => {
+    const key = await updateKey(kernel.db, id, change)
+    if (key === undefined) throw fail('api_key_not_found')
+    await recordKey(kernel, action, key)
+    return key
+  })
+
+const recordKey = (
+  kernel: Recorder,
+  action: 'api_key.created' | 'api_key.updated' | 'api_key.rotated',
+  { id, clientName }: Pick<ApiKey, 'id' | 'clientName'>,
+): Promise<void> => recordAct(kernel, action, { targetId: id, ...(clientName !== null && { clientName }) })
 
 /**
  * Deactivates the keys of a deleted client, so that they are not valid for a new client of the same name, which may be a different

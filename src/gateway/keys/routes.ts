@@ -4,6 +4,7 @@ import { Id, Nullable, Timestamp } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { GatewayAccess } from '../access.ts'
+import { kernelFor } from '../caller.ts'
 import { success, successOf } from '../envelope.ts'
 import { paginationOf } from '../pagination.ts'
 import { changeKey, createKey, existing, revokeKey, rotateKey } from './keys.ts'
@@ -94,8 +95,8 @@ export function keyRoutes(app: App, kernel: Kernel, access: GatewayAccess): void
       body: NewKey,
       response: { 201: successOf(IssuedKey) },
     },
-    handler: async ({ body }, reply) => {
-      const { api_key, record } = await createKey(kernel, body)
+    handler: async (request, reply) => {
+      const { api_key, record } = await createKey(kernelFor(kernel, request), request.body)
       return reply.code(201).send(success('API key issued', { api_key, record: recordOf(record) }))
     },
   })
@@ -122,8 +123,11 @@ export function keyRoutes(app: App, kernel: Kernel, access: GatewayAccess): void
       body: KeyChange,
       response: { 200: successOf(KeyRecord) },
     },
-    handler: async ({ params, body }) =>
-      success('API key changed', recordOf(await changeKey(kernel, params.id, body))),
+    handler: async (request) => {
+      const { params, body } = request
+      const changed = await changeKey(kernelFor(kernel, request), params.id, body)
+      return success('API key changed', recordOf(changed))
+    },
   })
   app.route({
     method: 'DELETE',
@@ -135,8 +139,9 @@ export function keyRoutes(app: App, kernel: Kernel, access: GatewayAccess): void
       params: ById,
       response: { 200: successOf(ById) },
     },
-    handler: async ({ params }) => {
-      await revokeKey(kernel, params.id)
+    handler: async (request) => {
+      const { params } = request
+      await revokeKey(kernelFor(kernel, request), params.id)
       return success('API key revoked', { id: params.id })
     },
   })
@@ -153,8 +158,10 @@ export function keyRoutes(app: App, kernel: Kernel, access: GatewayAccess): void
       }),
       response: { 200: successOf(IssuedKey) },
     },
-    handler: async ({ params, body }) => {
-      const { api_key, record } = await rotateKey(kernel, params.id, body.grace_seconds ?? 0)
+    handler: async (request) => {
+      const { params, body } = request
+      const grace = body.grace_seconds ?? 0
+      const { api_key, record } = await rotateKey(kernelFor(kernel, request), params.id, grace)
       return success('API key rotated', { api_key, record: recordOf(record) })
     },
   })

@@ -1,5 +1,6 @@
 import { requireAbility } from '#databases/drivers/abilities.ts'
 import type { TableDefinition } from '#databases/drivers/driver.ts'
+import { recordAct } from '#kernel/audit/record-act.ts'
 import { emitAfterCommit, type Kernel } from '#kernel/kernel.ts'
 import type { GatewayCaller } from '../caller.ts'
 import type { AuditLog } from './audit.ts'
@@ -44,6 +45,11 @@ export async function createManagedTable(
     statement: statements.join(';\n'),
   } as const
   await audit.around(act, () => management.run(statements))
+  await recordAct(kernel, 'schema.changed', {
+    targetId: `${schema}.${table}`,
+    clientName: caller.client.name,
+    details: { operation: act.operation },
+  })
   emitAfterCommit(kernel, 'schema_table_created', {
     client: caller.client.name,
     requestId: caller.requestId,

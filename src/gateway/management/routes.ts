@@ -5,7 +5,7 @@ import { Nullable } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { GatewayAccess } from '../access.ts'
-import { gatewayCaller } from '../caller.ts'
+import { gatewayCaller, kernelFor } from '../caller.ts'
 import { success, successOf } from '../envelope.ts'
 import type { AuditLog } from './audit.ts'
 import { capabilities, createManagedTable } from './management.ts'
@@ -118,7 +118,11 @@ export function managementRoutes(app: App, kernel: Kernel, access: GatewayAccess
         ...column,
         default_expression: column.default_expression ?? undefined,
       }))
-      const made = await createManagedTable(kernel, gatewayCaller(request), audit, { schema, table, columns })
+      const made = await createManagedTable(kernelFor(kernel, request), gatewayCaller(request), audit, {
+        schema,
+        table,
+        columns,
+      })
       return success(`Created table ${schema}.${table}`, made)
     },
   })

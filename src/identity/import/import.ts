@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
+import { recordAct } from '#kernel/audit/record-act.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
 import { drawInAdvance } from '#kernel/random.ts'
 import { type Added, addUsers, lookUpUsers, type UserToAdd } from '../add-users.ts'
@@ -74,9 +75,12 @@ const TRIES = 5
 async function addInTurn(kernel: Kernel, users: readonly UserToAdd[]): Promise<readonly Added[]> {
   for (let tries = 1; ; tries++) {
     try {
-      return await atomically(kernel, async ({ db }) => {
-        await sql`select pg_advisory_xact_lock(${LOCK})`.execute(db)
-        return addUsers(db, users)
+      return await atomically(kernel, async (kernel) => {
+        await sql`select pg_advisory_xact_lock(${LOCK})`.execute(kernel.db)
+        const outcomes = await addUsers(kernel.db, users)
+        const count = outcomes.filter((outcome) => outcome === 'added').length
+        if (count > 0) await recordAct(kernel, 'user.imported', { count })
+        return outcomes
       })
     } catch (error) {
       const { code } = Object(error) as { code?: string } // whatever was thrown

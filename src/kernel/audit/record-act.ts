@@ -16,7 +16,7 @@ export type Act = {
 }
 
 /** Of a kernel or of a part of it. */
-type Recorder = Pick<Kernel, 'db' | 'now' | 'random' | 'origin'>
+export type Recorder = Pick<Kernel, 'db' | 'now' | 'random' | 'origin'>
 
 /** Writes the act into the audit trail. Call it in the transaction that acts: if that is rolled back, no row remains. */
 export async function recordAct(kernel: Recorder, action: Action, act: Act): Promise<void> {
