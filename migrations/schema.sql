@@ -161,6 +161,23 @@ table service."organization"
   constraint organization_pkey PRIMARY KEY (id)
   constraint organization_slug_key UNIQUE (slug)
 
+table service."passkey"
+  id uuid not null
+  user_id uuid not null
+  name text
+  credential_id text not null
+  public_key text not null
+  counter bigint not null
+  device_type text not null
+  backed_up boolean not null
+  transports text not null
+  aaguid uuid not null
+  created_at timestamp with time zone not null
+  constraint passkey_credential_key UNIQUE (credential_id)
+  constraint passkey_pkey PRIMARY KEY (id)
+  constraint passkey_user_id_fkey FOREIGN KEY (user_id) REFERENCES service."user"(id) ON DELETE CASCADE
+  CREATE INDEX passkey_by_user ON service.passkey USING btree (user_id, created_at, id)
+
 table service."process_lease"
   id uuid not null
   expires_at timestamp with time zone not null

@@ -88,3 +88,22 @@ export function markBrowser(config: Config, reply: FastifyReply, mark: string): 
 
 export const presentedBrowser = (request: FastifyRequest): string | undefined =>
   request.cookies[BROWSER_COOKIE]
+
+/** Names the challenge that a passkey has to sign. */
+const PASSKEY_COOKIE = `${COOKIE_PREFIX}.passkey`
+
+/** `maxAge` in milliseconds. */
+export function setPasskeyChallenge(config: Config, reply: FastifyReply, id: string, maxAge: number): void {
+  reply.setCookie(PASSKEY_COOKIE, id, {
+    ...options(config),
+    httpOnly: true,
+    maxAge: Math.floor(maxAge / 1_000),
+  })
+}
+
+export function clearPasskeyChallenge(config: Config, reply: FastifyReply): void {
+  reply.clearCookie(PASSKEY_COOKIE, { ...options(config), httpOnly: true })
+}
+
+export const presentedPasskeyChallenge = (request: FastifyRequest): string | undefined =>
+  request.cookies[PASSKEY_COOKIE]

@@ -50,6 +50,14 @@ export const AUTH_FAILURES = {
 
   NOT_WHILE_IMPERSONATING: [403, 'An impersonated session may not do this'],
 
+  CHALLENGE_NOT_FOUND: [400, 'The challenge is unknown, used or expired; ask for new options'],
+  FAILED_TO_VERIFY_REGISTRATION: [400, 'The passkey could not be verified; the log says why'],
+  AUTHENTICATION_FAILED: [401, 'The passkey could not be verified'],
+  UNKNOWN_PASSKEY: [401, 'The passkey is not known here', 'PASSKEY_NOT_FOUND'],
+  PASSKEY_NOT_FOUND: [404, 'The passkey does not exist'],
+  PASSKEY_RP_ID_INVALID: [400, 'Passkeys need a domain: set server.public_url or auth.passkey.rp_id to one'],
+  TOO_MANY_PASSKEYS: [400, 'The account has 100 passkeys; remove one first'],
+
   INVALID_CALLBACK_URL: [403, 'The redirect target is neither a path nor a URL of a trusted origin'],
   MISSING_OR_NULL_ORIGIN: [403, 'The request has no Origin or Sec-Fetch-Site header'],
   INVALID_ORIGIN: [403, 'The origin of the request is not trusted'],

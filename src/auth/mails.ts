@@ -91,6 +91,28 @@ export const MAILS = {
         'If it was not you, reset your password now.',
       ],
     }),
+  passkeyAdded: (user: Recipient, name: string | null): Mail =>
+    composeMail({
+      to: user.email,
+      subject: 'A passkey was added to your account',
+      paragraphs: [
+        greeting(user),
+        user.emailVerified && name !== null
+          ? `the passkey "${name}" has just been added to your account. It signs in without a password.`
+          : 'a passkey has just been added to your account. It signs in without a password.',
+        'If it was not you, change your password, end all sessions and remove the passkey.',
+      ],
+    }),
+  passkeyRemoved: (user: Recipient): Mail =>
+    composeMail({
+      to: user.email,
+      subject: 'A passkey was removed from your account',
+      paragraphs: [
+        greeting(user),
+        'a passkey has just been removed from your account. It no longer signs in.',
+        'If it was not you, change your password and end all sessions.',
+      ],
+    }),
   confirmChangeEmail: ({
     recipient: user,
     url,

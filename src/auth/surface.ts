@@ -9,6 +9,7 @@ import { confirmRoutes } from './confirm/routes.ts'
 import { emailRoutes } from './email/routes.ts'
 import { AUTH_CODES } from './errors.ts'
 import { pageRoutes } from './pages/routes.ts'
+import { passkeyRoutes } from './passkey/routes.ts'
 import { passwordRoutes } from './password/routes.ts'
 import { profileRoutes } from './profile/routes.ts'
 import { protect } from './protection.ts'
@@ -61,6 +62,7 @@ const FEATURES: readonly AuthFeature[] = [
     add: profileRoutes,
   },
   { name: 'Accounts', description: 'The ways in which a user can sign in', add: accountRoutes },
+  { name: 'Passkeys', description: 'Credentials of WebAuthn', add: passkeyRoutes },
   {
     name: 'Pages',
     description: 'Liveness, and pages that browsers are sent to',

@@ -11,7 +11,7 @@ import { NOTED_DRIFT } from '#kernel/clock.ts'
 import { isDriverName } from '#kernel/config/addresses.ts'
 import type { Config } from '#kernel/config/config.ts'
 import { CLIENT_LIMITS } from '#kernel/config/sections/database.ts'
-import { mailWarnings, proxyWarnings } from '#kernel/config/warnings.ts'
+import { mailWarnings, passkeyWarnings, proxyWarnings, usesPasskeys } from '#kernel/config/warnings.ts'
 import { connectOnce } from '#kernel/db/connect.ts'
 import { onConnection } from '#kernel/db/guarded-client.ts'
 import { pendingMigrations } from '#kernel/db/migrate.ts'
@@ -34,6 +34,7 @@ export function doctorCommand(): Command {
         { subject: 'configuration', ok: true, says: 'is valid' },
         ...mail(context),
         ...proxyWarnings(context.config).map((says) => ({ subject: 'proxy', ok: false, says })),
+        ...passkeys(context),
         ...(await database(context)),
       ]
       if (json === true) terminal.say(JSON.stringify(findings, null, 2))
@@ -51,6 +52,10 @@ function mail({ config }: Context): Finding[] {
     config.mail.transport === 'smtp' ? 'is sent by smtp' : 'is written to the outbox (gatehouse mail list)'
   return [{ subject: 'mail', ok: true, says }]
 }
+
+/** A problem only where passkeys are wanted. */
+const passkeys = ({ config }: Context): Finding[] =>
+  passkeyWarnings(config).map((says) => ({ subject: 'passkeys', ok: !usesPasskeys(config), says }))
 
 async function database(context: Context): Promise<Finding[]> {
   try {

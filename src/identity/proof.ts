@@ -27,6 +27,8 @@ export type Proof = {
   }
   /** The stored hash that the password was checked against. */
   readonly password?: string | undefined
+  /** The id of the user's passkey that has signed. */
+  readonly passkey?: string
 }
 
 /**
@@ -141,7 +143,7 @@ export const proofHolds = async (kernel: Kernel, proof: Proof): Promise<boolean>
 
 async function findProven(
   kernel: Kernel,
-  { userId, session, password }: Proof,
+  { userId, session, password, passkey }: Proof,
   { locks }: { readonly locks: boolean },
 ): Promise<User | undefined> {
   const { db, now, config } = kernel
@@ -151,10 +153,12 @@ async function findProven(
   const byPassword =
     password !== undefined &&
     sql`join service.account a on a.user_id = u.id and a.provider_id = 'credential' and a.password = ${password} and not a.must_change_password`
-  const locked = sql`for no key update of u ${bySession ? sql`for key share of s` : NOTHING} ${byPassword ? sql`for share of a` : NOTHING}`
+  const byPasskey =
+    passkey !== undefined && sql`join service.passkey p on p.id = ${passkey} and p.user_id = u.id`
+  const locked = sql`for no key update of u ${bySession ? sql`for key share of s` : NOTHING} ${byPassword ? sql`for share of a` : NOTHING} ${byPasskey ? sql`for key share of p` : NOTHING}`
   const { rows } = await sql<User & SessionTimes>`
     select u.* ${bySession ? sql`, s.created_at as session_begin, s.expires_at as session_end` : NOTHING}
-    from service."user" u ${bySession ?? NOTHING} ${byPassword || NOTHING}
+    from service."user" u ${bySession ?? NOTHING} ${byPassword || NOTHING} ${byPasskey || NOTHING}
     where u.id = ${userId} ${locks ? locked : NOTHING}`.execute(db)
   const [found] = rows
   if (found === undefined) return undefined

@@ -17,6 +17,8 @@ type Purposes = {
   'confirm-change-email': Of<'user', { readonly newEmail: string; readonly callbackURL?: string }>
   'change-email': Of<'user', Nothing>
   'delete-user': Of<'user', Nothing>
+  'passkey-registration': Of<'user', PasskeyChallenge>
+  'passkey-sign-in': Of<'nobody', PasskeyChallenge>
   'social-sign-in': Of<'nobody', SocialState>
   'social-link': Of<'user', SocialState>
   /** A sign-in that waits for its second factor, by one of these methods or a backup code. */
@@ -33,6 +35,8 @@ type Of<Subject extends keyof Subjects, Payload> = {
   readonly payload: Payload
 }
 type Nothing = Record<string, never>
+/** In base64url. It is public: the browser shows it to the authenticator. */
+type PasskeyChallenge = { readonly challenge: string }
 
 /** A visit to a social provider that has begun. */
 export type SocialState = {

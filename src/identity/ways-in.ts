@@ -4,7 +4,7 @@ import type { User } from './users.ts'
 
 /**
  * Is this the user's only way of signing in? `id` is that of its row: an account or a passkey. Every kind of way in is one branch of the
- * statement: a password or a linked account.
+ * statement: a password or a linked account, and a passkey.
  *
  * The user's row has to be locked (proof.ts), as it is by every verb that removes a way in: then no other one can go before this
  * transaction ends.
@@ -14,6 +14,8 @@ export async function isLastWayIn({ db }: Kernel, { id: userId }: User, id: stri
   const { rows } = await sql<{ isLast: boolean }>`
     select not exists (
       select from service.account where user_id = ${userId} and id <> ${id}
+      union all
+      select from service.passkey where user_id = ${userId} and id <> ${id}
     ) as is_last`.execute(db)
   return rows[0]?.isLast ?? true
 }

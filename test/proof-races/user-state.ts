@@ -5,6 +5,7 @@ import type { TicketPurpose } from '#identity/tickets.ts'
 import { tokenHash } from '#identity/tokens.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { randomToken, uuidv7 } from '#kernel/random.ts'
+import { type Credential, coseKeyOf, createAuthenticator } from '#test/authenticator.ts'
 import { PASSWORD } from '#test/harness.ts'
 
 /** One of the user's two sessions. */
@@ -23,6 +24,8 @@ export type UserState = {
   readonly mustChange: boolean
   /** A second sign-in method is linked. */
   readonly linked: boolean
+  /** Names of the passkeys. `first`: one that the user has at the start. */
+  readonly passkeys: readonly string[]
   /** Active sessions. `S renewed`: session S with a new token. `new`: a session that began later. */
   readonly sessions: readonly string[]
   /** Open tickets, for example `reset-password` or `change-email of S`. */
@@ -49,6 +52,7 @@ export const START: UserState = {
   password: 'first',
   mustChange: false,
   linked: true,
+  passkeys: [],
   sessions: ['O', 'S'],
   tickets: ['delete-user of O', 'delete-user of S'],
 }
@@ -61,6 +65,15 @@ export type TestUser = {
   readonly sessions: Readonly<Record<Who, { readonly id: string; readonly token: string }>>
   readonly tickets: Readonly<Record<string, string>>
   readonly stored: string | null
+  readonly passkey: TestPasskey
+}
+
+/** Requests with the user's first passkey and with a new one. */
+export type TestPasskey = {
+  readonly id: string
+  readonly credential: Credential
+  readonly signIn: object
+  registration(who: Who): object
 }
 
 export const newAddress = (email: string, who: Who): string => `${who.toLowerCase()}.${email}`
@@ -70,10 +83,11 @@ export type Setup = { readonly state: UserState; readonly age: number }
 
 /** Creates the users of many cells, with one statement for each table. */
 export async function createUsers(
-  { db, now, random }: Kernel,
+  kernel: Kernel,
   setups: readonly Setup[],
   stored: Stored,
 ): Promise<readonly TestUser[]> {
+  const { db, now, random } = kernel
   const at = now()
   const times = { createdAt: at, updatedAt: at }
   const people = setups.map(({ state, age }) => {
@@ -84,7 +98,8 @@ export async function createUsers(
     const sessions = { S: newSession(), O: newSession() }
     const tickets = Object.fromEntries(state.tickets.map((name) => [name, randomToken(random)]))
     const hash = state.password === null ? null : stored[state.password === 'old form' ? 'old form' : 'first']
-    return { state, age, id, username, email, sessions, tickets, stored: hash }
+    const passkey = createPasskey(kernel, id, tickets)
+    return { state, age, id, username, email, sessions, tickets, stored: hash, passkey }
   })
   await db
     .insertInto('user')
@@ -118,6 +133,7 @@ export async function createUsers(
       ),
     )
     .execute()
+  await insertPasskeys(kernel, people)
   await db
     .insertInto('verification')
     .values(
@@ -132,6 +148,59 @@ export async function createUsers(
   return people
 }
 
+const CHALLENGE = 'A'.repeat(43)
+
+function createPasskey(
+  { now, random, publicUrl }: Kernel,
+  userId: string,
+  tickets: TestUser['tickets'],
+): TestPasskey & { readonly challengeId: string } {
+  const [authenticator, other] = [createAuthenticator(), createAuthenticator()]
+  const user = { id: Buffer.from(userId).toString('base64url') }
+  const options = { challenge: CHALLENGE, rp: { id: 'localhost' }, rpId: 'localhost', user }
+  authenticator.create(options, publicUrl())
+  const [credential] = authenticator.credentials
+  if (credential === undefined) throw new Error('the authenticator has made no credential')
+  const challengeId = randomToken(random)
+  return {
+    ...{ id: uuidv7(now(), random), credential, challengeId },
+    signIn: { response: authenticator.get(options, publicUrl()), challengeId },
+    registration: (who) => ({
+      ...{ response: other.create(options, publicUrl()), name: 'new' },
+      challengeId: tickets[`passkey-registration of ${who}`],
+    }),
+  }
+}
+
+/** The passkeys of the users' states, and a challenge for the sign-in with each. */
+async function insertPasskeys(
+  { db, now }: Kernel,
+  people: readonly (TestUser & { readonly state: UserState; readonly passkey: { challengeId: string } })[],
+): Promise<void> {
+  const owners = people.filter(({ state }) => state.passkeys.length > 0)
+  if (owners.length === 0) return
+  const createdAt = now()
+  await db
+    .insertInto('passkey')
+    .values(
+      owners.map(({ id: userId, passkey: { id, credential } }) => ({
+        ...{ id, userId, createdAt, name: 'first', credentialId: credential.id, counter: '0' },
+        ...{ publicKey: coseKeyOf(credential).toString('base64'), transports: '', backedUp: false },
+        ...{ deviceType: 'singleDevice', aaguid: '00000000-0000-0000-0000-000000000000' },
+      })),
+    )
+    .execute()
+  await db
+    .insertInto('verification')
+    .values(
+      owners.map(({ passkey: { challengeId } }) => ({
+        ...{ valueHash: tokenHash(challengeId), purpose: 'passkey-sign-in', createdAt },
+        ...{ payload: JSON.stringify({ challenge: CHALLENGE }), expiresAt: new Date(Date.now() + DAY) },
+      })),
+    )
+    .execute()
+}
+
 function ticketOf(name: string, email: string, sessions: TestUser['sessions']) {
   const [purpose, who] = name.split(' of ') as [TicketPurpose, Who?] // the names used in START and VERBS
   const isNew = purpose === 'change-email' && who !== undefined
@@ -140,7 +209,13 @@ function ticketOf(name: string, email: string, sessions: TestUser['sessions']) {
     purpose,
     sessionId: who === undefined ? null : sessions[who].id,
     address: isNew ? newEmail : email,
-    payload: JSON.stringify(purpose === 'confirm-change-email' ? { newEmail } : {}),
+    payload: JSON.stringify(
+      purpose === 'confirm-change-email'
+        ? { newEmail }
+        : purpose === 'passkey-registration'
+          ? { challenge: CHALLENGE }
+          : {},
+    ),
     expiresAt: new Date(Date.now() + DAY),
   }
 }
@@ -160,11 +235,12 @@ export async function readStates(
 ): Promise<ReadonlyMap<TestUser, UserState | 'gone'>> {
   const { db } = kernel
   const ids = people.map(({ id }) => id)
-  const [users, accounts, sessions, tickets] = await Promise.all([
+  const [users, accounts, sessions, tickets, passkeys] = await Promise.all([
     db.selectFrom('user').selectAll().where('id', 'in', ids).execute(),
     db.selectFrom('account').selectAll().where('userId', 'in', ids).execute(),
     db.selectFrom('session').selectAll().where('userId', 'in', ids).execute(),
     db.selectFrom('verification').selectAll().where('userId', 'in', ids).execute(),
+    db.selectFrom('passkey').selectAll().where('userId', 'in', ids).execute(),
   ])
   const stateOf = async (person: TestUser): Promise<UserState | 'gone'> => {
     const user = users.find(({ id }) => id === person.id)
@@ -182,6 +258,9 @@ export async function readStates(
       password: password === null ? null : await passwordOf(person, password),
       mustChange: credential?.mustChangePassword ?? false,
       linked: own(accounts).some(({ providerId }) => providerId === 'github'),
+      passkeys: own(passkeys)
+        .map(({ name }) => name ?? '')
+        .toSorted(),
       sessions: own(sessions)
         .map((session) => sessionName(person, session))
         .toSorted(),

@@ -77,7 +77,7 @@ const other = (me: Who): Who => (me === 'S' ? 'O' : 'S')
 const deleted = (state: UserState): UserState => ({ ...state, user: 'gone' })
 /** The first proof of an address removes everything that was added before it, which may be another person's. */
 const firstProof = (state: UserState): UserState =>
-  state.verified ? state : { ...state, verified: true, linked: false }
+  state.verified ? state : { ...state, verified: true, linked: false, passkeys: [] }
 const withoutUnprovenAccess = (state: UserState): UserState =>
   noTickets({ ...firstProof(state), sessions: [] })
 const redeemed = (state: UserState, ticket: string): UserState => ({
@@ -101,7 +101,10 @@ const withNewSession = (state: UserState): UserState => ({
 
 /** The account gets an address that may not belong to the person who set the password. */
 const takenOver = (state: UserState, me: Who): UserState =>
-  noTickets({ ...state, address: `new of ${me}`, verified: true, linked: false, sessions: [] })
+  noTickets({
+    ...{ ...state, address: `new of ${me}`, verified: true },
+    ...{ linked: false, passkeys: [], sessions: [] },
+  })
 
 const passwordReset = (state: UserState): UserState => ({
   ...withoutUnprovenAccess(state),
@@ -153,6 +156,17 @@ const CHANGES = (['S', 'O'] as const).flatMap((who) => [
   `change-email of ${who}`,
   `confirm-change-email of ${who}`,
 ])
+
+const LAST_WAY_IN: Refusal = [400, 'FAILED_TO_UNLINK_LAST_ACCOUNT']
+const NO_CHALLENGE: Refusal = [400, 'CHALLENGE_NOT_FOUND']
+const REGISTRATIONS = ['passkey-registration of O', 'passkey-registration of S']
+/** Passkeys besides the first one, which may have another name by now. */
+const addedPasskeys = ({ passkeys }: UserState) => passkeys.filter((name) => name === 'new')
+const hasFirstPasskey = (state: UserState) => addedPasskeys(state).length < state.passkeys.length
+const passkeyAdded = (state: UserState, me: Who): UserState => ({
+  ...redeemed(state, `passkey-registration of ${me}`),
+  passkeys: adding(state.passkeys, 'new'),
+})
 
 export const VERBS = {
   'sign-in by email': {
@@ -364,8 +378,58 @@ export const VERBS = {
     refused: (now, me) =>
       alive(now, me) ??
       (now.linked ? undefined : [404, 'ACCOUNT_NOT_FOUND']) ??
-      (now.password === null ? [400, 'FAILED_TO_UNLINK_LAST_ACCOUNT'] : undefined),
+      (now.password === null && now.passkeys.length === 0 ? LAST_WAY_IN : undefined),
     leaves: (state) => ({ ...state, linked: false }),
+  },
+  'passkey, options for a new one': {
+    action: (_person, me) => get('/passkey/generate-register-options', me),
+    refused: alive,
+    // A new request replaces the older one.
+    leaves: (state, me) => ({
+      ...state,
+      tickets: adding(without(state.tickets, ...REGISTRATIONS), `passkey-registration of ${me}`),
+    }),
+  },
+  'passkey, added': {
+    start: { tickets: REGISTRATIONS },
+    action: ({ passkey }, me) => post('/passkey/verify-registration', passkey.registration(me), me),
+    refused: (now, me) => alive(now, me) ?? open(`passkey-registration of ${me}`, NO_CHALLENGE)(now),
+    leaves: passkeyAdded,
+  },
+  'passkey, added with revokeOtherSessions': {
+    start: { tickets: REGISTRATIONS },
+    action: ({ passkey }, me) => {
+      const body = { ...passkey.registration(me), revokeOtherSessions: true }
+      return post('/passkey/verify-registration', body, me)
+    },
+    refused: (now, me) => alive(now, me) ?? open(`passkey-registration of ${me}`, NO_CHALLENGE)(now),
+    leaves: (state, me) => ended(passkeyAdded(state, me), other(me), `${other(me)} renewed`, 'new'),
+    revokesAs: 'revoke-other-sessions',
+  },
+  'passkey, sign-in': {
+    start: { passkeys: ['first'] },
+    action: ({ passkey }) => post('/passkey/verify-authentication', passkey.signIn),
+    refused: (now) => {
+      if (now.user === 'gone' || !hasFirstPasskey(now)) return [401, 'AUTHENTICATION_FAILED']
+      return now.user === 'banned' ? [403, 'BANNED_USER'] : undefined
+    },
+    leaves: withNewSession,
+  },
+  'passkey, renamed': {
+    start: { passkeys: ['first'] },
+    action: ({ passkey: { id } }, me) => post('/passkey/update-passkey', { id, name: `of ${me}` }, me),
+    refused: (now, me) => alive(now, me) ?? (hasFirstPasskey(now) ? undefined : [404, 'PASSKEY_NOT_FOUND']),
+    leaves: (state, me) => ({ ...state, passkeys: adding(addedPasskeys(state), `of ${me}`) }),
+  },
+  'passkey, removed': {
+    start: { passkeys: ['first'] },
+    action: ({ passkey: { id } }, me) => post('/passkey/delete-passkey', { id }, me),
+    refused: (now, me) =>
+      alive(now, me) ??
+      (hasFirstPasskey(now) ? undefined : [404, 'PASSKEY_NOT_FOUND']) ??
+      (now.password === null && !now.linked && now.passkeys.length === 1 ? LAST_WAY_IN : undefined),
+    leaves: (state) => ({ ...state, passkeys: addedPasskeys(state) }),
+    column: 'O',
   },
   'delete-user in a fresh session': {
     action: (_person, me) => post('/delete-user', {}, me),
@@ -488,6 +552,9 @@ export const EXEMPT: Readonly<Record<string, string>> = {
   'GET /api/auth/confirm/delete-user': 'reads: the form acts',
   'GET /api/auth/confirm/reset-password': 'reads: the form acts',
   'POST /api/auth/is-username-available': 'reads',
+  'GET /api/auth/passkey/list-user-passkeys': 'reads',
+  'GET /api/auth/passkey/generate-authenticate-options': 'creates a ticket of nobody',
+  'POST /api/auth/passkey/generate-authenticate-options': 'creates a ticket of nobody',
   'POST /api/auth/sign-up/email': 'creates its user in the same transaction',
   'POST /api/auth/send-verification-email': 'enqueues a job, row "send verification mail"',
   'POST /api/auth/forget-password': 'enqueues a job, row "send reset mail"',

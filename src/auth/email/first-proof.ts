@@ -1,4 +1,5 @@
 import { deleteAccounts, requirePasswordChange, upsertPassword } from '#identity/accounts.ts'
+import { deletePasskeys } from '#identity/passkeys.ts'
 import { hashPassword } from '#identity/passwords.ts'
 import { lockProvenUser } from '#identity/proof.ts'
 import { deleteUserSessions } from '#identity/sessions.ts'
@@ -119,10 +120,11 @@ async function isByOwner(
   return (await lockProvenUser(kernel, proofOf(caller))) !== undefined
 }
 
-/** Removes sessions, linked accounts and tickets. */
+/** Removes sessions, linked accounts, passkeys and tickets. */
 async function removeWhatOthersAdded(kernel: Kernel, user: User): Promise<void> {
   await deleteUserSessions(kernel.db, user.id)
   await deleteAccounts(kernel.db, user.id, { keepPassword: true })
+  await deletePasskeys(kernel.db, user.id)
   await deleteTickets(kernel.db, user)
 }
 

@@ -1,4 +1,5 @@
 import { deleteAccounts } from '#identity/accounts.ts'
+import { deletePasskeys } from '#identity/passkeys.ts'
 import { hashPassword } from '#identity/passwords.ts'
 import { actOnTicket, lockProvenUser } from '#identity/proof.ts'
 import { deleteUserSessions } from '#identity/sessions.ts'
@@ -62,7 +63,7 @@ export async function mailReset(
 
 /**
  * Sets the password by a link's token, and ends every session and every other link. The link also proves the address; at the first
- * proof, accounts that were linked before are removed.
+ * proof, accounts and passkeys that were added before are removed.
  */
 export async function resetPassword(kernel: Kernel, token: string, newPassword: string): Promise<void> {
   const accepted = await acceptablePassword(kernel, newPassword)
@@ -72,7 +73,10 @@ export async function resetPassword(kernel: Kernel, token: string, newPassword: 
   const link = { purposes: RESET, token }
   await actOnTicket(kernel, link, invalidToken, async (kernel, user, { expired }) => {
     if (expired) throw invalidToken()
-    if (!user.emailVerified) await deleteAccounts(kernel.db, user.id, { keepPassword: true })
+    if (!user.emailVerified) {
+      await deleteAccounts(kernel.db, user.id, { keepPassword: true })
+      await deletePasskeys(kernel.db, user.id)
+    }
     await storePassword(kernel, user, password, 'all')
     const ended = await deleteUserSessions(kernel.db, user.id)
     await recordAct(kernel, 'password.reset', { targetId: user.id, details: { sessionsEnded: ended } })

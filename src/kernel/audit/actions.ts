@@ -26,6 +26,9 @@ export const ACTIONS = {
   'password.reset': 'user',
   'password.assigned': 'user',
   'account.unlinked': 'user',
+  'passkey.added': 'user',
+  'passkey.renamed': 'user',
+  'passkey.removed': 'user',
 
   'sign_in.failed': 'user',
   'password.failed': 'user',

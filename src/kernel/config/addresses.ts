@@ -17,6 +17,13 @@ export const originForm: Form<string> = {
   write: (value) => value,
 }
 
+/** The origin of a page, or of an Android app (`android:apk-key-hash:`): SHA-256 of its signing certificate, in base64url. */
+export const passkeyOriginForm: Form<string> = {
+  ...originForm,
+  allowed: `${originForm.allowed}, or android:apk-key-hash:…`,
+  parse: (text) => (/^android:apk-key-hash:[A-Za-z0-9_-]{43}$/.test(text) ? text : originForm.parse(text)),
+}
+
 /** A page or image that a browser opens. */
 export const webUrlForm: Form<string> = {
   name: 'web address',
@@ -65,6 +72,14 @@ export const hostForm: Form<string> = {
     return isIP(host) || /^(?!-)[A-Za-z0-9-]{1,63}(\.[A-Za-z0-9-]{1,63})*$/.test(host) ? host : undefined
   },
   write: (value) => value,
+}
+
+/** A host as URLs write it. */
+export const domainForm: Form<string> = {
+  ...hostForm,
+  name: 'domain',
+  allowed: 'a domain, like example.com',
+  parse: (text) => hostForm.parse(text)?.toLowerCase(),
 }
 
 /** Hosts that requests may name. The port is written unless it is the default one. */

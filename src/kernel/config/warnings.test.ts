@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { complaints } from '#test/configuration.ts'
 import { defaultConfig } from './config.ts'
 import { readSmtpUrl } from './smtp-url.ts'
-import { warningsOf } from './warnings.ts'
+import { passkeyWarnings, warningsOf } from './warnings.ts'
 
 const server = (url: string) => {
   const { isEncrypted, isVerified, isLoopback } = readSmtpUrl(url) ?? {}
@@ -64,4 +64,23 @@ test('risky settings have a warning, and others none', () => {
   assert.equal(says({ server: { ...proxied, trusted_proxies: ['127.0.0.1'] }, ...limited }), '')
   assert.equal(says({ server: proxied }), '')
   assert.match(says({ gateway: { unsafe_clients: ['reports'] } }), /unsafe_clients.*: reports\.$/)
+})
+
+test('reasons why no browser uses a passkey are found, and are warnings once passkeys are configured', () => {
+  type Passkey = { rp_id?: string; origins?: string[]; require_user_verification?: boolean }
+  const config = (public_url: string | undefined, passkey: Passkey = {}) =>
+    defaultConfig({ ...(public_url && { server: { public_url } }), auth: { passkey } })
+  const found = (...given: Parameters<typeof config>) => passkeyWarnings(config(...given)).join('\n')
+  for (const address of ['http://192.0.2.1:8080', 'https://[2001:db8::1]']) {
+    assert.match(found(address), /need a domain, and server\.public_url has an IP address/)
+    assert.doesNotMatch(warningsOf(config(address)).join(), /Passkeys/)
+    assert.match(warningsOf(config(address, { require_user_verification: true })).join(), /Passkeys/)
+  }
+  assert.match(found(undefined, { rp_id: '192.0.2.1' }), /auth\.passkey\.rp_id is an IP address/)
+  assert.match(found('https://api.example.com', { rp_id: 'example.org' }), /neither example\.org/)
+  assert.match(found('https://evil-example.com', { rp_id: 'example.com' }), /neither example\.com/)
+  assert.match(found('http://api.example.com'), /only with https/)
+  const android = `android:apk-key-hash:${'A'.repeat(43)}`
+  assert.equal(found(undefined, { rp_id: 'example.com', origins: ['https://app.example.com', android] }), '')
+  assert.deepEqual([found(undefined), found('https://example.com')], ['', ''])
 })

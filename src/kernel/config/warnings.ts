@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import type { Config } from './config.ts'
 import { readSmtpUrl } from './smtp-url.ts'
 
@@ -8,6 +9,7 @@ export function warningsOf(config: Config): readonly string[] {
     ...proxyWarnings(config),
     ...linkWarnings(config),
     ...clientWarnings(config),
+    ...(usesPasskeys(config) ? passkeyWarnings(config) : []),
   ]
 }
 
@@ -51,3 +53,29 @@ const clientWarnings = ({ gateway: { unsafe_clients: names } }: Config): readonl
   names.length === 0
     ? []
     : [`gateway.unsafe_clients lets roles with rights over the whole server be clients: ${names.join(', ')}.`]
+
+/** Whether passkeys are wanted, as far as the configuration shows it. */
+export const usesPasskeys = ({ auth: { passkey } }: Config): boolean =>
+  passkey.rp_id !== undefined || passkey.origins.length > 0 || passkey.require_user_verification
+
+/** Reasons why no browser makes or uses a passkey (auth.md 8). */
+export function passkeyWarnings({ server: { public_url }, auth: { passkey } }: Config): readonly string[] {
+  const own = public_url ?? 'http://localhost'
+  const { rp_id = new URL(own).hostname, origins } = passkey
+  if (isIP(rp_id.replace(/^\[|\]$/g, '')) !== 0)
+    return [
+      `Passkeys are off: they need a domain, and ${passkey.rp_id === undefined ? 'server.public_url has' : 'auth.passkey.rp_id is'} an IP address.`,
+    ]
+  return (origins.length === 0 ? [own] : origins).flatMap((origin) => {
+    const { protocol, hostname } = new URL(origin)
+    if (protocol === 'android:') return []
+    if (hostname !== rp_id && !hostname.endsWith(`.${rp_id}`))
+      return [
+        `Passkeys do not work at ${origin}: its host is neither ${rp_id} (auth.passkey.rp_id) nor below it.`,
+      ]
+    const isSecure = protocol === 'https:' || hostname === 'localhost' || hostname.endsWith('.localhost')
+    return isSecure
+      ? []
+      : [`Passkeys do not work at ${origin}: browsers use them only with https and on localhost.`]
+  })
+}

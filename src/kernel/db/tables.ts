@@ -125,6 +125,20 @@ export interface OrganizationTable {
   updatedAt: Date
 }
 
+export interface PasskeyTable {
+  id: string
+  userId: string
+  name: string | null
+  credentialId: string
+  publicKey: string
+  counter: string
+  deviceType: string
+  backedUp: boolean
+  transports: string
+  aaguid: string
+  createdAt: Date
+}
+
 export interface ProcessLeaseTable {
   id: string
   expiresAt: Date
@@ -214,6 +228,7 @@ export interface DB {
   member: MemberTable
   migration: MigrationTable
   organization: OrganizationTable
+  passkey: PasskeyTable
   processLease: ProcessLeaseTable
   rateLimit: RateLimitTable
   session: SessionTable

@@ -5,6 +5,7 @@ import { colourForm } from '../colours.ts'
 import { textForm } from '../forms.ts'
 import { duration, flag, integer, list, section, text } from '../setting.ts'
 import { admin } from './auth-admin.ts'
+import { passkey } from './auth-passkey.ts'
 import { twoFactor } from './auth-two-factor.ts'
 
 const pathForm = textForm(
@@ -137,4 +138,5 @@ export const auth = section('Authentication.', {
   delete_user: deleteUser,
   two_factor: twoFactor,
   admin,
+  passkey,
 })

@@ -1,0 +1,119 @@
+import {
+  deletePasskey,
+  insertPasskey,
+  listPasskeys,
+  type Passkey,
+  updatePasskeyName,
+} from '#identity/passkeys.ts'
+import { deleteUserSessions } from '#identity/sessions.ts'
+import { deleteTrustedDevices } from '#identity/trusted-devices.ts'
+import type { User } from '#identity/users.ts'
+import { isLastWayIn } from '#identity/ways-in.ts'
+import { recordAct } from '#kernel/audit/record-act.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { sendMail } from '#kernel/mail/mailer.ts'
+import { UUID, uuidv7 } from '#kernel/random.ts'
+import { actAsCaller, type Caller } from '../access.ts'
+import { fail } from '../errors.ts'
+import { MAILS } from '../mails.ts'
+import { expectFresh } from '../session-freshness.ts'
+import { acceptableName } from '../user-fields.ts'
+import { redeemRegistrationChallenge } from './challenges.ts'
+import { relyingParty } from './relying-party.ts'
+import type { AttestationResponse } from './schemas.ts'
+import { type Attested, type Rejected, verifyAttestation } from './verification.ts'
+
+/** Passkeys of one user. More would make the options too long for browsers. */
+const MOST = 100
+
+export type Registration = {
+  readonly response: AttestationResponse
+  readonly challengeId: string
+  readonly name?: string | undefined
+  readonly revokeOtherSessions?: boolean | undefined
+}
+
+/** Adds the passkey that the caller's authenticator has made for the challenge. The challenge is used up also when it is refused. */
+export async function registerPasskey(
+  kernel: Kernel,
+  caller: Caller,
+  { response, challengeId, name: asked = '', revokeOtherSessions }: Registration,
+): Promise<Passkey> {
+  const rp = relyingParty(kernel)
+  const name = asked.trim() === '' ? null : acceptableName(asked)
+  const { require_user_verification: requireUserVerification } = kernel.config.auth.passkey
+  const outcome = await changeFactors(kernel, caller, revokeOtherSessions, async (kernel, user) => {
+    expectFresh(kernel, caller.session)
+    const challenge = await redeemRegistrationChallenge(kernel, caller, user, challengeId)
+    const attested = await verifyAttestation(response, { challenge, rp, requireUserVerification })
+    return 'reason' in attested ? attested : addPasskey(kernel, user, { ...attested, name })
+  })
+  if (!('reason' in outcome)) return outcome
+  kernel.log.info({ event: 'passkey_registration_refused', reason: outcome.reason }, 'passkey refused')
+  throw fail('FAILED_TO_VERIFY_REGISTRATION')
+}
+
+async function addPasskey(
+  kernel: Kernel,
+  user: User,
+  attested: Attested & Pick<Passkey, 'name'>,
+): Promise<Passkey | Rejected> {
+  if ((await listPasskeys(kernel.db, user.id)).length >= MOST) throw fail('TOO_MANY_PASSKEYS')
+  const createdAt = kernel.now()
+  const id = uuidv7(createdAt, kernel.random)
+  const added = await insertPasskey(kernel.db, { ...attested, id, userId: user.id, createdAt })
+  if (added === undefined) return { reason: 'The credential is registered already' }
+  await deleteTrustedDevices(kernel.db, user.id)
+  await recordAct(kernel, 'passkey.added', { targetId: user.id, details: { passkeyId: id } })
+  await sendMail(kernel, MAILS.passkeyAdded(user, attested.name))
+  return added
+}
+
+export async function removePasskey(
+  kernel: Kernel,
+  caller: Caller,
+  { id, revokeOtherSessions }: { readonly id: string; readonly revokeOtherSessions?: boolean | undefined },
+): Promise<void> {
+  if (!UUID.test(id)) throw fail('PASSKEY_NOT_FOUND')
+  await changeFactors(kernel, caller, revokeOtherSessions, async (kernel, user): Promise<undefined> => {
+    const isLast = await isLastWayIn(kernel, user, id)
+    if (!(await deletePasskey(kernel.db, { id, userId: user.id }))) throw fail('PASSKEY_NOT_FOUND')
+    if (isLast) throw fail('FAILED_TO_UNLINK_LAST_ACCOUNT')
+    await deleteTrustedDevices(kernel.db, user.id)
+    await recordAct(kernel, 'passkey.removed', { targetId: user.id, details: { passkeyId: id } })
+    await sendMail(kernel, MAILS.passkeyRemoved(user))
+  })
+}
+
+export async function renamePasskey(
+  kernel: Kernel,
+  caller: Caller,
+  { id, name: asked }: { readonly id: string; readonly name: string },
+): Promise<Passkey> {
+  const name = acceptableName(asked)
+  if (!UUID.test(id)) throw fail('PASSKEY_NOT_FOUND')
+  return actAsCaller(kernel, caller, async (kernel, user) => {
+    const passkey = await updatePasskeyName(kernel.db, { id, userId: user.id, name })
+    if (passkey === undefined) throw fail('PASSKEY_NOT_FOUND')
+    await recordAct(kernel, 'passkey.renamed', { targetId: user.id, details: { passkeyId: id } })
+    return passkey
+  })
+}
+
+/** Runs the change as `actAsCaller` does, and ends the other sessions if the caller asks for that. */
+async function changeFactors<T extends object | undefined>(
+  kernel: Kernel,
+  caller: Caller,
+  revokeOtherSessions: boolean | undefined,
+  change: (kernel: Kernel, user: User) => Promise<T>,
+): Promise<T> {
+  const result = await actAsCaller(kernel, caller, async (kernel, user) => {
+    const result = await change(kernel, user)
+    const isDone = result === undefined || !('reason' in result)
+    if (isDone && revokeOtherSessions === true)
+      await deleteUserSessions(kernel.db, user.id, caller.session.id)
+    return result
+  })
+  if (revokeOtherSessions === true) await kernel.coherence.settle()
+  return result
+}

@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createAuthenticator, type Fault } from '#test/authenticator.ts'
+import { type Answer, actor, type TestService, testService, type User } from '#test/harness.ts'
+
+const PATH = '/api/auth/passkey'
+const APP = 'https://app.example.com'
+const ANDROID = `android:apk-key-hash:${'A'.repeat(43)}`
+
+/** Registers a passkey in a page of this origin, signs in with it, and returns both answers. */
+async function useNewPasskey(
+  t: TestService,
+  user: User,
+  origin: string,
+  { registration, assertion }: { registration?: Fault; assertion?: Fault } = {},
+): Promise<readonly [Answer, Answer | undefined]> {
+  const authenticator = createAuthenticator()
+  const { body: creation } = await user.get(`${PATH}/generate-register-options`)
+  const created = await user.post(`${PATH}/verify-registration`, {
+    response: authenticator.create(creation, origin, registration),
+    challengeId: creation.challengeId,
+  })
+  if (created.status !== 200) return [created, undefined]
+  const { body: request } = await t.anon.get(`${PATH}/generate-authenticate-options`)
+  const signedIn = await t.anon.post(`${PATH}/verify-authentication`, {
+    response: authenticator.get(request, origin, assertion),
+    challengeId: request.challengeId,
+  })
+  return [created, signedIn]
+}
+
+test('rp_id, origins and user verification are settings', async () => {
+  const t = await testService({
+    config: {
+      auth: {
+        passkey: { rp_id: 'example.com', origins: [APP, ANDROID], require_user_verification: true },
+      },
+    },
+  })
+  const ada = await t.signUp('Ada')
+  const { body: options } = await ada.get(
+    `${PATH}/generate-register-options?authenticatorAttachment=platform`,
+  )
+  assert.deepEqual(options.rp, { id: 'example.com', name: 'example.com' })
+  const { authenticatorAttachment, userVerification } = options.authenticatorSelection
+  assert.deepEqual([authenticatorAttachment, userVerification], ['platform', 'required'])
+  for (const origin of [APP, ANDROID])
+    assert.deepEqual(
+      (await useNewPasskey(t, ada, origin)).map((answer) => answer?.status),
+      [200, 200],
+      origin,
+    )
+  const [foreign] = await useNewPasskey(t, ada, t.service.kernel.publicUrl())
+  assert.equal(foreign.body.code, 'FAILED_TO_VERIFY_REGISTRATION')
+  const [unverified] = await useNewPasskey(t, ada, APP, { registration: { userVerified: false } })
+  assert.equal(unverified.body.code, 'FAILED_TO_VERIFY_REGISTRATION')
+  const [, refused] = await useNewPasskey(t, ada, APP, { assertion: { userVerified: false } })
+  assert.deepEqual([refused?.status, refused?.body.code], [401, 'AUTHENTICATION_FAILED'])
+})
+
+test('at an IP address the ceremonies answer that passkeys need a domain', async () => {
+  const t = await testService({ config: { server: { public_url: 'http://192.0.2.1' } } })
+  const ada = await t.signUp('Ada')
+  const authenticator = createAuthenticator()
+  const creation = { challenge: 'AA', rp: { id: 'localhost' }, user: { id: 'AA' } }
+  const attestation = authenticator.create(creation, 'http://192.0.2.1')
+  const assertion = authenticator.get({ challenge: 'AA', rpId: 'localhost' }, 'http://192.0.2.1')
+  const answers = [
+    await ada.get(`${PATH}/generate-register-options`),
+    await ada.post(`${PATH}/verify-registration`, { response: attestation, challengeId: 'x' }),
+    await t.anon.post(`${PATH}/generate-authenticate-options`),
+    await t.anon.post(`${PATH}/verify-authentication`, { response: assertion, challengeId: 'x' }),
+  ]
+  for (const { status, body } of answers)
+    assert.deepEqual([status, body.code], [400, 'PASSKEY_RP_ID_INVALID'])
+  assert.deepEqual((await ada.get(`${PATH}/list-user-passkeys`)).body, [])
+})
+
+test('a passkey with user verification counts as both factors, and one without as the first', async () => {
+  const t = await testService({ config: { auth: { two_factor: { required_for: ['admin'] } } } })
+  const { db } = t.service.kernel
+  const origin = t.service.kernel.publicUrl()
+  const ada = await t.signUp('Ada')
+  const [, single] = await useNewPasskey(t, ada, origin, { assertion: { userVerified: false } })
+  assert.deepEqual([single?.status, typeof single?.body.session.token], [200, 'string'])
+
+  await db.updateTable('user').set({ twoFactorEnabled: true }).where('id', '=', ada.id).execute()
+  const before = await db.selectFrom('session').selectAll().where('userId', '=', ada.id).execute()
+  const [, pending] = await useNewPasskey(t, ada, origin, { assertion: { userVerified: false } })
+  assert.deepEqual([pending?.body.twoFactorRedirect, 'session' in (pending?.body ?? {})], [true, false])
+  assert.ok(pending?.body.token.startsWith('2fa_'))
+  assert.equal(pending?.headers.get('set-auth-token'), null)
+  const after = await db.selectFrom('session').selectAll().where('userId', '=', ada.id).execute()
+  assert.equal(after.length, before.length)
+  const [, both] = await useNewPasskey(t, ada, origin)
+  assert.equal(both?.body.user.id, ada.id)
+
+  const admin = await t.signUp('Admin')
+  await db.updateTable('user').set({ role: 'admin' }).where('id', '=', admin.id).execute()
+  assert.equal((await admin.get(`${PATH}/list-user-passkeys`)).body.code, 'TWO_FACTOR_REQUIRED')
+  for (const userVerified of [false, true]) {
+    const [registered, signedIn] = await useNewPasskey(t, admin, origin, { assertion: { userVerified } })
+    assert.equal(registered.status, 200)
+    const session = actor(t.url, { authorization: `Bearer ${signedIn?.body.token}` })
+    const { status } = await session.get(`${PATH}/list-user-passkeys`)
+    assert.equal(status, userVerified ? 200 : 403)
+  }
+})
