@@ -1,6 +1,6 @@
 /**
- * `node test/run.ts [OPTION…] [PATTERN…]` runs test files, by default all, with several files in each process. The modules of the service and
- * its optimised code are then ready for the next file, which saves a third of the processor time. Options are those of `node --test`.
+ * `node test/run.ts [OPTION…] [PATTERN…]` runs test files, by default all, in a few processes, each of which takes one file after the other. The
+ * modules of the service and its optimised code are then ready for the next file. Options are those of `node --test`.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -8,12 +8,13 @@ import { globSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-
-const FILES_PER_PROCESS = 8
+import type { Work } from './run-files.ts'
 
 const ALL = ['{src,test}/**/*.test.ts']
 /** Three processes keep two cores busy: tests of deadlines wait for a fifth of their time. */
 const PROCESSES = 3
+/** The modules and services of a file stay in memory until its process exits. */
+const FILES_PER_PROCESS = 20
 const OPTIONS = [
   '--test-global-setup=test/cluster.ts',
   `--test-concurrency=${PROCESSES}`,
@@ -26,22 +27,24 @@ function filesOf(pattern: string): readonly string[] {
   return files
 }
 
-/** Neighbours, which often take long for the same reason, go into different groups. */
-function groupsOf(files: readonly string[]): readonly (readonly string[])[] {
-  const count = Math.ceil(files.length / FILES_PER_PROCESS)
-  return Array.from({ length: count }, (_, group) => files.filter((_, at) => at % count === group))
+/** Those of `test/` first: the longest are among them, and one of these at the end would keep one core busy alone. */
+const inOrder = (files: readonly string[]): readonly string[] =>
+  files.toSorted().sort((a, b) => Number(b.startsWith('test/')) - Number(a.startsWith('test/')))
+
+/** Creates a module for each process, which node:test starts. The last one takes all files that processes before it have left. */
+async function createModules(folder: string, files: readonly string[]): Promise<readonly string[]> {
+  const count = Math.max(Math.min(files.length, PROCESSES), Math.ceil(files.length / FILES_PER_PROCESS))
+  const modules = Array.from({ length: count }, (_, index) => path.join(folder, `${index}.mjs`))
+  for (const module of modules) {
+    const most = module === modules.at(-1) ? files.length : FILES_PER_PROCESS
+    await writeFile(module, moduleOf({ folder, files, most }))
+  }
+  return modules
 }
 
-/**
- * Each file is a suite: its `after` hooks stop what it has started before the next file is imported. The timer keeps the process running when
- * a test waits for an event that does not: without it the process would exit, and the files that follow would not run.
- */
-const moduleOf = (files: readonly string[]): string => `
-import { describe } from 'node:test'
-const alive = setInterval(() => {}, 60_000)
-for (const file of ${JSON.stringify(files)})
-  await describe(file, async () => { await import(${JSON.stringify(process.cwd())} + '/' + file) })
-clearInterval(alive)
+const moduleOf = (work: Work): string => `
+import { runFiles } from ${JSON.stringify(import.meta.resolve('./run-files.ts'))}
+await runFiles(${JSON.stringify(work)})
 `
 
 async function run(options: readonly string[], files: readonly string[]): Promise<number> {
@@ -55,15 +58,10 @@ async function run(options: readonly string[], files: readonly string[]): Promis
 const given = process.argv.slice(2)
 const isOption = (word: string): boolean => word.startsWith('--')
 const patterns = given.filter((word) => !isOption(word))
-const files = [...new Set((patterns.length > 0 ? patterns : ALL).flatMap(filesOf))].sort()
-const folder = await mkdtemp(path.join(tmpdir(), 'gatehouse-groups-'))
+const files = [...new Set((patterns.length > 0 ? patterns : ALL).flatMap(filesOf))]
+const folder = await mkdtemp(path.join(tmpdir(), 'gatehouse-test-run-'))
 try {
-  const groups = groupsOf(files).map((files, index) => ({ files, file: path.join(folder, `${index}.mjs`) }))
-  for (const { files, file } of groups) await writeFile(file, moduleOf(files))
-  process.exitCode = await run(
-    given.filter(isOption),
-    groups.map(({ file }) => file),
-  )
+  process.exitCode = await run(given.filter(isOption), await createModules(folder, inOrder(files)))
 } finally {
   await rm(folder, { recursive: true })
 }

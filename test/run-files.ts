@@ -1,0 +1,46 @@
+import { writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { loadTestRunner } from './test-context.ts'
+
+export type Work = {
+  /** Holds a note for each file that a process has taken. */
+  readonly folder: string
+  /** Paths from the working directory. */
+  readonly files: readonly string[]
+  /** Number of files that this process takes. */
+  readonly most: number
+}
+
+/**
+ * Runs the test files that no other process has taken, each as a suite: its `after` hooks stop what it has started before the next file is
+ * imported. The timer keeps the process running when a test waits for an event that does not: without it the process would exit, and the
+ * files that follow would not run.
+ */
+export async function runFiles({ folder, files, most }: Work): Promise<void> {
+  const describeFile = await loadTestRunner()
+  const alive = setInterval(() => {}, 60_000)
+  let taken = 0
+  let running: string | undefined
+  process.on('exit', () => running && console.error(`The process exited during ${running}.`))
+  for (const [index, file] of files.entries()) {
+    if (taken === most) break
+    if (!take(path.join(folder, `${index}.taken`))) continue
+    taken++
+    running = file
+    await describeFile(file, () => import(pathToFileURL(file).href))
+    running = undefined
+  }
+  clearInterval(alive)
+}
+
+/** Whether this process is the first to write the note. */
+function take(note: string): boolean {
+  try {
+    writeFileSync(note, '', { flag: 'wx' })
+    return true
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return false
+    throw error
+  }
+}
