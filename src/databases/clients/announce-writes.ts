@@ -6,11 +6,11 @@ import type { WritePlan } from '#databases/plan/plan.ts'
 /**
  * Tags of cached answers. A write announces the tags that it invalidates to all processes. Tags name the database by the server's identity,
  * not by the client, because several clients may have the same database. A table that stands alone (`Table.standsAlone`) has its own tag;
- * `any` marks answers from all other tables, `all` every answer from the database. A database without an identity could be any database:
+ * `dependent` marks answers from all other tables, `all` every answer from the database. A database without an identity could be any database:
  * every write invalidates its answers, and a write to it invalidates every answer.
  */
 const own = (database: string, { schema, name }: Table): string => `rows:${database}:${schema}.${name}`
-const any = (database: string): string => `rows:${database}:any`
+const dependent = (database: string): string => `rows:${database}:dependent`
 const all = (database: string): string => `rows:${database}:all`
 const UNNAMED = 'rows:unnamed'
 const EVERY = 'rows:every'
@@ -26,14 +26,14 @@ export function tagsOfAnswer(
 ): readonly string[] {
   if (database === undefined) return [EVERY, UNNAMED]
   const tags = tables.map((table) =>
-    table.standsAlone === true && !hasPolicies ? own(database, table) : any(database),
+    table.standsAlone === true && !hasPolicies ? own(database, table) : dependent(database),
   )
   return [...new Set([EVERY, all(database), ...tags])]
 }
 
 export const tagsOfWrite = (database: Name, table: Table): readonly string[] =>
   database !== undefined && table.standsAlone === true
-    ? [own(database, table), any(database), UNNAMED]
+    ? [own(database, table), dependent(database), UNNAMED]
     : tagsOfChange(database)
 
 const tagsOfChange = (database: Name): readonly string[] =>

@@ -212,9 +212,9 @@ test('a caller that disconnects during an insert window does not insert its rows
 
 test("a late cancel request does not hit another caller's statement", async () => {
   const far = { ...key.headers, 'x-service-client': 'far', 'content-type': 'application/json' }
-  const any = await t.key(['*'], { client_name: 'far' })
-  const ask = { headers: { ...far, apikey: any.apiKey } }
-  const warm = await any.post('/query/count', { table_name: 'brief' }, ask)
+  const farKey = await t.key(['*'], { client_name: 'far' })
+  const ask = { headers: { ...far, apikey: farKey.apiKey } }
+  const warm = await farKey.post('/query/count', { table_name: 'brief' }, ask)
   assert.equal(warm.status, 200, warm.text)
   const sent = request(new URL('/gateway/update', t.url), {
     method: 'POST',
@@ -226,7 +226,7 @@ test("a late cancel request does not hit another caller's statement", async () =
   await sleep(700)
   sent.destroy()
   // This request waits for the only connection, which the statement timeout releases; then the cancel request arrives.
-  const other = await any.post(
+  const other = await farKey.post(
     '/gateway/update',
     { table_name: 'brief', set: { text: 'changed' }, conditions: byId(0) },
     ask,

@@ -234,8 +234,8 @@ test('the logging client requires the right and allows only reads', async () => 
   assert.equal((await sql(admin, 'select count(*) from database_audit_log')).status, 200)
   const written = await sql(admin, 'delete from database_audit_log')
   assert.deepEqual([written.status, written.body.code], [403, 'read_only'])
-  const any = await t.key(['*'], { client_name: null })
-  const unbound = actor(t.url, { apikey: any.apiKey, 'x-service-client': 'logging' })
+  const everyClient = await t.key(['*'], { client_name: null })
+  const unbound = actor(t.url, { apikey: everyClient.apiKey, 'x-service-client': 'logging' })
   assert.equal((await sql(unbound, 'select 1')).status, 403)
 })
 

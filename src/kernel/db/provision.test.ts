@@ -21,10 +21,10 @@ test('roles own their databases and can use them, and repeating the provisioning
   assert.deepEqual(await query(urlFor(wanted, 'ada'), 'table kept'), [{ one: 1 }])
   const [rights] = await query(
     urlFor(wanted, 'ada'),
-    `select rolsuper or rolcreaterole or rolcreatedb or rolreplication or rolbypassrls as any
+    `select rolsuper or rolcreaterole or rolcreatedb or rolreplication or rolbypassrls as is_privileged
        from pg_roles where rolname = current_user`,
   )
-  assert.deepEqual(rights, { any: false })
+  assert.deepEqual(rights, { is_privileged: false })
 })
 
 test('only its owner can connect to a database', async (t) => {

@@ -46,7 +46,7 @@ held as (
       or case when c.relkind = 'S' then has_sequence_privilege(m.oid, c.relation, 'usage') else false end
       or case when current_setting('server_version_num')::integer >= 170000
         then has_table_privilege(m.oid, c.relation, 'maintain') else false end
-    ), false) or coalesce(bool_or(has_schema_privilege(m.oid, c.schema, 'create')), false) as any
+    ), false) or coalesce(bool_or(has_schema_privilege(m.oid, c.schema, 'create')), false) as rights
   from control c cross join mine m
 )
 select json_build_object(
@@ -57,7 +57,7 @@ select json_build_object(
   ),
   'createsRoles', current_setting('server_version_num')::integer < 160000 and exists (select from mine where rolcreaterole),
   'replicates', exists (select from mine where rolreplication),
-  'control', case when held.reads then 'reads' when held.any then 'has rights' when exists (select from control) then 'is there' end,
+  'control', case when held.reads then 'reads' when held.rights then 'has rights' when exists (select from control) then 'is there' end,
   'ownsControl', extract(epoch from pg_postmaster_start_time())::text = ${startedAt} and exists (
     select from mine where rolname = any (array[${roles}]::text[]) and not exists (select from mine where rolsuper)
   )
