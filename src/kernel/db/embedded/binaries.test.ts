@@ -41,7 +41,7 @@ test('concurrent processes create the library links once', async (t) => {
 })
 
 test('the error of a read-only installation names the link that could not be created', async (t) => {
-  if (process.getuid?.() === 0) return t.skip('root writes there all the same')
+  if (process.getuid?.() === 0) return t.skip('root may write to read-only folders')
   const folder = await packageFolder(t)
   const lib = path.join(folder, 'native/lib')
   await chmod(lib, 0o555)

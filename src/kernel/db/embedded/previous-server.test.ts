@@ -60,7 +60,7 @@ for (const [whom, pidOf] of Object.entries(leftBy)) {
 }
 
 test('ps identifies a server by its folder, as /proc does', async (t) => {
-  if (!(await hasPs())) return t.skip('there is no ps here')
+  if (!(await hasPs())) return t.skip('needs the command ps')
   const dir = await madeFolder(t, made)
   await startEmbedded(optionsFor(dir))
   const facts = await describeByPs(await postmasterOf(dir))
