@@ -3,7 +3,6 @@
  * driver, and the gateway over HTTP. Decisions 5 and 19 give the ratios below which sharing goes. `node bench/pipelining.ts`, on
  * TEST_DATABASE_URL if it is set.
  */
-import { createPostgresDriver } from '#databases/drivers/postgres/driver.ts'
 import { EVERY_RIGHT } from '#databases/plan/rights.ts'
 import { readFetch } from '#databases/request/read-request.ts'
 import { createAlarm } from '#kernel/db/connection-alarm.ts'
@@ -11,6 +10,7 @@ import { createPool } from '#kernel/db/guarded-pool.ts'
 import { createPipelinedStatements, preparedStatement } from '#kernel/db/pipelined-statements.ts'
 import { ORDINARY_LIMITS } from '#test/drivers/calls.ts'
 import { type Fixture, ROWS, withFixture } from './fixture.ts'
+import { openGatewayDriver } from './gateway-driver.ts'
 import { loader, requestsPerSecond } from './load.ts'
 import { interleaved, printRates, printTarget, type Way } from './rounds.ts'
 
@@ -62,20 +62,7 @@ async function controlRates(url: string) {
 
 async function gatewayRates(url: string) {
   const drivers = [1_000, 0].map((maxWaiting) =>
-    createPostgresDriver({
-      url,
-      maxConnections: CONNECTIONS,
-      sqlConnections: 4,
-      maxWaiting,
-      connectTimeout: 5_000,
-      statementTimeout: 30_000,
-      idleTimeout: 30_000,
-      applicationName: 'bench',
-      maxRows: 10_000,
-      answerBytes: 33_554_432,
-      // On the embedded server, peers log in as its superuser.
-      allowServerRights: true,
-    }),
+    openGatewayDriver(url, { maxConnections: CONNECTIONS, maxWaiting }),
   )
   const reads = drivers.map((driver) =>
     readsPerSecond(async (id) => {

@@ -5,11 +5,11 @@
  */
 
 import pg from 'pg'
-import { createPostgresDriver } from '#databases/drivers/postgres/driver.ts'
 import { EVERY_RIGHT } from '#databases/plan/rights.ts'
 import { readFetch } from '#databases/request/read-request.ts'
 import { ORDINARY_LIMITS } from '#test/drivers/calls.ts'
 import { type Fixture, withFixture } from './fixture.ts'
+import { openGatewayDriver } from './gateway-driver.ts'
 import { loader, requestsPerSecond } from './load.ts'
 import { withPeer } from './peer.ts'
 import { interleaved, printRates, printTarget, type Way } from './rounds.ts'
@@ -62,20 +62,7 @@ async function overHttp({ url, headers }: Fixture, byHand: string): Promise<void
 type Ways = (rows: number) => Readonly<Record<string, Way>>
 
 async function withWays(url: string, work: (ways: Ways) => Promise<void>): Promise<void> {
-  const driver = createPostgresDriver({
-    url,
-    maxConnections: CONNECTIONS,
-    sqlConnections: 4,
-    maxWaiting: 1_000,
-    connectTimeout: 5_000,
-    statementTimeout: 30_000,
-    idleTimeout: 30_000,
-    applicationName: 'bench',
-    maxRows: 10_000,
-    answerBytes: 33_554_432,
-    // On the embedded server, peers log in as its superuser.
-    allowServerRights: true,
-  })
+  const driver = openGatewayDriver(url, { maxConnections: CONNECTIONS, maxWaiting: 1_000 })
   const pool = new pg.Pool({ connectionString: url, max: CONNECTIONS })
   const limits = ORDINARY_LIMITS
   try {

@@ -1,25 +1,19 @@
 import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
-import { createServer, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { after, test } from 'node:test'
+import type { RequestListener } from 'node:http'
+import { test } from 'node:test'
 import { type TestService, testService } from '#test/harness.ts'
+import { startLoopbackServer } from '#test/loopback-server.ts'
 
 /** A breach service of this test: each test sets its answer, and its requests are recorded. */
 const asked: { url: string | undefined; padding: string | string[] | undefined }[] = []
 let answer: RequestListener = (_request, response) => response.end()
-const server = createServer((request, response) => {
+const { url } = await startLoopbackServer((request, response) => {
   asked.push({ url: request.url, padding: request.headers['add-padding'] })
   answer(request, response)
-}).listen(0, '127.0.0.1')
-await new Promise((resolve) => server.once('listening', resolve))
-after(() => {
-  server.closeAllConnections()
-  server.close()
 })
-const { port } = server.address() as AddressInfo // a TCP server's
 const outbound = { allow_http: true, allow_networks: ['127.0.0.1'] }
-const breach_check_url = `http://127.0.0.1:${port}/range/`
+const breach_check_url = `${url}/range/`
 
 const lax = await testService()
 const strict = await testService({ config: { auth: { email_password: { refuse_common: true } } } })

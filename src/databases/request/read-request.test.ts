@@ -5,16 +5,9 @@ import { type Body, snakeCased } from '#databases/request/fields.ts'
 import { readCount, readDelete, readFetch, readInsert, readUpdate } from '#databases/request/read-request.ts'
 import { readTable } from '#databases/request/table-name.ts'
 import { Failure } from '#kernel/errors.ts'
+import { ORDINARY_LIMITS } from '#test/drivers/calls.ts'
 
-const limits = {
-  columns: 256,
-  conditions: 100,
-  nesting: 10,
-  relations: 10,
-  insertRows: 100_000,
-  rows: 1_000,
-  maxRows: 10_000,
-}
+const limits = ORDINARY_LIMITS
 const fetch = (body: Body) => readFetch({ table_name: 'books', ...body }, { limits })
 const eq = (column: string, value: unknown) => ({ kind: 'compare', column, operator: 'eq', value })
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
-import { createServer, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { RequestListener } from 'node:http'
 import { after, test } from 'node:test'
+import { type LoopbackServer, startLoopbackServer } from '#test/loopback-server.ts'
 import { createAddressPolicy } from './address-policy.ts'
 import { createOutboundRequests, type OutboundAnswer, OutboundRefused } from './outbound.ts'
 
@@ -60,19 +60,13 @@ const CLOSED = { allow_http: true, allow_networks: [] }
 const LIMITS = { timeout: 5_000, most: 1_000 }
 
 /** A server on 127.0.0.1 that counts its requests. */
-async function listen(answer: RequestListener): Promise<{ url: string; port: number; seen: string[] }> {
+async function listen(answer: RequestListener): Promise<LoopbackServer & { seen: string[] }> {
   const seen: string[] = []
-  const server = createServer((request, response) => {
+  const server = await startLoopbackServer((request, response) => {
     seen.push(`${request.method} ${request.url}`)
     answer(request, response)
-  }).listen(0, '127.0.0.1')
-  await new Promise((resolve) => server.once('listening', resolve))
-  after(() => {
-    server.closeAllConnections()
-    server.close()
   })
-  const { port } = server.address() as AddressInfo // a TCP server's
-  return { url: `http://127.0.0.1:${port}`, port, seen }
+  return { ...server, seen }
 }
 
 type Rules = { allow_http: boolean; allow_networks: string[] }

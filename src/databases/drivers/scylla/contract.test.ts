@@ -8,7 +8,7 @@ import { CONTRACT_TABLES, createSubject } from '#test/cassandra/contract-tables.
 import { driverOn } from '#test/cassandra/driver.ts'
 import { cqlOn } from '#test/cassandra/raw-cql.ts'
 import { type Keyspace, missing, testKeyspace } from '#test/cassandra/server.ts'
-import { createCalls, textOf } from '#test/drivers/calls.ts'
+import { createCalls, ORDINARY_LIMITS, textOf } from '#test/drivers/calls.ts'
 import { driverContract } from '#test/drivers/contract.ts'
 import { actor, testService } from '#test/harness.ts'
 
@@ -115,15 +115,7 @@ test('names and values of every kind are unchanged', { skip: missing }, async ()
 test('ten thousand rows are read by pages, each row once, and a reader may leave', {
   skip: missing,
 }, async () => {
-  const limits = {
-    columns: 256,
-    conditions: 100,
-    nesting: 10,
-    relations: 10,
-    insertRows: 100_000,
-    rows: 20_000,
-    maxRows: 20_000,
-  }
+  const limits = { ...ORDINARY_LIMITS, rows: 20_000, maxRows: 20_000 }
   for (let part = 0; part < 10; part++) {
     const rows = Array.from({ length: 1_000 }, (_, index) => ({
       part,
