@@ -8,6 +8,7 @@ import { resealProviderTokens } from '#identity/reseal-tokens.ts'
 import { createSessions, deleteExpiredSessions } from '#identity/sessions.ts'
 import { deleteExpiredTickets } from '#identity/tickets.ts'
 import { deleteExpiredTrustedDevices } from '#identity/trusted-devices.ts'
+import { pruneAuditEvents } from '#kernel/audit/prune.ts'
 import { type Clock, MOST_DRIFT } from '#kernel/clock.ts'
 import type { Config } from '#kernel/config/config.ts'
 import { deleteEndedLeases } from '#kernel/db/coherence.ts'
@@ -215,6 +216,11 @@ function recurringTable(kernel: Kernel): readonly Recurring[] {
       name: 'reseal-provider-tokens',
       cron: '37 * * * *',
       run: () => resealProviderTokens(kernel),
+    },
+    {
+      name: 'prune-audit',
+      cron: '37 * * * *',
+      run: () => inBatches(() => pruneAuditEvents(kernel, BATCH)),
     },
     {
       name: 'prune-outbox',

@@ -38,6 +38,18 @@ test('the recurring jobs delete expired rows in batches, and nothing else', asyn
   assert.equal((await bob.get('/api/auth/get-session')).status, 200)
 })
 
+test('events of the audit trail are deleted after audit.keep', async () => {
+  const { db } = t.service.kernel
+  const addAged = (days: number) =>
+    sql`insert into service.audit_event (id, occurred_at, actor_id, action, target_id, outcome, count, details)
+      select service.first_id_at(at), at, 'system', 'user.banned', ${String(days)}, 'success', 1, '{}'
+        from (select now() - make_interval(days => ${days}::int) as at) as aged`.execute(db)
+  for (const days of [401, 399]) await addAged(days)
+  await t.service.recurring.find(({ name }) => name === 'prune-audit')?.run()
+  const left = await db.selectFrom('auditEvent').select('targetId').where('actorId', '=', 'system').execute()
+  assert.deepEqual(left, [{ targetId: '399' }])
+})
+
 test('leases of crashed processes are deleted, leases of running processes are kept', async () => {
   const { db } = t.service.kernel
   await sql`

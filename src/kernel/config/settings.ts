@@ -1,5 +1,6 @@
 import type { Static } from 'typebox'
 import type { ConfigFacts } from './defaults.ts'
+import { audit } from './sections/audit.ts'
 import { auth } from './sections/auth.ts'
 import { clients, database } from './sections/database.ts'
 import { gateway } from './sections/gateway.ts'
@@ -25,6 +26,7 @@ export const settings = section('Settings', {
   log,
   metrics,
   docs,
+  audit,
 })
 
 /** Durations in milliseconds, sizes in bytes. */

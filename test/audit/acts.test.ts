@@ -1,0 +1,318 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Selectable } from 'kysely'
+import { setPasswordByOperator } from '#auth/password/password.ts'
+import { banUser, unbanUser } from '#identity/bans.ts'
+import { importUsers } from '#identity/import/import.ts'
+import { linesOf } from '#identity/import/lines.ts'
+import { setRole } from '#identity/roles.ts'
+import { ACTIONS, type Action } from '#kernel/audit/actions.ts'
+import { CLI } from '#kernel/audit/origin.ts'
+import type { AuditEventTable } from '#kernel/db/tables.ts'
+import { withOrigin } from '#kernel/kernel.ts'
+import { uuidv7 } from '#kernel/random.ts'
+import { createAuthenticator } from '#test/authenticator.ts'
+import { type Answer, confirm, linkIn, PASSWORD, testService, type User } from '#test/harness.ts'
+import { ceremoniesOf } from '#test/passkeys.ts'
+
+const HIDING = { hide_registered_emails: true, email_password: { require_email_verification: true } }
+const t = await testService()
+const hiding = await testService({ controlUrl: t.controlUrl, config: { auth: HIDING } })
+const { kernel } = t.service
+const { db, now, random } = kernel
+const passkeys = ceremoniesOf(t)
+const commands = withOrigin(kernel, CLI)
+
+/** Texts of people: no row may have one. Ids are not among them. */
+const told = new Set<string>([PASSWORD])
+const NEW_PASSWORD = 'another good password'
+const NAME = 'Quidnunc'
+for (const text of [NEW_PASSWORD, NAME, 'quidnunc']) told.add(text)
+
+async function newcomer(): Promise<User> {
+  const user = await t.signUp(NAME)
+  told.add(user.email).add(user.token)
+  return user
+}
+
+/** Who has acted and on what, as a row has to show it. */
+type Seen = { readonly actorId: string; readonly targetId: string | null; readonly answer?: Answer }
+const bySelf = ({ id }: User, answer: Answer): Seen => ({ actorId: id, targetId: id, answer })
+
+const ok = (answer: Answer): Answer => {
+  assert.ok(answer.status < 400, answer.text)
+  const { token } = answer.body ?? {}
+  if (typeof token === 'string') told.add(token)
+  return answer
+}
+
+const signIn = (email: string, password: string) =>
+  t.anon.post('/api/auth/sign-in/email', { email, password })
+
+async function mailedTo({ email }: User): Promise<string> {
+  const mail = (await t.mails()).findLast((one) => one.includes(`To: ${email}`))
+  assert.ok(mail, `no mail to ${email}`)
+  const link = linkIn(mail)
+  told.add(new URL(link, t.url).searchParams.get('token') ?? '')
+  return link
+}
+
+const byCommand = async (work: (id: string) => Promise<unknown>): Promise<Seen> => {
+  const { id } = await newcomer()
+  await work(id)
+  return { actorId: 'cli', targetId: id }
+}
+
+const ADMIN = { actorId: 'admin-key' }
+const issueKey = async () => {
+  const answer = ok(
+    await t.admin.post('/admin/api-keys', { name: NAME, client_name: 'default', rights: ['notes.read'] }),
+  )
+  told.add(answer.body.data.api_key)
+  return { answer, id: answer.body.data.record.id as string }
+}
+
+/** A way to cause each act. */
+const CAUSES: Readonly<Record<Action, () => Promise<Seen>>> = {
+  'user.created': async () => {
+    const email = `${NAME}-self@example.com`.toLowerCase()
+    told.add(email)
+    const body = { name: NAME, email, password: PASSWORD }
+    const answer = ok(await t.anon.post('/api/auth/sign-up/email', body))
+    const { id } = answer.body.user
+    return { actorId: id, targetId: id, answer }
+  },
+  'user.imported': async () => {
+    const line = JSON.stringify({ name: NAME, email: `${NAME}-imported@example.com`.toLowerCase() })
+    async function* chunks() {
+      yield Buffer.from(line)
+    }
+    await importUsers(commands, linesOf(chunks()), { dryRun: false, onBadLine: () => {} })
+    return { actorId: 'cli', targetId: null }
+  },
+  'user.sign_up_hidden': async () => {
+    const { email, id } = await newcomer()
+    const body = { name: NAME, email, password: NEW_PASSWORD }
+    const answer = ok(await hiding.anon.post('/api/auth/sign-up/email', body))
+    return { actorId: 'anonymous', targetId: id, answer }
+  },
+  'user.signed_in': async () => {
+    const ada = await newcomer()
+    return bySelf(ada, ok(await signIn(ada.email, PASSWORD)))
+  },
+  'user.signed_out': async () => {
+    const ada = await newcomer()
+    return bySelf(ada, ok(await ada.post('/api/auth/sign-out')))
+  },
+  'user.updated': async () => {
+    const ada = await newcomer()
+    return bySelf(ada, ok(await ada.post('/api/auth/update-user', { name: `${NAME} II` })))
+  },
+  'user.deleted': async () => {
+    const ada = await newcomer()
+    return bySelf(ada, ok(await ada.post('/api/auth/delete-user', { password: PASSWORD })))
+  },
+  'user.banned': () => byCommand((id) => banUser(commands, id, { reason: NAME, expires: null })),
+  'user.unbanned': () => byCommand((id) => unbanUser(commands, id)),
+  'user.role_changed': () => byCommand((id) => setRole(commands, id, 'admin')),
+  'session.revoked': async () => {
+    const ada = await newcomer()
+    return bySelf(ada, ok(await ada.post('/api/auth/revoke-sessions')))
+  },
+  'email.change_requested': async () => {
+    const ada = await newcomer()
+    const newEmail = `new-${ada.email}`
+    return bySelf(ada, ok(await ada.post('/api/auth/change-email', { newEmail })))
+  },
+  'email.changed': async () => {
+    const ada = await newcomer()
+    await t.mails()
+    const to = { ...ada, email: `changed-${ada.email}` }
+    ok(await ada.post('/api/auth/change-email', { newEmail: to.email, password: PASSWORD }))
+    return bySelf(ada, ok(await confirm(ada, await mailedTo(to))))
+  },
+  'email.verified': async () => {
+    const ada = await newcomer()
+    ok(await t.anon.post('/api/auth/send-verification-email', { email: ada.email }))
+    return bySelf(ada, ok(await confirm(t.anon, await mailedTo(ada), { password: PASSWORD })))
+  },
+  'password.set': async () => {
+    const ada = await newcomer()
+    await db.deleteFrom('account').where('userId', '=', ada.id).execute()
+    return bySelf(ada, ok(await ada.post('/api/auth/set-password', { newPassword: NEW_PASSWORD })))
+  },
+  'password.changed': async () => {
+    const ada = await newcomer()
+    const body = { currentPassword: PASSWORD, newPassword: NEW_PASSWORD, revokeOtherSessions: true }
+    return bySelf(ada, ok(await ada.post('/api/auth/change-password', body)))
+  },
+  'password.reset': async () => {
+    const ada = await newcomer()
+    await t.mails()
+    ok(await t.anon.post('/api/auth/forget-password', { email: ada.email }))
+    const link = await mailedTo(ada)
+    const token = /reset-password\/([\w-]+)/.exec(link)?.[1] ?? ''
+    told.add(token)
+    return bySelf(
+      ada,
+      ok(await t.anon.post('/api/auth/reset-password', { token, newPassword: NEW_PASSWORD })),
+    )
+  },
+  'password.assigned': () => byCommand((id) => setPasswordByOperator(commands, id, NEW_PASSWORD)),
+  'account.unlinked': async () => {
+    const ada = await newcomer()
+    const account = { id: uuidv7(now(), random), userId: ada.id, providerId: 'github', accountId: NAME }
+    await db
+      .insertInto('account')
+      .values({ ...account, createdAt: now(), updatedAt: now() })
+      .execute()
+    return bySelf(ada, ok(await ada.post('/api/auth/unlink-account', { providerId: 'github' })))
+  },
+  'passkey.added': async () => {
+    const ada = await newcomer()
+    return bySelf(ada, ok(await passkeys.register(ada, createAuthenticator(), { name: NAME })))
+  },
+  'passkey.renamed': async () => {
+    const { user, passkey } = await passkeys.newUser(NAME)
+    const body = { id: passkey.id, name: `${NAME} II` }
+    return bySelf(user, ok(await user.post('/api/auth/passkey/update-passkey', body)))
+  },
+  'passkey.removed': async () => {
+    const { user, passkey } = await passkeys.newUser(NAME)
+    return bySelf(user, ok(await user.post('/api/auth/passkey/delete-passkey', { id: passkey.id })))
+  },
+  'sign_in.failed': async () => {
+    const { email, id } = await newcomer()
+    return { actorId: 'anonymous', targetId: id, answer: await signIn(email, 'wrong password') }
+  },
+  'password.failed': async () => {
+    const ada = await newcomer()
+    const body = { currentPassword: 'wrong password', newPassword: NEW_PASSWORD }
+    return bySelf(ada, await ada.post('/api/auth/change-password', body))
+  },
+  'api_key.created': async () => {
+    const { answer, id } = await issueKey()
+    return { ...ADMIN, targetId: id, answer }
+  },
+  'api_key.updated': async () => {
+    const { id } = await issueKey()
+    const answer = ok(await t.admin.send('PATCH', `/admin/api-keys/${id}`, { body: { is_active: false } }))
+    return { ...ADMIN, targetId: id, answer }
+  },
+  'api_key.rotated': async () => {
+    const { id } = await issueKey()
+    const answer = ok(await t.admin.post(`/admin/api-keys/${id}/rotate`))
+    told.add(answer.body.data.api_key)
+    return { ...ADMIN, targetId: id, answer }
+  },
+  'api_key.revoked': async () => {
+    const { id } = await issueKey()
+    return { ...ADMIN, targetId: id, answer: ok(await t.admin.send('DELETE', `/admin/api-keys/${id}`)) }
+  },
+  'enforcement.changed': async () => {
+    const body = { enforce_api_keys: true }
+    const answer = ok(await t.admin.send('PUT', '/admin/api-key-clients/default', { body }))
+    return { ...ADMIN, targetId: 'default', answer }
+  },
+  'client.registered': async () => {
+    const { answer, id } = await registerClient('first')
+    return { ...ADMIN, targetId: id, answer }
+  },
+  'client.updated': async () => {
+    const { id } = await registerClient('second')
+    const body = { description: NAME }
+    const answer = ok(await t.admin.send('PATCH', '/admin/clients/second', { body }))
+    return { ...ADMIN, targetId: id, answer }
+  },
+  'client.removed': async () => {
+    await registerClient('third')
+    return { ...ADMIN, targetId: null, answer: ok(await t.admin.send('DELETE', '/admin/clients/third')) }
+  },
+  'schema.changed': async () => {
+    const key = await t.key(['management.tables.write'])
+    told.add(key.apiKey)
+    const body = { table_name: 'audited', columns: [{ name: 'id', data_type: 'integer', primary_key: true }] }
+    const answer = ok(await key.post('/management/tables', body))
+    return { actorId: `key:${key.keyId}`, targetId: 'public.audited', answer }
+  },
+}
+
+async function registerClient(client_name: string) {
+  const answer = ok(await t.admin.post('/admin/clients', { client_name, url: t.clientUrl }))
+  const { id } = await db
+    .selectFrom('databaseClient')
+    .select('id')
+    .where('clientName', '=', client_name)
+    .executeTakeFirstOrThrow()
+  told.add(new URL(t.clientUrl).password)
+  return { answer, id }
+}
+
+const rowsOf = (action: Action): Promise<Selectable<AuditEventTable>[]> =>
+  db.selectFrom('auditEvent').selectAll().where('action', '=', action).orderBy('id').execute()
+
+for (const action of Object.keys(ACTIONS) as Action[]) {
+  test(`${action} leaves one row: the actor, the target, the address and the request`, async () => {
+    const { answer, ...seen } = await CAUSES[action]()
+    const row = (await rowsOf(action)).findLast(({ targetId }) => targetId === seen.targetId)
+    const requestId = answer?.headers.get('x-request-id') ?? null
+    const from = answer === undefined ? [null, null] : ['127.0.0.1', 'node']
+    assert.deepEqual(
+      [row?.actorId, row?.targetType, row?.ipAddress, row?.userAgent, row?.requestId, row?.outcome],
+      [seen.actorId, ACTIONS[action], ...from, requestId, action.endsWith('.failed') ? 'failure' : 'success'],
+    )
+    if (requestId !== null) {
+      const ofRequest = (await rowsOf(action)).filter((one) => one.requestId === requestId)
+      assert.equal(ofRequest.length, 1)
+    }
+  })
+}
+
+test('failures are counted: one row a minute for each account and reason, and one for all unknown accounts', async () => {
+  const [ada, bob] = [await newcomer(), await newcomer()]
+  const failures = async () => {
+    const rows = await rowsOf('sign_in.failed')
+    return rows
+      .filter(({ targetId }) => targetId === ada.id || targetId === bob.id || targetId === null)
+      .map(({ targetId, count }) => [targetId, count])
+  }
+  const guess = async () => {
+    for (const { email } of [ada, ada, ada, bob]) await signIn(email, 'wrong password')
+    for (const name of ['one', 'two']) await signIn(`${name}@nowhere.example`, 'wrong password')
+  }
+  t.advance(60_000 - (now().getTime() % 60_000))
+  await guess()
+  const first = [[ada.id, 3], [bob.id, 1], [null, 2]] // biome-ignore format: a table
+  assert.deepEqual(new Set((await failures()).map(String)), new Set(first.map(String)))
+  t.advance(60_000)
+  await guess()
+  assert.equal((await failures()).length, 6)
+  await banUser(commands, bob.id, { reason: null, expires: null })
+  assert.equal((await signIn(bob.email, PASSWORD)).status, 403)
+  const [banned] = (await rowsOf('sign_in.failed')).filter(
+    ({ targetId, details }) => targetId === bob.id && JSON.stringify(details).includes('BANNED_USER'),
+  )
+  assert.equal(banned?.count, 1)
+})
+
+test('no read writes a row', async () => {
+  const ada = await newcomer()
+  const key = await t.key(['audited.read'])
+  const count = async () => (await db.selectFrom('auditEvent').select('id').execute()).length
+  const before = await count()
+  ok(await ada.get('/api/auth/get-session'))
+  ok(await ada.get('/api/auth/list-sessions'))
+  ok(await ada.get('/api/auth/list-accounts'))
+  ok(await key.post('/gateway/fetch', { table_name: 'audited' }))
+  ok(await t.admin.get('/admin/api-keys'))
+  assert.equal((await ada.get('/api/auth/nowhere')).status, 404)
+  assert.equal(await count(), before)
+})
+
+test('no row has an address, a name, a password, a token or a key', async () => {
+  const users = await db.selectFrom('user').select(['email', 'name']).execute()
+  for (const { email, name } of users) told.add(email).add(name)
+  const rows = JSON.stringify(await db.selectFrom('auditEvent').selectAll().execute())
+  assert.ok(rows.length > 10_000)
+  for (const text of told) assert.ok(text === '' || !rows.includes(text), text)
+})
