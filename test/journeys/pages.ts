@@ -21,11 +21,14 @@ export type Block = {
 /** All Markdown pages, the README first. */
 export function pages(): readonly string[] {
   const top = readdirSync(ROOT).filter((name) => name.endsWith('.md') && name !== 'README.md')
-  const docs = readdirSync(path.join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.md'))
-    .map((name) => `docs/${name}`)
-  return ['README.md', ...top, ...docs.sort()]
+  return ['README.md', ...top, ...['docs', 'examples'].flatMap(pagesIn)]
 }
+
+const pagesIn = (folder: string): readonly string[] =>
+  readdirSync(path.join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => `${folder}/${name}`)
+    .sort()
 
 export const textOf = (page: string): string => readFileSync(path.join(ROOT, page), 'utf8')
 
