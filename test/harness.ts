@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
+import type { IncomingHttpHeaders } from 'node:http'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { after } from 'node:test'
+import { type Dispatcher, request } from 'undici'
 import { createKey, type NewKey } from '#gateway/keys/keys.ts'
 import { prepareLogging } from '#gateway/management/audit.ts'
 import type { Clock } from '#kernel/clock.ts'
@@ -127,7 +129,7 @@ export async function testService({
   const url = `http://127.0.0.1:${await service.listen()}`
 
   // Every error status that a test receives must be in the OpenAPI document. The library types the document for any version.
-  const expect = documentedStatuses(() => service.app.swagger() as unknown as OpenapiDocument)
+  const expect = expectationOf(overrides, () => service.app.swagger() as unknown as OpenapiDocument)
   const read = new Set<string>()
   let stopped: Promise<void> | undefined
   const stop = () => {
@@ -161,6 +163,16 @@ export async function testService({
     },
     stop,
   }
+}
+
+/** By the overrides of the configuration: services with the same settings have the same document, which takes 0.1 s to build. */
+const expectations = new Map<string, Expectation>()
+
+function expectationOf(overrides: Overrides, read: () => OpenapiDocument): Expectation {
+  const settings = JSON.stringify(overrides)
+  const expectation = expectations.get(settings) ?? documentedStatuses(read)
+  expectations.set(settings, expectation)
+  return expectation
 }
 
 /** Starts a kernel without a web server, on a new control database. It is closed after the file's tests. */
@@ -250,21 +262,16 @@ export function actor(
   const send = async (method: string, path: string, ask: Ask = {}): Promise<Answer> => {
     const body = ask.raw ?? (ask.body === undefined ? undefined : JSON.stringify(ask.body))
     const type: Record<string, string> = body === undefined ? {} : { 'content-type': 'application/json' }
-    const response = await fetch(`${url}${path}`, {
-      method,
-      redirect: 'manual',
-      headers: { ...type, ...own, ...ask.headers },
+    const response = await request(`${url}${path}`, {
+      method: method as Dispatcher.HttpMethod, // or one that the service must refuse
+      headers: Object.fromEntries(new Headers({ ...FETCH_HEADERS, ...type, ...own, ...ask.headers })),
       ...(body === undefined ? {} : { body }),
     })
-    const text = await response.text()
-    expect({ method, path }, response.status)
-    const isJson = response.headers.get('content-type')?.includes('json') === true && text !== ''
-    return {
-      status: response.status,
-      headers: response.headers,
-      text,
-      body: isJson ? JSON.parse(text) : undefined,
-    }
+    const headers = headersOf(response.headers)
+    const text = await response.body.text()
+    expect({ method, path }, response.statusCode)
+    const isJson = headers.get('content-type')?.includes('json') === true && text !== ''
+    return { status: response.statusCode, headers, text, body: isJson ? JSON.parse(text) : undefined }
   }
   return {
     headers: own,
@@ -272,6 +279,21 @@ export function actor(
     get: (path, ask) => send('GET', path, ask),
     post: (path, body = {}, ask = {}) => send('POST', path, { body, ...ask }),
   }
+}
+
+/** Headers that `fetch` sends. It is not used, because it takes three times the processor time of `request`. */
+const FETCH_HEADERS = {
+  accept: '*/*',
+  'accept-language': '*',
+  'sec-fetch-mode': 'cors',
+  'user-agent': 'node',
+}
+
+function headersOf(received: IncomingHttpHeaders): Headers {
+  const headers = new Headers()
+  for (const [name, value = []] of Object.entries(received))
+    for (const one of [value].flat()) headers.append(name, one)
+  return headers
 }
 
 async function signUp(url: string, name: string, expect: Expectation): Promise<User> {
