@@ -128,6 +128,26 @@ table service."installation"
   constraint installation_pkey PRIMARY KEY (singleton)
   constraint installation_singleton_check CHECK (singleton)
 
+table service."invitation"
+  id uuid not null
+  organization_id uuid not null
+  inviter_id uuid not null
+  email text not null
+  role text not null
+  status text not null default 'pending'::text
+  expires_at timestamp with time zone not null
+  created_at timestamp with time zone not null
+  constraint invitation_inviter_id_fkey FOREIGN KEY (inviter_id) REFERENCES service."user"(id) ON DELETE CASCADE
+  constraint invitation_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES service.organization(id) ON DELETE CASCADE
+  constraint invitation_pkey PRIMARY KEY (id)
+  constraint invitation_status CHECK ((status = ANY (ARRAY['pending'::text, 'accepted'::text, 'rejected'::text, 'canceled'::text])))
+  CREATE INDEX invitation_by_age ON service.invitation USING btree (organization_id, created_at, id)
+  CREATE INDEX invitation_by_email ON service.invitation USING btree (email, created_at)
+  CREATE INDEX invitation_by_end ON service.invitation USING btree (organization_id, expires_at) WHERE (status = 'pending'::text)
+  CREATE INDEX invitation_by_expiry ON service.invitation USING btree (expires_at)
+  CREATE INDEX invitation_by_inviter ON service.invitation USING btree (inviter_id)
+  CREATE UNIQUE INDEX invitation_pending_key ON service.invitation USING btree (organization_id, email) WHERE (status = 'pending'::text)
+
 table service."member"
   id uuid not null
   organization_id uuid not null
@@ -139,10 +159,14 @@ table service."member"
   constraint member_pkey PRIMARY KEY (id)
   constraint member_user_id_fkey FOREIGN KEY (user_id) REFERENCES service."user"(id) ON DELETE CASCADE
   CREATE INDEX member_by_age ON service.member USING btree (organization_id, created_at, id)
+  CREATE INDEX member_by_ownership ON service.member USING btree (organization_id, user_id) WHERE ('owner'::text = ANY (string_to_array(role, ','::text)))
   CREATE INDEX member_by_user ON service.member USING btree (user_id)
   CREATE TRIGGER member_changed AFTER UPDATE ON service.member REFERENCING OLD TABLE AS gone NEW TABLE AS came FOR EACH STATEMENT EXECUTE FUNCTION service.tell_rows('user', 'user_id')
+  CREATE TRIGGER member_counted AFTER INSERT ON service.member REFERENCING NEW TABLE AS came FOR EACH STATEMENT EXECUTE FUNCTION service.count_members()
+  CREATE TRIGGER member_discounted AFTER DELETE ON service.member REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION service.count_members()
   CREATE TRIGGER member_emptied AFTER TRUNCATE ON service.member FOR EACH STATEMENT EXECUTE FUNCTION service.tell_word('all')
   CREATE TRIGGER member_gone AFTER DELETE ON service.member REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION service.tell_rows('user', 'user_id')
+  CREATE TRIGGER member_uncounted AFTER TRUNCATE ON service.member FOR EACH STATEMENT EXECUTE FUNCTION service.count_members()
 
 table service."migration"
   name text not null
@@ -158,6 +182,8 @@ table service."organization"
   metadata jsonb not null default '{}'::jsonb
   created_at timestamp with time zone not null
   updated_at timestamp with time zone not null
+  require_two_factor boolean not null default false
+  member_count integer not null default 0
   constraint organization_pkey PRIMARY KEY (id)
   constraint organization_slug_key UNIQUE (slug)
 
@@ -290,6 +316,24 @@ table service."verification"
   CREATE INDEX verification_by_expiry ON service.verification USING btree (expires_at)
   CREATE INDEX verification_by_session ON service.verification USING btree (session_id) WHERE (session_id IS NOT NULL)
   CREATE INDEX verification_by_user ON service.verification USING btree (user_id)
+
+CREATE OR REPLACE FUNCTION service.count_members()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+begin
+  if tg_op = 'TRUNCATE' then
+    update service.organization set member_count = 0;
+  elsif tg_op = 'INSERT' then
+    update service.organization o set member_count = o.member_count + each.count
+      from (select organization_id, count(*) from came group by organization_id) as each where o.id = each.organization_id;
+  else
+    update service.organization o set member_count = o.member_count - each.count
+      from (select organization_id, count(*) from gone group by organization_id) as each where o.id = each.organization_id;
+  end if;
+  return null;
+end $function$
 
 CREATE OR REPLACE FUNCTION service.first_id_at(at timestamp with time zone)
  RETURNS uuid

@@ -1,4 +1,5 @@
 import type { AddressInfo } from 'node:net'
+import { deleteOldInvitations } from '#auth/organization/invitation-store.ts'
 import { answerMailRequest } from '#auth/requested-mails.ts'
 import { authSurface } from '#auth/surface.ts'
 import { type Clients, openClients } from '#databases/clients/clients.ts'
@@ -201,6 +202,11 @@ function recurringTable(kernel: Kernel): readonly Recurring[] {
       name: 'prune-trusted-devices',
       cron: '*/5 * * * *',
       run: () => inBatches(() => deleteExpiredTrustedDevices(db, now(), BATCH)),
+    },
+    {
+      name: 'prune-invitations',
+      cron: '29 * * * *',
+      run: () => inBatches(() => deleteOldInvitations(db, now(), BATCH)),
     },
     {
       name: 'prune-limits',

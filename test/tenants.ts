@@ -99,7 +99,7 @@ const tablesFor = ({ anon, member }: { anon: string; member: string }) => `
   insert into plain values (1, 'hidden')`
 
 /**
- * Creates an organization with SQL, because no route creates one yet. `members` maps roles to users. The organization becomes active in all
+ * Creates an organization with SQL. `members` maps roles to users. The organization becomes active in all
  * sessions of these users.
  */
 async function createOrganization(

@@ -12,6 +12,13 @@ export type MailedLink = {
   readonly lifetime: number
 }
 
+/** An invitation to an organization. */
+export type MailedInvitation = MailedLink & {
+  readonly organization: { readonly name: string }
+  readonly inviter: Recipient
+  readonly role: string
+}
+
 /** An unproven address may be a stranger's. Mails to it contain no text of a caller, since a name could be an advertisement. */
 const greeting = ({ name, emailVerified }: Recipient): string => (emailVerified ? `Hello ${name},` : 'Hello,')
 const addressFor = ({ emailVerified }: Recipient, email: string): string =>
@@ -149,6 +156,18 @@ export const MAILS = {
         `the email address of your account is about to change to ${addressFor(user, newEmail)}. A link was sent there.`,
         'If it was not you, change your password now.',
       ],
+    }),
+  /** A stranger's address gets no text of a caller: not the organization's name, and the inviter only by a proven address. */
+  invitation: ({ recipient, url, lifetime, organization, inviter, role }: MailedInvitation): Mail =>
+    composeMail({
+      to: recipient.email,
+      subject: 'You are invited to an organization',
+      paragraphs: [
+        greeting(recipient),
+        `${inviter.emailVerified ? inviter.email : 'someone'} invites you to ${recipient.emailVerified ? organization.name : 'an organization'}, with the role ${role.replaceAll(',', ', ')}.`,
+        `The invitation is for ${recipient.email} and lasts ${minutesOf(lifetime)}. If you do not expect it, ignore this mail.`,
+      ],
+      action: { label: 'See the invitation', url },
     }),
   deleteUser: ({ recipient: user, url, lifetime }: MailedLink): Mail =>
     composeMail({

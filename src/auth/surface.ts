@@ -8,6 +8,7 @@ import { accountRoutes } from './account/routes.ts'
 import { confirmRoutes } from './confirm/routes.ts'
 import { emailRoutes } from './email/routes.ts'
 import { AUTH_CODES } from './errors.ts'
+import { organizationRoutes } from './organization/routes.ts'
 import { pageRoutes } from './pages/routes.ts'
 import { passkeyRoutes } from './passkey/routes.ts'
 import { passwordRoutes } from './password/routes.ts'
@@ -63,6 +64,11 @@ const FEATURES: readonly AuthFeature[] = [
   },
   { name: 'Accounts', description: 'The ways in which a user can sign in', add: accountRoutes },
   { name: 'Passkeys', description: 'Credentials of WebAuthn', add: passkeyRoutes },
+  {
+    name: 'Organizations',
+    description: 'Organizations, their members and invitations, and the active organization of a session',
+    add: organizationRoutes,
+  },
   {
     name: 'Pages',
     description: 'Liveness, and pages that browsers are sent to',

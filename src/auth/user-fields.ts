@@ -19,9 +19,10 @@ export function acceptableName(text: string): string {
 }
 
 /** The URL of a picture, in the form that is stored; null removes the picture. */
-export function acceptableImage(text: string | null): string | null {
+export function acceptableImage(text: string | null, field = 'image'): string | null {
   if (text === null) return null
   const image = imageFrom(text)
-  if (image === undefined) throw edge('validation_error', { message: 'image must be an http or https URL' })
+  if (image === undefined)
+    throw edge('validation_error', { message: `${field} must be an http or https URL` })
   return image
 }

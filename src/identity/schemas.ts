@@ -45,6 +45,7 @@ export const CurrentSession = Type.Object(
     impersonatedBy: Nullable(
       Type.String({ format: 'uuid', description: 'The admin who acts as the user in this session' }),
     ),
+    activeOrganizationId: Nullable(Id),
   },
   named('Session'),
 )

@@ -1,17 +1,26 @@
 import type { Config } from '#kernel/config/config.ts'
 import { effectiveRole, splitRoles } from './permissions.ts'
-import type { LiveSession } from './sessions.ts'
+import type { LiveSession, Session } from './sessions.ts'
+import type { User } from './users.ts'
+
+type Judged = {
+  readonly user: Pick<User, 'twoFactorEnabled'>
+  readonly session: Pick<Session, 'userVerified'>
+}
+
+/** An enrolled factor satisfies, since every later sign-in asks for it, and so does a passkey with user verification. */
+export const hasSecondFactor = ({ user, session }: Judged): boolean =>
+  user.twoFactorEnabled || session.userVerified
 
 /**
  * The user's role requires a second factor and the session has none (auth.md 7). Judged at each request, so a new role or setting holds
- * at once. An enrolled factor satisfies it, since every later sign-in asks for it, and so does a passkey with user verification.
+ * at once.
  */
 export const lacksSecondFactor = (
   config: Config,
   { user, session }: Pick<LiveSession, 'user' | 'session'>,
 ): boolean =>
-  !user.twoFactorEnabled &&
-  !session.userVerified &&
+  !hasSecondFactor({ user, session }) &&
   // The admin's own session has passed this rule.
   session.impersonatedBy === null &&
   splitRoles(effectiveRole({ config }, user)).some((role) =>

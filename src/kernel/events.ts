@@ -7,6 +7,13 @@ export type EventData = {
   auth_user_deleted: { userId: string }
   auth_user_banned: { userId: string }
   auth_user_signed_in: { userId: string; sessionId: string }
+  auth_organization_created: { organizationId: string; userId: string }
+  auth_organization_updated: { organizationId: string }
+  auth_organization_deleted: { organizationId: string }
+  auth_member_added: MemberEvent
+  auth_member_removed: MemberEvent
+  auth_member_role_changed: MemberEvent & { role: string }
+  auth_invitation_created: { organizationId: string; invitationId: string }
   gateway_fetch: ClientOperation
   gateway_data: ClientOperation
   gateway_insert: ClientOperation
@@ -19,6 +26,7 @@ export type EventData = {
 
 export type EventName = keyof EventData
 
+export type MemberEvent = { organizationId: string; userId: string }
 export type ClientOperation = { client: string; requestId: string; table: string; rows: number }
 export type ClientCall = { client: string; requestId: string; rows: number }
 export type SchemaChange = { client: string; requestId: string; schema: string; table: string }

@@ -14,6 +14,7 @@ import { uuidv7 } from '#kernel/random.ts'
 import { createAuthenticator } from '#test/authenticator.ts'
 import { type Answer, confirm, linkIn, PASSWORD, testService, type User } from '#test/harness.ts'
 import { ceremoniesOf } from '#test/passkeys.ts'
+import { organizationCauses } from './organization-causes.ts'
 
 const HIDING = { hide_registered_emails: true, email_password: { require_email_verification: true } }
 const t = await testService()
@@ -228,6 +229,7 @@ const CAUSES: Readonly<Record<Action, () => Promise<Seen>>> = {
     await registerClient('third')
     return { ...ADMIN, targetId: null, answer: ok(await t.admin.send('DELETE', '/admin/clients/third')) }
   },
+  ...organizationCauses(t),
   'schema.changed': async () => {
     const key = await t.key(['management.tables.write'])
     told.add(key.apiKey)

@@ -538,6 +538,8 @@ export const VERBS = {
 
 export type VerbName = keyof typeof VERBS
 
+const ORGANIZATION = 'changes memberships: organization-races.test.ts'
+
 /** Routes of the surface that change no existing user, and why. */
 export const EXEMPT: Readonly<Record<string, string>> = {
   'GET /api/auth/ok': 'reads',
@@ -559,4 +561,28 @@ export const EXEMPT: Readonly<Record<string, string>> = {
   'POST /api/auth/send-verification-email': 'enqueues a job, row "send verification mail"',
   'POST /api/auth/forget-password': 'enqueues a job, row "send reset mail"',
   'POST /api/auth/request-password-reset': 'enqueues a job, row "send reset mail"',
+  'GET /api/auth/organization/get-organization': 'reads',
+  'GET /api/auth/organization/get-full-organization': 'reads',
+  'GET /api/auth/organization/list': 'reads',
+  'GET /api/auth/organization/get-active-member': 'reads',
+  'GET /api/auth/organization/get-active-member-role': 'reads',
+  'GET /api/auth/organization/list-members': 'reads',
+  'GET /api/auth/organization/get-invitation': 'reads',
+  'GET /api/auth/organization/list-invitations': 'reads',
+  'GET /api/auth/organization/list-user-invitations': 'reads',
+  'POST /api/auth/organization/check-slug': 'reads',
+  'POST /api/auth/organization/has-permission': 'reads',
+  'GET /api/auth/confirm/invitation': 'reads: the form acts',
+  'POST /api/auth/organization/create': ORGANIZATION,
+  'POST /api/auth/organization/update': ORGANIZATION,
+  'POST /api/auth/organization/delete': ORGANIZATION,
+  'POST /api/auth/organization/set-active': ORGANIZATION,
+  'POST /api/auth/organization/invite-member': ORGANIZATION,
+  'POST /api/auth/organization/cancel-invitation': ORGANIZATION,
+  'POST /api/auth/organization/accept-invitation': ORGANIZATION,
+  'POST /api/auth/organization/reject-invitation': ORGANIZATION,
+  'POST /api/auth/organization/remove-member': ORGANIZATION,
+  'POST /api/auth/organization/update-member-role': ORGANIZATION,
+  'POST /api/auth/organization/leave': ORGANIZATION,
+  'POST /api/auth/confirm/invitation': ORGANIZATION,
 }

@@ -51,6 +51,16 @@ export const TEXTS = {
   resetDone: 'Password changed',
   resetDoneText: 'The account of {email} has its new password. Sign in with it.',
 
+  invitationTitle: 'Join an organization',
+  invitationText: '{inviter} invites {email} to {organization}. The button accepts, with the role {role}.',
+  invitationButton: 'Accept invitation',
+  invitationDone: 'Invitation accepted',
+  invitationDoneText: '{email} is now a member of {organization}. You can close this page.',
+  invitationSignInText:
+    'Sign in to the application in this browser, with the address that the invitation was sent to, and open the link again. The address has to be confirmed first.',
+  invitationGoneText:
+    'If you are signed in with this address, the invitation was answered or canceled, or has expired.',
+
   password: 'Password',
   newPassword: 'New password',
 

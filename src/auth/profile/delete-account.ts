@@ -11,6 +11,7 @@ import type { LinkClick } from '../link-click.ts'
 import type { MailFlow, OpenLink, View } from '../mail-flow.ts'
 import { mailLink, openLink } from '../mail-links.ts'
 import { MAILS } from '../mails.ts'
+import { leaveOrganizations } from '../organization/departure.ts'
 import { checkPassword, checkPasswordOf } from '../password/password.ts'
 import { expectFresh, isFresh } from '../session-freshness.ts'
 
@@ -92,8 +93,12 @@ export async function deleteByOperator(kernel: Kernel, userId: string): Promise<
   return isThere
 }
 
+/** Failures of deleting a user. */
+export const REMOVAL_FAILURES = ['LAST_ADMIN', 'SOLE_OWNER_OF_ORGANIZATION']
+
 async function removeUser(kernel: Kernel, user: User): Promise<void> {
   if (await isLastAdmin(kernel, user)) throw fail('LAST_ADMIN')
+  await leaveOrganizations(kernel, user)
   await deleteTickets(kernel.db, user)
   await deleteUser(kernel.db, user.id)
   await recordAct(kernel, 'user.deleted', { targetId: user.id })
@@ -110,7 +115,13 @@ export const DELETE_USER: MailFlow<'delete-user'> = {
     name: 'delete-user',
     setting: 'delete',
     summary: 'Delete an account',
-    failures: [...LINK_FAILURES, 'INVALID_RESET_TOKEN', 'UNAUTHORIZED', 'DELETE_USER_DISABLED', 'LAST_ADMIN'],
+    failures: [
+      ...LINK_FAILURES,
+      'INVALID_RESET_TOKEN',
+      'UNAUTHORIZED',
+      'DELETE_USER_DISABLED',
+      ...REMOVAL_FAILURES,
+    ],
     fields: ['password'],
     askAgain: 'askAgainDelete',
   },

@@ -9,7 +9,7 @@ import { clearSessionToken } from '../cookies.ts'
 import { fail, PASSWORD_CHECK_FAILURES } from '../errors.ts'
 import { followLink } from '../redirect.ts'
 import { CallbackUrl, LinkToken, Password, Status } from '../schemas.ts'
-import { deleteAccount, deleteByLink } from './delete-account.ts'
+import { deleteAccount, deleteByLink, REMOVAL_FAILURES } from './delete-account.ts'
 import { changeProfile } from './profile.ts'
 
 const Deleted = Type.Object({ success: Type.Boolean(), message: Type.String() })
@@ -18,7 +18,7 @@ const DELETING = [
   'SESSION_NOT_FRESH',
   ...PASSWORD_CHECK_FAILURES,
   'INVALID_RESET_TOKEN',
-  'LAST_ADMIN',
+  ...REMOVAL_FAILURES,
 ]
 const DELETED = { success: true, message: 'User deleted' }
 

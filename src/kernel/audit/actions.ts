@@ -42,6 +42,15 @@ export const ACTIONS = {
   'client.updated': 'client',
   'client.removed': 'client',
   'schema.changed': 'database',
+  'organization.created': 'organization',
+  'organization.updated': 'organization',
+  'organization.deleted': 'organization',
+  'member.added': 'user',
+  'member.removed': 'user',
+  'member.role_changed': 'user',
+  'invitation.created': 'organization',
+  'invitation.canceled': 'organization',
+  'invitation.rejected': 'organization',
 } as const satisfies Readonly<Record<string, Target>>
 
 export type Action = keyof typeof ACTIONS

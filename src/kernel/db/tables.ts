@@ -101,6 +101,17 @@ export interface InstallationTable {
   createdAt: Generated<Date>
 }
 
+export interface InvitationTable {
+  id: string
+  organizationId: string
+  inviterId: string
+  email: string
+  role: string
+  status: Generated<string>
+  expiresAt: Date
+  createdAt: Date
+}
+
 export interface MemberTable {
   id: string
   organizationId: string
@@ -123,6 +134,8 @@ export interface OrganizationTable {
   metadata: ColumnType<unknown, string | undefined, string>
   createdAt: Date
   updatedAt: Date
+  requireTwoFactor: Generated<boolean>
+  memberCount: Generated<number>
 }
 
 export interface PasskeyTable {
@@ -225,6 +238,7 @@ export interface DB {
   databaseClient: DatabaseClientTable
   hiddenSignUp: HiddenSignUpTable
   installation: InstallationTable
+  invitation: InvitationTable
   member: MemberTable
   migration: MigrationTable
   organization: OrganizationTable

@@ -5,6 +5,7 @@ import { colourForm } from '../colours.ts'
 import { textForm } from '../forms.ts'
 import { duration, flag, integer, list, section, text } from '../setting.ts'
 import { admin } from './auth-admin.ts'
+import { organization } from './auth-organization.ts'
 import { passkey } from './auth-passkey.ts'
 import { twoFactor } from './auth-two-factor.ts'
 
@@ -82,6 +83,13 @@ const links = section(
     change: pageOf('change the address'),
     delete: pageOf('delete the account'),
     reset: pageOf('choose a new password'),
+    invitation: Type.Optional(
+      text(
+        'Page of your application for the link in an invitation to an organization; its query has `id`.',
+        { absent: 'a page of the service' },
+        webUrlForm,
+      ),
+    ),
   },
 )
 
@@ -139,4 +147,5 @@ export const auth = section('Authentication.', {
   two_factor: twoFactor,
   admin,
   passkey,
+  organization,
 })

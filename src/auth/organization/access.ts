@@ -1,0 +1,25 @@
+import type { Access } from '#kernel/http/access.ts'
+import type { AuthAccess } from '../access.ts'
+import type { OrganizationPermissions } from './roles.ts'
+
+/**
+ * Access of routes on an organization. Its name is in the body, which is not read yet, so that the route lets every session in and the
+ * verb's first lines decide the rest.
+ */
+export function createOrganizationAccess({ signedIn }: AuthAccess) {
+  const named = (name: string): Access => ({ ...signedIn, name })
+  return {
+    signedIn,
+    member: named('member'),
+    recipient: named('recipient'),
+    memberWith: (asked: OrganizationPermissions): Access =>
+      named(
+        `member with ${Object.entries(asked)
+          .map(([resource, actions]) => `${resource}: ${actions.join(', ')}`)
+          .join('; ')}`,
+      ),
+    recipientOr: (asked: string): Access => named(`recipient, or member with ${asked}`),
+  }
+}
+
+export type OrganizationAccess = ReturnType<typeof createOrganizationAccess>

@@ -1,0 +1,24 @@
+import type { User } from '#identity/users.ts'
+import { recordAct } from '#kernel/audit/record-act.ts'
+import { emitAfterCommit, type Kernel } from '#kernel/kernel.ts'
+import { fail } from '../errors.ts'
+import { deleteInvitationsTo } from './invitation-store.ts'
+import { deleteOrganizations, listDepartures, lockOrganizationsOf } from './store.ts'
+
+/**
+ * Before a user is deleted, whose row is locked. Organizations without other members go with the user, and so do invitations to the
+ * user. An organization with other members needs another owner first: nobody could manage it, and nobody chose a successor.
+ */
+export async function leaveOrganizations(kernel: Kernel, user: User): Promise<void> {
+  await lockOrganizationsOf(kernel.db, user)
+  const departures = await listDepartures(kernel.db, user.id)
+  if (departures.some(({ isAlone, isOnlyOwner }) => isOnlyOwner && !isAlone))
+    throw fail('SOLE_OWNER_OF_ORGANIZATION')
+  const deleted = departures.filter(({ isAlone }) => isAlone).map(({ id }) => id)
+  if (deleted.length > 0) await deleteOrganizations(kernel.db, deleted)
+  for (const organizationId of deleted) {
+    await recordAct(kernel, 'organization.deleted', { targetId: organizationId, organizationId })
+    emitAfterCommit(kernel, 'auth_organization_deleted', { organizationId })
+  }
+  await deleteInvitationsTo(kernel.db, user.email)
+}

@@ -1,0 +1,126 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { Failure } from '#kernel/errors.ts'
+import { html } from '#kernel/html.ts'
+import { readForms } from '#kernel/http/body.ts'
+import { type Page, sendPage, wantsPage } from '#kernel/http/page.ts'
+import { HtmlPage } from '#kernel/http/schemas.ts'
+import type { App } from '#kernel/http/surface.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { type AuthAccess, type Caller, kernelFor } from '../access.ts'
+import { fail } from '../errors.ts'
+import { errorPage } from '../pages/error-page.ts'
+import { pageText, type TextName } from '../pages/texts.ts'
+import type { InvitationView } from './invitation-store.ts'
+import { acceptInvitation, getInvitation } from './invitations.ts'
+import { InvitationId } from './schemas.ts'
+
+const URL = '/confirm/invitation'
+const Asked = Type.Object({ id: Type.Optional(InvitationId) })
+
+/**
+ * The page that an invitation's mail leads to. The link has no secret: without a session of the recipient, the page shows neither the
+ * organization nor the address.
+ */
+export function invitationPage(app: App, kernel: Kernel, access: AuthAccess): void {
+  app.register(async (part: App) => {
+    readForms(part)
+    const config = { access: access.known, failures: ['UNAUTHORIZED', ...FAILURES] }
+    part.route({
+      method: 'GET',
+      url: URL,
+      config,
+      schema: {
+        operationId: 'showInvitation',
+        summary: 'Accept an invitation: the page of a mailed link',
+        querystring: Asked,
+        response: { 200: HtmlPage },
+      },
+      handler: async (request, reply) =>
+        explained(kernel, request, reply, () => show(kernel, request.caller, request.query.id)),
+    })
+    part.route({
+      method: 'POST',
+      url: URL,
+      config,
+      schema: {
+        operationId: 'confirmInvitation',
+        summary: 'Accept an invitation: the button of that page',
+        body: Asked,
+        consumes: ['application/x-www-form-urlencoded'],
+        response: { 200: HtmlPage },
+      },
+      handler: async (request, reply) =>
+        explained(kernel, request, reply, () =>
+          accept(kernelFor(kernel, request), request.caller, request.body.id),
+        ),
+    })
+  })
+}
+
+/** Failures of accepting an invitation. */
+export const FAILURES = [
+  'INVITATION_NOT_FOUND',
+  'EMAIL_VERIFICATION_REQUIRED_FOR_INVITATION',
+  'EMAIL_VERIFICATION_REQUIRED_BEFORE_ACCEPTING_OR_REJECTING_INVITATION',
+  'USER_IS_ALREADY_A_MEMBER_OF_THIS_ORGANIZATION',
+  'ORGANIZATION_MEMBERSHIP_LIMIT_REACHED',
+]
+
+async function show(kernel: Kernel, caller: Caller | undefined, id: string | undefined): Promise<Page> {
+  const invitation = await invitationTo(kernel, caller, id)
+  const form = html`<form method="post">
+<input type="hidden" name="id" value="${invitation.id}">
+<button>${pageText('invitationButton')}</button>
+</form>`
+  return {
+    title: pageText('invitationTitle'),
+    content: [paragraph('invitationText', invitation), form],
+    form: { leadsTo: undefined },
+  }
+}
+
+async function accept(kernel: Kernel, caller: Caller | undefined, id: string | undefined): Promise<Page> {
+  const invitation = await invitationTo(kernel, caller, id)
+  // `invitationTo` has thrown without a caller.
+  await acceptInvitation(kernel, caller as Caller, invitation.id)
+  return { title: pageText('invitationDone'), content: [paragraph('invitationDoneText', invitation)] }
+}
+
+/** The invitation, if it is the caller's. */
+async function invitationTo(kernel: Kernel, caller: Caller | undefined, id = ''): Promise<InvitationView> {
+  if (caller === undefined) throw fail('UNAUTHORIZED')
+  const invitation = await getInvitation(kernel, caller, id)
+  if (invitation.email !== caller.user.email) throw fail('INVITATION_NOT_FOUND')
+  return invitation
+}
+
+const paragraph = (name: TextName, { email, role, organizationName, inviterEmail }: InvitationView) =>
+  html`<p>${pageText(name, { email, role, organization: organizationName, inviter: inviterEmail })}</p>`
+
+/** A browser gets a page about a failure. */
+async function explained(
+  kernel: Kernel,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  work: () => Promise<Page>,
+): Promise<FastifyReply> {
+  try {
+    return sendPage(kernel, reply, await work())
+  } catch (error) {
+    if (!(error instanceof Failure) || !wantsPage(request)) throw error
+    const page = NEEDS_SIGN_IN.has(error.code) ? signInPage() : errorPage(error.code)
+    return sendPage(kernel, reply, page, error.status)
+  }
+}
+
+const NEEDS_SIGN_IN: ReadonlySet<string> = new Set([
+  'UNAUTHORIZED',
+  'INVITATION_NOT_FOUND',
+  'EMAIL_VERIFICATION_REQUIRED_FOR_INVITATION',
+])
+
+const signInPage = (): Page => ({
+  title: pageText('invitationTitle'),
+  content: [html`<p>${pageText('invitationSignInText')}</p>`, html`<p>${pageText('invitationGoneText')}</p>`],
+})

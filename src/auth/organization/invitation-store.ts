@@ -1,0 +1,133 @@
+import { type Insertable, sql } from 'kysely'
+import type { Db } from '#kernel/db/connect.ts'
+import type { InvitationTable } from '#kernel/db/tables.ts'
+import type { Invitation } from './store.ts'
+
+/** What an invitation's recipient is told about it. */
+export type InvitationView = Invitation & {
+  readonly organizationName: string
+  readonly organizationSlug: string
+  readonly inviterEmail: string
+}
+
+const VIEW = sql`i.*, o.name as organization_name, o.slug as organization_slug, u.email as inviter_email`
+
+/** A pending invitation that has not expired. */
+export async function findInvitation(db: Db, id: string, now: Date): Promise<InvitationView | undefined> {
+  const { rows } = await sql<InvitationView>`select ${VIEW} from service.invitation i
+    join service.organization o on o.id = i.organization_id join service."user" u on u.id = i.inviter_id
+    where i.id = ${id} and i.status = 'pending' and i.expires_at > ${now}`.execute(db)
+  return rows[0]
+}
+
+/** Pending invitations to an address, newest first. */
+export async function listInvitationsTo(
+  db: Db,
+  email: string,
+  now: Date,
+  { limit, offset }: { readonly limit: number; readonly offset: number },
+): Promise<InvitationView[]> {
+  const { rows } = await sql<InvitationView>`select ${VIEW} from service.invitation i
+    join service.organization o on o.id = i.organization_id join service."user" u on u.id = i.inviter_id
+    where i.email = ${email} and i.status = 'pending' and i.expires_at > ${now}
+    order by i.created_at desc, i.id desc limit ${limit} offset ${offset}`.execute(db)
+  return rows
+}
+
+/** Invitations of an organization in any state, newest first. */
+export const listInvitations = (
+  db: Db,
+  organizationId: string,
+  { limit, offset }: { readonly limit: number; readonly offset: number },
+): Promise<Invitation[]> =>
+  db
+    .selectFrom('invitation')
+    .selectAll()
+    .where('organizationId', '=', organizationId)
+    .orderBy('createdAt', 'desc')
+    .orderBy('id', 'desc')
+    .limit(limit)
+    .offset(offset)
+    .execute()
+
+/** The pending invitation of an address, also when it has expired. */
+export const findPending = (db: Db, organizationId: string, email: string): Promise<Invitation | undefined> =>
+  db
+    .selectFrom('invitation')
+    .selectAll()
+    .where('organizationId', '=', organizationId)
+    .where('email', '=', email)
+    .where('status', '=', 'pending')
+    .executeTakeFirst()
+
+/** Whether the organization has at least `most` pending invitations that have not expired. */
+export async function hasInvitations(
+  db: Db,
+  organizationId: string,
+  now: Date,
+  most: number,
+): Promise<boolean> {
+  const found = await db
+    .selectFrom('invitation')
+    .select('id')
+    .where('organizationId', '=', organizationId)
+    .where('status', '=', 'pending')
+    .where('expiresAt', '>', now)
+    .limit(1)
+    .offset(most - 1)
+    .executeTakeFirst()
+  return found !== undefined
+}
+
+export const insertInvitation = (db: Db, invitation: Insertable<InvitationTable>): Promise<Invitation> =>
+  db.insertInto('invitation').values(invitation).returningAll().executeTakeFirstOrThrow()
+
+/** Extends a pending invitation in the name of another inviter. */
+export const renewInvitation = (
+  db: Db,
+  id: string,
+  change: Pick<Invitation, 'inviterId' | 'role' | 'expiresAt'>,
+): Promise<Invitation> =>
+  db.updateTable('invitation').set(change).where('id', '=', id).returningAll().executeTakeFirstOrThrow()
+
+export type Ended = 'accepted' | 'rejected' | 'canceled'
+
+/** Ends a pending invitation: one of any number of concurrent requests does. Undefined for the others, and after its end. */
+export const endInvitation = (
+  db: Db,
+  { id, email }: { readonly id: string; readonly email?: string },
+  status: Ended,
+  now: Date,
+): Promise<Invitation | undefined> =>
+  db
+    .updateTable('invitation')
+    .set({ status })
+    .where('id', '=', id)
+    .$if(email !== undefined, (own) => own.where('email', '=', email ?? ''))
+    .where('status', '=', 'pending')
+    .where('expiresAt', '>', now)
+    .returningAll()
+    .executeTakeFirst()
+
+export async function deleteInvitation(db: Db, id: string): Promise<void> {
+  await db.deleteFrom('invitation').where('id', '=', id).execute()
+}
+
+export async function deleteInvitationsTo(db: Db, email: string): Promise<void> {
+  await db.deleteFrom('invitation').where('email', '=', email).execute()
+}
+
+/** Milliseconds for which an organization still lists an invitation after its end. */
+const LISTED = 30 * 86_400_000
+
+/** Deletes at most `batch` invitations that expired 30 days ago; returns their number. */
+export async function deleteOldInvitations(db: Db, now: Date, batch: number): Promise<number> {
+  const before = new Date(now.getTime() - LISTED)
+  const { numDeletedRows } = await db
+    .deleteFrom('invitation')
+    .where('id', 'in', (of) =>
+      of.selectFrom('invitation').select('id').where('expiresAt', '<=', before).limit(batch),
+    )
+    .executeTakeFirst()
+  return Number(numDeletedRows)
+}

@@ -1,0 +1,269 @@
+import { isPermitted, type Permissions } from '#identity/permissions.ts'
+import { hasSecondFactor } from '#identity/second-factor.ts'
+import { findUser, type User } from '#identity/users.ts'
+import { recordAct } from '#kernel/audit/record-act.ts'
+import { isConflict } from '#kernel/db/conflicts.ts'
+import { emitAfterCommit, type Kernel } from '#kernel/kernel.ts'
+import { uuidv7 } from '#kernel/random.ts'
+import type { Caller } from '../access.ts'
+import { fail } from '../errors.ts'
+import { type Fields, fieldsFrom, slugFrom } from './fields.ts'
+import { listInvitations } from './invitation-store.ts'
+import {
+  actInOrganization,
+  actWithUsers,
+  expectKey,
+  expectMembership,
+  expectPermission,
+  keyOf,
+  type NamedOrganization,
+} from './membership.ts'
+import { isMemberPermitted, isOwner, OWNER } from './roles.ts'
+import {
+  deactivateWithoutFactor,
+  deleteOrganizations,
+  type Invitation,
+  insertMember,
+  insertOrganization,
+  isInOrganizations,
+  isSlugTaken,
+  listActiveUsers,
+  listMembers,
+  listOrganizations,
+  type Member,
+  type MemberWithUser,
+  type Organization,
+  type OrganizationChange,
+  updateActiveOrganization,
+  updateOrganization,
+} from './store.ts'
+
+export type CreateOrganization = Pick<Fields, 'logo' | 'metadata'> & {
+  readonly name: string
+  readonly slug: string
+  /** The owner, if it is not the caller. */
+  readonly userId?: string | undefined
+  readonly keepCurrentActiveOrganization?: boolean | undefined
+}
+
+type Created = Organization & { readonly members: Member[] }
+
+/** Creates an organization with the caller as its owner, or for an admin with another user. */
+export async function createOrganization(
+  kernel: Kernel,
+  caller: Caller,
+  { userId = caller.user.id, keepCurrentActiveOrganization = false, ...asked }: CreateOrganization,
+): Promise<Created> {
+  const fields = fieldsFrom(asked)
+  const isOwn = userId === caller.user.id
+  const created = await withFreeSlug('ORGANIZATION_ALREADY_EXISTS', () =>
+    actWithUsers(kernel, caller, isOwn ? [] : [userId], async (kernel, user) => {
+      if (!isOwn) await expectAdmin(kernel, user, userId)
+      const created = await insertWithOwner(kernel, fields, userId)
+      if (isOwn && !keepCurrentActiveOrganization)
+        await updateActiveOrganization(kernel.db, caller.session.id, created.id)
+      return created
+    }),
+  )
+  await kernel.coherence.settle()
+  return created
+}
+
+async function expectAdmin(kernel: Kernel, user: User, ownerId: string): Promise<void> {
+  if (!isPermitted(kernel, user, { user: ['update'] }))
+    throw fail('YOU_ARE_NOT_ALLOWED_TO_CREATE_A_NEW_ORGANIZATION')
+  if ((await findUser(kernel.db, 'id', ownerId)) === undefined) throw fail('USER_NOT_FOUND')
+}
+
+async function insertWithOwner(
+  kernel: Kernel,
+  { name = '', slug = '', logo = null, metadata = '{}' }: OrganizationChange,
+  userId: string,
+): Promise<Created> {
+  const { db, random, config } = kernel
+  if (await isInOrganizations(db, userId, config.auth.organization.max_per_user))
+    throw fail('YOU_HAVE_REACHED_THE_MAXIMUM_NUMBER_OF_ORGANIZATIONS')
+  const createdAt = kernel.now()
+  const id = uuidv7(createdAt, random)
+  const organization = await insertOrganization(db, { id, name, slug, logo, metadata, createdAt })
+  const member = { id: uuidv7(createdAt, random), organizationId: id, userId, role: OWNER, createdAt }
+  const created = { ...organization, members: [await insertMember(db, member)] }
+  await recordAct(kernel, 'organization.created', {
+    targetId: id,
+    organizationId: id,
+    details: { owner: userId },
+  })
+  emitAfterCommit(kernel, 'auth_organization_created', { organizationId: id, userId })
+  return created
+}
+
+/** The unique constraint decides about slugs. */
+async function withFreeSlug<T>(code: Parameters<typeof fail>[0], work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    throw isConflict(error, 'organization_slug_key') ? fail(code) : error
+  }
+}
+
+/** Changes the given fields. Only owners change whether the organization requires a second factor. */
+export async function changeOrganization(
+  kernel: Kernel,
+  caller: Caller,
+  named: NamedOrganization,
+  asked: Fields,
+): Promise<Organization> {
+  const change = fieldsFrom(asked)
+  if (Object.keys(change).length === 0) throw fail('NO_FIELDS_TO_UPDATE')
+  const { organization } = await expectMembership(kernel, caller.user.id, expectKey(caller, named))
+  const key = { id: organization.id }
+  // Their sessions may change.
+  const others = change.requireTwoFactor === true ? await listActiveUsers(kernel.db, key.id) : []
+  const changed = await withFreeSlug('ORGANIZATION_SLUG_ALREADY_TAKEN', () =>
+    actInOrganization(kernel, caller, { key, others }, async (kernel, membership) => {
+      const refusal = 'YOU_ARE_NOT_ALLOWED_TO_UPDATE_THIS_ORGANIZATION'
+      expectPermission(kernel, membership, { organization: ['update'] }, refusal)
+      if (change.requireTwoFactor !== undefined && !isOwner(membership.member.role)) throw fail(refusal)
+      const { id } = membership.organization
+      const details = { fields: Object.keys(change) }
+      await recordAct(kernel, 'organization.updated', { targetId: id, organizationId: id, details })
+      emitAfterCommit(kernel, 'auth_organization_updated', { organizationId: id })
+      const changed = await updateOrganization(kernel.db, id, change, kernel.now())
+      if (changed.requireTwoFactor) await deactivateWithoutFactor(kernel.db, { organizationId: id })
+      return changed
+    }),
+  )
+  await kernel.coherence.settle()
+  return changed
+}
+
+/** Deletes the organization with members and invitations. */
+export async function deleteOrganization(
+  kernel: Kernel,
+  caller: Caller,
+  organizationId: string,
+): Promise<string> {
+  const key = { id: organizationId }
+  // A stranger learns nothing, and locks no one's row.
+  const { organization } = await expectMembership(kernel, caller.user.id, key)
+  // Their sessions change.
+  const others = await listActiveUsers(kernel.db, organizationId)
+  await actInOrganization(kernel, caller, { key, lock: 'update', others }, async (kernel, membership) => {
+    const refusal = 'YOU_ARE_NOT_ALLOWED_TO_DELETE_THIS_ORGANIZATION'
+    expectPermission(kernel, membership, { organization: ['delete'] }, refusal)
+    await deleteOrganizations(kernel.db, [organization.id])
+    await recordAct(kernel, 'organization.deleted', {
+      targetId: organization.id,
+      organizationId: organization.id,
+    })
+    emitAfterCommit(kernel, 'auth_organization_deleted', { organizationId: organization.id })
+  })
+  await kernel.coherence.settle()
+  return organization.id
+}
+
+/** Makes an organization active in the caller's session, or none. Returns it. */
+export async function setActiveOrganization(
+  kernel: Kernel,
+  caller: Caller,
+  { organizationId, organizationSlug }: { organizationId?: string | null; organizationSlug?: string | null },
+): Promise<Organization | null> {
+  const none = organizationId === null || (organizationId === undefined && organizationSlug === null)
+  const key = none
+    ? undefined
+    : keyOf(caller, {
+        organizationId: organizationId ?? undefined,
+        organizationSlug: organizationSlug ?? undefined,
+      })
+  const active = await (key === undefined
+    ? actWithUsers(kernel, caller, [], async (kernel) => {
+        await updateActiveOrganization(kernel.db, caller.session.id, null)
+        return null
+      })
+    : actInOrganization(
+        kernel,
+        caller,
+        { key, lock: 'key share' },
+        async (kernel, { organization }, user) => {
+          if (!mayActivate(organization, user, caller)) throw fail('TWO_FACTOR_REQUIRED')
+          await updateActiveOrganization(kernel.db, caller.session.id, organization.id)
+          return organization
+        },
+      ))
+  await kernel.coherence.settle()
+  return active
+}
+
+/** An organization may require a second factor of the sessions in which it is active (auth.md 7). */
+export const mayActivate = (
+  { requireTwoFactor }: Organization,
+  user: User,
+  { session }: Pick<Caller, 'session'>,
+): boolean => !requireTwoFactor || hasSecondFactor({ user, session })
+
+/** The organization that is named, else the active one; null without either. */
+export async function getOrganization(
+  kernel: Kernel,
+  caller: Caller,
+  named: NamedOrganization,
+): Promise<Organization | null> {
+  const key = keyOf(caller, named)
+  return key === undefined ? null : (await expectMembership(kernel, caller.user.id, key)).organization
+}
+
+type FullOrganization = Organization & {
+  readonly members: MemberWithUser[]
+  /** Empty for members who may not invite. */
+  readonly invitations: Invitation[]
+}
+
+/** The same with its first members and its newest invitations. */
+export async function getFullOrganization(
+  kernel: Kernel,
+  caller: Caller,
+  { membersLimit = 100, ...named }: NamedOrganization & { readonly membersLimit?: number | undefined },
+): Promise<FullOrganization | null> {
+  const key = keyOf(caller, named)
+  if (key === undefined) return null
+  const { organization, member } = await expectMembership(kernel, caller.user.id, key)
+  const page = {
+    limit: membersLimit,
+    offset: 0,
+    direction: 'asc',
+    after: undefined,
+    userId: undefined,
+  } as const
+  const mayInvite = isMemberPermitted(kernel, member.role, { invitation: ['create'] })
+  const [members, invitations] = await Promise.all([
+    listMembers(kernel.db, organization.id, page),
+    mayInvite ? listInvitations(kernel.db, organization.id, { limit: 100, offset: 0 }) : [],
+  ])
+  return { ...organization, members, invitations }
+}
+
+export const organizationsOf = (
+  { db }: Kernel,
+  { user }: Caller,
+  page: { readonly limit: number; readonly offset: number },
+): Promise<Organization[]> => listOrganizations(db, user.id, page)
+
+export async function checkSlug({ db }: Kernel, slug: string): Promise<void> {
+  if (await isSlugTaken(db, slugFrom(slug))) throw fail('ORGANIZATION_SLUG_ALREADY_TAKEN')
+}
+
+/** Whether the caller's role in the organization allows all of this. For the active organization the session knows the role. */
+export async function hasPermission(
+  kernel: Kernel,
+  caller: Caller,
+  named: NamedOrganization,
+  asked: Permissions,
+): Promise<boolean> {
+  const key = expectKey(caller, named)
+  const isActive = 'id' in key && key.id === caller.session.activeOrganizationId
+  const held = isActive ? caller.organizationRole : undefined
+  return isMemberPermitted(
+    kernel,
+    held ?? (await expectMembership(kernel, caller.user.id, key)).member.role,
+    asked,
+  )
+}

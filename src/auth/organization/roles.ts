@@ -1,0 +1,59 @@
+import { allows, type Permissions, splitRoles } from '#identity/permissions.ts'
+import type { Config } from '#kernel/config/config.ts'
+import { ORGANIZATION_ACTIONS } from '#kernel/config/sections/auth-organization.ts'
+import { fail } from '../errors.ts'
+
+/** What a verb on an organization may require. */
+export type OrganizationPermissions = {
+  readonly [Resource in keyof typeof ORGANIZATION_ACTIONS]?: readonly (typeof ORGANIZATION_ACTIONS)[Resource][number][]
+}
+
+type Configured = { readonly config: Config }
+
+export const OWNER = 'owner'
+
+/** Roles that exist without configuration. */
+const BUILT_IN_ROLES: Readonly<Record<string, OrganizationPermissions>> = {
+  [OWNER]: ORGANIZATION_ACTIONS,
+  admin: { ...ORGANIZATION_ACTIONS, organization: ['update'] },
+  member: {},
+}
+
+/** The role of this name; undefined when there is none. */
+function findRole({ config }: Configured, name: string): Permissions | undefined {
+  const { roles } = config.auth.organization
+  if (Object.hasOwn(BUILT_IN_ROLES, name)) return BUILT_IN_ROLES[name]
+  return Object.hasOwn(roles, name) ? roles[name] : undefined
+}
+
+export const isOwner = (held: string): boolean => splitRoles(held).includes(OWNER)
+
+/** Whether one of the roles allows all of this. The only function that decides: the verbs and has-permission both ask it. */
+export const isMemberPermitted = (configured: Configured, held: string, asked: Permissions): boolean =>
+  splitRoles(held).some((name) => allows(findRole(configured, name) ?? {}, asked))
+
+/**
+ * Whether a member with the roles `held` may give the roles `other`, or change a member who has them. Only an owner touches owners, and
+ * no member gives more than the own roles allow.
+ */
+export function coversRoles(configured: Configured, held: string, other: string): boolean {
+  if (isOwner(held)) return true
+  const own = new Set(actionsOf(configured, held))
+  return !isOwner(other) && actionsOf(configured, other).every((action) => own.has(action))
+}
+
+const actionsOf = (configured: Configured, held: string): readonly string[] =>
+  splitRoles(held).flatMap((name) =>
+    Object.entries(findRole(configured, name) ?? {}).flatMap(([resource, actions]) =>
+      actions.map((action) => `${resource}:${action}`),
+    ),
+  )
+
+/** The roles of a request in the form that is stored. */
+export function acceptableRoles(configured: Configured, given: string | readonly string[]): string {
+  const names = [given].flat().flatMap((text) => text.split(','))
+  const roles = [...new Set(names.map((name) => name.trim()))]
+  const unknown = roles.find((name) => findRole(configured, name) === undefined)
+  if (unknown !== undefined || roles.length === 0) throw fail('ROLE_NOT_FOUND')
+  return roles.join(',')
+}

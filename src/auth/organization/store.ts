@@ -1,0 +1,286 @@
+import { type Insertable, type Selectable, sql } from 'kysely'
+import type { Db } from '#kernel/db/connect.ts'
+import type { InvitationTable, MemberTable, OrganizationTable } from '#kernel/db/tables.ts'
+
+/** `metadata` is JSON text. */
+export type Organization = Omit<Selectable<OrganizationTable>, 'metadata'> & { readonly metadata: string }
+export type Member = Selectable<MemberTable>
+export type Invitation = Selectable<InvitationTable>
+
+/** An organization, and a user's place in it. */
+export type Membership = { readonly organization: Organization; readonly member: Member }
+
+/** How an organization is named. */
+export type OrganizationKey = { readonly id: string } | { readonly slug: string }
+
+/** How an organization's row is locked; every lock but `key share` excludes the others. */
+export type OrganizationLock = 'update' | 'no key update' | 'key share'
+
+const LOCKS = {
+  update: sql`for update of o for share of m`,
+  'no key update': sql`for no key update of o for share of m`,
+  'key share': sql`for key share of o for share of m`,
+} as const satisfies Record<OrganizationLock, unknown>
+
+const ORGANIZATION = sql`o.id, o.name, o.slug, o.logo, o.metadata::text as metadata, o.require_two_factor, o.member_count, o.created_at, o.updated_at`
+const MEMBER = sql`m.id as member_id, m.role, m.created_at as joined_at`
+
+type MembershipRow = Organization & {
+  readonly memberId: string
+  readonly role: string
+  readonly joinedAt: Date
+}
+
+/**
+ * The organization, and the user's place in it. Undefined when there is no such organization or the user is no member: one indexed
+ * statement for both, so that neither the answer nor its time tells which. With a lock, the newest versions of both rows (proof.ts).
+ */
+export async function findMembership(
+  db: Db,
+  userId: string,
+  key: OrganizationKey,
+  lock?: OrganizationLock,
+): Promise<Membership | undefined> {
+  const named = 'id' in key ? sql`o.id = ${key.id}` : sql`o.slug = ${key.slug}`
+  const { rows } = await sql<MembershipRow>`select ${ORGANIZATION}, ${MEMBER} from service.organization o
+    join service.member m on m.organization_id = o.id and m.user_id = ${userId}
+    where ${named} ${lock === undefined ? sql`` : LOCKS[lock]}`.execute(db)
+  const [row] = rows
+  if (row === undefined) return undefined
+  const { memberId, role, joinedAt, ...organization } = row
+  const member = { id: memberId, organizationId: organization.id, userId, role, createdAt: joinedAt }
+  return { organization, member }
+}
+
+/** The organization, locked for a user who becomes a member. */
+export async function lockOrganization(db: Db, id: string): Promise<Organization | undefined> {
+  const { rows } = await sql<Organization>`
+    select ${ORGANIZATION} from service.organization o where o.id = ${id} for no key update`.execute(db)
+  return rows[0]
+}
+
+/** Organizations of the user, oldest membership first. */
+export async function listOrganizations(
+  db: Db,
+  userId: string,
+  { limit, offset }: { readonly limit: number; readonly offset: number },
+): Promise<Organization[]> {
+  const { rows } = await sql<Organization>`select ${ORGANIZATION} from service.member m
+    join service.organization o on o.id = m.organization_id
+    where m.user_id = ${userId} order by m.created_at, m.id limit ${limit} offset ${offset}`.execute(db)
+  return rows
+}
+
+/** Whether the user is in at least `most` organizations. */
+export async function isInOrganizations(db: Db, userId: string, most: number): Promise<boolean> {
+  const found = await db
+    .selectFrom('member')
+    .select('id')
+    .where('userId', '=', userId)
+    .limit(1)
+    .offset(most - 1)
+    .executeTakeFirst()
+  return found !== undefined
+}
+
+export async function isSlugTaken(db: Db, slug: string): Promise<boolean> {
+  const found = await db.selectFrom('organization').select('id').where('slug', '=', slug).executeTakeFirst()
+  return found !== undefined
+}
+
+export type NewOrganization = Pick<Organization, 'id' | 'name' | 'slug' | 'logo' | 'metadata' | 'createdAt'>
+
+/** Throws a unique violation (`organization_slug_key`). */
+export async function insertOrganization(db: Db, organization: NewOrganization): Promise<Organization> {
+  const { id, name, slug, logo, metadata, createdAt } = organization
+  const { rows } = await sql<Organization>`
+    insert into service.organization as o (id, name, slug, logo, metadata, created_at, updated_at)
+    values (${id}, ${name}, ${slug}, ${logo}, ${metadata}::jsonb, ${createdAt}, ${createdAt}) returning ${ORGANIZATION}`.execute(
+    db,
+  )
+  // An insert returns its row.
+  return rows[0] as Organization
+}
+
+export type OrganizationChange = Partial<
+  Pick<Organization, 'name' | 'slug' | 'logo' | 'metadata' | 'requireTwoFactor'>
+>
+
+/** Throws a unique violation (`organization_slug_key`). */
+export async function updateOrganization(
+  db: Db,
+  id: string,
+  change: OrganizationChange,
+  now: Date,
+): Promise<Organization> {
+  return db
+    .updateTable('organization as o')
+    .set({ ...change, updatedAt: now })
+    .where('o.id', '=', id)
+    .returning(['id', 'name', 'slug', 'logo', 'requireTwoFactor', 'memberCount', 'createdAt', 'updatedAt'])
+    .returning(sql<string>`o.metadata::text`.as('metadata'))
+    .executeTakeFirstOrThrow()
+}
+
+/** Deletes the organization with members and invitations; it is no longer active in any session. */
+export const deleteOrganizations = async (db: Db, ids: readonly string[]): Promise<void> =>
+  void (await db.deleteFrom('organization').where('id', 'in', ids).execute())
+
+/** Throws a unique violation (`member_key`). */
+export async function insertMember(db: Db, member: Insertable<MemberTable>): Promise<Member> {
+  return db.insertInto('member').values(member).returningAll().executeTakeFirstOrThrow()
+}
+
+/** The member's user, as other members see it. */
+export type MemberUser = {
+  readonly id: string
+  readonly name: string
+  readonly email: string
+  readonly image: string | null
+}
+export type MemberWithUser = Member & { readonly user: MemberUser }
+
+export type MemberPage = {
+  readonly limit: number
+  readonly offset: number
+  readonly direction: 'asc' | 'desc'
+  /** Only members after the one with this id, in the order of the list. */
+  readonly after: string | undefined
+  readonly userId: string | undefined
+}
+
+/** Members in the order in which they joined. */
+export async function listMembers(
+  db: Db,
+  organizationId: string,
+  { limit, offset, direction, after, userId }: MemberPage,
+): Promise<MemberWithUser[]> {
+  const rows = await db
+    .selectFrom('member as m')
+    .innerJoin('user as u', 'u.id', 'm.userId')
+    .where('m.organizationId', '=', organizationId)
+    .$if(userId !== undefined, (all) => all.where('m.userId', '=', userId ?? ''))
+    .$if(after !== undefined, (all) =>
+      all.where(
+        sql<boolean>`(m.created_at, m.id) ${direction === 'asc' ? sql`>` : sql`<`}
+          ((select created_at from service.member where id = ${after}), ${after}::uuid)`,
+      ),
+    )
+    .selectAll('m')
+    .select(['u.name', 'u.email', 'u.image'])
+    .orderBy('m.createdAt', direction)
+    .orderBy('m.id', direction)
+    .limit(limit)
+    .offset(offset)
+    .execute()
+  return rows.map(({ name, email, image, ...member }) => ({
+    ...member,
+    user: { id: member.userId, name, email, image },
+  }))
+}
+
+/** A member of the organization, by the id of the member or the email of the user. */
+export async function findMember(
+  db: Db,
+  organizationId: string,
+  by: { readonly id: string } | { readonly email: string } | { readonly userId: string },
+): Promise<MemberWithUser | undefined> {
+  const members = db
+    .selectFrom('member as m')
+    .innerJoin('user as u', 'u.id', 'm.userId')
+    .where('m.organizationId', '=', organizationId)
+    .selectAll('m')
+    .select(['u.name', 'u.email', 'u.image'])
+  const one =
+    'id' in by
+      ? members.where('m.id', '=', by.id)
+      : 'email' in by
+        ? members.where('u.email', '=', by.email)
+        : members.where('m.userId', '=', by.userId)
+  const found = await one.executeTakeFirst()
+  if (found === undefined) return undefined
+  const { name, email, image, ...member } = found
+  return { ...member, user: { id: member.userId, name, email, image } }
+}
+
+/** Whether another member is an owner. */
+export async function hasOtherOwner(db: Db, { organizationId, userId }: Member): Promise<boolean> {
+  const { rows } = await sql`select from service.member where organization_id = ${organizationId}
+    and user_id != ${userId} and 'owner' = any (string_to_array(role, ',')) limit 1`.execute(db)
+  return rows.length > 0
+}
+
+export async function updateMemberRole(db: Db, id: string, role: string): Promise<void> {
+  await db.updateTable('member').set({ role }).where('id', '=', id).execute()
+}
+
+/** The organization is no longer active in the user's sessions: the foreign key of `session` sees to it. */
+export async function deleteMember(db: Db, id: string): Promise<void> {
+  await db.deleteFrom('member').where('id', '=', id).execute()
+}
+
+/** Makes an organization active in a session whose user is a member; null: none. */
+export async function updateActiveOrganization(
+  db: Db,
+  sessionId: string,
+  organizationId: string | null,
+): Promise<void> {
+  await db
+    .updateTable('session')
+    .set({ activeOrganizationId: organizationId })
+    .where('id', '=', sessionId)
+    .execute()
+}
+
+/** Ends the activity of organizations that require a second factor, in sessions that have none. */
+export const deactivateWithoutFactor = async (
+  db: Db,
+  of: { readonly organizationId: string } | { readonly userId: string },
+): Promise<void> =>
+  void (await sql`update service.session s set active_organization_id = null
+    from service.organization o, service."user" u
+    where o.id = s.active_organization_id and o.require_two_factor and u.id = s.user_id
+      and not u.two_factor_enabled and not s.user_verified
+      and ${'userId' in of ? sql`s.user_id = ${of.userId}` : sql`o.id = ${of.organizationId}`}`.execute(db))
+
+/** Ids of the users who have a session in which the organization is active. */
+export async function listActiveUsers(db: Db, organizationId: string): Promise<readonly string[]> {
+  const rows = await db
+    .selectFrom('session')
+    .select('userId')
+    .distinct()
+    .where('activeOrganizationId', '=', organizationId)
+    .execute()
+  return rows.map(({ userId }) => userId)
+}
+
+/** Locks every organization that has the user as a member, or an invitation from or to the user, by id. */
+export const lockOrganizationsOf = async (
+  db: Db,
+  { id, email }: { readonly id: string; readonly email: string },
+): Promise<void> =>
+  void (await sql`select from service.organization where id in (
+      select organization_id from service.member where user_id = ${id}
+      union select organization_id from service.invitation where inviter_id = ${id}
+      union select organization_id from service.invitation where email = ${email}
+    ) order by id for no key update`.execute(db))
+
+/** What an organization would lose with the user. */
+type Departure = {
+  readonly id: string
+  /** It has no other member. */
+  readonly isAlone: boolean
+  readonly isOnlyOwner: boolean
+}
+
+/** The organizations of a user, which are locked. */
+export async function listDepartures(db: Db, userId: string): Promise<Departure[]> {
+  const { rows } = await sql<Departure>`select o.id, o.member_count = 1 as is_alone,
+      'owner' = any (string_to_array(m.role, ',')) and not exists (select from service.member other
+        where other.organization_id = o.id and other.user_id != m.user_id and 'owner' = any (string_to_array(other.role, ',')))
+        as is_only_owner
+    from service.member m join service.organization o on o.id = m.organization_id where m.user_id = ${userId}`.execute(
+    db,
+  )
+  return rows
+}
