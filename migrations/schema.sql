@@ -292,7 +292,17 @@ table service."user"
   constraint user_email_key UNIQUE (email)
   constraint user_pkey PRIMARY KEY (id)
   constraint user_username_key UNIQUE (username)
+  CREATE INDEX user_banned ON service."user" USING btree (id) WHERE banned
   CREATE INDEX user_by_admin ON service."user" USING btree (id) WHERE ('admin'::text = ANY (string_to_array(role, ','::text)))
+  CREATE INDEX user_listed_by_ban_end ON service."user" USING btree (ban_expires, id) WHERE (ban_expires IS NOT NULL)
+  CREATE INDEX user_listed_by_change ON service."user" USING btree (updated_at, id)
+  CREATE INDEX user_listed_by_creation ON service."user" USING btree (created_at, id)
+  CREATE INDEX user_listed_by_email ON service."user" USING btree (email COLLATE "C", id)
+  CREATE INDEX user_listed_by_name ON service."user" USING btree (lower(name) COLLATE "C", id)
+  CREATE INDEX user_listed_by_role ON service."user" USING btree (role COLLATE "C", id)
+  CREATE INDEX user_listed_by_username ON service."user" USING btree (username COLLATE "C", id)
+  CREATE INDEX user_unproven ON service."user" USING btree (id) WHERE (NOT email_verified)
+  CREATE INDEX user_with_second_factor ON service."user" USING btree (id) WHERE two_factor_enabled
   CREATE TRIGGER user_changed AFTER UPDATE ON service."user" REFERENCING OLD TABLE AS gone NEW TABLE AS came FOR EACH STATEMENT EXECUTE FUNCTION service.tell_rows('user', 'id')
   CREATE TRIGGER user_emptied AFTER TRUNCATE ON service."user" FOR EACH STATEMENT EXECUTE FUNCTION service.tell_word('all')
   CREATE TRIGGER user_gone AFTER DELETE ON service."user" REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION service.tell_rows('user', 'id')

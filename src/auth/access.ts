@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { type AdminPermissions, isPermitted } from '#identity/permissions.ts'
 import { actOnProof, type Proof, proofHolds } from '#identity/proof.ts'
 import { lacksSecondFactor } from '#identity/second-factor.ts'
 import { endWithinMaxAge, extendSession, type LiveSession, type Sessions } from '#identity/sessions.ts'
@@ -6,6 +7,7 @@ import type { User } from '#identity/users.ts'
 import { ANONYMOUS } from '#kernel/audit/origin.ts'
 import type { Access } from '#kernel/http/access.ts'
 import { type Kernel, withOrigin } from '#kernel/kernel.ts'
+import { nameOfPermission, refusalOf } from './admin/permissions.ts'
 import { clearSessionToken, presentedToken, setSessionToken } from './cookies.ts'
 import { fail } from './errors.ts'
 import { expectFresh } from './session-freshness.ts'
@@ -36,6 +38,10 @@ export type AuthAccess = {
   readonly known: Access
   /** Only with a session that began at most `session.fresh_age` ago. */
   readonly fresh: Access
+  /** Only for users with a role that allows this (auth.md 10). */
+  admin(permission: AdminPermissions): Access
+  /** Only with an impersonated session. */
+  readonly impersonating: Access
   /** With a live session, or without when `session_management.require_authentication` is off. */
   readonly signedInIfRequired: Access
 }
@@ -88,8 +94,33 @@ export function createAuthAccess(kernel: Kernel, sessions: Sessions): AuthAccess
       expectFresh(kernel, callerOf(request).session)
     },
   }
+  const admin = (permission: AdminPermissions): Access => ({
+    name: `admin with ${nameOfPermission(permission)}`,
+    security: SECURITY,
+    failures: [...SESSION_FAILURES, refusalOf(permission)],
+    async authorize(request, reply) {
+      await signedIn.authorize(request, reply)
+      if (!isPermitted(kernel, callerOf(request).user, permission)) throw fail(refusalOf(permission))
+    },
+  })
+  const impersonating: Access = {
+    name: 'impersonating',
+    security: SECURITY,
+    failures: [...SESSION_FAILURES, 'YOU_ARE_NOT_IMPERSONATING_ANYONE'],
+    async authorize(request, reply) {
+      await signedIn.authorize(request, reply)
+      if (callerOf(request).session.impersonatedBy === null) throw fail('YOU_ARE_NOT_IMPERSONATING_ANYONE')
+    },
+  }
   const { require_authentication } = config.auth.session_management
-  return { signedIn, known, fresh, signedInIfRequired: require_authentication ? signedIn : known }
+  return {
+    signedIn,
+    known,
+    fresh,
+    admin,
+    impersonating,
+    signedInIfRequired: require_authentication ? signedIn : known,
+  }
 }
 
 /** Refuses a session that the route is not open to. */

@@ -39,6 +39,29 @@ export function presentedToken(config: Config, request: FastifyRequest): Present
   return cookie === undefined || cookie === '' ? undefined : { token: cookie, by: 'cookie' }
 }
 
+/** The admin's own token, while the session cookie has that of an impersonated session. */
+const ADMIN_COOKIE = `${COOKIE_PREFIX}.admin-session`
+
+export function setAdminToken(
+  config: Config,
+  reply: FastifyReply,
+  token: string,
+  maxAge: number | undefined,
+): void {
+  reply.setCookie(ADMIN_COOKIE, token, {
+    ...options(config),
+    httpOnly: true,
+    ...(maxAge === undefined ? {} : { maxAge: Math.floor(maxAge / 1_000) }),
+  })
+}
+
+export const presentedAdminToken = (request: FastifyRequest): string | undefined =>
+  request.cookies[ADMIN_COOKIE]
+
+export function clearAdminToken(config: Config, reply: FastifyReply): void {
+  reply.clearCookie(ADMIN_COOKIE, { ...options(config), httpOnly: true })
+}
+
 /** Cookies of the second factor: the pending sign-in, and the browser that needs none. Scripts have no use for either. */
 const PENDING_COOKIE = `${COOKIE_PREFIX}.two-factor`
 const TRUSTED_DEVICE_COOKIE = `${COOKIE_PREFIX}.trusted-device`

@@ -5,6 +5,7 @@ import { type App, addFeature, configureSurface } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type AuthAccess, createAuthAccess } from './access.ts'
 import { accountRoutes } from './account/routes.ts'
+import { adminRoutes } from './admin/routes.ts'
 import { confirmRoutes } from './confirm/routes.ts'
 import { emailRoutes } from './email/routes.ts'
 import { AUTH_CODES } from './errors.ts'
@@ -31,12 +32,12 @@ export function authSurface(app: App, kernel: Kernel, book: RouteBook, sessions:
   protect(app, kernel)
   const access = createAuthAccess(kernel, sessions)
 
-  for (const { add, ...tag } of FEATURES) addFeature(app, tag, (app) => add(app, kernel, access))
+  for (const { add, ...tag } of FEATURES) addFeature(app, tag, (app) => add(app, kernel, access, sessions))
 }
 
 /** A tag of the API reference, and its routes. */
 type AuthFeature = Feature & {
-  readonly add: (app: App, kernel: Kernel, access: AuthAccess) => void
+  readonly add: (app: App, kernel: Kernel, access: AuthAccess, sessions: Sessions) => void
 }
 
 const FEATURES: readonly AuthFeature[] = [
@@ -68,6 +69,11 @@ const FEATURES: readonly AuthFeature[] = [
     name: 'Organizations',
     description: 'Organizations, their members and invitations, and the active organization of a session',
     add: organizationRoutes,
+  },
+  {
+    name: 'Administration',
+    description: 'Users, their roles, bans and sessions, and impersonation',
+    add: adminRoutes,
   },
   {
     name: 'Pages',

@@ -141,6 +141,18 @@ export type NewSession = Omit<
   'updatedAt' | 'activeOrganizationId' | 'userVerified' | 'impersonatedBy' | 'parentSessionId'
 > & { readonly tokenHash: Buffer; readonly userVerified?: boolean }
 
+/** Begins an impersonated session. It ends none of the user's own. */
+export async function insertImpersonation(
+  db: Db,
+  session: NewSession & { readonly impersonatedBy: string; readonly parentSessionId: string },
+): Promise<Session> {
+  return db
+    .insertInto('session')
+    .values({ ...session, updatedAt: session.createdAt })
+    .returning(SESSION_COLUMNS)
+    .executeTakeFirstOrThrow()
+}
+
 /** Starts a session, and ends the user's oldest ones beyond `most`. */
 export async function insertSession(db: Db, session: NewSession, most: number): Promise<Session> {
   return db
@@ -231,12 +243,17 @@ export async function deleteProvenSessions(
   return new Set(rows.map(({ id }) => id))
 }
 
+export type NamedSession = { readonly id: string } | { readonly token: string }
+
+/** The id of the user whose session it is. */
+export async function findSessionOwner(db: Db, by: NamedSession): Promise<string | undefined> {
+  const all = db.selectFrom('session').select('userId')
+  const one = 'id' in by ? all.where('id', '=', by.id) : all.where('tokenHash', '=', tokenHash(by.token))
+  return (await one.executeTakeFirst())?.userId
+}
+
 /** Ends one session of this user, by its id or its token; returns the number of sessions ended. */
-export async function deleteSessionOf(
-  db: Db,
-  userId: string,
-  by: { id: string } | { token: string },
-): Promise<number> {
+export async function deleteSessionOf(db: Db, userId: string, by: NamedSession): Promise<number> {
   const own = db.deleteFrom('session').where('userId', '=', userId)
   const one = 'id' in by ? own.where('id', '=', by.id) : own.where('tokenHash', '=', tokenHash(by.token))
   const { numDeletedRows } = await one.executeTakeFirst()

@@ -15,6 +15,8 @@ export type NewUser = {
   readonly username: string | null
   readonly displayUsername: string | null
   readonly createdAt: Date
+  /** Default: `user`. */
+  readonly role?: string
 }
 
 /** Adds a user without a password. Throws a unique violation (`user_email_key`, `user_username_key`). */

@@ -64,6 +64,14 @@ const byCommand = async (work: (id: string) => Promise<unknown>): Promise<Seen> 
   return { actorId: 'cli', targetId: id }
 }
 
+async function impersonate() {
+  const [admin, user] = [await newcomer(), await newcomer()]
+  await setRole(kernel, admin.id, 'admin')
+  const answer = ok(await admin.post('/api/auth/admin/impersonate-user', { userId: user.id }))
+  told.add(answer.body.session.token)
+  return { admin, user, answer }
+}
+
 const ADMIN = { actorId: 'admin-key' }
 const issueKey = async () => {
   const answer = ok(
@@ -116,6 +124,16 @@ const CAUSES: Readonly<Record<Action, () => Promise<Seen>>> = {
   'user.banned': () => byCommand((id) => banUser(commands, id, { reason: NAME, expires: null })),
   'user.unbanned': () => byCommand((id) => unbanUser(commands, id)),
   'user.role_changed': () => byCommand((id) => setRole(commands, id, 'admin')),
+  'user.impersonated': async () => {
+    const { admin, user, answer } = await impersonate()
+    return { actorId: admin.id, targetId: user.id, answer }
+  },
+  'user.impersonation_ended': async () => {
+    const { admin, user, answer } = await impersonate()
+    const headers = { authorization: `Bearer ${answer.body.session.token}` }
+    const stopped = ok(await t.anon.post('/api/auth/admin/stop-impersonating', {}, { headers }))
+    return { actorId: admin.id, targetId: user.id, answer: stopped }
+  },
   'session.revoked': async () => {
     const ada = await newcomer()
     return bySelf(ada, ok(await ada.post('/api/auth/revoke-sessions')))

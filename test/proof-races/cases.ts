@@ -40,8 +40,11 @@ export function setupOf(...verbs: readonly Verb[]): Setup {
   return { state, age: verbs.some(({ stale }) => stale === true) ? 2 * DAY : 0 }
 }
 
-export const headersOf = ({ sessions }: TestUser, who: Who | undefined): Record<string, string> =>
-  who === undefined ? {} : { authorization: `Bearer ${sessions[who].token}` }
+export const headersOf = (
+  { sessions, admin }: TestUser,
+  who: Who | 'admin' | undefined,
+): Record<string, string> =>
+  who === undefined ? {} : { authorization: `Bearer ${{ ...sessions, admin }[who].token}` }
 
 export async function carryOut(t: TestService, action: Action, person: TestUser): Promise<Outcome> {
   if ('call' in action) return (await action.call(t)) === false ? [404, 'NOT_THERE'] : [200, undefined]

@@ -66,6 +66,8 @@ export type TestUser = {
   readonly tickets: Readonly<Record<string, string>>
   readonly stored: string | null
   readonly passkey: TestPasskey
+  /** Another user, who is an admin and acts in no other cell. */
+  readonly admin: { readonly id: string; readonly sessionId: string; readonly token: string }
 }
 
 /** Requests with the user's first passkey and with a new one. */
@@ -99,7 +101,8 @@ export async function createUsers(
     const tickets = Object.fromEntries(state.tickets.map((name) => [name, randomToken(random)]))
     const hash = state.password === null ? null : stored[state.password === 'old form' ? 'old form' : 'first']
     const passkey = createPasskey(kernel, id, tickets)
-    return { state, age, id, username, email, sessions, tickets, stored: hash, passkey }
+    const admin = { id: uuidv7(at, random), sessionId: uuidv7(at, random), token: randomToken(random) }
+    return { state, age, id, username, email, sessions, tickets, stored: hash, passkey, admin }
   })
   await db
     .insertInto('user')
@@ -134,6 +137,7 @@ export async function createUsers(
     )
     .execute()
   await insertPasskeys(kernel, people)
+  await insertAdmins(kernel, people)
   await db
     .insertInto('verification')
     .values(
@@ -146,6 +150,27 @@ export async function createUsers(
     )
     .execute()
   return people
+}
+
+async function insertAdmins({ db, now }: Kernel, people: readonly Pick<TestUser, 'admin'>[]): Promise<void> {
+  const at = now()
+  const times = { createdAt: at, updatedAt: at }
+  const admins = people.map(({ admin }) => admin)
+  await db
+    .insertInto('user')
+    .values(
+      admins.map(({ id }) => ({ id, email: `${id}@example.com`, name: 'Admin', role: 'admin', ...times })),
+    )
+    .execute()
+  await db
+    .insertInto('session')
+    .values(
+      admins.map(({ id: userId, sessionId: id, token }) => ({
+        ...{ id, userId, tokenHash: tokenHash(token), remembered: true, ...times },
+        expiresAt: new Date(at.getTime() + DAY),
+      })),
+    )
+    .execute()
 }
 
 const CHALLENGE = 'A'.repeat(43)

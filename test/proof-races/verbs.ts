@@ -17,8 +17,8 @@ export type Action =
       readonly method: 'GET' | 'POST'
       readonly path: string
       readonly body?: object
-      /** The session whose token it sends. */
-      readonly session?: Who
+      /** The session whose token it sends. `admin`: that of an admin who is another user. */
+      readonly session?: Who | 'admin'
     }
   | { readonly call: (t: TestService) => Promise<unknown> }
 
@@ -40,7 +40,7 @@ export type Verb = {
 }
 
 const AUTH = '/api/auth'
-const post = (path: string, body: object, session?: Who): Action =>
+const post = (path: string, body: object, session?: Who | 'admin'): Action =>
   session === undefined
     ? { method: 'POST', path: `${AUTH}${path}`, body }
     : { method: 'POST', path: `${AUTH}${path}`, body, session }
@@ -63,6 +63,13 @@ const open =
       : refusal
 const exists = ({ user }: UserState): Refusal | undefined =>
   user === 'gone' ? [404, 'NOT_THERE'] : undefined
+
+const isThere = ({ user }: UserState): Refusal | undefined =>
+  user === 'gone' ? [404, 'USER_NOT_FOUND'] : undefined
+const isStillAdmin =
+  (code: string) =>
+  ({ role }: UserState): Refusal | undefined =>
+    role === 'admin' ? undefined : [403, code]
 
 /** Effects. */
 const without = (list: readonly string[], ...names: string[]) => list.filter((name) => !names.includes(name))
@@ -534,6 +541,78 @@ export const VERBS = {
     leaves: (state) => ({ ...state, role: 'user' }),
     column: 'O',
   },
+  'admin/set-role': {
+    start: { role: 'admin' },
+    action: ({ id: userId }) => post('/admin/set-role', { userId, role: 'user' }, 'admin'),
+    refused: isThere,
+    leaves: (state) => ({ ...state, role: 'user' }),
+    revokesAs: 'set-role',
+  },
+  'admin/ban-user': {
+    action: ({ id: userId }) => post('/admin/ban-user', { userId }, 'admin'),
+    refused: isThere,
+    leaves: (state) => noTickets({ ...state, user: 'banned', sessions: [] }),
+    revokesAs: 'ban',
+  },
+  'admin/unban-user': {
+    action: ({ id: userId }) => post('/admin/unban-user', { userId }, 'admin'),
+    refused: isThere,
+    leaves: (state) => ({ ...state, user: 'there' }),
+  },
+  'admin/remove-user': {
+    action: ({ id: userId }) => post('/admin/remove-user', { userId }, 'admin'),
+    refused: isThere,
+    leaves: deleted,
+    revokesAs: 'delete-user by password',
+  },
+  'admin/update-user': {
+    action: ({ id: userId }) => post('/admin/update-user', { userId, data: { name: 'Given' } }, 'admin'),
+    refused: isThere,
+    leaves: (state) => ({ ...state, name: 'Given' }),
+  },
+  'admin/set-user-password': {
+    action: ({ id: userId }) =>
+      post('/admin/set-user-password', { userId, newPassword: PASSWORDS.set }, 'admin'),
+    refused: isThere,
+    leaves: (state) => noTickets({ ...state, password: 'set', mustChange: false, sessions: [] }),
+    revokesAs: 'reset-password',
+  },
+  'admin/revoke-user-session': {
+    action: ({ sessions }, me) =>
+      post('/admin/revoke-user-session', { sessionToken: `sh_${sessions[other(me)].id}` }, 'admin'),
+    // The session names the user, so nothing is left to find when it has ended. It may end later than it was found.
+    refused: (now, me, before) =>
+      before.user !== 'gone' && before.sessions.includes(other(me)) ? isThere(now) : undefined,
+    leaves: (state, me) => ended(state, other(me), `${other(me)} renewed`),
+    revokesAs: 'revoke-session',
+  },
+  'admin/revoke-user-sessions': {
+    action: ({ id: userId }) => post('/admin/revoke-user-sessions', { userId }, 'admin'),
+    refused: isThere,
+    leaves: (state) => noTickets({ ...state, sessions: [] }),
+    revokesAs: 'revoke-sessions',
+  },
+  'admin/impersonate-user': {
+    action: ({ id: userId }) => post('/admin/impersonate-user', { userId }, 'admin'),
+    refused: (now) => isThere(now) ?? (now.user === 'banned' ? [403, 'BANNED_USER'] : undefined),
+    leaves: withNewSession,
+  },
+  // The user of the table is the admin here, and acts on another one.
+  'admin/unban-user by this user': {
+    start: { role: 'admin' },
+    action: ({ admin }, me) => post('/admin/unban-user', { userId: admin.id }, me),
+    refused: (now, me) => alive(now, me) ?? isStillAdmin('YOU_ARE_NOT_ALLOWED_TO_BAN_USERS')(now),
+    leaves: (state) => state,
+  },
+  'admin/create-user': {
+    start: { role: 'admin' },
+    action: ({ email }, me) => {
+      const fresh = { email: newAddress(email, me).replace('@', '@new.'), name: 'New', password: PASSWORD }
+      return post('/admin/create-user', fresh, me)
+    },
+    refused: (now, me) => alive(now, me) ?? isStillAdmin('YOU_ARE_NOT_ALLOWED_TO_CREATE_USERS')(now),
+    leaves: (state) => state,
+  },
 } as const satisfies Record<string, Verb>
 
 export type VerbName = keyof typeof VERBS
@@ -554,6 +633,11 @@ export const EXEMPT: Readonly<Record<string, string>> = {
   'GET /api/auth/confirm/delete-user': 'reads: the form acts',
   'GET /api/auth/confirm/reset-password': 'reads: the form acts',
   'POST /api/auth/is-username-available': 'reads',
+  'GET /api/auth/admin/list-users': 'reads',
+  'GET /api/auth/admin/get-user': 'reads',
+  'POST /api/auth/admin/list-user-sessions': 'reads',
+  'POST /api/auth/admin/has-permission': 'reads',
+  'POST /api/auth/admin/stop-impersonating': 'ends its own session, row "sign-out"',
   'GET /api/auth/passkey/list-user-passkeys': 'reads',
   'GET /api/auth/passkey/generate-authenticate-options': 'creates a ticket of nobody',
   'POST /api/auth/passkey/generate-authenticate-options': 'creates a ticket of nobody',

@@ -37,7 +37,7 @@ export function passkeyRoutes(app: App, kernel: Kernel, access: AuthAccess): voi
   app.route({
     method: 'GET',
     url: '/passkey/list-user-passkeys',
-    config: { access: access.signedIn },
+    config: { access: access.signedIn, whileImpersonating: true },
     schema: { summary: 'The passkeys of the user', response: { 200: Type.Array(PasskeyRecord) } },
     handler: (request) => listPasskeys(kernel.db, callerOf(request).user.id),
   })

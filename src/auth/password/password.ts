@@ -112,14 +112,18 @@ export async function setPasswordByOperator(
   const password = await hashPassword(kernel, await acceptablePassword(kernel, newPassword))
   const isThere = await atomically(kernel, async (kernel) => {
     const user = await lockProvenUser(kernel, { userId })
-    if (user === undefined) return false
-    await storePassword(kernel, user, password, 'all')
-    const ended = await deleteUserSessions(kernel.db, user.id)
-    await recordAct(kernel, 'password.assigned', { targetId: user.id, details: { sessionsEnded: ended } })
-    return true
+    if (user !== undefined) await assignPassword(kernel, user, password)
+    return user !== undefined
   })
   await kernel.coherence.settle()
   return isThere
+}
+
+/** For a user whose row is locked. Ends every session and every link of the user. */
+export async function assignPassword(kernel: Kernel, user: User, password: string): Promise<void> {
+  await storePassword(kernel, user, password, 'all')
+  const ended = await deleteUserSessions(kernel.db, user.id)
+  await recordAct(kernel, 'password.assigned', { targetId: user.id, details: { sessionsEnded: ended } })
 }
 
 /** Sets the first password of a user who signs in another way. */

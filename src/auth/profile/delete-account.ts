@@ -96,7 +96,8 @@ export async function deleteByOperator(kernel: Kernel, userId: string): Promise<
 /** Failures of deleting a user. */
 export const REMOVAL_FAILURES = ['LAST_ADMIN', 'SOLE_OWNER_OF_ORGANIZATION']
 
-async function removeUser(kernel: Kernel, user: User): Promise<void> {
+/** For a user whose row is locked. */
+export async function removeUser(kernel: Kernel, user: User): Promise<void> {
   if (await isLastAdmin(kernel, user)) throw fail('LAST_ADMIN')
   await leaveOrganizations(kernel, user)
   await deleteTickets(kernel.db, user)

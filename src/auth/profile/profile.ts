@@ -31,7 +31,8 @@ export async function changeProfile(kernel: Kernel, caller: Caller, asked: Profi
   await kernel.coherence.settle()
 }
 
-const changeOf = (asked: ProfileChange, { username }: User): UserChange => ({
+/** The columns to change; throws when a field is not valid. */
+export const changeOf = (asked: ProfileChange, { username }: User): UserChange => ({
   ...(asked.name === undefined ? {} : { name: acceptableName(asked.name) }),
   ...(asked.image === undefined ? {} : { image: acceptableImage(asked.image) }),
   ...usernameChange(asked, username),

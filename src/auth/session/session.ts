@@ -1,4 +1,10 @@
-import { deleteSessionOf, deleteUserSessions, listSessions, type Session } from '#identity/sessions.ts'
+import {
+  deleteSessionOf,
+  deleteUserSessions,
+  listSessions,
+  type NamedSession,
+  type Session,
+} from '#identity/sessions.ts'
 import { deleteTickets } from '#identity/tickets.ts'
 import { isTokenShaped } from '#identity/tokens.ts'
 import type { User } from '#identity/users.ts'
@@ -12,36 +18,38 @@ export type ListedSession = Session & { readonly token: string; readonly current
 
 const HANDLE = 'sh_'
 
-export async function sessionsOf(kernel: Kernel, { user, session, token }: Caller): Promise<ListedSession[]> {
-  const sessions = await listSessions(kernel, user.id)
+/** The sessions of the caller, or of another user for an admin. */
+export async function sessionsOf(
+  kernel: Kernel,
+  { user, session, token }: Caller,
+  userId = user.id,
+): Promise<ListedSession[]> {
+  const sessions = await listSessions(kernel, userId)
   return sessions.map((each) => {
     const current = each.id === session.id
     return { ...each, token: current ? token : `${HANDLE}${each.id}`, current }
   })
 }
 
+/** The session that a handle, a token or an id names; undefined for any other text. */
+export function namedSession(named: string): NamedSession | undefined {
+  const id = named.startsWith(HANDLE) ? named.slice(HANDLE.length) : named
+  if (UUID.test(id)) return { id }
+  return isTokenShaped(named) ? { token: named } : undefined
+}
+
 /** Ends one of the caller's sessions, named by handle, token or id, and the links that it asked for. Does nothing to other sessions. */
 export async function revokeSession(kernel: Kernel, caller: Caller, named: string): Promise<number> {
-  const id = named.startsWith(HANDLE) ? named.slice(HANDLE.length) : named
-  if (!UUID.test(id) && !isTokenShaped(named)) return 0
-  const by = UUID.test(id) ? { id } : { token: named }
-  const count = await actAsCaller(kernel, caller, async (kernel, user) => {
-    const count = await deleteSessionOf(kernel.db, user.id, by)
-    await recordRevoked(kernel, user, count)
-    return count
-  })
+  const by = namedSession(named)
+  if (by === undefined) return 0
+  const count = await actAsCaller(kernel, caller, (kernel, user) => endSession(kernel, user, by))
   await kernel.coherence.settle()
   return count
 }
 
 /** Ends all of the caller's sessions and every open link. */
 export async function revokeSessions(kernel: Kernel, caller: Caller): Promise<number> {
-  const count = await actAsCaller(kernel, caller, async (kernel, user) => {
-    await deleteTickets(kernel.db, user)
-    const count = await deleteUserSessions(kernel.db, user.id)
-    await recordRevoked(kernel, user, count)
-    return count
-  })
+  const count = await actAsCaller(kernel, caller, endSessions)
   await kernel.coherence.settle()
   return count
 }
@@ -54,6 +62,21 @@ export async function revokeOtherSessions(kernel: Kernel, caller: Caller): Promi
     return count
   })
   await kernel.coherence.settle()
+  return count
+}
+
+/** For a user whose row is locked. */
+export async function endSession(kernel: Kernel, user: User, by: NamedSession): Promise<number> {
+  const count = await deleteSessionOf(kernel.db, user.id, by)
+  await recordRevoked(kernel, user, count)
+  return count
+}
+
+/** For a user whose row is locked: ends every session and every open link. */
+export async function endSessions(kernel: Kernel, user: User): Promise<number> {
+  await deleteTickets(kernel.db, user)
+  const count = await deleteUserSessions(kernel.db, user.id)
+  await recordRevoked(kernel, user, count)
   return count
 }
 

@@ -17,6 +17,8 @@ export const ACTIONS = {
   'user.banned': 'user',
   'user.unbanned': 'user',
   'user.role_changed': 'user',
+  'user.impersonated': 'user',
+  'user.impersonation_ended': 'user',
   'session.revoked': 'user',
   'email.change_requested': 'user',
   'email.changed': 'user',

@@ -1,0 +1,74 @@
+import { type AdminPermissions, coversPermissions, isPermitted } from '#identity/permissions.ts'
+import { lockProvenUser, lockUsers } from '#identity/proof.ts'
+import { findUser, type User } from '#identity/users.ts'
+import { atomically, type Kernel } from '#kernel/kernel.ts'
+import { UUID } from '#kernel/random.ts'
+import { type Caller, proofOf } from '../access.ts'
+import { fail } from '../errors.ts'
+import { refusalOf } from './permissions.ts'
+
+/** The two users of an act, as of its transaction. */
+export type Act = { readonly admin: User; readonly user: User }
+
+/**
+ * Runs the work in a transaction in which the caller's session is alive, the caller has the permission and every permission of the
+ * user, and no other transaction changes either of them. When it resolves, no process uses what it has ended.
+ */
+export async function actOnUser<T>(
+  kernel: Kernel,
+  caller: Caller,
+  { permission, userId }: { readonly permission: AdminPermissions; readonly userId: string },
+  work: (kernel: Kernel, act: Act) => Promise<T>,
+): Promise<T> {
+  if (!UUID.test(userId)) throw fail('USER_NOT_FOUND')
+  const result = await atomically(kernel, async (kernel) => {
+    const users = await lockUsers(kernel.db, [caller.user.id, userId])
+    const admin = await provenAdmin(kernel, caller, permission)
+    return work(kernel, { admin, user: withinReach(kernel, admin, permission, users.get(userId)) })
+  })
+  await kernel.coherence.settle()
+  return result
+}
+
+/** The same without another user. */
+export function actAsAdmin<T>(
+  kernel: Kernel,
+  caller: Caller,
+  permission: AdminPermissions,
+  work: (kernel: Kernel, admin: User) => Promise<T>,
+): Promise<T> {
+  return atomically(kernel, async (kernel) => work(kernel, await provenAdmin(kernel, caller, permission)))
+}
+
+/** The user, for an answer that changes nothing. */
+export async function readUser(
+  kernel: Kernel,
+  caller: Caller,
+  { permission, userId }: { readonly permission: AdminPermissions; readonly userId: string },
+): Promise<User> {
+  const user = UUID.test(userId) ? await findUser(kernel.db, 'id', userId) : undefined
+  return withinReach(kernel, caller.user, permission, user)
+}
+
+/** The caller, who has the permission until the transaction ends. */
+async function provenAdmin(kernel: Kernel, caller: Caller, permission: AdminPermissions): Promise<User> {
+  const admin = await lockProvenUser(kernel, proofOf(caller))
+  if (admin === undefined) throw fail('UNAUTHORIZED')
+  expectPermission(kernel, admin, permission)
+  return admin
+}
+
+export function expectPermission(kernel: Kernel, user: User, permission: AdminPermissions): void {
+  if (!isPermitted(kernel, user, permission)) throw fail(refusalOf(permission))
+}
+
+function withinReach(
+  kernel: Kernel,
+  admin: User,
+  permission: AdminPermissions,
+  user: User | undefined,
+): User {
+  if (user === undefined) throw fail('USER_NOT_FOUND')
+  if (!coversPermissions(kernel, admin, user)) throw fail(refusalOf(permission))
+  return user
+}

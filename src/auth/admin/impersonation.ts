@@ -1,0 +1,80 @@
+import { mayImpersonate } from '#identity/impersonation.ts'
+import { isAdmin } from '#identity/permissions.ts'
+import {
+  deleteSession,
+  endWithinMaxAge,
+  insertImpersonation,
+  type LiveSession,
+  type Session,
+  type Sessions,
+} from '#identity/sessions.ts'
+import { tokenHash } from '#identity/tokens.ts'
+import { isBanned, type User } from '#identity/users.ts'
+import { recordAct } from '#kernel/audit/record-act.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { randomToken, uuidv7 } from '#kernel/random.ts'
+import { actAsCaller, type Caller } from '../access.ts'
+import { fail } from '../errors.ts'
+import { type Act, actOnUser } from './act-on-user.ts'
+
+const IMPERSONATE = { user: ['impersonate'] } as const
+const HOUR = 3_600_000
+
+export type Impersonation = { readonly token: string; readonly session: Session; readonly user: User }
+/** From where the session is used, as the session records it. */
+export type Place = { readonly ipAddress: string; readonly userAgent: string | undefined }
+
+/** Begins a session of the user that lasts for an hour, and at most as long as the caller's own. */
+export function impersonate(
+  kernel: Kernel,
+  caller: Caller,
+  userId: string,
+  place: Place,
+): Promise<Impersonation> {
+  return actOnUser(kernel, caller, { permission: IMPERSONATE, userId }, async (kernel, act) => {
+    expectImpersonable(kernel, act)
+    const { admin, user } = act
+    const token = randomToken(kernel.random)
+    const createdAt = kernel.now()
+    const session = await insertImpersonation(kernel.db, {
+      id: uuidv7(createdAt, kernel.random),
+      tokenHash: tokenHash(token),
+      ...{ userId, createdAt, remembered: false },
+      expiresAt: endWithinMaxAge(kernel.config, createdAt, new Date(createdAt.getTime() + HOUR)),
+      ...{ impersonatedBy: admin.id, parentSessionId: caller.session.id },
+      ...{ ipAddress: place.ipAddress, userAgent: place.userAgent?.slice(0, 512) ?? null },
+    })
+    await recordAct(kernel, 'user.impersonated', { targetId: userId, details: { sessionId: session.id } })
+    return { token, session, user }
+  })
+}
+
+function expectImpersonable(kernel: Kernel, { admin, user }: Act): void {
+  if (isBanned(user, kernel.now())) throw fail('BANNED_USER')
+  if (mayImpersonate(kernel, admin, user)) return
+  throw fail(
+    isAdmin(kernel, user) ? 'YOU_CANNOT_IMPERSONATE_ADMINS' : 'YOU_ARE_NOT_ALLOWED_TO_IMPERSONATE_USERS',
+  )
+}
+
+/** Ends the impersonated session. It begins none: the session of the admin has been alive all the time. */
+export async function stopImpersonating(kernel: Kernel, caller: Caller): Promise<void> {
+  await actAsCaller(kernel, caller, async (kernel, user) => {
+    await deleteSession(kernel.db, caller.session.id)
+    const details = { sessionId: caller.session.id }
+    await recordAct(kernel, 'user.impersonation_ended', { targetId: user.id, details })
+  })
+  await kernel.coherence.settle()
+}
+
+/** The admin's session, if the token is of that one and no other. */
+export async function findParent(
+  sessions: Sessions,
+  { session }: Caller,
+  token: string | undefined,
+  address: string,
+): Promise<(LiveSession & { readonly token: string }) | undefined> {
+  const found = token === undefined ? undefined : await sessions.find(token, address)
+  if (token === undefined || found?.session.id !== session.parentSessionId) return undefined
+  return { ...found, token }
+}

@@ -1,0 +1,146 @@
+import { type RawBuilder, sql } from 'kysely'
+import type { User } from '#identity/users.ts'
+import { edge } from '#kernel/http/failures.ts'
+import { instantFrom } from '#kernel/instants.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { UUID } from '#kernel/random.ts'
+import { countUsers, selectUsers } from './store.ts'
+
+/**
+ * The columns that a listing is filtered and sorted by: the expression that an index has, and what its values are. Texts are compared by
+ * code points, in lower case where the case has no meaning.
+ */
+const FIELDS = {
+  id: { key: sql`id`, type: 'id' },
+  email: { key: sql`email collate "C"`, type: 'lower' },
+  name: { key: sql`lower(name) collate "C"`, type: 'lower' },
+  username: { key: sql`username collate "C"`, type: 'lower' },
+  role: { key: sql`role collate "C"`, type: 'text' },
+  emailVerified: { key: sql`email_verified`, type: 'flag' },
+  twoFactorEnabled: { key: sql`two_factor_enabled`, type: 'flag' },
+  banned: { key: sql`banned`, type: 'flag' },
+  banExpires: { key: sql`ban_expires`, type: 'time' },
+  createdAt: { key: sql`created_at`, type: 'time' },
+  updatedAt: { key: sql`updated_at`, type: 'time' },
+} as const satisfies Readonly<Record<string, Field>>
+
+type Field = { readonly key: RawBuilder<unknown>; readonly type: keyof typeof READERS }
+export type Column = keyof typeof FIELDS
+export const COLUMNS = Object.keys(FIELDS) as Column[] // keys of a literal
+export const SEARCHED = ['email', 'name'] as const
+
+export const TEXT_OPERATORS = ['contains', 'starts_with', 'ends_with'] as const
+export const OPERATORS = [
+  'eq', 'ne', 'lt', 'lte', 'gt', 'gte', 'in', 'not_in', 'contains', 'starts_with', 'ends_with',
+] as const // biome-ignore format: one line reads better
+type Operator = (typeof OPERATORS)[number]
+
+export type Query = {
+  readonly searchValue?: string
+  readonly searchField?: (typeof SEARCHED)[number]
+  readonly searchOperator?: (typeof TEXT_OPERATORS)[number]
+  readonly filterField?: Column
+  readonly filterOperator?: Operator
+  readonly filterValue?: string | readonly string[]
+  readonly sortBy?: Column
+  readonly sortDirection?: 'asc' | 'desc'
+  readonly limit?: number
+  readonly offset?: number
+}
+
+export type Condition = {
+  readonly column: Column
+  readonly sql: RawBuilder<boolean>
+  readonly isRange: boolean
+}
+export type Page = {
+  readonly users: User[]
+  readonly total: number
+  readonly limit: number
+  readonly offset: number
+}
+
+/** One page of the users that fit, and their number. */
+export async function listUsers({ db }: Kernel, query: Query): Promise<Page> {
+  const { limit = 100, offset = 0, sortDirection = 'asc' } = query
+  const conditions = [...search(query), ...filter(query)]
+  const order = { by: FIELDS[query.sortBy ?? usualOrder(conditions)].key, direction: sortDirection }
+  const where = conditions.map(({ sql }) => sql)
+  const [users, total] = await Promise.all([
+    selectUsers(db, where, order, { limit, offset }),
+    countUsers(db, where),
+  ])
+  return { users, total, limit, offset }
+}
+
+/** A range is read in the order of its index, and so only as far as the page goes. */
+const usualOrder = (conditions: readonly Condition[]): Column =>
+  conditions.find(({ isRange }) => isRange)?.column ?? 'id'
+
+function search({
+  searchValue = '',
+  searchField = 'email',
+  searchOperator = 'contains',
+}: Query): Condition[] {
+  return searchValue === '' ? [] : [conditionOf(searchField, searchOperator, searchValue)]
+}
+
+function filter({ filterValue, filterField = 'email', filterOperator = 'eq' }: Query): Condition[] {
+  return filterValue === undefined ? [] : [conditionOf(filterField, filterOperator, filterValue)]
+}
+
+function conditionOf(column: Column, operator: Operator, given: string | readonly string[]): Condition {
+  const { key, type }: Field = FIELDS[column]
+  const isList = operator === 'in' || operator === 'not_in'
+  const texts = isList && typeof given === 'string' ? given.split(',') : [given].flat()
+  const values = texts.map((text) => READERS[type](text.trim()) ?? refuse(column))
+  if (!isList && values.length !== 1) return refuse(column)
+  const isOfText = TEXT_OPERATORS.some((one) => one === operator)
+  if (isOfText && type !== 'text' && type !== 'lower') return refuse(column, operator)
+  if (type === 'flag' && !['eq', 'ne', 'in', 'not_in'].includes(operator)) return refuse(column, operator)
+  const [value = ''] = values
+  const compared = isList ? values : value
+  return { column, sql: COMPARISONS[operator](key, compared), isRange: RANGES.includes(operator) }
+}
+
+type Value = string | boolean | Date
+
+/** The value that a text means; undefined when it means none. */
+const READERS = {
+  id: (text: string): Value | undefined => (UUID.test(text) ? text : undefined),
+  lower: (text: string): Value | undefined => text.toLowerCase(),
+  text: (text: string): Value | undefined => text,
+  flag: (text: string): Value | undefined => (text === 'true' ? true : text === 'false' ? false : undefined),
+  time: (text: string): Value | undefined => instantFrom(text),
+}
+
+const RANGES: readonly Operator[] = ['lt', 'lte', 'gt', 'gte', 'starts_with']
+
+type Compare = (key: RawBuilder<unknown>, value: Value | readonly Value[]) => RawBuilder<boolean>
+
+const pattern = (value: Value | readonly Value[]): string => String(value).replace(/[\\%_]/g, '\\$&')
+
+const COMPARISONS: { readonly [Name in Operator]: Compare } = {
+  // As a literal, so that a partial index fits.
+  eq: (key, value) => (typeof value === 'boolean' ? sql`${key} = ${sql.lit(value)}` : sql`${key} = ${value}`),
+  ne: (key, value) => sql`${key} is distinct from ${value}`,
+  lt: (key, value) => sql`${key} < ${value}`,
+  lte: (key, value) => sql`${key} <= ${value}`,
+  gt: (key, value) => sql`${key} > ${value}`,
+  gte: (key, value) => sql`${key} >= ${value}`,
+  in: (key, value) => sql`${key} = any (${value})`,
+  not_in: (key, value) => sql`not coalesce(${key} = any (${value}), false)`,
+  contains: (key, value) => sql`${key} like ${`%${pattern(value)}%`}`,
+  ends_with: (key, value) => sql`${key} like ${`%${pattern(value)}`}`,
+  // The bounds of the prefix, by which an index is read.
+  starts_with: (key, value) =>
+    sql`${key} like ${`${pattern(value)}%`} and ${key} >= ${value} and ${key} < ${`${value}\u{10ffff}`}`,
+}
+
+function refuse(column: Column, operator?: Operator): never {
+  const message =
+    operator === undefined
+      ? `filterValue is not a value of ${column}`
+      : `filterOperator ${operator} does not apply to ${column}`
+  throw edge('validation_error', { message })
+}

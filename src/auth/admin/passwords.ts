@@ -1,0 +1,29 @@
+import { requirePasswordChange } from '#identity/accounts.ts'
+import { hashPassword } from '#identity/passwords.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import type { Caller } from '../access.ts'
+import { assignPassword } from '../password/password.ts'
+import { acceptablePassword } from '../password-policy.ts'
+import { actOnUser } from './act-on-user.ts'
+
+const SET_PASSWORD = { user: ['set-password'] } as const
+
+export type AssignPassword = {
+  readonly userId: string
+  readonly newPassword: string
+  /** The password signs no one in: the next sign-in with it mails a link to choose another. */
+  readonly mustChange?: boolean
+}
+
+/** Ends every session and every link of the user. */
+export async function setUserPassword(
+  kernel: Kernel,
+  caller: Caller,
+  { userId, newPassword, mustChange = false }: AssignPassword,
+): Promise<void> {
+  const password = await hashPassword(kernel, await acceptablePassword(kernel, newPassword))
+  await actOnUser(kernel, caller, { permission: SET_PASSWORD, userId }, async (kernel, { user }) => {
+    await assignPassword(kernel, user, password)
+    if (mustChange) await requirePasswordChange(kernel.db, user.id, kernel.now())
+  })
+}

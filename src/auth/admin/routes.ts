@@ -1,0 +1,280 @@
+import { type TProperties, Type } from 'typebox'
+import { IMAGE_MAX } from '#identity/images.ts'
+import { NAME_MAX } from '#identity/names.ts'
+import { isPermitted } from '#identity/permissions.ts'
+import { FullUser } from '#identity/schemas.ts'
+import type { Sessions } from '#identity/sessions.ts'
+import { Nullable, OneOf } from '#kernel/http/schemas.ts'
+import type { App } from '#kernel/http/surface.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { type AuthAccess, callerOf, kernelFor } from '../access.ts'
+import { PASSWORD_POLICY_FAILURES } from '../errors.ts'
+import { REMOVAL_FAILURES } from '../profile/delete-account.ts'
+import { Email, Password, Status } from '../schemas.ts'
+import { readUser } from './act-on-user.ts'
+import { banAsAdmin, unbanAsAdmin } from './bans.ts'
+import { COLUMNS, listUsers, OPERATORS, SEARCHED, TEXT_OPERATORS } from './list-users.ts'
+import { setUserPassword } from './passwords.ts'
+import { setUserRole } from './roles.ts'
+import { adminSessionRoutes } from './session-routes.ts'
+import { changeUser, createUser, removeUserAsAdmin } from './users.ts'
+
+const UserId = Type.String({ maxLength: 64, description: 'The id of a user' })
+const Role = Type.Unsafe<string | readonly string[]>({
+  type: ['string', 'array'],
+  items: { type: 'string' },
+  maxItems: 50,
+  maxLength: 1_000,
+  description: '`user`, `admin` or a role of `auth.admin.roles`; several as a list or joined by commas',
+})
+const UserData = Type.Object(
+  {
+    name: Type.Optional(Type.String({ minLength: 1, maxLength: NAME_MAX })),
+    image: Type.Optional(Nullable(Type.String({ maxLength: IMAGE_MAX }))),
+    username: Type.Optional(Type.String({ maxLength: 128 })),
+    displayUsername: Type.Optional(Type.String({ maxLength: 128 })),
+    email: Type.Optional(Email),
+    emailVerified: Type.Optional(Type.Boolean()),
+  },
+  { additionalProperties: false },
+)
+const User = Type.Object({ user: FullUser })
+const Succeeded = Type.Object({ success: Type.Boolean() })
+const SUCCESS = { success: true }
+
+const FIELD_FAILURES = [
+  'INVALID_EMAIL',
+  'INVALID_USERNAME',
+  'USER_ALREADY_EXISTS',
+  'USERNAME_IS_ALREADY_TAKEN',
+]
+const NO_SUCH_ROLE = 'YOU_ARE_NOT_ALLOWED_TO_SET_NON_EXISTENT_VALUE'
+
+const Permissions = Type.Record(Type.String(), Type.Array(Type.String(), { maxItems: 100 }), {
+  maxProperties: 100,
+  description: 'Resource → actions; one role has to allow all of them',
+})
+
+export function adminRoutes(app: App, kernel: Kernel, access: AuthAccess, sessions: Sessions): void {
+  userRoutes(app, kernel, access)
+  accountRoutes(app, kernel, access)
+  adminSessionRoutes(app, kernel, access, sessions)
+  app.route({
+    method: 'POST',
+    url: '/admin/has-permission',
+    config: { access: access.signedIn, whileImpersonating: true },
+    schema: {
+      operationId: 'adminHasPermission',
+      summary: 'Whether a role of the caller allows something',
+      body: Type.Object({
+        permissions: Type.Optional(Permissions),
+        permission: Type.Optional({ ...Permissions, deprecated: true }),
+      }),
+      response: { 200: Type.Object({ error: Type.Null(), success: Type.Boolean() }) },
+    },
+    handler: async (request) => {
+      const { permissions, permission } = request.body
+      const asked = permissions ?? permission ?? {}
+      return { error: null, success: isPermitted(kernel, callerOf(request).user, asked) }
+    },
+  })
+}
+
+/** Users and their fields. */
+function userRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
+  app.route({
+    method: 'POST',
+    url: '/admin/create-user',
+    config: {
+      access: access.admin({ user: ['create'] }),
+      failures: [
+        ...[...FIELD_FAILURES, ...PASSWORD_POLICY_FAILURES, NO_SUCH_ROLE],
+        ...['YOU_ARE_NOT_ALLOWED_TO_CHANGE_USERS_ROLE', 'YOU_ARE_NOT_ALLOWED_TO_UPDATE_USERS'],
+      ],
+    },
+    schema: {
+      summary: 'Create a user',
+      description:
+        '`role` needs the permission `user: set-role` too, `email` and `emailVerified` in `data` `user: update`.',
+      body: Type.Object({
+        email: Email,
+        password: Password(),
+        name: Type.String({ minLength: 1, maxLength: NAME_MAX }),
+        role: Type.Optional(Role),
+        data: Type.Optional(UserData),
+      }),
+      response: { 200: User },
+    },
+    handler: async (request) => ({
+      user: await createUser(kernelFor(kernel, request), callerOf(request), request.body),
+    }),
+  })
+  app.route({
+    method: 'GET',
+    url: '/admin/list-users',
+    config: { access: access.admin({ user: ['list'] }) },
+    schema: {
+      summary: 'Search, filter and sort all users',
+      querystring: Type.Object({
+        ...SEARCH,
+        ...FILTER,
+        limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, default: 100 })),
+        offset: Type.Optional(Type.Integer({ minimum: 0, maximum: 1_000_000_000, default: 0 })),
+        sortBy: Type.Optional(OneOf(COLUMNS)),
+        sortDirection: Type.Optional(OneOf(['asc', 'desc'], { default: 'asc' })),
+      }),
+      response: {
+        200: Type.Object({
+          users: Type.Array(FullUser),
+          total: Type.Integer({ description: 'All users that fit' }),
+          limit: Type.Integer(),
+          offset: Type.Integer(),
+        }),
+      },
+    },
+    handler: (request) => listUsers(kernel, request.query),
+  })
+  app.route({
+    method: 'GET',
+    url: '/admin/get-user',
+    config: { access: access.admin({ user: ['get'] }), failures: ['USER_NOT_FOUND'] },
+    schema: { summary: 'A user', querystring: Type.Object({ id: UserId }), response: { 200: FullUser } },
+    handler: (request) =>
+      readUser(kernel, callerOf(request), { permission: { user: ['get'] }, userId: request.query.id }),
+  })
+  app.route({
+    method: 'POST',
+    url: '/admin/update-user',
+    config: {
+      access: access.admin({ user: ['update'] }),
+      failures: ['USER_NOT_FOUND', 'NO_FIELDS_TO_UPDATE', ...FIELD_FAILURES],
+    },
+    schema: {
+      operationId: 'adminUpdateUser',
+      summary: 'Change fields of a user',
+      body: Type.Object({ userId: UserId, data: UserData }),
+      response: { 200: FullUser },
+    },
+    handler: (request) => {
+      const { userId, data } = request.body
+      return changeUser(kernelFor(kernel, request), callerOf(request), userId, data)
+    },
+  })
+}
+
+const SEARCH = {
+  searchValue: Type.Optional(Type.String({ maxLength: 320 })),
+  searchField: Type.Optional(OneOf(SEARCHED, { default: 'email' })),
+  searchOperator: Type.Optional(OneOf(TEXT_OPERATORS, { default: 'contains' })),
+} satisfies TProperties
+
+const FILTER = {
+  filterField: Type.Optional(OneOf(COLUMNS, { default: 'email' })),
+  filterOperator: Type.Optional(OneOf(OPERATORS, { default: 'eq' })),
+  filterValue: Type.Optional(
+    Type.Unsafe<string | readonly string[]>({
+      type: ['string', 'array'],
+      items: { type: 'string', maxLength: 320 },
+      maxItems: 100,
+      maxLength: 8_000,
+      description: 'For `in` and `not_in` several, as repeated parameters or joined by commas',
+    }),
+  ),
+} satisfies TProperties
+
+/** Role, ban, password and removal of a user. */
+function accountRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
+  app.route({
+    method: 'POST',
+    url: '/admin/set-role',
+    config: {
+      access: access.admin({ user: ['set-role'] }),
+      failures: ['USER_NOT_FOUND', NO_SUCH_ROLE, 'LAST_ADMIN'],
+    },
+    schema: {
+      summary: 'Give a user another role',
+      body: Type.Object({ userId: UserId, role: Role }),
+      response: { 200: User },
+    },
+    handler: async (request) => {
+      const { userId, role } = request.body
+      return { user: await setUserRole(kernelFor(kernel, request), callerOf(request), userId, role) }
+    },
+  })
+  app.route({
+    method: 'POST',
+    url: '/admin/ban-user',
+    config: {
+      access: access.admin({ user: ['ban'] }),
+      failures: ['USER_NOT_FOUND', 'YOU_CANNOT_BAN_YOURSELF', 'LAST_ADMIN'],
+    },
+    schema: {
+      summary: 'Ban a user and end all of their sessions',
+      body: Type.Object({
+        userId: UserId,
+        banReason: Type.Optional(Type.String({ maxLength: 1_024 })),
+        banExpiresIn: Type.Optional(
+          Type.Integer({ minimum: 1, maximum: MAX_BAN, description: 'Seconds; default: until it is lifted' }),
+        ),
+      }),
+      response: { 200: User },
+    },
+    handler: async (request) => {
+      const { userId, banReason: reason, banExpiresIn: seconds } = request.body
+      const ban = { reason, seconds }
+      return { user: await banAsAdmin(kernelFor(kernel, request), callerOf(request), userId, ban) }
+    },
+  })
+  app.route({
+    method: 'POST',
+    url: '/admin/unban-user',
+    config: { access: access.admin({ user: ['ban'] }), failures: ['USER_NOT_FOUND'] },
+    schema: { summary: 'Lift a ban', body: Type.Object({ userId: UserId }), response: { 200: User } },
+    handler: async (request) => ({
+      user: await unbanAsAdmin(kernelFor(kernel, request), callerOf(request), request.body.userId),
+    }),
+  })
+  app.route({
+    method: 'POST',
+    url: '/admin/remove-user',
+    config: {
+      access: access.admin({ user: ['delete'] }),
+      failures: ['USER_NOT_FOUND', 'YOU_CANNOT_REMOVE_YOURSELF', ...REMOVAL_FAILURES],
+    },
+    schema: {
+      summary: 'Delete a user and all that belongs to the account',
+      body: Type.Object({ userId: UserId }),
+      response: { 200: Succeeded },
+    },
+    handler: async (request) => {
+      await removeUserAsAdmin(kernelFor(kernel, request), callerOf(request), request.body.userId)
+      return SUCCESS
+    },
+  })
+  app.route({
+    method: 'POST',
+    url: '/admin/set-user-password',
+    config: {
+      access: access.admin({ user: ['set-password'] }),
+      failures: ['USER_NOT_FOUND', ...PASSWORD_POLICY_FAILURES],
+    },
+    schema: {
+      summary: 'Set the password of a user and end all of their sessions',
+      body: Type.Object({
+        newPassword: Password(),
+        userId: UserId,
+        mustChange: Type.Optional(
+          Type.Boolean({ default: false, description: 'The next sign-in mails a link to choose another' }),
+        ),
+      }),
+      response: { 200: Status },
+    },
+    handler: async (request) => {
+      await setUserPassword(kernelFor(kernel, request), callerOf(request), request.body)
+      return { status: true }
+    },
+  })
+}
+
+/** A hundred years. */
+const MAX_BAN = 3_155_760_000

@@ -1,0 +1,150 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { CurrentSession, FullUser } from '#identity/schemas.ts'
+import type { Session, Sessions } from '#identity/sessions.ts'
+import { named } from '#kernel/http/components.ts'
+import { HEADER } from '#kernel/http/header-names.ts'
+import { Nullable } from '#kernel/http/schemas.ts'
+import type { App } from '#kernel/http/surface.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { type AuthAccess, callerOf, kernelFor } from '../access.ts'
+import {
+  clearAdminToken,
+  clearSessionToken,
+  presentedAdminToken,
+  presentedToken,
+  setAdminToken,
+  setSessionToken,
+} from '../cookies.ts'
+import { findParent, impersonate, stopImpersonating } from './impersonation.ts'
+import { listUserSessions, revokeUserSession, revokeUserSessions } from './sessions.ts'
+
+const UserBody = Type.Object({ userId: Type.String({ maxLength: 64 }) })
+const ListedSession = Type.Object({ ...CurrentSession.properties, current: Type.Boolean() })
+const Succeeded = Type.Object({ success: Type.Boolean() })
+const SUCCESS = { success: true }
+
+/** Sessions of users, and impersonation. */
+export function adminSessionRoutes(app: App, kernel: Kernel, access: AuthAccess, sessions: Sessions): void {
+  app.route({
+    method: 'POST',
+    url: '/admin/list-user-sessions',
+    config: { access: access.admin({ session: ['list'] }), failures: ['USER_NOT_FOUND'] },
+    schema: {
+      summary: 'The sessions of a user',
+      description: '`token` is a handle for revoke-user-session, and no credential.',
+      body: UserBody,
+      response: { 200: Type.Object({ sessions: Type.Array(ListedSession) }) },
+    },
+    handler: async (request) => ({
+      sessions: await listUserSessions(kernel, callerOf(request), request.body.userId),
+    }),
+  })
+  app.route({
+    method: 'POST',
+    url: '/admin/revoke-user-session',
+    config: { access: access.admin({ session: ['revoke'] }), failures: ['USER_NOT_FOUND'] },
+    schema: {
+      summary: 'End one session of a user',
+      body: Type.Object({
+        sessionToken: Type.String({ maxLength: 256, description: 'Handle, token or id of the session' }),
+      }),
+      response: { 200: Succeeded },
+    },
+    handler: async (request) => {
+      await revokeUserSession(kernelFor(kernel, request), callerOf(request), request.body.sessionToken)
+      return SUCCESS
+    },
+  })
+  app.route({
+    method: 'POST',
+    url: '/admin/revoke-user-sessions',
+    config: { access: access.admin({ session: ['revoke'] }), failures: ['USER_NOT_FOUND'] },
+    schema: { summary: 'End all sessions of a user', body: UserBody, response: { 200: Succeeded } },
+    handler: async (request) => {
+      await revokeUserSessions(kernelFor(kernel, request), callerOf(request), request.body.userId)
+      return SUCCESS
+    },
+  })
+  impersonationRoutes(app, kernel, access, sessions)
+}
+
+function impersonationRoutes(app: App, kernel: Kernel, access: AuthAccess, sessions: Sessions): void {
+  const { config } = kernel
+  app.route({
+    method: 'POST',
+    url: '/admin/impersonate-user',
+    config: {
+      access: access.admin({ user: ['impersonate'] }),
+      failures: ['USER_NOT_FOUND', 'BANNED_USER', 'YOU_CANNOT_IMPERSONATE_ADMINS'],
+    },
+    schema: {
+      summary: 'Begin a session of a user, for an hour',
+      description:
+        'A request by cookie gets the new session as its cookie, and keeps its own in another one until stop-impersonating.',
+      body: UserBody,
+      response: { 200: Type.Object({ session: CurrentSession, user: FullUser }) },
+    },
+    handler: async (request, reply) => {
+      const caller = callerOf(request)
+      const place = { ipAddress: request.clientAddress, userAgent: request.headers['user-agent'] }
+      const { token, session, user } = await impersonate(
+        kernelFor(kernel, request),
+        caller,
+        request.body.userId,
+        place,
+      )
+      if (isByCookie(request)) {
+        setAdminToken(config, reply, caller.token, cookieAge(kernel, caller.session))
+        setSessionToken(config, reply, token, session.expiresAt.getTime() - session.createdAt.getTime())
+      } else reply.header(HEADER.authToken, token)
+      return { session: { ...session, token }, user }
+    },
+  })
+  app.route({
+    method: 'POST',
+    url: '/admin/stop-impersonating',
+    config: { access: access.impersonating, whileImpersonating: true },
+    schema: {
+      summary: 'End the impersonated session',
+      description:
+        'With the cookie of impersonate-user or `adminToken`, the answer is the session of the admin.',
+      body: Type.Object({ adminToken: Type.Optional(Type.String({ maxLength: 256 })) }),
+      response: { 200: Stopped },
+    },
+    handler: async (request, reply) => {
+      const caller = callerOf(request)
+      const adminToken = request.body.adminToken ?? presentedAdminToken(request)
+      const parent = await findParent(sessions, caller, adminToken, request.clientAddress)
+      await stopImpersonating(kernelFor(kernel, request), caller)
+      returnToken(request, reply, parent)
+      const message = 'You act as yourself again'
+      if (parent === undefined) return { session: null, user: null, message }
+      return { session: { ...parent.session, token: parent.token }, user: parent.user, message }
+    },
+  })
+
+  const isByCookie = (request: FastifyRequest): boolean => presentedToken(config, request)?.by === 'cookie'
+
+  function returnToken(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    parent: { readonly session: Session; readonly token: string } | undefined,
+  ): void {
+    if (parent !== undefined) reply.header(HEADER.authToken, parent.token)
+    if (!isByCookie(request)) return
+    clearAdminToken(config, reply)
+    if (parent === undefined) clearSessionToken(config, reply)
+    else setSessionToken(config, reply, parent.token, cookieAge(kernel, parent.session))
+  }
+}
+
+const Stopped = Type.Object({
+  session: Nullable(Type.Object(CurrentSession.properties, named('SessionOrNone'))),
+  user: Nullable(Type.Object(FullUser.properties, named('UserOrNone'))),
+  message: Type.String(),
+})
+
+/** Milliseconds for the cookie of a session. Undefined: until the browser closes. */
+const cookieAge = ({ now }: Kernel, { remembered, expiresAt }: Session): number | undefined =>
+  remembered ? expiresAt.getTime() - now().getTime() : undefined

@@ -1,0 +1,35 @@
+import { findSessionOwner } from '#identity/sessions.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import type { Caller } from '../access.ts'
+import { endSession, endSessions, type ListedSession, namedSession, sessionsOf } from '../session/session.ts'
+import { actOnUser, readUser } from './act-on-user.ts'
+
+const LIST = { session: ['list'] } as const
+const REVOKE = { session: ['revoke'] } as const
+
+/** By handles, which are no credentials. */
+export async function listUserSessions(
+  kernel: Kernel,
+  caller: Caller,
+  userId: string,
+): Promise<ListedSession[]> {
+  const { id } = await readUser(kernel, caller, { permission: LIST, userId })
+  return sessionsOf(kernel, caller, id)
+}
+
+/** Ends one session of any user, named by handle, token or id. Unknown ones are no failure. */
+export async function revokeUserSession(kernel: Kernel, caller: Caller, named: string): Promise<void> {
+  const by = namedSession(named)
+  const userId = by && (await findSessionOwner(kernel.db, by))
+  if (by === undefined || userId === undefined) return
+  await actOnUser(kernel, caller, { permission: REVOKE, userId }, (kernel, { user }) =>
+    endSession(kernel, user, by),
+  )
+}
+
+/** Ends every session and every open link of the user. */
+export async function revokeUserSessions(kernel: Kernel, caller: Caller, userId: string): Promise<void> {
+  await actOnUser(kernel, caller, { permission: REVOKE, userId }, (kernel, { user }) =>
+    endSessions(kernel, user),
+  )
+}

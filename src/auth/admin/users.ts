@@ -1,0 +1,89 @@
+import { hashPassword } from '#identity/passwords.ts'
+import { deleteTickets } from '#identity/tickets.ts'
+import { type User, type UserChange, updateUser } from '#identity/users.ts'
+import { recordAct } from '#kernel/audit/record-act.ts'
+import { isConflict } from '#kernel/db/conflicts.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import type { Caller } from '../access.ts'
+import { addUser, newUser } from '../add-user.ts'
+import { fail } from '../errors.ts'
+import { acceptablePassword } from '../password-policy.ts'
+import { removeUser } from '../profile/delete-account.ts'
+import { changeOf, type ProfileChange } from '../profile/profile.ts'
+import { acceptableEmail } from '../user-fields.ts'
+import { actAsAdmin, actOnUser, expectPermission } from './act-on-user.ts'
+import { acceptableRole, expectToCover } from './roles.ts'
+
+/** The fields of a user that an admin may set. */
+export type UserData = ProfileChange & { readonly email?: string; readonly emailVerified?: boolean }
+
+export type CreateUser = {
+  readonly email: string
+  readonly name: string
+  readonly password: string
+  readonly role?: string | readonly string[]
+  readonly data?: UserData
+}
+
+const CREATE = { user: ['create'] } as const
+const UPDATE = { user: ['update'] } as const
+const SET_ROLE = { user: ['set-role'] } as const
+
+export async function createUser(kernel: Kernel, caller: Caller, asked: CreateUser): Promise<User> {
+  const { email, name, data = {} } = asked
+  const user = { ...newUser(kernel, { ...data, email, name }), emailVerified: data.emailVerified === true }
+  const role = asked.role === undefined ? undefined : acceptableRole(kernel, asked.role)
+  const password = await hashPassword(kernel, await acceptablePassword(kernel, asked.password))
+  return explained(() =>
+    actAsAdmin(kernel, caller, CREATE, async (kernel, admin) => {
+      if (data.email !== undefined || data.emailVerified !== undefined)
+        expectPermission(kernel, admin, UPDATE)
+      if (role === undefined) return addUser(kernel, user, password)
+      expectPermission(kernel, admin, SET_ROLE)
+      expectToCover(kernel, admin, { id: user.id, role })
+      return addUser(kernel, { ...user, role }, password)
+    }),
+  )
+}
+
+/** A new address is unproven unless the admin says otherwise, and invalidates every open link. */
+export function changeUser(kernel: Kernel, caller: Caller, userId: string, asked: UserData): Promise<User> {
+  return explained(() =>
+    actOnUser(kernel, caller, { permission: UPDATE, userId }, async (kernel, { user }) => {
+      const change = { ...changeOf(asked, user), ...addressChange(asked, user) }
+      if (Object.keys(change).length === 0) throw fail('NO_FIELDS_TO_UPDATE')
+      if (change.email !== undefined) await deleteTickets(kernel.db, user)
+      const details = { fields: Object.keys(change) }
+      await recordAct(kernel, 'user.updated', { targetId: userId, details })
+      return (await updateUser(kernel.db, userId, change, kernel.now())) ?? user
+    }),
+  )
+}
+
+function addressChange({ email, emailVerified }: UserData, user: User): UserChange {
+  const given = email === undefined ? undefined : acceptableEmail(email)
+  if (given === undefined || given === user.email) return emailVerified === undefined ? {} : { emailVerified }
+  return { email: given, emailVerified: emailVerified ?? false }
+}
+
+/** With sessions, tickets, memberships and all else that belongs to the user. */
+export function removeUserAsAdmin(kernel: Kernel, caller: Caller, userId: string): Promise<void> {
+  return actOnUser(
+    kernel,
+    caller,
+    { permission: { user: ['delete'] }, userId },
+    (kernel, { admin, user }) => {
+      if (admin.id === user.id) throw fail('YOU_CANNOT_REMOVE_YOURSELF')
+      return removeUser(kernel, user)
+    },
+  )
+}
+
+async function explained<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (isConflict(error, 'user_username_key')) throw fail('USERNAME_IS_ALREADY_TAKEN')
+    throw isConflict(error, 'user_email_key') ? fail('USER_ALREADY_EXISTS') : error
+  }
+}
