@@ -3,14 +3,13 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { after, test } from 'node:test'
-import pg from 'pg'
 import { createKey } from '#gateway/keys/keys.ts'
 import { defaultConfig } from '#kernel/config/config.ts'
 import { builtInNames } from '#kernel/db/built-in-databases.ts'
 import { createLog } from '#kernel/log.ts'
 import { secureRandom } from '#kernel/random.ts'
 import { createSecrets } from '#kernel/secrets.ts'
-import { dropDatabase, testDatabase, testServerUrl, withClient } from '#test/database.ts'
+import { dropInstallations, testDatabase, testServerUrl, withClient } from '#test/database.ts'
 import { ADMIN_KEY, actor, PASSWORD, TEST_SECRET } from '#test/harness.ts'
 import { startService } from './app.ts'
 import { openDatabases } from './open-databases.ts'
@@ -46,11 +45,7 @@ const origin = `http://127.0.0.1:${await service.listen()}`
 after(async () => {
   await service.stop()
   await rm(dir, { recursive: true, force: true })
-  await withClient(testServerUrl(), async (client) => {
-    for (const database of [names.default, names.logging]) await dropDatabase(client, database)
-    for (const role of Object.values(names))
-      await client.query(`drop role if exists ${pg.escapeIdentifier(role)}`)
-  })
+  await dropInstallations(control)
 })
 
 const keyWith = async (rights: readonly string[]) =>

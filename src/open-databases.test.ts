@@ -9,7 +9,7 @@ import { migrate } from '#kernel/db/migrate.ts'
 import { QUEUE_VERSION } from '#kernel/db/queue-version.ts'
 import { secureRandom, uuidv7 } from '#kernel/random.ts'
 import { createSecrets, newSecret } from '#kernel/secrets.ts'
-import { dropDatabase, testDatabase, testServerUrl, withClient } from '#test/database.ts'
+import { dropInstallations, testDatabase, testServerUrl } from '#test/database.ts'
 import { query } from '#test/embedded.ts'
 import { dropSealed } from './cli/lost-secret.ts'
 import { type OpenOptions, openDatabases } from './open-databases.ts'
@@ -22,15 +22,7 @@ const on = (database: string): string => Object.assign(new URL(server), { pathna
 
 /** Databases and roles that a test has created besides its control databases. */
 const controls: string[] = []
-after(() =>
-  withClient(server, async (client) => {
-    for (const control of controls) {
-      const names = builtInNames(control)
-      for (const database of [names.default, names.logging]) await dropDatabase(client, database)
-      for (const role of Object.values(names)) await client.query(`drop role if exists ${id(role)}`)
-    }
-  }),
-)
+after(() => dropInstallations(...controls))
 
 async function controlDatabase(): Promise<{ url: string; name: string }> {
   const { name } = await testDatabase()

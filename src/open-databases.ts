@@ -5,9 +5,11 @@ import { prepareLogging } from '#gateway/management/audit.ts'
 import { unlessAborted } from '#kernel/abort.ts'
 import { systemClock } from '#kernel/clock.ts'
 import type { Config } from '#kernel/config/config.ts'
+import { separateAuditOwner } from '#kernel/db/audit-owner.ts'
 import {
   adviceFor,
   type BuiltInDatabases,
+  type BuiltInNames,
   builtInDatabases,
   builtInNames,
   ensureBuiltIn,
@@ -85,10 +87,9 @@ export async function openDatabases(options: OpenOptions): Promise<ServiceDataba
     const migrating = (url: string) => migrate(url, { report, signal })
     const { controlUrl } = opened
     const isEmbedded = config.database.url === undefined
-    return {
-      ...opened,
-      applied: await (isEmbedded ? migrating(controlUrl) : onControl(config, migrating)),
-    }
+    const applied = await (isEmbedded ? migrating(controlUrl) : onControl(config, migrating))
+    await opened.separateAudit()
+    return { ...opened, applied }
   } catch (error) {
     await opened.stop()
     throw error
@@ -118,7 +119,10 @@ export async function openLogging(
 
 export const loggingSetting = ({ gateway }: Config): string => `clients.${gateway.logging_client}.url`
 
-type Opened = Omit<ServiceDatabases, 'applied'>
+type Opened = Omit<ServiceDatabases, 'applied'> & {
+  /** Gives the audit trail its own owner, if roles can be created. */
+  separateAudit(): Promise<void>
+}
 
 async function openEmbedded(options: OpenOptions): Promise<Opened> {
   const { config, makes, random, report, signal } = options
@@ -172,10 +176,14 @@ async function embeddedDatabases(
     describes: `embedded PostgreSQL ${server.version.split('.')[0]} in ${config.server.data_dir}`,
     ...builtInDatabases(built, names, server.url),
     advice: undefined,
+    separateAudit: () => separate(superuserUrl, names, standing),
     died: server.died,
     stop: (within) => server.stop(within),
   }
 }
+
+const separate = (url: string, { auditOwner: role }: BuiltInNames, { id: installation }: Standing) =>
+  separateAuditOwner(url, { role, installation })
 
 /** Name of the embedded server's control database and of its owner. */
 const CONTROL = 'gatehouse'
@@ -226,6 +234,9 @@ async function openServer(options: OpenOptions, controlUrl: string): Promise<Ope
       urlFor(controlUrl, role, password, database),
     ),
     advice: mayProvision ? undefined : adviceFor(config),
+    separateAudit: async () => {
+      if (mayProvision) await separate(controlUrl, names, standing)
+    },
     died: new Promise<never>(() => {}),
     stop: async () => {},
   }

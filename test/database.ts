@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
+import { builtInNames } from '#kernel/db/built-in-databases.ts'
 
 export type TestDatabase = {
   /** Logs in as the role that owns the database. As in production, it is not a superuser. */
@@ -110,6 +111,17 @@ export async function dropDatabase(client: pg.Client, name: string): Promise<voi
       await sleep(100)
     }
   }
+}
+
+/** Drops control databases with their built-in databases, and then all built-in roles: a role can own tables in several. */
+export async function dropInstallations(...controls: readonly string[]): Promise<void> {
+  const all = controls.map((control) => ({ control, names: builtInNames(control) }))
+  await withClient(testServerUrl(), async (client) => {
+    for (const { control, names } of all)
+      for (const name of [control, names.default, names.logging]) await dropDatabase(client, name)
+    for (const role of all.flatMap(({ names }) => Object.values(names)))
+      await client.query(`drop role if exists ${id(role)}`)
+  })
 }
 
 function onDatabase(url: string, database: string): string {

@@ -4,10 +4,9 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { after, test } from 'node:test'
 import type { Command } from 'commander'
-import pg from 'pg'
 import { program } from '#cli/program.ts'
 import { builtInNames } from '#kernel/db/built-in-databases.ts'
-import { dropDatabase, testDatabase, testServerUrl, withClient } from '#test/database.ts'
+import { dropInstallations, testDatabase, testServerUrl } from '#test/database.ts'
 import { query } from '#test/embedded.ts'
 import { actor, PASSWORD } from '#test/harness.ts'
 import { runHere } from './command.ts'
@@ -33,11 +32,7 @@ after(async () => {
   await service.end('SIGTERM')
   await home.remove()
   await rm(elsewhere, { recursive: true, force: true })
-  await withClient(testServerUrl(), async (client) => {
-    for (const database of [names.default, names.logging]) await dropDatabase(client, database)
-    for (const role of Object.values(names))
-      await client.query(`drop role if exists ${pg.escapeIdentifier(role)}`)
-  })
+  await dropInstallations(control)
 })
 
 const anon = actor(service.url)

@@ -3,13 +3,11 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { after, test } from 'node:test'
-import pg from 'pg'
 import { defaultConfig } from '#kernel/config/config.ts'
-import { builtInNames } from '#kernel/db/built-in-databases.ts'
 import { createLog } from '#kernel/log.ts'
 import { secureRandom } from '#kernel/random.ts'
 import { createSecrets } from '#kernel/secrets.ts'
-import { dropDatabase, testDatabase, testServerUrl, withClient } from '#test/database.ts'
+import { dropInstallations, testDatabase, testServerUrl, withClient } from '#test/database.ts'
 import { ADMIN_KEY, actor, PASSWORD, TEST_SECRET } from '#test/harness.ts'
 import { startPgBouncer, WITHOUT_PGBOUNCER } from '#test/pgbouncer.ts'
 import { startService } from '../../src/app.ts'
@@ -20,7 +18,6 @@ const pooler = skip === false ? await startPgBouncer(testServerUrl()) : undefine
 const dir = await mkdtemp(path.join(tmpdir(), 'gatehouse-pooled-'))
 const control = (await testDatabase({ isControl: true })).name
 const client = await testDatabase()
-const names = builtInNames(control)
 const direct = Object.assign(new URL(testServerUrl()), { pathname: `/${control}` }).href
 const through = (url: string): string =>
   Object.assign(new URL(url), { hostname: '127.0.0.1', port: String(pooler?.port) }).href
@@ -30,11 +27,7 @@ const log = createLog({ level: 'silent', format: 'json' })
 after(async () => {
   await pooler?.stop()
   await rm(dir, { recursive: true, force: true })
-  await withClient(testServerUrl(), async (session) => {
-    for (const database of [names.default, names.logging]) await dropDatabase(session, database)
-    for (const role of Object.values(names))
-      await session.query(`drop role if exists ${pg.escapeIdentifier(role)}`)
-  })
+  await dropInstallations(control)
 })
 
 const configFor = (database: { url: string; direct_url?: string }) => {

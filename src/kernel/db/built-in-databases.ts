@@ -16,6 +16,8 @@ export type BuiltInNames = {
   /** The roles of callers of client `default` with row-level security (gateway.md 19). */
   readonly anonymous: string
   readonly signedIn: string
+  /** The owner of the audit trail in the control database. */
+  readonly auditOwner: string
 }
 
 export function builtInNames(controlDatabase: string): BuiltInNames {
@@ -26,6 +28,7 @@ export function builtInNames(controlDatabase: string): BuiltInNames {
     reader: `${name}_logging_reader`,
     anonymous: `${name}_anon`,
     signedIn: `${name}_authenticated`,
+    auditOwner: `${name}_audit`,
   }
 }
 
