@@ -216,14 +216,13 @@ test('hostile responses get a clear failure and no session', async () => {
       ...['id', 'rawId', 'type', 'response'].map((member) => ({ ...correct, [member]: value })),
       ...members.map((member) => ({ ...correct, response: { ...correct.response, [member]: value } })),
     ])
+    let { challengeId } = (await options()).body
     for (const response of changed) {
-      // A new challenge only where the response gets as far as using it up.
-      const { challengeId } = (await options()).body
-      const { status, text } = await caller.post(`${AUTH}/passkey/verify-${name}`, { response, challengeId })
-      assert.ok(
-        [400, 401].includes(status),
-        `${status} ${text} for ${JSON.stringify(response).slice(0, 300)}`,
-      )
+      const answer = await caller.post(`${AUTH}/passkey/verify-${name}`, { response, challengeId })
+      const sent = JSON.stringify(response).slice(0, 300)
+      assert.ok([400, 401].includes(answer.status), `${answer.status} ${answer.text} for ${sent}`)
+      // Only a response of the right form uses the challenge up.
+      if (answer.body.code !== 'VALIDATION_ERROR') challengeId = (await options()).body.challengeId
     }
   }
   assert.equal(await sessionsOf(user), 1)

@@ -5,8 +5,8 @@ import { actor, testService, type User } from '#test/harness.ts'
 import { ceremoniesOf, expectRefused } from '#test/passkeys.ts'
 
 const AUTH = '/api/auth'
-const t = await testService()
-const { creationOptions, register, signIn, newUser } = ceremoniesOf(t)
+const t = await testService({ config: { auth: { two_factor: { required_for: ['admin'] } } } })
+const { creationOptions, register, signIn, newUser, sessionsOf } = ceremoniesOf(t)
 const origin = t.service.kernel.publicUrl()
 const { db } = t.service.kernel
 
@@ -139,6 +139,35 @@ test('the first proof of an address removes the passkeys that were added before 
     const { user, authenticator } = await newUser()
     await prove(user)
     expectRefused(await signIn(authenticator), [401, 'PASSKEY_NOT_FOUND'])
+  }
+})
+
+test('a passkey with user verification counts as both factors, and one without as the first', async () => {
+  const { user, authenticator } = await newUser()
+  const unverified = { userVerified: false }
+  assert.equal((await signIn(authenticator, unverified)).body.session.userId, user.id)
+
+  await db.updateTable('user').set({ twoFactorEnabled: true }).where('id', '=', user.id).execute()
+  const sessions = await sessionsOf(user)
+  const pending = await signIn(authenticator, unverified)
+  assert.deepEqual([pending.body.twoFactorRedirect, 'session' in pending.body], [true, false])
+  assert.ok(pending.body.token.startsWith('2fa_'))
+  assert.equal(pending.headers.get('set-auth-token'), null)
+  assert.equal(await sessionsOf(user), sessions)
+  assert.equal((await signIn(authenticator)).body.session.userId, user.id)
+})
+
+test('a required second factor opens registration, and a passkey with user verification satisfies it', async () => {
+  const admin = await t.signUp('Admin')
+  await db.updateTable('user').set({ role: 'admin' }).where('id', '=', admin.id).execute()
+  assert.equal((await admin.get(`${AUTH}/passkey/list-user-passkeys`)).body.code, 'TWO_FACTOR_REQUIRED')
+  const authenticator = createAuthenticator()
+  assert.equal((await register(admin, authenticator)).status, 200)
+  for (const userVerified of [false, true]) {
+    const { body } = await signIn(authenticator, { userVerified })
+    const session = actor(t.url, { authorization: `Bearer ${body.token}` })
+    const { status } = await session.get(`${AUTH}/passkey/list-user-passkeys`)
+    assert.equal(status, userVerified ? 200 : 403)
   }
 })
 

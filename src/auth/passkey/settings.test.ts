@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createAuthenticator, type Fault } from '#test/authenticator.ts'
-import { type Answer, actor, type TestService, testService, type User } from '#test/harness.ts'
+import { type Answer, type TestService, testService, type User } from '#test/harness.ts'
 
 const PATH = '/api/auth/passkey'
 const APP = 'https://app.example.com'
@@ -74,35 +74,4 @@ test('at an IP address the ceremonies answer that passkeys need a domain', async
   for (const { status, body } of answers)
     assert.deepEqual([status, body.code], [400, 'PASSKEY_RP_ID_INVALID'])
   assert.deepEqual((await ada.get(`${PATH}/list-user-passkeys`)).body, [])
-})
-
-test('a passkey with user verification counts as both factors, and one without as the first', async () => {
-  const t = await testService({ config: { auth: { two_factor: { required_for: ['admin'] } } } })
-  const { db } = t.service.kernel
-  const origin = t.service.kernel.publicUrl()
-  const ada = await t.signUp('Ada')
-  const [, single] = await useNewPasskey(t, ada, origin, { assertion: { userVerified: false } })
-  assert.deepEqual([single?.status, typeof single?.body.session.token], [200, 'string'])
-
-  await db.updateTable('user').set({ twoFactorEnabled: true }).where('id', '=', ada.id).execute()
-  const before = await db.selectFrom('session').selectAll().where('userId', '=', ada.id).execute()
-  const [, pending] = await useNewPasskey(t, ada, origin, { assertion: { userVerified: false } })
-  assert.deepEqual([pending?.body.twoFactorRedirect, 'session' in (pending?.body ?? {})], [true, false])
-  assert.ok(pending?.body.token.startsWith('2fa_'))
-  assert.equal(pending?.headers.get('set-auth-token'), null)
-  const after = await db.selectFrom('session').selectAll().where('userId', '=', ada.id).execute()
-  assert.equal(after.length, before.length)
-  const [, both] = await useNewPasskey(t, ada, origin)
-  assert.equal(both?.body.user.id, ada.id)
-
-  const admin = await t.signUp('Admin')
-  await db.updateTable('user').set({ role: 'admin' }).where('id', '=', admin.id).execute()
-  assert.equal((await admin.get(`${PATH}/list-user-passkeys`)).body.code, 'TWO_FACTOR_REQUIRED')
-  for (const userVerified of [false, true]) {
-    const [registered, signedIn] = await useNewPasskey(t, admin, origin, { assertion: { userVerified } })
-    assert.equal(registered.status, 200)
-    const session = actor(t.url, { authorization: `Bearer ${signedIn?.body.token}` })
-    const { status } = await session.get(`${PATH}/list-user-passkeys`)
-    assert.equal(status, userVerified ? 200 : 403)
-  }
 })
