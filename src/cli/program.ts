@@ -22,12 +22,19 @@ export async function program(argv: readonly string[]): Promise<Command> {
     .option('--data-dir <folder>', 'setting server.data_dir (default: ./data)')
     .configureHelp({ showGlobalOptions: true })
   const named = argv.filter((word) => Object.hasOwn(COMMANDS, word))
+  // A service must not lose its log unnoticed.
+  if (!named.includes('serve')) process.stdout.off('error', ignoreClosedPipe).on('error', ignoreClosedPipe)
   for (const name of named.length > 0 ? new Set(named) : Object.keys(COMMANDS)) {
     const command = await COMMANDS[name]?.()
     if (command !== undefined) gatehouse.addCommand(command)
   }
   exitOnError(gatehouse)
   return gatehouse
+}
+
+/** The reader of a command's output may end first: `gatehouse openapi | head`. */
+function ignoreClosedPipe(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EPIPE') throw error
 }
 
 /** Sets exit codes: 2 for wrong usage, 0 for help and version. Errors that a command throws exit with 1 (`fatal`). */
