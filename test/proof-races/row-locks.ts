@@ -29,7 +29,7 @@ export function rowLocks(url: string, most: number) {
         waits.delete(wait)
         wait.resolve()
       }
-      await sleep(1)
+      await sleep(5)
     }
     running = false
   }
