@@ -19,6 +19,8 @@ const SETTINGS = {
   statement_timeout: '60s',
   // Autovacuum would start a process for each of hundreds of databases, which live for seconds.
   autovacuum: 'off',
+  // The kernel copies the files of new databases, in half the processor time.
+  file_copy_method: 'clone',
 }
 
 /** Module state, because node:test passes nothing from setup to teardown. */

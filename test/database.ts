@@ -24,17 +24,30 @@ export async function testDatabase(
   }
 }
 
+/** By name: the templates that this process has created or found. */
+const templates = new Map<string, Promise<string>>()
+
 /**
  * Returns the name of a template database for `testDatabase({ template })`. The first test process that calls it creates the template,
  * once per run. `build` gets the owner's URL and must close its connections.
  */
-export async function createTemplateDatabase(
+export function createTemplateDatabase(
   name: string,
   build: (url: string) => Promise<void>,
   isControl = false,
 ): Promise<string> {
   const run = testRun(isControl)
   const template = `${run.name}_template_${name}`
+  const known = templates.get(template) ?? findOrCreateTemplate(run, template, build)
+  templates.set(template, known)
+  return known
+}
+
+async function findOrCreateTemplate(
+  run: TestRun,
+  template: string,
+  build: (url: string) => Promise<void>,
+): Promise<string> {
   await withClient(run.serverUrl, async (client) => {
     await client.query('select pg_advisory_lock(hashtextextended($1, 0))', [template])
     const { rowCount } = await client.query('select from pg_database where datname = $1', [template])
