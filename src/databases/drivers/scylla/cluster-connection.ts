@@ -1,9 +1,9 @@
 import { Client, policies, types } from 'cassandra-driver'
-import { unavailable } from '#databases/drivers/circuit-breaker.ts'
 import { connectFailureOf } from '#databases/drivers/scylla/errors.ts'
 import { amongConnected } from '#databases/drivers/scylla/library.ts'
 import { type Watch, watchNodes } from '#databases/drivers/scylla/liveness.ts'
 import { createRetryPolicy } from '#databases/drivers/scylla/retries.ts'
+import { unavailable } from '#databases/drivers/unavailable.ts'
 import type { ScyllaUrl } from '#kernel/config/scylla-url.ts'
 
 export type ConnectionOptions = {

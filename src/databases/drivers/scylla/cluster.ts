@@ -1,5 +1,4 @@
 import type { Client } from 'cassandra-driver'
-import { createCircuitBreaker } from '#databases/drivers/circuit-breaker.ts'
 import { createConcurrencyLimit } from '#databases/drivers/concurrency-limit.ts'
 import type { DriverStats } from '#databases/drivers/driver.ts'
 import {
@@ -9,7 +8,9 @@ import {
 import { failureOf, isBrokenOff, isDown, isSick } from '#databases/drivers/scylla/errors.ts'
 import { isAnyConnected } from '#databases/drivers/scylla/library.ts'
 import type { Watch } from '#databases/drivers/scylla/liveness.ts'
+import { unavailable } from '#databases/drivers/unavailable.ts'
 import { fail } from '#databases/failures.ts'
+import { createCircuitBreaker } from '#kernel/circuit-breaker.ts'
 import { Failure } from '#kernel/errors.ts'
 
 export type ClusterOptions = ConnectionOptions & {
@@ -36,7 +37,7 @@ const PER_CONNECTION = 16
 const MOST_LATE = 5
 
 export function createCluster(options: ClusterOptions): Cluster {
-  const breaker = createCircuitBreaker(() => performance.now())
+  const breaker = createCircuitBreaker(() => performance.now(), unavailable)
   const connection = createClusterConnection(options, breaker.failed)
   const places = createConcurrencyLimit({
     places: options.maxConnections * PER_CONNECTION,

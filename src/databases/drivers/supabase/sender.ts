@@ -1,8 +1,9 @@
-import { createCircuitBreaker } from '#databases/drivers/circuit-breaker.ts'
 import { type ConcurrencyLimit, createConcurrencyLimit } from '#databases/drivers/concurrency-limit.ts'
 import type { DriverStats } from '#databases/drivers/driver.ts'
 import { callerLeft } from '#databases/drivers/presence.ts'
 import { lossOf } from '#databases/drivers/supabase/errors.ts'
+import { unavailable } from '#databases/drivers/unavailable.ts'
+import { createCircuitBreaker } from '#kernel/circuit-breaker.ts'
 import { Failure } from '#kernel/errors.ts'
 import type { Outbound, OutboundAnswer, OutboundRequest } from '#kernel/http/outbound.ts'
 
@@ -24,7 +25,7 @@ export type Sender = {
 }
 
 export function createSender(options: SenderOptions): Sender {
-  const breaker = createCircuitBreaker(() => performance.now())
+  const breaker = createCircuitBreaker(() => performance.now(), unavailable)
   const places = createConcurrencyLimit({
     places: options.maxConnections,
     waiting: options.maxWaiting,

@@ -1,5 +1,6 @@
-import { type CircuitState, createCircuitBreaker } from '#databases/drivers/circuit-breaker.ts'
 import type { RowClient } from '#databases/drivers/postgres/protocol/connection.ts'
+import { unavailable } from '#databases/drivers/unavailable.ts'
+import { type CircuitState, createCircuitBreaker } from '#kernel/circuit-breaker.ts'
 import { Failure } from '#kernel/errors.ts'
 
 /** The connections of one pool. The idle connection that was used last is used next, so that the others can be closed. */
@@ -27,7 +28,7 @@ export type Connections = {
 export function createConnections(connect: () => Promise<RowClient>, most: number): Connections {
   const all = new Set<RowClient>()
   const idle: RowClient[] = []
-  const breaker = createCircuitBreaker(() => performance.now())
+  const breaker = createCircuitBreaker(() => performance.now(), unavailable)
   let opening = 0
 
   async function open(): Promise<RowClient> {

@@ -1,4 +1,3 @@
-import type { CircuitState } from '#databases/drivers/circuit-breaker.ts'
 import type { Presence } from '#databases/drivers/driver.ts'
 import type { MemoryBudget } from '#databases/drivers/memory-budget.ts'
 import { createConnectionWatch, GRACE } from '#databases/drivers/postgres/pool/connection-watch.ts'
@@ -8,6 +7,7 @@ import type { RowClient, Terminate } from '#databases/drivers/postgres/protocol/
 import { callerLeft } from '#databases/drivers/presence.ts'
 import { fail } from '#databases/failures.ts'
 import { createBoundedQueue } from '#kernel/bounded-queue.ts'
+import type { CircuitState } from '#kernel/circuit-breaker.ts'
 
 export type PoolOptions = {
   /** Makes one connected client, or throws a Failure. */

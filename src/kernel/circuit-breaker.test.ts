@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createCircuitBreaker } from '#databases/drivers/circuit-breaker.ts'
+import { createCircuitBreaker } from './circuit-breaker.ts'
+import { Failure } from './errors.ts'
 
 function atHand() {
   const clock = { now: 0 }
-  const breaker = createCircuitBreaker(() => clock.now)
+  const breaker = createCircuitBreaker(
+    () => clock.now,
+    (wait) => new Failure('down', 503, `${wait} ms left`),
+  )
   const tryAt = (now: number): boolean => {
     clock.now = now
     return breaker.allows()

@@ -1,10 +1,9 @@
-import { fail } from '#databases/failures.ts'
-import type { Failure } from '#kernel/errors.ts'
+import type { Failure } from './errors.ts'
 
 export type CircuitState = 'closed' | 'open' | 'half_open'
 
 /**
- * Makes callers fail at once while a database is down. Closed → (a connection could not be made) → open, for 1 s doubling to 30 s →
+ * Makes callers fail at once while a database or a provider is down. Closed → (a connection could not be made) → open, for 1 s doubling to 30 s →
  * half-open: one caller probes, the others still fail at once → closed, or open for longer.
  */
 export type CircuitBreaker = {
@@ -12,7 +11,7 @@ export type CircuitBreaker = {
   allows(): boolean
   succeeded(): void
   failed(): void
-  /** The attempt says nothing about the database; after an undecided probe the next caller probes. */
+  /** The attempt says nothing about the other side; after an undecided probe the next caller probes. */
   undecided(): void
   state(): CircuitState
   /** Milliseconds until the next probe. */
@@ -24,7 +23,8 @@ export type CircuitBreaker = {
 const FIRST_WAIT = 1_000
 const LONGEST_WAIT = 30_000
 
-export function createCircuitBreaker(now: () => number): CircuitBreaker {
+/** `refusal`: the failure of callers, with the milliseconds until the next probe. */
+export function createCircuitBreaker(now: () => number, refusal: (wait: number) => Failure): CircuitBreaker {
   let failures = 0
   let until = 0
   let probing = false
@@ -57,10 +57,6 @@ export function createCircuitBreaker(now: () => number): CircuitBreaker {
       probing = false
     },
     wait,
-    refusal: () => unavailable(wait()),
+    refusal: () => refusal(wait()),
   }
 }
-
-/** `wait`: milliseconds after which another attempt makes sense. */
-export const unavailable = (wait: number): Failure =>
-  fail('client_unavailable', { headers: { 'retry-after': String(Math.max(1, Math.ceil(wait / 1_000))) } })
