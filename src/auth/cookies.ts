@@ -130,3 +130,16 @@ export function clearPasskeyChallenge(config: Config, reply: FastifyReply): void
 
 export const presentedPasskeyChallenge = (request: FastifyRequest): string | undefined =>
   request.cookies[PASSKEY_COOKIE]
+
+/** Marks the browser in which a visit to a provider began. Lax, since the way back is a redirect from another site. */
+const STATE_COOKIE = `${COOKIE_PREFIX}.state`
+
+/** `maxAge` in milliseconds. */
+export function setStateCookie(config: Config, reply: FastifyReply, mark: string, maxAge: number): void {
+  reply.setCookie(STATE_COOKIE, mark, {
+    ...options(config),
+    ...{ httpOnly: true, sameSite: 'lax', maxAge: Math.floor(maxAge / 1_000) },
+  })
+}
+
+export const presentedState = (request: FastifyRequest): string | undefined => request.cookies[STATE_COOKIE]

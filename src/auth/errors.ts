@@ -97,6 +97,24 @@ export const AUTH_FAILURES = {
     'Verify your email to answer invitations',
   ],
   TEAMS_NOT_ENABLED: [400, 'There are no teams; leave teamId out'],
+  PROVIDER_NOT_FOUND: [404, 'There is no such provider'],
+  PROVIDER_UNAVAILABLE: [503, 'The provider does not answer; try again shortly'],
+  PROVIDER_REFUSED: [400, 'The provider refused the request'],
+  ID_TOKEN_NOT_SUPPORTED: [400, 'This provider has no ID tokens'],
+  INVALID_ID_TOKEN: [401, 'The ID token is not valid', 'INVALID_TOKEN'],
+  STATE_MISMATCH: [400, 'This sign-in was not begun in this browser, or took too long; begin again'],
+  NO_CODE: [400, 'The provider has sent no code'],
+  INVALID_CODE: [400, 'The provider does not accept the code'],
+  UNABLE_TO_GET_USER_INFO: [400, 'The provider does not describe the account'],
+  EMAIL_NOT_FOUND: [400, 'The provider names no email address for this account'],
+  ACCOUNT_NOT_LINKED: [
+    403,
+    'There is an account with this email address; sign in to it, and link the provider there',
+  ],
+  UNABLE_TO_LINK_ACCOUNT: [400, 'The account of the provider has another email address'],
+  FAILED_TO_REFRESH_ACCESS_TOKEN: [400, 'The provider gives no new token for this account'],
+  ACCOUNT_ALREADY_LINKED_TO_DIFFERENT_USER: [409, 'The account of the provider belongs to another user'],
+  SOCIAL_ACCOUNT_ALREADY_LINKED: [409, 'The account of the provider is linked already'],
 
   CHALLENGE_NOT_FOUND: [400, 'The challenge is unknown, used or expired; ask for new options'],
   FAILED_TO_VERIFY_REGISTRATION: [400, 'The passkey could not be verified; the log says why'],
@@ -153,4 +171,11 @@ export const ADMISSION_FAILURES = ['BANNED_USER', 'EMAIL_NOT_VERIFIED', 'PASSWOR
 export const AUTH_CODES: FailureTable = {
   ...Object.fromEntries(Object.entries(EDGE_FAILURES).map(([code, says]) => [code.toUpperCase(), says])),
   ...AUTH_FAILURES,
+}
+
+/** Codes of redirects that are spelled otherwise, as clients of better-auth know them, or that providers send (RFC 6749, 4.1.2.1). */
+export const REDIRECT_CODES: FailureTable = {
+  BANNED: AUTH_FAILURES.BANNED_USER,
+  SIGNUP_DISABLED: AUTH_FAILURES.SIGN_UP_DISABLED,
+  ACCESS_DENIED: [403, 'The sign-in was cancelled at the provider'],
 }

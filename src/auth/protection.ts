@@ -10,6 +10,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The route can start a session, so pages of foreign origins may not call it, with a cookie or without. */
     startsSession?: boolean
+    /** Pages of every origin may call the route, which does nothing by itself. */
+    anyOrigin?: boolean
   }
 }
 
@@ -35,12 +37,18 @@ export function protect(app: App, kernel: Kernel): void {
 
 /** The failures of these rules, for the API reference. */
 function refusalsOf({ method, config }: RouteOptions): readonly string[] {
-  const { access, redirects = [], startsSession = false, whileImpersonating = false } = config ?? {}
+  const {
+    access,
+    redirects = [],
+    startsSession = false,
+    whileImpersonating = false,
+    anyOrigin = false,
+  } = config ?? {}
   const knowsSession = (access?.security.length ?? 0) > 0
   return [
     ...(knowsSession && !whileImpersonating ? ['NOT_WHILE_IMPERSONATING'] : []),
     ...(startsSession ? ADMISSION_FAILURES : []),
-    ...(method === 'GET' ? [] : ['INVALID_ORIGIN', 'MISSING_OR_NULL_ORIGIN']),
+    ...(method === 'GET' || anyOrigin ? [] : ['INVALID_ORIGIN', 'MISSING_OR_NULL_ORIGIN']),
     ...(redirects.length > 0 ? ['INVALID_CALLBACK_URL'] : []),
     'TOO_MANY_REQUESTS',
   ]
@@ -60,7 +68,7 @@ function judgeRedirects(kernel: Kernel, names: readonly string[], part: unknown)
 }
 
 function checkOrigin(kernel: Kernel, request: FastifyRequest): void {
-  if (isGet(request)) return
+  if (isGet(request) || request.routeOptions.config.anyOrigin === true) return
   const from = crossSite(kernel, request.headers)
   if (from === undefined) return
   const byCookie = presentedToken(kernel.config, request)?.by === 'cookie'

@@ -18,6 +18,8 @@ import { protect } from './protection.ts'
 import { sessionRoutes } from './session/routes.ts'
 import { signInRoutes } from './sign-in/routes.ts'
 import { signUpRoutes } from './sign-up/routes.ts'
+import { socialRoutes } from './social/routes.ts'
+import { createSocialProviders, type SocialProviders } from './social/social-providers.ts'
 
 /** The authentication surface. */
 export function authSurface(app: App, kernel: Kernel, book: RouteBook, sessions: Sessions): void {
@@ -31,14 +33,18 @@ export function authSurface(app: App, kernel: Kernel, book: RouteBook, sessions:
   app.decorateRequest('caller', undefined)
   protect(app, kernel)
   const access = createAuthAccess(kernel, sessions)
+  const process = { sessions, providers: createSocialProviders(kernel) }
 
-  for (const { add, ...tag } of FEATURES) addFeature(app, tag, (app) => add(app, kernel, access, sessions))
+  for (const { add, ...tag } of FEATURES) addFeature(app, tag, (app) => add(app, kernel, access, process))
 }
 
 /** A tag of the API reference, and its routes. */
 type AuthFeature = Feature & {
-  readonly add: (app: App, kernel: Kernel, access: AuthAccess, sessions: Sessions) => void
+  readonly add: (app: App, kernel: Kernel, access: AuthAccess, process: ProcessState) => void
 }
+
+/** Caches of this process. */
+type ProcessState = { readonly sessions: Sessions; readonly providers: SocialProviders }
 
 const FEATURES: readonly AuthFeature[] = [
   { name: 'Sign-up', description: 'New users', add: signUpRoutes },
@@ -63,6 +69,11 @@ const FEATURES: readonly AuthFeature[] = [
     description: 'Name, picture and username; deleting the own account',
     add: profileRoutes,
   },
+  {
+    name: 'Social',
+    description: 'Sign-in with accounts of other services',
+    add: (app, kernel, access, { providers }) => socialRoutes(app, kernel, access, providers),
+  },
   { name: 'Accounts', description: 'The ways in which a user can sign in', add: accountRoutes },
   { name: 'Passkeys', description: 'Credentials of WebAuthn', add: passkeyRoutes },
   {
@@ -73,7 +84,7 @@ const FEATURES: readonly AuthFeature[] = [
   {
     name: 'Administration',
     description: 'Users, their roles, bans and sessions, and impersonation',
-    add: adminRoutes,
+    add: (app, kernel, access, { sessions }) => adminRoutes(app, kernel, access, sessions),
   },
   {
     name: 'Pages',

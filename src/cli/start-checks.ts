@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
+import { socialProblems } from '#auth/social/social-providers.ts'
 import { createDatabaseClock, MOST_DRIFT } from '#kernel/clock.ts'
 import { expectTime } from '#kernel/clock-drift.ts'
 import type { Config } from '#kernel/config/config.ts'
@@ -17,7 +18,7 @@ import { sentenceOf } from './terminal.ts'
 
 /** Throws one error that lists all problems with the environment, the data folder and the port. Creates nothing. */
 export async function expectStartable(config: Config): Promise<void> {
-  const problems = [...placeProblems(config), ...(await portProblems(config))]
+  const problems = [...socialProblems(config), ...placeProblems(config), ...(await portProblems(config))]
   if (problems.length > 0) throw new Error(problems.join('\n'))
 }
 
@@ -26,7 +27,7 @@ export async function startProblems(
   config: Config,
   { offline }: { readonly offline: boolean },
 ): Promise<readonly string[]> {
-  const places = placeProblems(config)
+  const places = [...socialProblems(config), ...placeProblems(config)]
   if (offline) return places
   // If Gatehouse already runs on the port, the port is not a problem.
   const port = (await answersAsGatehouse(config.server)) ? [] : await portProblems(config)

@@ -1,8 +1,9 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import { isConflict } from '#kernel/db/conflicts.ts'
 import type { Db } from '#kernel/db/connect.ts'
 import { actingAsUser, atomically, type Kernel } from '#kernel/kernel.ts'
 import { type Impersonator, mayImpersonate } from './impersonation.ts'
+import type { ProviderAccount } from './linked-accounts.ts'
 import { endWithinMaxAge } from './sessions.ts'
 import {
   type AddressPurpose,
@@ -18,10 +19,10 @@ import { isBanned, lockUserWithEmail, type User } from './users.ts'
 /** What authorized a verb, and what it relies on when it acts. */
 export type Proof = {
   readonly userId: string
-  /** The session and its token. A session whose token was replaced does not count. */
   readonly session?: {
     readonly id: string
-    readonly token: string
+    /** A session whose token was replaced does not count. Absent: a redeemed ticket names the session. */
+    readonly token?: string
     /** Of an impersonated session. It counts while this admin may act as the user, and the admin's own session is alive. */
     readonly impersonatedBy?: string | null
   }
@@ -29,6 +30,8 @@ export type Proof = {
   readonly password?: string | undefined
   /** The id of the user's passkey that has signed. */
   readonly passkey?: string
+  /** An account at a provider, which is linked to the user. */
+  readonly account?: ProviderAccount
 }
 
 /**
@@ -143,22 +146,34 @@ export const proofHolds = async (kernel: Kernel, proof: Proof): Promise<boolean>
 
 async function findProven(
   kernel: Kernel,
-  { userId, session, password, passkey }: Proof,
+  { userId, session, password, passkey, account }: Proof,
   { locks }: { readonly locks: boolean },
 ): Promise<User | undefined> {
   const { db, now, config } = kernel
-  const bySession =
-    session &&
-    sql`join service.session s on s.id = ${session.id} and s.user_id = u.id and s.token_hash = ${tokenHash(session.token)}`
-  const byPassword =
-    password !== undefined &&
-    sql`join service.account a on a.user_id = u.id and a.provider_id = 'credential' and a.password = ${password} and not a.must_change_password`
-  const byPasskey =
-    passkey !== undefined && sql`join service.passkey p on p.id = ${passkey} and p.user_id = u.id`
-  const locked = sql`for no key update of u ${bySession ? sql`for key share of s` : NOTHING} ${byPassword ? sql`for share of a` : NOTHING} ${byPasskey ? sql`for key share of p` : NOTHING}`
+  const parts = [
+    session && {
+      join: sql`join service.session s on s.id = ${session.id} and s.user_id = u.id ${session.token === undefined ? NOTHING : sql`and s.token_hash = ${tokenHash(session.token)}`}`,
+      lock: sql`for key share of s`,
+    },
+    password !== undefined && {
+      join: sql`join service.account a on a.user_id = u.id and a.provider_id = 'credential' and a.password = ${password} and not a.must_change_password`,
+      lock: sql`for share of a`,
+    },
+    passkey !== undefined && {
+      join: sql`join service.passkey p on p.id = ${passkey} and p.user_id = u.id`,
+      lock: sql`for key share of p`,
+    },
+    account && {
+      join: sql`join service.account l on l.user_id = u.id and l.provider_id = ${account.providerId} and l.account_id = ${account.accountId}`,
+      lock: sql`for key share of l`,
+    },
+  ].filter((part) => typeof part === 'object')
+  const together = (fragments: readonly RawBuilder<unknown>[]) =>
+    fragments.length === 0 ? NOTHING : sql.join(fragments, sql` `)
+  const locked = together([sql`for no key update of u`, ...parts.map(({ lock }) => lock)])
   const { rows } = await sql<User & SessionTimes>`
-    select u.* ${bySession ? sql`, s.created_at as session_begin, s.expires_at as session_end` : NOTHING}
-    from service."user" u ${bySession ?? NOTHING} ${byPassword || NOTHING} ${byPasskey || NOTHING}
+    select u.* ${session ? sql`, s.created_at as session_begin, s.expires_at as session_end` : NOTHING}
+    from service."user" u ${together(parts.map(({ join }) => join))}
     where u.id = ${userId} ${locks ? locked : NOTHING}`.execute(db)
   const [found] = rows
   if (found === undefined) return undefined

@@ -244,7 +244,7 @@ test('a ticket of an address is not accepted as one of a user, nor one of a user
 const issueAnonymous = (lifetime = HOUR) =>
   issueTicket(kernel, 'social-sign-in', {
     ...{ userId: null, sessionId: null, address: null, lifetime },
-    payload: { provider: 'acme', browser: 'x', codeVerifier: 'x' },
+    payload: { provider: 'acme', browser: 'x', codeVerifier: 'x', scopes: [] },
   })
 const redeemAnonymous = (token: string) => redeemAnonymousTicket(kernel, ['social-sign-in'], token)
 

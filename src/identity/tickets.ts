@@ -38,19 +38,20 @@ type Nothing = Record<string, never>
 /** In base64url. It is public: the browser shows it to the authenticator. */
 type PasskeyChallenge = { readonly challenge: string }
 
-/** A visit to a social provider that has begun. */
+/** The state of an authorization request at a social provider, to be compared when the browser returns. */
 export type SocialState = {
   readonly provider: string
-  /** Hash of a cookie that only the browser has in which the visit began. */
+  /** Hash of a cookie that only the browser has in which it began. */
   readonly browser: string
-  /** PKCE code verifier, sealed. */
+  /** PKCE code verifier (RFC 7636), sealed. */
   readonly codeVerifier: string
-  /** For OpenID Connect. */
+  /** Of OpenID Connect. */
   readonly nonce?: string
-  readonly callbackURL?: string
-  readonly errorCallbackURL?: string
-  readonly newUserCallbackURL?: string
-  readonly requestSignUp?: boolean
+  readonly scopes: readonly string[]
+  readonly callbackURL?: string | undefined
+  readonly errorCallbackURL?: string | undefined
+  readonly newUserCallbackURL?: string | undefined
+  readonly requestSignUp?: boolean | undefined
 }
 
 export type TicketPurpose = keyof Purposes

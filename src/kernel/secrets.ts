@@ -10,6 +10,7 @@ export type Purpose =
   | 'mail'
   | 'provider-token'
   | 'sign-up'
+  | 'social-state'
 
 export type Secrets = {
   /**

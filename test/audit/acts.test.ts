@@ -13,11 +13,16 @@ import { withOrigin } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
 import { createAuthenticator } from '#test/authenticator.ts'
 import { type Answer, confirm, linkIn, PASSWORD, testService, type User } from '#test/harness.ts'
+import { startOpenidProvider } from '#test/identity-provider/openid-provider.ts'
+import { CLIENT, oidcSettings, TO_LOOPBACK } from '#test/identity-provider/visits.ts'
 import { ceremoniesOf } from '#test/passkeys.ts'
 import { organizationCauses } from './organization-causes.ts'
 
 const HIDING = { hide_registered_emails: true, email_password: { require_email_verification: true } }
-const t = await testService()
+const idp = await startOpenidProvider()
+idp.serve([])
+const social = { providers: { acme: oidcSettings(idp) } }
+const t = await testService({ config: { outbound: TO_LOOPBACK, auth: { social } } })
 const hiding = await testService({ controlUrl: t.controlUrl, config: { auth: HIDING } })
 const { kernel } = t.service
 const { db, now, random } = kernel
@@ -178,6 +183,12 @@ const CAUSES: Readonly<Record<Action, () => Promise<Seen>>> = {
     )
   },
   'password.assigned': () => byCommand((id) => setPasswordByOperator(commands, id, NEW_PASSWORD)),
+  'account.linked': async () => {
+    const ada = await newcomer()
+    const token = await idp.idToken(CLIENT.id, { sub: NAME, email: ada.email })
+    told.add(token)
+    return bySelf(ada, ok(await ada.post('/api/auth/link-social', { provider: 'acme', idToken: { token } })))
+  },
   'account.unlinked': async () => {
     const ada = await newcomer()
     const account = { id: uuidv7(now(), random), userId: ada.id, providerId: 'github', accountId: NAME }

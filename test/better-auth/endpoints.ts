@@ -6,8 +6,6 @@ import type { Version } from './clients.ts'
 
 /** Endpoints of better-auth's own server that Gatehouse does not have, and why. */
 export const NOT_BUILT: Readonly<Record<string, string>> = {
-  '/sign-in/social': 'social sign-in is not built yet',
-  '/link-social': 'social sign-in is not built yet',
   '/refresh-token': 'social sign-in is not built yet',
   '/get-access-token': 'social sign-in is not built yet',
   '/account-info': 'social sign-in is not built yet',

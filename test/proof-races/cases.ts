@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { Failure } from '#kernel/errors.ts'
 import { PASSWORD, type TestService } from '#test/harness.ts'
 import { type Setup, START, type TestUser, type UserState, type Who } from './user-state.ts'
 import { type Action, VERBS, type Verb, type VerbName } from './verbs.ts'
@@ -47,10 +48,19 @@ export const headersOf = (
   who === undefined ? {} : { authorization: `Bearer ${{ ...sessions, admin }[who].token}` }
 
 export async function carryOut(t: TestService, action: Action, person: TestUser): Promise<Outcome> {
-  if ('call' in action) return (await action.call(t)) === false ? [404, 'NOT_THERE'] : [200, undefined]
+  if ('call' in action) return outcomeOf(action.call(t))
   const { method, path, body, session } = action
   const answer = await t.anon.send(method, path, { body, headers: headersOf(person, session) })
   return [answer.status, answer.status === 200 ? undefined : answer.body?.code]
+}
+
+async function outcomeOf(call: Promise<unknown>): Promise<Outcome> {
+  try {
+    return (await call) === false ? [404, 'NOT_THERE'] : [200, undefined]
+  } catch (error) {
+    if (error instanceof Failure) return [error.status, error.code]
+    throw error
+  }
 }
 
 /** Asserts over HTTP which sessions are active, and whether the first password signs in. */

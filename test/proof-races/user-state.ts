@@ -116,11 +116,11 @@ export async function createUsers(
   await db
     .insertInto('account')
     .values(
-      people.flatMap(({ id: userId, stored: password }) => {
+      people.flatMap(({ id: userId, state: { linked }, stored: password }) => {
         const account = { userId, accountId: userId, ...times }
         const github = { ...account, id: uuidv7(at, random), providerId: 'github', password: null }
         const credential = { ...account, id: uuidv7(at, random), providerId: 'credential', password }
-        return password === null ? [github] : [github, credential]
+        return [...(linked ? [github] : []), ...(password === null ? [] : [credential])]
       }),
     )
     .execute()

@@ -1,7 +1,12 @@
 import { mailVerification } from '#auth/email/verification.ts'
+import { fail } from '#auth/errors.ts'
 import { setPasswordByOperator } from '#auth/password/password.ts'
 import { mailReset } from '#auth/password/reset.ts'
 import { deleteByOperator } from '#auth/profile/delete-account.ts'
+import type { SignInContext } from '#auth/sign-in-context.ts'
+import { enter } from '#auth/social/enter.ts'
+import { linkIdentity } from '#auth/social/link.ts'
+import type { Identity } from '#auth/social/provider-identity.ts'
 import { banUser, unbanUser } from '#identity/bans.ts'
 import { rehashPassword } from '#identity/passwords.ts'
 import { setRole } from '#identity/roles.ts'
@@ -37,6 +42,10 @@ export type Verb = {
   readonly column?: Who
   /** The column that revokes the same things, so that this verb need not be a column. */
   readonly revokesAs?: string
+  /** It needs fresh sessions, so it has no pair with a verb whose sessions are stale. */
+  readonly needsFresh?: true
+  /** It is refused under the lock of the user's row, not before. */
+  readonly refusedLate?: true
 }
 
 const AUTH = '/api/auth'
@@ -174,6 +183,22 @@ const passkeyAdded = (state: UserState, me: Who): UserState => ({
   ...redeemed(state, `passkey-registration of ${me}`),
   passkeys: adding(state.passkeys, 'new'),
 })
+
+/** The user's account at a provider, as in `createUsers`. */
+const identityOf = (accountId: string, email: string): Identity => ({
+  ...{ accountId, email, emailVerified: true, name: 'Ada', image: null },
+  tokens: { accessToken: 'a token of the provider' },
+})
+const CONTEXT: SignInContext = {
+  ...{
+    ipAddress: '127.0.0.1',
+    userAgent: 'test',
+    remember: true,
+    isCrossSite: false,
+    callbackURL: undefined,
+  },
+  ...{ trustedDevice: undefined, markBrowser: () => {} },
+}
 
 export const VERBS = {
   'sign-in by email': {
@@ -387,6 +412,45 @@ export const VERBS = {
       (now.linked ? undefined : [404, 'ACCOUNT_NOT_FOUND']) ??
       (now.password === null && now.passkeys.length === 0 ? LAST_WAY_IN : undefined),
     leaves: (state) => ({ ...state, linked: false }),
+    column: 'O',
+    needsFresh: true,
+    refusedLate: true,
+  },
+  'social, sign-in': {
+    action: ({ id, email }) => ({
+      call: ({ service: { kernel } }) =>
+        enter(kernel, { provider: 'github', identity: identityOf(id, email), requestSignUp: false }, CONTEXT),
+    }),
+    refused: (now) => {
+      if (now.user === 'gone' || !now.linked) return [403, 'ACCOUNT_NOT_LINKED']
+      return now.user === 'banned' ? [403, 'BANNED_USER'] : undefined
+    },
+    leaves: withNewSession,
+  },
+  'social, linking begun': {
+    action: (_person, me) => post('/link-social', { provider: 'acme' }, me),
+    refused: alive,
+    leaves: (state, me) => ({ ...state, tickets: adding(state.tickets, `social-link of ${me}`) }),
+  },
+  'social, linked at the callback': {
+    start: { linked: false },
+    action: ({ id: userId, email, sessions }, me) => ({
+      call: ({ service: { kernel } }) =>
+        linkIdentity(kernel, {
+          proof: { userId, session: { id: sessions[me].id } },
+          refuse: () => fail('STATE_MISMATCH'),
+          provider: 'github',
+          identity: identityOf(userId, email),
+        }),
+    }),
+    // The session counts, whatever its token is by then.
+    refused: (now, me) => {
+      const lives =
+        now.user === 'there' && now.sessions.some((name) => name === me || name === `${me} renewed`)
+      if (!lives) return [400, 'STATE_MISMATCH']
+      return now.address === 'own' ? undefined : [400, 'UNABLE_TO_LINK_ACCOUNT']
+    },
+    leaves: (state) => ({ ...state, linked: true }),
   },
   'passkey, options for a new one': {
     action: (_person, me) => get('/passkey/generate-register-options', me),
@@ -638,6 +702,9 @@ export const EXEMPT: Readonly<Record<string, string>> = {
   'POST /api/auth/admin/list-user-sessions': 'reads',
   'POST /api/auth/admin/has-permission': 'reads',
   'POST /api/auth/admin/stop-impersonating': 'ends its own session, row "sign-out"',
+  'POST /api/auth/sign-in/social': 'creates a ticket of nobody, or acts like row "social, sign-in"',
+  'GET /api/auth/callback/{provider}': 'rows "social, sign-in" and "social, linked at the callback"',
+  'POST /api/auth/callback/{provider}': 'redirects to the GET',
   'GET /api/auth/passkey/list-user-passkeys': 'reads',
   'GET /api/auth/passkey/generate-authenticate-options': 'creates a ticket of nobody',
   'POST /api/auth/passkey/generate-authenticate-options': 'creates a ticket of nobody',

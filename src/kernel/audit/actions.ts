@@ -27,6 +27,7 @@ export const ACTIONS = {
   'password.changed': 'user',
   'password.reset': 'user',
   'password.assigned': 'user',
+  'account.linked': 'user',
   'account.unlinked': 'user',
   'passkey.added': 'user',
   'passkey.renamed': 'user',

@@ -97,10 +97,55 @@ const clientRules = ({ clients, gateway }: Config): Rule[] =>
     },
   ])
 
+/** A tenant that all directories of Microsoft share: each of them names the addresses of its users as it likes. */
+const SHARED_TENANT = /(^|\/)(common|organizations|consumers)(\/|$)/i
+
+const providerRules = ({ auth: { social }, outbound }: Config): Rule[] =>
+  Object.entries(social.providers).flatMap(([name, provider]) => {
+    const at = `auth.social.providers.${name}`
+    const isMissing = (value: string | undefined, type: string) =>
+      provider.type === type && value === undefined
+    const isPlain = (url: string | undefined) => url?.startsWith('http:') === true && !outbound.allow_http
+    const required = {
+      issuer: 'oidc',
+      authorization_url: 'oauth2',
+      token_url: 'oauth2',
+      userinfo_url: 'oauth2',
+    }
+    const urls = ['issuer', 'authorization_url', 'token_url', 'userinfo_url'] as const
+    return [
+      {
+        settings: [`${at}.client_id`, at],
+        broken: () => provider.client_id === undefined,
+        says: 'is required: the client id that the provider has given out',
+      },
+      ...urls.flatMap((setting) => [
+        {
+          settings: [`${at}.${setting}`, `${at}.type`, at],
+          broken: () => isMissing(provider[setting], required[setting]),
+          says: `is required (${at}.type is ${provider.type})`,
+        },
+        {
+          settings: [`${at}.${setting}`, 'outbound.allow_http', at],
+          broken: () => isPlain(provider[setting]),
+          says: 'needs https, or outbound.allow_http: true',
+        },
+      ]),
+      {
+        settings: ['auth.social.linking.trusted_providers', `${at}.tenant`, at],
+        broken: () =>
+          name === 'microsoft' &&
+          SHARED_TENANT.test(provider.issuer ?? provider.tenant) &&
+          social.linking.trusted_providers.includes(name),
+        says: `must not name ${name} while ${at}.tenant is ${provider.tenant}: any directory can name any address; set the id of your own tenant`,
+      },
+    ]
+  })
+
 /** A rule is skipped when one of its settings is invalid: it would be applied to the default. */
 export function brokenRules(config: Config, tree: Tree, problems: readonly Problem[]): Problem[] {
   const wrong = new Set(problems.map(({ setting }) => setting))
-  return [...RULES, ...clientRules(config)]
+  return [...RULES, ...clientRules(config), ...providerRules(config)]
     .filter((rule) => !rule.settings.some((setting) => wrong.has(setting)) && rule.broken(config))
     .map(({ settings, says }) => {
       const [setting = ''] = settings

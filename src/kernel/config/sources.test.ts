@@ -42,6 +42,11 @@ const texts: Record<string, fc.Arbitrary<string>> = {
   colour: fc.constantFrom('#0a7', '#1D4ED8', 'rgb(1, 2, 3)', 'hsl(120 50% 50%)'),
   'role name': fc.stringMatching(/^[a-z][a-z0-9_-]{6,12}$/),
   'user id': fc.uuid(),
+  domain: fc.constantFrom('example.com', 'app.example.com'),
+  'provider name': fc.stringMatching(/^[a-z][a-z0-9_-]{0,12}$/),
+  'client id': fc.constantFrom('1-a.apps.example.com', 'com.example.app'),
+  scope: fc.constantFrom('openid', 'user:email', 'https://example.com/auth/drive.file'),
+  'private key': fc.constant('-----BEGIN PRIVATE KEY-----\\nAAAA\\n-----END PRIVATE KEY-----'),
   'true or false': fc.constantFrom('true', 'false', 'yes', 'off', '1'),
 }
 
@@ -70,6 +75,10 @@ type Given = { readonly path: string; readonly value: string | string[] }
 
 const CLIENTS = ['one', 'two_b']
 
+/** Settings without which a client or a provider is refused. */
+const ALWAYS =
+  /^clients\..*\.url$|^auth\.social\.providers\..*\.(client_id|issuer|(authorization|token|userinfo)_url)$/
+
 /** Any choice of settings with valid values; most choices contain a conflict. Clients have a URL of PostgreSQL. */
 const given: fc.Arbitrary<Given[]> = fc.subarray(CLIENTS).chain((clients) => {
   const arbitraries = outline(settings).flatMap(({ path, schema }) => {
@@ -79,9 +88,7 @@ const given: fc.Arbitrary<Given[]> = fc.subarray(CLIENTS).chain((clients) => {
       const at = path.join('.').replace(ANY_NAME, name)
       const values = path.at(-1) === 'driver' ? fc.constant('postgresql') : written(schema)
       const one = values.map((value): Given => ({ path: at, value }))
-      return at.startsWith('clients.') && at.endsWith('.url')
-        ? one
-        : fc.option(one, { nil: undefined, freq: 2 })
+      return ALWAYS.test(at) ? one : fc.option(one, { nil: undefined, freq: 2 })
     })
   })
   return fc.tuple(...arbitraries).map((all) => all.filter((one) => one !== undefined))
@@ -99,6 +106,7 @@ const NEEDS: readonly (readonly [setting: string, needed: string, values: fc.Arb
   ...CLIENTS.flatMap((name) => [
     [`clients.${name}.sql_role.name`, `clients.${name}.sql_role.password`, word] as const,
     [`clients.${name}.sql_role.password`, `clients.${name}.sql_role.name`, fc.constant('sql_role')] as const,
+    [`auth.social.providers.${name}.issuer`, 'outbound.allow_http', fc.constant('true')] as const,
   ]),
 ]
 

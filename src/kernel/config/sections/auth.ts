@@ -7,6 +7,7 @@ import { duration, flag, integer, list, section, text } from '../setting.ts'
 import { admin } from './auth-admin.ts'
 import { organization } from './auth-organization.ts'
 import { passkey } from './auth-passkey.ts'
+import { social } from './auth-social.ts'
 import { twoFactor } from './auth-two-factor.ts'
 
 const pathForm = textForm(
@@ -148,4 +149,5 @@ export const auth = section('Authentication.', {
   admin,
   passkey,
   organization,
+  social,
 })

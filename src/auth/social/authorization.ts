@@ -1,0 +1,117 @@
+import {
+  authorizationCodeGrant,
+  buildAuthorizationUrl,
+  calculatePKCECodeChallenge,
+  refreshTokenGrant,
+  type TokenEndpointResponse,
+} from 'openid-client'
+import type { ProviderTokens } from '#identity/provider-tokens.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { randomToken } from '#kernel/random.ts'
+import { identityOfAccessToken, identityOfIdToken } from './identities.ts'
+import type { Claims } from './provider.ts'
+import { askProvider, connectTo, type ProviderClient, redirectUri } from './provider-client.ts'
+import type { Identity } from './provider-identity.ts'
+
+/** Has to be known when the browser returns. */
+export type Secrets = {
+  /** PKCE (RFC 7636). */
+  readonly codeVerifier: string
+  /** Of OpenID Connect. */
+  readonly nonce?: string
+}
+
+export const newSecrets = ({ random }: Kernel, { server }: ProviderClient): Secrets => ({
+  codeVerifier: randomToken(random),
+  ...(server.type === 'oidc' && { nonce: randomToken(random) }),
+})
+
+type Asked = Secrets & {
+  readonly state: string
+  readonly scopes: readonly string[]
+}
+
+/** The URL to which the browser is sent. */
+export async function authorizationUrl(
+  kernel: Kernel,
+  client: ProviderClient,
+  { state, scopes, codeVerifier, nonce, loginHint }: Asked & { readonly loginHint?: string | undefined },
+): Promise<string> {
+  const connection = await connectTo(kernel, client)
+  const url = buildAuthorizationUrl(connection, {
+    ...client.provider.parameters,
+    redirect_uri: redirectUri(kernel, client),
+    ...(scopes.length > 0 && { scope: scopes.join(' ') }),
+    state,
+    code_challenge: await calculatePKCECodeChallenge(codeVerifier),
+    code_challenge_method: 'S256',
+    ...(nonce !== undefined && { nonce }),
+    ...(loginHint !== undefined && { login_hint: loginHint }),
+  })
+  return url.href
+}
+
+type Returned = Asked & {
+  /** The query of the authorization response. */
+  readonly answer: URLSearchParams
+  /** Sent with it, unsigned (Apple). */
+  readonly sent: Claims | undefined
+}
+
+/** Redeems the code of an authorization response, whose issuer is compared (RFC 9207), and finds out whose it is. */
+export async function redeemCode(
+  kernel: Kernel,
+  client: ProviderClient,
+  returned: Returned,
+): Promise<Identity> {
+  const { answer, state, codeVerifier, nonce, scopes, sent } = returned
+  const connection = await connectTo(kernel, client)
+  const url = new URL(redirectUri(kernel, client))
+  url.search = answer.toString()
+  const checks = {
+    expectedState: state,
+    pkceCodeVerifier: codeVerifier,
+    ...(nonce !== undefined && { expectedNonce: nonce }),
+  }
+  const given = await askProvider(kernel, client, 'INVALID_CODE', () =>
+    authorizationCodeGrant(connection, url, checks),
+  )
+  const tokens = { scopes, ...tokensOf(kernel, given) }
+  return client.server.type === 'oidc'
+    ? identityOfIdToken(kernel, client, { token: given.id_token ?? '', nonce, tokens, sent })
+    : identityOfAccessToken(kernel, client, tokens)
+}
+
+/** Throws FAILED_TO_REFRESH_ACCESS_TOKEN. */
+export async function refreshProviderTokens(
+  kernel: Kernel,
+  client: ProviderClient,
+  refreshToken: string,
+): Promise<ProviderTokens> {
+  const connection = await connectTo(kernel, client)
+  const given = await askProvider(kernel, client, 'FAILED_TO_REFRESH_ACCESS_TOKEN', () =>
+    refreshTokenGrant(connection, refreshToken),
+  )
+  return tokensOf(kernel, given)
+}
+
+/** RFC 6749, section 5.1. GitHub separates scopes by commas and has `refresh_token_expires_in`. */
+function tokensOf({ now }: Kernel, given: TokenEndpointResponse): ProviderTokens {
+  const after = (seconds: unknown) =>
+    typeof seconds === 'number' && seconds < LONGEST ? new Date(now().getTime() + seconds * 1_000) : null
+  const granted = given.scope?.split(/[ ,]/).filter((scope) => scope !== '')
+  return {
+    accessToken: given.access_token,
+    tokenType: given.token_type,
+    accessTokenExpiresAt: after(given.expires_in),
+    ...(given.refresh_token !== undefined && {
+      refreshToken: given.refresh_token,
+      refreshTokenExpiresAt: after(given.refresh_token_expires_in),
+    }),
+    ...(given.id_token !== undefined && { idToken: given.id_token }),
+    ...(granted !== undefined && granted.length > 0 && { scopes: granted }),
+  }
+}
+
+/** Seconds: a century. */
+const LONGEST = 3_155_760_000

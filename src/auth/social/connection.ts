@@ -1,0 +1,123 @@
+import {
+  allowInsecureRequests,
+  type ClientAuth,
+  ClientSecretBasic,
+  ClientSecretPost,
+  Configuration,
+  type CustomFetch,
+  customFetch,
+  discovery,
+  None,
+} from 'openid-client'
+import type { Kernel } from '#kernel/kernel.ts'
+import type { Provider, ProviderSettings, Server } from './provider.ts'
+import type { ProviderRequests } from './provider-requests.ts'
+
+/** What openid-client needs to talk to one provider: its endpoints, the client's id and secret, and the way to send. */
+export type Connection = () => Promise<Configuration>
+
+/** Milliseconds after which the endpoints of an issuer are discovered again. */
+const DISCOVERED_FOR = 3_600_000
+
+export function createConnection(kernel: Kernel, { provider, settings, send }: Target): Connection {
+  const server = provider.server(settings)
+  let secret = settings.client_secret
+  const authenticate: ClientAuth = (...request) => authentication(settings, server, secret, request)
+  let known: { readonly configuration: Configuration; readonly since: number } | undefined
+  let pending: Promise<Configuration> | undefined
+
+  const discover = async () => {
+    const configuration = await configurationOf(kernel, { server, settings, authenticate, send })
+    known = { configuration, since: kernel.now().getTime() }
+    return configuration
+  }
+  return async () => {
+    if (provider.clientSecret !== undefined) secret = await provider.clientSecret(settings, kernel.now())
+    if (known !== undefined && kernel.now().getTime() - known.since < DISCOVERED_FOR)
+      return known.configuration
+    pending ??= discover().finally(() => {
+      pending = undefined
+    })
+    try {
+      return await pending
+    } catch (error) {
+      // The endpoints of an issuer hardly ever change.
+      if (known === undefined) throw error
+      return known.configuration
+    }
+  }
+}
+
+type Target = {
+  readonly provider: Provider
+  readonly settings: ProviderSettings
+  readonly send: ProviderRequests
+}
+
+async function configurationOf(
+  { config }: Kernel,
+  {
+    server,
+    settings: { client_id = '' },
+    authenticate,
+    send,
+  }: Omit<Target, 'provider'> & { readonly server: Server; readonly authenticate: ClientAuth },
+): Promise<Configuration> {
+  const execute = config.outbound.allow_http ? [allowInsecureRequests] : []
+  const fetch = fetchBy(send)
+  if (server.type === 'oidc') {
+    const options = { [customFetch]: fetch, execute }
+    return discovery(new URL(server.issuer), client_id, undefined, authenticate, options)
+  }
+  const endpoints = {
+    issuer: server.issuer,
+    authorization_endpoint: server.authorizationUrl,
+    token_endpoint: server.tokenUrl,
+    userinfo_endpoint: server.userinfoUrl,
+  }
+  const configuration = new Configuration(endpoints, client_id, undefined, authenticate)
+  configuration[customFetch] = fetch
+  for (const allow of execute) allow(configuration)
+  return configuration
+}
+
+/** A `fetch` for the library. `send` has its own deadline, so the library's signal is only an end that comes later. */
+export const fetchBy =
+  (send: ProviderRequests): CustomFetch =>
+  async (url, { method, headers, body, signal }) => {
+    const {
+      status,
+      headers: received,
+      body: bytes,
+    } = await send(url, {
+      // The library sends GET and POST only.
+      method: method === 'POST' ? 'POST' : 'GET',
+      headers,
+      ...(body === null || body === undefined ? {} : { body: textOf(body) }),
+      ...(signal === undefined ? {} : { signal }),
+    })
+    const flat = Object.entries(received).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name, [value].flat().join(', ')] as [string, string]],
+    )
+    return new Response([204, 304].includes(status) ? null : new Uint8Array(bytes), { status, headers: flat })
+  }
+
+function textOf(body: Exclude<Parameters<CustomFetch>[1]['body'], null | undefined>): string {
+  if (typeof body === 'string' || body instanceof URLSearchParams) return String(body)
+  throw new TypeError('the library sends forms only')
+}
+
+/** By default in the body, which every known provider takes; the standard's own default is the header (RFC 6749, section 2.3.1). */
+function authentication(
+  { client_authentication: chosen }: ProviderSettings,
+  { type }: Server,
+  secret: string | undefined,
+  request: Parameters<ClientAuth>,
+): void {
+  const [{ token_endpoint_auth_methods_supported: supported = ['client_secret_basic'] }] = request
+  const takesPost = type === 'oauth2' || supported.includes('client_secret_post')
+  const method = chosen ?? (takesPost ? 'client_secret_post' : 'client_secret_basic')
+  const withSecret = method === 'client_secret_post' ? ClientSecretPost : ClientSecretBasic
+  const authenticate = secret === undefined ? None() : withSecret(secret)
+  authenticate(...request)
+}

@@ -1,0 +1,126 @@
+import { findLinkedAccount, insertLinkedAccount } from '#identity/linked-accounts.ts'
+import { actOnProof } from '#identity/proof.ts'
+import { updateProviderTokens } from '#identity/provider-tokens.ts'
+import { findUser, isBanned, type NewUser, type User } from '#identity/users.ts'
+import { recordAct } from '#kernel/audit/record-act.ts'
+import { isConflict } from '#kernel/db/conflicts.ts'
+import { atomically, type Kernel } from '#kernel/kernel.ts'
+import { uuidv7 } from '#kernel/random.ts'
+import { addUser } from '../add-user.ts'
+import { type Admission, admit, requestFirstLink } from '../admit.ts'
+import { fail } from '../errors.ts'
+import { refuseHidden } from '../hidden-sign-ups.ts'
+import type { SignInContext } from '../sign-in-context.ts'
+import type { Identity } from './provider-identity.ts'
+
+/** An account that a provider has just proven, and what the request allows. */
+export type Entering = {
+  readonly provider: string
+  readonly identity: Identity
+  readonly requestSignUp: boolean
+}
+
+export type Entered = { readonly admission: Admission; readonly isNewUser: boolean }
+
+/** Signs in the user to whom the account is linked, after linking it or adding the user if that is allowed. */
+export async function enter(kernel: Kernel, entering: Entering, context: SignInContext): Promise<Entered> {
+  const { provider: providerId, identity } = entering
+  const account = { providerId, accountId: identity.accountId }
+  const found = await findOrLink(kernel, entering, context)
+  // The account may be unlinked in the meantime.
+  const entrance = {
+    ...({ way: 'social', proof: { userId: found.userId, account } } as const),
+    refuse: () => fail('ACCOUNT_NOT_LINKED'),
+  }
+  const admission = await admit(kernel, entrance, context)
+  if (found.isOld) await updateProviderTokens(kernel, found.id, identity.tokens)
+  return { admission, isNewUser: found.isNewUser }
+}
+
+type Found = {
+  readonly userId: string
+  readonly id: string
+  readonly isOld: boolean
+  readonly isNewUser: boolean
+}
+
+/** Looks again when a concurrent request has linked the account or has taken the address. */
+async function findOrLink(kernel: Kernel, entering: Entering, context: SignInContext): Promise<Found> {
+  try {
+    return await findOrLinkOnce(kernel, entering, context)
+  } catch (error) {
+    if (!(error instanceof Overtaken) && !isConflict(error, 'user_email_key')) throw error
+    return await findOrLinkOnce(kernel, entering, context)
+  }
+}
+
+/** A concurrent request has linked the account. */
+class Overtaken extends Error {}
+
+async function findOrLinkOnce(kernel: Kernel, entering: Entering, context: SignInContext): Promise<Found> {
+  const { provider: providerId, identity } = entering
+  const linked = await findLinkedAccount(kernel, { providerId, accountId: identity.accountId })
+  if (linked !== undefined) return { userId: linked.userId, id: linked.id, isOld: true, isNewUser: false }
+  const { email } = identity
+  if (email === undefined) throw fail('EMAIL_NOT_FOUND')
+  const user = await findUser(kernel.db, 'email', email)
+  // An address that is only claimed must not show whether it has an account (decision 25).
+  const hides = kernel.config.auth.hide_registered_emails && !isProven(kernel, entering)
+  if (user === undefined || hides) expectSignUp(kernel, entering)
+  if (user === undefined) return addUserOf(kernel, entering, email, context)
+  return hides ? refuseHidden(kernel, user.id, context) : linkByEmail(kernel, entering, user)
+}
+
+/** The provider has verified the address, or the operator trusts it to have done so. */
+const isProven = ({ config }: Kernel, { provider, identity }: Entering): boolean =>
+  identity.emailVerified || config.auth.social.linking.trusted_providers.includes(provider)
+
+function expectSignUp({ config }: Kernel, { requestSignUp }: Entering): void {
+  const { sign_up } = config.auth.social
+  if (sign_up === 'never' || (sign_up === 'requested' && !requestSignUp)) throw fail('SIGN_UP_DISABLED')
+}
+
+/** Links the account to the user who has its address, if both sides have proven the address (auth.md 6). */
+function linkByEmail(kernel: Kernel, entering: Entering, { id: userId, email }: User): Promise<Found> {
+  const refusal = () => fail('ACCOUNT_NOT_LINKED')
+  const mayLink = kernel.config.auth.social.linking.enabled && isProven(kernel, entering)
+  return actOnProof(kernel, { userId }, refusal, async (kernel, user) => {
+    if (isBanned(user, kernel.now())) throw fail('BANNED_USER')
+    // Before the address is proven, another person may have opened the account with it.
+    if (!mayLink || !user.emailVerified || user.email !== email) throw refusal()
+    return { ...(await link(kernel, userId, entering)), isNewUser: false }
+  })
+}
+
+const addUserOf = (
+  kernel: Kernel,
+  entering: Entering,
+  email: string,
+  context: SignInContext,
+): Promise<Found> =>
+  atomically(kernel, async (kernel) => {
+    const user = await addUser(kernel, newUserOf(kernel, entering, email))
+    const { email_password, email: mails } = kernel.config.auth
+    // `admit` mails the link if the address has to be verified first.
+    if (!user.emailVerified && mails.send_on_sign_up && !email_password.require_email_verification)
+      await requestFirstLink(kernel, user, context, { isSignUp: true })
+    return { ...(await link(kernel, user.id, entering)), isNewUser: true }
+  })
+
+function newUserOf({ now, random }: Kernel, { identity }: Entering, email: string): NewUser {
+  const createdAt = now()
+  const { name, image, emailVerified } = identity
+  const id = uuidv7(createdAt, random)
+  return { id, name, email, emailVerified, image, username: null, displayUsername: null, createdAt }
+}
+
+async function link(
+  kernel: Kernel,
+  userId: string,
+  { provider: providerId, identity: { accountId, tokens } }: Entering,
+): Promise<Omit<Found, 'isNewUser'>> {
+  const account = await insertLinkedAccount(kernel, userId, { providerId, accountId }, tokens)
+  if (account === undefined) throw new Overtaken()
+  await recordAct(kernel, 'account.linked', { targetId: userId, details: { provider: providerId } })
+  return { userId, id: account.id, isOld: false }
+}

@@ -1,0 +1,103 @@
+import {
+  createLocalJWKSet,
+  decodeJwt,
+  errors,
+  type JSONWebKeySet,
+  type JWTVerifyGetKey,
+  jwtVerify,
+} from 'jose'
+import type { Kernel } from '#kernel/kernel.ts'
+import { fail } from '../errors.ts'
+import type { Claims } from './provider.ts'
+
+/** Signatures by public keys. Neither `none` nor an HMAC, whose key the client knows too. */
+const ALGORITHMS = [
+  'RS256',
+  'RS384',
+  'RS512',
+  'PS256',
+  'PS384',
+  'PS512',
+  'ES256',
+  'ES384',
+  'ES512',
+  'EdDSA',
+  'Ed25519',
+]
+
+/** Seconds by which the clocks may differ. */
+const TOLERANCE = 30
+
+type Expected = {
+  /** May contain `{tenantid}`. */
+  readonly issuer: string
+  /** One of them has to be the audience. */
+  readonly audiences: readonly string[]
+  /** Absent: the caller of the endpoint knows none. */
+  readonly nonce: string | undefined
+  readonly keys: JWTVerifyGetKey
+}
+
+/** The claims of an ID token (OpenID Connect Core 1.0, section 3.1.3.7). Throws INVALID_ID_TOKEN. */
+export async function verifyIdToken(
+  { now }: Pick<Kernel, 'now'>,
+  token: string,
+  { issuer, audiences, nonce, keys }: Expected,
+): Promise<Claims> {
+  try {
+    const { payload } = await jwtVerify(token, keys, {
+      issuer: issuerFor(issuer, decodeJwt(token)),
+      audience: [...audiences],
+      algorithms: ALGORITHMS,
+      currentDate: now(),
+      clockTolerance: TOLERANCE,
+      requiredClaims: ['iss', 'sub', 'aud', 'exp', 'iat'],
+    })
+    if (nonce !== undefined && payload.nonce !== nonce) throw fail('INVALID_ID_TOKEN')
+    return payload
+  } catch (error) {
+    throw error instanceof errors.JOSEError ? fail('INVALID_ID_TOKEN', { cause: error }) : error
+  }
+}
+
+/** All directories of Microsoft share one discovery document, in which the id of the directory is left open. */
+function issuerFor(issuer: string, { tid }: Claims): string {
+  const isTenant = typeof tid === 'string' && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(tid)
+  return isTenant ? issuer.replace('{tenantid}', tid) : issuer
+}
+
+/** Milliseconds. Keys that the provider has withdrawn are accepted for that long at most. */
+const LONGEST_USE = 600_000
+/** Between two requests for keys, so that tokens with unknown keys cause no flood of them. */
+const SHORTEST_USE = 10_000
+
+/** The keys of an issuer. They are fetched again when they are old, and when a token names a key that is not among them. */
+export function createKeySet(
+  { now }: Pick<Kernel, 'now'>,
+  fetchKeys: () => Promise<unknown>,
+): JWTVerifyGetKey {
+  let held: { readonly find: JWTVerifyGetKey; readonly since: number } | undefined
+  let pending: Promise<JWTVerifyGetKey> | undefined
+  const fetchAgain = async () => {
+    // The library checks the shape.
+    const find = createLocalJWKSet((await fetchKeys()) as JSONWebKeySet)
+    held = { find, since: now().getTime() }
+    return find
+  }
+  const newerThan = (age: number): Promise<JWTVerifyGetKey> | JWTVerifyGetKey => {
+    if (held !== undefined && now().getTime() - held.since < age) return held.find
+    pending ??= fetchAgain().finally(() => {
+      pending = undefined
+    })
+    return pending
+  }
+  return async (header, token) => {
+    const find = await newerThan(LONGEST_USE)
+    try {
+      return await find(header, token)
+    } catch (error) {
+      if (!(error instanceof errors.JWKSNoMatchingKey)) throw error
+      return (await newerThan(SHORTEST_USE))(header, token)
+    }
+  }
+}

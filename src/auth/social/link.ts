@@ -1,0 +1,44 @@
+import { findLinkedAccount, insertLinkedAccount } from '#identity/linked-accounts.ts'
+import { actOnProof, type Proof } from '#identity/proof.ts'
+import { updateProviderTokens } from '#identity/provider-tokens.ts'
+import type { User } from '#identity/users.ts'
+import { recordAct } from '#kernel/audit/record-act.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { fail } from '../errors.ts'
+import type { Identity } from './provider-identity.ts'
+
+export type Linking = {
+  /** The session that links, which has to be alive still. */
+  readonly proof: Proof
+  readonly refuse: () => Error
+  readonly provider: string
+  readonly identity: Identity
+}
+
+/**
+ * Links an account of a provider to the user of a session. `linked already`: it was linked to this user before, and has the new tokens
+ * now, perhaps with more scopes.
+ */
+export const linkIdentity = (
+  kernel: Kernel,
+  { proof, refuse, provider: providerId, identity }: Linking,
+): Promise<'linked' | 'linked already'> =>
+  actOnProof(kernel, proof, refuse, async (kernel, user) => {
+    const account = { providerId, accountId: identity.accountId }
+    const found = await findLinkedAccount(kernel, account)
+    if (found === undefined) {
+      expectSameEmail(kernel, user, identity)
+      const linked = await insertLinkedAccount(kernel, user.id, account, identity.tokens)
+      if (linked === undefined) throw fail('UNABLE_TO_LINK_ACCOUNT')
+      await recordAct(kernel, 'account.linked', { targetId: user.id, details: { provider: providerId } })
+      return 'linked'
+    }
+    if (found.userId !== user.id) throw fail('ACCOUNT_ALREADY_LINKED_TO_DIFFERENT_USER')
+    await updateProviderTokens(kernel, found.id, identity.tokens)
+    return 'linked already'
+  })
+
+function expectSameEmail({ config }: Kernel, user: User, { email }: Identity): void {
+  if (!config.auth.social.linking.allow_different_emails && email !== user.email)
+    throw fail('UNABLE_TO_LINK_ACCOUNT')
+}

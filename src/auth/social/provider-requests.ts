@@ -1,0 +1,63 @@
+import { type CircuitBreaker, createCircuitBreaker } from '#kernel/circuit-breaker.ts'
+import { retryAfter } from '#kernel/http/failures.ts'
+import { type OutboundAnswer, OutboundRefused, type OutboundRequest } from '#kernel/http/outbound.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { createPlaces } from '#kernel/places.ts'
+import { fail } from '../errors.ts'
+
+/** Sends a request to a provider; throws PROVIDER_UNAVAILABLE when it gives no answer. */
+export type ProviderRequests = (
+  url: string,
+  request: Omit<OutboundRequest, 'timeout' | 'most'>,
+) => Promise<OutboundAnswer>
+
+/** Milliseconds and bytes. */
+const LIMITS = { timeout: 5_000, most: 1_024 * 1_024 }
+const PLACES = 16
+const QUEUE = { most: 64, patience: 5_000 }
+
+const unavailable = (wait: number) =>
+  fail('PROVIDER_UNAVAILABLE', { headers: retryAfter(Math.max(1, Math.ceil(wait / 1_000))) })
+
+/**
+ * Requests to one provider, by the rules of outbound requests. A provider that hangs holds a bounded number of callers for a bounded
+ * time, and then its circuit opens: the next ones fail at once. Other providers have places and a circuit of their own.
+ */
+export function createProviderRequests(kernel: Kernel, name: string): ProviderRequests {
+  const places = createPlaces(PLACES, { ...QUEUE, refusal: () => unavailable(QUEUE.patience) })
+  const breaker = createCircuitBreaker(() => performance.now(), unavailable)
+  return async (url, request) => {
+    if (breaker.state() === 'open') throw breaker.refusal()
+    const leave = await places.enter()
+    try {
+      if (!breaker.allows()) throw breaker.refusal()
+      return await attempt(kernel, { name, breaker }, url, request)
+    } finally {
+      leave()
+    }
+  }
+}
+
+async function attempt(
+  { outbound, log }: Kernel,
+  { name, breaker }: { readonly name: string; readonly breaker: CircuitBreaker },
+  url: string,
+  { headers, ...request }: Parameters<ProviderRequests>[1],
+): Promise<OutboundAnswer> {
+  try {
+    const sent = { ...headers, 'user-agent': 'gatehouse' }
+    const answer = await outbound.send(url, { ...request, ...LIMITS, headers: sent })
+    breaker.succeeded()
+    if (answer.isWhole) return answer
+    log.warn(
+      { event: 'provider_failed', provider: name },
+      `an answer of the provider is longer than ${LIMITS.most} bytes`,
+    )
+  } catch (error) {
+    // A forbidden address says nothing about the others of this provider.
+    if (error instanceof OutboundRefused) breaker.undecided()
+    else breaker.failed()
+    log.warn({ event: 'provider_failed', provider: name, error }, 'the provider gave no answer')
+  }
+  throw unavailable(breaker.wait())
+}

@@ -1,0 +1,25 @@
+import type { Provider } from '../provider.ts'
+
+/** https://docs.discord.com/developers/topics/oauth2 and /resources/user */
+export const discord: Provider = {
+  label: 'Discord',
+  scopes: ['identify', 'email'],
+  required: ['identify', 'email'],
+  server: (settings) => ({
+    type: 'oauth2',
+    issuer: settings.issuer ?? 'https://discord.com',
+    authorizationUrl: settings.authorization_url ?? 'https://discord.com/oauth2/authorize',
+    tokenUrl: settings.token_url ?? 'https://discord.com/api/oauth2/token',
+    userinfoUrl: settings.userinfo_url ?? 'https://discord.com/api/users/@me',
+  }),
+  profile: ({ claims: user }) => ({
+    id: user.id,
+    email: user.email,
+    emailVerified: user.verified === true,
+    name: user.global_name ?? user.username,
+    image:
+      typeof user.avatar === 'string'
+        ? `https://cdn.discordapp.com/avatars/${user.id}/${user.avatar}.png`
+        : null,
+  }),
+}

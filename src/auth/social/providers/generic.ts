@@ -1,0 +1,40 @@
+import { asClaims, type Claims, type Provider, standardProfile } from '../provider.ts'
+
+/** Any OpenID Connect issuer. Its settings name it. */
+export const oidc: Provider = {
+  label: 'OpenID Connect',
+  scopes: ['openid', 'email', 'profile'],
+  required: ['openid', 'email'],
+  settings: ['issuer'],
+  server: ({ issuer = '' }) => ({ type: 'oidc', issuer }),
+  profile: ({ claims }) => standardProfile(claims),
+}
+
+/** Any OAuth 2 server. Its settings name endpoints, scopes and the members of its answer. */
+export const oauth2: Provider = {
+  label: 'OAuth 2',
+  scopes: [],
+  required: [],
+  settings: ['authorization_url', 'token_url', 'userinfo_url'],
+  server: ({ issuer, authorization_url = '', token_url = '', userinfo_url = '' }) => ({
+    type: 'oauth2',
+    issuer: issuer ?? new URL(authorization_url).origin,
+    authorizationUrl: authorization_url,
+    tokenUrl: token_url,
+    userinfoUrl: userinfo_url,
+  }),
+  profile: ({ claims, settings: { claims: names } }) => ({
+    id: at(claims, names.id),
+    email: at(claims, names.email),
+    emailVerified: names.email_verified !== undefined && at(claims, names.email_verified) === true,
+    name: at(claims, names.name),
+    image: names.image === undefined ? null : at(claims, names.image),
+  }),
+}
+
+/** `data.user.id` enters objects. */
+const at = (claims: Claims, path: string): unknown =>
+  path.split('.').reduce<unknown>((inner, name) => {
+    const object = asClaims(inner)
+    return Object.hasOwn(object, name) ? object[name] : undefined
+  }, claims)

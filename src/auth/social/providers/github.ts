@@ -1,0 +1,29 @@
+import { asClaims, type Provider } from '../provider.ts'
+
+/** https://docs.github.com/en/apps/oauth-apps/building-oauth-apps/authorizing-oauth-apps, also on a server of one's own. */
+export const github: Provider = {
+  label: 'GitHub',
+  scopes: ['read:user', 'user:email'],
+  required: ['user:email'],
+  server: (settings) => ({
+    type: 'oauth2',
+    issuer: settings.issuer ?? 'https://github.com/login/oauth',
+    authorizationUrl: settings.authorization_url ?? 'https://github.com/login/oauth/authorize',
+    tokenUrl: settings.token_url ?? 'https://github.com/login/oauth/access_token',
+    userinfoUrl: settings.userinfo_url ?? 'https://api.github.com/user',
+  }),
+  // The address of the first answer is the public one, verified or not. Only the list of all addresses says which one is verified.
+  async profile({ claims, settings, get }) {
+    const listed = await get(`${settings.userinfo_url ?? 'https://api.github.com/user'}/emails`)
+    const primary = (Array.isArray(listed) ? listed : [])
+      .map(asClaims)
+      .find((email) => email.primary === true)
+    return {
+      id: claims.id,
+      email: primary?.email,
+      emailVerified: primary?.verified === true,
+      name: claims.name ?? claims.login,
+      image: claims.avatar_url,
+    }
+  },
+}

@@ -1,0 +1,12 @@
+import { type Provider, standardProfile } from '../provider.ts'
+
+/** https://developers.google.com/identity/openid-connect/openid-connect */
+export const google: Provider = {
+  label: 'Google',
+  scopes: ['openid', 'email', 'profile'],
+  required: ['openid', 'email'],
+  server: ({ issuer = 'https://accounts.google.com' }) => ({ type: 'oidc', issuer }),
+  // Without `offline` there is no refresh token; without `consent` there is one at the first sign-in only.
+  parameters: { access_type: 'offline', include_granted_scopes: 'true' },
+  profile: ({ claims }) => standardProfile(claims),
+}

@@ -1,0 +1,17 @@
+import type { Provider } from '../provider.ts'
+import { apple } from './apple.ts'
+import { discord } from './discord.ts'
+import { github } from './github.ts'
+import { gitlab } from './gitlab.ts'
+import { google } from './google.ts'
+import { microsoft } from './microsoft.ts'
+
+/** Built-in providers, by the name that the configuration gives them. */
+export const PROVIDERS: Readonly<Record<string, Provider>> = {
+  apple,
+  discord,
+  github,
+  gitlab,
+  google,
+  microsoft,
+}

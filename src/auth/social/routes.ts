@@ -1,0 +1,219 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { type Static, Type } from 'typebox'
+import { isTokenShaped } from '#identity/tokens.ts'
+import { open } from '#kernel/http/access.ts'
+import type { App } from '#kernel/http/surface.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { randomToken } from '#kernel/random.ts'
+import { type AuthAccess, callerOf, kernelFor } from '../access.ts'
+import { presentedState, presentedToken, setStateCookie } from '../cookies.ts'
+import { finishRedirectedSignIn, finishSignIn, SignInAnswer } from '../finish-sign-in.ts'
+import { asAnswer } from '../redirect.ts'
+import { CallbackUrl } from '../schemas.ts'
+import { signInContextOf } from '../sign-in-context.ts'
+import {
+  beginLink,
+  beginSocialSignIn,
+  completeVisit,
+  linkIdToken,
+  type Return,
+  signInWithIdToken,
+} from './social.ts'
+import type { SocialProviders } from './social-providers.ts'
+import { STATE_LIFETIME } from './state.ts'
+
+const Token = Type.Optional(Type.String({ maxLength: 16_384 }))
+const IdToken = Type.Object(
+  {
+    token: Type.String({ minLength: 1, maxLength: 16_384 }),
+    nonce: Type.Optional(Type.String({ maxLength: 512 })),
+    accessToken: Token,
+    refreshToken: Token,
+    expiresAt: Type.Optional(
+      Type.Number({ minimum: 0, maximum: 8.64e15, description: 'End of the access token, since 1970' }),
+    ),
+  },
+  {
+    description:
+      'An ID token that a native app or a script of the provider has received, in place of the redirect',
+  },
+)
+const VISIT = {
+  provider: Type.String({ maxLength: 64, examples: ['google'] }),
+  callbackURL: CallbackUrl('Where the browser is sent then'),
+  errorCallbackURL: CallbackUrl('Where it is sent after a failure, with `?error=`'),
+  disableRedirect: Type.Optional(
+    Type.Boolean({ default: false, description: 'The client goes to `url` by itself' }),
+  ),
+  scopes: Type.Optional(
+    Type.Array(Type.String({ maxLength: 256, pattern: '^[!#-\\[\\]-~]+$' }), { maxItems: 64 }),
+  ),
+  idToken: Type.Optional(IdToken),
+}
+const SignInSocial = Type.Object({
+  ...VISIT,
+  newUserCallbackURL: CallbackUrl('In place of callbackURL for a new user'),
+  requestSignUp: Type.Optional(
+    Type.Boolean({ default: false, description: 'Adds a user also if auth.social.sign_up is `requested`' }),
+  ),
+  loginHint: Type.Optional(Type.String({ maxLength: 320 })),
+})
+const LinkSocial = Type.Object(VISIT)
+const Linking = Type.Object({
+  url: Type.String(),
+  redirect: Type.Boolean(),
+  status: Type.Optional(Type.Boolean()),
+})
+
+/** Parameters of an authorization response; all others are ignored. */
+const RESPONSE = ['code', 'state', 'error', 'iss', 'user'] as const
+const Parameter = Type.Optional(Type.String({ maxLength: 4_096 }))
+const Response = Type.Object({
+  code: Parameter,
+  state: Parameter,
+  error: Parameter,
+  iss: Parameter,
+  user: Parameter,
+})
+const Provider = Type.Object({ provider: Type.String({ maxLength: 64 }) })
+const VISIT_FAILURES = ['PROVIDER_NOT_FOUND', 'PROVIDER_UNAVAILABLE']
+const ID_TOKEN_FAILURES = ['INVALID_ID_TOKEN', 'ID_TOKEN_NOT_SUPPORTED', 'UNABLE_TO_GET_USER_INFO']
+const REDIRECTED = {
+  type: 'null',
+  description: 'Where the browser goes on',
+  headers: { location: { type: 'string', format: 'uri-reference' } },
+}
+
+export function socialRoutes(app: App, kernel: Kernel, access: AuthAccess, providers: SocialProviders): void {
+  app.route({
+    method: 'POST',
+    url: '/sign-in/social',
+    config: {
+      access: open,
+      startsSession: true,
+      limit: 'sign_in',
+      redirects: ['callbackURL', 'errorCallbackURL', 'newUserCallbackURL'],
+      failures: [
+        ...VISIT_FAILURES,
+        ...ID_TOKEN_FAILURES,
+        'EMAIL_NOT_FOUND',
+        'ACCOUNT_NOT_LINKED',
+        'SIGN_UP_DISABLED',
+      ],
+    },
+    schema: {
+      summary: 'Sign in with an account of another service',
+      body: SignInSocial,
+      response: { 200: SignInAnswer },
+    },
+    handler: async (request, reply) => {
+      const { provider, idToken, disableRedirect = false, requestSignUp = false, ...asked } = request.body
+      const client = providers.find(provider)
+      if (idToken === undefined) {
+        const visit = { ...asked, requestSignUp }
+        const url = await beginSocialSignIn(kernel, client, visit, markOf(kernel, request, reply))
+        return { url, redirect: !disableRedirect, token: null }
+      }
+      const context = signInContextOf(kernel, request, reply, asked)
+      const given = { idToken, requestSignUp }
+      const { admission } = await signInWithIdToken(kernelFor(kernel, request), client, given, context)
+      return finishSignIn(kernel, reply, admission)
+    },
+  })
+  app.route({
+    method: 'GET',
+    url: '/callback/:provider',
+    config: { access: access.known, whileImpersonating: true, withoutSecondFactor: true },
+    schema: {
+      operationId: 'completeSocial',
+      summary: 'The way back from a provider',
+      params: Provider,
+      querystring: Response,
+      response: { 302: REDIRECTED },
+    },
+    handler: async (request, reply) => {
+      const context = signInContextOf(kernel, request, reply)
+      const { target, admission } = await completeVisit(
+        kernelFor(kernel, request),
+        providers,
+        returnOf(kernel, request),
+        context,
+      )
+      const to = admission === undefined ? target : finishRedirectedSignIn(kernel, reply, admission, target)
+      return asAnswer(reply.redirect(to, 302))
+    },
+  })
+  app.route({
+    method: 'POST',
+    url: '/callback/:provider',
+    config: { access: open, anyOrigin: true },
+    schema: {
+      operationId: 'forwardSocial',
+      summary: 'The way back from a provider that sends a form',
+      params: Provider,
+      body: Response,
+      consumes: ['application/x-www-form-urlencoded'],
+      response: { 303: REDIRECTED },
+    },
+    // A form from another site comes without our cookies, which are SameSite=Lax. The GET has them.
+    handler: (request, reply) => {
+      const { provider } = request.params
+      const path = `${kernel.config.auth.base_path}/callback/${encodeURIComponent(provider)}`
+      return asAnswer(reply.redirect(`${path}?${answerOf(request.body)}`, 303))
+    },
+  })
+  app.route({
+    method: 'POST',
+    url: '/link-social',
+    config: {
+      access: access.fresh,
+      redirects: ['callbackURL', 'errorCallbackURL'],
+      failures: [
+        ...VISIT_FAILURES,
+        ...ID_TOKEN_FAILURES,
+        'SOCIAL_ACCOUNT_ALREADY_LINKED',
+        'ACCOUNT_ALREADY_LINKED_TO_DIFFERENT_USER',
+        'UNABLE_TO_LINK_ACCOUNT',
+      ],
+    },
+    schema: { summary: 'Link an account of another service', body: LinkSocial, response: { 200: Linking } },
+    handler: async (request, reply) => {
+      const { provider, idToken, disableRedirect = false, ...asked } = request.body
+      const client = providers.find(provider)
+      const caller = callerOf(request)
+      if (idToken !== undefined) {
+        await linkIdToken(kernelFor(kernel, request), client, idToken, caller)
+        return { url: '', redirect: false, status: true }
+      }
+      const mark = markOf(kernel, request, reply)
+      const url = await beginLink(kernel, client, asked, { mark, caller })
+      return { url, redirect: !disableRedirect }
+    },
+  })
+}
+
+/** The mark of this browser, which several visits share: those of two tabs at once. */
+function markOf({ config, random }: Kernel, request: FastifyRequest, reply: FastifyReply): string {
+  const presented = presentedState(request)
+  const mark = presented !== undefined && isTokenShaped(presented) ? presented : randomToken(random)
+  setStateCookie(config, reply, mark, STATE_LIFETIME)
+  return mark
+}
+
+type Returning = FastifyRequest & { params: Static<typeof Provider>; query: Static<typeof Response> }
+
+function returnOf(kernel: Kernel, request: Returning): Return {
+  const { caller } = request
+  const isForeign = caller === undefined && presentedToken(kernel.config, request) !== undefined
+  return {
+    provider: request.params.provider,
+    answer: answerOf(request.query),
+    mark: presentedState(request),
+    session: isForeign ? 'none' : caller,
+  }
+}
+
+const answerOf = (response: Static<typeof Response>): URLSearchParams =>
+  new URLSearchParams(
+    RESPONSE.flatMap((name) => (response[name] === undefined ? [] : [[name, response[name]]])),
+  )

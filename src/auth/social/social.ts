@@ -1,0 +1,197 @@
+import { issueTicket } from '#identity/tickets.ts'
+import { Failure } from '#kernel/errors.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { actAsCaller, type Caller, proofOf } from '../access.ts'
+import type { Admission } from '../admit.ts'
+import { authUrl } from '../auth-url.ts'
+import { fail } from '../errors.ts'
+import { withQuery } from '../redirect.ts'
+import type { SignInContext } from '../sign-in-context.ts'
+import { redeemCode } from './authorization.ts'
+import { type Entered, enter } from './enter.ts'
+import { identityOfIdToken } from './identities.ts'
+import { linkIdentity } from './link.ts'
+import { asClaims } from './provider.ts'
+import type { ProviderClient } from './provider-client.ts'
+import type { Identity } from './provider-identity.ts'
+import type { SocialProviders } from './social-providers.ts'
+import { beginVisit, type Returned, redeemState, type StateTicket, type Visit } from './state.ts'
+
+type Asked = Omit<Visit, 'scopes'> & { readonly scopes?: readonly string[] | undefined }
+
+/** The URL at the provider where a sign-in begins. The scopes of the request replace the default ones. */
+export function beginSocialSignIn(
+  kernel: Kernel,
+  client: ProviderClient,
+  { scopes, ...asked }: Asked,
+  mark: string,
+): Promise<string> {
+  const visit = { ...asked, scopes: withRequired(client, scopes ?? defaultScopes(client)) }
+  return beginVisit(kernel, client, visit, mark, (ticket) =>
+    issueTicket(kernel, 'social-sign-in', { ...ticket, userId: null, sessionId: null, address: null }),
+  )
+}
+
+/** The same for linking. The scopes of the request are added to the default ones, and the state ends with the caller's session. */
+export function beginLink(
+  kernel: Kernel,
+  client: ProviderClient,
+  { scopes = [], ...asked }: Asked,
+  { mark, caller }: { readonly mark: string; readonly caller: Caller },
+): Promise<string> {
+  const visit = { ...asked, scopes: withRequired(client, [...defaultScopes(client), ...scopes]) }
+  return beginVisit(kernel, client, visit, mark, (ticket) =>
+    actAsCaller(kernel, caller, (kernel, { id: userId, email: address }) =>
+      issueTicket(kernel, 'social-link', { ...ticket, userId, sessionId: caller.session.id, address }),
+    ),
+  )
+}
+
+const defaultScopes = ({ provider, settings }: ProviderClient): readonly string[] =>
+  settings.scopes.length > 0 ? settings.scopes : provider.scopes
+
+const withRequired = ({ provider }: ProviderClient, scopes: readonly string[]): readonly string[] => [
+  ...new Set([...provider.required, ...scopes]),
+]
+
+export type GivenIdToken = {
+  readonly token: string
+  readonly nonce?: string | undefined
+  readonly accessToken?: string | undefined
+  readonly refreshToken?: string | undefined
+  /** Of the access token, as milliseconds or seconds since 1970. */
+  readonly expiresAt?: number | undefined
+}
+
+/** Signs in by an ID token that a native app, or a script of the provider on a page, has received. */
+export async function signInWithIdToken(
+  kernel: Kernel,
+  client: ProviderClient,
+  asked: { readonly idToken: GivenIdToken; readonly requestSignUp: boolean },
+  context: SignInContext,
+): Promise<Entered> {
+  const identity = await identityOfGiven(kernel, client, asked.idToken)
+  return enter(kernel, { provider: client.name, identity, requestSignUp: asked.requestSignUp }, context)
+}
+
+/** Links the account of such an ID token. */
+export async function linkIdToken(
+  kernel: Kernel,
+  client: ProviderClient,
+  idToken: GivenIdToken,
+  caller: Caller,
+): Promise<void> {
+  const identity = await identityOfGiven(kernel, client, idToken)
+  const refuse = () => fail('UNAUTHORIZED')
+  const linked = await linkIdentity(kernel, {
+    proof: proofOf(caller),
+    refuse,
+    provider: client.name,
+    identity,
+  })
+  if (linked === 'linked already') throw fail('SOCIAL_ACCOUNT_ALREADY_LINKED')
+}
+
+function identityOfGiven(
+  kernel: Kernel,
+  client: ProviderClient,
+  { token, nonce, accessToken, refreshToken, expiresAt }: GivenIdToken,
+): Promise<Identity> {
+  const tokens = {
+    idToken: token,
+    ...(accessToken !== undefined && { accessToken }),
+    ...(refreshToken !== undefined && { refreshToken }),
+    ...(expiresAt !== undefined && { accessTokenExpiresAt: instantOf(expiresAt) }),
+  }
+  return identityOfIdToken(kernel, client, { token, nonce, tokens })
+}
+
+/** Below 10^11, milliseconds would be a day before 1973. */
+const instantOf = (given: number): Date => new Date(given < 1e11 ? given * 1_000 : given)
+
+/** A browser that returns from a provider. */
+export type Return = Returned & {
+  /** The session whose token the browser has sent; `none` if it sent a token of no session. */
+  readonly session: Caller | 'none' | undefined
+}
+
+/** Where the browser goes, and the session that it gets if it was a sign-in. */
+export type Arrival = { readonly target: string; readonly admission?: Admission }
+
+/** Completes a sign-in or a linking at the way back from the provider. Every expected failure is a redirect with `?error=`. */
+export async function completeVisit(
+  kernel: Kernel,
+  providers: SocialProviders,
+  returned: Return,
+  context: SignInContext,
+): Promise<Arrival> {
+  let errorTarget = authUrl(kernel, '/error')
+  try {
+    const ticket = await redeemState(kernel, returned)
+    errorTarget = ticket.payload.errorCallbackURL ?? errorTarget
+    const client = providers.find(returned.provider)
+    if (ticket.purpose === 'social-link') expectSessionOf(ticket, returned)
+    const identity = await identityOfReturn(kernel, client, ticket, returned)
+    return await arrive(kernel, { provider: client.name, identity, ticket }, context)
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error
+    return { target: withQuery(errorTarget, { error: errorName(error) }) }
+  }
+}
+
+/** A browser that has another session by now must not finish the linking of this one. */
+function expectSessionOf({ sessionId }: StateTicket, { session }: Return): void {
+  if (session === undefined) return
+  if (session === 'none' || session.session.id !== sessionId) throw fail('STATE_MISMATCH')
+}
+
+function identityOfReturn(
+  kernel: Kernel,
+  client: ProviderClient,
+  { payload: { scopes }, secrets }: Awaited<ReturnType<typeof redeemState>>,
+  { answer }: Returned,
+): Promise<Identity> {
+  if (!answer.has('code') && !answer.has('error')) throw fail('NO_CODE')
+  const state = answer.get('state') ?? ''
+  return redeemCode(kernel, client, { ...secrets, state, scopes, answer, sent: sentWith(answer) })
+}
+
+/** Apple sends the name with the first authorization only, as a form field and unsigned. */
+function sentWith(answer: URLSearchParams): ReturnType<typeof asClaims> | undefined {
+  try {
+    return asClaims(JSON.parse(answer.get('user') ?? ''))
+  } catch {
+    return undefined
+  }
+}
+
+type Arriving = { readonly provider: string; readonly identity: Identity; readonly ticket: StateTicket }
+
+async function arrive(
+  kernel: Kernel,
+  { provider, identity, ticket }: Arriving,
+  context: SignInContext,
+): Promise<Arrival> {
+  const { callbackURL: target = '/', newUserCallbackURL = target, requestSignUp = false } = ticket.payload
+  if (ticket.purpose === 'social-link') {
+    const proof = { userId: ticket.userId, session: { id: ticket.sessionId ?? '' } }
+    await linkIdentity(kernel, { proof, refuse: () => fail('STATE_MISMATCH'), provider, identity })
+    return { target }
+  }
+  const entering = { provider, identity, requestSignUp }
+  const { admission, isNewUser } = await enter(kernel, entering, { ...context, callbackURL: target })
+  return { target: isNewUser ? newUserCallbackURL : target, admission }
+}
+
+/** The codes of redirects, as clients of better-auth know them. */
+const ERROR_NAMES: Readonly<Record<string, string>> = {
+  BANNED_USER: 'banned',
+  SIGN_UP_DISABLED: 'signup_disabled',
+}
+
+function errorName({ code, details }: Failure): string {
+  const own = details?.error
+  // Of the provider (RFC 6749, section 4.1.2.1).
+  if (code === 'PROVIDER_REFUSED' && typeof own === 'string' && /^[a-z_]{1,64}$/.test(own)) return own
+  return ERROR_NAMES[code] ?? code.toLowerCase()
+}

@@ -1,0 +1,91 @@
+import { actOnTicket } from '#identity/proof.ts'
+import { type NewTicket, redeemAnonymousTicket, type Ticket } from '#identity/tickets.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { browserMark } from '../cookies.ts'
+import { fail } from '../errors.ts'
+import { authorizationUrl, newSecrets, type Secrets } from './authorization.ts'
+import { connectTo, type ProviderClient } from './provider-client.ts'
+
+/** Milliseconds that a visit to a provider may take. */
+export const STATE_LIFETIME = 600_000
+
+export type Visit = {
+  readonly scopes: readonly string[]
+  readonly loginHint?: string | undefined
+  readonly callbackURL?: string | undefined
+  readonly errorCallbackURL?: string | undefined
+  readonly newUserCallbackURL?: string | undefined
+  readonly requestSignUp?: boolean | undefined
+}
+
+/**
+ * Begins a visit to a provider and returns the URL that the browser is to open. `mark` is the value of a cookie of this browser
+ * (cookies.ts), and `issue` stores the state.
+ */
+export async function beginVisit(
+  kernel: Kernel,
+  client: ProviderClient,
+  { loginHint, ...visit }: Visit,
+  mark: string,
+  issue: (ticket: NewState) => Promise<string>,
+): Promise<string> {
+  // Before anything is stored.
+  await connectTo(kernel, client)
+  const { codeVerifier, ...nonce } = newSecrets(kernel, client)
+  const state = await issue({
+    lifetime: STATE_LIFETIME,
+    payload: {
+      ...{ ...visit, ...nonce, provider: client.name, browser: browserMark(mark) },
+      codeVerifier: kernel.secrets.seal('social-state', codeVerifier),
+    },
+  })
+  return authorizationUrl(kernel, client, { ...nonce, codeVerifier, state, scopes: visit.scopes, loginHint })
+}
+
+export type NewState = Pick<NewTicket<'social-sign-in'>, 'lifetime' | 'payload'>
+
+/** A request to the callback. */
+export type Returned = {
+  readonly provider: string
+  /** The query of the authorization response. */
+  readonly answer: URLSearchParams
+  /** The value of the browser's cookie. */
+  readonly mark: string | undefined
+}
+
+export type StateTicket = Ticket<'social-sign-in'> | Ticket<'social-link'>
+
+/**
+ * Redeems the state of an authorization response. It is valid once, for ten minutes, for the provider that it was sent to and in the
+ * browser in which the visit began. Any other use consumes it too, and is STATE_MISMATCH.
+ */
+export async function redeemState(
+  kernel: Kernel,
+  { provider, answer, mark }: Returned,
+): Promise<StateTicket & { readonly secrets: Secrets }> {
+  const mismatch = () => fail('STATE_MISMATCH')
+  const ticket = await redeemTicketOf(kernel, answer.get('state') ?? '')
+  if (ticket === undefined || ticket.expired || mark === undefined) throw mismatch()
+  const { payload } = ticket
+  if (payload.provider !== provider || payload.browser !== browserMark(mark)) throw mismatch()
+  const codeVerifier = kernel.secrets.open('social-state', payload.codeVerifier)
+  // The secret was replaced in the meantime.
+  if (codeVerifier === undefined) throw mismatch()
+  return {
+    ...ticket,
+    secrets: { codeVerifier, ...(payload.nonce !== undefined && { nonce: payload.nonce }) },
+  }
+}
+
+async function redeemTicketOf(kernel: Kernel, state: string): Promise<StateTicket | undefined> {
+  const anonymous = await redeemAnonymousTicket(kernel, ['social-sign-in'], state)
+  if (anonymous !== undefined) return anonymous
+  const link = { purposes: ['social-link' as const], token: state }
+  const refusal = fail('STATE_MISMATCH')
+  return actOnTicket(
+    kernel,
+    link,
+    () => refusal,
+    async (_kernel, _user, ticket) => ticket,
+  )
+}
