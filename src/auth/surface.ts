@@ -6,6 +6,7 @@ import type { Kernel } from '#kernel/kernel.ts'
 import { type AuthAccess, createAuthAccess } from './access.ts'
 import { accountRoutes } from './account/routes.ts'
 import { adminRoutes } from './admin/routes.ts'
+import { auditRoutes } from './audit/routes.ts'
 import { confirmRoutes } from './confirm/routes.ts'
 import { emailRoutes } from './email/routes.ts'
 import { AUTH_CODES } from './errors.ts'
@@ -86,6 +87,7 @@ const FEATURES: readonly AuthFeature[] = [
     description: 'Users, their roles, bans and sessions, and impersonation',
     add: (app, kernel, access, { sessions }) => adminRoutes(app, kernel, access, sessions),
   },
+  { name: 'Audit', description: 'The audit trail of both halves, for administrators', add: auditRoutes },
   {
     name: 'Pages',
     description: 'Liveness, and pages that browsers are sent to',

@@ -326,6 +326,20 @@ test('failures are counted: one row a minute for each account and reason, and on
   assert.equal(banned?.count, 1)
 })
 
+test('an act under impersonation has the admin as the actor and the user as onBehalfOf', async () => {
+  const [admin, ada] = [await newcomer(), await newcomer()]
+  await setRole(commands, admin.id, 'admin')
+  const { body } = ok(await admin.post('/api/auth/admin/impersonate-user', { userId: ada.id }))
+  const headers = { authorization: `Bearer ${body.session.token}` }
+  told.add(body.session.token)
+  const answer = ok(await t.anon.post('/api/auth/update-user', { name: NAME }, { headers }))
+  const row = (await rowsOf('user.updated')).at(-1)
+  assert.deepEqual(
+    [row?.actorId, row?.onBehalfOf, row?.targetId, row?.requestId],
+    [admin.id, ada.id, ada.id, answer.headers.get('x-request-id')],
+  )
+})
+
 test('no read writes a row', async () => {
   const ada = await newcomer()
   const key = await t.key(['audited.read'])
