@@ -1,4 +1,4 @@
-import { Command, InvalidArgumentError, Option } from 'commander'
+import { Command, Option } from 'commander'
 import { setPasswordByOperator } from '#auth/password/password.ts'
 import { acceptablePassword } from '#auth/password-policy.ts'
 import { deleteByOperator } from '#auth/profile/delete-account.ts'
@@ -14,6 +14,7 @@ import { recordAct } from '#kernel/audit/record-act.ts'
 import { instantFrom } from '#kernel/instants.ts'
 import { atomically, emitAfterCommit, type Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
+import { count } from './count.ts'
 import { findNamedUser, generatePassword, USER_ARGUMENT } from './named-user.ts'
 import { printList, readInput, terminal } from './terminal.ts'
 import { importCommand } from './users-import.ts'
@@ -175,11 +176,6 @@ function listCommand(): Command {
           terminal.warn(`only the first ${limit} users are shown; use --limit to show more`)
       }),
     )
-}
-
-function count(text: string): number {
-  if (!/^[1-9]\d{0,6}$/.test(text)) throw new InvalidArgumentError('It must be a whole number from 1.')
-  return Number(text)
 }
 
 function banCommand(): Command {

@@ -13,7 +13,7 @@ export const NOT_BUILT: Readonly<Record<string, string>> = {
 }
 
 /** The parts of a better-auth endpoint that this file uses. */
-type Endpoint = {
+export type Endpoint = {
   readonly path?: string
   readonly options: {
     readonly method: unknown
@@ -37,7 +37,7 @@ export function clientPaths(version: Version): string[] {
   return [...new Set(endpoints.filter(isForClients).flatMap(({ path = [] }) => path))]
 }
 
-function isForClients({ options: { metadata = {} } }: Endpoint): boolean {
+export function isForClients({ options: { metadata = {} } }: Endpoint): boolean {
   const { SERVER_ONLY = false, isAction = true, scope } = metadata
   return !SERVER_ONLY && isAction && scope !== 'server'
 }

@@ -226,16 +226,9 @@ export async function getFullOrganization(
   const key = keyOf(caller, named)
   if (key === undefined) return null
   const { organization, member } = await expectMembership(kernel, caller.user.id, key)
-  const page = {
-    limit: membersLimit,
-    offset: 0,
-    direction: 'asc',
-    after: undefined,
-    userId: undefined,
-  } as const
   const mayInvite = isMemberPermitted(kernel, member.role, { invitation: ['create'] })
   const [members, invitations] = await Promise.all([
-    listMembers(kernel.db, organization.id, page),
+    listMembers(kernel.db, organization.id, { limit: membersLimit }),
     mayInvite ? listInvitations(kernel.db, organization.id, { limit: 100, offset: 0 }) : [],
   ])
   return { ...organization, members, invitations }

@@ -71,6 +71,24 @@ export async function listOrganizations(
   return rows
 }
 
+export async function findOrganization(db: Db, key: OrganizationKey): Promise<Organization | undefined> {
+  const named = 'id' in key ? sql`o.id = ${key.id}` : sql`o.slug = ${key.slug}`
+  const { rows } =
+    await sql<Organization>`select ${ORGANIZATION} from service.organization o where ${named}`.execute(db)
+  return rows[0]
+}
+
+/** The newest organizations whose name or slug contains the text. Reads every row. */
+export async function searchOrganizations(
+  db: Db,
+  { search = '', limit }: { readonly search: string | undefined; readonly limit: number },
+): Promise<Organization[]> {
+  const pattern = `%${search.replace(/[\\%_]/g, '\\$&')}%`
+  const { rows } = await sql<Organization>`select ${ORGANIZATION} from service.organization o
+    where o.name ilike ${pattern} or o.slug ilike ${pattern} order by o.id desc limit ${limit}`.execute(db)
+  return rows
+}
+
 /** Whether the user is in at least `most` organizations. */
 export async function isInOrganizations(db: Db, userId: string, most: number): Promise<boolean> {
   const found = await db
@@ -142,18 +160,18 @@ export type MemberWithUser = Member & { readonly user: MemberUser }
 
 export type MemberPage = {
   readonly limit: number
-  readonly offset: number
-  readonly direction: 'asc' | 'desc'
+  readonly offset?: number
+  readonly direction?: 'asc' | 'desc'
   /** Only members after the one with this id, in the order of the list. */
-  readonly after: string | undefined
-  readonly userId: string | undefined
+  readonly after?: string | undefined
+  readonly userId?: string | undefined
 }
 
 /** Members in the order in which they joined. */
 export async function listMembers(
   db: Db,
   organizationId: string,
-  { limit, offset, direction, after, userId }: MemberPage,
+  { limit, offset = 0, direction = 'asc', after, userId }: MemberPage,
 ): Promise<MemberWithUser[]> {
   const rows = await db
     .selectFrom('member as m')
