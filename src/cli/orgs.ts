@@ -1,5 +1,6 @@
 import { Command, Option } from 'commander'
-import { findOrganization, listMembers, searchOrganizations } from '#auth/organization/store.ts'
+import { listMembers } from '#auth/organization/member-store.ts'
+import { findOrganization, searchOrganizations } from '#auth/organization/store.ts'
 import { UUID } from '#kernel/random.ts'
 import { count } from './count.ts'
 import { printList, terminal } from './terminal.ts'

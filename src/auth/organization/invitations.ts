@@ -22,6 +22,7 @@ import {
   listInvitationsTo,
   renewInvitation,
 } from './invitation-store.ts'
+import { findMember, insertMember } from './member-store.ts'
 import {
   actInOrganization,
   actWithUsers,
@@ -33,10 +34,8 @@ import {
 import { mayActivate } from './organization.ts'
 import { acceptableRoles, coversRoles, isMemberPermitted } from './roles.ts'
 import {
-  findMember,
   findMembership,
   type Invitation,
-  insertMember,
   lockOrganization,
   type Member,
   type Organization,

@@ -5,6 +5,15 @@ import { UUID } from '#kernel/random.ts'
 import type { Caller } from '../access.ts'
 import { fail } from '../errors.ts'
 import {
+  deleteMember,
+  findMember,
+  hasOtherOwner,
+  listMembers,
+  type MemberPage,
+  type MemberWithUser,
+  updateMemberRole,
+} from './member-store.ts'
+import {
   actInOrganization,
   expectKey,
   expectMembership,
@@ -12,16 +21,7 @@ import {
   type NamedOrganization,
 } from './membership.ts'
 import { acceptableRoles, coversRoles, isOwner } from './roles.ts'
-import {
-  deleteMember,
-  findMember,
-  hasOtherOwner,
-  listMembers,
-  type Member,
-  type MemberPage,
-  type MemberWithUser,
-  updateMemberRole,
-} from './store.ts'
+import type { Member } from './store.ts'
 
 /** The caller's place in the active organization. */
 export async function getActiveMember(kernel: Kernel, caller: Caller): Promise<MemberWithUser> {

@@ -9,6 +9,7 @@ import type { Caller } from '../access.ts'
 import { fail } from '../errors.ts'
 import { type Fields, fieldsFrom, slugFrom } from './fields.ts'
 import { listInvitations } from './invitation-store.ts'
+import { insertMember, listMembers, type MemberWithUser } from './member-store.ts'
 import {
   actInOrganization,
   actWithUsers,
@@ -23,15 +24,12 @@ import {
   deactivateWithoutFactor,
   deleteOrganizations,
   type Invitation,
-  insertMember,
   insertOrganization,
   isInOrganizations,
   isSlugTaken,
   listActiveUsers,
-  listMembers,
   listOrganizations,
   type Member,
-  type MemberWithUser,
   type Organization,
   type OrganizationChange,
   updateActiveOrganization,

@@ -1,4 +1,4 @@
-import { type Insertable, type Selectable, sql } from 'kysely'
+import { type Selectable, sql } from 'kysely'
 import type { Db } from '#kernel/db/connect.ts'
 import type { InvitationTable, MemberTable, OrganizationTable } from '#kernel/db/tables.ts'
 
@@ -143,99 +143,6 @@ export async function updateOrganization(
 /** Deletes the organization with members and invitations; it is no longer active in any session. */
 export const deleteOrganizations = async (db: Db, ids: readonly string[]): Promise<void> =>
   void (await db.deleteFrom('organization').where('id', 'in', ids).execute())
-
-/** Throws a unique violation (`member_key`). */
-export async function insertMember(db: Db, member: Insertable<MemberTable>): Promise<Member> {
-  return db.insertInto('member').values(member).returningAll().executeTakeFirstOrThrow()
-}
-
-/** The member's user, as other members see it. */
-export type MemberUser = {
-  readonly id: string
-  readonly name: string
-  readonly email: string
-  readonly image: string | null
-}
-export type MemberWithUser = Member & { readonly user: MemberUser }
-
-export type MemberPage = {
-  readonly limit: number
-  readonly offset?: number
-  readonly direction?: 'asc' | 'desc'
-  /** Only members after the one with this id, in the order of the list. */
-  readonly after?: string | undefined
-  readonly userId?: string | undefined
-}
-
-/** Members in the order in which they joined. */
-export async function listMembers(
-  db: Db,
-  organizationId: string,
-  { limit, offset = 0, direction = 'asc', after, userId }: MemberPage,
-): Promise<MemberWithUser[]> {
-  const rows = await db
-    .selectFrom('member as m')
-    .innerJoin('user as u', 'u.id', 'm.userId')
-    .where('m.organizationId', '=', organizationId)
-    .$if(userId !== undefined, (all) => all.where('m.userId', '=', userId ?? ''))
-    .$if(after !== undefined, (all) =>
-      all.where(
-        sql<boolean>`(m.created_at, m.id) ${direction === 'asc' ? sql`>` : sql`<`}
-          ((select created_at from service.member where id = ${after}), ${after}::uuid)`,
-      ),
-    )
-    .selectAll('m')
-    .select(['u.name', 'u.email', 'u.image'])
-    .orderBy('m.createdAt', direction)
-    .orderBy('m.id', direction)
-    .limit(limit)
-    .offset(offset)
-    .execute()
-  return rows.map(({ name, email, image, ...member }) => ({
-    ...member,
-    user: { id: member.userId, name, email, image },
-  }))
-}
-
-/** A member of the organization, by the id of the member or the email of the user. */
-export async function findMember(
-  db: Db,
-  organizationId: string,
-  by: { readonly id: string } | { readonly email: string } | { readonly userId: string },
-): Promise<MemberWithUser | undefined> {
-  const members = db
-    .selectFrom('member as m')
-    .innerJoin('user as u', 'u.id', 'm.userId')
-    .where('m.organizationId', '=', organizationId)
-    .selectAll('m')
-    .select(['u.name', 'u.email', 'u.image'])
-  const one =
-    'id' in by
-      ? members.where('m.id', '=', by.id)
-      : 'email' in by
-        ? members.where('u.email', '=', by.email)
-        : members.where('m.userId', '=', by.userId)
-  const found = await one.executeTakeFirst()
-  if (found === undefined) return undefined
-  const { name, email, image, ...member } = found
-  return { ...member, user: { id: member.userId, name, email, image } }
-}
-
-/** Whether another member is an owner. */
-export async function hasOtherOwner(db: Db, { organizationId, userId }: Member): Promise<boolean> {
-  const { rows } = await sql`select from service.member where organization_id = ${organizationId}
-    and user_id != ${userId} and 'owner' = any (string_to_array(role, ',')) limit 1`.execute(db)
-  return rows.length > 0
-}
-
-export async function updateMemberRole(db: Db, id: string, role: string): Promise<void> {
-  await db.updateTable('member').set({ role }).where('id', '=', id).execute()
-}
-
-/** The organization is no longer active in the user's sessions: the foreign key of `session` sees to it. */
-export async function deleteMember(db: Db, id: string): Promise<void> {
-  await db.deleteFrom('member').where('id', '=', id).execute()
-}
 
 /** Makes an organization active in a session whose user is a member; null: none. */
 export async function updateActiveOrganization(
