@@ -57,7 +57,7 @@ const FEATURES: readonly AuthFeature[] = [
   {
     name: 'Sessions',
     description: 'The current session, and the others of the same user',
-    add: sessionRoutes,
+    add: (app, kernel, access, { sessions }) => sessionRoutes(app, kernel, access, sessions),
   },
   { name: 'Email', description: 'Verifying and changing the address of a user', add: emailRoutes },
   {

@@ -1,13 +1,15 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { CurrentSession, FullUser } from '#identity/schemas.ts'
+import type { Sessions } from '#identity/sessions.ts'
 import { Failure } from '#kernel/errors.ts'
 import { named } from '#kernel/http/components.ts'
 import { Nullable } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type AuthAccess, type Caller, kernelFor } from '../access.ts'
-import { clearSessionToken } from '../cookies.ts'
+import { findParent } from '../admin/impersonation.ts'
+import { clearAdminToken, clearSessionToken, presentedAdminToken } from '../cookies.ts'
 import { revokeOtherSessions, revokeSession, revokeSessions, sessionsOf } from './session.ts'
 import { createSignOut } from './sign-out.ts'
 
@@ -28,7 +30,7 @@ const ListedSession = Type.Object(
 )
 const Revoked = Type.Object({ status: Type.Boolean(), success: Type.Boolean(), count: Type.Integer() })
 
-export function sessionRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
+export function sessionRoutes(app: App, kernel: Kernel, access: AuthAccess, sessions: Sessions): void {
   const config = { access: access.signedInIfRequired }
   const read = { ...config, whileImpersonating: true }
   const always = { ...read, withoutSecondFactor: true }
@@ -65,10 +67,18 @@ export function sessionRoutes(app: App, kernel: Kernel, access: AuthAccess): voi
     handler: async (request, reply) => {
       clearSessionToken(kernel.config, reply)
       const leave = (caller: Caller) => signOut(kernelFor(kernel, request), caller)
-      await actOrEmpty(kernel, request.caller, leave, undefined)
+      await actOrEmpty(kernel, await signedOutBy(request, reply), leave, undefined)
       return { success: true }
     },
   })
+  /** The caller; in a browser that impersonates a user the admin, whose session ends with the impersonated one. */
+  async function signedOutBy(request: FastifyRequest, reply: FastifyReply): Promise<Caller | undefined> {
+    const { caller, clientAddress } = request
+    if (caller === undefined || caller.session.impersonatedBy === null) return caller
+    clearAdminToken(kernel.config, reply)
+    return (await findParent(sessions, caller, presentedAdminToken(request), clientAddress)) ?? caller
+  }
+
   if (enable_session_listing) {
     app.route({
       method: 'GET',

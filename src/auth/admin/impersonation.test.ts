@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type Actor, type Answer, actor, testService } from '#test/harness.ts'
+import { createPerson, type Person } from '#test/organizations.ts'
+
+const t = await testService({
+  config: { auth: { admin: { roles: { support: { user: ['impersonate'] } } } } },
+})
+const { db } = t.service.kernel
+const admin = await createPerson(t, { role: 'admin' })
+
+const impersonate = (who: Actor, { id: userId }: { id: string }) =>
+  who.post('/api/auth/admin/impersonate-user', { userId })
+const stop = (who: Actor, body: object = {}) => who.post('/api/auth/admin/stop-impersonating', body)
+const sessionOf = async (who: Actor) => (await who.get('/api/auth/get-session')).body
+const statusOf = async (who: Actor) => (await who.get('/api/auth/get-session')).status
+const withToken = (token: string) => actor(t.url, { authorization: `Bearer ${token}` })
+
+/** A caller that keeps and sends cookies. */
+function browser({ token }: Person) {
+  const jar = new Map([[t.config.session.cookie_name, token]])
+  const headers = () => ({
+    cookie: [...jar].map(([name, value]) => `${name}=${value}`).join('; '),
+  })
+  const keep = (answer: Answer): Answer => {
+    for (const cookie of answer.headers.getSetCookie()) {
+      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(cookie) ?? []
+      if (value === '') jar.delete(name)
+      else jar.set(name, value)
+    }
+    return answer
+  }
+  const who: Actor = {
+    headers: {},
+    send: async (method, path, given) =>
+      keep(await t.anon.send(method, path, { ...given, headers: headers() })),
+    get: (path) => who.send('GET', path),
+    post: (path, body = {}) => who.send('POST', path, { body }),
+  }
+  return { ...who, jar }
+}
+
+test('by cookie the session becomes that of the user for an hour, and returns', async () => {
+  const ada = await createPerson(t)
+  const page = browser(admin)
+  const begun = await impersonate(page, ada)
+  assert.equal(begun.status, 200, begun.text)
+  const { session, user } = begun.body
+  assert.deepEqual([user.id, session.userId, session.impersonatedBy], [ada.id, ada.id, admin.id])
+  assert.equal(Date.parse(session.expiresAt) - Date.parse(session.createdAt), 3_600_000)
+  const kept = begun.headers.getSetCookie().find((cookie) => cookie.startsWith('service-auth.admin-session='))
+  assert.match(kept ?? '', /; HttpOnly/)
+  assert.equal((await sessionOf(page)).user.id, ada.id)
+
+  const count = async () => (await db.selectFrom('session').select('id').execute()).length
+  const before = await count()
+  const { status, body } = await stop(page)
+  assert.deepEqual([status, body.user.id, body.session.id], [200, admin.id, admin.sessionId])
+  assert.equal(body.session.token, admin.token)
+  assert.equal(typeof body.message, 'string')
+  assert.equal(await count(), before - 1)
+  assert.equal((await sessionOf(page)).user.id, admin.id)
+  assert.equal(page.jar.has('service-auth.admin-session'), false)
+  assert.equal(await statusOf(withToken(session.token)), 401)
+  const again = await stop(page)
+  assert.deepEqual([again.status, again.body.code], [400, 'YOU_ARE_NOT_IMPERSONATING_ANYONE'])
+})
+
+test('by Bearer the token of the admin stays valid, and stopping tells it only to those who have it', async () => {
+  const ada = await createPerson(t)
+  for (const [adminToken, id] of [
+    [undefined, undefined],
+    [ada.token, undefined],
+    ['x', undefined],
+    [admin.token, admin.id],
+  ]) {
+    const begun = await impersonate(admin, ada)
+    assert.deepEqual(begun.headers.getSetCookie(), [])
+    const { token } = begun.body.session
+    assert.equal(begun.headers.get('set-auth-token'), token)
+    assert.equal(await statusOf(admin), 200)
+    const { status, body } = await stop(withToken(token), adminToken === undefined ? {} : { adminToken })
+    assert.equal(status, 200)
+    assert.deepEqual([body.user?.id, body.session?.token], [id, id && adminToken])
+    assert.equal(await statusOf(withToken(token)), 401)
+  }
+  assert.equal(await statusOf(admin), 200)
+})
+
+test('a browser that signs out while it impersonates a user ends the session of the admin too', async () => {
+  const [chief, ada] = [await createPerson(t, { role: 'admin' }), await createPerson(t)]
+  const page = browser(chief)
+  const { body } = await impersonate(page, ada)
+  assert.equal((await page.post('/api/auth/sign-out')).status, 200)
+  assert.deepEqual([...page.jar], [])
+  assert.deepEqual([await statusOf(chief), await statusOf(withToken(body.session.token))], [401, 401])
+  assert.equal(await statusOf(ada), 200)
+})
+
+test('admins, oneself and banned users are not impersonated', async () => {
+  const [other, support, banned] = [
+    await createPerson(t, { role: 'admin' }),
+    await createPerson(t, { role: 'support' }),
+    await createPerson(t),
+  ]
+  await db.updateTable('user').set({ banned: true }).where('id', '=', banned.id).execute()
+  const refused = async (who: Person, user: { id: string }) => {
+    const { status, body } = await impersonate(who, user)
+    return `${status} ${body.code}`
+  }
+  assert.equal(await refused(admin, other), '403 YOU_CANNOT_IMPERSONATE_ADMINS')
+  assert.equal(await refused(admin, admin), '403 YOU_CANNOT_IMPERSONATE_ADMINS')
+  assert.equal(await refused(support, other), '403 YOU_ARE_NOT_ALLOWED_TO_IMPERSONATE_USERS')
+  assert.equal(await refused(support, support), '403 YOU_ARE_NOT_ALLOWED_TO_IMPERSONATE_USERS')
+  assert.equal(await refused(admin, banned), '403 BANNED_USER')
+  assert.equal(await refused(admin, { id: 'x' }), '404 USER_NOT_FOUND')
+})
+
+test('an impersonation ends none of the sessions of the user, and its end is that of the admin’s session', async () => {
+  const ada = await createPerson(t)
+  const { max_per_user } = t.config.session
+  const token = (index: number) => Buffer.from(String(index))
+  const at = t.service.kernel.now()
+  await db
+    .insertInto('session')
+    .values(
+      Array.from({ length: max_per_user - 1 }, (_, index) => ({
+        ...{ id: crypto.randomUUID(), userId: ada.id, tokenHash: token(index), remembered: true },
+        ...{ createdAt: at, updatedAt: at, expiresAt: new Date(at.getTime() + 86_400_000) },
+      })),
+    )
+    .execute()
+  const soon = new Date(t.service.kernel.now().getTime() + 600_000)
+  await db.updateTable('session').set({ expiresAt: soon }).where('id', '=', admin.sessionId).execute()
+  const { body } = await impersonate(admin, ada)
+  assert.equal(await statusOf(ada), 200)
+  assert.equal(await statusOf(withToken(body.session.token)), 200)
+  t.advance(601_000)
+  assert.equal(await statusOf(withToken(body.session.token)), 401)
+})
