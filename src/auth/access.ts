@@ -8,13 +8,15 @@ import { ANONYMOUS } from '#kernel/audit/origin.ts'
 import type { Access } from '#kernel/http/access.ts'
 import { type Kernel, withOrigin } from '#kernel/kernel.ts'
 import { nameOfPermission, refusalOf } from './admin/permissions.ts'
-import { clearSessionToken, presentedToken, setSessionToken } from './cookies.ts'
+import { clearSessionToken, presentedToken, presentedTrustedDevice, setSessionToken } from './cookies.ts'
 import { fail } from './errors.ts'
 import { expectFresh } from './session-freshness.ts'
 
 /** The user and session that a request's token belongs to. Verbs learn nothing else about the caller. */
 export type Caller = LiveSession & {
   readonly token: string
+  /** The browser's cookie. */
+  readonly trustedDevice?: string | undefined
   /** The stored hash, after the caller has also shown the password. */
   readonly password?: string
 }
@@ -64,7 +66,7 @@ export function createAuthAccess(kernel: Kernel, sessions: Sessions): AuthAccess
     if (live === undefined) return
     const { withoutSecondFactor = false } = request.routeOptions.config
     if (!withoutSecondFactor && lacksSecondFactor(config, live)) return 'TWO_FACTOR_REQUIRED'
-    request.caller = { ...live, token: presented.token }
+    request.caller = { ...live, token: presented.token, trustedDevice: presentedTrustedDevice(request) }
   }
   const signedIn: Access = {
     name: 'signed in',

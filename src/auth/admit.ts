@@ -61,7 +61,7 @@ type Arrival = SignInContext & { readonly way: Way }
 /** A trusted device is renewed at each sign-in, also when the way in counts as two factors. */
 async function startOrAsk(kernel: Kernel, user: User, arrival: Arrival): Promise<Admission> {
   if (!user.twoFactorEnabled) return startSession(kernel, user, arrival)
-  const trustedDevice = await renewTrustedDevice(kernel, user, arrival)
+  const trustedDevice = await renewTrustedDevice(kernel, user.id, arrival)
   if (trustedDevice === undefined && !isTwoFactors(arrival.way))
     return beginSecondFactor(kernel, user, arrival)
   return startSession(kernel, user, arrival, trustedDevice)

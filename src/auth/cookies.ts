@@ -31,9 +31,13 @@ export function clearSessionToken(config: Config, reply: FastifyReply): void {
 
 export type Presented = { readonly token: string; readonly by: 'bearer' | 'cookie' }
 
+/** The token of the Authorization header. */
+export const bearerOf = ({ headers }: FastifyRequest): string | undefined =>
+  /^bearer +(\S+) *$/i.exec(headers.authorization ?? '')?.[1]
+
 /** The session token of a request. When header and cookie differ, the header wins. */
 export function presentedToken(config: Config, request: FastifyRequest): Presented | undefined {
-  const [, bearer] = /^bearer +(\S+) *$/i.exec(request.headers.authorization ?? '') ?? []
+  const bearer = bearerOf(request)
   if (bearer !== undefined) return { token: bearer, by: 'bearer' }
   const cookie = request.cookies[config.session.cookie_name]
   return cookie === undefined || cookie === '' ? undefined : { token: cookie, by: 'cookie' }

@@ -29,6 +29,16 @@ export const AUTH_FAILURES = {
   ],
   TWO_FACTOR_REQUIRED: [403, 'This account needs a second factor; set one up first'],
 
+  WRONG_CODE: [401, 'The code is wrong or was used', 'INVALID_CODE'],
+  INVALID_BACKUP_CODE: [401, 'The backup code is wrong or was used'],
+  INVALID_TWO_FACTOR_COOKIE: [401, 'No sign-in waits for a second factor; sign in again'],
+  OTP_HAS_EXPIRED: [400, 'The code has expired; ask for a new one'],
+  OTP_NOT_ENABLED: [400, 'A code by mail is not a second factor here'],
+  TOTP_NOT_ENABLED: [400, 'This account has no authenticator app'],
+  TWO_FACTOR_NOT_ENABLED: [400, 'This account has no second factor'],
+  TOO_MANY_ATTEMPTS_REQUEST_NEW_CODE: [400, 'Too many wrong codes; ask for a new one, or sign in again'],
+  ACCOUNT_TEMPORARILY_LOCKED: [429, 'Too many wrong codes; the second factor is locked for a while'],
+
   SESSION_NOT_FRESH: [403, 'The session is too old for this; sign in again'],
 
   INVALID_TOKEN: [401, 'The link is not valid or has been used'],
@@ -155,6 +165,13 @@ export const PASSWORD_CHECK_FAILURES = [
   'INVALID_PASSWORD',
   'CREDENTIAL_ACCOUNT_NOT_FOUND',
   'PASSWORD_CHANGE_REQUIRED',
+]
+/** Failures of verifying a second factor. */
+export const SECOND_FACTOR_FAILURES = [
+  'INVALID_TWO_FACTOR_COOKIE',
+  'TOO_MANY_ATTEMPTS_REQUEST_NEW_CODE',
+  'ACCOUNT_TEMPORARILY_LOCKED',
+  'UNAUTHORIZED',
 ]
 /** Failures of a mailed link's token, and of the password that may be asked for with it. */
 export const LINK_FAILURES = [

@@ -3,9 +3,10 @@ import { type Static, Type } from 'typebox'
 import { SignedInUser } from '#identity/schemas.ts'
 import type { Config } from '#kernel/config/config.ts'
 import { named } from '#kernel/http/components.ts'
+import { HEADER } from '#kernel/http/header-names.ts'
 import { Nullable } from '#kernel/http/schemas.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import type { Admission } from './admit.ts'
+import type { Admission, StartedSession } from './admit.ts'
 import {
   clearPendingSecondFactor,
   clearSessionToken,
@@ -75,8 +76,18 @@ function setCookies(config: Config, reply: FastifyReply, admission: Admission): 
     setPendingSecondFactor(config, reply, admission.pendingToken, PENDING_LIFETIME)
     return
   }
-  setSessionToken(config, reply, admission.token, admission.maxAge)
+  sendStartedSession(config, reply, admission)
+}
+
+/** Sends the tokens of a session that has started, or has a new token. */
+export function sendStartedSession(
+  config: Config,
+  reply: FastifyReply,
+  { token, maxAge, trustedDevice }: Pick<StartedSession, 'token' | 'maxAge' | 'trustedDevice'>,
+  { withCookie = true } = {},
+): void {
+  if (withCookie) setSessionToken(config, reply, token, maxAge)
+  else reply.header(HEADER.authToken, token)
   clearPendingSecondFactor(config, reply)
-  if (admission.trustedDevice !== undefined)
-    setTrustedDevice(config, reply, admission.trustedDevice, TRUST_LIFETIME)
+  if (trustedDevice !== undefined) setTrustedDevice(config, reply, trustedDevice, TRUST_LIFETIME)
 }

@@ -53,6 +53,15 @@ function newPasswordMail(subject: string, { why, otherwise }: { why: string; oth
     })
 }
 
+/** `codes`: new backup codes. */
+export type FactorChange = 'enabled' | 'disabled' | 'codes'
+
+const FACTOR_CHANGES: Readonly<Record<FactorChange, string>> = {
+  enabled: 'two-factor authentication was set up for your account.',
+  disabled: 'two-factor authentication was turned off for your account.',
+  codes: 'the backup codes of your account were replaced. The old ones do not work any more.',
+}
+
 /** Every mail of the authentication surface, one entry each. */
 export const MAILS = {
   verifyEmail: ({ recipient: user, url, lifetime }: MailedLink): Mail =>
@@ -118,6 +127,26 @@ export const MAILS = {
         greeting(user),
         'a passkey has just been removed from your account. It no longer signs in.',
         'If it was not you, change your password and end all sessions.',
+      ],
+    }),
+  secondFactorCode: (user: Recipient, { code, lifetime }: { code: string; lifetime: number }): Mail =>
+    composeMail({
+      to: user.email,
+      subject: 'Your code',
+      paragraphs: [
+        greeting(user),
+        `your code is ${code}`,
+        `It works once, for ${minutesOf(lifetime)}, in the window that asked for it. Give it to nobody. If you are not signing in, someone knows your password: change it.`,
+      ],
+    }),
+  factorChanged: (user: Recipient, change: FactorChange): Mail =>
+    composeMail({
+      to: user.email,
+      subject: 'The security of your account was changed',
+      paragraphs: [
+        greeting(user),
+        FACTOR_CHANGES[change],
+        'If it was not you, reset your password and end all sessions now.',
       ],
     }),
   confirmChangeEmail: ({

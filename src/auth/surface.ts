@@ -21,6 +21,7 @@ import { signInRoutes } from './sign-in/routes.ts'
 import { signUpRoutes } from './sign-up/routes.ts'
 import { socialRoutes } from './social/routes.ts'
 import { createSocialProviders, type SocialProviders } from './social/social-providers.ts'
+import { twoFactorRoutes } from './two-factor/routes.ts'
 
 /** The authentication surface. */
 export function authSurface(app: App, kernel: Kernel, book: RouteBook, sessions: Sessions): void {
@@ -53,6 +54,12 @@ const FEATURES: readonly AuthFeature[] = [
     name: 'Sign-in',
     description: 'By email or username; the answer and the cookie carry a session token',
     add: signInRoutes,
+  },
+  {
+    name: 'Two-factor',
+    description:
+      'A second factor at sign-in: an authenticator app, codes by mail, backup codes, trusted devices',
+    add: twoFactorRoutes,
   },
   {
     name: 'Sessions',

@@ -5,6 +5,7 @@ import { replacePassword } from './accounts.ts'
 import { isTooCostly } from './hashes/hash.ts'
 import { parseHash } from './hashes/parse-hash.ts'
 import { lockProvenUser } from './proof.ts'
+import { findTrustedDevice } from './trusted-devices.ts'
 
 /** Characters after NFKC. It bounds the work of hashing. */
 export const PASSWORD_MAX = 128
@@ -35,20 +36,34 @@ export type Claimed = {
   readonly account: string
   /** The hash; undefined without an account or a password. */
   readonly stored: string | undefined
+  /** Undefined without an account. */
+  readonly userId: string | undefined
+  /** The browser's cookie. */
+  readonly trustedDevice: string | undefined
 }
 
 /**
  * Checks a password that a caller has typed, or throws 429. There is no other way to check one, so every verb counts wrong ones. They
  * count in one bucket of the account, whether it exists or not, so that a 429 does not show that either.
  */
-export const attemptPassword = (
-  kernel: Kernel,
-  { account, stored }: Claimed,
-  password: string,
-): Promise<boolean> =>
-  kernel.limits.attempt('sign_in_account', `account:${account}`, () =>
-    verifyPassword(kernel, stored, password),
+export const attemptPassword = async (kernel: Kernel, claimed: Claimed, password: string): Promise<boolean> =>
+  kernel.limits.attempt('sign_in_account', await bucketOf(kernel, claimed), () =>
+    verifyPassword(kernel, claimed.stored, password),
   )
+
+/**
+ * A browser that the account trusts has a bucket of its own, so that the guesses of others do not shut its user out. The lookup does not
+ * depend on whether there is an account.
+ */
+async function bucketOf(
+  { db, now }: Kernel,
+  { account, userId = NO_USER, trustedDevice: token }: Claimed,
+): Promise<string> {
+  const device = token === undefined ? undefined : await findTrustedDevice(db, { userId, token, now: now() })
+  return device === undefined ? `account:${account}` : `device:${device}`
+}
+
+const NO_USER = '00000000-0000-0000-0000-000000000000'
 
 /** `hidden`: the password of a hidden sign-up with this address. */
 export type HiddenAttempt = 'right' | 'hidden' | 'wrong'
@@ -64,7 +79,7 @@ export async function attemptHiddenPassword(
   password: string,
 ): Promise<HiddenAttempt> {
   let outcome: HiddenAttempt = 'wrong'
-  await kernel.limits.attempt('sign_in_account', `account:${claimed.account}`, async () => {
+  await kernel.limits.attempt('sign_in_account', await bucketOf(kernel, claimed), async () => {
     const isRight = await verifyPassword(kernel, claimed.stored, password)
     if (isRight) outcome = 'right'
     if (isRight && claimed.isProven) return true

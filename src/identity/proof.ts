@@ -69,6 +69,26 @@ export function actOnTicket<P extends UserPurpose, T>(
 }
 
 /**
+ * The same with a one-time token that stays valid. The work redeems it when it has done what the token is for. Until the end of the
+ * transaction the token cannot be redeemed elsewhere, since the user's row is locked.
+ */
+export function actOnOpenTicket<P extends UserPurpose, T>(
+  kernel: Kernel,
+  { purposes, token }: Link<P>,
+  refuse: () => Error,
+  work: (kernel: Kernel, user: User, ticket: Ticket<P>) => Promise<T>,
+): Promise<T> {
+  return atomically(kernel, async (kernel) => {
+    const userId = (await findTicket(kernel, purposes, token))?.userId
+    const user = userId == null ? undefined : await lockProvenUser(kernel, { userId })
+    // Again, since it may have been redeemed during the wait for the lock.
+    const ticket = user && (await findTicket(kernel, purposes, token))
+    if (user === undefined || ticket === undefined || ticket.expired) throw refuse()
+    return work(actingAsUser(kernel, user.id), user, ticket)
+  })
+}
+
+/**
  * The same with a token of an address. `user` has the address by now and is locked; undefined when there is no account, and the work may
  * add one. When a sign-up has added it in the meantime, all of this is rolled back and done again with that user. Tokens of one address
  * are redeemed one after the other.

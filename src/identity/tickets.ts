@@ -23,6 +23,8 @@ type Purposes = {
   'social-link': Of<'user', SocialState>
   /** A sign-in that waits for its second factor, by one of these methods or a backup code. */
   'second-factor': Of<'user', { readonly methods: readonly ('totp' | 'otp')[]; readonly remember: boolean }>
+  /** In place of a token it has a code, valid for one session or pending sign-in (mailed-codes.ts). */
+  'second-factor-code': Of<'user', { readonly subject: string }>
 }
 /** The columns of a ticket that depend on its subject. */
 type Subjects = {
@@ -112,6 +114,8 @@ export type Ticket<P extends TicketPurpose> = {
   readonly sessionId: string | null
   readonly address: SubjectOf<P>['address']
   readonly payload: TicketPayload<P>
+  /** Counted by `countTicketAttempt`. */
+  readonly attempts: number
   /** The ticket or the session that asked has expired. */
   readonly expired: boolean
 }
@@ -197,6 +201,7 @@ const TICKET_COLUMNS = [
   'v.sessionId',
   'v.address',
   'v.payload',
+  'v.attempts',
   'v.expiresAt',
 ] as const
 const IS_TO_ITS_ADDRESS = sql<boolean>`(v.purpose = ${NEW_ADDRESS} or v.address = u.email)`
@@ -211,6 +216,7 @@ type Row = {
   readonly sessionId: string | null
   readonly address: string | null
   readonly payload: unknown
+  readonly attempts: number
   readonly expiresAt: Date
   readonly sessionExpiresAt: Date | null
 }
@@ -226,6 +232,15 @@ function ticketFrom<P extends TicketPurpose>(row: Row, now: Date): Ticket<P> {
     row.payload as TicketPayload<P>,
   ]
   return { ...ticket, purpose, userId, address, payload, expired }
+}
+
+/** Counts an attempt at what the ticket is for; the ticket stays. The user's row has to be locked before (proof.ts). */
+export async function countTicketAttempt(db: Db, token: string): Promise<void> {
+  await db
+    .updateTable('verification')
+    .set((row) => ({ attempts: row('attempts', '+', 1) }))
+    .where('valueHash', '=', tokenHash(token))
+    .execute()
 }
 
 /** Deletes every ticket of the user, and of the address that the user has. */

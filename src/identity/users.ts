@@ -110,7 +110,10 @@ export function searchUsers(
 }
 
 export type UserChange = Partial<
-  Pick<User, 'name' | 'email' | 'emailVerified' | 'image' | 'username' | 'displayUsername'>
+  Pick<
+    User,
+    'name' | 'email' | 'emailVerified' | 'image' | 'username' | 'displayUsername' | 'twoFactorEnabled'
+  >
 >
 
 /** Throws a unique violation (`user_email_key`, `user_username_key`). */

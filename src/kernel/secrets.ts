@@ -11,6 +11,8 @@ export type Purpose =
   | 'provider-token'
   | 'sign-up'
   | 'social-state'
+  | 'two-factor-code'
+  | 'two-factor-secret'
 
 export type Secrets = {
   /**

@@ -16,6 +16,7 @@ import { type Answer, confirm, linkIn, PASSWORD, testService, type User } from '
 import { startOpenidProvider } from '#test/identity-provider/openid-provider.ts'
 import { CLIENT, oidcSettings, TO_LOOPBACK } from '#test/identity-provider/visits.ts'
 import { ceremoniesOf } from '#test/passkeys.ts'
+import { codeOf, enrolTotp, secretIn, wrongCode } from '#test/second-factor.ts'
 import { organizationCauses } from './organization-causes.ts'
 
 const HIDING = { hide_registered_emails: true, email_password: { require_email_verification: true } }
@@ -210,6 +211,28 @@ const CAUSES: Readonly<Record<Action, () => Promise<Seen>>> = {
   'passkey.removed': async () => {
     const { user, passkey } = await passkeys.newUser(NAME)
     return bySelf(user, ok(await user.post('/api/auth/passkey/delete-passkey', { id: passkey.id })))
+  },
+  'second_factor.enabled': async () => {
+    const ada = await newcomer()
+    const begun = ok(await ada.post('/api/auth/two-factor/enable', { password: PASSWORD }))
+    const code = codeOf(t, secretIn(begun.body.totpURI))
+    return bySelf(ada, ok(await ada.post('/api/auth/two-factor/verify-totp', { code })))
+  },
+  'second_factor.disabled': async () => {
+    const ada = await enrolTotp(t, await newcomer())
+    return bySelf(ada, ok(await ada.post('/api/auth/two-factor/disable', { password: PASSWORD })))
+  },
+  'second_factor.failed': async () => {
+    const ada = await enrolTotp(t, await newcomer())
+    const code = wrongCode(t, ada.secret)
+    return bySelf(ada, await ada.post('/api/auth/two-factor/verify-totp', { code }))
+  },
+  'backup_codes.replaced': async () => {
+    const ada = await enrolTotp(t, await newcomer())
+    return bySelf(
+      ada,
+      ok(await ada.post('/api/auth/two-factor/generate-backup-codes', { password: PASSWORD })),
+    )
   },
   'sign_in.failed': async () => {
     const { email, id } = await newcomer()

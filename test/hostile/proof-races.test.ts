@@ -217,6 +217,7 @@ test('every revoking verb is a column, or names an equivalent one', () => {
       !after.sessions.includes('S') ||
       (before.linked && !after.linked) ||
       (before.passkeys.includes('first') && after.passkeys.length === 0) ||
+      (before.factor !== 'none' && after.factor !== before.factor) ||
       before.tickets.some((ticket) => !own.includes(ticket) && !after.tickets.includes(ticket))
     const like = verb.revokesAs as VerbName | undefined
     const isTested = verb.column !== undefined || (like !== undefined && columns.includes(like))

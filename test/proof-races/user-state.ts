@@ -7,12 +7,13 @@ import type { Kernel } from '#kernel/kernel.ts'
 import { randomToken, uuidv7 } from '#kernel/random.ts'
 import { type Credential, coseKeyOf, createAuthenticator } from '#test/authenticator.ts'
 import { PASSWORD } from '#test/harness.ts'
+import { type FactorState, insertFactors, NO_FACTOR, readFactors } from './second-factor.ts'
 
 /** One of the user's two sessions. */
 export type Who = 'S' | 'O'
 
 /** The state of a user, as expected by the table and as read from the database. */
-export type UserState = {
+export type UserState = FactorState & {
   readonly user: 'there' | 'banned' | 'gone'
   readonly role: string
   readonly name: string
@@ -53,6 +54,7 @@ export const START: UserState = {
   mustChange: false,
   linked: true,
   passkeys: [],
+  ...NO_FACTOR,
   sessions: ['O', 'S'],
   tickets: ['delete-user of O', 'delete-user of S'],
 }
@@ -110,6 +112,7 @@ export async function createUsers(
       people.map(({ state, id, username, email }) => ({
         ...{ id, username, email, displayUsername: username, ...times },
         ...{ name: state.name, role: state.role, emailVerified: state.verified },
+        twoFactorEnabled: state.factor !== 'none',
       })),
     )
     .execute()
@@ -138,6 +141,7 @@ export async function createUsers(
     .execute()
   await insertPasskeys(kernel, people)
   await insertAdmins(kernel, people)
+  await insertFactors(kernel, people)
   await db
     .insertInto('verification')
     .values(
@@ -234,15 +238,15 @@ function ticketOf(name: string, email: string, sessions: TestUser['sessions']) {
     purpose,
     sessionId: who === undefined ? null : sessions[who].id,
     address: isNew ? newEmail : email,
-    payload: JSON.stringify(
-      purpose === 'confirm-change-email'
-        ? { newEmail }
-        : purpose === 'passkey-registration'
-          ? { challenge: CHALLENGE }
-          : {},
-    ),
+    payload: JSON.stringify(payloadOf(purpose, newEmail)),
     expiresAt: new Date(Date.now() + DAY),
   }
+}
+
+function payloadOf(purpose: TicketPurpose, newEmail: string): object {
+  if (purpose === 'confirm-change-email') return { newEmail }
+  if (purpose === 'passkey-registration') return { challenge: CHALLENGE }
+  return purpose === 'second-factor' ? { methods: ['totp', 'otp'], remember: true } : {}
 }
 
 export type Stored = Readonly<Record<'first' | 'old form', string>>
@@ -267,6 +271,7 @@ export async function readStates(
     db.selectFrom('verification').selectAll().where('userId', 'in', ids).execute(),
     db.selectFrom('passkey').selectAll().where('userId', 'in', ids).execute(),
   ])
+  const factorOf = await readFactors(kernel, ids)
   const stateOf = async (person: TestUser): Promise<UserState | 'gone'> => {
     const user = users.find(({ id }) => id === person.id)
     if (user === undefined) return 'gone'
@@ -283,6 +288,7 @@ export async function readStates(
       password: password === null ? null : await passwordOf(person, password),
       mustChange: credential?.mustChangePassword ?? false,
       linked: own(accounts).some(({ providerId }) => providerId === 'github'),
+      ...factorOf(user),
       passkeys: own(passkeys)
         .map(({ name }) => name ?? '')
         .toSorted(),

@@ -1,3 +1,4 @@
+import { Secret, TOTP } from 'otpauth'
 import { mailVerification } from '#auth/email/verification.ts'
 import { fail } from '#auth/errors.ts'
 import { setPasswordByOperator } from '#auth/password/password.ts'
@@ -11,6 +12,7 @@ import { banUser, unbanUser } from '#identity/bans.ts'
 import { rehashPassword } from '#identity/passwords.ts'
 import { setRole } from '#identity/roles.ts'
 import { PASSWORD, type TestService } from '#test/harness.ts'
+import { BACKUP_CODE, NO_FACTOR, TOTP_SECRETS, WITH_FACTOR } from './second-factor.ts'
 import { newAddress, PASSWORDS, type TestUser, type UserState, type Who } from './user-state.ts'
 
 /** Status and code of an error response. */
@@ -93,7 +95,7 @@ const other = (me: Who): Who => (me === 'S' ? 'O' : 'S')
 const deleted = (state: UserState): UserState => ({ ...state, user: 'gone' })
 /** The first proof of an address removes everything that was added before it, which may be another person's. */
 const firstProof = (state: UserState): UserState =>
-  state.verified ? state : { ...state, verified: true, linked: false, passkeys: [] }
+  state.verified ? state : { ...state, ...NO_FACTOR, verified: true, linked: false, passkeys: [] }
 const withoutUnprovenAccess = (state: UserState): UserState =>
   noTickets({ ...firstProof(state), sessions: [] })
 const redeemed = (state: UserState, ticket: string): UserState => ({
@@ -109,22 +111,27 @@ const provenByLink = (state: UserState): UserState =>
 const provenByOwner = (state: UserState): UserState => redeemed({ ...state, verified: true }, 'verify-email')
 /** A link to an address that was already verified does not sign in. */
 const signedInAtFirstProof = (before: UserState, after: UserState): UserState =>
-  before.verified ? after : withNewSession(after)
+  before.verified ? after : admitted(after)
 const withNewSession = (state: UserState): UserState => ({
   ...state,
   sessions: adding(state.sessions, 'new'),
 })
+/** A session, or a sign-in that waits for the second factor. */
+const admitted = (state: UserState): UserState =>
+  state.factor === 'none'
+    ? withNewSession(state)
+    : { ...state, tickets: adding(state.tickets, 'second-factor') }
 
 /** The account gets an address that may not belong to the person who set the password. */
 const takenOver = (state: UserState, me: Who): UserState =>
   noTickets({
-    ...{ ...state, address: `new of ${me}`, verified: true },
+    ...{ ...state, ...NO_FACTOR, address: `new of ${me}`, verified: true },
     ...{ linked: false, passkeys: [], sessions: [] },
   })
 
 const passwordReset = (state: UserState): UserState => ({
   ...withoutUnprovenAccess(state),
-  ...{ password: 'reset', mustChange: false },
+  ...{ password: 'reset', mustChange: false, trusted: false },
 })
 
 const NO_PASSWORD: Refusal = [400, 'CREDENTIAL_ACCOUNT_NOT_FOUND']
@@ -141,6 +148,10 @@ const aliveWithPassword = (now: UserState, me: Who, before: UserState): Refusal 
   if (before.mustChange) return TO_CHANGE
   return now.mustChange ? [401, 'UNAUTHORIZED'] : sameHash([401, 'UNAUTHORIZED'])(now, before)
 }
+
+/** The same where a fresh session is enough for a user without a password. */
+const aliveAsOwner = (now: UserState, me: Who, before: UserState): Refusal | undefined =>
+  before.password === null ? alive(now, me) : aliveWithPassword(now, me, before)
 
 /** Precondition of a link and the first password, without a session. */
 const openWithPassword =
@@ -162,8 +173,7 @@ const signsIn = (now: UserState, _me: Who, before: UserState): Refusal | undefin
   return now.mustChange ? TO_CHANGE : undefined
 }
 const signedIn = (state: UserState): UserState => ({
-  ...state,
-  sessions: adding(state.sessions, 'new'),
+  ...admitted(state),
   password: state.password === 'old form' ? 'first' : state.password,
 })
 const BAD_LINK: Refusal = [401, 'INVALID_TOKEN']
@@ -182,6 +192,18 @@ const hasFirstPasskey = (state: UserState) => addedPasskeys(state).length < stat
 const passkeyAdded = (state: UserState, me: Who): UserState => ({
   ...redeemed(state, `passkey-registration of ${me}`),
   passkeys: adding(state.passkeys, 'new'),
+  trusted: false,
+})
+
+const NOT_PENDING: Refusal = [401, 'INVALID_TWO_FACTOR_COOKIE']
+const codeNow = (name: keyof typeof TOTP_SECRETS): string =>
+  new TOTP({ secret: Secret.fromBase32(TOTP_SECRETS[name]) }).generate()
+/** A code for the second factor, without one that was begun, is one for the first. */
+const withoutBegunFactor = ({ factor }: UserState): Refusal =>
+  factor === 'first' ? [401, 'INVALID_CODE'] : [400, 'TOTP_NOT_ENABLED']
+const factorChanged = (state: UserState): UserState => ({
+  ...redeemed(redeemed(state, 'second-factor'), 'second-factor-code'),
+  trusted: false,
 })
 
 /** The user's account at a provider, as in `createUsers`. */
@@ -304,7 +326,8 @@ export const VERBS = {
     action: (_person, me) =>
       post('/change-password', { currentPassword: PASSWORD, newPassword: PASSWORDS[`changed by ${me}`] }, me),
     refused: aliveWithPassword,
-    leaves: (state, me) => noTickets({ ...state, password: `changed by ${me}`, mustChange: false }),
+    leaves: (state, me) =>
+      noTickets({ ...state, password: `changed by ${me}`, mustChange: false, trusted: false }),
     column: 'O',
   },
   'change-password with revokeOtherSessions': {
@@ -314,7 +337,8 @@ export const VERBS = {
       return post('/change-password', body, me)
     },
     refused: aliveWithPassword,
-    leaves: (state, me) => noTickets({ ...state, password: `changed by ${me}`, sessions: [`${me} renewed`] }),
+    leaves: (state, me) =>
+      noTickets({ ...state, password: `changed by ${me}`, trusted: false, sessions: [`${me} renewed`] }),
     column: 'O',
   },
   'set-password': {
@@ -425,7 +449,7 @@ export const VERBS = {
       if (now.user === 'gone' || !now.linked) return [403, 'ACCOUNT_NOT_LINKED']
       return now.user === 'banned' ? [403, 'BANNED_USER'] : undefined
     },
-    leaves: withNewSession,
+    leaves: admitted,
   },
   'social, linking begun': {
     action: (_person, me) => post('/link-social', { provider: 'acme' }, me),
@@ -499,8 +523,60 @@ export const VERBS = {
       alive(now, me) ??
       (hasFirstPasskey(now) ? undefined : [404, 'PASSKEY_NOT_FOUND']) ??
       (now.password === null && !now.linked && now.passkeys.length === 1 ? LAST_WAY_IN : undefined),
-    leaves: (state) => ({ ...state, passkeys: addedPasskeys(state) }),
+    leaves: (state) => ({ ...state, passkeys: addedPasskeys(state), trusted: false }),
     column: 'O',
+  },
+  'two-factor, begun': {
+    action: (_person, me) => post('/two-factor/enable', { password: PASSWORD }, me),
+    refused: aliveAsOwner,
+    leaves: (state) => ({ ...state, factorBegun: true }),
+  },
+  'two-factor, put in force': {
+    start: { factorBegun: true },
+    action: (_person, me) => post('/two-factor/verify-totp', { code: codeNow('second') }, me),
+    refused: (now, me) => alive(now, me) ?? (now.factorBegun ? undefined : withoutBegunFactor(now)),
+    leaves: (state, me) => ({
+      ...factorChanged(state),
+      ...{ factor: 'second', factorBegun: false, backupCodes: 1 },
+      sessions: state.sessions.map((name) => (name === me ? `${me} renewed` : name)).toSorted(),
+    }),
+  },
+  'two-factor, disabled': {
+    start: { ...WITH_FACTOR, tickets: ['second-factor'] },
+    action: (_person, me) => post('/two-factor/disable', { password: PASSWORD }, me),
+    refused: (now, me, before) =>
+      aliveAsOwner(now, me, before) ??
+      (now.factor === 'none' && !now.factorBegun ? [400, 'TWO_FACTOR_NOT_ENABLED'] : undefined),
+    leaves: (state) =>
+      state.factor === 'none' ? { ...state, factorBegun: false } : { ...factorChanged(state), ...NO_FACTOR },
+    column: 'O',
+  },
+  'two-factor, new backup codes': {
+    start: { ...WITH_FACTOR, tickets: ['second-factor'] },
+    action: (_person, me) => post('/two-factor/generate-backup-codes', { password: PASSWORD }, me),
+    refused: (now, me, before) =>
+      aliveAsOwner(now, me, before) ?? (now.factor === 'none' ? [400, 'TWO_FACTOR_NOT_ENABLED'] : undefined),
+    leaves: (state) => ({ ...factorChanged(state), backupCodes: 'replaced' }),
+  },
+  'two-factor, code of a pending sign-in': {
+    start: { ...WITH_FACTOR, tickets: ['second-factor'] },
+    action: ({ tickets }) =>
+      post('/two-factor/verify-totp', { token: `2fa_${tickets['second-factor']}`, code: codeNow('first') }),
+    refused: open('second-factor', NOT_PENDING),
+    leaves: (state) => withNewSession(redeemed(state, 'second-factor')),
+  },
+  'two-factor, backup code of a pending sign-in': {
+    start: { ...WITH_FACTOR, tickets: ['second-factor'] },
+    action: ({ tickets }) =>
+      post('/two-factor/verify-backup-code', { token: `2fa_${tickets['second-factor']}`, code: BACKUP_CODE }),
+    refused: open('second-factor', NOT_PENDING),
+    leaves: (state) => ({ ...withNewSession(redeemed(state, 'second-factor')), backupCodes: 0 }),
+  },
+  'two-factor, mailed code of a pending sign-in': {
+    start: { ...WITH_FACTOR, tickets: ['second-factor'] },
+    action: ({ tickets }) => post('/two-factor/send-otp', { token: `2fa_${tickets['second-factor']}` }),
+    refused: open('second-factor', NOT_PENDING),
+    leaves: (state) => ({ ...state, tickets: adding(state.tickets, 'second-factor-code') }),
   },
   'delete-user in a fresh session': {
     action: (_person, me) => post('/delete-user', {}, me),
@@ -557,7 +633,7 @@ export const VERBS = {
   'revoke-sessions': {
     action: (_person, me) => post('/revoke-sessions', {}, me),
     refused: alive,
-    leaves: (state) => noTickets({ ...state, sessions: [] }),
+    leaves: (state) => noTickets({ ...state, trusted: false, sessions: [] }),
     column: 'O',
   },
   'revoke-other-sessions': {
@@ -584,7 +660,8 @@ export const VERBS = {
   'set password as operator': {
     action: ({ id }) => ({ call: ({ service }) => setPasswordByOperator(service.kernel, id, PASSWORDS.set) }),
     refused: exists,
-    leaves: (state) => noTickets({ ...state, password: 'set', mustChange: false, sessions: [] }),
+    leaves: (state) =>
+      noTickets({ ...state, password: 'set', mustChange: false, trusted: false, sessions: [] }),
     revokesAs: 'reset-password',
   },
   'delete user as operator': {
@@ -638,7 +715,8 @@ export const VERBS = {
     action: ({ id: userId }) =>
       post('/admin/set-user-password', { userId, newPassword: PASSWORDS.set }, 'admin'),
     refused: isThere,
-    leaves: (state) => noTickets({ ...state, password: 'set', mustChange: false, sessions: [] }),
+    leaves: (state) =>
+      noTickets({ ...state, password: 'set', mustChange: false, trusted: false, sessions: [] }),
     revokesAs: 'reset-password',
   },
   'admin/revoke-user-session': {
@@ -653,7 +731,7 @@ export const VERBS = {
   'admin/revoke-user-sessions': {
     action: ({ id: userId }) => post('/admin/revoke-user-sessions', { userId }, 'admin'),
     refused: isThere,
-    leaves: (state) => noTickets({ ...state, sessions: [] }),
+    leaves: (state) => noTickets({ ...state, trusted: false, sessions: [] }),
     revokesAs: 'revoke-sessions',
   },
   'admin/impersonate-user': {
@@ -705,6 +783,8 @@ export const EXEMPT: Readonly<Record<string, string>> = {
   'POST /api/auth/sign-in/social': 'creates a ticket of nobody, or acts like row "social, sign-in"',
   'GET /api/auth/callback/{provider}': 'rows "social, sign-in" and "social, linked at the callback"',
   'POST /api/auth/callback/{provider}': 'redirects to the GET',
+  'POST /api/auth/two-factor/get-totp-uri': 'reads',
+  'POST /api/auth/two-factor/verify-otp': 'acts like verify-totp, with another check of the code',
   'GET /api/auth/passkey/list-user-passkeys': 'reads',
   'GET /api/auth/passkey/generate-authenticate-options': 'creates a ticket of nobody',
   'POST /api/auth/passkey/generate-authenticate-options': 'creates a ticket of nobody',

@@ -40,7 +40,7 @@ export async function confirmEmailLink(
 ): Promise<FollowedLink> {
   // An unknown token is refused before a password is hashed.
   const { user } = await openLink(kernel, EMAIL_LINKS, token)
-  return redeem(kernel, token, { ...click, evidence: await readEvidence(kernel, user, values) })
+  return redeem(kernel, token, { ...click, evidence: await readEvidence(kernel, user, click, values) })
 }
 
 async function redeem(

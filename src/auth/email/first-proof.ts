@@ -17,6 +17,7 @@ import type { FormValues } from '../mail-flow.ts'
 import { MAILS } from '../mails.ts'
 import { checkPasswordOf } from '../password/password.ts'
 import { acceptablePassword } from '../password-policy.ts'
+import { removeSecondFactor } from '../two-factor/enrolment.ts'
 
 /**
  * Evidence, besides the click, that the owner of the account has clicked. `link`: no page was shown, so nothing was asked for.
@@ -29,7 +30,12 @@ export type Evidence =
   | { readonly by: 'new password'; readonly hash: string }
 
 /** Checks what was entered before any row is locked, since hashing takes long. */
-export async function readEvidence(kernel: Kernel, user: User, values: FormValues): Promise<Evidence> {
+export async function readEvidence(
+  kernel: Kernel,
+  user: User,
+  { context }: LinkClick,
+  values: FormValues,
+): Promise<Evidence> {
   const { password = '', newPassword = '' } = values
   if (newPassword !== '') {
     return {
@@ -38,7 +44,7 @@ export async function readEvidence(kernel: Kernel, user: User, values: FormValue
     }
   }
   if (password === '') return { by: 'page' }
-  return { by: 'password', stored: await checkPasswordOf(kernel, user, password) }
+  return { by: 'password', stored: await checkPasswordOf(kernel, user, password, context) }
 }
 
 /** First proof of the address that the account was opened with. */
@@ -120,11 +126,12 @@ async function isByOwner(
   return (await lockProvenUser(kernel, proofOf(caller))) !== undefined
 }
 
-/** Removes sessions, linked accounts, passkeys and tickets. */
+/** Removes sessions, linked accounts, passkeys, the second factor and tickets. */
 async function removeWhatOthersAdded(kernel: Kernel, user: User): Promise<void> {
   await deleteUserSessions(kernel.db, user.id)
   await deleteAccounts(kernel.db, user.id, { keepPassword: true })
   await deletePasskeys(kernel.db, user.id)
+  await removeSecondFactor(kernel, user)
   await deleteTickets(kernel.db, user)
 }
 

@@ -13,7 +13,10 @@ const t = await testService({
   config: {
     rate_limits: {
       enabled: true,
-      rules: { sign_in: MANY, sign_up: MANY, mail: MANY, mail_recipient: MANY, default: MANY },
+      rules: {
+        ...{ sign_in: MANY, sign_up: MANY, two_factor: MANY },
+        ...{ mail: MANY, mail_recipient: MANY, default: MANY },
+      },
     },
   },
 })

@@ -4,6 +4,7 @@ import { lockProvenUser } from '#identity/proof.ts'
 import { deleteUserSessions, updateSessionToken } from '#identity/sessions.ts'
 import { deleteTickets } from '#identity/tickets.ts'
 import { tokenHash } from '#identity/tokens.ts'
+import { deleteTrustedDevices } from '#identity/trusted-devices.ts'
 import type { User } from '#identity/users.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
 import { recordFailure } from '#kernel/audit/record-failure.ts'
@@ -16,8 +17,9 @@ import { requestMail } from '../mail-requests.ts'
 import { type EndedSessions, MAILS } from '../mails.ts'
 import { acceptablePassword } from '../password-policy.ts'
 import { expectFresh } from '../session-freshness.ts'
+import type { SignInContext } from '../sign-in-context.ts'
 
-/** Stores the new password, mails a notice of it, and ends every open link of the user. */
+/** Stores the new password, mails a notice of it, and ends every open link and trusted device of the user. */
 export async function storePassword(
   kernel: Kernel,
   user: User,
@@ -27,6 +29,7 @@ export async function storePassword(
   const now = kernel.now()
   await upsertPassword(kernel.db, { id: uuidv7(now, kernel.random), userId: user.id, password, now })
   await deleteTickets(kernel.db, user)
+  await deleteTrustedDevices(kernel.db, user.id)
   await sendMail(kernel, MAILS.passwordChanged(user, ended))
 }
 
@@ -69,7 +72,7 @@ export async function checkPassword(
   const [found] = await Promise.all([findCredential(kernel.db, caller.user.id), expectAlive(kernel, caller)])
   if (found === undefined) throw fail('CREDENTIAL_ACCOUNT_NOT_FOUND')
   try {
-    return { ...caller, password: await usableHash(kernel, caller.user, found, password) }
+    return { ...caller, password: await usableHash(kernel, { ...caller, found }, password) }
   } catch (error) {
     await expectAlive(kernel, caller)
     throw error
@@ -77,15 +80,27 @@ export async function checkPassword(
 }
 
 /** The stored hash, for a user without a session, after the password was right; throws otherwise. */
-export async function checkPasswordOf(kernel: Kernel, user: User, password: string): Promise<string> {
-  return usableHash(kernel, user, await findCredential(kernel.db, user.id), password)
+export async function checkPasswordOf(
+  kernel: Kernel,
+  user: User,
+  password: string,
+  { trustedDevice }: Pick<SignInContext, 'trustedDevice'>,
+): Promise<string> {
+  const found = await findCredential(kernel.db, user.id)
+  return usableHash(kernel, { user, found, trustedDevice }, password)
+}
+
+type Checking = {
+  readonly user: User
+  readonly found: Credential | undefined
+  /** The browser's cookie. */
+  readonly trustedDevice?: string | undefined
 }
 
 /** A password that cannot be checked, or has to be changed first, proves nothing: a reset link is mailed. */
 async function usableHash(
   kernel: Kernel,
-  { id, email }: User,
-  found: Credential | undefined,
+  { user: { id: userId, email }, found, trustedDevice }: Checking,
   password: string,
 ): Promise<string> {
   const refused = async (mail: 'renew-password' | 'change-password') => {
@@ -94,9 +109,9 @@ async function usableHash(
   }
   const stored = found?.password
   if (stored !== undefined && !isCheckable(kernel.config, stored)) throw await refused('renew-password')
-  const isRight = await attemptPassword(kernel, { account: email, stored }, password)
+  const isRight = await attemptPassword(kernel, { account: email, stored, userId, trustedDevice }, password)
   if (stored === undefined || !isRight) {
-    await recordFailure(kernel, 'password.failed', { targetId: id, reason: 'INVALID_PASSWORD' })
+    await recordFailure(kernel, 'password.failed', { targetId: userId, reason: 'INVALID_PASSWORD' })
     throw fail('INVALID_PASSWORD')
   }
   if (found?.mustChangePassword === true) throw await refused('change-password')

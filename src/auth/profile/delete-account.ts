@@ -60,11 +60,16 @@ export async function deleteByLink(kernel: Kernel, caller: Caller, token: string
 }
 
 /** The same with the password in place of a session, for instance in another browser. */
-async function deleteByLinkAndPassword(kernel: Kernel, token: string, shown: string): Promise<void> {
+async function deleteByLinkAndPassword(
+  kernel: Kernel,
+  token: string,
+  shown: string,
+  { context }: LinkClick,
+): Promise<void> {
   if (!kernel.config.auth.delete_user.enabled) throw fail('DELETE_USER_DISABLED')
   const link = { purposes: DELETE, token }
   const { user } = await openLink(kernel, DELETE, token)
-  const password = await checkPasswordOf(kernel, user, shown)
+  const password = await checkPasswordOf(kernel, user, shown, context)
   await actOnTicket(kernel, link, invalidToken, async (kernel, user, { expired }) => {
     if (expired) throw invalidToken()
     if ((await lockProvenUser(kernel, { userId: user.id, password })) === undefined)
@@ -127,10 +132,10 @@ export const DELETE_USER: MailFlow<'delete-user'> = {
     askAgain: 'askAgainDelete',
   },
   view: deletionView,
-  async act(kernel, { user }, { token, click: { caller }, values: { password = '' } }) {
-    const own = caller?.user.id === user.id ? caller : undefined
+  async act(kernel, { user }, { token, click, values: { password = '' } }) {
+    const own = click.caller?.user.id === user.id ? click.caller : undefined
     if (own === undefined && password === '') throw fail('PASSWORD_REQUIRED')
-    if (own === undefined) await deleteByLinkAndPassword(kernel, token, password)
+    if (own === undefined) await deleteByLinkAndPassword(kernel, token, password, click)
     else await deleteByLink(kernel, own, token)
     return { title: 'deleteDone', text: 'deleteDoneText', isSignedOut: own !== undefined }
   },

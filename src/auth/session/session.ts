@@ -7,6 +7,7 @@ import {
 } from '#identity/sessions.ts'
 import { deleteTickets } from '#identity/tickets.ts'
 import { isTokenShaped } from '#identity/tokens.ts'
+import { deleteTrustedDevices } from '#identity/trusted-devices.ts'
 import type { User } from '#identity/users.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
 import type { Kernel } from '#kernel/kernel.ts'
@@ -47,7 +48,7 @@ export async function revokeSession(kernel: Kernel, caller: Caller, named: strin
   return count
 }
 
-/** Ends all of the caller's sessions and every open link. */
+/** Ends all of the caller's sessions, every open link and every trusted device. */
 export async function revokeSessions(kernel: Kernel, caller: Caller): Promise<number> {
   const count = await actAsCaller(kernel, caller, endSessions)
   await kernel.coherence.settle()
@@ -72,9 +73,10 @@ export async function endSession(kernel: Kernel, user: User, by: NamedSession): 
   return count
 }
 
-/** For a user whose row is locked: ends every session and every open link. */
+/** For a user whose row is locked: ends every session, every open link and every trusted device. */
 export async function endSessions(kernel: Kernel, user: User): Promise<number> {
   await deleteTickets(kernel.db, user)
+  await deleteTrustedDevices(kernel.db, user.id)
   const count = await deleteUserSessions(kernel.db, user.id)
   await recordRevoked(kernel, user, count)
   return count

@@ -38,6 +38,8 @@ export async function signInWithUsername(
 }
 
 type Claim = { readonly by: 'email' | 'username'; readonly value: string; readonly password: string }
+/** A claim and the cookie of the browser that it comes from. */
+type SentClaim = Claim & Pick<SignInContext, 'trustedDevice'>
 
 /** Checks the password a second time when another sign-in has replaced the stored hash during the first check. */
 async function signIn(kernel: Kernel, claim: Claim, context: SignInContext): Promise<Admission> {
@@ -88,7 +90,11 @@ async function signInAs(
 ): Promise<Admission> {
   const { password } = claim
   const stored = found?.password ?? undefined
-  const { isRight, hiddenOf } = await checkClaim(kernel, claim, found)
+  const { isRight, hiddenOf } = await checkClaim(
+    kernel,
+    { ...claim, trustedDevice: context.trustedDevice },
+    found,
+  )
   if (!isRight && found !== undefined) await offerReset(kernel, found)
   if (hiddenOf !== undefined) return refuseHidden(kernel, hiddenOf, context)
   if (found === undefined || stored === undefined || !isRight) throw wrongPassword(claim)
@@ -105,26 +111,27 @@ type Checked = { readonly isRight: boolean; readonly hiddenOf?: string }
 
 async function checkClaim(
   kernel: Kernel,
-  claim: Claim,
+  claim: SentClaim,
   found: UserWithPassword | undefined,
 ): Promise<Checked> {
   if (kernel.config.auth.hide_registered_emails)
     return claim.by === 'email' ? checkByEmail(kernel, claim, found) : checkByUsername(kernel, claim, found)
-  const claimed = { account: found?.email ?? claim.value, stored: found?.password ?? undefined }
+  const claimed = { account: found?.email ?? claim.value, ...storedOf(found, claim) }
   return { isRight: await attemptPassword(kernel, claimed, claim.password) }
 }
 
 /** An address may have an account and hidden sign-ups. Two hashes are computed in every case. */
 async function checkByEmail(
   kernel: Kernel,
-  { value: email, password }: Claim,
+  claim: SentClaim,
   found: UserWithPassword | undefined,
 ): Promise<Checked> {
+  const { value: email, password } = claim
   const isHidden = async () => {
     const hash = await hashForAddress(kernel, email, password)
     return (await findHiddenPassword(kernel, email, hash)) !== undefined
   }
-  const claimed = { account: email, stored: found?.password ?? undefined, isHidden }
+  const claimed = { account: email, ...storedOf(found, claim), isHidden }
   const isProven = found?.emailVerified === true
   const outcome = await attemptHiddenPassword(kernel, { ...claimed, isProven }, password)
   if (outcome === 'hidden' && found !== undefined) return { isRight: false, hiddenOf: found.id }
@@ -134,12 +141,14 @@ async function checkByEmail(
 /** A username belongs to one account or to one hidden sign-up. */
 async function checkByUsername(
   kernel: Kernel,
-  { value: username, password }: Claim,
+  claim: SentClaim,
   found: UserWithPassword | undefined,
 ): Promise<Checked> {
+  const { value: username, password } = claim
   const hidden = await findHiddenUsername(kernel, username)
   const claimed = {
     account: found?.email ?? hidden?.email ?? username,
+    ...storedOf(found, claim),
     stored: (found ?? hidden)?.password ?? undefined,
     isHidden: async () => false,
   }
@@ -147,6 +156,10 @@ async function checkByUsername(
   const isRight = (await attemptHiddenPassword(kernel, { ...claimed, isProven }, password)) === 'right'
   return isRight && hidden !== undefined ? { isRight: false, hiddenOf: hidden.userId } : { isRight }
 }
+
+const storedOf = (found: UserWithPassword | undefined, { trustedDevice }: SentClaim) => ({
+  ...{ userId: found?.id, stored: found?.password ?? undefined, trustedDevice },
+})
 
 /**
  * A stored hash that is too costly to check signs no one in. The answer is that of a wrong password, so that it shows nothing, and

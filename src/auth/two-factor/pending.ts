@@ -1,8 +1,11 @@
+import type { FastifyRequest } from 'fastify'
 import { issueTicket } from '#identity/tickets.ts'
-import { rotateTrustedDevice } from '#identity/trusted-devices.ts'
+import { tokenHash } from '#identity/tokens.ts'
+import { insertTrustedDevice, rotateTrustedDevice } from '#identity/trusted-devices.ts'
 import type { User } from '#identity/users.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { randomToken } from '#kernel/random.ts'
+import { randomToken, uuidv7 } from '#kernel/random.ts'
+import { bearerOf, presentedPendingSecondFactor } from '../cookies.ts'
 import { fail } from '../errors.ts'
 import type { SignInContext } from '../sign-in-context.ts'
 import type { Way } from '../way.ts'
@@ -18,8 +21,8 @@ export type PendingSecondFactor = {
   readonly methods: readonly SecondFactorMethod[]
 }
 
-/** So that no one takes it for a session token. */
-export const PENDING_PREFIX = '2fa_'
+/** So that it is not mistaken for a session token. */
+const PREFIX = '2fa_'
 /** Milliseconds. */
 export const PENDING_LIFETIME = 600_000
 const DAY = 86_400_000
@@ -38,7 +41,7 @@ export async function beginSecondFactor(
     lifetime: PENDING_LIFETIME,
     payload: { methods, remember },
   })
-  return { pendingToken: `${PENDING_PREFIX}${token}`, methods }
+  return { pendingToken: `${PREFIX}${token}`, methods }
 }
 
 /** The mailbox counts once: a code by mail is no second factor after a sign-in by mail, or after a reset by mail. */
@@ -53,10 +56,16 @@ async function methodsFor(kernel: Kernel, userId: string, way: Way): Promise<rea
   return way === 'mail' || hasCounted ? ['totp'] : ['totp', 'otp']
 }
 
+/** The ticket of the pending sign-in that a request names, in the body, as Bearer or by its cookie. Undefined: it names none. */
+export function presentedPending(request: FastifyRequest, inBody: string | undefined): string | undefined {
+  const named = [inBody, bearerOf(request)].find((token) => token?.startsWith(PREFIX))
+  return (named ?? presentedPendingSecondFactor(request))?.replace(PREFIX, '')
+}
+
 /** The new token of the browser's trusted device; undefined when the browser is none of this user's. */
 export async function renewTrustedDevice(
   kernel: Kernel,
-  { id: userId }: User,
+  userId: string,
   { trustedDevice }: SignInContext,
 ): Promise<string | undefined> {
   if (trustedDevice === undefined) return undefined
@@ -65,4 +74,15 @@ export async function renewTrustedDevice(
   return (await rotateTrustedDevice(kernel.db, userId, trustedDevice, renewed)) ? renewed.token : undefined
 }
 
-export const trustedUntil = (now: Date): Date => new Date(now.getTime() + TRUST_LIFETIME)
+/** Trusts the browser from now on; returns its token. */
+export async function trustDevice(kernel: Kernel, userId: string): Promise<string> {
+  const createdAt = kernel.now()
+  const token = randomToken(kernel.random)
+  await insertTrustedDevice(kernel.db, {
+    id: uuidv7(createdAt, kernel.random),
+    ...{ userId, createdAt, tokenHash: tokenHash(token), expiresAt: trustedUntil(createdAt) },
+  })
+  return token
+}
+
+const trustedUntil = (now: Date): Date => new Date(now.getTime() + TRUST_LIFETIME)

@@ -1,14 +1,108 @@
-import type { Selectable } from 'kysely'
+import { type Selectable, sql } from 'kysely'
 import type { Db } from '#kernel/db/connect.ts'
 import type { TwoFactorTable } from '#kernel/db/tables.ts'
 
-export type Factor = Selectable<TwoFactorTable>
+export type Factor = Omit<Selectable<TwoFactorTable>, 'method'> & { readonly method: 'totp' | 'otp' }
 
 /** The user's factor that is in force, or the one that waits for its first right code. */
-export const findFactor = (db: Db, userId: string, inForce: boolean): Promise<Factor | undefined> =>
-  db
+export async function findFactor(db: Db, userId: string, inForce: boolean): Promise<Factor | undefined> {
+  const found = await db
     .selectFrom('twoFactor')
     .selectAll()
     .where('userId', '=', userId)
     .where('inForce', '=', inForce)
     .executeTakeFirst()
+  return found as Factor | undefined // the column's constraint allows these two methods
+}
+
+export type NewFactor = Pick<Factor, 'id' | 'userId' | 'method' | 'secret' | 'createdAt'>
+
+/** Adds a factor that waits for its first right code, with its backup codes. */
+export async function insertFactor(db: Db, factor: NewFactor, codes: readonly Buffer[]): Promise<void> {
+  await db
+    .with('added', (with_) => with_.insertInto('twoFactor').values(factor).returning('id'))
+    .insertInto('backupCode')
+    .columns(['twoFactorId', 'codeHash'])
+    .expression((of) =>
+      of.selectFrom('added').select(['id', sql<Buffer>`unnest(${codes}::bytea[])`.as('codeHash')]),
+    )
+    .execute()
+}
+
+/** Deletes the factor with its backup codes; false when there is none. */
+export async function deleteFactor(db: Db, userId: string, inForce: boolean): Promise<boolean> {
+  const { numDeletedRows } = await db
+    .deleteFrom('twoFactor')
+    .where('userId', '=', userId)
+    .where('inForce', '=', inForce)
+    .executeTakeFirst()
+  return numDeletedRows > 0n
+}
+
+export async function updateFactorInForce(db: Db, id: string): Promise<void> {
+  await db.updateTable('twoFactor').set({ inForce: true }).where('id', '=', id).execute()
+}
+
+/** Notes the time step of a right code; false when a code of it or of a later one was accepted before. */
+export async function useStep(db: Db, id: string, step: number): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('twoFactor')
+    .set({ lastStep: String(step) })
+    .where('id', '=', id)
+    .where((of) => of.or([of('lastStep', 'is', null), of('lastStep', '<', String(step))]))
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
+}
+
+/** Uses up a backup code; false when it is not one of the factor's. */
+export async function deleteBackupCode(
+  db: Db,
+  twoFactorId: string,
+  hashes: readonly Buffer[],
+): Promise<boolean> {
+  const { numDeletedRows } = await db
+    .deleteFrom('backupCode')
+    .where('twoFactorId', '=', twoFactorId)
+    .where('codeHash', 'in', hashes)
+    .executeTakeFirst()
+  return numDeletedRows > 0n
+}
+
+export async function replaceBackupCodes(
+  db: Db,
+  twoFactorId: string,
+  codes: readonly Buffer[],
+): Promise<void> {
+  await db.deleteFrom('backupCode').where('twoFactorId', '=', twoFactorId).execute()
+  await db
+    .insertInto('backupCode')
+    .values(codes.map((codeHash) => ({ twoFactorId, codeHash })))
+    .execute()
+}
+
+/** Counts a wrong code. The `most`th in a row locks the factor and begins a new count. */
+export async function countFailure(
+  db: Db,
+  id: string,
+  { most, lockedUntil }: { readonly most: number; readonly lockedUntil: Date },
+): Promise<void> {
+  await sql`
+    update service.two_factor set
+      failures = case when failures + 1 >= ${most} then 0 else failures + 1 end,
+      locked_until = case when failures + 1 >= ${most} then ${lockedUntil}::timestamptz else locked_until end
+    where id = ${id}`.execute(db)
+}
+
+export async function clearFailures(db: Db, id: string): Promise<void> {
+  await db.updateTable('twoFactor').set({ failures: 0, lockedUntil: null }).where('id', '=', id).execute()
+}
+
+/** Until then codes by mail are no second factor beside another method. */
+export async function updateMailCountedUntil(db: Db, userId: string, until: Date): Promise<void> {
+  await db
+    .updateTable('twoFactor')
+    .set({ mailCountedUntil: until })
+    .where('userId', '=', userId)
+    .where('inForce', '=', true)
+    .execute()
+}

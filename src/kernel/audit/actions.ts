@@ -32,9 +32,13 @@ export const ACTIONS = {
   'passkey.added': 'user',
   'passkey.renamed': 'user',
   'passkey.removed': 'user',
+  'second_factor.enabled': 'user',
+  'second_factor.disabled': 'user',
+  'backup_codes.replaced': 'user',
 
   'sign_in.failed': 'user',
   'password.failed': 'user',
+  'second_factor.failed': 'user',
 
   'api_key.created': 'api_key',
   'api_key.updated': 'api_key',

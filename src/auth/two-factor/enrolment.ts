@@ -1,0 +1,183 @@
+import { findPassword } from '#identity/accounts.ts'
+import { deleteUserSessions, type Session, updateSessionToken } from '#identity/sessions.ts'
+import { deleteTicketsFor } from '#identity/tickets.ts'
+import { tokenHash } from '#identity/tokens.ts'
+import { deleteTrustedDevices } from '#identity/trusted-devices.ts'
+import { type User, updateUser } from '#identity/users.ts'
+import { recordAct } from '#kernel/audit/record-act.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { sendMail } from '#kernel/mail/mailer.ts'
+import { randomToken, uuidv7 } from '#kernel/random.ts'
+import { actAsCaller, type Caller, expectAlive } from '../access.ts'
+import { fail } from '../errors.ts'
+import { type FactorChange, MAILS } from '../mails.ts'
+import { checkPassword } from '../password/password.ts'
+import { expectFresh } from '../session-freshness.ts'
+import { codeHashes, newBackupCodes } from './codes.ts'
+import type { SecondFactorMethod } from './pending.ts'
+import {
+  deleteFactor,
+  type Factor,
+  findFactor,
+  insertFactor,
+  replaceBackupCodes,
+  updateFactorInForce,
+  updateMailCountedUntil,
+} from './store.ts'
+import { newTotpSecret, totpUri } from './totp.ts'
+
+export type Owner = { readonly password?: string | undefined }
+/** Asked for with a change: every session of the user but the caller's ends. */
+export type Revoking = { readonly revokeOtherSessions?: boolean | undefined }
+export type Enrolment = {
+  readonly method: SecondFactorMethod
+  readonly totpURI: string | null
+  readonly backupCodes: string[]
+}
+
+/** Begins a new factor. The old one holds until the first right code of the new one. */
+export async function enrol(
+  kernel: Kernel,
+  caller: Caller,
+  {
+    method,
+    issuer,
+    ...owner
+  }: Owner & { readonly method: SecondFactorMethod; readonly issuer?: string | undefined },
+): Promise<Enrolment> {
+  const proven = await proveOwner(kernel, caller, owner)
+  const backupCodes = newBackupCodes(kernel.random)
+  const secret = method === 'totp' ? newTotpSecret(kernel.random) : null
+  await actAsCaller(kernel, proven, async (kernel, { id: userId }) => {
+    const createdAt = kernel.now()
+    const sealed = secret === null ? null : kernel.secrets.seal('two-factor-secret', secret)
+    const factor = { id: uuidv7(createdAt, kernel.random), userId, method, secret: sealed, createdAt }
+    await deleteFactor(kernel.db, userId, false)
+    await insertFactor(kernel.db, factor, hashesOf(kernel, userId, backupCodes))
+  })
+  return { method, backupCodes, totpURI: secret === null ? null : uriOf(kernel, caller.user, secret, issuer) }
+}
+
+/** Puts the new factor in force in place of the old one, and gives the session a new token. */
+export async function confirmFactor(
+  kernel: Kernel,
+  { session }: Caller,
+  { id }: User,
+  factor: Factor,
+  revoking: Revoking,
+): Promise<{ readonly token: string; readonly user: User }> {
+  await deleteFactor(kernel.db, id, true)
+  await updateFactorInForce(kernel.db, factor.id)
+  const user = await updateUser(kernel.db, id, { twoFactorEnabled: true }, kernel.now())
+  if (user === undefined) throw new Error('the user was locked in this transaction and is gone')
+  const token = randomToken(kernel.random)
+  await updateSessionToken(kernel.db, session.id, tokenHash(token), kernel.now())
+  await recordAct(kernel, 'second_factor.enabled', { targetId: id, details: { method: factor.method } })
+  await endFormerTrust(kernel, user, { change: 'enabled', session, ...revoking })
+  return { token, user }
+}
+
+/** Ends both the factor in force and one that was begun. */
+export async function disable(
+  kernel: Kernel,
+  caller: Caller,
+  { password, ...revoking }: Owner & Revoking,
+): Promise<void> {
+  const proven = await proveOwner(kernel, caller, { password })
+  await actAsCaller(kernel, proven, async (kernel, user) => {
+    const wasBegun = await deleteFactor(kernel.db, user.id, false)
+    const wasInForce = await removeFactorInForce(kernel, user)
+    if (!wasInForce && !wasBegun) throw fail('TWO_FACTOR_NOT_ENABLED')
+    if (!wasInForce) return
+    await recordAct(kernel, 'second_factor.disabled', { targetId: user.id })
+    await endFormerTrust(kernel, user, { change: 'disabled', session: caller.session, ...revoking })
+  })
+  await kernel.coherence.settle()
+}
+
+async function removeFactorInForce(kernel: Kernel, { id }: User): Promise<boolean> {
+  const wasInForce = await deleteFactor(kernel.db, id, true)
+  if (wasInForce) await updateUser(kernel.db, id, { twoFactorEnabled: false }, kernel.now())
+  return wasInForce
+}
+
+/** Removes what another person may have added before the first proof of the address. */
+export async function removeSecondFactor(kernel: Kernel, user: User): Promise<void> {
+  await deleteFactor(kernel.db, user.id, false)
+  await removeFactorInForce(kernel, user)
+  await deleteTrustedDevices(kernel.db, user.id)
+}
+
+/** The mailbox has counted as a factor by resetting the password. For a day it is not the second one as well. */
+export const countResetByMail = (kernel: Kernel, { id }: User): Promise<void> =>
+  updateMailCountedUntil(kernel.db, id, new Date(kernel.now().getTime() + DAY))
+
+const DAY = 86_400_000
+
+/** The URI of the factor that waits for its first code, or of the one in force. */
+export async function totpUriOf(kernel: Kernel, caller: Caller, owner: Owner): Promise<string> {
+  const proven = await proveOwner(kernel, caller, owner)
+  const { id } = caller.user
+  const factors = [await findFactor(kernel.db, id, false), await findFactor(kernel.db, id, true)]
+  await expectAlive(kernel, proven)
+  const sealed = factors.find((factor) => factor?.method === 'totp')?.secret ?? undefined
+  const secret = sealed === undefined ? undefined : kernel.secrets.open('two-factor-secret', sealed)
+  if (secret === undefined) throw fail('TOTP_NOT_ENABLED')
+  return uriOf(kernel, caller.user, secret)
+}
+
+/** Replaces the backup codes of the factor in force. */
+export async function renewBackupCodes(
+  kernel: Kernel,
+  caller: Caller,
+  { password, ...revoking }: Owner & Revoking,
+): Promise<string[]> {
+  const proven = await proveOwner(kernel, caller, { password })
+  const codes = newBackupCodes(kernel.random)
+  await actAsCaller(kernel, proven, async (kernel, user) => {
+    const factor = await findFactor(kernel.db, user.id, true)
+    if (factor === undefined) throw fail('TWO_FACTOR_NOT_ENABLED')
+    await replaceBackupCodes(kernel.db, factor.id, hashesOf(kernel, user.id, codes))
+    await recordAct(kernel, 'backup_codes.replaced', { targetId: user.id })
+    await endFormerTrust(kernel, user, { change: 'codes', session: caller.session, ...revoking })
+  })
+  await kernel.coherence.settle()
+  return codes
+}
+
+type Changed = Revoking & { readonly change: FactorChange; readonly session: Pick<Session, 'id'> }
+
+/**
+ * Follows every change of a factor: the user gets a notice, trusted devices and sign-ins that wait for the second factor end, and with
+ * `revokeOtherSessions` every session but the caller's.
+ */
+async function endFormerTrust(
+  kernel: Kernel,
+  user: User,
+  { change, session, revokeOtherSessions = false }: Changed,
+): Promise<void> {
+  await deleteTrustedDevices(kernel.db, user.id)
+  await deleteTicketsFor(kernel.db, user.id, ['second-factor', 'second-factor-code'])
+  if (revokeOtherSessions) await deleteUserSessions(kernel.db, user.id, session.id)
+  await sendMail(kernel, MAILS.factorChanged(user, change))
+}
+
+/** The password proves the owner of the account; for a user without one, a fresh session does. */
+async function proveOwner(kernel: Kernel, caller: Caller, { password }: Owner): Promise<Caller> {
+  if ((await findPassword(kernel.db, caller.user.id)) !== undefined) {
+    if (password === undefined)
+      throw fail('INVALID_PASSWORD', { message: 'Send the password of this account' })
+    return checkPassword(kernel, caller, password)
+  }
+  await expectAlive(kernel, caller)
+  expectFresh(kernel, caller.session)
+  return caller
+}
+
+const hashesOf = (kernel: Kernel, owner: string, codes: readonly string[]): Buffer[] =>
+  codes.map((code) => codeHashes(kernel, 'backup', { owner, code })[0])
+
+function uriOf({ config, publicUrl }: Kernel, { email }: User, secret: string, issuer?: string): string {
+  const service = config.auth.pages.name ?? new URL(publicUrl()).hostname
+  return totpUri(secret, { issuer: issuer ?? service, label: email })
+}

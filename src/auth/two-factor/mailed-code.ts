@@ -1,0 +1,38 @@
+import { replaceMailedCode } from '#identity/mailed-codes.ts'
+import type { User } from '#identity/users.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { sendMail } from '#kernel/mail/mailer.ts'
+import { actAsCaller } from '../access.ts'
+import { fail } from '../errors.ts'
+import { MAILS } from '../mails.ts'
+import { mailedCodeOwner, type Subject } from './checks.ts'
+import { codeHashes, newMailedCode } from './codes.ts'
+import { actOnPending, expectUnlocked, factorInSession, type Verifying } from './verification.ts'
+
+/** Milliseconds. */
+const LIFETIME = 180_000
+
+/** Mails a code that is valid in this session or pending sign-in only. A newer one replaces it. */
+export function sendCode(kernel: Kernel, by: Verifying): Promise<void> {
+  if ('pending' in by)
+    return actOnPending(kernel, by.pending, async (kernel, user, { ticket, subject }) => {
+      if (!ticket.payload.methods.includes('otp')) throw fail('OTP_NOT_ENABLED')
+      await mailCode(kernel, user, subject)
+    })
+  const { session } = by.caller
+  return actAsCaller(kernel, by.caller, async (kernel, user) => {
+    expectUnlocked(kernel, await factorInSession(kernel, user, 'otp'))
+    await mailCode(kernel, user, { sessionId: session.id, subject: session.id })
+  })
+}
+
+async function mailCode(kernel: Kernel, user: User, subject: Subject): Promise<void> {
+  const { id: userId, email: address } = user
+  if (!(await kernel.limits.allows('mail_recipient', address))) return
+  const code = newMailedCode(kernel.random)
+  const [hash] = codeHashes(kernel, 'mail', { owner: mailedCodeOwner(userId, subject), code })
+  const createdAt = kernel.now()
+  const expiresAt = new Date(createdAt.getTime() + LIFETIME)
+  await replaceMailedCode(kernel.db, { ...subject, userId, address }, { hash, createdAt, expiresAt })
+  await sendMail(kernel, MAILS.secondFactorCode(user, { code, lifetime: LIFETIME }))
+}

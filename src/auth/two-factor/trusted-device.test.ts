@@ -1,0 +1,178 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type Answer, linkIn, PASSWORD, testClock, testService } from '#test/harness.ts'
+import {
+  codeOf,
+  cookiesOf,
+  type Enrolled,
+  enrolOtp,
+  enrolTotp,
+  pendingSignIn,
+  TRUSTED_COOKIE,
+} from '#test/second-factor.ts'
+
+const unlimited = { requests: 1_000_000 }
+const t = await testService({
+  clock: testClock({ isStopped: true }),
+  config: {
+    rate_limits: {
+      enabled: true,
+      rules: {
+        sign_in: unlimited,
+        sign_up: unlimited,
+        two_factor: unlimited,
+        mail: unlimited,
+        default: unlimited,
+      },
+    },
+  },
+})
+const AUTH = '/api/auth'
+const DAY = 86_400_000
+
+/** Signs in with the second factor and has the browser trusted; returns its cookie. */
+async function trust(ada: Enrolled): Promise<string> {
+  const { token } = (await pendingSignIn(t.anon, ada.email)).body
+  const body = { token, code: codeOf(t, ada.secret), trustDevice: true }
+  const verified = await t.anon.post(`${AUTH}/two-factor/verify-totp`, body)
+  assert.equal(verified.status, 200, verified.text)
+  t.advance(30_000)
+  return cookieOf(verified)
+}
+const cookieOf = (answer: Answer): string => cookiesOf(answer)[TRUSTED_COOKIE] ?? ''
+
+const signIn = (email: string, cookie: string, password = PASSWORD) =>
+  t.anon.post(
+    `${AUTH}/sign-in/email`,
+    { email, password },
+    { headers: { cookie: `${TRUSTED_COOKIE}=${cookie}` } },
+  )
+const asks = async ({ email }: Enrolled, cookie: string) =>
+  (await signIn(email, cookie)).body.twoFactorRedirect === true
+
+test('a trusted device needs no second factor for 30 days from its last sign-in, and its cookie works once', async () => {
+  const ada = await enrolTotp(t, await t.signUp('Ada'))
+  const bob = await enrolTotp(t, await t.signUp('Bob'))
+  const first = await trust(ada)
+  assert.match(first, /^[\w-]{43}$/)
+  assert.equal(await asks(bob, first), true, 'of another account')
+  t.advance(29 * DAY)
+  const renewed = await signIn(ada.email, first)
+  assert.deepEqual([renewed.body.user?.id, renewed.body.twoFactorRedirect], [ada.id, undefined])
+  assert.match(
+    renewed.headers.getSetCookie().find((cookie) => cookie.startsWith(TRUSTED_COOKIE)) ?? '',
+    /Max-Age=2592000; Path=\/; HttpOnly; Secure; SameSite=Lax/,
+  )
+  assert.equal(await asks(ada, first), true, 'the former cookie')
+  t.advance(29 * DAY)
+  const last = cookieOf(await signIn(ada.email, cookieOf(renewed)))
+  t.advance(30 * DAY)
+  assert.equal(await asks(ada, last), true, 'expired')
+})
+
+test('a change of the password or of the factor, a reset and the end of all sessions end trusted devices', async () => {
+  const ada = await enrolTotp(t, await t.signUp('Ada'))
+  let { token } = ada
+  let password = PASSWORD
+  const post = (path: string, body: object) =>
+    t.anon.post(`${AUTH}${path}`, body, { headers: { authorization: `Bearer ${token}` } })
+  await t.service.kernel.db
+    .updateTable('user')
+    .set({ emailVerified: true })
+    .where('id', '=', ada.id)
+    .execute()
+  const ways: Readonly<Record<string, () => Promise<Answer>>> = {
+    'new backup codes': () => post('/two-factor/generate-backup-codes', { password }),
+    'a new factor': async () => {
+      const begun = await post('/two-factor/enable', { password })
+      const secret = new URL(begun.body.totpURI).searchParams.get('secret') ?? ''
+      const verified = await post('/two-factor/verify-totp', { code: codeOf(t, secret) })
+      token = verified.body.token
+      Object.assign(ada, { secret })
+      t.advance(30_000)
+      return verified
+    },
+    'change-password': () => post('/change-password', { currentPassword: password, newPassword: PASSWORD }),
+    'revoke-sessions': () => post('/revoke-sessions', {}),
+    'reset-password': async () => {
+      await t.mails()
+      await post('/forget-password', { email: ada.email })
+      const reset = linkIn((await t.mails()).at(-1) ?? '')
+        .split('/')
+        .at(-1)
+      password = 'a password of the reset'
+      return post('/reset-password', { token: reset, newPassword: password })
+    },
+  }
+  for (const [name, end] of Object.entries(ways)) {
+    const cookie = await trust(ada)
+    assert.equal((await end()).status, 200, name)
+    const { body } = await signIn(ada.email, cookie, password)
+    assert.equal(body.twoFactorRedirect, true, name)
+  }
+})
+
+test('guesses of others do not shut out the browser that the account trusts, and its own guesses count apart', async () => {
+  const ada = await enrolTotp(t, await t.signUp('Ada'))
+  const cookie = await trust(ada)
+  const statuses = async (guess: () => Promise<Answer>) => {
+    for (let tries = 0; tries < 10; tries++) {
+      await guess()
+      t.advance(65_000)
+    }
+    return (await guess()).status
+  }
+  const attacker = () => t.anon.post(`${AUTH}/sign-in/email`, { email: ada.email, password: 'a guess' })
+  assert.equal(await statuses(attacker), 429)
+  assert.equal(
+    (await t.anon.post(`${AUTH}/sign-in/email`, { email: ada.email, password: PASSWORD })).status,
+    429,
+  )
+  const own = await signIn(ada.email, cookie)
+  assert.deepEqual([own.status, own.body.user?.id], [200, ada.id])
+  const device = cookieOf(own)
+  const changed = await t.anon.post(
+    `${AUTH}/two-factor/get-totp-uri`,
+    { password: PASSWORD },
+    { headers: { authorization: `Bearer ${own.body.token}`, cookie: `${TRUSTED_COOKIE}=${device}` } },
+  )
+  assert.equal(changed.status, 200, 'wherever a password is asked for')
+
+  // A trusted browser has no more guesses than another one, and none at other accounts.
+  assert.equal(await statuses(() => signIn(ada.email, device, 'a guess')), 429)
+  assert.equal((await signIn(ada.email, device)).status, 429)
+  const bob = await t.signUp('Bob')
+  for (let tries = 0; tries < 11; tries++)
+    await t.anon.post(`${AUTH}/sign-in/email`, { email: bob.email, password: 'x' })
+  assert.equal((await signIn(bob.email, device)).status, 429)
+})
+
+test('the mailbox counts once: after a reset by mail a code by mail is no second factor for a day', async () => {
+  const ada = await enrolTotp(t, await t.signUp('Ada'))
+  const bob = await enrolOtp(t, await t.signUp('Bob'))
+  const newPassword = 'a password of the reset'
+  for (const { id, email } of [ada, bob]) {
+    await t.service.kernel.db.updateTable('user').set({ emailVerified: true }).where('id', '=', id).execute()
+    await t.mails()
+    await t.anon.post(`${AUTH}/forget-password`, { email })
+    const token = linkIn((await t.mails()).at(-1) ?? '')
+      .split('/')
+      .at(-1)
+    assert.equal((await t.anon.post(`${AUTH}/reset-password`, { token, newPassword })).status, 200)
+  }
+  const methods = async (email: string) => {
+    const { body } = await t.anon.post(`${AUTH}/sign-in/email`, { email, password: newPassword })
+    return { token: body.token, methods: body.twoFactorMethods }
+  }
+  const { token, methods: offered } = await methods(ada.email)
+  assert.deepEqual(offered, ['totp'])
+  await t.mails()
+  for (const path of ['send-otp', 'verify-otp']) {
+    const refused = await t.anon.post(`${AUTH}/two-factor/${path}`, { token, code: '000000' })
+    assert.deepEqual([refused.status, refused.body.code], [400, 'OTP_NOT_ENABLED'], path)
+  }
+  assert.deepEqual(await t.mails(), [])
+  assert.deepEqual((await methods(bob.email)).methods, ['otp'], 'else there would be no way in')
+  t.advance(DAY)
+  assert.deepEqual((await methods(ada.email)).methods, ['totp', 'otp'])
+})

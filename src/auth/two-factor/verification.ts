@@ -1,0 +1,181 @@
+import { actOnOpenTicket } from '#identity/proof.ts'
+import type { Session } from '#identity/sessions.ts'
+import { countTicketAttempt, redeemTicket, type Ticket } from '#identity/tickets.ts'
+import { tokenHash } from '#identity/tokens.ts'
+import type { User } from '#identity/users.ts'
+import { recordFailure } from '#kernel/audit/record-failure.ts'
+import { retryAfter } from '#kernel/http/failures.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { actAsCaller, type Caller } from '../access.ts'
+import { admit, type StartedSession } from '../admit.ts'
+import { fail } from '../errors.ts'
+import type { SignInContext } from '../sign-in-context.ts'
+import { CHECKS, type CheckName, isWrong, type Refusal, type Subject } from './checks.ts'
+import { confirmFactor } from './enrolment.ts'
+import { trustDevice } from './pending.ts'
+import { clearFailures, countFailure, type Factor, findFactor } from './store.ts'
+
+/** The place in which a second factor is verified: a sign-in that waits for it, by its ticket, or a session. */
+export type Verifying = { readonly pending: string } | { readonly caller: Caller }
+
+export type Typed = {
+  readonly code: string
+  /** The browser needs no second factor for 30 days. */
+  readonly trustDevice?: boolean | undefined
+  /** If the code confirms a new factor: every other session ends. */
+  readonly revokeOtherSessions?: boolean | undefined
+}
+
+/** The session that a right code has started, or the caller's. */
+export type Verified = {
+  readonly token: string
+  readonly session: Session
+  readonly user: User
+  /** Of the cookie; undefined: until the browser closes. */
+  readonly maxAge: number | undefined
+  /** The new token of a trusted device. */
+  readonly trustedDevice: string | undefined
+}
+
+/** Wrong codes of one pending sign-in. */
+const MOST_TRIES = 5
+/** Wrong codes in a row, in any number of sign-ins, and the time for which they lock the factor. */
+const MOST_FAILURES = 10
+const LOCK = 900_000
+
+/** Throws the failure of a wrong code after the transaction, so that the count of wrong codes stays. */
+export async function verifySecondFactor(
+  kernel: Kernel,
+  by: Verifying,
+  name: CheckName,
+  typed: Typed,
+  context: SignInContext,
+): Promise<Verified> {
+  const outcome = await ('pending' in by
+    ? completeSignIn(kernel, by.pending, name, typed, context)
+    : verifyInSession(kernel, by.caller, name, typed))
+  await kernel.coherence.settle()
+  if (!('refused' in outcome)) return outcome
+  const { refused, userId: targetId } = outcome
+  await recordFailure(kernel, 'second_factor.failed', { targetId, reason: refused })
+  throw fail(refused)
+}
+
+/** The failure of a code, and the user it was shown for. */
+type Refused = { readonly refused: Refusal; readonly userId: string }
+
+const PENDING = ['second-factor'] as const
+export const notPending = () => fail('INVALID_TWO_FACTOR_COOKIE')
+
+/** Runs the work on a pending sign-in, with the user's row locked, and with the user's factor. */
+export function actOnPending<T>(
+  kernel: Kernel,
+  token: string,
+  work: (kernel: Kernel, user: User, pending: Pending) => Promise<T>,
+): Promise<T> {
+  const link = { purposes: PENDING, token }
+  return actOnOpenTicket(kernel, link, notPending, async (kernel, user, ticket) => {
+    const factor = await findFactor(kernel.db, user.id, true)
+    if (factor === undefined) throw notPending()
+    expectUnlocked(kernel, factor)
+    const subject = { sessionId: null, subject: tokenHash(token).toString('base64url') }
+    return work(kernel, user, { ticket, factor, subject })
+  })
+}
+
+type Pending = {
+  readonly ticket: Ticket<'second-factor'>
+  readonly factor: Factor
+  readonly subject: Subject
+}
+
+function completeSignIn(
+  kernel: Kernel,
+  token: string,
+  name: CheckName,
+  typed: Typed,
+  context: SignInContext,
+): Promise<Verified | Refused> {
+  return actOnPending(kernel, token, async (kernel, user, { ticket, factor, subject }) => {
+    const { attempts, payload } = ticket
+    if (name !== 'backup' && !payload.methods.includes(name)) throw notEnabled(name)
+    if (attempts >= MOST_TRIES) {
+      await redeemTicket(kernel, user, PENDING, token)
+      return { refused: 'TOO_MANY_ATTEMPTS_REQUEST_NEW_CODE', userId: user.id }
+    }
+    const refused = await checkCode(kernel, user, factor, subject, name, typed.code)
+    if (refused !== undefined) {
+      if (isWrong(refused)) await countTicketAttempt(kernel.db, token)
+      return { refused, userId: user.id }
+    }
+    await redeemTicket(kernel, user, PENDING, token)
+    const started = await startSession(kernel, user, { ...context, remember: payload.remember })
+    return typed.trustDevice === true && started.trustedDevice === undefined
+      ? { ...started, trustedDevice: await trustDevice(kernel, user.id) }
+      : started
+  })
+}
+
+async function startSession(kernel: Kernel, user: User, context: SignInContext): Promise<StartedSession> {
+  const entrance = { way: 'second factor', proof: { userId: user.id }, refuse: notPending } as const
+  const admission = await admit(kernel, entrance, context)
+  if ('pendingToken' in admission) throw new Error('a verified second factor asked for another one')
+  return admission
+}
+
+/** In a session, a right code confirms a new factor, or shows that the user has the one in force. */
+function verifyInSession(
+  kernel: Kernel,
+  caller: Caller,
+  name: CheckName,
+  typed: Typed,
+): Promise<Verified | Refused> {
+  return actAsCaller(kernel, caller, async (kernel, user) => {
+    const factor = await factorInSession(kernel, user, name)
+    expectUnlocked(kernel, factor)
+    const { session } = caller
+    const subject = { sessionId: session.id, subject: session.id }
+    const refused = await checkCode(kernel, user, factor, subject, name, typed.code)
+    if (refused !== undefined) return { refused, userId: user.id }
+    const held = { token: caller.token, user }
+    const { token, user: now } = factor.inForce
+      ? held
+      : await confirmFactor(kernel, caller, user, factor, typed)
+    const trustedDevice = typed.trustDevice === true ? await trustDevice(kernel, user.id) : undefined
+    const left = session.expiresAt.getTime() - kernel.now().getTime()
+    return { token, session, user: now, maxAge: session.remembered ? left : undefined, trustedDevice }
+  })
+}
+
+/** A factor that waits for its first code comes first. Backup codes and codes by mail also serve a user of TOTP. */
+export async function factorInSession(kernel: Kernel, { id }: User, name: CheckName): Promise<Factor> {
+  const waiting = await findFactor(kernel.db, id, false)
+  if (waiting?.method === name) return waiting
+  const factor = await findFactor(kernel.db, id, true)
+  if (factor === undefined || (name === 'totp' && factor.method !== 'totp')) throw notEnabled(name)
+  return factor
+}
+
+const notEnabled = (name: CheckName) =>
+  fail(name === 'totp' ? 'TOTP_NOT_ENABLED' : name === 'otp' ? 'OTP_NOT_ENABLED' : 'TWO_FACTOR_NOT_ENABLED')
+
+/** Checks the code, and counts a wrong one. */
+async function checkCode(
+  kernel: Kernel,
+  user: User,
+  factor: Factor,
+  subject: Subject,
+  name: CheckName,
+  code: string,
+): Promise<Refusal | undefined> {
+  const refusal = await CHECKS[name](code)(kernel, user, factor, subject)
+  const lockedUntil = new Date(kernel.now().getTime() + LOCK)
+  if (refusal === undefined) await clearFailures(kernel.db, factor.id)
+  else if (isWrong(refusal)) await countFailure(kernel.db, factor.id, { most: MOST_FAILURES, lockedUntil })
+  return refusal
+}
+
+export function expectUnlocked({ now }: Kernel, { lockedUntil }: Factor): void {
+  const left = (lockedUntil?.getTime() ?? 0) - now().getTime()
+  if (left > 0) throw fail('ACCOUNT_TEMPORARILY_LOCKED', { headers: retryAfter(Math.ceil(left / 1_000)) })
+}

@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict'
+import { Secret, TOTP } from 'otpauth'
+import { type Actor, type Answer, PASSWORD, type TestService, type User } from './harness.ts'
+
+/** A user with an authenticator app. */
+export type Enrolled = User & { readonly secret: string; readonly backupCodes: readonly string[] }
+
+export const secretIn = (totpURI: string): string => new URL(totpURI).searchParams.get('secret') ?? ''
+
+/** The code that an authenticator app shows now, or `steps` of 30 seconds later. */
+export const codeOf = ({ service }: TestService, secret: string, steps = 0): string =>
+  new TOTP({ secret: Secret.fromBase32(secret) }).generate({
+    timestamp: service.kernel.now().getTime() + steps * 30_000,
+  })
+
+/** A code that is wrong now. */
+export const wrongCode = (t: TestService, secret: string): string => {
+  const right = [-1, 0, 1].map((steps) => codeOf(t, secret, steps))
+  return ['000000', '111111', '222222', '333333'].find((code) => !right.includes(code)) ?? ''
+}
+
+const bearer = (user: User, token: string): User => ({
+  ...user,
+  token,
+  headers: { authorization: `Bearer ${token}` },
+  get: (path, ask) => user.get(path, withToken(token, ask)),
+  post: (path, body, ask) => user.post(path, body, withToken(token, ask)),
+  send: (method, path, ask) => user.send(method, path, withToken(token, ask)),
+})
+const withToken = (token: string, ask: { headers?: Record<string, string> } = {}) => ({
+  ...ask,
+  headers: { authorization: `Bearer ${token}`, ...ask.headers },
+})
+
+/** Sets up an authenticator app. The next code is 30 seconds later, since this one is used up. */
+export async function enrolTotp(t: TestService, user: User): Promise<Enrolled> {
+  const begun = await user.post('/api/auth/two-factor/enable', { password: PASSWORD })
+  assert.equal(begun.status, 200, begun.text)
+  const secret = secretIn(begun.body.totpURI)
+  const verified = await user.post('/api/auth/two-factor/verify-totp', { code: codeOf(t, secret) })
+  assert.equal(verified.status, 200, verified.text)
+  t.advance(30_000)
+  return { ...bearer(user, verified.body.token), secret, backupCodes: begun.body.backupCodes }
+}
+
+/** Sets up codes by mail. */
+export async function enrolOtp(t: TestService, user: User): Promise<Enrolled> {
+  const begun = await user.post('/api/auth/two-factor/enable', { password: PASSWORD, method: 'otp' })
+  assert.equal(begun.status, 200, begun.text)
+  await user.post('/api/auth/two-factor/send-otp')
+  const verified = await user.post('/api/auth/two-factor/verify-otp', { code: mailedCode(await t.mails()) })
+  assert.equal(verified.status, 200, verified.text)
+  await t.mails()
+  return { ...bearer(user, verified.body.token), secret: '', backupCodes: begun.body.backupCodes }
+}
+
+/** The code in the only mail that has one. */
+export function mailedCode(mails: readonly string[]): string {
+  const codes = mails.flatMap((mail) => /your code is (\d{6})/.exec(mail)?.[1] ?? [])
+  assert.equal(codes.length, 1, `not one code in:\n${mails.join('\n')}`)
+  return codes[0] ?? ''
+}
+
+/** Signs in with the password; the answer is pending. */
+export async function pendingSignIn(actor: Actor, email: string, headers = {}): Promise<Answer> {
+  const answer = await actor.post('/api/auth/sign-in/email', { email, password: PASSWORD }, { headers })
+  assert.equal(answer.status, 200, answer.text)
+  return answer
+}
+
+/** The cookies that an answer sets, by name. An empty value: it is removed. */
+export const cookiesOf = ({ headers }: Answer): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    headers.getSetCookie().map((cookie) => {
+      const [pair = ''] = cookie.split(';')
+      return [pair.slice(0, pair.indexOf('=')), decodeURIComponent(pair.slice(pair.indexOf('=') + 1))]
+    }),
+  )
+
+export const PENDING_COOKIE = 'service-auth.two-factor'
+export const TRUSTED_COOKIE = 'service-auth.trusted-device'
+export const SESSION_COOKIE = 'service-auth.session-token'
