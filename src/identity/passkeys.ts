@@ -79,7 +79,7 @@ export async function advanceCounter(
     .updateTable('passkey')
     .set({ counter: String(counter), backedUp })
     .where('id', '=', id)
-    .where(sql<boolean>`(counter < ${counter} or (counter = 0 and ${counter} = 0))`)
+    .where(sql<boolean>`(counter < ${counter}::bigint or (counter = 0 and ${counter}::bigint = 0))`)
     .executeTakeFirst()
   return numUpdatedRows === 1n
 }

@@ -161,6 +161,8 @@ test('a counter that does not increase is refused and logged, and one of two equ
   const answers = await Promise.all(Array.from({ length: 10 }, () => signIn(authenticator, { counter: 20 })))
   assert.equal(answers.filter(({ status }) => status === 200).length, 1)
   assert.equal(await sessionsOf(user), before + 1)
+  assert.equal((await signIn(authenticator, { counter: 0xffff_ffff })).status, 200)
+  expectRefused(await signIn(authenticator, { counter: 0xffff_ffff }), [401, 'AUTHENTICATION_FAILED'])
 })
 
 test('a passkey without a counter signs in any number of times', async () => {
@@ -189,7 +191,17 @@ test('an attestation statement is not read', async () => {
 
 /** Values of wrong types and forms, and CBOR arrays nested 40,000 deep. */
 const HOSTILE: readonly unknown[] = [
-  ...['', '{', '[]', 'AAAA', '\ud800', Buffer.alloc(40_000, 0x81).toString('base64url')],
+  ...[
+    '',
+    '{',
+    '[]',
+    'AAAA',
+    '\ud800',
+    '\0',
+    'AA==',
+    'A+/A',
+    Buffer.alloc(40_000, 0x81).toString('base64url'),
+  ],
   ...[null, -1, true, [], {}, { length: 1 }],
 ]
 

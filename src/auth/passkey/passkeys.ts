@@ -42,11 +42,15 @@ export async function registerPasskey(
   const rp = relyingParty(kernel)
   const name = asked.trim() === '' ? null : acceptableName(asked)
   const { require_user_verification: requireUserVerification } = kernel.config.auth.passkey
+  const isNotified = await mayNotify(kernel, caller)
   const outcome = await changeFactors(kernel, caller, revokeOtherSessions, async (kernel, user) => {
     expectFresh(kernel, caller.session)
     const challenge = await redeemRegistrationChallenge(kernel, caller, user, challengeId)
     const attested = await verifyAttestation(response, { challenge, rp, requireUserVerification })
-    return 'reason' in attested ? attested : addPasskey(kernel, user, { ...attested, name })
+    if ('reason' in attested) return attested
+    const added = await addPasskey(kernel, user, { ...attested, name })
+    if (!('reason' in added) && isNotified) await sendMail(kernel, MAILS.passkeyAdded(user, name))
+    return added
   })
   if (!('reason' in outcome)) return outcome
   kernel.log.info({ event: 'passkey_registration_refused', reason: outcome.reason }, 'passkey refused')
@@ -65,7 +69,6 @@ async function addPasskey(
   if (added === undefined) return { reason: 'The credential is registered already' }
   await deleteTrustedDevices(kernel.db, user.id)
   await recordAct(kernel, 'passkey.added', { targetId: user.id, details: { passkeyId: id } })
-  await sendMail(kernel, MAILS.passkeyAdded(user, attested.name))
   return added
 }
 
@@ -75,13 +78,14 @@ export async function removePasskey(
   { id, revokeOtherSessions }: { readonly id: string; readonly revokeOtherSessions?: boolean | undefined },
 ): Promise<void> {
   if (!UUID.test(id)) throw fail('PASSKEY_NOT_FOUND')
+  const isNotified = await mayNotify(kernel, caller)
   await changeFactors(kernel, caller, revokeOtherSessions, async (kernel, user): Promise<undefined> => {
     const isLast = await isLastWayIn(kernel, user, id)
     if (!(await deletePasskey(kernel.db, { id, userId: user.id }))) throw fail('PASSKEY_NOT_FOUND')
     if (isLast) throw fail('FAILED_TO_UNLINK_LAST_ACCOUNT')
     await deleteTrustedDevices(kernel.db, user.id)
     await recordAct(kernel, 'passkey.removed', { targetId: user.id, details: { passkeyId: id } })
-    await sendMail(kernel, MAILS.passkeyRemoved(user))
+    if (isNotified) await sendMail(kernel, MAILS.passkeyRemoved(user))
   })
 }
 
@@ -99,6 +103,10 @@ export async function renamePasskey(
     return passkey
   })
 }
+
+/** An unproven address may be a stranger's, who must not get any number of notices. */
+const mayNotify = async ({ limits }: Kernel, { user: { email, emailVerified } }: Caller): Promise<boolean> =>
+  emailVerified || (await limits.allows('mail_recipient', email))
 
 /** Runs the change as `actAsCaller` does, and ends the other sessions if the caller asks for that. */
 async function changeFactors<T extends object | undefined>(

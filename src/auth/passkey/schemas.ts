@@ -4,8 +4,8 @@ import { named } from '#kernel/http/components.ts'
 import { Id, Nullable, OneOf, Timestamp } from '#kernel/http/schemas.ts'
 import { SignInAnswer } from '../finish-sign-in.ts'
 
-/** In base64url. The bounds are several times what authenticators send. */
-const Binary = (maxLength: number) => Type.String({ maxLength })
+/** In base64url without padding. The bounds are several times what authenticators send. */
+const Binary = (maxLength: number) => Type.String({ maxLength, pattern: '^[A-Za-z0-9_-]*$' })
 
 /** 1023 bytes (WebAuthn 3 section 7.1, step 25). */
 export const MAX_CREDENTIAL_ID = 1_364
