@@ -1,5 +1,5 @@
 import type { Kernel } from '#kernel/kernel.ts'
-import type { Mail } from '#kernel/mail/mailer.ts'
+import { type Mail, recipientTag } from '#kernel/mail/mailer.ts'
 
 /** Mails that a request asks for by naming an address, which may have no account: an entry each. requested-mails.ts is the queue's side. */
 export type MailRequest = {
@@ -39,5 +39,6 @@ export async function requestMail<Name extends keyof MailRequest>(
 ): Promise<void> {
   await kernel.jobs.enqueue(kernel.db, 'answer-mail-request', {
     request: kernel.secrets.seal('mail', JSON.stringify({ name, request })),
+    recipient: recipientTag(kernel, request.email),
   })
 }

@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { fromKysely, type Job, type JobResult, PgBoss } from 'pg-boss'
 import type { Db } from './db/connect.ts'
 import type { JobsDatabase } from './db/jobs-database.ts'
@@ -7,10 +8,12 @@ import { MAIL_CONNECTIONS } from './mail/transports.ts'
 /** Kind of job → its data in the queue, where secrets are sealed. */
 export type JobData = {
   /** `mail` is sealed: it may contain a one-time link. */
-  'send-mail': { mail: string }
+  'send-mail': { mail: string } & Addressed
   /** A request that names an email address, which may have an account; sealed. */
-  'answer-mail-request': { request: string }
+  'answer-mail-request': { request: string } & Addressed
 }
+/** A tag of the address (mailer.ts), by which the job is found when its account is deleted. */
+type Addressed = { recipient?: string }
 export type JobName = keyof JobData
 
 /** Retries are spread over about a day: 30 s, doubling, at most an hour apart. */
@@ -37,6 +40,8 @@ export type Recurring = { readonly name: string; readonly cron: string; run(): P
 export type Jobs = {
   /** Enqueues in the caller's transaction, if `db` is one: then the job is committed with it. */
   enqueue<Name extends JobName>(db: Db, name: Name, data: JobData[Name]): Promise<void>
+  /** Deletes waiting jobs with one of these recipients, in the caller's transaction. */
+  discard(db: Db, recipients: readonly string[]): Promise<void>
   /** Starts the workers of the queues and of the recurring table. */
   start(handlers: Handlers, recurring: readonly Recurring[]): Promise<void>
   /** Runs the jobs that are due and returns their number; for tests, which do not `start`. */
@@ -80,6 +85,11 @@ export async function startJobs({ database, log, migrate, onFailure }: JobsOptio
   return {
     async enqueue(db, name, data) {
       await boss.send(name, data, { db: fromKysely(db.withoutPlugins()) })
+    },
+    async discard(db, recipients) {
+      // An index of pg-boss has the waiting jobs of a queue.
+      await sql`delete from service_jobs.job where name = any(${NAMES}) and state < 'active'
+        and data ->> 'recipient' = any(${recipients})`.execute(db)
     },
     async start(handlers, recurring) {
       for (const name of NAMES) await workQueue({ boss, log, onFailure }, name, handlers)

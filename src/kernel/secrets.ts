@@ -8,6 +8,7 @@ export type Purpose =
   | 'embedded-superuser'
   | 'installation'
   | 'mail'
+  | 'mail-recipient'
   | 'provider-token'
   | 'sign-up'
   | 'social-state'

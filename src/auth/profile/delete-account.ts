@@ -5,6 +5,7 @@ import { deleteTickets, redeemTicket } from '#identity/tickets.ts'
 import { deleteUser, type User } from '#identity/users.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
 import { atomically, emitAfterCommit, type Kernel } from '#kernel/kernel.ts'
+import { forgetMails } from '#kernel/mail/mailer.ts'
 import { actAsCaller, type Caller } from '../access.ts'
 import { fail, LINK_FAILURES } from '../errors.ts'
 import type { LinkClick } from '../link-click.ts'
@@ -107,6 +108,7 @@ export async function removeUser(kernel: Kernel, user: User): Promise<void> {
   await leaveOrganizations(kernel, user)
   await deleteTickets(kernel.db, user)
   await deleteUser(kernel.db, user.id)
+  await forgetMails(kernel, user.email)
   await recordAct(kernel, 'user.deleted', { targetId: user.id })
   emitAfterCommit(kernel, 'auth_user_deleted', { userId: user.id })
 }

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { readOutbox } from '#kernel/mail/transports.ts'
 import { endpointOf, linkIn, PASSWORD, testService } from '#test/harness.ts'
 
 const t = await testService()
@@ -131,4 +133,24 @@ test('the password is listed as an account, and the last account cannot be remov
   assert.deepEqual([last.status, last.body.code], [400, 'FAILED_TO_UNLINK_LAST_ACCOUNT'])
   const none = await ada.post('/api/auth/unlink-account', { providerId: 'github' })
   assert.deepEqual([none.status, none.body.code], [404, 'ACCOUNT_NOT_FOUND'])
+})
+
+test('deleting an account deletes the queued mails to it and those in the outbox, and no others', async () => {
+  const [ada, bob] = [await t.signUp('Ada'), await t.signUp('Bob')]
+  const ask = async () => {
+    for (const { email } of [ada, bob]) await t.anon.post('/api/auth/forget-password', { email })
+  }
+  await ask()
+  assert.equal((await t.mails()).length, 2)
+  await ask()
+  assert.equal((await ada.post('/api/auth/delete-user', { password: PASSWORD })).status, 200)
+  const fresh = await t.mails()
+  assert.equal(fresh.filter((mail) => mail.includes(ada.email)).length, 0)
+  assert.equal(fresh.filter((mail) => mail.includes(`To: ${bob.email}`)).length, 1)
+  const kept = () => readOutbox(t.config)
+  const toAda = async () =>
+    (await kept()).filter(({ message }) => message.includes(`To: ${ada.email}`)).length
+  for (let tries = 0; tries < 100 && (await toAda()) > 0; tries++) await sleep(10)
+  assert.equal(await toAda(), 0)
+  assert.equal((await kept()).filter(({ message }) => message.includes(`To: ${bob.email}`)).length, 2)
 })

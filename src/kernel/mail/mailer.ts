@@ -1,6 +1,6 @@
 import type { Kernel } from '../kernel.ts'
 import type { Mail } from './mail.ts'
-import { Refused, type Transport } from './transports.ts'
+import { deleteFromOutbox, Refused, type Transport } from './transports.ts'
 
 export type { Mail }
 
@@ -11,7 +11,26 @@ export type { Mail }
 export async function sendMail(kernel: Kernel, mail: Mail): Promise<void> {
   await kernel.jobs.enqueue(kernel.db, 'send-mail', {
     mail: kernel.secrets.seal('mail', JSON.stringify(mail)),
+    recipient: recipientTag(kernel, mail.to),
   })
+}
+
+/** A tag that finds the mails to an address and does not show it. */
+export const recipientTag = (
+  { secrets }: Pick<Kernel, 'secrets'>,
+  address: string,
+  age?: 'previous',
+): string => secrets.derive('mail-recipient', address, age)
+
+/** Deletes the mails to an address: the queued ones in this transaction, those in the outbox after its commit. */
+export async function forgetMails(kernel: Kernel, address: string): Promise<void> {
+  const { config, jobs, db, log } = kernel
+  await jobs.discard(db, [recipientTag(kernel, address), recipientTag(kernel, address, 'previous')])
+  const forget = () =>
+    deleteFromOutbox(config, address).catch((error: unknown) =>
+      log.warn({ event: 'outbox_not_cleared', error }, 'mails to a deleted account stay in the outbox'),
+    )
+  if (config.mail.transport === 'outbox') kernel.afterCommit(() => void forget())
 }
 
 /**

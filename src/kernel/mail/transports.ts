@@ -113,17 +113,35 @@ const timeOf = (name: string): number =>
     ? Number.parseInt(name.replace('-', '').slice(0, 12), 16)
     : Number.NaN
 
+/** Deletes the mails to this address. */
+export async function deleteFromOutbox(config: Config, address: string): Promise<void> {
+  const to = `to: ${address.toLowerCase()}`
+  for (const { id, message } of await readOutbox(config)) {
+    const [head = ''] = message.split(/\r?\n\r?\n/, 1)
+    // A long line of a header is folded (RFC 5322 section 2.2.3).
+    const lines = head
+      .replace(/\r?\n(?=[ \t])/g, '')
+      .toLowerCase()
+      .split(/\r?\n/)
+    if (lines.includes(to)) await rm(path.join(outboxFolder(config), `${id}.eml`), { force: true })
+  }
+}
+
 export const outboxFolder = (config: Config): string => path.join(config.server.data_dir, 'outbox')
 
 /** The mails of the outbox, oldest first: file name without `.eml`, and the message. */
 export async function readOutbox(config: Config): Promise<readonly { id: string; message: string }[]> {
   const folder = outboxFolder(config)
-  return Promise.all(
-    (await outboxNames(config)).map(async (name) => ({
-      id: path.parse(name).name,
-      message: await readFile(path.join(folder, name), 'utf8'),
-    })),
-  )
+  const mails = (await outboxNames(config)).map(async (name) => {
+    const message = await readFile(path.join(folder, name), 'utf8').catch(unlessGone)
+    return message === undefined ? [] : [{ id: path.parse(name).name, message }]
+  })
+  return (await Promise.all(mails)).flat()
+}
+
+/** A mail may be deleted while others are read. */
+function unlessGone(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOENT') throw error
 }
 
 async function outboxNames(config: Config): Promise<readonly string[]> {
