@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Answer, testService } from '#test/harness.ts'
+import { type Answer, actor, testService } from '#test/harness.ts'
 import { createOrganization, createPerson, type Organization, type Person } from '#test/organizations.ts'
 
 const t = await testService({
@@ -170,6 +170,29 @@ test('a changed role holds at once', async () => {
   assert.equal(await may(), false)
   assert.equal((await bea.get(`${ORG}/get-active-member-role`)).body.role, 'member')
   assert.equal((await bea.get(`${ORG}/get-active-member`)).body.role, 'member')
+})
+
+test('another process answers by the new role, and by the end of a membership, at once', async () => {
+  const otherProcess = await testService({ controlUrl: t.controlUrl })
+  const [ada, bea, cem] = (await people(3)) as [Person, Person, Person]
+  const acme = await createOrganization(t, [
+    [ada, 'owner'],
+    [bea, 'admin'],
+    [cem, 'member'],
+  ])
+  const there = (who: Person) => actor(otherProcess.url, who.headers)
+  const may = async () => {
+    const answer = await there(bea).post(`${ORG}/has-permission`, { permissions: { member: ['delete'] } })
+    return answer.body.success ?? answer.body.code
+  }
+  const active = async () => (await there(cem).get('/api/auth/get-session')).body.session.activeOrganizationId
+  assert.deepEqual([await may(), await active()], [true, acme.id])
+  await ada.post(`${ORG}/update-member-role`, { memberId: acme.memberIds.get(bea), role: 'member' })
+  assert.equal(await may(), false)
+  await ada.post(`${ORG}/remove-member`, { memberIdOrEmail: cem.email })
+  assert.equal(await active(), null)
+  await ada.post(`${ORG}/delete`, { organizationId: acme.id })
+  assert.equal(await may(), 'NO_ACTIVE_ORGANIZATION')
 })
 
 test('an only owner with other members cannot delete the account; an organization without others goes with it', async () => {

@@ -21,6 +21,7 @@ import {
 } from './membership.ts'
 import { isMemberPermitted, isOwner, OWNER } from './roles.ts'
 import {
+  deactivateEverywhere,
   deactivateWithoutFactor,
   deleteOrganizations,
   type Invitation,
@@ -149,6 +150,7 @@ export async function deleteOrganization(
   await actInOrganization(kernel, caller, { key, lock: 'update', others }, async (kernel, membership) => {
     const refusal = 'YOU_ARE_NOT_ALLOWED_TO_DELETE_THIS_ORGANIZATION'
     expectPermission(kernel, membership, { organization: ['delete'] }, refusal)
+    await deactivateEverywhere(kernel.db, [organization.id])
     await deleteOrganizations(kernel.db, [organization.id])
     await recordAct(kernel, 'organization.deleted', {
       targetId: organization.id,
