@@ -306,6 +306,7 @@ table service."user"
   CREATE TRIGGER user_changed AFTER UPDATE ON service."user" REFERENCING OLD TABLE AS gone NEW TABLE AS came FOR EACH STATEMENT EXECUTE FUNCTION service.tell_rows('user', 'id')
   CREATE TRIGGER user_emptied AFTER TRUNCATE ON service."user" FOR EACH STATEMENT EXECUTE FUNCTION service.tell_word('all')
   CREATE TRIGGER user_gone AFTER DELETE ON service."user" REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION service.tell_rows('user', 'id')
+  CREATE TRIGGER user_without_factor AFTER UPDATE OF two_factor_enabled ON service."user" FOR EACH ROW WHEN ((old.two_factor_enabled AND (NOT new.two_factor_enabled))) EXECUTE FUNCTION service.end_activity_without_factor()
   CREATE TRIGGER username_reserved BEFORE INSERT OR UPDATE OF username ON service."user" FOR EACH ROW WHEN ((new.username IS NOT NULL)) EXECUTE FUNCTION service.reserve_username()
 
 table service."verification"
@@ -342,6 +343,17 @@ begin
     update service.organization o set member_count = o.member_count - each.count
       from (select organization_id, count(*) from gone group by organization_id) as each where o.id = each.organization_id;
   end if;
+  return null;
+end $function$
+
+CREATE OR REPLACE FUNCTION service.end_activity_without_factor()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+begin
+  update service.session s set active_organization_id = null from service.organization o
+    where s.user_id = new.id and o.id = s.active_organization_id and o.require_two_factor and not s.user_verified;
   return null;
 end $function$
 

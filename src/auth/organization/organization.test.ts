@@ -213,6 +213,9 @@ test('an organization that requires a second factor is active only in sessions w
   assert.equal((await bea.get(`${ORG}/get-organization?organizationId=${acme.id}`)).status, 200)
   const beta = await createOrganization(t, [[bea, 'owner']])
   assert.equal(await activeOf(bea), beta.id, 'other organizations stay open')
+  await db.updateTable('user').set({ twoFactorEnabled: false }).where('id', '=', ada.id).execute()
+  await t.service.kernel.coherence.settle()
+  assert.equal(await activeOf(ada), null, 'it ends with the factor')
 })
 
 test('a deleted organization is active nowhere, and its members and invitations are gone', async () => {

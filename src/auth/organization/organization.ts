@@ -128,7 +128,7 @@ export async function changeOrganization(
       await recordAct(kernel, 'organization.updated', { targetId: id, organizationId: id, details })
       emitAfterCommit(kernel, 'auth_organization_updated', { organizationId: id })
       const changed = await updateOrganization(kernel.db, id, change, kernel.now())
-      if (changed.requireTwoFactor) await deactivateWithoutFactor(kernel.db, { organizationId: id })
+      if (changed.requireTwoFactor) await deactivateWithoutFactor(kernel.db, id)
       return changed
     }),
   )

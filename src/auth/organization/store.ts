@@ -168,16 +168,12 @@ export const deactivateEverywhere = async (db: Db, ids: readonly string[]): Prom
     .where('activeOrganizationId', 'in', ids)
     .execute())
 
-/** Ends the activity of organizations that require a second factor, in sessions that have none. */
-export const deactivateWithoutFactor = async (
-  db: Db,
-  of: { readonly organizationId: string } | { readonly userId: string },
-): Promise<void> =>
-  void (await sql`update service.session s set active_organization_id = null
-    from service.organization o, service."user" u
-    where o.id = s.active_organization_id and o.require_two_factor and u.id = s.user_id
-      and not u.two_factor_enabled and not s.user_verified
-      and ${'userId' in of ? sql`s.user_id = ${of.userId}` : sql`o.id = ${of.organizationId}`}`.execute(db))
+/** The organization, which requires a second factor, is no longer active in sessions that have none. */
+export const deactivateWithoutFactor = async (db: Db, id: string): Promise<void> =>
+  void (await sql`update service.session s set active_organization_id = null from service."user" u
+    where s.active_organization_id = ${id} and u.id = s.user_id and not u.two_factor_enabled and not s.user_verified`.execute(
+    db,
+  ))
 
 /** Ids of the users who have a session in which the organization is active. */
 export async function listActiveUsers(db: Db, organizationId: string): Promise<readonly string[]> {
