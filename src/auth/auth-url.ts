@@ -2,7 +2,7 @@ import type { Kernel } from '#kernel/kernel.ts'
 
 /** A URL of this surface for a mail or a redirect. It is built from configuration, never from the request's headers. */
 export function authUrl(
-  kernel: Kernel,
+  kernel: Pick<Kernel, 'config' | 'publicUrl'>,
   path: string,
   query: Record<string, string | undefined> = {},
 ): string {

@@ -122,6 +122,8 @@ export const AUTH_FAILURES = {
     'There is an account with this email address; sign in to it, and link the provider there',
   ],
   UNABLE_TO_LINK_ACCOUNT: [400, 'The account of the provider has another email address'],
+  REFRESH_TOKEN_NOT_FOUND: [400, 'The provider has given no refresh token for this account'],
+  TOKEN_REFRESH_NOT_SUPPORTED: [400, 'The provider of this account is not configured any more'],
   FAILED_TO_REFRESH_ACCESS_TOKEN: [400, 'The provider gives no new token for this account'],
   ACCOUNT_ALREADY_LINKED_TO_DIFFERENT_USER: [409, 'The account of the provider belongs to another user'],
   SOCIAL_ACCOUNT_ALREADY_LINKED: [409, 'The account of the provider is linked already'],

@@ -25,16 +25,12 @@ import {
   type UserState,
 } from '#test/proof-races/user-state.ts'
 import { EXEMPT, type VerbName } from '#test/proof-races/verbs.ts'
+import { startTokenServer } from '#test/token-server.ts'
 
 /** Cells that run in parallel: one row. Each cell uses a connection that locks the user, and two requests. */
 const AT_ONCE = 2 * columns.length
 
-/** Nothing asks it. */
-const ACME = {
-  type: 'oauth2',
-  ...{ client_id: 'gatehouse', authorization_url: 'https://acme.example/authorize' },
-  ...{ token_url: 'https://acme.example/token', userinfo_url: 'https://acme.example/user' },
-} as const
+const provider = await startTokenServer()
 
 const t = await testService({
   config: {
@@ -43,8 +39,9 @@ const t = await testService({
       email: { sign_in_after_verification: true },
       password: { queue: 500 },
       admin: { allow_impersonating_admins: true },
-      social: { providers: { acme: ACME } },
+      social: { providers: { acme: provider.settings, github: provider.settings } },
     },
+    outbound: { allow_http: true, allow_networks: ['127.0.0.0/8'] },
   },
 })
 const { kernel } = t.service

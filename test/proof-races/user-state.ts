@@ -1,12 +1,14 @@
 import { hash } from '@node-rs/argon2'
 import { parseHash } from '#identity/hashes/parse-hash.ts'
 import { hashPassword } from '#identity/passwords.ts'
+import { PROVIDER_TOKEN, tokenColumns } from '#identity/provider-tokens.ts'
 import type { TicketPurpose } from '#identity/tickets.ts'
 import { tokenHash } from '#identity/tokens.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { randomToken, uuidv7 } from '#kernel/random.ts'
 import { type Credential, coseKeyOf, createAuthenticator } from '#test/authenticator.ts'
 import { PASSWORD } from '#test/harness.ts'
+import { REFRESHED } from '#test/token-server.ts'
 import { type FactorState, insertFactors, NO_FACTOR, readFactors } from './second-factor.ts'
 
 /** One of the user's two sessions. */
@@ -23,8 +25,8 @@ export type UserState = FactorState & {
   readonly password: Password | null
   /** The password must be changed before the next sign-in. */
   readonly mustChange: boolean
-  /** A second sign-in method is linked. */
-  readonly linked: boolean
+  /** A second sign-in method is linked. `refreshed`: with tokens of a refresh. */
+  readonly linked: boolean | 'refreshed'
   /** Names of the passkeys. `first`: one that the user has at the start. */
   readonly passkeys: readonly string[]
   /** Active sessions. `S renewed`: session S with a new token. `new`: a session that began later. */
@@ -91,7 +93,7 @@ export async function createUsers(
   setups: readonly Setup[],
   stored: Stored,
 ): Promise<readonly TestUser[]> {
-  const { db, now, random } = kernel
+  const { db, now, random, secrets } = kernel
   const at = now()
   const times = { createdAt: at, updatedAt: at }
   const people = setups.map(({ state, age }) => {
@@ -121,7 +123,9 @@ export async function createUsers(
     .values(
       people.flatMap(({ id: userId, state: { linked }, stored: password }) => {
         const account = { userId, accountId: userId, ...times }
-        const github = { ...account, id: uuidv7(at, random), providerId: 'github', password: null }
+        const id = uuidv7(at, random)
+        const tokens = { accessToken: 'expired', refreshToken: userId, accessTokenExpiresAt: at }
+        const github = { ...account, id, providerId: 'github', ...tokenColumns(secrets, id, tokens) }
         const credential = { ...account, id: uuidv7(at, random), providerId: 'credential', password }
         return [...(linked ? [github] : []), ...(password === null ? [] : [credential])]
       }),
@@ -287,7 +291,10 @@ export async function readStates(
       address: addressOf(person, user.email),
       password: password === null ? null : await passwordOf(person, password),
       mustChange: credential?.mustChangePassword ?? false,
-      linked: own(accounts).some(({ providerId }) => providerId === 'github'),
+      linked: linkOf(
+        kernel,
+        own(accounts).find(({ providerId }) => providerId === 'github'),
+      ),
       ...factorOf(user),
       passkeys: own(passkeys)
         .map(({ name }) => name ?? '')
@@ -302,6 +309,14 @@ export async function readStates(
   }
   const states = await Promise.all(people.map(stateOf))
   return new Map(people.map((person, index) => [person, states[index] ?? 'gone']))
+}
+
+type LinkedRow = { readonly id: string; readonly sealedAccessToken: string | null }
+
+function linkOf({ secrets }: Kernel, row: LinkedRow | undefined): UserState['linked'] {
+  if (row === undefined) return false
+  const token = secrets.open(PROVIDER_TOKEN, row.sealedAccessToken ?? '', row.id)
+  return token?.startsWith(REFRESHED) === true ? 'refreshed' : true
 }
 
 const whose = ({ sessions }: TestUser, id: string): Who | undefined =>

@@ -134,6 +134,9 @@ const passwordReset = (state: UserState): UserState => ({
   ...{ password: 'reset', mustChange: false, trusted: false },
 })
 
+const linkedAlive = (now: UserState, me: Who): Refusal | undefined =>
+  alive(now, me) ?? (now.linked ? undefined : [404, 'ACCOUNT_NOT_FOUND'])
+
 const NO_PASSWORD: Refusal = [400, 'CREDENTIAL_ACCOUNT_NOT_FOUND']
 const WRONG: Refusal = [400, 'INVALID_PASSWORD']
 const TO_CHANGE: Refusal = [403, 'PASSWORD_CHANGE_REQUIRED']
@@ -526,6 +529,16 @@ export const VERBS = {
     leaves: (state) => ({ ...state, passkeys: addedPasskeys(state), trusted: false }),
     column: 'O',
   },
+  'refresh-token': {
+    action: (_person, me) => post('/refresh-token', { providerId: 'github' }, me),
+    refused: linkedAlive,
+    leaves: (state) => ({ ...state, linked: 'refreshed' }),
+  },
+  'get-access-token': {
+    action: (_person, me) => post('/get-access-token', { providerId: 'github' }, me),
+    refused: linkedAlive,
+    leaves: (state) => ({ ...state, linked: 'refreshed' }),
+  },
   'two-factor, begun': {
     action: (_person, me) => post('/two-factor/enable', { password: PASSWORD }, me),
     refused: aliveAsOwner,
@@ -769,6 +782,8 @@ export const EXEMPT: Readonly<Record<string, string>> = {
   'POST /api/auth/get-session': 'reads',
   'GET /api/auth/list-sessions': 'reads',
   'GET /api/auth/list-accounts': 'reads',
+  'GET /api/auth/account-info': 'reads; refreshes tokens as row "get-access-token" does',
+  'POST /api/auth/account-info': 'reads; refreshes tokens as row "get-access-token" does',
   'GET /api/auth/reset-password/{token}': 'reads: the POST consumes the token',
   'GET /api/auth/confirm/verify-email': 'reads: the form acts',
   'GET /api/auth/confirm/change-email': 'reads: the form acts',
@@ -778,6 +793,7 @@ export const EXEMPT: Readonly<Record<string, string>> = {
   'GET /api/auth/admin/list-users': 'reads',
   'GET /api/auth/admin/get-user': 'reads',
   'POST /api/auth/admin/list-user-sessions': 'reads',
+  'GET /api/auth/admin/list-audit-events': 'reads',
   'POST /api/auth/admin/has-permission': 'reads',
   'POST /api/auth/admin/stop-impersonating': 'ends its own session, row "sign-out"',
   'POST /api/auth/sign-in/social': 'creates a ticket of nobody, or acts like row "social, sign-in"',

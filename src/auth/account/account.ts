@@ -9,18 +9,24 @@ import { expectFresh } from '../session-freshness.ts'
 /** Names an account by its provider, and by the row's id or the provider's id for it. One of the two suffices. */
 export type AccountName = { readonly providerId?: string; readonly accountId?: string }
 
+/** The newest of the accounts that has the name. */
+export function accountOf<
+  T extends { readonly id: string; readonly providerId: string; readonly accountId: string },
+>(accounts: readonly T[], { providerId, accountId }: AccountName): T {
+  const found = accounts.findLast(
+    (account) =>
+      (providerId === undefined || account.providerId === providerId) &&
+      (accountId === undefined || account.id === accountId || account.accountId === accountId),
+  )
+  if (found === undefined || (providerId === undefined && accountId === undefined))
+    throw fail('ACCOUNT_NOT_FOUND')
+  return found
+}
+
 export async function unlinkAccount(kernel: Kernel, caller: Caller, name: AccountName): Promise<void> {
-  const { providerId, accountId } = name
   await actAsCaller(kernel, caller, async (kernel, user) => {
     expectFresh(kernel, caller.session)
-    const accounts = await listAccounts(kernel.db, user.id)
-    const found = accounts.findLast(
-      (account) =>
-        (providerId === undefined || account.providerId === providerId) &&
-        (accountId === undefined || account.id === accountId || account.accountId === accountId),
-    )
-    if (found === undefined || (providerId === undefined && accountId === undefined))
-      throw fail('ACCOUNT_NOT_FOUND')
+    const found = accountOf(await listAccounts(kernel.db, user.id), name)
     if (await isLastWayIn(kernel, user, found.id)) throw fail('FAILED_TO_UNLINK_LAST_ACCOUNT')
     await deleteAccount(kernel.db, user.id, found.id)
     const details = { accountId: found.id, provider: found.providerId }

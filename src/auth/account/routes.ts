@@ -1,12 +1,18 @@
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { listAccounts } from '#identity/accounts.ts'
 import { named } from '#kernel/http/components.ts'
-import { Id, Timestamp } from '#kernel/http/schemas.ts'
+import { Id, Nullable, Timestamp } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { type AuthAccess, callerOf, kernelFor } from '../access.ts'
+import { type AuthAccess, type Caller, callerOf, kernelFor } from '../access.ts'
+import { fail } from '../errors.ts'
 import { Status } from '../schemas.ts'
-import { unlinkAccount } from './account.ts'
+import { refreshProviderTokens } from '../social/authorization.ts'
+import type { SocialProviders } from '../social/social-providers.ts'
+import { type AccountName, unlinkAccount } from './account.ts'
+import { type AccountDescription, describeAccount } from './describe-account.ts'
+import { createTokenRefreshes } from './token-refreshes.ts'
+import { getAccessToken, refreshTokens } from './tokens.ts'
 
 const LinkedAccount = Type.Object(
   {
@@ -22,11 +28,62 @@ const LinkedAccount = Type.Object(
   named('LinkedAccount'),
 )
 
-export function accountRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
+const Name = Type.Object({
+  providerId: Type.Optional(Type.String({ maxLength: 128 })),
+  accountId: Type.Optional(
+    Type.String({ maxLength: 256, description: 'The id of the row, or of the provider' }),
+  ),
+})
+
+const TokenSet = Type.Object(
+  {
+    accessToken: Nullable(Type.String()),
+    refreshToken: Nullable(Type.String()),
+    idToken: Nullable(Type.String()),
+    tokenType: Nullable(Type.String()),
+    accessTokenExpiresAt: Nullable(Timestamp),
+    refreshTokenExpiresAt: Nullable(Timestamp),
+    scopes: Type.Array(Type.String()),
+    providerId: Type.String(),
+    accountId: Type.String({ description: 'The id of the provider' }),
+  },
+  named('ProviderTokenSet'),
+)
+
+const DescribedAccount = Type.Object({
+  user: Type.Object({
+    id: Type.String({ description: 'The id of the provider' }),
+    name: Type.String(),
+    email: Nullable(Type.String()),
+    emailVerified: Type.Boolean(),
+    image: Nullable(Type.String()),
+  }),
+  data: Type.Record(Type.String(), Type.Unknown(), { description: 'The answer of the provider' }),
+  account: Type.Object({ id: Id, providerId: Type.String(), accountId: Type.String() }),
+})
+
+const REFRESHING = [
+  'ACCOUNT_NOT_FOUND',
+  'FAILED_TO_REFRESH_ACCESS_TOKEN',
+  'TOKEN_REFRESH_NOT_SUPPORTED',
+  'PROVIDER_UNAVAILABLE',
+]
+
+export function accountRoutes(
+  app: App,
+  kernel: Kernel,
+  access: AuthAccess,
+  { providers }: { readonly providers: SocialProviders },
+): void {
+  const refreshes = createTokenRefreshes(kernel, async ({ providerId, refreshToken }) => {
+    if (!providers.has(providerId)) throw fail('TOKEN_REFRESH_NOT_SUPPORTED')
+    return refreshProviderTokens(kernel, providers.find(providerId), refreshToken ?? '')
+  })
+  const { signedIn } = access
   app.route({
     method: 'GET',
     url: '/list-accounts',
-    config: { access: access.signedIn, whileImpersonating: true },
+    config: { access: signedIn, whileImpersonating: true },
     schema: { summary: 'Ways in which the user can sign in', response: { 200: Type.Array(LinkedAccount) } },
     handler: async (request) => {
       const accounts = await listAccounts(kernel.db, callerOf(request).user.id)
@@ -37,19 +94,57 @@ export function accountRoutes(app: App, kernel: Kernel, access: AuthAccess): voi
     method: 'POST',
     url: '/unlink-account',
     config: { access: access.fresh, failures: ['ACCOUNT_NOT_FOUND', 'FAILED_TO_UNLINK_LAST_ACCOUNT'] },
-    schema: {
-      summary: 'Remove a way of signing in',
-      body: Type.Object({
-        providerId: Type.Optional(Type.String({ maxLength: 128 })),
-        accountId: Type.Optional(
-          Type.String({ maxLength: 256, description: 'The id of the row, or of the provider' }),
-        ),
-      }),
-      response: { 200: Status },
-    },
+    schema: { summary: 'Remove a way of signing in', body: Name, response: { 200: Status } },
     handler: async (request) => {
       await unlinkAccount(kernelFor(kernel, request), callerOf(request), request.body)
       return { status: true }
     },
   })
+  app.route({
+    method: 'POST',
+    url: '/get-access-token',
+    config: { access: signedIn, failures: [...REFRESHING] },
+    schema: {
+      summary: 'Tokens of a linked account, refreshed if the access token has expired',
+      body: Name,
+      response: { 200: TokenSet },
+    },
+    handler: (request) => getAccessToken(kernel, refreshes, callerOf(request), request.body),
+  })
+  app.route({
+    method: 'POST',
+    url: '/refresh-token',
+    config: { access: signedIn, failures: [...REFRESHING, 'REFRESH_TOKEN_NOT_FOUND'] },
+    schema: { summary: 'New tokens of a linked account', body: Name, response: { 200: TokenSet } },
+    handler: (request) => refreshTokens(kernel, refreshes, callerOf(request), request.body),
+  })
+
+  const describing = {
+    config: { access: signedIn, failures: [...REFRESHING, 'PROVIDER_NOT_FOUND', 'UNABLE_TO_GET_USER_INFO'] },
+    schema: {
+      summary: 'The provider’s description of a linked account',
+      response: { 200: DescribedAccount },
+    },
+  }
+  const answer = async (caller: Caller, name: AccountName) =>
+    describedAccount(await describeAccount(kernel, { providers, refreshes }, caller, name))
+  app.route({
+    ...{ method: 'GET', url: '/account-info', config: describing.config },
+    schema: { ...describing.schema, querystring: Name },
+    handler: (request) => answer(callerOf(request), request.query),
+  })
+  app.route({
+    ...{ method: 'POST', url: '/account-info', config: describing.config },
+    schema: { ...describing.schema, body: Name },
+    handler: (request) => answer(callerOf(request), request.body),
+  })
+}
+
+const describedAccount = ({
+  account,
+  identity,
+  data,
+}: AccountDescription): Static<typeof DescribedAccount> => {
+  const { accountId: id, name, email = null, emailVerified, image } = identity
+  return { user: { id, name, email, emailVerified, image }, data, account }
 }

@@ -19,7 +19,10 @@ export type Connection = () => Promise<Configuration>
 /** Milliseconds after which the endpoints of an issuer are discovered again. */
 const DISCOVERED_FOR = 3_600_000
 
-export function createConnection(kernel: Kernel, { provider, settings, send }: Target): Connection {
+export function createConnection(
+  kernel: Pick<Kernel, 'config' | 'now'>,
+  { provider, settings, send }: Target,
+): Connection {
   const server = provider.server(settings)
   let secret = settings.client_secret
   const authenticate: ClientAuth = (...request) => authentication(settings, server, secret, request)
@@ -55,7 +58,7 @@ type Target = {
 }
 
 async function configurationOf(
-  { config }: Kernel,
+  { config }: Pick<Kernel, 'config'>,
   {
     server,
     settings: { client_id = '' },

@@ -20,8 +20,11 @@ export type ProviderClient = {
   readonly keys: JWTVerifyGetKey
 }
 
+/** The parts of the kernel that requests to providers use. */
+export type ProviderKernel = Pick<Kernel, 'config' | 'log' | 'now' | 'outbound'>
+
 export function createProviderClient(
-  kernel: Kernel,
+  kernel: ProviderKernel,
   name: string,
   provider: Provider,
   settings: ProviderSettings,
@@ -36,8 +39,10 @@ export function createProviderClient(
 }
 
 /** To be registered at the provider. */
-export const redirectUri = (kernel: Kernel, { name }: Pick<ProviderClient, 'name'>): string =>
-  authUrl(kernel, `/callback/${name}`)
+export const redirectUri = (
+  kernel: Pick<Kernel, 'config' | 'publicUrl'>,
+  { name }: Pick<ProviderClient, 'name'>,
+): string => authUrl(kernel, `/callback/${name}`)
 
 /** Throws PROVIDER_UNAVAILABLE when the provider does not tell its endpoints. */
 export const connectTo = (kernel: Kernel, client: ProviderClient): Promise<Configuration> =>

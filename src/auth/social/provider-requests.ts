@@ -16,16 +16,22 @@ const LIMITS = { timeout: 5_000, most: 1_024 * 1_024 }
 const PLACES = 16
 const QUEUE = { most: 64, patience: 5_000 }
 
-const unavailable = (wait: number) =>
-  fail('PROVIDER_UNAVAILABLE', { headers: retryAfter(Math.max(1, Math.ceil(wait / 1_000))) })
+const unavailable = (wait: number, cause?: unknown) =>
+  fail('PROVIDER_UNAVAILABLE', { cause, headers: retryAfter(Math.max(1, Math.ceil(wait / 1_000))) })
 
 /**
  * Requests to one provider, by the rules of outbound requests. A provider that hangs holds a bounded number of callers for a bounded
  * time, and then its circuit opens: the next ones fail at once. Other providers have places and a circuit of their own.
  */
-export function createProviderRequests(kernel: Kernel, name: string): ProviderRequests {
+export function createProviderRequests(
+  kernel: Pick<Kernel, 'outbound' | 'log'>,
+  name: string,
+): ProviderRequests {
   const places = createPlaces(PLACES, { ...QUEUE, refusal: () => unavailable(QUEUE.patience) })
-  const breaker = createCircuitBreaker(() => performance.now(), unavailable)
+  const breaker = createCircuitBreaker(
+    () => performance.now(),
+    (wait) => unavailable(wait),
+  )
   return async (url, request) => {
     if (breaker.state() === 'open') throw breaker.refusal()
     const leave = await places.enter()
@@ -39,7 +45,7 @@ export function createProviderRequests(kernel: Kernel, name: string): ProviderRe
 }
 
 async function attempt(
-  { outbound, log }: Kernel,
+  { outbound, log }: Pick<Kernel, 'outbound' | 'log'>,
   { name, breaker }: { readonly name: string; readonly breaker: CircuitBreaker },
   url: string,
   { headers, ...request }: Parameters<ProviderRequests>[1],
@@ -58,6 +64,7 @@ async function attempt(
     if (error instanceof OutboundRefused) breaker.undecided()
     else breaker.failed()
     log.warn({ event: 'provider_failed', provider: name, error }, 'the provider gave no answer')
+    throw unavailable(breaker.wait(), error)
   }
   throw unavailable(breaker.wait())
 }

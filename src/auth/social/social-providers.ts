@@ -1,8 +1,7 @@
 import type { Config } from '#kernel/config/config.ts'
-import type { Kernel } from '#kernel/kernel.ts'
 import { fail } from '../errors.ts'
 import type { Provider, ProviderSettings } from './provider.ts'
-import { createProviderClient, type ProviderClient } from './provider-client.ts'
+import { createProviderClient, type ProviderClient, type ProviderKernel } from './provider-client.ts'
 import { oauth2, oidc } from './providers/generic.ts'
 import { PROVIDERS } from './providers/index.ts'
 
@@ -10,10 +9,11 @@ import { PROVIDERS } from './providers/index.ts'
 export type SocialProviders = {
   /** Throws PROVIDER_NOT_FOUND. */
   find(name: string): ProviderClient
+  has(name: string): boolean
   list(): readonly ProviderClient[]
 }
 
-export function createSocialProviders(kernel: Kernel): SocialProviders {
+export function createSocialProviders(kernel: ProviderKernel): SocialProviders {
   const clients = new Map(
     Object.entries(kernel.config.auth.social.providers).flatMap(([name, settings]) => {
       const provider = providerFor(name, settings)
@@ -26,6 +26,7 @@ export function createSocialProviders(kernel: Kernel): SocialProviders {
       if (found === undefined) throw fail('PROVIDER_NOT_FOUND')
       return found
     },
+    has: (name) => clients.has(name),
     list: () => [...clients.values()],
   }
 }
