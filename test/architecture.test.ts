@@ -72,9 +72,14 @@ const featureOf = (file: string): string | undefined => /^(?:auth|gateway)\/[^/]
 const TIME = ['kernel/clock.ts', 'cli/doctor.ts'] // the doctor compares this machine's clock with the database's
 /**
  * Users of the machine's clock. It may be wrong, so it never decides about shared rows (decision 33). `open-databases.ts` creates ids with
- * it.
+ * it. The doctor asks identity providers without a database.
  */
-const MACHINE_TIME = ['kernel/clock.ts', 'kernel/http/limiter-table.ts', 'open-databases.ts']
+const MACHINE_TIME = [
+  'kernel/clock.ts',
+  'kernel/http/limiter-table.ts',
+  'open-databases.ts',
+  'cli/provider-checks.ts',
+]
 const RANDOMNESS = ['kernel/random.ts', 'kernel/db/scram.ts'] // a salt; even tests need not predict it
 const ENVIRONMENT = ['cli/context.ts']
 const NETWORK = ['kernel/http/outbound.ts']

@@ -19,14 +19,16 @@ import { readOnly } from '#kernel/db/session-settings.ts'
 import { NoInstallation } from '#kernel/installation-secrets.ts'
 import { loggingOwner, type ServiceDatabases } from '../open-databases.ts'
 import { type Context, contextOf } from './context.ts'
+import type { Finding } from './finding.ts'
+import { providerFindings } from './provider-checks.ts'
 import { sentenceOf, terminal } from './terminal.ts'
 import { withDatabases } from './with-kernel.ts'
 
-type Finding = { readonly subject: string; readonly ok: boolean; readonly says: string }
-
 export function doctorCommand(): Command {
   return new Command('doctor')
-    .description('check configuration, database, migrations, clock, mail and clients, and suggest fixes')
+    .description(
+      'check configuration, database, migrations, clock, mail, clients and identity providers, and suggest fixes',
+    )
     .option('--json', 'as JSON')
     .action(async ({ json }: { json?: boolean }, command: Command) => {
       const context = contextOf(command)
@@ -36,6 +38,7 @@ export function doctorCommand(): Command {
         ...proxyWarnings(context.config).map((says) => ({ subject: 'proxy', ok: false, says })),
         ...passkeys(context),
         ...(await database(context)),
+        ...(await providerFindings(context.config)),
       ]
       if (json === true) terminal.say(JSON.stringify(findings, null, 2))
       else
