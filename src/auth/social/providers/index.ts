@@ -1,6 +1,7 @@
 import type { Provider } from '../provider.ts'
 import { apple } from './apple.ts'
 import { discord } from './discord.ts'
+import { facebook } from './facebook.ts'
 import { github } from './github.ts'
 import { gitlab } from './gitlab.ts'
 import { google } from './google.ts'
@@ -10,6 +11,7 @@ import { microsoft } from './microsoft.ts'
 export const PROVIDERS: Readonly<Record<string, Provider>> = {
   apple,
   discord,
+  facebook,
   github,
   gitlab,
   google,

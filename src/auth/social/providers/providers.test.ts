@@ -111,6 +111,25 @@ const ANSWERS: Readonly<Record<string, readonly Documented[]>> = {
       },
     },
   ],
+  facebook: [
+    {
+      claims: {
+        id: '10154321098765432',
+        name: 'Ada Lovelace',
+        email: 'ada@example.com',
+        picture: {
+          data: { height: 200, is_silhouette: false, url: 'https://example.com/ada.jpg', width: 200 },
+        },
+      },
+      profile: {
+        id: '10154321098765432',
+        email: 'ada@example.com',
+        emailVerified: false,
+        name: 'Ada Lovelace',
+        image: 'https://example.com/ada.jpg',
+      },
+    },
+  ],
   discord: [
     {
       claims: {
