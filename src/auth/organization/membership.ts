@@ -67,7 +67,7 @@ type Acting = {
  *
  * Every transaction on organizations locks in one order, which excludes deadlocks: first the rows of all users concerned, by id; then
  * the rows of organizations, by id; then members, invitations and sessions. Whoever holds an organization's row decides alone about its
- * roles, owners, seats and invitations.
+ * roles, owners, seats and invitations (decision 41).
  */
 export const actInOrganization = <T>(
   kernel: Kernel,
