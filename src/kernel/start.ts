@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { SYSTEM } from './audit/origin.ts'
-import { type Clock, createDatabaseClock, type DatabaseClock } from './clock.ts'
+import { type Clock, createDatabaseClock } from './clock.ts'
 import { expectTime, watchDrift } from './clock-drift.ts'
 import type { Config } from './config/config.ts'
 import { type Coherence, startCoherence } from './db/coherence.ts'
@@ -45,25 +45,32 @@ export type StartedKernel = {
   close(): Promise<void>
 }
 
-/** Opens everything that a kernel contains. The schema must exist. */
+/** Opens everything that a kernel contains, or nothing if a part fails. The schema must exist. */
 export async function startKernel(options: KernelOptions): Promise<StartedKernel> {
   const { config, controlUrl: url, log, random = secureRandom, secrets } = options
-  const connections = openConnections(options)
-  const { control, counters, queue, pipelined, alarm } = connections
+  await using opened = new AsyncDisposableStack()
+  const { control, counters, queue, pipelined, alarm } = openConnections(options, opened)
   const clock = createDatabaseClock()
-  await expectUsable(control, clock, options.mostDrift)
+  await expectTime(control.pool, clock, options.mostDrift)
+  await expectSchema(control.pool)
   const now = options.turned?.(clock.now) ?? clock.now
   const id = uuidv7(now(), random)
   const coherence = await startCoherence({ url, pool: control.pool, id, log, onTime: watchDrift(clock, log) })
+  opened.defer(() => coherence.close())
   // It renews its lease every second, so it is the first to know.
   coherence.subscribe({ apply: () => {}, clear: alarm.raise })
   const disk = watchDisk(config)
+  const outbound = createOutboundRequests(config)
+  opened.defer(() => outbound.close())
   const jobs = await startJobs({
     database: createJobsDatabase(queue, coherence),
     log,
     migrate: config.database.migrate,
     onFailure: disk.noteFailure,
   })
+  opened.defer(() => jobs.stop())
+  const limits = createRateLimits(config, counters, now)
+  opened.defer(() => limits.close())
   const metrics = createMetrics()
   const events = createEvents()
   events.subscribe((name) => metrics.event(name))
@@ -82,8 +89,8 @@ export async function startKernel(options: KernelOptions): Promise<StartedKernel
     secrets,
     jobs,
     events,
-    limits: createRateLimits(config, counters, now),
-    outbound: createOutboundRequests(config),
+    limits,
+    outbound,
     metrics,
     disk,
     log,
@@ -92,12 +99,13 @@ export async function startKernel(options: KernelOptions): Promise<StartedKernel
     afterCommit: (work) => work(),
   }
   measure(kernel, control.pool)
+  const parts = opened.move()
   return {
     kernel,
     setPort: (value) => {
       port = value
     },
-    close: () => closeAll(kernel, connections),
+    close: () => parts.disposeAsync(),
   }
 }
 
@@ -112,7 +120,10 @@ type Connections = {
   readonly alarm: Alarm
 }
 
-function openConnections({ config, controlUrl: url, pooler, log }: KernelOptions): Connections {
+function openConnections(
+  { config, controlUrl: url, pooler, log }: KernelOptions,
+  opened: AsyncDisposableStack,
+): Connections {
   const onError = (error: Error) =>
     log.warn({ event: 'control_connection_lost', error }, 'a connection to the control database broke')
   const { max_connections: max, max_waiting: maxWaiting } = config.database
@@ -120,7 +131,7 @@ function openConnections({ config, controlUrl: url, pooler, log }: KernelOptions
   const alarm = createAlarm()
   const shared = { url, pooler, maxWaiting, alarm }
   const pooled = { ...shared, statementTimeout: Math.min(timeout, STATEMENT_TIMEOUT), onError }
-  return {
+  const connections = {
     control: connect({ ...pooled, name: '', max }),
     counters: createPool({ ...pooled, name: 'limits', max: COUNTER_CONNECTIONS }),
     queue: createPool({ ...pooled, name: 'jobs', max: JOB_CONNECTIONS, statementTimeout: JOB_TIMEOUT }),
@@ -131,20 +142,11 @@ function openConnections({ config, controlUrl: url, pooler, log }: KernelOptions
     }),
     alarm,
   }
-}
-
-async function expectUsable(
-  control: ControlDatabase,
-  clock: DatabaseClock,
-  mostDrift: number | undefined,
-): Promise<void> {
-  try {
-    await expectTime(control.pool, clock, mostDrift)
-    await expectSchema(control.pool)
-  } catch (error) {
-    await control.close()
-    throw error
-  }
+  opened.defer(() => connections.control.close())
+  opened.defer(() => connections.counters.end())
+  opened.defer(() => connections.queue.end())
+  opened.defer(() => connections.pipelined.close())
+  return connections
 }
 
 function createHashQueues(
@@ -167,20 +169,6 @@ function measure({ metrics, drift }: Kernel, pool: pg.Pool): void {
     { labels: { state: 'busy' }, value: pool.totalCount - pool.idleCount },
     { labels: { state: 'waiting' }, value: pool.waitingCount },
   ])
-}
-
-async function closeAll(
-  { limits, jobs, outbound, coherence }: Kernel,
-  connections: Connections,
-): Promise<void> {
-  limits.close()
-  await jobs.stop()
-  await connections.queue.end()
-  await outbound.close()
-  await coherence.close()
-  await connections.pipelined.close()
-  await connections.counters.end()
-  await connections.control.close()
 }
 
 /** For the control database, milliseconds: no statement of a request takes a tenth of that. */
