@@ -34,6 +34,10 @@ const CASES: Readonly<Record<string, readonly [status: number, bytes: readonly (
   'the first bytes of TLS': [400, [Buffer.from('16030100a5010000a10303', 'hex')]],
   'the preface of HTTP/2': [400, ['PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n']],
   'no Host': [400, ['GET /ping HTTP/1.1\r\nconnection: close\r\n\r\n']],
+  'a CONNECT, which is for proxies': [
+    405,
+    ['CONNECT example.com:443 HTTP/1.1\r\nhost: example.com:443\r\n\r\n'],
+  ],
   'an unknown method': [400, ['FROBNICATE /ping HTTP/1.1\r\nhost: x\r\n\r\n']],
   'a method that is not allowed here': [
     405,

@@ -4,6 +4,7 @@ import cookie from '@fastify/cookie'
 import cors from '@fastify/cors'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import fastify, { type FastifyReply, type FastifyRequest } from 'fastify'
+import type { Failure } from '../errors.ts'
 import type { Kernel } from '../kernel.ts'
 import { drawInAdvance, uuidv7 } from '../random.ts'
 import { addClientAddresses } from './client-address.ts'
@@ -47,6 +48,13 @@ export function createServer(kernel: Kernel): App {
   }).withTypeProvider<TypeBoxTypeProvider>()
   // Node would answer an unknown Expect with 417 and an empty body. It may be ignored (RFC 9110 section 10.1.1).
   app.server.on('checkExpectation', (request, response) => app.routing(request, response))
+  // Node would close the connection of a CONNECT, which is for proxies, without an answer. No method is allowed at its address.
+  app.server.on('connect', (_request, socket: Socket) => {
+    socket.on('error', () => {})
+    if (answerOn(socket)) return void socket.destroy()
+    answerLast(socket, edge('method_not_allowed', { headers: { allow: '' } }), newId())
+    socket.destroySoon()
+  })
 
   const headers = config.server.public_url?.startsWith('https:')
     ? { ...SECURITY_HEADERS, ...HTTPS_ONLY }
@@ -190,15 +198,21 @@ const BROKEN: Readonly<Record<string, 'headers_too_large' | 'request_timeout'>> 
  */
 const brokenRequestAnswer = (newId: () => string) => (error: NodeJS.ErrnoException, socket: Socket) => {
   if (socket.destroyed || !socket.writable) return
-  // The answer has begun, so no second one is sent. Node's own handler uses this field too.
-  const { _httpMessage: answer } = socket as { _httpMessage?: ServerResponse | null }
-  if (answer?.headersSent === true) return void socket.destroy()
-  const failure = edge(BROKEN[error.code ?? ''] ?? 'validation_error')
+  // The answer has begun, so no second one is sent.
+  if (answerOn(socket)?.headersSent === true) return void socket.destroy()
+  answerLast(socket, edge(BROKEN[error.code ?? ''] ?? 'validation_error'), newId())
+}
+
+/** The answer to an earlier request of the connection. Node's own handler uses this field too. */
+const answerOn = (socket: Socket) => (socket as { _httpMessage?: ServerResponse | null })._httpMessage
+
+/** Writes an answer that is not Fastify's, and ends the connection. */
+function answerLast(socket: Socket, failure: Failure, id: string): void {
   const { status, code, message } = failure
-  const id = newId()
   const body = JSON.stringify({ status: 'error', message, error: message, code, request_id: id })
   const headers = {
     ...SECURITY_HEADERS,
+    ...failure.headers,
     [HEADER.requestId]: id,
     'content-type': 'application/json; charset=utf-8',
     'content-length': Buffer.byteLength(body),
