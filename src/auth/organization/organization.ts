@@ -4,7 +4,7 @@ import { findUser, type User } from '#identity/users.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
 import { emitAfterCommit, type Kernel } from '#kernel/kernel.ts'
-import { uuidv7 } from '#kernel/random.ts'
+import { UUID, uuidv7 } from '#kernel/random.ts'
 import type { Caller } from '../access.ts'
 import { fail } from '../errors.ts'
 import { type Fields, fieldsFrom, slugFrom } from './fields.ts'
@@ -55,6 +55,7 @@ export async function createOrganization(
 ): Promise<Created> {
   const fields = fieldsFrom(asked)
   const isOwn = userId === caller.user.id
+  if (!UUID.test(userId)) throw fail('USER_NOT_FOUND')
   const created = await withFreeSlug('ORGANIZATION_ALREADY_EXISTS', () =>
     actWithUsers(kernel, caller, isOwn ? [] : [userId], async (kernel, user) => {
       if (!isOwn) await expectAdmin(kernel, user, userId)
