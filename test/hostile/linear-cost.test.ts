@@ -10,6 +10,7 @@ import { properBody, properQuery } from './attacks.ts'
 import { FEW, FEW_TEXTS, isBounded, spotsOf, TEXTS, VALUES } from './linear-cost-inputs.ts'
 import { exchange, type Reply, requestBytes } from './raw-http.ts'
 import { type Target, targetsOf } from './routes.ts'
+import { createVictim } from './victim.ts'
 
 /**
  * No operation on a caller's text may take superlinear time (house.md 5). Every text of every route is filled with texts that are slow to
@@ -175,7 +176,7 @@ async function isAnswered(target: Target, asked: Asked): Promise<void> {
 
 /** Signs up again, because a request may have ended the session. */
 async function renew(): Promise<void> {
-  session.token = (await t.signUp('Victim')).token
+  session.token = await createVictim(t)
 }
 
 function send(target: Target, { query, parameter = keyId, body, header }: Asked): Promise<Reply | undefined> {

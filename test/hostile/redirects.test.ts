@@ -7,7 +7,17 @@ import { PASSWORD, testService } from '#test/harness.ts'
 import { anyTarget, goodPath } from './any-target.ts'
 import { targetsOf } from './routes.ts'
 
-const t = await testService({ config: { auth: { trusted_origins: ['https://app.example.com'] } } })
+/** An identity provider that no test visits. */
+const PROVIDER = 'https://acme.example'
+const ACME = {
+  type: 'oauth2',
+  ...{ client_id: 'gatehouse', authorization_url: `${PROVIDER}/authorize` },
+  ...{ token_url: `${PROVIDER}/token`, userinfo_url: `${PROVIDER}/user` },
+} as const
+
+const t = await testService({
+  config: { auth: { trusted_origins: ['https://app.example.com'], social: { providers: { acme: ACME } } } },
+})
 const own = new URL(t.service.kernel.publicUrl())
 
 const HOSTILE = [
@@ -151,9 +161,14 @@ test('the routes with redirect targets are known', () => {
     'POST /api/auth/confirm/verify-email callbackURL',
     'POST /api/auth/delete-user callbackURL',
     'POST /api/auth/forget-password redirectTo',
+    'POST /api/auth/link-social callbackURL',
+    'POST /api/auth/link-social errorCallbackURL',
     'POST /api/auth/request-password-reset redirectTo',
     'POST /api/auth/send-verification-email callbackURL',
     'POST /api/auth/sign-in/email callbackURL',
+    'POST /api/auth/sign-in/social callbackURL',
+    'POST /api/auth/sign-in/social errorCallbackURL',
+    'POST /api/auth/sign-in/social newUserCallbackURL',
     'POST /api/auth/sign-in/username callbackURL',
     'POST /api/auth/sign-up/email callbackURL',
   ])
@@ -220,6 +235,8 @@ for (const { method, path, name } of places) {
       '/api/auth/sign-up/email': { name: 'Eve', email: 'eve@example.com', password: PASSWORD },
       '/api/auth/sign-in/email': { email: ada.email, password: PASSWORD },
       '/api/auth/sign-in/username': { username: 'ada', password: PASSWORD },
+      '/api/auth/sign-in/social': { provider: 'acme' },
+      '/api/auth/link-social': { provider: 'acme' },
       '/api/auth/change-email': { newEmail: 'new@example.com' },
       '/api/auth/delete-user': { token: 'A'.repeat(43) },
     }
@@ -246,6 +263,7 @@ for (const { method, path, name } of places) {
       assert.equal(isRefused, accepted === undefined, JSON.stringify(target))
       const sent = answer.headers.get('location') ?? answer.body?.url ?? undefined
       if (accepted === undefined) assert.equal(sent, undefined)
+      else if (sent?.startsWith(`${PROVIDER}/authorize?`)) continue
       else if (sent !== undefined) assert.ok(isAllowedFrom(t.url, new URL(sent, t.url)), sent)
     }
   })

@@ -37,11 +37,6 @@ const MATRIX: Matrix<Role, Request> = {
   })),
   'GET /admin/list-users': forAdmins('YOU_ARE_NOT_ALLOWED_TO_LIST_USERS', 200, () => ({})),
   'GET /admin/get-user': forAdmins('YOU_ARE_NOT_ALLOWED_TO_GET_USER', 200, ({ id }) => ({ id })),
-  'GET /admin/list-audit-events': forAdmins(
-    'YOU_ARE_NOT_ALLOWED_TO_LIST_AUDIT_EVENTS',
-    'refused',
-    () => ({}),
-  ),
   'POST /admin/update-user': forAdmins('YOU_ARE_NOT_ALLOWED_TO_UPDATE_USERS', 'refused', ({ id }) => ({
     userId: id,
     data: { name: 'Other' },
@@ -75,6 +70,11 @@ const MATRIX: Matrix<Role, Request> = {
       admin: [400, 'YOU_ARE_NOT_IMPERSONATING_ANYONE'],
     },
   },
+  'GET /admin/list-audit-events': forAdmins(
+    'YOU_ARE_NOT_ALLOWED_TO_LIST_AUDIT_EVENTS',
+    'refused',
+    () => ({}),
+  ),
   'POST /admin/has-permission': {
     request: () => ({ permissions: { user: ['list'] } }),
     expected: {

@@ -15,6 +15,7 @@ await setRole(kernel, ada.id, 'admin')
 
 /** Every route of the surface that an impersonated session may use. */
 const OPEN = [
+  'GET /callback/provider',
   'GET /get-session',
   'GET /list-accounts',
   'GET /list-sessions',

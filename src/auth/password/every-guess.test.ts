@@ -22,7 +22,7 @@ const t = await testService({
 })
 
 /** Routes that set a password and check none. */
-const CHOSEN = ['POST /api/auth/sign-up/email']
+const CHOSEN = ['POST /api/auth/sign-up/email', 'POST /api/auth/admin/create-user']
 
 type Victim = User & { readonly username: string }
 
