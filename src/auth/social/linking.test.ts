@@ -62,6 +62,20 @@ test('an ID token is refused if its issuer, audience, key, algorithm, time, nonc
   assert.deepEqual(await accountsOf(sub), [])
 })
 
+test('keys that cannot be read are a failure of the provider, not of the token', async () => {
+  const token = await idToken({ sub: person('Keyless').sub })
+  await idp.rotateKey()
+  clock.advance(601_000)
+  idp.intercept = (request, response) => {
+    if (request.url !== '/jwks') return false
+    response.end('<html>maintenance</html>')
+    return true
+  }
+  const answer = await withIdToken(token)
+  idp.intercept = () => false
+  assert.deepEqual([answer.status, answer.body.code], [503, 'PROVIDER_UNAVAILABLE'])
+})
+
 test('in the code flow an ID token with a wrong nonce or a wrong key is refused too', async () => {
   const foreign = await startOpenidProvider()
   idp.visitor = person('Swapped')

@@ -31,10 +31,14 @@ export function createProviderClient(
 ): ProviderClient {
   const send = createProviderRequests(kernel, name)
   const connect = createConnection(kernel, { provider, settings, send })
-  const keys = createKeySet(kernel, async () => {
-    const { jwks_uri } = (await connect()).serverMetadata()
-    return JSON.parse((await send(jwks_uri ?? '', { headers: JSON_ONLY })).body.toString())
-  })
+  const keys = createKeySet(kernel, () =>
+    askProvider(kernel, { name }, 'PROVIDER_UNAVAILABLE', async () => {
+      const { jwks_uri = '' } = (await connect()).serverMetadata()
+      const { status, body } = await send(jwks_uri, { headers: JSON_ONLY })
+      if (status !== 200) throw new Error(`the answer of ${jwks_uri} has status ${status}`)
+      return JSON.parse(body.toString())
+    }),
+  )
   return { name, provider, settings, server: provider.server(settings), connect, keys }
 }
 
@@ -50,8 +54,8 @@ export const connectTo = (kernel: Kernel, client: ProviderClient): Promise<Confi
 
 /** Every failure of the provider, or of a library that checks its answers, becomes this one; the log has the reason. */
 export async function askProvider<T>(
-  { log }: Kernel,
-  { name }: ProviderClient,
+  { log }: Pick<Kernel, 'log'>,
+  { name }: Pick<ProviderClient, 'name'>,
   code:
     | 'INVALID_CODE'
     | 'UNABLE_TO_GET_USER_INFO'
@@ -62,12 +66,19 @@ export async function askProvider<T>(
   try {
     return await work()
   } catch (error) {
-    if (error instanceof Failure) throw error
+    const own = ownFailure(error)
+    if (own !== undefined) throw own
     if (error instanceof AuthorizationResponseError)
       throw fail('PROVIDER_REFUSED', { details: { error: error.error } })
     log.warn({ event: 'provider_failed', provider: name, error }, 'the answer of the provider is refused')
     throw fail(code, { cause: error })
   }
+}
+
+/** The library wraps a failure of ours, like that of an open circuit. */
+function ownFailure(error: unknown): Failure | undefined {
+  if (error instanceof Failure) return error
+  return error instanceof Error && error.cause instanceof Failure ? error.cause : undefined
 }
 
 /** Asks an endpoint with an access token. */

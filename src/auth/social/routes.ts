@@ -1,24 +1,18 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { type Static, Type } from 'typebox'
+import { Type } from 'typebox'
 import { isTokenShaped } from '#identity/tokens.ts'
 import { open } from '#kernel/http/access.ts'
+import { readForms } from '#kernel/http/body.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { randomToken } from '#kernel/random.ts'
 import { type AuthAccess, callerOf, kernelFor } from '../access.ts'
-import { presentedState, presentedToken, setStateCookie } from '../cookies.ts'
-import { finishRedirectedSignIn, finishSignIn, SignInAnswer } from '../finish-sign-in.ts'
-import { asAnswer } from '../redirect.ts'
+import { presentedState, setStateCookie } from '../cookies.ts'
+import { finishSignIn, SignInAnswer } from '../finish-sign-in.ts'
 import { CallbackUrl } from '../schemas.ts'
 import { signInContextOf } from '../sign-in-context.ts'
-import {
-  beginLink,
-  beginSocialSignIn,
-  completeVisit,
-  linkIdToken,
-  type Return,
-  signInWithIdToken,
-} from './social.ts'
+import { callbackRoutes } from './callback-routes.ts'
+import { beginLink, beginSocialSignIn, linkIdToken, signInWithIdToken } from './social.ts'
 import type { SocialProviders } from './social-providers.ts'
 import { STATE_LIFETIME } from './state.ts'
 
@@ -65,26 +59,13 @@ const Linking = Type.Object({
   status: Type.Optional(Type.Boolean()),
 })
 
-/** Parameters of an authorization response; all others are ignored. */
-const RESPONSE = ['code', 'state', 'error', 'iss', 'user'] as const
-const Parameter = Type.Optional(Type.String({ maxLength: 4_096 }))
-const Response = Type.Object({
-  code: Parameter,
-  state: Parameter,
-  error: Parameter,
-  iss: Parameter,
-  user: Parameter,
-})
-const Provider = Type.Object({ provider: Type.String({ maxLength: 64 }) })
 const VISIT_FAILURES = ['PROVIDER_NOT_FOUND', 'PROVIDER_UNAVAILABLE']
 const ID_TOKEN_FAILURES = ['INVALID_ID_TOKEN', 'ID_TOKEN_NOT_SUPPORTED', 'UNABLE_TO_GET_USER_INFO']
-const REDIRECTED = {
-  type: 'null',
-  description: 'Where the browser goes on',
-  headers: { location: { type: 'string', format: 'uri-reference' } },
-}
-
 export function socialRoutes(app: App, kernel: Kernel, access: AuthAccess, providers: SocialProviders): void {
+  app.register(async (part: App) => {
+    readForms(part)
+    callbackRoutes(part, kernel, access, providers)
+  })
   app.route({
     method: 'POST',
     url: '/sign-in/social',
@@ -118,48 +99,6 @@ export function socialRoutes(app: App, kernel: Kernel, access: AuthAccess, provi
       const given = { idToken, requestSignUp }
       const { admission } = await signInWithIdToken(kernelFor(kernel, request), client, given, context)
       return finishSignIn(kernel, reply, admission)
-    },
-  })
-  app.route({
-    method: 'GET',
-    url: '/callback/:provider',
-    config: { access: access.known, whileImpersonating: true, withoutSecondFactor: true },
-    schema: {
-      operationId: 'completeSocial',
-      summary: 'The way back from a provider',
-      params: Provider,
-      querystring: Response,
-      response: { 302: REDIRECTED },
-    },
-    handler: async (request, reply) => {
-      const context = signInContextOf(kernel, request, reply)
-      const { target, admission } = await completeVisit(
-        kernelFor(kernel, request),
-        providers,
-        returnOf(kernel, request),
-        context,
-      )
-      const to = admission === undefined ? target : finishRedirectedSignIn(kernel, reply, admission, target)
-      return asAnswer(reply.redirect(to, 302))
-    },
-  })
-  app.route({
-    method: 'POST',
-    url: '/callback/:provider',
-    config: { access: open, anyOrigin: true },
-    schema: {
-      operationId: 'forwardSocial',
-      summary: 'The way back from a provider that sends a form',
-      params: Provider,
-      body: Response,
-      consumes: ['application/x-www-form-urlencoded'],
-      response: { 303: REDIRECTED },
-    },
-    // A form from another site comes without our cookies, which are SameSite=Lax. The GET has them.
-    handler: (request, reply) => {
-      const { provider } = request.params
-      const path = `${kernel.config.auth.base_path}/callback/${encodeURIComponent(provider)}`
-      return asAnswer(reply.redirect(`${path}?${answerOf(request.body)}`, 303))
     },
   })
   app.route({
@@ -199,21 +138,3 @@ function markOf({ config, random }: Kernel, request: FastifyRequest, reply: Fast
   setStateCookie(config, reply, mark, STATE_LIFETIME)
   return mark
 }
-
-type Returning = FastifyRequest & { params: Static<typeof Provider>; query: Static<typeof Response> }
-
-function returnOf(kernel: Kernel, request: Returning): Return {
-  const { caller } = request
-  const isForeign = caller === undefined && presentedToken(kernel.config, request) !== undefined
-  return {
-    provider: request.params.provider,
-    answer: answerOf(request.query),
-    mark: presentedState(request),
-    session: isForeign ? 'none' : caller,
-  }
-}
-
-const answerOf = (response: Static<typeof Response>): URLSearchParams =>
-  new URLSearchParams(
-    RESPONSE.flatMap((name) => (response[name] === undefined ? [] : [[name, response[name]]])),
-  )

@@ -160,8 +160,13 @@ test('a state of another browser is refused, with a cookie of that one and witho
     const callback = await mallory.visit(await mallory.begin())
     assert.equal(await victim.arrive(callback), MISMATCH, cookie)
     assert.equal(await victim.whoAmI(), undefined, cookie)
-    assert.equal(await mallory.arrive(callback), MISMATCH, 'consumed by the attempt')
     assert.deepEqual(await accountsOf(idp.visitor.sub), [])
+    assert.equal((await mallory.send(callback, { method: 'HEAD' })).headers.get('location'), null)
+    assert.equal(
+      await mallory.arrive(callback),
+      cookie === 'own' ? MISMATCH : '/app',
+      'consumed by an attempt',
+    )
   }
 })
 

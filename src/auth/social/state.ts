@@ -57,15 +57,16 @@ export type StateTicket = Ticket<'social-sign-in'> | Ticket<'social-link'>
 
 /**
  * Redeems the state of an authorization response. It is valid once, for ten minutes, for the provider that it was sent to and in the
- * browser in which the visit began. Any other use consumes it too, and is STATE_MISMATCH.
+ * browser in which the visit began. Any other use is STATE_MISMATCH and consumes it, except from a browser without that cookie.
  */
 export async function redeemState(
   kernel: Kernel,
   { provider, answer, mark }: Returned,
 ): Promise<StateTicket & { readonly secrets: Secrets }> {
   const mismatch = () => fail('STATE_MISMATCH')
+  if (mark === undefined) throw mismatch()
   const ticket = await redeemTicketOf(kernel, answer.get('state') ?? '')
-  if (ticket === undefined || ticket.expired || mark === undefined) throw mismatch()
+  if (ticket === undefined || ticket.expired) throw mismatch()
   const { payload } = ticket
   if (payload.provider !== provider || payload.browser !== browserMark(mark)) throw mismatch()
   const codeVerifier = kernel.secrets.open('social-state', payload.codeVerifier)

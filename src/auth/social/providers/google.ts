@@ -6,7 +6,7 @@ export const google: Provider = {
   scopes: ['openid', 'email', 'profile'],
   required: ['openid', 'email'],
   server: ({ issuer = 'https://accounts.google.com' }) => ({ type: 'oidc', issuer }),
-  // Without `offline` there is no refresh token; without `consent` there is one at the first sign-in only.
+  // Without `offline` there is no refresh token. Google sends one at the first consent only.
   parameters: { access_type: 'offline', include_granted_scopes: 'true' },
   profile: ({ claims }) => standardProfile(claims),
 }
