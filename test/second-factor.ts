@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { Secret, TOTP } from 'otpauth'
+import { newTotpSecret } from '#auth/two-factor/totp.ts'
+import { uuidv7 } from '#kernel/random.ts'
 import { type Actor, type Answer, PASSWORD, type TestService, type User } from './harness.ts'
 
 /** A user with an authenticator app. */
@@ -41,6 +43,22 @@ export async function enrolTotp(t: TestService, user: User): Promise<Enrolled> {
   assert.equal(verified.status, 200, verified.text)
   t.advance(30_000)
   return { ...bearer(user, verified.body.token), secret, backupCodes: begun.body.backupCodes }
+}
+
+/** Gives the user a factor directly, without the requests of a set-up. Returns the secret of an authenticator app. */
+export async function insertFactor(
+  { service: { kernel } }: TestService,
+  { id: userId }: { readonly id: string },
+  method: 'totp' | 'otp' = 'totp',
+): Promise<string> {
+  const [id, createdAt] = [uuidv7(kernel.now(), kernel.random), kernel.now()]
+  const secret = newTotpSecret(kernel.random)
+  const sealed = method === 'totp' ? kernel.secrets.seal('two-factor-secret', secret) : null
+  const factor = { id, userId, method, inForce: true, secret: sealed, createdAt }
+  await kernel.db.insertInto('twoFactor').values(factor).execute()
+  await kernel.db.updateTable('user').set({ twoFactorEnabled: true }).where('id', '=', userId).execute()
+  await kernel.coherence.settle()
+  return secret
 }
 
 /** Sets up codes by mail. */

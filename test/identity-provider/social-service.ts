@@ -1,15 +1,20 @@
 import { insertUser, type User } from '#identity/users.ts'
 import { uuidv7 } from '#kernel/random.ts'
-import { testClock, testService } from '#test/harness.ts'
+import { type Options, testClock, testService } from '#test/harness.ts'
 import { startOpenidProvider } from './openid-provider.ts'
 import { authUrlOf, CLIENT, oidcSettings, register, TO_LOOPBACK } from './visits.ts'
 
+type AuthOverrides = NonNullable<NonNullable<Options['config']>['auth']>
+
 /** A service with the providers `acme` and `other`, which are one real OpenID provider, and views of its tables. */
-export async function startSocialService() {
+export async function startSocialService(auth: AuthOverrides = {}) {
   const clock = testClock()
   const idp = await startOpenidProvider()
   const providers = { acme: oidcSettings(idp), other: oidcSettings(idp) }
-  const t = await testService({ clock, config: { outbound: TO_LOOPBACK, auth: { social: { providers } } } })
+  const t = await testService({
+    clock,
+    config: { outbound: TO_LOOPBACK, auth: { ...auth, social: { providers } } },
+  })
   register(t, idp, ['acme', 'other'])
   const { kernel } = t.service
   const { db } = kernel

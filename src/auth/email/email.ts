@@ -4,10 +4,11 @@ import { findUser, type User } from '#identity/users.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
 import type { Config } from '#kernel/config/config.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
+import { Failure } from '#kernel/errors.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { sendMail } from '#kernel/mail/mailer.ts'
 import { actAsCaller, type Caller } from '../access.ts'
-import { type Admission, admit } from '../admit.ts'
+import { type Admission, admit, type Entrance } from '../admit.ts'
 import { fail, LINK_FAILURES, PASSWORD_POLICY_FAILURES } from '../errors.ts'
 import type { LinkClick } from '../link-click.ts'
 import type { FormValues, MailFlow } from '../mail-flow.ts'
@@ -15,6 +16,7 @@ import { mailLink, openLink } from '../mail-links.ts'
 import { type MailRequest, requestMail } from '../mail-requests.ts'
 import { MAILS } from '../mails.ts'
 import { checkPassword } from '../password/password.ts'
+import type { SignInContext } from '../sign-in-context.ts'
 import { acceptableEmail } from '../user-fields.ts'
 import { type Evidence, proveEmail, proveNewEmail, readEvidence } from './first-proof.ts'
 import { type ProofTexts, proofView } from './proof-view.ts'
@@ -58,10 +60,24 @@ async function redeem(
     const signsIn = kernel.config.auth.email.sign_in_after_verification && mayStart
     if (!signsIn || ticket.purpose !== 'verify-email') return { user: changed, admission: undefined }
     const entrance = { way: 'mail', proof: { userId: user.id }, refuse: invalidToken } as const
-    return { user: changed, admission: await admit(kernel, entrance, click.context) }
+    return { user: changed, admission: await admitUnlessByPassword(kernel, entrance, click.context) }
   })
   await kernel.coherence.settle()
   return followed
+}
+
+/** Undefined for a user who has to sign in with the password. The address is proven all the same. */
+async function admitUnlessByPassword(
+  kernel: Kernel,
+  entrance: Entrance,
+  context: SignInContext,
+): Promise<Admission | undefined> {
+  try {
+    return await admit(kernel, entrance, context)
+  } catch (error) {
+    if (error instanceof Failure && error.code === 'PASSWORD_SIGN_IN_REQUIRED') return undefined
+    throw error
+  }
 }
 
 function follow(

@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify'
+import { listPasskeys } from '#identity/passkeys.ts'
 import { issueTicket } from '#identity/tickets.ts'
 import { tokenHash } from '#identity/tokens.ts'
 import { insertTrustedDevice, rotateTrustedDevice } from '#identity/trusted-devices.ts'
@@ -44,16 +45,19 @@ export async function beginSecondFactor(
   return { pendingToken: `${PREFIX}${token}`, methods }
 }
 
-/** The mailbox counts once: a code by mail is no second factor after a sign-in by mail, or after a reset by mail. */
+/**
+ * The mailbox counts once: a code by mail is no second factor after a sign-in by mail, or after a reset by mail. Users who have no other
+ * method and no passkey have to sign in with the password, for which the code counts.
+ */
 async function methodsFor(kernel: Kernel, userId: string, way: Way): Promise<readonly SecondFactorMethod[]> {
   const factor = await findFactor(kernel.db, userId, true)
   if (factor === undefined) return []
-  if (factor.method === 'otp') {
-    if (way === 'mail') throw fail('PASSWORD_SIGN_IN_REQUIRED')
-    return ['otp']
-  }
-  const hasCounted = factor.mailCountedUntil !== null && factor.mailCountedUntil > kernel.now()
-  return way === 'mail' || hasCounted ? ['totp'] : ['totp', 'otp']
+  const hasReset = factor.mailCountedUntil !== null && factor.mailCountedUntil > kernel.now()
+  const hasCounted = way === 'mail' || hasReset
+  if (factor.method === 'totp') return hasCounted ? ['totp'] : ['totp', 'otp']
+  if (hasCounted && (await listPasskeys(kernel.db, userId)).length > 0) return []
+  if (way === 'mail') throw fail('PASSWORD_SIGN_IN_REQUIRED')
+  return ['otp']
 }
 
 /** The ticket of the pending sign-in that a request names, in the body, as Bearer or by its cookie. Undefined: it names none. */
