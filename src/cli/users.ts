@@ -1,14 +1,13 @@
 import { Command, Option } from 'commander'
+import { banByOperator, setRoleByOperator, unbanByOperator } from '#auth/admin/operator.ts'
 import { setPasswordByOperator } from '#auth/password/password.ts'
 import { acceptablePassword } from '#auth/password-policy.ts'
 import { deleteByOperator } from '#auth/profile/delete-account.ts'
 import { addUsers } from '#identity/add-users.ts'
-import { banUser, unbanUser } from '#identity/bans.ts'
 import { emailFrom } from '#identity/emails.ts'
 import { NAME_RULE, nameFrom } from '#identity/names.ts'
 import { hashPassword } from '#identity/passwords.ts'
 import { roleFrom, roleNames } from '#identity/permissions.ts'
-import { setRole } from '#identity/roles.ts'
 import { isBanned, searchUsers } from '#identity/users.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
 import { instantFrom } from '#kernel/instants.ts'
@@ -47,7 +46,7 @@ export function usersCommand(): Command {
     .action((name: string, _options, command: Command) =>
       withKernel(command, async (kernel) => {
         const user = await findNamedUser(kernel, name)
-        await unbanUser(kernel, user.id)
+        await unbanByOperator(kernel, user.id)
         terminal.say(`${user.email} may sign in again`)
       }),
     )
@@ -60,7 +59,7 @@ export function usersCommand(): Command {
       withKernel(command, async (kernel) => {
         const role = roleOf(kernel, given)
         const user = await findNamedUser(kernel, name)
-        await setRole(kernel, user.id, role)
+        await setRoleByOperator(kernel, user.id, role)
         terminal.say(`${user.email} has the role ${role}`)
       }),
     )
@@ -190,7 +189,7 @@ function banCommand(): Command {
         if (until !== null && until <= kernel.now())
           throw new Error(`--expires: ${expires} is not a date in the future.`)
         const user = await findNamedUser(kernel, name)
-        await banUser(kernel, user.id, { reason: reason ?? null, expires: until })
+        await banByOperator(kernel, user.id, { reason: reason ?? null, expires: until })
         terminal.say(`${user.email} is banned${until === null ? '' : ` until ${until.toISOString()}`}`)
       }),
     )

@@ -1,6 +1,5 @@
 import { recordAct } from '#kernel/audit/record-act.ts'
-import { atomically, emitAfterCommit, type Kernel } from '#kernel/kernel.ts'
-import { lockProvenUser } from './proof.ts'
+import { emitAfterCommit, type Kernel } from '#kernel/kernel.ts'
 import { deleteUserSessions } from './sessions.ts'
 import { deleteTickets } from './tickets.ts'
 import type { User } from './users.ts'
@@ -11,22 +10,7 @@ export type Ban = {
   readonly expires: Date | null
 }
 
-/**
- * Bans the user, and ends every session and every link in the same transaction. When this resolves, no process accepts one. False
- * when there is no such user.
- */
-export async function banUser(kernel: Kernel, userId: string, { reason, expires }: Ban): Promise<boolean> {
-  const isThere = await atomically(kernel, async (kernel) => {
-    const user = await lockProvenUser(kernel, { userId })
-    if (user === undefined) return false
-    await applyBan(kernel, user, { reason, expires })
-    return true
-  })
-  await kernel.coherence.settle()
-  return isThere
-}
-
-/** For a user whose row is locked. */
+/** For a user whose row is locked. Ends every session and every link in the same transaction. */
 export async function applyBan(kernel: Kernel, user: User, { reason, expires }: Ban): Promise<User> {
   const banned = await updateBan(kernel, user.id, { banned: true, banReason: reason, banExpires: expires })
   await deleteUserSessions(kernel.db, user.id)
@@ -35,14 +19,6 @@ export async function applyBan(kernel: Kernel, user: User, { reason, expires }: 
   emitAfterCommit(kernel, 'auth_user_banned', { userId: user.id })
   return banned
 }
-
-/** False when there is no such user. */
-export const unbanUser = (kernel: Kernel, userId: string): Promise<boolean> =>
-  atomically(kernel, async (kernel) => {
-    const user = await lockProvenUser(kernel, { userId })
-    if (user !== undefined) await liftBan(kernel, user)
-    return user !== undefined
-  })
 
 /** For a user whose row is locked. */
 export async function liftBan(kernel: Kernel, { id }: User): Promise<User> {

@@ -1,22 +1,10 @@
 import { sql } from 'kysely'
 import { recordAct } from '#kernel/audit/record-act.ts'
 import type { Db } from '#kernel/db/connect.ts'
-import { atomically, type Kernel } from '#kernel/kernel.ts'
+import type { Kernel } from '#kernel/kernel.ts'
 import { endImpersonations } from './impersonation.ts'
 import { isAdmin } from './permissions.ts'
-import { lockProvenUser } from './proof.ts'
 import type { User } from './users.ts'
-
-/** When this resolves, no process uses the former role any more. False when there is no such user. */
-export async function setRole(kernel: Kernel, userId: string, role: string): Promise<boolean> {
-  const isThere = await atomically(kernel, async (kernel) => {
-    const user = await lockProvenUser(kernel, { userId })
-    if (user !== undefined) await changeRole(kernel, user, role)
-    return user !== undefined
-  })
-  await kernel.coherence.settle()
-  return isThere
-}
 
 /** For a user whose row is locked. Ends the impersonations by and of the user that the new role does not allow. */
 export async function changeRole(kernel: Kernel, user: User, role: string): Promise<User> {

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import type { Db } from '#kernel/db/connect.ts'
 import { uuidv7 } from '#kernel/random.ts'
 import { testKernel } from '#test/harness.ts'
-import { banUser } from './bans.ts'
+import { applyBan } from './bans.ts'
 import { actOnAddressTicket } from './proof.ts'
 import { deleteSession, insertSession } from './sessions.ts'
 import {
@@ -16,7 +16,7 @@ import {
   type TicketPurpose,
   type UserPurpose,
 } from './tickets.ts'
-import { insertUserWithPassword, type User, updateUser } from './users.ts'
+import { findUser, insertUserWithPassword, type User, updateUser } from './users.ts'
 
 const kernel = await testKernel()
 const HOUR = 3_600_000
@@ -190,7 +190,9 @@ test('a ticket of an address finds the account that has been added since, unless
   const early = await issueTo('later@example.com')
   assert.equal(await follow(token, 'later@example.com'), id)
   assert.equal((await find(early, SIGN_IN))?.userId, null)
-  assert.equal(await banUser(kernel, id, ban), true)
+  const later = await findUser(kernel.db, 'id', id)
+  assert.ok(later)
+  await applyBan(kernel, later, ban)
   assert.equal(await find(early, SIGN_IN), undefined, 'ended by the ban')
   const late = await issueTo('later@example.com')
   await assert.rejects(follow(late, 'later@example.com'), refused)

@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Selectable } from 'kysely'
+import { banByOperator, setRoleByOperator, unbanByOperator } from '#auth/admin/operator.ts'
 import { setPasswordByOperator } from '#auth/password/password.ts'
-import { banUser, unbanUser } from '#identity/bans.ts'
 import { importUsers } from '#identity/import/import.ts'
 import { linesOf } from '#identity/import/lines.ts'
-import { setRole } from '#identity/roles.ts'
 import { ACTIONS, type Action } from '#kernel/audit/actions.ts'
 import { CLI } from '#kernel/audit/origin.ts'
 import type { AuditEventTable } from '#kernel/db/tables.ts'
@@ -72,7 +71,7 @@ const byCommand = async (work: (id: string) => Promise<unknown>): Promise<Seen> 
 
 async function impersonate() {
   const [admin, user] = [await newcomer(), await newcomer()]
-  await setRole(kernel, admin.id, 'admin')
+  await setRoleByOperator(kernel, admin.id, 'admin')
   const answer = ok(await admin.post('/api/auth/admin/impersonate-user', { userId: user.id }))
   told.add(answer.body.session.token)
   return { admin, user, answer }
@@ -127,9 +126,9 @@ const CAUSES: Readonly<Record<Action, () => Promise<Seen>>> = {
     const ada = await newcomer()
     return bySelf(ada, ok(await ada.post('/api/auth/delete-user', { password: PASSWORD })))
   },
-  'user.banned': () => byCommand((id) => banUser(commands, id, { reason: NAME, expires: null })),
-  'user.unbanned': () => byCommand((id) => unbanUser(commands, id)),
-  'user.role_changed': () => byCommand((id) => setRole(commands, id, 'admin')),
+  'user.banned': () => byCommand((id) => banByOperator(commands, id, { reason: NAME, expires: null })),
+  'user.unbanned': () => byCommand((id) => unbanByOperator(commands, id)),
+  'user.role_changed': () => byCommand((id) => setRoleByOperator(commands, id, 'admin')),
   'user.impersonated': async () => {
     const { admin, user, answer } = await impersonate()
     return { actorId: admin.id, targetId: user.id, answer }
@@ -341,7 +340,7 @@ test('failures are counted: one row a minute for each account and reason, and on
   t.advance(60_000)
   await guess()
   assert.equal((await failures()).length, 6)
-  await banUser(commands, bob.id, { reason: null, expires: null })
+  await banByOperator(commands, bob.id, { reason: null, expires: null })
   assert.equal((await signIn(bob.email, PASSWORD)).status, 403)
   const [banned] = (await rowsOf('sign_in.failed')).filter(
     ({ targetId, details }) => targetId === bob.id && JSON.stringify(details).includes('BANNED_USER'),
@@ -351,7 +350,7 @@ test('failures are counted: one row a minute for each account and reason, and on
 
 test('an act under impersonation has the admin as the actor and the user as onBehalfOf', async () => {
   const [admin, ada] = [await newcomer(), await newcomer()]
-  await setRole(commands, admin.id, 'admin')
+  await setRoleByOperator(commands, admin.id, 'admin')
   const { body } = ok(await admin.post('/api/auth/admin/impersonate-user', { userId: ada.id }))
   const headers = { authorization: `Bearer ${body.session.token}` }
   told.add(body.session.token)

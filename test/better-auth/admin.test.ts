@@ -8,7 +8,7 @@ import { getEndpoints as getEndpoints12 } from 'better-auth-1.2/api'
 import { createAuthClient as createAuthClient12 } from 'better-auth-1.2/client'
 import { adminClient as adminClient12 } from 'better-auth-1.2/client/plugins'
 import { admin as adminPlugin12 } from 'better-auth-1.2/plugins/admin'
-import { setRole } from '#identity/roles.ts'
+import { setRoleByOperator } from '#auth/admin/operator.ts'
 import { PASSWORD, testService } from '#test/harness.ts'
 import { done, newUser, type Outcome, refused, VERSIONS, type Version } from './clients.ts'
 import { createCookieFetch } from './fetches.ts'
@@ -100,7 +100,7 @@ for (const version of VERSIONS) {
     const { user } = done(await root.signUp.email(newUser()))
     const { admin } = root
     assert.equal(refused(await admin.listUsers({ query: {} })).code, 'YOU_ARE_NOT_ALLOWED_TO_LIST_USERS')
-    await setRole(t.service.kernel, user.id, 'admin')
+    await setRoleByOperator(t.service.kernel, user.id, 'admin')
 
     const { email, name } = newUser()
     const created = done(await admin.createUser({ email, password: PASSWORD, name, role: 'user' })).user

@@ -4,16 +4,17 @@ import { Agent, request } from 'node:http'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { childrenOf } from '#kernel/db/embedded/processes.ts'
+import { withClient } from '#test/database.ts'
 import { actor, controlDatabase, PASSWORD, TEST_SECRET } from '#test/harness.ts'
 import { createTemporaryHome, startProgram } from './program.ts'
 
 /** A keep-alive connection. The primary has assigned it to one worker, which serves all of its requests. */
 function connection(url: string) {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
-  const status = (token: string) =>
+  const status = (token: string, path = '/get-session') =>
     new Promise<number>((resolve, reject) => {
       const headers = { authorization: `Bearer ${token}` }
-      const sent = request(`${url}/api/auth/get-session`, { agent, headers }, (response) => {
+      const sent = request(`${url}/api/auth${path}`, { agent, headers }, (response) => {
         response.resume().on('end', () => resolve(response.statusCode ?? 0))
       })
       sent.on('error', reject).end()
@@ -21,12 +22,13 @@ function connection(url: string) {
   return { status, close: () => agent.destroy() }
 }
 
-test('once a sign-out has responded, every worker rejects the session', {
+test('once a sign-out, a ban, a removal or a change of the role has responded, every worker acts on it', {
   timeout: 120_000,
 }, async (t) => {
   const home = await createTemporaryHome()
+  const controlUrl = await controlDatabase()
   const program = await startProgram(home.folder, {
-    DATABASE_URL: await controlDatabase(),
+    DATABASE_URL: controlUrl,
     SERVICE_SECRET: TEST_SECRET,
     SERVICE_SERVER__WORKERS: '2',
     SERVICE_AUTH__PASSWORD__MEMORY: '1024',
@@ -65,6 +67,40 @@ test('once a sign-out has responded, every worker rejects the session', {
       metrics.text,
     )
   assert.equal(Number(counted?.[1]), 240, 'the metrics are not the sum of both workers')
+
+  const signUp = async (name: string) => {
+    const { body } = await anon.post('/api/auth/sign-up/email', {
+      ...{ name, email: `${name}@example.com`, password: PASSWORD },
+    })
+    const headers = { authorization: `Bearer ${body.token}` }
+    return { ...actor(program.url, headers), token: body.token as string, id: body.user.id as string }
+  }
+  const everywhere = async (token: string, path?: string) => [
+    ...new Set(await Promise.all(connections.map(({ status }) => status(token, path)))),
+  ]
+  const [root, bob, cem] = [await signUp('root'), await signUp('bob'), await signUp('cem')]
+  await withClient(controlUrl, (client) =>
+    client.query(`update service."user" set role = 'admin' where id = $1`, [root.id]),
+  )
+  const act = async (name: string, body: object) =>
+    assert.equal((await root.post(`/api/auth/admin/${name}`, body)).status, 200)
+  const LIST = '/admin/list-users?limit=1'
+  const impersonation = await root.post('/api/auth/admin/impersonate-user', { userId: cem.id })
+  for (let round = 0; round < 10; round++) {
+    assert.deepEqual(await everywhere(bob.token, LIST), [403])
+    await act('set-role', { userId: bob.id, role: 'admin' })
+    assert.deepEqual(await everywhere(bob.token, LIST), [200])
+    await act('set-role', { userId: bob.id, role: 'user' })
+  }
+  for (const [token, ends] of [
+    [bob.token, () => act('ban-user', { userId: bob.id })],
+    [impersonation.body.session.token, () => act('set-role', { userId: cem.id, role: 'admin' })],
+    [cem.token, () => act('remove-user', { userId: cem.id })],
+  ] as const) {
+    assert.deepEqual(await everywhere(token), [200])
+    await ends()
+    assert.deepEqual(await everywhere(token), [401])
+  }
 
   for (const pid of await childrenOf(program.child.pid ?? 0)) process.kill(pid, 'SIGKILL')
   const isServed = () =>

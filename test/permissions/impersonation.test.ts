@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { banUser } from '#identity/bans.ts'
-import { setRole } from '#identity/roles.ts'
+import { banByOperator, setRoleByOperator } from '#auth/admin/operator.ts'
 import { PASSWORD, testService, type User } from '#test/harness.ts'
 import { impersonated, sessionIdOf } from './impersonated.ts'
 
@@ -10,11 +9,12 @@ const t = await testService({
 })
 const { kernel } = t.service
 const [root, ada, bea] = [await t.signUp('Root'), await t.signUp('Ada'), await t.signUp('Bea')]
-await setRole(kernel, root.id, 'admin')
-await setRole(kernel, ada.id, 'admin')
+await setRoleByOperator(kernel, root.id, 'admin')
+await setRoleByOperator(kernel, ada.id, 'admin')
 
 /** Every route of the surface that an impersonated session may use. */
 const OPEN = [
+  // A way in, like the sign-in routes. It links accounts only in the session that has begun to, and that is never an impersonated one.
   'GET /callback/provider',
   'GET /get-session',
   'GET /list-accounts',
@@ -86,9 +86,21 @@ test('an impersonated session ends at once with the session of the admin, which 
 
 test('it ends when the admin loses the role, or the user gets more permissions than the admin', async () => {
   const cases: readonly [string, () => Promise<unknown>, () => Promise<unknown>][] = [
-    ['demoted', () => setRole(kernel, ada.id, 'user'), () => setRole(kernel, ada.id, 'admin')],
-    ['support', () => setRole(kernel, ada.id, 'support'), () => setRole(kernel, ada.id, 'admin')],
-    ['promoted', () => setRole(kernel, bea.id, 'admin'), () => setRole(kernel, bea.id, 'user')],
+    [
+      'demoted',
+      () => setRoleByOperator(kernel, ada.id, 'user'),
+      () => setRoleByOperator(kernel, ada.id, 'admin'),
+    ],
+    [
+      'support',
+      () => setRoleByOperator(kernel, ada.id, 'support'),
+      () => setRoleByOperator(kernel, ada.id, 'admin'),
+    ],
+    [
+      'promoted',
+      () => setRoleByOperator(kernel, bea.id, 'admin'),
+      () => setRoleByOperator(kernel, bea.id, 'user'),
+    ],
   ]
   for (const [name, change, back] of cases) {
     const session = await begin(ada, bea)
@@ -104,10 +116,10 @@ test('it ends when the admin loses the role, or the user gets more permissions t
 test('it ends with a ban of either side', async () => {
   for (const banned of ['admin', 'user'] as const) {
     const [admin, user] = [await t.signUp('Admin'), await t.signUp('User')]
-    await setRole(kernel, admin.id, 'admin')
+    await setRoleByOperator(kernel, admin.id, 'admin')
     const session = await begin(admin, user)
     assert.equal(await status(session), 200)
-    await banUser(kernel, { admin, user }[banned].id, { reason: null, expires: null })
+    await banByOperator(kernel, { admin, user }[banned].id, { reason: null, expires: null })
     assert.equal(await status(session), 401, banned)
   }
 })

@@ -1,4 +1,5 @@
 import { Secret, TOTP } from 'otpauth'
+import { banByOperator, setRoleByOperator, unbanByOperator } from '#auth/admin/operator.ts'
 import { mailVerification } from '#auth/email/verification.ts'
 import { fail } from '#auth/errors.ts'
 import { setPasswordByOperator } from '#auth/password/password.ts'
@@ -8,9 +9,7 @@ import type { SignInContext } from '#auth/sign-in-context.ts'
 import { enter } from '#auth/social/enter.ts'
 import { linkIdentity } from '#auth/social/link.ts'
 import type { Identity } from '#auth/social/provider-identity.ts'
-import { banUser, unbanUser } from '#identity/bans.ts'
 import { rehashPassword } from '#identity/passwords.ts'
-import { setRole } from '#identity/roles.ts'
 import { PASSWORD, type TestService } from '#test/harness.ts'
 import { BACKUP_CODE, NO_FACTOR, TOTP_SECRETS, WITH_FACTOR } from './second-factor.ts'
 import { newAddress, PASSWORDS, type TestUser, type UserState, type Who } from './user-state.ts'
@@ -664,7 +663,7 @@ export const VERBS = {
   },
   ban: {
     action: ({ id }) => ({
-      call: ({ service }) => banUser(service.kernel, id, { reason: null, expires: null }),
+      call: ({ service }) => banByOperator(service.kernel, id, { reason: null, expires: null }),
     }),
     refused: exists,
     leaves: (state) => noTickets({ ...state, user: 'banned', sessions: [] }),
@@ -684,13 +683,13 @@ export const VERBS = {
     revokesAs: 'delete-user by password',
   },
   unban: {
-    action: ({ id }) => ({ call: ({ service }) => unbanUser(service.kernel, id) }),
+    action: ({ id }) => ({ call: ({ service }) => unbanByOperator(service.kernel, id) }),
     refused: exists,
     leaves: (state) => ({ ...state, user: 'there' }),
   },
   'set-role': {
     start: { role: 'admin' },
-    action: ({ id }) => ({ call: ({ service }) => setRole(service.kernel, id, 'user') }),
+    action: ({ id }) => ({ call: ({ service }) => setRoleByOperator(service.kernel, id, 'user') }),
     refused: exists,
     leaves: (state) => ({ ...state, role: 'user' }),
     column: 'O',

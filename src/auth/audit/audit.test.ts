@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { setRole } from '#identity/roles.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
 import { withOrigin } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
 import { testService } from '#test/harness.ts'
+import { setRoleByOperator } from '../admin/operator.ts'
 
 const t = await testService()
 const { kernel } = t.service
 const admin = await t.signUp('Root')
-await setRole(kernel, admin.id, 'admin')
+await setRoleByOperator(kernel, admin.id, 'admin')
 const HOUR = 3_600_000
 
 type Event = { id: string; occurredAt: string; actorId: string; targetId: string; action: string }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { setRole } from '#identity/roles.ts'
 import { testService } from '#test/harness.ts'
+import { setRoleByOperator } from '../admin/operator.ts'
 
 const t = await testService({ config: { auth: { two_factor: { required_for: ['admin'] } } } })
 const { kernel } = t.service
@@ -9,7 +9,7 @@ const { kernel } = t.service
 test('a session that lacks the required second factor opens only what leads to one, from the moment of the new role', async () => {
   const ada = await t.signUp('Ada')
   assert.equal((await ada.get('/api/auth/list-sessions')).status, 200)
-  await setRole(kernel, ada.id, 'admin')
+  await setRoleByOperator(kernel, ada.id, 'admin')
   for (const [method, path] of [
     ['GET', '/api/auth/list-sessions'],
     ['POST', '/api/auth/update-user'],
@@ -25,7 +25,7 @@ test('a session that lacks the required second factor opens only what leads to o
 
 test('a session by a passkey with user verification satisfies the requirement', async () => {
   const ada = await t.signUp('Ada')
-  await setRole(kernel, ada.id, 'admin')
+  await setRoleByOperator(kernel, ada.id, 'admin')
   await kernel.db.updateTable('session').set({ userVerified: true }).where('userId', '=', ada.id).execute()
   await kernel.coherence.settle()
   assert.equal((await ada.get('/api/auth/list-sessions')).status, 200)
