@@ -2,6 +2,7 @@ import type { AddressInfo } from 'node:net'
 import { deleteOldInvitations } from '#auth/organization/invitation-store.ts'
 import { answerMailRequest } from '#auth/requested-mails.ts'
 import { authSurface } from '#auth/surface.ts'
+import { resealTotpSecrets } from '#auth/two-factor/reseal.ts'
 import { type Clients, openClients } from '#databases/clients/clients.ts'
 import { createAuditLog } from '#gateway/management/audit.ts'
 import { gatewaySurface } from '#gateway/surface.ts'
@@ -222,6 +223,11 @@ function recurringTable(kernel: Kernel): readonly Recurring[] {
       name: 'reseal-provider-tokens',
       cron: '37 * * * *',
       run: () => resealProviderTokens(kernel),
+    },
+    {
+      name: 'reseal-totp-secrets',
+      cron: '37 * * * *',
+      run: () => resealTotpSecrets(kernel),
     },
     {
       name: 'prune-audit',

@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { replaceUnreadableApps } from '#auth/two-factor/reseal.ts'
 import { deleteClient, listClients } from '#databases/clients/store.ts'
 import { forgetClient } from '#gateway/keys/config.ts'
 import { retireKeys } from '#gateway/keys/keys.ts'
@@ -19,6 +20,7 @@ export async function dropSealed(url: string, secrets: Secrets): Promise<readonl
         ...(await dropClients(db, secrets)),
         ...(await dropMails(db, secrets)),
         ...(await dropProviderTokens(db, secrets)),
+        ...(await replaceApps(db, secrets)),
       ])
   } finally {
     await control.close()
@@ -61,5 +63,13 @@ async function dropProviderTokens(db: Db, secrets: Secrets): Promise<string[]> {
   if (accounts === 0) return []
   return [
     `dropped the provider tokens of ${accounts} linked ${accounts === 1 ? 'account' : 'accounts'}: the next sign-in brings new ones`,
+  ]
+}
+
+async function replaceApps(db: Db, secrets: Secrets): Promise<string[]> {
+  const apps = await replaceUnreadableApps(db, secrets)
+  if (apps === 0) return []
+  return [
+    `dropped the secrets of ${apps} authenticator ${apps === 1 ? 'app' : 'apps'}: their users sign in with codes by mail until they set one up again`,
   ]
 }

@@ -1,7 +1,18 @@
 import assert from 'node:assert/strict'
+import { hash } from 'node:crypto'
 import { test } from 'node:test'
+import { Secret } from 'otpauth'
 import pg from 'pg'
 import { ADMIN_KEY, actor, linkIn, PASSWORD, testService } from '#test/harness.ts'
+import {
+  codeOf,
+  cookiesOf,
+  enrolTotp,
+  mailedCode,
+  pendingSignIn,
+  secretIn,
+  TRUSTED_COOKIE,
+} from '#test/second-factor.ts'
 
 const t = await testService({ config: { log: { level: 'trace' } } })
 
@@ -50,7 +61,33 @@ test('no token, password or key appears in the log or in plain text in a databas
   await t.anon.post('/api/auth/forget-password', { email: ada.email })
   const [reset = ''] = await t.mails()
   const resetToken = know('reset token', linkIn(reset).split('/').at(-1))
+  // A second factor: an app and backup codes in force, another app begun, a mailed code and a pending sign-in, and a trusted device.
+  const bob = await enrolTotp(t, await t.signUp('Bob'))
+  know('secret of the app', bob.secret)
+  know('bytes of that secret', Buffer.from(Secret.fromBase32(bob.secret).bytes).toString('hex'))
+  for (const [index, code] of bob.backupCodes.entries()) know(`backup code ${index}`, code)
+  know('backup code without hyphen', bob.backupCodes[0]?.replace('-', ''))
+  const begun = await bob.post('/api/auth/two-factor/enable', { password: PASSWORD })
+  know('secret of the begun app', secretIn(begun.body.totpURI))
+  const trusted = cookiesOf(
+    await t.anon.post('/api/auth/two-factor/verify-totp', {
+      token: (await pendingSignIn(t.anon, bob.email)).body.token,
+      ...{ code: codeOf(t, bob.secret), trustDevice: true },
+    }),
+  )
+  know('token of the trusted device', trusted[TRUSTED_COOKIE])
+  const pending = know('pending token', (await pendingSignIn(t.anon, bob.email)).body.token)
+  know('pending token without prefix', pending.slice(4))
+  await t.mails()
+  await t.anon.post('/api/auth/two-factor/send-otp', { token: pending })
   const whileWaiting = await dump(t.controlUrl)
+  const mailed = know('mailed code', mailedCode(await t.mails()))
+  // Six digits also occur in other values, so the hash of the row is compared.
+  const plainHashes = ['sha256', 'sha1', 'md5'].map((name) => hash(name, mailed))
+  for (const [index, plain] of plainHashes.entries()) know(`plain hash ${index} of the mailed code`, plain)
+  secrets.delete('mailed code')
+  const withoutTimes = whileWaiting.replaceAll(/\d\d:\d\d:\d\d\.\d+/g, '')
+  assert.doesNotMatch(withoutTimes, new RegExp(`\\b${mailed}\\b`), 'the mailed code')
   await t.anon.get(`/api/auth/reset-password/${resetToken}?callbackURL=%2Fx`)
   await t.anon.get(`/api/auth/verify-email?token=${verifyToken}x`)
   const newPassword = know('new password', 'a new password 456')

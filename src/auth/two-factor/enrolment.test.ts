@@ -1,7 +1,18 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { PASSWORD, testClock, testService } from '#test/harness.ts'
-import { codeOf, type Enrolled, enrolTotp, pendingSignIn, secretIn, wrongCode } from '#test/second-factor.ts'
+import { secureRandom } from '#kernel/random.ts'
+import { createSecrets, newSecret } from '#kernel/secrets.ts'
+import { PASSWORD, TEST_SECRET, testClock, testService } from '#test/harness.ts'
+import {
+  codeOf,
+  type Enrolled,
+  enrolTotp,
+  insertFactor,
+  pendingSignIn,
+  secretIn,
+  wrongCode,
+} from '#test/second-factor.ts'
+import { replaceUnreadableApps, resealTotpSecrets } from './reseal.ts'
 
 // A stopped clock, so that no code expires on a slow machine.
 const t = await testService({ clock: testClock({ isStopped: true }) })
@@ -117,4 +128,22 @@ test('a user without a password sets up a second factor in a fresh session', asy
   t.advance(86_400_001)
   const stale = await t.anon.post(`${AUTH}/two-factor/disable`, {}, { headers })
   assert.deepEqual([stale.status, stale.body.code], [403, 'SESSION_NOT_FRESH'])
+})
+
+test("the secret of an app follows a rotation of the service's secret, and becomes codes by mail when that is lost", async () => {
+  const ada = await t.signUp('Ada')
+  const secret = await insertFactor(t, ada)
+  const stored = async () => {
+    const found = await db.selectFrom('twoFactor').selectAll().where('userId', '=', ada.id).executeTakeFirst()
+    return { method: found?.method, secret: found?.secret ?? '' }
+  }
+  const [next, lost] = [newSecret(secureRandom), newSecret(secureRandom)]
+  const rotated = createSecrets(next, secureRandom)
+  await resealTotpSecrets({ ...t.service.kernel, secrets: createSecrets(next, secureRandom, TEST_SECRET) })
+  assert.equal(rotated.open('two-factor-secret', (await stored()).secret), secret)
+  const lostSecrets = createSecrets(lost, secureRandom)
+  assert.ok((await replaceUnreadableApps(db, lostSecrets)) > 0)
+  assert.deepEqual(await stored(), { method: 'otp', secret: '' })
+  const pending = await pendingSignIn(t.anon, ada.email)
+  assert.deepEqual(pending.body.twoFactorMethods, ['otp'])
 })
