@@ -91,11 +91,15 @@ async function onServer(serverUrl: string, folder: string, settings: Settings, w
   }
 }
 
-type Given = { readonly settings: Settings; readonly controlUrl: string; readonly databaseUrl: string }
+type ServiceOptions = {
+  readonly settings: Settings
+  readonly controlUrl: string
+  readonly databaseUrl: string
+}
 
 async function onService(
   folder: string,
-  { settings, controlUrl, databaseUrl }: Given,
+  { settings, controlUrl, databaseUrl }: ServiceOptions,
   work: Work,
 ): Promise<void> {
   const sql = asRole(databaseUrl, new URL(databaseUrl).username)

@@ -199,16 +199,16 @@ const CLEARED: readonly (readonly [file: string, literal: string, reason: string
   ],
 ]
 
-type Found = { readonly file: string; readonly literal: string }
+type RepetitionAt = { readonly file: string; readonly literal: string }
 
 const SRC = new URL('../src/', import.meta.url)
 
-const repetitions = (): readonly Found[] =>
+const repetitions = (): readonly RepetitionAt[] =>
   readdirSync(SRC, { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.ts') && !NOT_REACHED.test(file))
     .flatMap((file) => found(file, readFileSync(new URL(file, SRC), 'utf8')))
 
-function found(file: string, text: string): Found[] {
+function found(file: string, text: string): RepetitionAt[] {
   const literals = new Set<string>()
   withoutComments(text, (literal) => literals.add(literal))
   return [...literals].filter((literal) => !isSimple(literal)).map((literal) => ({ file, literal }))
@@ -227,7 +227,7 @@ function isSimple(literal: string): boolean {
   return isAnchored && repeated.length === 1 && repeated[0]?.[1] !== ')'
 }
 
-const isCleared = ({ file, literal }: Found): boolean =>
+const isCleared = ({ file, literal }: RepetitionAt): boolean =>
   CLEARED.some(([cleared, pattern]) => cleared === file && pattern === literal)
 
 test('every regular expression over text of a caller is bounded, or has a reason why it is safe', () => {

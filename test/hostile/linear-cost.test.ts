@@ -47,8 +47,8 @@ before(async () => {
 })
 
 /** A request with one text of variable length. */
-type Question = { readonly name: string; readonly ask: (length: number) => Asked }
-type Asked = Partial<Record<'query' | 'parameter' | 'body', string>> & {
+type Question = { readonly name: string; readonly ask: (length: number) => RequestParts }
+type RequestParts = Partial<Record<'query' | 'parameter' | 'body', string>> & {
   readonly header?: readonly [name: string, value: string]
 }
 
@@ -168,7 +168,7 @@ async function costOf(work: () => unknown): Promise<number> {
   return (user + system) / 1_000
 }
 
-async function isAnswered(target: Target, asked: Asked): Promise<void> {
+async function isAnswered(target: Target, asked: RequestParts): Promise<void> {
   const reply = await send(target, asked)
   assert.ok(reply !== undefined && reply.status < 500, `${reply?.status} ${reply?.text.slice(0, 300)}`)
   if (target.credential === 'session' && reply.status === 401) await renew()
@@ -179,7 +179,10 @@ async function renew(): Promise<void> {
   session.token = await createVictim(t)
 }
 
-function send(target: Target, { query, parameter = keyId, body, header }: Asked): Promise<Reply | undefined> {
+function send(
+  target: Target,
+  { query, parameter = keyId, body, header }: RequestParts,
+): Promise<Reply | undefined> {
   const payload = body ?? properBody(target)
   const own = [...credentials[target.credential](), ['content-type', 'application/json'] as const]
   return exchange(

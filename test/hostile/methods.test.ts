@@ -24,10 +24,10 @@ type Reply = {
   readonly headers: Readonly<Record<string, unknown>>
   readonly text: string
 }
-type Asked = { readonly headers?: Record<string, string>; readonly body?: Buffer | null }
+type RequestParts = { readonly headers?: Record<string, string>; readonly body?: Buffer | null }
 
 /** Sends a request with any method, unlike fetch. */
-function ask(method: string, path: string, { headers = {}, body = null }: Asked = {}): Promise<Reply> {
+function ask(method: string, path: string, { headers = {}, body = null }: RequestParts = {}): Promise<Reply> {
   return new Promise((resolve, reject) => {
     const type =
       body === null ? {} : { 'content-type': 'application/json', 'content-length': String(body.length) }
@@ -93,7 +93,7 @@ test('an unsupported method gets 405 in the envelope of its surface, with the al
 })
 
 test('an unsupported method with any body gets 405, an unknown path 404', async () => {
-  const bodies: readonly Asked[] = [
+  const bodies: readonly RequestParts[] = [
     { body: Buffer.from('{') },
     { body: Buffer.alloc(2 ** 20 + 10, 'a') },
     { body: Buffer.from('a=b'), headers: { 'content-type': 'application/x-www-form-urlencoded' } },

@@ -56,7 +56,7 @@ type Cell = {
   readonly turns: readonly [Turn, Turn]
   readonly setup: Setup
 }
-type Found = { readonly cell: Cell; readonly person: TestUser; readonly state: UserState }
+type PlayedCell = { readonly cell: Cell; readonly person: TestUser; readonly state: UserState }
 
 /** The cells of a row: each revoking verb commits once just before the acting verb re-checks its proof, and once right after. */
 function cellsOf(row: VerbName): readonly Cell[] {
@@ -122,7 +122,7 @@ for (const row of names) {
       cells.map(({ setup }) => setup),
       stored,
     )
-    const played: Found[] = []
+    const played: PlayedCell[] = []
     const pairs = cells.flatMap((cell, index) => {
       const person = people[index]
       return person === undefined ? [] : [{ cell, person }]

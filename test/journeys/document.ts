@@ -30,7 +30,7 @@ type Parameter = {
 
 /** Credentials by the name of their security scheme in the document. */
 export type Credentials = Readonly<Record<string, string>>
-export type Given = {
+export type CallArguments = {
   readonly parameters?: Readonly<Record<string, string>>
   readonly body?: unknown
   readonly as?: Credentials
@@ -41,7 +41,7 @@ export type Answered = { readonly status: number; readonly body: any; readonly t
 export type DocumentClient = {
   readonly operations: ReadonlyMap<string, Operation>
   /** Builds the request from the document, and checks the response against it. */
-  call(name: string, given?: Given): Promise<Answered>
+  call(name: string, given?: CallArguments): Promise<Answered>
 }
 
 /** Creates a client from a service's address and its OpenAPI document alone. */
@@ -146,7 +146,7 @@ function requestOf(
   url: string,
   document: Document,
   operation: Operation,
-  given: Given,
+  given: CallArguments,
   check: Check,
 ): [string, RequestInit] {
   const values = parametersOf(operation, given)
@@ -178,7 +178,7 @@ function requestOf(
 }
 
 /** Given parameters must be in the document. Missing required parameters are taken from its examples. */
-function parametersOf({ name, parameters }: Operation, given: Given): Record<string, string> {
+function parametersOf({ name, parameters }: Operation, given: CallArguments): Record<string, string> {
   const known = new Map(parameters.map((parameter) => [parameter.name.toLowerCase(), parameter]))
   const values: Record<string, string> = {}
   for (const [key, value] of Object.entries(given.parameters ?? {})) {
@@ -203,7 +203,7 @@ const isOpen = ({ in: place, schema, style = 'form', explode = true }: Parameter
   style === 'form' &&
   explode
 
-function bodyOf({ name, body }: Operation, given: Given, check: Check): unknown {
+function bodyOf({ name, body }: Operation, given: CallArguments, check: Check): unknown {
   if (body === undefined) {
     assert.equal(given.body, undefined, `${name} documents no body`)
     return undefined

@@ -3,9 +3,9 @@ import { test } from 'node:test'
 import { ADMIN_KEY, testService } from '#test/harness.ts'
 import {
   type Answered,
+  type CallArguments,
   type Credentials,
   createDocumentClient,
-  type Given,
   type Operation,
 } from './document.ts'
 
@@ -18,7 +18,7 @@ const DATA_PLANE =
   /^\w+ \/(gateway|query|rpc|data|schema|health|ping|metrics|openapi.json|clients|admin\/(clients|api-key|rights)|management\/(tables$|capabilities))|^GET \/$/
 
 /** Calls an operation by name. Everything else comes from the document. */
-async function succeeds(name: string, given: Given = {}): Promise<Answered> {
+async function succeeds(name: string, given: CallArguments = {}): Promise<Answered> {
   const answer = await client.call(name, given)
   assert.ok(answer.status < 300, `${name}: ${answer.text}`)
   done.add(name)
@@ -92,7 +92,7 @@ test('a client that is built from the document alone can use the whole data plan
   })
 
   await context.test('inserts, updates and deletes rows as in the examples', async () => {
-    const read = (name: string, given: Given = {}) => succeeds(name, { as: key, ...given })
+    const read = (name: string, given: CallArguments = {}) => succeeds(name, { as: key, ...given })
     const [inserted] = (await read('PUT /gateway/insert', { parameters: { 'x-service-insert-window': '5' } }))
       .body.data
     assert.equal(inserted.title, 'Notes on the Analytical Engine')
@@ -171,7 +171,7 @@ test('a client that is built from the document alone can use the whole data plan
   assert.deepEqual(left, [], 'every operation of the data plane was called')
 })
 
-async function isRefused(name: string, statuses: readonly number[], given: Given): Promise<void> {
+async function isRefused(name: string, statuses: readonly number[], given: CallArguments): Promise<void> {
   const { status, text } = await client.call(name, given)
   assert.ok(statuses.includes(status), `${name}: ${status} ${text}`)
 }

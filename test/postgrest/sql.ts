@@ -60,7 +60,7 @@ function itemSql(schema: Schema, origin: string, item: Item, alias: string, dept
   return `${value} as ${id(item.alias ?? target)}`
 }
 
-type Found = {
+type Relation = {
   readonly from: { readonly table: string; readonly sql: string }
   readonly on: string
   readonly many: boolean
@@ -74,7 +74,7 @@ function relationOf(
   hint: string | undefined,
   outer: string,
   inner: string,
-): Found {
+): Relation {
   const found = [
     ...computed(schema, origin, target, outer),
     ...keyed(schema, origin, target, hint, outer, inner),
@@ -96,7 +96,7 @@ function relationOf(
   return only
 }
 
-function computed(schema: Schema, origin: string, target: string, outer: string): Found[] {
+function computed(schema: Schema, origin: string, target: string, outer: string): Relation[] {
   return schema.functions
     .filter(({ name, takes }) => name === target && takes === origin)
     .map(({ name, returns, target: table }) => ({
@@ -113,14 +113,14 @@ function keyed(
   hint: string | undefined,
   outer: string,
   inner: string,
-): Found[] {
+): Relation[] {
   const of = (
     key: KeyRow,
     table: string,
     own: readonly string[],
     theirs: readonly string[],
     many: boolean,
-  ): Found => ({
+  ): Relation => ({
     from: { table, sql: `${id(schema.name)}.${id(table)}` },
     on: own
       .map((column, index) => `${outer}.${id(column)} = ${inner}.${id(theirs[index] ?? '')}`)

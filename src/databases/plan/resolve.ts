@@ -37,7 +37,7 @@ import type {
  */
 export function resolve(catalogue: Catalogue, request: DataRequest, rights: Rights): Plan {
   const table = findTable(catalogue, request.table)
-  const found: Found = { catalogue, table, rights }
+  const found: Resolved = { catalogue, table, rights }
   switch (request.kind) {
     case 'read':
       return planRead(found, request)
@@ -52,11 +52,11 @@ export function resolve(catalogue: Catalogue, request: DataRequest, rights: Righ
   }
 }
 
-type Found = { readonly catalogue: Catalogue; readonly table: Table; readonly rights: Rights }
+type Resolved = { readonly catalogue: Catalogue; readonly table: Table; readonly rights: Rights }
 
 /** A write by a caller without the right to read returns no rows; if it would read columns, it is refused. */
 function seenBy<R extends WriteRequest>(
-  { table, rights }: Found,
+  { table, rights }: Resolved,
   request: R,
 ): R & { readonly head: boolean } {
   const right = toRead(table)
@@ -65,7 +65,7 @@ function seenBy<R extends WriteRequest>(
   return { ...request, head: true }
 }
 
-function planRead({ catalogue, table, rights }: Found, request: ReadRequest): ReadPlan {
+function planRead({ catalogue, table, rights }: Resolved, request: ReadRequest): ReadPlan {
   const { kind, page, count, head, stripNulls } = request
   const where = resolveCondition(table, request.where)
   const output = resolveOutput({ catalogue, table, rights }, request.columns)
@@ -84,7 +84,7 @@ function planRead({ catalogue, table, rights }: Found, request: ReadRequest): Re
   }
 }
 
-const planCount = ({ table, rights }: Found, request: CountRequest): CountPlan => ({
+const planCount = ({ table, rights }: Resolved, request: CountRequest): CountPlan => ({
   kind: 'count',
   request,
   rights,
@@ -93,7 +93,7 @@ const planCount = ({ table, rights }: Found, request: CountRequest): CountPlan =
   mode: request.mode,
 })
 
-function planInsert(found: Found, request: InsertRequest): InsertPlan {
+function planInsert(found: Resolved, request: InsertRequest): InsertPlan {
   const { table, rights } = found
   const { kind, rows, conflict, defaultToNull, head, stripNulls } = request
   const names = new Set(rows.flatMap((row) => Object.keys(row)))
@@ -118,7 +118,7 @@ function planInsert(found: Found, request: InsertRequest): InsertPlan {
   }
 }
 
-function planUpdate(found: Found, request: UpdateRequest): UpdatePlan {
+function planUpdate(found: Resolved, request: UpdateRequest): UpdatePlan {
   const { table, rights } = found
   const { kind, limit, offset, count, head, stripNulls } = request
   const where = resolveCondition(table, request.where)
@@ -128,7 +128,7 @@ function planUpdate(found: Found, request: UpdateRequest): UpdatePlan {
   return { kind, request, rights, table, set, where, sort, limit, offset, output, count, head, stripNulls }
 }
 
-function planDelete(found: Found, request: DeleteRequest): DeletePlan {
+function planDelete(found: Resolved, request: DeleteRequest): DeletePlan {
   const { table, rights } = found
   const { kind, limit, offset, count, head, stripNulls } = request
   const asked = resolveCondition(table, request.where)
@@ -175,7 +175,7 @@ function resolveCondition(
   }
 }
 
-function resolveOutput(found: Found, terms: readonly ColumnTerm[]): readonly Output[] {
+function resolveOutput(found: Resolved, terms: readonly ColumnTerm[]): readonly Output[] {
   if (terms.length === 1 && terms[0]?.kind === 'all') return allColumns(found.table)
   const output = terms.flatMap((term) => resolveTerm(found, term))
   const names = new Set<string>()
@@ -190,7 +190,7 @@ function resolveOutput(found: Found, terms: readonly ColumnTerm[]): readonly Out
   return output
 }
 
-function resolveTerm(found: Found, term: ColumnTerm): readonly Output[] {
+function resolveTerm(found: Resolved, term: ColumnTerm): readonly Output[] {
   const { catalogue, table, rights } = found
   if (term.kind === 'all') return allColumns(table)
   const as = checkAlias(term.alias ?? term.name)

@@ -63,11 +63,15 @@ export type Page = {
 }
 
 type Target = { readonly table: TableName }
-type Asked = { readonly columns: readonly ColumnTerm[]; readonly head: boolean; readonly stripNulls: boolean }
+type Output = {
+  readonly columns: readonly ColumnTerm[]
+  readonly head: boolean
+  readonly stripNulls: boolean
+}
 /**
  * `namesColumns`: the body names the columns of the written rows to return; otherwise they are returned only to a caller who may read them.
  */
-type Written = Asked & { readonly namesColumns: boolean }
+type Written = Output & { readonly namesColumns: boolean }
 type Bounded = {
   readonly where: Condition<string> | undefined
   readonly sort: readonly Sort<string>[]
@@ -76,7 +80,7 @@ type Bounded = {
 }
 
 export type ReadRequest = Target &
-  Asked & {
+  Output & {
     readonly kind: 'read'
     readonly where: Condition<string> | undefined
     readonly sort: readonly Sort<string>[]

@@ -15,14 +15,14 @@ export type Fetched = {
 }
 
 /** The read cache, and whether the caller bypasses it. */
-type Asked<T> = { readonly cache: ReadCache<T>; readonly fresh: boolean }
+type Caching<T> = { readonly cache: ReadCache<T>; readonly fresh: boolean }
 
 /** Fetches rows of one table and its relations. `event` is the type of the event that is emitted. */
 export async function fetchRows(
   kernel: Kernel,
   caller: GatewayCaller,
   body: Body,
-  { cache, fresh, event }: Asked<Fetched> & { readonly event: 'gateway_fetch' | 'gateway_data' },
+  { cache, fresh, event }: Caching<Fetched> & { readonly event: 'gateway_fetch' | 'gateway_data' },
 ): Promise<Fetched & { readonly outcome: Outcome }> {
   const fetch = await prepareFetch(kernel, caller, body)
   const key = cacheKey(fetch)
@@ -64,7 +64,7 @@ export async function countRows(
   kernel: Kernel,
   caller: GatewayCaller,
   body: Body,
-  { cache, fresh }: Asked<number>,
+  { cache, fresh }: Caching<number>,
 ): Promise<Counted & { readonly outcome: Outcome }> {
   const began = performance.now()
   const count = await prepare(kernel, caller, body, 'count')

@@ -8,11 +8,11 @@ import { fail } from '../errors.ts'
 import { joinInserts, type Prepared } from '../prepare.ts'
 
 type Insert = Prepared<'insert'>
-type Asked = { readonly milliseconds: number; readonly bytes: number }
+type BatchRequest = { readonly milliseconds: number; readonly bytes: number }
 
 export type InsertBatching = {
   /** Waits at most this long for similar inserts into the same table, then runs them together as one statement. */
-  insert(insert: Insert, asked: Asked): Promise<WriteResult>
+  insert(insert: Insert, asked: BatchRequest): Promise<WriteResult>
   /** Runs all waiting inserts. Later inserts run at once. */
   close(): Promise<void>
 }
@@ -56,7 +56,7 @@ export function createInsertBatching(): InsertBatching {
   /** Bytes waiting in all batches. */
   let bytesOfAll = 0
 
-  function insert(insert: Insert, { milliseconds, bytes }: Asked) {
+  function insert(insert: Insert, { milliseconds, bytes }: BatchRequest) {
     if (closed) return insert.run()
     const key = keyOf(insert)
     // The client may have changed to another database in the meantime.

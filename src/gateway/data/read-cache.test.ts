@@ -42,8 +42,8 @@ before(() =>
     create view slow as select id, name from item, (select pg_sleep(0.5)) s`),
 )
 
-type Asked = { body: unknown; headers?: Record<string, string> }
-async function read(who: Actor, table: string, { body, headers }: Asked = { body: {} }) {
+type RequestParts = { body: unknown; headers?: Record<string, string> }
+async function read(who: Actor, table: string, { body, headers }: RequestParts = { body: {} }) {
   const answer = await who.post(
     '/gateway/fetch',
     { table_name: table, ...(body as object) },

@@ -8,9 +8,12 @@ import type { GatewayCaller } from '../caller.ts'
 /** Cache status of a response; undefined if the client has no cache. */
 export type Outcome = 'hit' | 'miss' | 'bypass' | undefined
 
-export type ReadCache<T> = (asked: Asked, read: () => Promise<T>) => Promise<{ value: T; outcome: Outcome }>
+export type ReadCache<T> = (
+  asked: CachedRead,
+  read: () => Promise<T>,
+) => Promise<{ value: T; outcome: Outcome }>
 
-type Asked = {
+type CachedRead = {
   readonly caller: GatewayCaller
   readonly plan: ReadPlan | CountPlan
   /** Cache key: request, role and claims. */

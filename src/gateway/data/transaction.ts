@@ -73,7 +73,7 @@ export async function runTransaction(
   return { results: results.json, operations: steps.length, replayed: results.replayed }
 }
 
-type Answered = { readonly json: string; readonly done: readonly Done[]; readonly replayed: boolean }
+type Answered = { readonly json: string; readonly done: readonly CompletedStep[]; readonly replayed: boolean }
 
 const answeredBy = ({ results, done }: Results, steps: readonly Step[]): Answered => ({
   json: resultsText(
@@ -156,10 +156,10 @@ async function fetched(read: Fetched, most: number): Promise<Result> {
   return { json, rows: read.rows.facts().rows, affected: 0 }
 }
 
-type Done = { readonly step: Step; readonly affected: number }
+type CompletedStep = { readonly step: Step; readonly affected: number }
 type Results = {
   readonly results: readonly (Result & { readonly kind: string })[]
-  readonly done: readonly Done[]
+  readonly done: readonly CompletedStep[]
 }
 
 /** `deadline` is in performance.now() time; `bytes` limits the total size of the results. */
@@ -198,7 +198,7 @@ async function perform(
   on: OpenTransaction,
 ): Promise<Results> {
   const results: Results['results'][number][] = []
-  const done: Done[] = []
+  const done: CompletedStep[] = []
   let size = 0
   for (const step of steps) {
     const { operation, index, run } = step

@@ -20,10 +20,10 @@ export function treeOfEnvironment(settings: TSchema, env: Environment, report: R
   return trees.reduce(merge, { kind: 'section', entries: new Map(), place: { source: 'environment' } })
 }
 
-type Given = { readonly variable: string; readonly path: readonly string[]; readonly text: string }
+type VariableSetting = { readonly variable: string; readonly path: readonly string[]; readonly text: string }
 
 /** Names like DATABASE_URL. They come first, so that SERVICE_… beats them. */
-function aliased(settings: TSchema, env: Environment): Given[] {
+function aliased(settings: TSchema, env: Environment): VariableSetting[] {
   return outline(settings).flatMap(({ path, schema }) => {
     const variable = isSetting(schema) ? schema.alias : undefined
     const text = variable && env[variable]
@@ -32,7 +32,7 @@ function aliased(settings: TSchema, env: Environment): Given[] {
 }
 
 /** From the least to the most specific, so that SERVICE_CLIENTS__A__URL beats the JSON of SERVICE_CLIENTS. */
-function prefixed(settings: TSchema, env: Environment): Given[] {
+function prefixed(settings: TSchema, env: Environment): VariableSetting[] {
   return Object.entries(env)
     .flatMap(([variable, text]) => {
       const path = pathOf(settings, variable)

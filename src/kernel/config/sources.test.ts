@@ -71,7 +71,7 @@ const bounds = (schema: object) => {
   return { min: minimum, max: maximum }
 }
 
-type Given = { readonly path: string; readonly value: string | string[] }
+type SettingValue = { readonly path: string; readonly value: string | string[] }
 
 const CLIENTS = ['one', 'two_b']
 
@@ -80,14 +80,14 @@ const ALWAYS =
   /^clients\..*\.url$|^auth\.social\.providers\..*\.(client_id|issuer|(authorization|token|userinfo)_url)$/
 
 /** Any choice of settings with valid values; most choices contain a conflict. Clients have a URL of PostgreSQL. */
-const given: fc.Arbitrary<Given[]> = fc.subarray(CLIENTS).chain((clients) => {
+const given: fc.Arbitrary<SettingValue[]> = fc.subarray(CLIENTS).chain((clients) => {
   const arbitraries = outline(settings).flatMap(({ path, schema }) => {
     if (!isSetting(schema)) return []
     const names = path.includes(ANY_NAME) ? clients : [ANY_NAME]
     return names.map((name) => {
       const at = path.join('.').replace(ANY_NAME, name)
       const values = path.at(-1) === 'driver' ? fc.constant('postgresql') : written(schema)
-      const one = values.map((value): Given => ({ path: at, value }))
+      const one = values.map((value): SettingValue => ({ path: at, value }))
       return ALWAYS.test(at) ? one : fc.option(one, { nil: undefined, freq: 2 })
     })
   })
@@ -111,7 +111,7 @@ const NEEDS: readonly (readonly [setting: string, needed: string, values: fc.Arb
 ]
 
 /** Any choice of settings without a conflict. */
-const agreeing: fc.Arbitrary<Given[]> = fc
+const agreeing: fc.Arbitrary<SettingValue[]> = fc
   .tuple(given, fc.tuple(...NEEDS.map(([, , values]) => values)))
   .map(([given, needed]) => {
     const values = new Map(given.map(({ path, value }) => [path, value]))
@@ -121,7 +121,7 @@ const agreeing: fc.Arbitrary<Given[]> = fc
     return [...values].map(([path, value]) => ({ path, value }))
   })
 
-function asFile(given: readonly Given[]): Trial {
+function asFile(given: readonly SettingValue[]): Trial {
   const root: Tree = {}
   for (const { path, value } of given) {
     const names = path.split('.')
@@ -142,7 +142,7 @@ type Tree = { [name: string]: unknown }
 // A function, because `$$` in a replacement text means one dollar.
 const escaped = (text: string) => text.replaceAll('${', () => '$${')
 
-function asEnvironment(given: readonly Given[]): Trial {
+function asEnvironment(given: readonly SettingValue[]): Trial {
   const variables = given.map(({ path, value }, i) => {
     // An empty variable counts as absent, so the empty list has only the JSON form.
     const plain = i % 2 && value.length > 0

@@ -66,7 +66,7 @@ export class GuardedClient extends pg.Client {
   }
 
   #isAsked(): boolean {
-    const { _activeQuery, _queryQueue, _sentQueryQueue } = this as unknown as Asked
+    const { _activeQuery, _queryQueue, _sentQueryQueue } = this as unknown as ClientQueue
     return Boolean(_activeQuery) || _queryQueue.length > 0 || _sentQueryQueue.length > 0
   }
 
@@ -112,7 +112,7 @@ export class Abandoned extends Error {}
 type AnyForm = (...args: unknown[]) => unknown
 
 /** Not in pg's types. */
-type Asked = {
+type ClientQueue = {
   readonly _activeQuery: object | null | undefined
   readonly _queryQueue: readonly object[]
   readonly _sentQueryQueue: readonly object[]

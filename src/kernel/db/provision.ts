@@ -39,7 +39,7 @@ const PATIENCE = 120_000
 /** The COMMENT on every role and database that an installation has created. */
 const markOf = (installation: string): string => `gatehouse installation ${installation}`
 
-type Found = { readonly rolsuper: boolean; readonly mark: string | null }
+type ExistingRole = { readonly rolsuper: boolean; readonly mark: string | null }
 
 /** Creates, marks and sets the password in one transaction, so that no incomplete role remains. */
 async function ensureRole(
@@ -47,7 +47,7 @@ async function ensureRole(
   { name, password }: Provision['roles'][number],
   { installation, keepsPasswords = false }: Provision,
 ): Promise<void> {
-  const { rows } = await client.query<Found>(
+  const { rows } = await client.query<ExistingRole>(
     `select rolsuper, shobj_description(oid, 'pg_authid') as mark from pg_roles where rolname = $1`,
     [name],
   )

@@ -171,10 +171,14 @@ function comesSorted(
 }
 
 /** A row by column; columns that it does not name stay unchanged, or null. */
-export type Given = ReadonlyMap<string, Json>
+export type ColumnValues = ReadonlyMap<string, Json>
 
 /** Selects rows of one partition by their keys; with clustering columns, several at once. */
-export function byKeysText(table: ScyllaTable, output: readonly Output[], keys: readonly Given[]): Statement {
+export function byKeysText(
+  table: ScyllaTable,
+  output: readonly Output[],
+  keys: readonly ColumnValues[],
+): Statement {
   const { primaryKey, partitionKey, clusteringKey } = table
   const named = primaryKey.map((name, index) => `${quoteName(name)} as k${index}`)
   const sql: CqlBuilder = {
@@ -189,7 +193,7 @@ export function byKeysText(table: ScyllaTable, output: readonly Output[], keys: 
   return sql
 }
 
-function writeKey(sql: CqlBuilder, names: readonly string[], row: Given): void {
+function writeKey(sql: CqlBuilder, names: readonly string[], row: ColumnValues): void {
   names.forEach((name, index) => {
     sql.text += `${index === 0 ? ' where' : ' and'} ${quoteName(name)} = ${bind(sql, row.get(name), name)}`
   })
@@ -199,7 +203,7 @@ function writeKey(sql: CqlBuilder, names: readonly string[], row: Given): void {
 export function insertText(
   table: ScyllaTable,
   columns: readonly string[],
-  row: Given,
+  row: ColumnValues,
   isNew: boolean,
 ): Statement {
   const sql: CqlBuilder = {
@@ -212,7 +216,7 @@ export function insertText(
 }
 
 /** CQL's UPDATE creates a missing row; IF EXISTS prevents that. */
-export function updateText(table: ScyllaTable, set: Given, row: Given): Statement {
+export function updateText(table: ScyllaTable, set: ColumnValues, row: ColumnValues): Statement {
   const sql: CqlBuilder = { text: `update ${qualified(table)} set `, bindings: [] }
   sql.text += [...set].map(([name, value]) => `${quoteName(name)} = ${bind(sql, value, name)}`).join(', ')
   writeKey(sql, table.primaryKey, row)
@@ -220,7 +224,7 @@ export function updateText(table: ScyllaTable, set: Given, row: Given): Statemen
   return sql
 }
 
-export function deleteText(table: ScyllaTable, row: Given): Statement {
+export function deleteText(table: ScyllaTable, row: ColumnValues): Statement {
   const sql: CqlBuilder = { text: `delete from ${qualified(table)}`, bindings: [] }
   writeKey(sql, table.primaryKey, row)
   sql.text += ' if exists'

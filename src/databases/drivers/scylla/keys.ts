@@ -1,6 +1,6 @@
 import type { ScyllaTable } from '#databases/drivers/scylla/catalogue.ts'
 import type { Cells, Page } from '#databases/drivers/scylla/cells.ts'
-import { byKeysText, type Given } from '#databases/drivers/scylla/cql.ts'
+import { byKeysText, type ColumnValues } from '#databases/drivers/scylla/cql.ts'
 import { writers } from '#databases/drivers/scylla/reads.ts'
 import { rowText } from '#databases/drivers/scylla/rows.ts'
 import type { Session } from '#databases/drivers/scylla/session.ts'
@@ -10,12 +10,12 @@ import { bound } from '#databases/drivers/scylla/values.ts'
 import type { Output } from '#databases/plan/plan.ts'
 
 /** A row of a request with its key and its partition's key, as the server compares them. */
-export type RowWithKey = { readonly row: Given; readonly key: string; readonly partition: string }
+export type RowWithKey = { readonly row: ColumnValues; readonly key: string; readonly partition: string }
 
 export async function withKeys(
   session: Session,
   table: ScyllaTable,
-  rows: readonly Given[],
+  rows: readonly ColumnValues[],
 ): Promise<RowWithKey[]> {
   const { primaryKey, partitionKey } = table
   const types = await keyTypes(session, table)
@@ -52,7 +52,7 @@ const partsOf = (
       : JSON.stringify(orderOf(value, typeAt(types, index))),
   )
 
-export type Found = { readonly key: string; readonly text: string }
+export type StoredRow = { readonly key: string; readonly text: string }
 type Shape = { readonly output: readonly Output[]; readonly stripNulls: boolean }
 
 /** Statements that run at once. Serial ones of the same partition would conflict. */
@@ -66,9 +66,9 @@ export async function findByKeys(
   table: ScyllaTable,
   rows: readonly RowWithKey[],
   shape: Shape & { readonly isSerial: boolean },
-): Promise<ReadonlyMap<string, Found>> {
+): Promise<ReadonlyMap<string, StoredRow>> {
   const parts = [...Map.groupBy(rows, ({ partition }) => partition).values()].flatMap(portions)
-  const found: Found[] = []
+  const found: StoredRow[] = []
   while (parts.length > 0) {
     const next = parts.splice(0, shape.isSerial ? 1 : MAX_CONCURRENT)
     found.push(
@@ -88,13 +88,13 @@ async function findInPartition(
   table: ScyllaTable,
   rows: readonly RowWithKey[],
   { output, stripNulls, isSerial }: Shape & { readonly isSerial: boolean },
-): Promise<Found[]> {
+): Promise<StoredRow[]> {
   const statement = byKeysText(
     table,
     output,
     rows.map(({ row }) => row),
   )
-  const found: Found[] = []
+  const found: StoredRow[] = []
   let after: string | undefined
   do {
     const page = await session.page(statement, { size: 1_000, after, isSerial })

@@ -1,14 +1,14 @@
 import type { WriteResult } from '#databases/drivers/driver.ts'
 import { type ScyllaTable, tableOf } from '#databases/drivers/scylla/catalogue.ts'
 import {
+  type ColumnValues,
   cannot,
   comparisonsOf,
   deleteText,
-  type Given,
   insertText,
   updateText,
 } from '#databases/drivers/scylla/cql.ts'
-import { type Found, findByKeys, type RowWithKey, withKeys } from '#databases/drivers/scylla/keys.ts'
+import { findByKeys, type RowWithKey, type StoredRow, withKeys } from '#databases/drivers/scylla/keys.ts'
 import { requireExact } from '#databases/drivers/scylla/reads.ts'
 import type { Session, Statement } from '#databases/drivers/scylla/session.ts'
 import { fail } from '#databases/failures.ts'
@@ -93,7 +93,7 @@ export async function deleteRows(session: Session, plan: DeletePlan, limit: numb
 }
 
 type Step = { readonly row: RowWithKey; readonly statement: Statement }
-type Seen = ReadonlyMap<string, Found>
+type Seen = ReadonlyMap<string, StoredRow>
 
 /** Reads which rows exist, writes what follows from that, and tries again when they have changed meanwhile. */
 async function asSeen(
@@ -138,7 +138,7 @@ function writableTable(plan: WritePlan): ScyllaTable {
   return table
 }
 
-function givenRow(table: ScyllaTable, row: Row): Given {
+function givenRow(table: ScyllaTable, row: Row): ColumnValues {
   const given = new Map(Object.entries(row))
   const missing = table.primaryKey.find((name) => (given.get(name) ?? null) === null)
   if (missing === undefined) return given
@@ -178,7 +178,7 @@ function requireKey(table: ScyllaTable, columns: readonly Column[]): void {
 }
 
 /** The new values. Key columns may be given if they equal the row's own. */
-function changes(table: ScyllaTable, set: readonly Assignment[], rows: readonly RowWithKey[]): Given {
+function changes(table: ScyllaTable, set: readonly Assignment[], rows: readonly RowWithKey[]): ColumnValues {
   const isKey = ({ column }: Assignment) => table.primaryKey.includes(column.name)
   for (const { column, value } of set.filter(isKey))
     if (rows.length === 0 || !rows.every(({ row }) => isSame(row.get(column.name), value)))
@@ -189,7 +189,7 @@ function changes(table: ScyllaTable, set: readonly Assignment[], rows: readonly 
 }
 
 /** Whether the new values equal the row, so that it does not matter whether the row exists. */
-function saysTheSame(table: ScyllaTable, row: Given, set: Given): boolean {
+function saysTheSame(table: ScyllaTable, row: ColumnValues, set: ColumnValues): boolean {
   const others = [...row].filter(([name]) => !table.primaryKey.includes(name))
   return others.length === set.size && others.every(([name, value]) => isSame(value, set.get(name)))
 }
@@ -235,10 +235,10 @@ function combinations(
   table: ScyllaTable,
   values: ReadonlyMap<string, readonly Json[]>,
   limit: number,
-): Given[] {
+): ColumnValues[] {
   const count = [...values.values()].reduce((product, list) => product * list.length, 1)
   if (count > limit) throw fail('too_complex', { hint: `A write may name ${limit} rows.` })
-  return table.primaryKey.reduce<Given[]>(
+  return table.primaryKey.reduce<ColumnValues[]>(
     (rows, name) =>
       rows.flatMap((row) => (values.get(name) ?? []).map((value) => new Map([...row, [name, value]]))),
     [new Map()],

@@ -91,10 +91,10 @@ const oneRow = (name: string, body: Buffer, kind: string): Buffer =>
 /** Query parameters of PostgREST. An argument must not have one of these names. */
 const RESERVED = /^(select|columns|on_conflict|(.*\.)?(order|limit|offset|and|or))$/
 
-type Given = Pick<PostgrestRequest, 'method' | 'parameters' | 'body'>
+type Arguments = Pick<PostgrestRequest, 'method' | 'parameters' | 'body'>
 
 /** A read-only call is a GET, which PostgREST runs in a read-only transaction; its arguments are texts in the URL. */
-function givenBy({ arguments: given, readOnly }: CallRequest, own: ReadonlyMap<string, Column>): Given {
+function givenBy({ arguments: given, readOnly }: CallRequest, own: ReadonlyMap<string, Column>): Arguments {
   const all = Object.entries(given).map(([name, value]) => ({
     name,
     value,
