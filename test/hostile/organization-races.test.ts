@@ -161,6 +161,36 @@ test('an invitation is accepted before or after what ends it, never both', async
   }
 })
 
+test('an organization that begins to require a second factor is active in no session without one', async () => {
+  const requireFactor = post('ada', '/organization/update', (scene) => ({
+    ...ofOrganization(scene),
+    data: { requireTwoFactor: true },
+  }))
+  const activate = post('cem', '/organization/set-active', ofOrganization)
+  const active = async ({ organization }: Scene) =>
+    (
+      await db
+        .selectFrom('session')
+        .select('id')
+        .where('activeOrganizationId', '=', organization.id)
+        .execute()
+    ).length
+  for (const [order, answers] of [
+    [
+      [requireFactor, activate],
+      [200, 'TWO_FACTOR_REQUIRED'],
+    ],
+    [
+      [activate, requireFactor],
+      [200, 200],
+    ],
+  ] as const) {
+    const scene = await newScene()
+    assert.deepEqual(await inOrder(scene, ...order), answers)
+    assert.equal(await active(scene), 0)
+  }
+})
+
 /** Each takes an owner away. */
 const TAKING: Readonly<Record<string, Verb>> = {
   'Ada leaves': leave('ada'),
@@ -227,10 +257,10 @@ test('all verbs of an organization at once cause no deadlock, and its members st
       role: 'member',
     })),
   ]
-  for (let round = 0; round < 6; round++) {
+  for (let round = 0; round < 4; round++) {
     const scene = await newScene()
     const order = verbs.map((_, index) => verbs[(index * 5 + round * 7) % verbs.length] ?? end)
-    const answers = await Promise.all((round === 5 ? [...order, end] : order).map((verb) => verb(scene)))
+    const answers = await Promise.all((round === 3 ? [...order, end] : order).map((verb) => verb(scene)))
     assert.deepEqual(
       answers.filter(({ status }) => status >= 500).map(({ text }) => text),
       [],

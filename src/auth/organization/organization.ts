@@ -181,16 +181,11 @@ export async function setActiveOrganization(
         await updateActiveOrganization(kernel.db, caller.session.id, null)
         return null
       })
-    : actInOrganization(
-        kernel,
-        caller,
-        { key, lock: 'key share' },
-        async (kernel, { organization }, user) => {
-          if (!mayActivate(organization, user, caller)) throw fail('TWO_FACTOR_REQUIRED')
-          await updateActiveOrganization(kernel.db, caller.session.id, organization.id)
-          return organization
-        },
-      ))
+    : actInOrganization(kernel, caller, { key, lock: 'share' }, async (kernel, { organization }, user) => {
+        if (!mayActivate(organization, user, caller)) throw fail('TWO_FACTOR_REQUIRED')
+        await updateActiveOrganization(kernel.db, caller.session.id, organization.id)
+        return organization
+      }))
   await kernel.coherence.settle()
   return active
 }

@@ -13,13 +13,13 @@ export type Membership = { readonly organization: Organization; readonly member:
 /** How an organization is named. */
 export type OrganizationKey = { readonly id: string } | { readonly slug: string }
 
-/** How an organization's row is locked; every lock but `key share` excludes the others. */
-export type OrganizationLock = 'update' | 'no key update' | 'key share'
+/** How an organization's row is locked. Only `share` allows another one of its kind. */
+export type OrganizationLock = 'update' | 'no key update' | 'share'
 
 const LOCKS = {
   update: sql`for update of o for share of m`,
   'no key update': sql`for no key update of o for share of m`,
-  'key share': sql`for key share of o for share of m`,
+  share: sql`for share of o for share of m`,
 } as const satisfies Record<OrganizationLock, unknown>
 
 const ORGANIZATION = sql`o.id, o.name, o.slug, o.logo, o.metadata::text as metadata, o.require_two_factor, o.member_count, o.created_at, o.updated_at`
