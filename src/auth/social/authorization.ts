@@ -8,6 +8,7 @@ import {
 import type { ProviderTokens } from '#identity/provider-tokens.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { randomToken } from '#kernel/random.ts'
+import { fail } from '../errors.ts'
 import { identityOfAccessToken, identityOfIdToken } from './identities.ts'
 import type { Claims } from './provider.ts'
 import { askProvider, connectTo, type ProviderClient, redirectUri } from './provider-client.ts'
@@ -48,6 +49,8 @@ export async function authorizationUrl(
     ...(nonce !== undefined && { nonce }),
     ...(loginHint !== undefined && { login_hint: loginHint }),
   })
+  // A page goes there by script, and `javascript:` would run in it.
+  if (!/^https?:$/.test(url.protocol)) throw fail('PROVIDER_UNAVAILABLE')
   return url.href
 }
 
@@ -98,7 +101,9 @@ export async function refreshProviderTokens(
 /** RFC 6749, section 5.1. GitHub separates scopes by commas and has `refresh_token_expires_in`. */
 function tokensOf({ now }: Kernel, given: TokenEndpointResponse): ProviderTokens {
   const after = (seconds: unknown) =>
-    typeof seconds === 'number' && seconds < LONGEST ? new Date(now().getTime() + seconds * 1_000) : null
+    typeof seconds === 'number' && seconds >= 0 && seconds < LONGEST
+      ? new Date(now().getTime() + seconds * 1_000)
+      : null
   const granted = given.scope?.split(/[ ,]/).filter((scope) => scope !== '')
   return {
     accessToken: given.access_token,

@@ -24,7 +24,11 @@ const IdToken = Type.Object(
     accessToken: Token,
     refreshToken: Token,
     expiresAt: Type.Optional(
-      Type.Number({ minimum: 0, maximum: 8.64e15, description: 'End of the access token, since 1970' }),
+      Type.Number({
+        minimum: 0,
+        maximum: 253_402_300_799_999,
+        description: 'End of the access token, since 1970',
+      }),
     ),
   },
   {
