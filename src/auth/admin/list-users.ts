@@ -123,7 +123,8 @@ const pattern = (value: Value | readonly Value[]): string => String(value).repla
 const COMPARISONS: { readonly [Name in Operator]: Compare } = {
   // As a literal, so that a partial index fits.
   eq: (key, value) => (typeof value === 'boolean' ? sql`${key} = ${sql.lit(value)}` : sql`${key} = ${value}`),
-  ne: (key, value) => sql`${key} is distinct from ${value}`,
+  ne: (key, value) =>
+    typeof value === 'boolean' ? sql`${key} = ${sql.lit(!value)}` : sql`${key} is distinct from ${value}`,
   lt: (key, value) => sql`${key} < ${value}`,
   lte: (key, value) => sql`${key} <= ${value}`,
   gt: (key, value) => sql`${key} > ${value}`,

@@ -2,7 +2,7 @@ import { findSessionOwner } from '#identity/sessions.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { Caller } from '../access.ts'
 import { endSession, endSessions, type ListedSession, namedSession, sessionsOf } from '../session/session.ts'
-import { actOnUser, readUser } from './act-on-user.ts'
+import { actOnUser, readUser, withinReach } from './act-on-user.ts'
 
 const LIST = { session: ['list'] } as const
 const REVOKE = { session: ['revoke'] } as const
@@ -13,7 +13,7 @@ export async function listUserSessions(
   caller: Caller,
   userId: string,
 ): Promise<ListedSession[]> {
-  const { id } = await readUser(kernel, caller, { permission: LIST, userId })
+  const { id } = withinReach(kernel, caller.user, LIST, await readUser(kernel, userId))
   return sessionsOf(kernel, caller, id)
 }
 
