@@ -41,7 +41,9 @@ table service."api_key"
   updated_at timestamp with time zone not null
   constraint api_key_pkey PRIMARY KEY (id)
   constraint api_key_public_id_key UNIQUE (public_id)
+  CREATE INDEX api_key_by_age ON service.api_key USING btree (created_at, id)
   CREATE INDEX api_key_by_client ON service.api_key USING btree (client_name, created_at)
+  CREATE INDEX api_key_by_override ON service.api_key USING gin (client_overrides)
   CREATE TRIGGER api_key_changed AFTER UPDATE ON service.api_key REFERENCING OLD TABLE AS gone NEW TABLE AS came FOR EACH STATEMENT EXECUTE FUNCTION service.tell_rows('api_key', 'public_id')
   CREATE TRIGGER api_key_emptied AFTER TRUNCATE ON service.api_key FOR EACH STATEMENT EXECUTE FUNCTION service.tell_word('all')
   CREATE TRIGGER api_key_gone AFTER DELETE ON service.api_key REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION service.tell_rows('api_key', 'public_id')
@@ -292,6 +294,7 @@ table service."user"
   constraint user_email_key UNIQUE (email)
   constraint user_pkey PRIMARY KEY (id)
   constraint user_username_key UNIQUE (username)
+  CREATE INDEX user_admin ON service."user" USING btree (id) WHERE ('admin'::text = ANY (string_to_array(role, ','::text)))
   CREATE INDEX user_banned ON service."user" USING btree (id) WHERE banned
   CREATE INDEX user_by_admin ON service."user" USING btree (id) WHERE ('admin'::text = ANY (string_to_array(role, ','::text)))
   CREATE INDEX user_listed_by_ban_end ON service."user" USING btree (ban_expires, id) WHERE (ban_expires IS NOT NULL)

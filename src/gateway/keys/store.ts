@@ -39,7 +39,7 @@ export async function retireClient(db: Db, clientName: string, now: Date): Promi
       clientOverrides: sql`array_remove(client_overrides, ${clientName})`,
       updatedAt: now,
     })
-    .where(sql<boolean>`client_name = ${clientName} or ${clientName} = any(client_overrides)`)
+    .where(sql<boolean>`client_name = ${clientName} or client_overrides @> array[${clientName}::text]`)
     .execute()
 }
 
