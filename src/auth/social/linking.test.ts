@@ -21,6 +21,18 @@ test('an ID token of the provider signs in, without a redirect', async () => {
   assert.deepEqual([account?.providerId, account?.sealedRefreshToken], ['acme', null])
 })
 
+test('an access token without an end does not keep the end of the one before', async () => {
+  const { sub, email } = person('Returning')
+  const token = await idToken({ sub, email, email_verified: true })
+  const expiresAt = kernel.now().getTime() - 1_000
+  await withIdToken(token, { accessToken: 'first', refreshToken: 'refresh', expiresAt })
+  assert.equal((await accountsOf(sub))[0]?.accessTokenExpiresAt?.getTime(), expiresAt)
+  await withIdToken(token)
+  assert.equal((await accountsOf(sub))[0]?.accessTokenExpiresAt?.getTime(), expiresAt)
+  await withIdToken(token, { accessToken: 'second' })
+  assert.equal((await accountsOf(sub))[0]?.accessTokenExpiresAt, null)
+})
+
 test('an ID token is refused if its issuer, audience, key, algorithm, time, nonce or form is wrong', async () => {
   const { sub, email } = person('Forged')
   const right = { sub, email, email_verified: true }

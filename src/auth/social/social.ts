@@ -99,9 +99,11 @@ function identityOfGiven(
 ): Promise<Identity> {
   const tokens = {
     idToken: token,
-    ...(accessToken !== undefined && { accessToken }),
+    ...(accessToken !== undefined && {
+      accessToken,
+      accessTokenExpiresAt: expiresAt === undefined ? null : instantOf(expiresAt),
+    }),
     ...(refreshToken !== undefined && { refreshToken }),
-    ...(expiresAt !== undefined && { accessTokenExpiresAt: instantOf(expiresAt) }),
   }
   return identityOfIdToken(kernel, client, { token, nonce, tokens })
 }
