@@ -3,7 +3,7 @@ import { isGet } from '#kernel/http/methods.ts'
 import { crossSite, redirectTarget } from '#kernel/http/origins.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { presentedToken } from './cookies.ts'
+import { presentedPendingSecondFactor, presentedToken } from './cookies.ts'
 import { ADMISSION_FAILURES, fail } from './errors.ts'
 
 declare module 'fastify' {
@@ -71,7 +71,10 @@ function checkOrigin(kernel: Kernel, request: FastifyRequest): void {
   if (isGet(request) || request.routeOptions.config.anyOrigin === true) return
   const from = crossSite(kernel, request.headers)
   if (from === undefined) return
-  const byCookie = presentedToken(kernel.config, request)?.by === 'cookie'
+  const presented = presentedToken(kernel.config, request)
+  const byCookie =
+    presented?.by === 'cookie' ||
+    (presented === undefined && presentedPendingSecondFactor(request) !== undefined)
   const startsSession =
     request.routeOptions.config.startsSession === true && request.headers.origin !== undefined
   if (!byCookie && !startsSession) return

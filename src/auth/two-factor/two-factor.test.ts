@@ -217,3 +217,18 @@ test('five wrong codes end a pending sign-in, ten lock the second factor for 15 
   const after = (await pendingSignIn(t.anon, ada.email)).body.token
   assert.equal((await verifyTotp(after, codeOf(t, ada.secret))).status, 200)
 })
+
+test('a page of a foreign origin can neither ask for a code nor complete a sign-in with the cookie of a pending one', async () => {
+  const ada = await enrolTotp(t, await t.signUp('Ada'))
+  const { token } = (await pendingSignIn(t.anon, ada.email)).body
+  await t.mails()
+  const code = codeOf(t, ada.secret)
+  const foreign = { cookie: `${PENDING_COOKIE}=${token}`, origin: 'https://evil.example' }
+  for (const path of ['send-otp', 'verify-totp', 'verify-otp', 'verify-backup-code']) {
+    const refused = await t.anon.post(`${AUTH}/two-factor/${path}`, { code }, { headers: foreign })
+    assert.deepEqual([refused.status, refused.body.code], [403, 'INVALID_ORIGIN'], path)
+  }
+  assert.deepEqual(await t.mails(), [])
+  const headers = { ...foreign, origin: t.service.kernel.publicUrl() }
+  assert.equal((await t.anon.post(`${AUTH}/two-factor/verify-totp`, { code }, { headers })).status, 200)
+})

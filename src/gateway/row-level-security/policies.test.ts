@@ -143,3 +143,15 @@ test('an impersonated session reads as the user, and is refused in every write, 
     assert.deepEqual([status, body.code], [403, 'not_while_impersonating'], `${index}`)
   assert.equal((await sql('select from note where id = 90')).length, 0)
 })
+
+test('a session that lacks the second factor that its role requires is refused, until there is one', async () => {
+  const setUser = (change: string) =>
+    changeControlDatabase(`update service."user" set ${change} where id = $1`, [dora.id])
+  await setUser(`role = 'auditor'`)
+  for (const answer of [await fetchDocs(signedIn(dora)), await signedIn(dora).post('/rpc/whoami')])
+    assert.deepEqual([answer.status, answer.body.code], [403, 'two_factor_required'])
+  await setUser('two_factor_enabled = true')
+  assert.deepEqual(await docsOf(signedIn(dora)), [3, 4])
+  assert.equal((await whoIs(signedIn(dora))).claims.two_factor, true)
+  await setUser(`role = 'user', two_factor_enabled = false`)
+})
