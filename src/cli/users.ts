@@ -3,6 +3,7 @@ import { banByOperator, setRoleByOperator, unbanByOperator } from '#auth/admin/o
 import { setPasswordByOperator } from '#auth/password/password.ts'
 import { acceptablePassword } from '#auth/password-policy.ts'
 import { deleteByOperator } from '#auth/profile/delete-account.ts'
+import { disableByOperator } from '#auth/two-factor/enrolment.ts'
 import { addUsers } from '#identity/add-users.ts'
 import { emailFrom } from '#identity/emails.ts'
 import { NAME_RULE, nameFrom } from '#identity/names.ts'
@@ -21,7 +22,7 @@ import { withKernel, withReadOnlyKernel } from './with-kernel.ts'
 
 export function usersCommand(): Command {
   const users = new Command('users').description(
-    'create, list, ban, delete and import users, and set passwords',
+    'create, list, ban, delete and import users, set passwords, and remove second factors',
   )
   users.addCommand(createCommand())
   users.addCommand(listCommand())
@@ -48,6 +49,18 @@ export function usersCommand(): Command {
         const user = await findNamedUser(kernel, name)
         await unbanByOperator(kernel, user.id)
         terminal.say(`${user.email} may sign in again`)
+      }),
+    )
+  users
+    .command('disable-two-factor')
+    .argument('<user>', USER_ARGUMENT)
+    .description('remove the second factor of a user who has lost it, with the backup codes')
+    .action((name: string, _options, command: Command) =>
+      withKernel(command, async (kernel) => {
+        const user = await findNamedUser(kernel, name)
+        if (!user.twoFactorEnabled) throw new Error(`${user.email} has no second factor.`)
+        await disableByOperator(kernel, user.id)
+        terminal.say(`${user.email} signs in without a second factor`)
       }),
     )
   users

@@ -6,6 +6,7 @@ import path from 'node:path'
 import { after, test } from 'node:test'
 import { withClient } from '#test/database.ts'
 import { PASSWORD, TEST_SECRET, testService } from '#test/harness.ts'
+import { enrolTotp } from '#test/second-factor.ts'
 import { createCommandRunner } from './command.ts'
 import { spawnCommand } from './program.ts'
 
@@ -101,6 +102,25 @@ test('ban, unban, set-role and list work on a running service', async () => {
 
   assert.equal((await run(['unban', bob.email])).code, 0)
   assert.equal((await signIn(bob.email, PASSWORD)).status, 200)
+})
+
+test('disable-two-factor lets a user who has lost the app sign in, and mails a notice', async () => {
+  const dora = await enrolTotp(t, await t.signUp('Dora'))
+  const pending = await signIn(dora.email, PASSWORD)
+  assert.equal(pending.body.twoFactorRedirect, true)
+  await t.mails()
+  const { code, stdout } = await run(['disable-two-factor', dora.email])
+  assert.deepEqual([code, stdout], [0, `${dora.email} signs in without a second factor\n`])
+  const [notice = '', ...others] = await t.mails()
+  assert.match(notice, /security of your account was changed/)
+  assert.deepEqual(others, [])
+
+  const body = { code: dora.backupCodes[0], token: pending.body.token }
+  const { status } = await t.anon.post('/api/auth/two-factor/verify-backup-code', body)
+  assert.equal(status, 401)
+  assert.equal((await signIn(dora.email, PASSWORD)).body.user.twoFactorEnabled, false)
+  const again = await run(['disable-two-factor', dora.email])
+  assert.deepEqual([again.code, again.stderr], [1, `${dora.email} has no second factor.\n`])
 })
 
 test('reset-password and delete work on a running service, but not on the last admin', async () => {

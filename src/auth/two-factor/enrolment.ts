@@ -1,11 +1,12 @@
 import { findPassword } from '#identity/accounts.ts'
+import { lockProvenUser } from '#identity/proof.ts'
 import { deleteUserSessions, type Session, updateSessionToken } from '#identity/sessions.ts'
 import { deleteTicketsFor } from '#identity/tickets.ts'
 import { tokenHash } from '#identity/tokens.ts'
 import { deleteTrustedDevices } from '#identity/trusted-devices.ts'
 import { type User, updateUser } from '#identity/users.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
-import type { Kernel } from '#kernel/kernel.ts'
+import { atomically, type Kernel } from '#kernel/kernel.ts'
 import { sendMail } from '#kernel/mail/mailer.ts'
 import { randomToken, uuidv7 } from '#kernel/random.ts'
 import { actAsCaller, type Caller, expectAlive } from '../access.ts'
@@ -95,6 +96,19 @@ export async function disable(
   await kernel.coherence.settle()
 }
 
+/** For an operator, without a proof: the user has lost the app and the backup codes. Sessions stay. */
+export async function disableByOperator(kernel: Kernel, userId: string): Promise<void> {
+  await atomically(kernel, async (kernel) => {
+    const user = await lockProvenUser(kernel, { userId })
+    const wasInForce = user !== undefined && (await removeFactorInForce(kernel, user))
+    if (!wasInForce) throw fail('TWO_FACTOR_NOT_ENABLED')
+    await deleteFactor(kernel.db, userId, false)
+    await recordAct(kernel, 'second_factor.disabled', { targetId: userId })
+    await endFormerTrust(kernel, user, { change: 'disabled' })
+  })
+  await kernel.coherence.settle()
+}
+
 async function removeFactorInForce(kernel: Kernel, { id }: User): Promise<boolean> {
   const wasInForce = await deleteFactor(kernel.db, id, true)
   if (wasInForce) await updateUser(kernel.db, id, { twoFactorEnabled: false }, kernel.now())
@@ -145,7 +159,7 @@ export async function renewBackupCodes(
   return codes
 }
 
-type Changed = Revoking & { readonly change: FactorChange; readonly session: Pick<Session, 'id'> }
+type Changed = Revoking & { readonly change: FactorChange; readonly session?: Pick<Session, 'id'> }
 
 /**
  * Follows every change of a factor: the user gets a notice, trusted devices and sign-ins that wait for the second factor end, and with
@@ -158,7 +172,7 @@ async function endFormerTrust(
 ): Promise<void> {
   await deleteTrustedDevices(kernel.db, user.id)
   await deleteTicketsFor(kernel.db, user.id, ['second-factor', 'second-factor-code'])
-  if (revokeOtherSessions) await deleteUserSessions(kernel.db, user.id, session.id)
+  if (revokeOtherSessions) await deleteUserSessions(kernel.db, user.id, session?.id)
   await sendMail(kernel, MAILS.factorChanged(user, change))
 }
 
