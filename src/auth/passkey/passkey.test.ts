@@ -171,10 +171,13 @@ test('a required second factor opens registration, and a passkey with user verif
   }
 })
 
-test('a banned user is not signed in', async () => {
+test('a banned user is not signed in, and the audit trail shows the attempt', async () => {
   const { user, authenticator } = await newUser()
   await db.updateTable('user').set({ banned: true }).where('id', '=', user.id).execute()
   expectRefused(await signIn(authenticator), [403, 'BANNED_USER'])
+  const failures = db.selectFrom('auditEvent').select('details').where('action', '=', 'sign_in.failed')
+  const found = await failures.where('targetId', '=', user.id).execute()
+  assert.deepEqual(found, [{ details: { reason: 'BANNED_USER' } }])
 })
 
 async function byLink(user: User): Promise<void> {

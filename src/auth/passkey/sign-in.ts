@@ -3,6 +3,7 @@ import { recordFailure } from '#kernel/audit/record-failure.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { type Admission, admit } from '../admit.ts'
 import { fail } from '../errors.ts'
+import { recordingRefusal } from '../record-refusal.ts'
 import type { SignInContext } from '../sign-in-context.ts'
 import { redeemSignInChallenge } from './challenges.ts'
 import { relyingParty } from './relying-party.ts'
@@ -40,7 +41,11 @@ export async function signInWithPasskey(
   }
   const way = asserted.userVerified ? 'verified passkey' : 'passkey'
   const refuse = () => fail('AUTHENTICATION_FAILED')
-  return admit(kernel, { way, proof: { userId, passkey: id }, refuse }, context)
+  return recordingRefusal(
+    kernel,
+    async () => userId,
+    () => admit(kernel, { way, proof: { userId, passkey: id }, refuse }, context),
+  )
 }
 
 /** The failure, which the audit trail shows. */

@@ -10,6 +10,7 @@ import { addUser } from '../add-user.ts'
 import { type Admission, admit, requestFirstLink } from '../admit.ts'
 import { fail } from '../errors.ts'
 import { refuseHidden } from '../hidden-sign-ups.ts'
+import { recordingRefusal } from '../record-refusal.ts'
 import type { SignInContext } from '../sign-in-context.ts'
 import type { Identity } from './provider-identity.ts'
 
@@ -23,7 +24,22 @@ export type Entering = {
 export type Entered = { readonly admission: Admission; readonly isNewUser: boolean }
 
 /** Signs in the user to whom the account is linked, after linking it or adding the user if that is allowed. */
-export async function enter(kernel: Kernel, entering: Entering, context: SignInContext): Promise<Entered> {
+export const enter = (kernel: Kernel, entering: Entering, context: SignInContext): Promise<Entered> =>
+  recordingRefusal(
+    kernel,
+    () => findOwner(kernel, entering),
+    () => enterOnce(kernel, entering, context),
+  )
+
+/** The user of the account, else of its address. */
+async function findOwner(kernel: Kernel, { provider, identity }: Entering): Promise<string | undefined> {
+  const { accountId, email } = identity
+  const linked = await findLinkedAccount(kernel, { providerId: provider, accountId })
+  if (linked !== undefined || email === undefined) return linked?.userId
+  return (await findUser(kernel.db, 'email', email))?.id
+}
+
+async function enterOnce(kernel: Kernel, entering: Entering, context: SignInContext): Promise<Entered> {
   const { provider: providerId, identity } = entering
   const account = { providerId, accountId: identity.accountId }
   const found = await findOrLink(kernel, entering, context)
@@ -44,20 +60,32 @@ type Found = {
   readonly isNewUser: boolean
 }
 
-/** Looks again when a concurrent request has linked the account or has taken the address. */
+/** Looks again when a concurrent request has linked the account or has taken the address. Overtaken twice, it gives up. */
 async function findOrLink(kernel: Kernel, entering: Entering, context: SignInContext): Promise<Found> {
-  try {
-    return await findOrLinkOnce(kernel, entering, context)
-  } catch (error) {
-    if (!(error instanceof Overtaken) && !isConflict(error, 'user_email_key')) throw error
-    return await findOrLinkOnce(kernel, entering, context)
-  }
+  const found =
+    (await findOrLinkOnce(kernel, entering, context)) ?? (await findOrLinkOnce(kernel, entering, context))
+  if (found === undefined) throw fail('ACCOUNT_NOT_LINKED')
+  return found
 }
 
 /** A concurrent request has linked the account. */
 class Overtaken extends Error {}
 
-async function findOrLinkOnce(kernel: Kernel, entering: Entering, context: SignInContext): Promise<Found> {
+/** Undefined when a concurrent request has overtaken this one. */
+async function findOrLinkOnce(
+  kernel: Kernel,
+  entering: Entering,
+  context: SignInContext,
+): Promise<Found | undefined> {
+  try {
+    return await findOrAdd(kernel, entering, context)
+  } catch (error) {
+    if (!(error instanceof Overtaken) && !isConflict(error, 'user_email_key')) throw error
+    return undefined
+  }
+}
+
+async function findOrAdd(kernel: Kernel, entering: Entering, context: SignInContext): Promise<Found> {
   const { provider: providerId, identity } = entering
   const linked = await findLinkedAccount(kernel, { providerId, accountId: identity.accountId })
   if (linked !== undefined) return { userId: linked.userId, id: linked.id, isOld: true, isNewUser: false }

@@ -1,11 +1,22 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { sql } from 'kysely'
 import { issueTicket } from '#identity/tickets.ts'
 import { PASSWORD } from '#test/harness.ts'
 import { startSocialService } from '#test/identity-provider/social-service.ts'
 import { authUrlOf, createVisitor, person } from '#test/identity-provider/visits.ts'
 
-const { clock, idp, t, kernel, db, mismatch: MISMATCH, accountsOf, sessionsOf } = await startSocialService()
+const {
+  clock,
+  idp,
+  t,
+  kernel,
+  db,
+  mismatch: MISMATCH,
+  accountsOf,
+  sessionsOf,
+  idToken,
+} = await startSocialService()
 const AUTH = authUrlOf(t)
 
 test('a person signs in at the provider, and a user with a session is there', async () => {
@@ -80,6 +91,31 @@ test('a new account that arrives twice at once adds one user', async () => {
   const targets = await Promise.all(visitors.map((visitor, index) => visitor.arrive(callbacks[index] ?? '')))
   assert.deepEqual(new Set(targets), new Set(['/app']))
   assert.equal((await accountsOf(idp.visitor.sub)).length, 1)
+})
+
+test('a first sign-in that concurrent requests overtake twice is refused, and adds no user', async () => {
+  const overtaken = person('Overtaken')
+  // Each link of this account is lost to another request.
+  await sql`create function service.overtake() returns trigger language plpgsql as
+    $$begin if new.account_id = ${sql.lit(overtaken.sub)} then return null; end if; return new; end$$`.execute(
+    db,
+  )
+  await sql`create trigger overtake before insert on service.account for each row execute function service.overtake()`.execute(
+    db,
+  )
+  idp.visitor = overtaken
+  assert.equal(await createVisitor(t).signIn(), '/failed?error=account_not_linked')
+  const { sub, email } = overtaken
+  const token = await idToken({ sub, email, email_verified: true })
+  const byIdToken = await t.anon.post('/api/auth/sign-in/social', { provider: 'acme', idToken: { token } })
+  assert.deepEqual([byIdToken.status, byIdToken.body.code], [403, 'ACCOUNT_NOT_LINKED'])
+  const added = await db
+    .selectFrom('user')
+    .select('id')
+    .where('email', '=', email ?? '')
+    .execute()
+  assert.deepEqual(added, [])
+  await sql`drop function service.overtake() cascade`.execute(db)
 })
 
 test('the provider replaces its key, and the next sign-in succeeds', async () => {
@@ -218,4 +254,42 @@ test('the answer of another issuer or provider is refused before its code is sen
     'the issuer announces that it sends iss',
   )
   assert.equal(idp.requests.filter((path) => path === '/token').length, before)
+})
+
+test('refused sign-ins are counted in the audit trail, with the user if there is one', async () => {
+  clock.advance(60_000 - (kernel.now().getTime() % 60_000))
+  const from = kernel.now()
+  const failures = async () => {
+    const rows = db
+      .selectFrom('auditEvent')
+      .where('action', '=', 'sign_in.failed')
+      .where('occurredAt', '>=', from)
+    const found = await rows.select(['targetId', 'actorId', 'details', 'count']).orderBy('id').execute()
+    return found.map(({ targetId, actorId, details, count }) => [targetId, actorId, details, count])
+  }
+  const refused = person('Refused')
+  idp.visitor = refused
+  assert.equal(await createVisitor(t).signIn(), '/app')
+  const [user] = await db
+    .updateTable('user')
+    .set({ banned: true })
+    .where('email', '=', refused.email ?? '')
+    .returning('id')
+    .execute()
+  for (const _ of [1, 2]) assert.equal(await createVisitor(t).signIn(), '/failed?error=banned')
+  idp.visitor = { sub: person('Nameless').sub, name: 'Nameless' }
+  assert.equal(await createVisitor(t).signIn(), '/failed?error=email_not_found')
+  const post = (token: string) =>
+    t.anon.post('/api/auth/sign-in/social', { provider: 'acme', idToken: { token } })
+  assert.equal((await post('forged')).status, 401)
+  const expected = [
+    [user?.id, 'anonymous', { reason: 'BANNED_USER' }, 2],
+    [null, 'anonymous', { reason: 'EMAIL_NOT_FOUND' }, 1],
+    [null, 'anonymous', { reason: 'INVALID_TOKEN' }, 1],
+  ]
+  const rows = await failures()
+  assert.deepEqual(
+    new Set(rows.map((row) => JSON.stringify(row))),
+    new Set(expected.map((row) => JSON.stringify(row))),
+  )
 })

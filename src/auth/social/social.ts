@@ -5,6 +5,7 @@ import { actAsCaller, type Caller, proofOf } from '../access.ts'
 import type { Admission } from '../admit.ts'
 import { authUrl } from '../auth-url.ts'
 import { fail } from '../errors.ts'
+import { recordingRefusal } from '../record-refusal.ts'
 import { withQuery } from '../redirect.ts'
 import type { SignInContext } from '../sign-in-context.ts'
 import { redeemCode } from './authorization.ts'
@@ -70,9 +71,14 @@ export async function signInWithIdToken(
   asked: { readonly idToken: GivenIdToken; readonly requestSignUp: boolean },
   context: SignInContext,
 ): Promise<Entered> {
-  const identity = await identityOfGiven(kernel, client, asked.idToken)
+  const identity = await recordingRefusal(kernel, unknownAccount, () =>
+    identityOfGiven(kernel, client, asked.idToken),
+  )
   return enter(kernel, { provider: client.name, identity, requestSignUp: asked.requestSignUp }, context)
 }
+
+/** No one has proven an account yet. */
+const unknownAccount = async (): Promise<undefined> => undefined
 
 /** Links the account of such an ID token. */
 export async function linkIdToken(
@@ -133,7 +139,9 @@ export async function completeVisit(
     errorTarget = ticket.payload.errorCallbackURL ?? errorTarget
     const client = providers.find(returned.provider)
     if (ticket.purpose === 'social-link') expectSessionOf(ticket, returned)
-    const identity = await identityOfReturn(kernel, client, ticket, returned)
+    const identify = () => identityOfReturn(kernel, client, ticket, returned)
+    const isLinking = ticket.purpose === 'social-link'
+    const identity = await (isLinking ? identify() : recordingRefusal(kernel, unknownAccount, identify))
     return await arrive(kernel, { provider: client.name, identity, ticket }, context)
   } catch (error) {
     if (!(error instanceof Failure)) throw error
