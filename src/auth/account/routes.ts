@@ -120,7 +120,12 @@ export function accountRoutes(
   })
 
   const describing = {
-    config: { access: signedIn, failures: [...REFRESHING, 'PROVIDER_NOT_FOUND', 'UNABLE_TO_GET_USER_INFO'] },
+    // Counted for GET too: each asks the provider, which has a place for few requests at once.
+    config: {
+      access: signedIn,
+      limit: 'default',
+      failures: [...REFRESHING, 'PROVIDER_NOT_FOUND', 'UNABLE_TO_GET_USER_INFO'],
+    } as const,
     schema: {
       summary: 'The provider’s description of a linked account',
       response: { 200: DescribedAccount },

@@ -230,6 +230,26 @@ test('account-info is what the provider says with the refreshed token', async ()
   }
 })
 
+test('a token that cannot be sent closes the provider to nobody', async () => {
+  const { user } = await withAccount({ accessToken: 'old access \u0001', accessTokenExpiresAt: null })
+  const { status, body } = await user.get('/api/auth/account-info?providerId=acme')
+  assert.deepEqual([status, body.code], [400, 'UNABLE_TO_GET_USER_INFO'])
+  const sound = await withAccount()
+  assert.equal((await get(sound.user)).status, 200)
+})
+
+test('account-info is counted, because each one asks the provider', async () => {
+  const rate_limits = { enabled: true, rules: { default: { requests: 3, window: 3_600_000 } } }
+  const limited = await testService({ config: { ...config, rate_limits } })
+  const user = await limited.signUp('Ada')
+  const linked = { providerId: 'acme', accountId: '4711' }
+  await insertLinkedAccount(limited.service.kernel, user.id, linked, { accessToken: 'old access' })
+  const statuses = []
+  for (let count = 0; count < 5; count++)
+    statuses.push((await user.get('/api/auth/account-info?providerId=acme')).status)
+  assert.deepEqual([statuses[0], statuses.at(-1)], [200, 429])
+})
+
 test('no token is in the log', () => {
   for (const process of [t, otherProcess])
     assert.doesNotMatch(process.log.join('\n'), /old access|access after|refresh of/)

@@ -104,7 +104,7 @@ function tokensOf({ now }: Kernel, given: TokenEndpointResponse): ProviderTokens
     typeof seconds === 'number' && seconds >= 0 && seconds < LONGEST
       ? new Date(now().getTime() + seconds * 1_000)
       : null
-  const granted = given.scope?.split(/[ ,]/).filter((scope) => scope !== '')
+  const granted = given.scope?.split(/[ ,]/).filter((scope) => SCOPE.test(scope))
   return {
     accessToken: given.access_token,
     tokenType: given.token_type,
@@ -120,3 +120,6 @@ function tokensOf({ now }: Kernel, given: TokenEndpointResponse): ProviderTokens
 
 /** Seconds: a century. */
 const LONGEST = 3_155_760_000
+
+/** RFC 6749, section 3.3. */
+const SCOPE = /^[!#-[\]-~]{1,256}$/

@@ -88,6 +88,35 @@ test('keys that cannot be read are a failure of the provider, not of the token',
   assert.deepEqual([answer.status, answer.body.code], [503, 'PROVIDER_UNAVAILABLE'])
 })
 
+test('of the scopes that a provider names, those in the form of a scope are stored', async () => {
+  idp.visitor = person('Scoped')
+  const { sub, email } = idp.visitor
+  const visitor = createVisitor(t)
+  const url = await visitor.begin()
+  const callback = await visitor.visit(url)
+  const nonce = new URL(url).searchParams.get('nonce') ?? ''
+  const id_token = await idToken({ sub, email, email_verified: true, nonce })
+  const scope = `openid a\0b ${'x'.repeat(257)} email`
+  idp.intercept = (request, response) => {
+    if (request.url !== '/token') return false
+    response.setHeader('content-type', 'application/json')
+    response.end(JSON.stringify({ access_token: 'x', token_type: 'Bearer', scope, id_token }))
+    return true
+  }
+  const target = await visitor.arrive(callback)
+  idp.intercept = () => false
+  assert.equal(target, '/app')
+  assert.deepEqual((await accountsOf(sub))[0]?.scopes, ['openid', 'email'])
+})
+
+test('an access token of other characters than a token has is refused', async () => {
+  const { sub, email } = person('Control')
+  const token = await idToken({ sub, email, email_verified: true })
+  const { status, body } = await withIdToken(token, { accessToken: 'access \u0001' })
+  assert.deepEqual([status, body.code], [400, 'VALIDATION_ERROR'])
+  assert.deepEqual(await accountsOf(sub), [])
+})
+
 test('in the code flow an ID token with a wrong nonce or a wrong key is refused too', async () => {
   const foreign = await startOpenidProvider()
   idp.visitor = person('Swapped')

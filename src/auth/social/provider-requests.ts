@@ -60,11 +60,16 @@ async function attempt(
       `an answer of the provider is longer than ${LIMITS.most} bytes`,
     )
   } catch (error) {
-    // A forbidden address says nothing about the others of this provider.
-    if (error instanceof OutboundRefused) breaker.undecided()
+    // Nothing was sent, which says nothing about the provider. Else one user's token could close it to everybody.
+    if (error instanceof OutboundRefused || isUnsendable(error)) breaker.undecided()
     else breaker.failed()
+    if (isUnsendable(error)) throw error
     log.warn({ event: 'provider_failed', provider: name, error }, 'the provider gave no answer')
     throw unavailable(breaker.wait(), error)
   }
   throw unavailable(breaker.wait())
 }
+
+/** Such a request has a control character in a header, like a token that a caller has given us. */
+const isUnsendable = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && error.code === 'UND_ERR_INVALID_ARG'

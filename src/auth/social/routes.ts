@@ -16,7 +16,8 @@ import { beginLink, beginSocialSignIn, linkIdToken, signInWithIdToken } from './
 import type { SocialProviders } from './social-providers.ts'
 import { STATE_LIFETIME } from './state.ts'
 
-const Token = Type.Optional(Type.String({ maxLength: 16_384 }))
+/** RFC 6749, appendices A.12 and A.17. */
+const Token = Type.Optional(Type.String({ maxLength: 16_384, pattern: '^[ -~]*$' }))
 const IdToken = Type.Object(
   {
     token: Type.String({ minLength: 1, maxLength: 16_384 }),
