@@ -250,6 +250,14 @@ test('account-info is counted, because each one asks the provider', async () => 
   assert.deepEqual([statuses[0], statuses.at(-1)], [200, 429])
 })
 
+test('an account at a provider that is not configured any more is no way in', async () => {
+  const { user } = await withAccount({}, 'former')
+  const unlink = (providerId: string) => user.post('/api/auth/unlink-account', { providerId })
+  const { status, body } = await unlink('credential')
+  assert.deepEqual([status, body.code], [400, 'FAILED_TO_UNLINK_LAST_ACCOUNT'])
+  assert.equal((await unlink('former')).status, 200)
+})
+
 test('no token is in the log', () => {
   for (const process of [t, otherProcess])
     assert.doesNotMatch(process.log.join('\n'), /old access|access after|refresh of/)
