@@ -6,6 +6,7 @@ import { createOrganization, createPerson, type Person } from '#test/organizatio
 const t = await testService({
   config: {
     auth: {
+      admin: { roles: { clerk: { user: ['update'] } } },
       organization: {
         max_per_user: 3,
         roles: { editor: { member: ['update'] }, chief: { organization: ['delete'], member: ['update'] } },
@@ -103,6 +104,19 @@ test('an admin creates an organization for another user, and is no member of it'
     userId: root.id.replace(/.$/, 'f'),
   })
   assert.equal(nobody.status, root.id.endsWith('f') ? 200 : 404)
+})
+
+test('nobody creates an organization for a user with more permissions', async () => {
+  const [clerk, root, ada] = [
+    await createPerson(t, { role: 'clerk' }),
+    await createPerson(t, { role: 'admin' }),
+    await createPerson(t),
+  ]
+  const made = await clerk.post(`${ORG}/create`, { name: 'A', slug: 'by-clerk', userId: ada.id })
+  assert.equal(made.status, 200, made.text)
+  const refused = await clerk.post(`${ORG}/create`, { name: 'R', slug: 'by-clerk-2', userId: root.id })
+  assert.deepEqual(said(refused), [403, 'YOU_ARE_NOT_ALLOWED_TO_CREATE_A_NEW_ORGANIZATION'])
+  assert.deepEqual((await root.get(`${ORG}/list`)).body, [])
 })
 
 test('an unknown organization and one of others are refused alike', async () => {

@@ -1,4 +1,4 @@
-import { isPermitted, type Permissions } from '#identity/permissions.ts'
+import { coversPermissions, isPermitted, type Permissions } from '#identity/permissions.ts'
 import { hasSecondFactor } from '#identity/second-factor.ts'
 import { findUser, type User } from '#identity/users.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
@@ -55,6 +55,8 @@ export async function createOrganization(
 ): Promise<Created> {
   const fields = fieldsFrom(asked)
   const isOwn = userId === caller.user.id
+  // A caller without the permission locks no one's row.
+  if (!isOwn) expectMayCreateFor(kernel, caller.user)
   if (!UUID.test(userId)) throw fail('USER_NOT_FOUND')
   const created = await withFreeSlug('ORGANIZATION_ALREADY_EXISTS', () =>
     actWithUsers(kernel, caller, isOwn ? [] : [userId], async (kernel, user) => {
@@ -69,10 +71,18 @@ export async function createOrganization(
   return created
 }
 
+const mayNotCreate = () => fail('YOU_ARE_NOT_ALLOWED_TO_CREATE_A_NEW_ORGANIZATION')
+
+function expectMayCreateFor(kernel: Kernel, user: User): void {
+  if (!isPermitted(kernel, user, { user: ['update'] })) throw mayNotCreate()
+}
+
+/** With both rows locked. As with every verb on users, nobody acts on a user with more permissions. */
 async function expectAdmin(kernel: Kernel, user: User, ownerId: string): Promise<void> {
-  if (!isPermitted(kernel, user, { user: ['update'] }))
-    throw fail('YOU_ARE_NOT_ALLOWED_TO_CREATE_A_NEW_ORGANIZATION')
-  if ((await findUser(kernel.db, 'id', ownerId)) === undefined) throw fail('USER_NOT_FOUND')
+  expectMayCreateFor(kernel, user)
+  const owner = await findUser(kernel.db, 'id', ownerId)
+  if (owner === undefined) throw fail('USER_NOT_FOUND')
+  if (!coversPermissions(kernel, user, owner)) throw mayNotCreate()
 }
 
 async function insertWithOwner(
