@@ -40,7 +40,10 @@ export async function addUser(kernel: Kernel, user: NewUser, password?: string):
   const added = await (password === undefined
     ? insertUser(db, user)
     : insertUserWithPassword(db, user, { id: uuidv7(now(), random), password }))
-  await recordAct(actingAsUser(kernel, added.id), 'user.created', { targetId: added.id })
+  await recordAct(actingAsUser(kernel, added.id), 'user.created', {
+    targetId: added.id,
+    details: { role: added.role },
+  })
   emitAfterCommit(kernel, 'auth_user_created', { userId: added.id })
   return added
 }

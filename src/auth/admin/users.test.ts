@@ -98,6 +98,16 @@ test('giving a role needs the permission set-role and every permission of the ro
   await ok(person, 'create-user', fields())
 })
 
+test('the trail tells the role that a new user was given', async () => {
+  const { user } = await ok(admin, 'create-user', { ...fields(), role: 'clerk' })
+  const { body } = await admin.get(`/api/auth/admin/list-audit-events?targetId=${user.id}`)
+  const [created] = body.events
+  assert.deepEqual(
+    [created.action, created.actorId, created.details.role],
+    ['user.created', admin.id, 'clerk'],
+  )
+})
+
 test('an admin changes the fields of a user, and a new address is unproven', async () => {
   const person = await createPerson(t)
   const path = `/api/auth/admin/get-user?id=${person.id}`
