@@ -116,6 +116,13 @@ test('only listed columns are sorted and filtered, by values and operators that 
   }
 })
 
+test('a NUL character in a repeated parameter is refused', async () => {
+  const { status, body } = await admin.get(
+    '/api/auth/admin/list-users?filterOperator=in&filterValue=ada&filterValue=%00',
+  )
+  assert.deepEqual([status, body.code], [400, 'INVALID_TEXT'])
+})
+
 test('no column but those of a user leaves', async () => {
   const { body } = await list({ limit: '1' })
   assert.deepEqual(Object.keys(body.users[0]).toSorted(), [

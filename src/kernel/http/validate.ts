@@ -38,10 +38,11 @@ function compile(documented: TSchema, httpPart: string | undefined, nullIsAbsent
   }
 }
 
+/** Repeated parameters are a list. */
 const allTextsClean = (value: unknown): boolean =>
-  typeof value !== 'object' ||
-  value === null ||
-  Object.values(value).every((item) => typeof item !== 'string' || isCleanText(item))
+  typeof value === 'string'
+    ? isCleanText(value)
+    : typeof value !== 'object' || value === null || Object.values(value).every(allTextsClean)
 
 /** The keywords of JSON Schema that are used here. */
 type Shape = {
