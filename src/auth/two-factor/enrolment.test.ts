@@ -50,6 +50,21 @@ test('an authenticator app is in force after its first right code, and the sessi
   assert.deepEqual(more, [])
 })
 
+test('a factor that was begun can be put in force for an hour, and then hides the one in force no more', async () => {
+  const ada = await enrolTotp(t, await t.signUp('Ada'))
+  const begun = await ada.post(`${AUTH}/two-factor/enable`, { password: PASSWORD })
+  const newSecret = secretIn(begun.body.totpURI)
+  const shown = async () =>
+    secretIn((await ada.post(`${AUTH}/two-factor/get-totp-uri`, { password: PASSWORD })).body.totpURI)
+  const verified = async (secret: string) =>
+    (await ada.post(`${AUTH}/two-factor/verify-totp`, { code: codeOf(t, secret) })).status
+  t.advance(3_599_000)
+  assert.equal(await shown(), newSecret)
+  t.advance(1_000)
+  assert.equal(await shown(), ada.secret)
+  assert.deepEqual([await verified(newSecret), await verified(ada.secret)], [401, 200])
+})
+
 test('the old factor holds until the first right code of the new one', async () => {
   const ada = await enrolTotp(t, await t.signUp('Ada'))
   const begun = await ada.post(`${AUTH}/two-factor/enable`, { password: PASSWORD })

@@ -19,6 +19,7 @@ import type { SecondFactorMethod } from './pending.ts'
 import {
   deleteFactor,
   type Factor,
+  findBegunFactor,
   findFactor,
   insertFactor,
   replaceBackupCodes,
@@ -132,7 +133,7 @@ const DAY = 86_400_000
 export async function totpUriOf(kernel: Kernel, caller: Caller, owner: Owner): Promise<string> {
   const proven = await proveOwner(kernel, caller, owner)
   const { id } = caller.user
-  const factors = [await findFactor(kernel.db, id, false), await findFactor(kernel.db, id, true)]
+  const factors = [await findBegunFactor(kernel, id), await findFactor(kernel.db, id, true)]
   await expectAlive(kernel, proven)
   const sealed = factors.find((factor) => factor?.method === 'totp')?.secret ?? undefined
   const secret = sealed === undefined ? undefined : kernel.secrets.open('two-factor-secret', sealed)

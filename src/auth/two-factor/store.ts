@@ -1,10 +1,11 @@
 import { type Selectable, sql } from 'kysely'
 import type { Db } from '#kernel/db/connect.ts'
 import type { TwoFactorTable } from '#kernel/db/tables.ts'
+import type { Kernel } from '#kernel/kernel.ts'
 
 export type Factor = Omit<Selectable<TwoFactorTable>, 'method'> & { readonly method: 'totp' | 'otp' }
 
-/** The user's factor that is in force, or the one that waits for its first right code. */
+/** The user's factor that is in force, or the one that was begun last (`findBegunFactor`: if it can still be put in force). */
 export async function findFactor(db: Db, userId: string, inForce: boolean): Promise<Factor | undefined> {
   const found = await db
     .selectFrom('twoFactor')
@@ -13,6 +14,15 @@ export async function findFactor(db: Db, userId: string, inForce: boolean): Prom
     .where('inForce', '=', inForce)
     .executeTakeFirst()
   return found as Factor | undefined // the column's constraint allows these two methods
+}
+
+/** Milliseconds in which the first right code has to come. Later, a factor that was begun could be the trap of a session long ended. */
+const WAIT = 3_600_000
+
+/** The factor that waits for its first right code. */
+export async function findBegunFactor({ db, now }: Kernel, userId: string): Promise<Factor | undefined> {
+  const found = await findFactor(db, userId, false)
+  return found !== undefined && now().getTime() < found.createdAt.getTime() + WAIT ? found : undefined
 }
 
 export type NewFactor = Pick<Factor, 'id' | 'userId' | 'method' | 'secret' | 'createdAt'>

@@ -13,7 +13,7 @@ import type { SignInContext } from '../sign-in-context.ts'
 import { CHECKS, type CheckName, isWrong, type Refusal, type Subject } from './checks.ts'
 import { confirmFactor } from './enrolment.ts'
 import { trustDevice } from './pending.ts'
-import { clearFailures, countFailure, type Factor, findFactor } from './store.ts'
+import { clearFailures, countFailure, type Factor, findBegunFactor, findFactor } from './store.ts'
 
 /** The place in which a second factor is verified: a sign-in that waits for it, by its ticket, or a session. */
 export type Verifying = { readonly pending: string } | { readonly caller: Caller }
@@ -149,7 +149,7 @@ function verifyInSession(
 
 /** A factor that waits for its first code comes first. Backup codes and codes by mail also serve a user of TOTP. */
 export async function factorInSession(kernel: Kernel, { id }: User, name: CheckName): Promise<Factor> {
-  const waiting = await findFactor(kernel.db, id, false)
+  const waiting = await findBegunFactor(kernel, id)
   if (waiting?.method === name) return waiting
   const factor = await findFactor(kernel.db, id, true)
   if (factor === undefined || (name === 'totp' && factor.method !== 'totp')) throw notEnabled(name)
