@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { Persona, RowLevelSecurity } from '#databases/drivers/driver.ts'
 import { effectiveRole } from '#identity/permissions.ts'
-import { lacksSecondFactor } from '#identity/second-factor.ts'
+import { hasSecondFactor, lacksSecondFactor } from '#identity/second-factor.ts'
 import type { LiveSession, Sessions } from '#identity/sessions.ts'
 import { HEADER } from '#kernel/http/header-names.ts'
 import { isGet } from '#kernel/http/methods.ts'
@@ -31,14 +31,13 @@ export function createPersonaLookup(kernel: Kernel, sessions: Sessions) {
 }
 
 /** Claims for policies. They come from the session, never from the request. */
-const claimsOf = (kernel: Kernel, { session, user, organizationRole }: LiveSession) => ({
+const claimsOf = (kernel: Kernel, { session, user, organizationRole, impersonator }: LiveSession) => ({
   user_id: user.id,
   session_id: session.id,
   role: effectiveRole(kernel, user),
   organization_id: session.activeOrganizationId,
   organization_role: organizationRole,
-  // A user with two-factor authentication has passed it in every session. A passkey with user verification counts as two factors.
-  two_factor: user.twoFactorEnabled || session.userVerified,
+  two_factor: hasSecondFactor({ user, session, impersonator }),
   impersonated_by: session.impersonatedBy,
 })
 

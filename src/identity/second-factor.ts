@@ -3,14 +3,19 @@ import { effectiveRole, splitRoles } from './permissions.ts'
 import type { LiveSession, Session } from './sessions.ts'
 import type { User } from './users.ts'
 
-type Judged = {
+type Judged = Pick<LiveSession, 'impersonator'> & {
   readonly user: Pick<User, 'twoFactorEnabled'>
-  readonly session: Pick<Session, 'userVerified'>
+  readonly session: Pick<Session, 'userVerified' | 'impersonatedBy'>
 }
 
-/** An enrolled factor satisfies, since every later sign-in asks for it, and so does a passkey with user verification. */
-export const hasSecondFactor = ({ user, session }: Judged): boolean =>
-  user.twoFactorEnabled || session.userVerified
+/**
+ * An enrolled factor satisfies, since every later sign-in asks for it, and so does a passkey with user verification. In an impersonated
+ * session those of the admin count: the user's have not been asked for.
+ */
+export const hasSecondFactor = ({ user, session, impersonator }: Judged): boolean =>
+  session.impersonatedBy === null
+    ? user.twoFactorEnabled || session.userVerified
+    : impersonator?.hasSecondFactor === true
 
 /**
  * The user's role requires a second factor and the session has none (auth.md 7). Judged at each request, so a new role or setting holds
@@ -18,9 +23,9 @@ export const hasSecondFactor = ({ user, session }: Judged): boolean =>
  */
 export const lacksSecondFactor = (
   config: Config,
-  { user, session }: Pick<LiveSession, 'user' | 'session'>,
+  { user, session, impersonator }: Pick<LiveSession, 'user' | 'session' | 'impersonator'>,
 ): boolean =>
-  !hasSecondFactor({ user, session }) &&
+  !hasSecondFactor({ user, session, impersonator }) &&
   // The admin's own session has passed this rule.
   session.impersonatedBy === null &&
   splitRoles(effectiveRole({ config }, user)).some((role) =>

@@ -19,7 +19,7 @@ export type LiveSession = {
   /** The user's roles in the session's active organization, joined by commas. Null without one. */
   readonly organizationRole: string | null
   /** The admin who acts as the user, for an impersonated session whose parent is alive. */
-  readonly impersonator: Impersonator | undefined
+  readonly impersonator: (Impersonator & { readonly hasSecondFactor: boolean }) | undefined
 }
 
 /**
@@ -93,7 +93,8 @@ const IMPERSONATOR_COLUMNS = [
 ] as const satisfies readonly (keyof Impersonator)[]
 const SESSION_BY_TOKEN = preparedStatement<Record<string, unknown>>(
   `select ${selectList('s', SESSION_COLUMNS, 's.')}, ${selectList('u', USER_COLUMNS, 'u.')}, m.role as organization_role,
-     ${selectList('a', IMPERSONATOR_COLUMNS, 'a.')}, p.created_at as parent_begin, p.expires_at as parent_end
+     ${selectList('a', IMPERSONATOR_COLUMNS, 'a.')}, p.created_at as parent_begin, p.expires_at as parent_end,
+     a.two_factor_enabled or p.user_verified as parent_has_factor
    from service.session s join service."user" u on u.id = s.user_id
    left join service.member m on m.organization_id = s.active_organization_id and m.user_id = s.user_id
    left join service.session p on p.id = s.parent_session_id and p.user_id = s.impersonated_by
@@ -119,7 +120,13 @@ async function findSessionByToken(
         : endingBy(session, endWithinMaxAge(config, parent.createdAt, parent.expiresAt)),
     user: pick('u', USER_COLUMNS) as User,
     organizationRole: row.organization_role as string | null,
-    impersonator: parent.expiresAt === null ? undefined : (pick('a', IMPERSONATOR_COLUMNS) as Impersonator),
+    impersonator:
+      parent.expiresAt === null
+        ? undefined
+        : {
+            ...(pick('a', IMPERSONATOR_COLUMNS) as Impersonator),
+            hasSecondFactor: row.parent_has_factor === true,
+          },
   }
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Actor, type Answer, actor, testService } from '#test/harness.ts'
-import { createPerson, type Person } from '#test/organizations.ts'
+import { createOrganization, createPerson, type Person } from '#test/organizations.ts'
 
 const t = await testService({
   config: { auth: { admin: { roles: { support: { user: ['impersonate'] } } } } },
@@ -137,4 +137,26 @@ test('an impersonation ends none of the sessions of the user, and its end is tha
   assert.equal(await statusOf(withToken(body.session.token)), 200)
   t.advance(601_000)
   assert.equal(await statusOf(withToken(body.session.token)), 401)
+})
+
+test('for an organization that requires a second factor that of the admin counts', async () => {
+  const [root, ada] = [await createPerson(t, { role: 'admin' }), await createPerson(t)]
+  const { id: organizationId } = await createOrganization(t, [[ada, 'owner']])
+  const enrol = async ({ id }: Person) => {
+    await db.updateTable('user').set({ twoFactorEnabled: true }).where('id', '=', id).execute()
+    await t.service.kernel.coherence.settle()
+  }
+  await enrol(ada)
+  const who = withToken((await impersonate(root, ada)).body.session.token)
+  const activate = () => who.post('/api/auth/organization/set-active', { organizationId })
+  const activeOf = async (one: Actor) => (await sessionOf(one)).session.activeOrganizationId
+  assert.equal((await activate()).status, 200)
+  const data = { requireTwoFactor: true }
+  assert.equal((await ada.post('/api/auth/organization/update', { data })).status, 200)
+  assert.deepEqual([await activeOf(who), await activeOf(ada)], [null, organizationId])
+  const { status, body } = await activate()
+  assert.deepEqual([status, body.code], [403, 'TWO_FACTOR_REQUIRED'])
+  await enrol(root)
+  assert.equal((await activate()).status, 200)
+  assert.equal(await activeOf(who), organizationId)
 })

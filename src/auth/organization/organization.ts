@@ -204,8 +204,8 @@ export async function setActiveOrganization(
 export const mayActivate = (
   { requireTwoFactor }: Organization,
   user: User,
-  { session }: Pick<Caller, 'session'>,
-): boolean => !requireTwoFactor || hasSecondFactor({ user, session })
+  { session, impersonator }: Pick<Caller, 'session' | 'impersonator'>,
+): boolean => !requireTwoFactor || hasSecondFactor({ user, session, impersonator })
 
 /** The organization that is named, else the active one; null without either. */
 export async function getOrganization(

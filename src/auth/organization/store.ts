@@ -170,10 +170,11 @@ export const deactivateEverywhere = async (db: Db, ids: readonly string[]): Prom
 
 /** The organization, which requires a second factor, is no longer active in sessions that have none. */
 export const deactivateWithoutFactor = async (db: Db, id: string): Promise<void> =>
-  void (await sql`update service.session s set active_organization_id = null from service."user" u
-    where s.active_organization_id = ${id} and u.id = s.user_id and not u.two_factor_enabled and not s.user_verified`.execute(
-    db,
-  ))
+  void (await sql`update service.session s set active_organization_id = null
+    from service."user" u, service.session own
+    where s.active_organization_id = ${id} and u.id = coalesce(s.impersonated_by, s.user_id)
+      and own.id = coalesce(s.parent_session_id, s.id)
+      and not u.two_factor_enabled and not own.user_verified`.execute(db))
 
 /** Ids of the users who have a session in which the organization is active. */
 export async function listActiveUsers(db: Db, organizationId: string): Promise<readonly string[]> {

@@ -125,6 +125,18 @@ test('an impersonated session reads as the user, and is refused in every write, 
   }
   const { claims } = await whoIs(who)
   assert.deepEqual([claims.user_id, claims.impersonated_by], [dora.id, root.id])
+  const twoFactorWith = async (enrolled: { id: string }) => {
+    const enrol = (enabled: boolean) =>
+      changeControlDatabase(`update service."user" set two_factor_enabled = ${enabled} where id = $1`, [
+        enrolled.id,
+      ])
+    await enrol(true)
+    const { two_factor } = (await whoIs(who)).claims
+    await enrol(false)
+    return two_factor
+  }
+  assert.equal(await twoFactorWith(dora), false, 'nobody has passed the factor of the user')
+  assert.equal(await twoFactorWith(root), true)
   assert.deepEqual(await docsOf(who), [3, 4])
 
   const insert = { table_name: 'note', insert_body: { id: 90, doc_id: 4, text: 'x' } }
