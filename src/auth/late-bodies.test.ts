@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { PASSWORD, testService, type User } from '#test/harness.ts'
 import { whileArriving } from '#test/slow-body.ts'
+import { setRoleByOperator } from './admin/operator.ts'
 
 const t = await testService({ config: { session: { max_age: 9 * 86_400_000 } } })
 const { kernel } = t.service
@@ -40,6 +41,15 @@ test('a session that expires while the body arrives does not act', async () => {
   assert.match(answer, /^HTTP\/1.1 401 .*UNAUTHORIZED/s)
   await turn(-7 * DAY - 1_000)
   assert.equal((await ada.get('/api/auth/get-session')).body.user.name, 'Ada')
+})
+
+test('an admin who loses the role while the body arrives is not told the sessions of others', async () => {
+  const [root, ada] = [await t.signUp('Root'), await t.signUp('Ada')]
+  await setRoleByOperator(kernel, root.id, 'admin')
+  const lose = () => setRoleByOperator(kernel, root.id, 'user')
+  await setRoleByOperator(kernel, ada.id, 'admin')
+  const answer = await sendLate(root, 'admin/list-user-sessions', { userId: ada.id }, lose)
+  assert.match(answer, /^HTTP\/1.1 403 .*YOU_ARE_NOT_ALLOWED_TO_LIST_USERS_SESSIONS/s)
 })
 
 test('a session that reaches session.max_age while the body arrives does not act', async () => {

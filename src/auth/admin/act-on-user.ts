@@ -60,7 +60,7 @@ export function expectPermission(kernel: Kernel, user: User, permission: AdminPe
 }
 
 /** The user, unless the admin lacks one of the user's permissions. */
-export function withinReach(
+function withinReach(
   kernel: Kernel,
   admin: User,
   permission: AdminPermissions,

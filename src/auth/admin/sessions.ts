@@ -2,20 +2,16 @@ import { findSessionOwner } from '#identity/sessions.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { Caller } from '../access.ts'
 import { endSession, endSessions, type ListedSession, namedSession, sessionsOf } from '../session/session.ts'
-import { actOnUser, readUser, withinReach } from './act-on-user.ts'
+import { actOnUser } from './act-on-user.ts'
 
 const LIST = { session: ['list'] } as const
 const REVOKE = { session: ['revoke'] } as const
 
-/** By handles, which are no credentials. */
-export async function listUserSessions(
-  kernel: Kernel,
-  caller: Caller,
-  userId: string,
-): Promise<ListedSession[]> {
-  const { id } = withinReach(kernel, caller.user, LIST, await readUser(kernel, userId))
-  return sessionsOf(kernel, caller, id)
-}
+/** By handles, which are no credentials. The caller's rights are those of when the whole request has arrived. */
+export const listUserSessions = (kernel: Kernel, caller: Caller, userId: string): Promise<ListedSession[]> =>
+  actOnUser(kernel, caller, { permission: LIST, userId }, (kernel, { user }) =>
+    sessionsOf(kernel, caller, user.id),
+  )
 
 /** Ends one session of any user, named by handle, token or id. Unknown ones are no failure. */
 export async function revokeUserSession(kernel: Kernel, caller: Caller, named: string): Promise<void> {
