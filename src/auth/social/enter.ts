@@ -60,12 +60,13 @@ type Found = {
   readonly isNewUser: boolean
 }
 
-/** Looks again when a concurrent request has linked the account or has taken the address. Overtaken twice, it gives up. */
+/** Looks again when a concurrent request has taken the address, and then when another one has linked the account. */
 async function findOrLink(kernel: Kernel, entering: Entering, context: SignInContext): Promise<Found> {
-  const found =
-    (await findOrLinkOnce(kernel, entering, context)) ?? (await findOrLinkOnce(kernel, entering, context))
-  if (found === undefined) throw fail('ACCOUNT_NOT_LINKED')
-  return found
+  for (let look = 1; look <= 3; look++) {
+    const found = await findOrLinkOnce(kernel, entering, context)
+    if (found !== undefined) return found
+  }
+  throw fail('ACCOUNT_NOT_LINKED')
 }
 
 /** A concurrent request has linked the account. */
@@ -113,9 +114,11 @@ function linkByEmail(kernel: Kernel, entering: Entering, { id: userId, email }: 
   const refusal = () => fail('ACCOUNT_NOT_LINKED')
   const mayLink = kernel.config.auth.social.linking.enabled && isProven(kernel, entering)
   return actOnProof(kernel, { userId }, refusal, async (kernel, user) => {
+    // A stranger who only claims the address does not learn of a ban.
+    if (!mayLink) throw refusal()
     if (isBanned(user, kernel.now())) throw fail('BANNED_USER')
     // Before the address is proven, another person may have opened the account with it.
-    if (!mayLink || !user.emailVerified || user.email !== email) throw refusal()
+    if (!user.emailVerified || user.email !== email) throw refusal()
     return { ...(await link(kernel, userId, entering)), isNewUser: false }
   })
 }

@@ -249,6 +249,29 @@ test('an account without an address signs in nobody new', async () => {
   assert.equal(await createVisitor(t).signIn(), '/failed?error=email_not_found')
 })
 
+test('accounts with one new address that arrive at once, each twice, all sign in as one user', async () => {
+  for (let round = 0; round < 4; round++) {
+    const { sub, email } = person('Many')
+    const arriving = Array.from({ length: 8 }, (_, index) =>
+      idToken({ sub: `${sub}-${index % 4}`, email, email_verified: true }),
+    )
+    const answers = await Promise.all((await Promise.all(arriving)).map((token) => withIdToken(token)))
+    for (const { status, text } of answers) assert.equal(status, 200, text)
+    assert.equal(new Set(answers.map(({ body }) => body.user.id)).size, 1)
+  }
+})
+
+test('a ban is shown only to one who has proven the address', async () => {
+  const { email } = await localUser('barred@example.com', true)
+  await db.updateTable('user').set({ banned: true }).where('email', '=', email).execute()
+  const codes = []
+  for (const email_verified of [false, true]) {
+    const { sub } = person('Claims')
+    codes.push((await withIdToken(await idToken({ sub, email, email_verified }))).body.code)
+  }
+  assert.deepEqual(codes, ['ACCOUNT_NOT_LINKED', 'BANNED_USER'])
+})
+
 test('a banned user does not come in, and a user with a second factor is asked for it', async () => {
   idp.visitor = person('Barred')
   const { email = '' } = idp.visitor

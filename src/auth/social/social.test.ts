@@ -93,7 +93,7 @@ test('a new account that arrives twice at once adds one user', async () => {
   assert.equal((await accountsOf(idp.visitor.sub)).length, 1)
 })
 
-test('a first sign-in that concurrent requests overtake twice is refused, and adds no user', async () => {
+test('a first sign-in that concurrent requests overtake again and again is refused, and adds no user', async () => {
   const overtaken = person('Overtaken')
   // Each link of this account is lost to another request.
   await sql`create function service.overtake() returns trigger language plpgsql as
