@@ -19,7 +19,8 @@ import { dropUnreadableTokens, resealProviderTokens } from './reseal-tokens.ts'
 import { insertUser } from './users.ts'
 import { isLastWayIn } from './ways-in.ts'
 
-const kernel = await testKernel()
+const credentials = { client_id: 'id', client_secret: 'secret' }
+const kernel = await testKernel({ config: { auth: { social: { providers: { github: credentials } } } } })
 
 async function newUser({ db, now, random }: Kernel) {
   const id = uuidv7(now(), random)

@@ -58,7 +58,7 @@ test('of many concurrent redemptions of one ticket exactly one succeeds', async 
   const won = redeemed.filter((ticket) => ticket !== undefined)
   const { id: userId, email: address } = ada
   assert.deepEqual(won, [
-    { purpose: 'reset-password', userId, sessionId: null, address, payload: {}, expired: false },
+    { purpose: 'reset-password', userId, sessionId: null, address, payload: {}, attempts: 0, expired: false },
   ])
   assert.equal(await redeem(ada, token), undefined)
 })
