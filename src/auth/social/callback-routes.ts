@@ -13,13 +13,14 @@ import type { SocialProviders } from './social-providers.ts'
 
 /** Parameters of an authorization response; all others are ignored. */
 const RESPONSE = ['code', 'state', 'error', 'iss', 'user'] as const
-const Parameter = Type.Optional(Type.String({ maxLength: 4_096 }))
+const Parameter = (maxLength: number) => Type.Optional(Type.String({ maxLength }))
+/** Together they fit in the headers of a request (`limits.header`), since a form's answer goes on as a query. */
 const Response = Type.Object({
-  code: Parameter,
-  state: Parameter,
-  error: Parameter,
-  iss: Parameter,
-  user: Parameter,
+  code: Parameter(4_096),
+  state: Parameter(256),
+  error: Parameter(256),
+  iss: Parameter(1_024),
+  user: Parameter(2_048),
 })
 const Provider = Type.Object({ provider: Type.String({ maxLength: 64 }) })
 const REDIRECTED = {
