@@ -174,7 +174,8 @@ const FILTER = {
     Type.Unsafe<string | readonly string[]>({
       type: ['string', 'array'],
       items: { type: 'string', maxLength: 320 },
-      maxItems: 100,
+      // Together they fit in the headers of a request (`limits.header`).
+      maxItems: 32,
       maxLength: 8_000,
       description: 'For `in` and `not_in` several, as repeated parameters or joined by commas',
     }),
