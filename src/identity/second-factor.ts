@@ -1,4 +1,5 @@
 import type { Config } from '#kernel/config/config.ts'
+import type { Db } from '#kernel/db/connect.ts'
 import { effectiveRole, splitRoles } from './permissions.ts'
 import type { LiveSession, Session } from './sessions.ts'
 import type { User } from './users.ts'
@@ -31,3 +32,13 @@ export const lacksSecondFactor = (
   splitRoles(effectiveRole({ config }, user)).some((role) =>
     config.auth.two_factor.required_for.includes(role),
   )
+
+/** Deletes the factor in force, or the one that was begun, with its backup codes; false when there is none. */
+export async function deleteFactor(db: Db, userId: string, inForce: boolean): Promise<boolean> {
+  const { numDeletedRows } = await db
+    .deleteFrom('twoFactor')
+    .where('userId', '=', userId)
+    .where('inForce', '=', inForce)
+    .executeTakeFirst()
+  return numDeletedRows > 0n
+}

@@ -130,7 +130,7 @@ const takenOver = (state: UserState, me: Who): UserState =>
 
 const passwordReset = (state: UserState): UserState => ({
   ...withoutUnprovenAccess(state),
-  ...{ password: 'reset', mustChange: false, trusted: false },
+  ...{ password: 'reset', mustChange: false, trusted: false, factorBegun: false },
 })
 
 const linkedAlive = (now: UserState, me: Who): Refusal | undefined =>
@@ -329,7 +329,13 @@ export const VERBS = {
       post('/change-password', { currentPassword: PASSWORD, newPassword: PASSWORDS[`changed by ${me}`] }, me),
     refused: aliveWithPassword,
     leaves: (state, me) =>
-      noTickets({ ...state, password: `changed by ${me}`, mustChange: false, trusted: false }),
+      noTickets({
+        ...state,
+        password: `changed by ${me}`,
+        mustChange: false,
+        trusted: false,
+        factorBegun: false,
+      }),
     column: 'O',
   },
   'change-password with revokeOtherSessions': {
@@ -340,7 +346,13 @@ export const VERBS = {
     },
     refused: aliveWithPassword,
     leaves: (state, me) =>
-      noTickets({ ...state, password: `changed by ${me}`, trusted: false, sessions: [`${me} renewed`] }),
+      noTickets({
+        ...state,
+        password: `changed by ${me}`,
+        trusted: false,
+        factorBegun: false,
+        sessions: [`${me} renewed`],
+      }),
     column: 'O',
   },
   'set-password': {
@@ -645,7 +657,7 @@ export const VERBS = {
   'revoke-sessions': {
     action: (_person, me) => post('/revoke-sessions', {}, me),
     refused: alive,
-    leaves: (state) => noTickets({ ...state, trusted: false, sessions: [] }),
+    leaves: (state) => noTickets({ ...state, trusted: false, factorBegun: false, sessions: [] }),
     column: 'O',
   },
   'revoke-other-sessions': {
@@ -673,7 +685,14 @@ export const VERBS = {
     action: ({ id }) => ({ call: ({ service }) => setPasswordByOperator(service.kernel, id, PASSWORDS.set) }),
     refused: exists,
     leaves: (state) =>
-      noTickets({ ...state, password: 'set', mustChange: false, trusted: false, sessions: [] }),
+      noTickets({
+        ...state,
+        password: 'set',
+        mustChange: false,
+        trusted: false,
+        factorBegun: false,
+        sessions: [],
+      }),
     revokesAs: 'reset-password',
   },
   'delete user as operator': {
@@ -728,7 +747,14 @@ export const VERBS = {
       post('/admin/set-user-password', { userId, newPassword: PASSWORDS.set }, 'admin'),
     refused: isThere,
     leaves: (state) =>
-      noTickets({ ...state, password: 'set', mustChange: false, trusted: false, sessions: [] }),
+      noTickets({
+        ...state,
+        password: 'set',
+        mustChange: false,
+        trusted: false,
+        factorBegun: false,
+        sessions: [],
+      }),
     revokesAs: 'reset-password',
   },
   'admin/revoke-user-session': {
@@ -743,7 +769,7 @@ export const VERBS = {
   'admin/revoke-user-sessions': {
     action: ({ id: userId }) => post('/admin/revoke-user-sessions', { userId }, 'admin'),
     refused: isThere,
-    leaves: (state) => noTickets({ ...state, trusted: false, sessions: [] }),
+    leaves: (state) => noTickets({ ...state, trusted: false, factorBegun: false, sessions: [] }),
     revokesAs: 'revoke-sessions',
   },
   'admin/impersonate-user': {

@@ -136,7 +136,7 @@ test('a changed password ends other sessions only on request', async () => {
   await t.mails()
 })
 
-test('a user without a password sets one from a fresh session only', async () => {
+test('a user without a password sets one from a fresh session only, and gets a notice', async () => {
   const ada = await t.signUp('Ada')
   const taken = await ada.post('/api/auth/set-password', { newPassword: NEW })
   assert.deepEqual([taken.status, taken.body.code], [400, 'PASSWORD_ALREADY_SET'])
@@ -147,7 +147,11 @@ test('a user without a password sets one from a fresh session only', async () =>
   const stale = await ada.post('/api/auth/set-password', { newPassword: NEW })
   assert.deepEqual([stale.status, stale.body.code], [403, 'SESSION_NOT_FRESH'])
   t.advance(-DAY - 1_000)
+  await t.mails()
   assert.deepEqual((await ada.post('/api/auth/set-password', { newPassword: NEW })).body, { status: true })
+  const [notice, ...more] = await t.mails()
+  assert.match(notice ?? '', /password of your account has just been changed/)
+  assert.deepEqual(more, [])
   assert.equal((await signIn(ada.email, NEW)).status, 200)
 })
 

@@ -1,6 +1,7 @@
 import { type Credential, findCredential, insertPassword, upsertPassword } from '#identity/accounts.ts'
 import { attemptPassword, hashPassword, isCheckable } from '#identity/passwords.ts'
 import { lockProvenUser } from '#identity/proof.ts'
+import { deleteFactor } from '#identity/second-factor.ts'
 import { deleteUserSessions, updateSessionToken } from '#identity/sessions.ts'
 import { deleteTickets } from '#identity/tickets.ts'
 import { tokenHash } from '#identity/tokens.ts'
@@ -19,7 +20,7 @@ import { acceptablePassword } from '../password-policy.ts'
 import { expectFresh } from '../session-freshness.ts'
 import type { SignInContext } from '../sign-in-context.ts'
 
-/** Stores the new password, mails a notice of it, and ends every open link and trusted device of the user. */
+/** Stores the new password, mails a notice of it, and ends every open link, trusted device and begun factor of the user. */
 export async function storePassword(
   kernel: Kernel,
   user: User,
@@ -30,6 +31,7 @@ export async function storePassword(
   await upsertPassword(kernel.db, { id: uuidv7(now, kernel.random), userId: user.id, password, now })
   await deleteTickets(kernel.db, user)
   await deleteTrustedDevices(kernel.db, user.id)
+  await deleteFactor(kernel.db, user.id, false)
   await sendMail(kernel, MAILS.passwordChanged(user, ended))
 }
 
@@ -150,6 +152,7 @@ export async function setPassword(kernel: Kernel, caller: Caller, newPassword: s
     const account = { id: uuidv7(now, kernel.random), userId: user.id, password, now }
     if (!(await insertPassword(kernel.db, account))) throw fail('PASSWORD_ALREADY_SET')
     await deleteTickets(kernel.db, user)
+    await sendMail(kernel, MAILS.passwordChanged(user, 'none'))
     await recordAct(kernel, 'password.set', { targetId: user.id })
   })
 }

@@ -1,3 +1,4 @@
+import { deleteFactor } from '#identity/second-factor.ts'
 import {
   deleteSessionOf,
   deleteUserSessions,
@@ -48,7 +49,7 @@ export async function revokeSession(kernel: Kernel, caller: Caller, named: strin
   return count
 }
 
-/** Ends all of the caller's sessions, every open link and every trusted device. */
+/** Ends all of the caller's sessions, every open link, every trusted device and a begun factor. */
 export async function revokeSessions(kernel: Kernel, caller: Caller): Promise<number> {
   const count = await actAsCaller(kernel, caller, endSessions)
   await kernel.coherence.settle()
@@ -73,10 +74,11 @@ export async function endSession(kernel: Kernel, user: User, by: NamedSession): 
   return count
 }
 
-/** For a user whose row is locked: ends every session, every open link and every trusted device. */
+/** For a user whose row is locked: ends every session, every open link, every trusted device and a begun factor. */
 export async function endSessions(kernel: Kernel, user: User): Promise<number> {
   await deleteTickets(kernel.db, user)
   await deleteTrustedDevices(kernel.db, user.id)
+  await deleteFactor(kernel.db, user.id, false)
   const count = await deleteUserSessions(kernel.db, user.id)
   await recordRevoked(kernel, user, count)
   return count

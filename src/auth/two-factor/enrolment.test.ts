@@ -65,6 +65,23 @@ test('a factor that was begun can be put in force for an hour, and then hides th
   assert.deepEqual([await verified(newSecret), await verified(ada.secret)], [401, 200])
 })
 
+test('a factor that was begun ends with a new password, or with all sessions', async () => {
+  const newPassword = 'another good password'
+  const ENDS: readonly [string, object, string][] = [
+    ['change-password', { currentPassword: PASSWORD, newPassword, revokeOtherSessions: true }, newPassword],
+    ['revoke-sessions', {}, PASSWORD],
+  ]
+  for (const [path, body, password] of ENDS) {
+    const ada = await t.signUp('Ada')
+    assert.equal((await ada.post(`${AUTH}/two-factor/enable`, { password: PASSWORD })).status, 200)
+    assert.equal((await ada.post(`${AUTH}/${path}`, body)).status, 200)
+    const { token } = (await t.anon.post(`${AUTH}/sign-in/email`, { email: ada.email, password })).body
+    const headers = { authorization: `Bearer ${token}` }
+    const { body: answer } = await t.anon.post(`${AUTH}/two-factor/get-totp-uri`, { password }, { headers })
+    assert.equal(answer.code, 'TOTP_NOT_ENABLED', path)
+  }
+})
+
 test('the old factor holds until the first right code of the new one', async () => {
   const ada = await enrolTotp(t, await t.signUp('Ada'))
   const begun = await ada.post(`${AUTH}/two-factor/enable`, { password: PASSWORD })

@@ -1,5 +1,6 @@
 import { findPassword } from '#identity/accounts.ts'
 import { lockProvenUser } from '#identity/proof.ts'
+import { deleteFactor } from '#identity/second-factor.ts'
 import { deleteUserSessions, type Session, updateSessionToken } from '#identity/sessions.ts'
 import { deleteTicketsFor } from '#identity/tickets.ts'
 import { tokenHash } from '#identity/tokens.ts'
@@ -17,7 +18,6 @@ import { expectFresh } from '../session-freshness.ts'
 import { codeHashes, newBackupCodes } from './codes.ts'
 import type { SecondFactorMethod } from './pending.ts'
 import {
-  deleteFactor,
   type Factor,
   findBegunFactor,
   findFactor,

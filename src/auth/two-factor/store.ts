@@ -39,16 +39,6 @@ export async function insertFactor(db: Db, factor: NewFactor, codes: readonly Bu
     .execute()
 }
 
-/** Deletes the factor with its backup codes; false when there is none. */
-export async function deleteFactor(db: Db, userId: string, inForce: boolean): Promise<boolean> {
-  const { numDeletedRows } = await db
-    .deleteFrom('twoFactor')
-    .where('userId', '=', userId)
-    .where('inForce', '=', inForce)
-    .executeTakeFirst()
-  return numDeletedRows > 0n
-}
-
 export async function updateFactorInForce(db: Db, id: string): Promise<void> {
   await db.updateTable('twoFactor').set({ inForce: true }).where('id', '=', id).execute()
 }
