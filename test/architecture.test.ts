@@ -233,7 +233,10 @@ const RULES: readonly Rule[] = [
       { file: 'gateway/keys/key-service.test.ts', text: '' },
       { file: 'auth/signIn.ts', text: '' },
     ],
-    right: [{ file: 'auth/sign-in/sign-in.test.ts', text: '' }],
+    right: [
+      { file: 'auth/sign-in/sign-in.test.ts', text: '' },
+      { file: 'gateway/data/slow-readers.slow.test.ts', text: '' },
+    ],
   },
   {
     says: 'time, randomness, environment and network are passed as arguments',
@@ -497,7 +500,7 @@ function firstOf<T, R>(items: readonly T[], work: (item: T) => R | undefined): R
 /** A surface registers the routes of all its features. */
 const isSurface = (file: string): boolean => file === 'auth/surface.ts' || file === 'gateway/surface.ts'
 
-const partsOf = (file: string): string[] => file.replace(/(\.test)?\.ts$/, '').split('/')
+const partsOf = (file: string): string[] => file.replace(/(\.slow)?(\.test)?\.ts$/, '').split('/')
 
 const uses = (text: string, isMadeForIt: boolean, what: RegExp): string[] =>
   isMadeForIt

@@ -104,7 +104,9 @@ export async function testService({
   secrets = testSecrets(),
   clock = testClock(),
 }: Options = {}): Promise<TestService> {
+  const started = stoppedAfterTests()
   const dir = await mkdtemp(path.join(tmpdir(), 'gatehouse-test-service-'))
+  started.defer(() => rm(dir, { recursive: true, force: true }))
   const control = controlUrl ?? (await controlDatabase())
   const client = await testDatabase()
   const logging = await testDatabase({ template: await createTemplateDatabase('logging', prepareAudit) })
@@ -126,6 +128,7 @@ export async function testService({
     log: createLog({ level: 'info', format: 'json', destination: { write: (line) => void log.push(line) } }),
     turned: clock.turned,
   })
+  started.defer(() => service.stop())
   const url = `http://127.0.0.1:${await service.listen()}`
 
   // Every error status that a test receives must be in the OpenAPI document. The library types the document for any version.
@@ -133,10 +136,9 @@ export async function testService({
   const read = new Set<string>()
   let stopped: Promise<void> | undefined
   const stop = () => {
-    stopped ??= service.stop().then(() => rm(dir, { recursive: true, force: true }))
+    stopped ??= started.disposeAsync()
     return stopped
   }
-  after(stop)
   return {
     url,
     service,
@@ -165,6 +167,16 @@ export async function testService({
   }
 }
 
+/**
+ * For all that is started from now on: it is stopped after the test that calls this, or after the file's tests. node:test must be told
+ * before anything is awaited; later it may not know any more which test is running, and waits for the end of the process.
+ */
+function stoppedAfterTests(): AsyncDisposableStack {
+  const started = new AsyncDisposableStack()
+  after(() => started.disposeAsync())
+  return started
+}
+
 /** By the overrides of the configuration: services with the same settings have the same document, which takes 0.1 s to build. */
 const expectations = new Map<string, Expectation>()
 
@@ -181,7 +193,9 @@ export async function testKernel({
   controlUrl,
   clock = testClock(),
 }: Options = {}): Promise<Kernel> {
+  const started = stoppedAfterTests()
   const dir = await mkdtemp(path.join(tmpdir(), 'gatehouse-test-kernel-'))
+  started.defer(() => rm(dir, { recursive: true, force: true }))
   const { kernel, close } = await startKernel({
     config: testConfig(overrides, dir),
     controlUrl: controlUrl ?? (await controlDatabase()),
@@ -189,10 +203,7 @@ export async function testKernel({
     log: createLog({ level: 'silent', format: 'json' }),
     turned: clock.turned,
   })
-  after(async () => {
-    await close()
-    await rm(dir, { recursive: true, force: true })
-  })
+  started.defer(close)
   return kernel
 }
 

@@ -1,6 +1,7 @@
 /**
- * `node test/run.ts [OPTION…] [PATTERN…]` runs test files, by default all, in a few processes, each of which takes one file after the other. The
- * modules of the service and its optimised code are then ready for the next file. Options are those of `node --test`.
+ * `node test/run.ts [OPTION…] [PATTERN…]` runs test files, by default all but the slow ones, in a few processes, each of which takes one file
+ * after the other. The modules of the service and its optimised code are then ready for the next file. Options are those of `node --test`.
+ * A file is named `*.slow.test.ts` if its subject is time or volume; `npm run slow` runs those.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -10,7 +11,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { Work } from './run-files.ts'
 
-const ALL = ['{src,test}/**/*.test.ts']
+const ALL = ['{src,test}/**/!(*.slow).test.ts']
 /** Three processes keep two cores busy: tests of deadlines wait for a fifth of their time. */
 const PROCESSES = 3
 /** The modules and services of a file stay in memory until its process exits. */
