@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
 import pg from 'pg'
-import { prepareLogging } from '#gateway/management/audit.ts'
+import { prepareLogging } from '#gateway/logging-tables.ts'
 import { unlessAborted } from '#kernel/abort.ts'
 import { systemClock } from '#kernel/clock.ts'
 import type { Config } from '#kernel/config/config.ts'

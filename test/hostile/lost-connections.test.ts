@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { createAuditLog, prepareLogging } from '#gateway/management/audit.ts'
+import { prepareLogging } from '#gateway/logging-tables.ts'
+import { createAuditLog } from '#gateway/management/audit.ts'
 import { systemClock } from '#kernel/clock.ts'
 import { migrate } from '#kernel/db/migrate.ts'
 import { testDatabase, withClient } from '#test/database.ts'

@@ -1,9 +1,7 @@
-import pg from 'pg'
+import type pg from 'pg'
 import type { Clock } from '#kernel/clock.ts'
 import { createAlarm } from '#kernel/db/connection-alarm.ts'
-import { onConnection } from '#kernel/db/guarded-client.ts'
 import { createPool } from '#kernel/db/guarded-pool.ts'
-import { takeSessionLock } from '#kernel/db/session-lock.ts'
 import { fail } from '../errors.ts'
 
 /** A change of a client's schema, for the audit log. */
@@ -100,44 +98,4 @@ async function finish(
       [id, status, took, error],
     )
     .catch(() => {})
-}
-
-const LOCK = { name: 'lock of the audit log', key: `hashtextextended('gatehouse logging', 0)` }
-
-/** Creates the audit table if it is missing, and grants the reader access. */
-export async function prepareLogging(ownerUrl: string, reader: string | undefined): Promise<void> {
-  await onConnection({ url: ownerUrl, name: 'audit' }, async (client) => {
-    await takeSessionLock(client, LOCK)
-    await client.query(`
-      create table if not exists public.database_audit_log (
-        id bigint generated always as identity primary key,
-        created_at timestamptz not null,
-        request_id text not null,
-        actor_key_id text,
-        service_client text not null,
-        operation text not null,
-        schema_name text not null,
-        object_name text not null,
-        object_type text not null,
-        statement text not null,
-        status text not null,
-        error_message text,
-        duration_ms bigint,
-        details jsonb not null default '{}'
-      );
-      create index if not exists database_audit_log_by_time on public.database_audit_log (created_at);
-      create index if not exists database_audit_log_by_object
-        on public.database_audit_log (service_client, schema_name, object_name, id);`)
-    if (reader !== undefined) await grantRead(client, reader)
-  })
-}
-
-async function grantRead(client: pg.Client, reader: string): Promise<void> {
-  const { rows } = await client.query<{ name: string }>('select current_database() as name')
-  const role = pg.escapeIdentifier(reader)
-  await client.query(`
-    grant connect on database ${pg.escapeIdentifier(rows[0]?.name ?? '')} to ${role};
-    grant usage on schema public to ${role};
-    grant select on all tables in schema public to ${role};
-    alter default privileges in schema public grant select on tables to ${role};`)
 }
