@@ -1,7 +1,7 @@
 import { usernameFrom } from '#identity/usernames.ts'
 import { insertUser, insertUserWithPassword, type NewUser, type User } from '#identity/users.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
-import { actingAsUser, emitAfterCommit, type Kernel } from '#kernel/kernel.ts'
+import { actingAsUser, emit, type Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
 import { fail } from './errors.ts'
 import { acceptableEmail, acceptableImage, acceptableName } from './user-fields.ts'
@@ -44,6 +44,6 @@ export async function addUser(kernel: Kernel, user: NewUser, password?: string):
     targetId: added.id,
     details: { role: added.role },
   })
-  emitAfterCommit(kernel, 'auth_user_created', { userId: added.id })
+  await emit(kernel, 'auth_user_created', { user_id: added.id })
   return added
 }

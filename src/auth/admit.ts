@@ -3,7 +3,7 @@ import { endWithinMaxAge, insertSession, type Session } from '#identity/sessions
 import { tokenHash } from '#identity/tokens.ts'
 import { isBanned, type User } from '#identity/users.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
-import { emitAfterCommit, type Kernel } from '#kernel/kernel.ts'
+import { emit, type Kernel } from '#kernel/kernel.ts'
 import { randomToken, uuidv7 } from '#kernel/random.ts'
 import { browserMark } from './cookies.ts'
 import { fail } from './errors.ts'
@@ -94,7 +94,7 @@ async function startSession(
     max_per_user,
   )
   await recordAct(kernel, 'user.signed_in', { targetId: user.id, details: { sessionId: session.id, way } })
-  emitAfterCommit(kernel, 'auth_user_signed_in', { userId: user.id, sessionId: session.id })
+  await emit(kernel, 'auth_user_signed_in', { user_id: user.id, session_id: session.id })
   const maxAge = remember ? expiresAt.getTime() - now.getTime() : undefined
   return { token, session, user, maxAge, trustedDevice }
 }

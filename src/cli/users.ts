@@ -12,7 +12,7 @@ import { roleFrom, roleNames } from '#identity/permissions.ts'
 import { isBanned, searchUsers } from '#identity/users.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
 import { instantFrom } from '#kernel/instants.ts'
-import { atomically, emitAfterCommit, type Kernel } from '#kernel/kernel.ts'
+import { atomically, emit, type Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
 import { count } from './count.ts'
 import { findNamedUser, generatePassword, USER_ARGUMENT } from './named-user.ts'
@@ -135,8 +135,8 @@ async function create(kernel: Kernel, options: Create): Promise<void> {
     const [outcome] = await addUsers(kernel.db, [user])
     if (outcome !== 'added') throw new Error(`There is an account with ${email} already.`)
     await recordAct(kernel, 'user.created', { targetId: id, details: { role } })
+    await emit(kernel, 'auth_user_created', { user_id: id })
   })
-  emitAfterCommit(kernel, 'auth_user_created', { userId: id })
   terminal.say(`created ${email}, role ${role}, id ${id}`)
   if (given === undefined) terminal.say(`password: ${password}  (shown this once)`)
 }

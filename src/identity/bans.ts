@@ -1,5 +1,5 @@
 import { recordAct } from '#kernel/audit/record-act.ts'
-import { emitAfterCommit, type Kernel } from '#kernel/kernel.ts'
+import { emit, type Kernel } from '#kernel/kernel.ts'
 import { deleteUserSessions } from './sessions.ts'
 import { deleteTickets } from './tickets.ts'
 import type { User } from './users.ts'
@@ -16,7 +16,7 @@ export async function applyBan(kernel: Kernel, user: User, { reason, expires }: 
   await deleteUserSessions(kernel.db, user.id)
   await deleteTickets(kernel.db, user)
   await recordAct(kernel, 'user.banned', { targetId: user.id })
-  emitAfterCommit(kernel, 'auth_user_banned', { userId: user.id })
+  await emit(kernel, 'auth_user_banned', { user_id: user.id })
   return banned
 }
 

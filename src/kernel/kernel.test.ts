@@ -1,28 +1,28 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { testKernel } from '#test/harness.ts'
-import { atomically, emitAfterCommit, type Kernel } from './kernel.ts'
+import { atomically, emit, type Kernel } from './kernel.ts'
 
 const kernel = await testKernel()
 const emitted: string[] = []
-kernel.events.subscribe((name, data) => void emitted.push(`${name} ${'userId' in data ? data.userId : ''}`))
+kernel.events.subscribe((name, data) => void emitted.push(`${name} ${'user_id' in data ? data.user_id : ''}`))
 
-const happen = (kernel: Kernel, userId: string) => emitAfterCommit(kernel, 'auth_user_created', { userId })
+const happen = (kernel: Kernel, userId: string) => emit(kernel, 'auth_user_created', { user_id: userId })
 const keys = async () =>
   (await kernel.db.selectFrom('rateLimit').select('key').orderBy('key').execute()).map(({ key }) => key)
 const write = (kernel: Kernel, key: string) =>
   kernel.db.insertInto('rateLimit').values({ key, points: 1 }).execute()
 
-test('outside a transaction an event is emitted at once', () => {
-  happen(kernel, 'alone')
+test('outside a transaction an event is emitted at once', async () => {
+  await happen(kernel, 'alone')
   assert.deepEqual(emitted.splice(0), ['auth_user_created alone'])
 })
 
 test('in a transaction, statements and events take effect together, in order, at the commit', async () => {
   const answer = await atomically(kernel, async (kernel) => {
-    happen(kernel, 'first')
+    await happen(kernel, 'first')
     await write(kernel, 'a')
-    happen(kernel, 'second')
+    await happen(kernel, 'second')
     assert.deepEqual(emitted, [])
     assert.deepEqual(await keys(), [], 'others see it already')
     return 'the answer'
@@ -36,7 +36,7 @@ test('after a rollback nothing is emitted or written', async () => {
   const broken = new Error('no')
   const work = atomically(kernel, async (kernel) => {
     await write(kernel, 'b')
-    happen(kernel, 'nobody')
+    await happen(kernel, 'nobody')
     throw broken
   })
   await assert.rejects(work, broken)
@@ -45,7 +45,7 @@ test('after a rollback nothing is emitted or written', async () => {
 
 test('a transaction that the database ends emits nothing either', async () => {
   const work = atomically(kernel, async (kernel) => {
-    happen(kernel, 'nobody')
+    await happen(kernel, 'nobody')
     await write(kernel, 'a')
   })
   await assert.rejects(work, { code: '23505' })
@@ -58,7 +58,7 @@ test('a transaction inside a transaction is part of it', async () => {
     await atomically(outer, async (inner) => {
       assert.equal(inner.db, outer.db)
       await write(inner, 'c')
-      happen(inner, 'nobody')
+      await happen(inner, 'nobody')
     })
     assert.deepEqual(emitted, [], 'the inner end is no commit')
     throw broken

@@ -81,11 +81,11 @@ export const withOrigin = (kernel: Kernel, origin: Origin): Kernel => ({ ...kern
 export const actingAsUser = (kernel: Kernel, actorId: string): Kernel =>
   kernel.origin.actorId === ANONYMOUS ? withOrigin(kernel, { ...kernel.origin, actorId }) : kernel
 
-/** Emits an event when the transaction has committed. */
-export function emitAfterCommit<Name extends EventName>(
+/** Emits an event of the catalogue: with the transaction of the kernel, else at once. Without an effect after a rollback. */
+export async function emit<Name extends EventName>(
   kernel: Kernel,
   name: Name,
   data: EventData[Name],
-): void {
+): Promise<void> {
   kernel.afterCommit(() => kernel.events.emit(name, data))
 }

@@ -1,6 +1,6 @@
 import type { User } from '#identity/users.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
-import { emitAfterCommit, type Kernel } from '#kernel/kernel.ts'
+import { emit, type Kernel } from '#kernel/kernel.ts'
 import { fail } from '../errors.ts'
 import { deleteInvitationsTo } from './invitation-store.ts'
 import { deleteOrganizations, listDepartures, lockOrganizationsOf } from './store.ts'
@@ -18,7 +18,7 @@ export async function leaveOrganizations(kernel: Kernel, user: User): Promise<vo
   if (deleted.length > 0) await deleteOrganizations(kernel.db, deleted)
   for (const organizationId of deleted) {
     await recordAct(kernel, 'organization.deleted', { targetId: organizationId, organizationId })
-    emitAfterCommit(kernel, 'auth_organization_deleted', { organizationId })
+    await emit(kernel, 'auth_organization_deleted', { organization_id: organizationId })
   }
   await deleteInvitationsTo(kernel.db, user.email)
 }

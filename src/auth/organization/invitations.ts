@@ -1,7 +1,7 @@
 import { findUser, isBanned, type User } from '#identity/users.ts'
 import type { Action } from '#kernel/audit/actions.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
-import { emitAfterCommit, type Kernel } from '#kernel/kernel.ts'
+import { emit, type Kernel } from '#kernel/kernel.ts'
 import { sendMail } from '#kernel/mail/mailer.ts'
 import { UUID, uuidv7 } from '#kernel/random.ts'
 import type { Caller } from '../access.ts'
@@ -98,7 +98,6 @@ async function addInvitation(
   if (await hasInvitations(db, organizationId, createdAt, config.auth.organization.max_invitations))
     throw fail('INVITATION_LIMIT_REACHED')
   const id = uuidv7(createdAt, random)
-  emitAfterCommit(kernel, 'auth_invitation_created', { organizationId, invitationId: id })
   return insertInvitation(db, { ...invitation, id, organizationId, status: 'pending', createdAt })
 }
 
@@ -224,7 +223,7 @@ async function addMember(
     throw fail('ORGANIZATION_MEMBERSHIP_LIMIT_REACHED')
   const createdAt = kernel.now()
   await recordAct(kernel, 'member.added', { targetId: userId, organizationId, details: { role } })
-  emitAfterCommit(kernel, 'auth_member_added', { organizationId, userId })
+  await emit(kernel, 'auth_member_added', { organization_id: organizationId, user_id: userId })
   return insertMember(kernel.db, {
     id: uuidv7(createdAt, kernel.random),
     organizationId,

@@ -1,6 +1,6 @@
 import { emailFrom } from '#identity/emails.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
-import { emitAfterCommit, type Kernel } from '#kernel/kernel.ts'
+import { emit, type Kernel } from '#kernel/kernel.ts'
 import { UUID } from '#kernel/random.ts'
 import type { Caller } from '../access.ts'
 import { fail } from '../errors.ts'
@@ -118,7 +118,7 @@ async function removeUnlessLastOwner(kernel: Kernel, member: Member): Promise<vo
   await deleteMember(kernel.db, member.id)
   const { organizationId, userId } = member
   await recordAct(kernel, 'member.removed', { targetId: userId, organizationId })
-  emitAfterCommit(kernel, 'auth_member_removed', { organizationId, userId })
+  await emit(kernel, 'auth_member_removed', { organization_id: organizationId, user_id: userId })
 }
 
 type NewRole = { readonly memberId: string; readonly role: string | readonly string[] }
@@ -153,7 +153,6 @@ export async function changeMemberRole(
       const { userId } = target
       const details = { from: target.role, to: role }
       await recordAct(kernel, 'member.role_changed', { targetId: userId, organizationId, details })
-      emitAfterCommit(kernel, 'auth_member_role_changed', { organizationId, userId, role })
       return { ...target, role }
     },
   )

@@ -3,7 +3,7 @@ import { hasSecondFactor } from '#identity/second-factor.ts'
 import { findUser, type User } from '#identity/users.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
-import { emitAfterCommit, type Kernel } from '#kernel/kernel.ts'
+import { emit, type Kernel } from '#kernel/kernel.ts'
 import { UUID, uuidv7 } from '#kernel/random.ts'
 import type { Caller } from '../access.ts'
 import { fail } from '../errors.ts'
@@ -103,7 +103,7 @@ async function insertWithOwner(
     organizationId: id,
     details: { owner: userId },
   })
-  emitAfterCommit(kernel, 'auth_organization_created', { organizationId: id, userId })
+  await emit(kernel, 'auth_organization_created', { organization_id: id, user_id: userId })
   return created
 }
 
@@ -137,7 +137,6 @@ export async function changeOrganization(
       const { id } = membership.organization
       const details = { fields: Object.keys(change) }
       await recordAct(kernel, 'organization.updated', { targetId: id, organizationId: id, details })
-      emitAfterCommit(kernel, 'auth_organization_updated', { organizationId: id })
       const changed = await updateOrganization(kernel.db, id, change, kernel.now())
       if (changed.requireTwoFactor) await deactivateWithoutFactor(kernel.db, id)
       return changed
@@ -167,7 +166,7 @@ export async function deleteOrganization(
       targetId: organization.id,
       organizationId: organization.id,
     })
-    emitAfterCommit(kernel, 'auth_organization_deleted', { organizationId: organization.id })
+    await emit(kernel, 'auth_organization_deleted', { organization_id: organization.id })
   })
   await kernel.coherence.settle()
   return organization.id

@@ -4,7 +4,7 @@ import { isLastAdmin } from '#identity/roles.ts'
 import { deleteTickets, redeemTicket } from '#identity/tickets.ts'
 import { deleteUser, type User } from '#identity/users.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
-import { atomically, emitAfterCommit, type Kernel } from '#kernel/kernel.ts'
+import { atomically, emit, type Kernel } from '#kernel/kernel.ts'
 import { forgetMails } from '#kernel/mail/mailer.ts'
 import { actAsCaller, type Caller } from '../access.ts'
 import { fail, LINK_FAILURES } from '../errors.ts'
@@ -110,7 +110,7 @@ export async function removeUser(kernel: Kernel, user: User): Promise<void> {
   await deleteUser(kernel.db, user.id)
   await forgetMails(kernel, user.email)
   await recordAct(kernel, 'user.deleted', { targetId: user.id })
-  emitAfterCommit(kernel, 'auth_user_deleted', { userId: user.id })
+  await emit(kernel, 'auth_user_deleted', { user_id: user.id })
 }
 
 /** Deletes the account. */

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { OpenTransaction, RowsResult, WriteResult } from '#databases/drivers/driver.ts'
 import { type Body, flag } from '#databases/request/fields.ts'
-import { emitAfterCommit, type Kernel } from '#kernel/kernel.ts'
+import { emit, type Kernel } from '#kernel/kernel.ts'
 import type { GatewayCaller } from '../caller.ts'
 import { type Prepared, prepare } from '../prepare.ts'
 import { type GroupedFetch, group, prepareFetch } from './post-processing.ts'
@@ -29,7 +29,7 @@ export async function fetchRows(
   const { value, outcome } = await cache({ caller, plan: fetch.plan, key, fresh }, () =>
     runFetch(kernel, fetch, key),
   )
-  emitEvent(kernel, fetch, 0, event)
+  await emitEvent(kernel, fetch, 0, event)
   return { ...value, outcome }
 }
 
@@ -82,7 +82,7 @@ export async function insertRows(
 ): Promise<WriteResult> {
   const insert = await prepare(kernel, caller, body, 'insert')
   const result = await run(insert)
-  emitEvent(kernel, insert, result.affected)
+  await emitEvent(kernel, insert, result.affected)
   return result
 }
 
@@ -95,21 +95,21 @@ export async function writeRows(
 ): Promise<WriteResult> {
   const write = await prepare(kernel, caller, body, kind)
   const result = await write.run()
-  emitEvent(kernel, write, result.affected)
+  await emitEvent(kernel, write, result.affected)
   return result
 }
 
 /** Emits the event of an operation that is committed. */
-export function emitEvent(
+export async function emitEvent(
   kernel: Kernel,
   { caller, plan, event }: Pick<Prepared, 'caller' | 'plan' | 'event'>,
-  rows: number,
+  affected: number,
   name: 'gateway_data' | Prepared['event'] = event,
-): void {
+): Promise<void> {
   if (name === undefined) return
   const { client, requestId } = caller
   const table = `${plan.table.schema}.${plan.table.name}`
-  emitAfterCommit(kernel, name, { client: client.name, requestId, table, rows })
+  await emit(kernel, name, { client: client.name, request_id: requestId, table, affected_rows: affected })
 }
 
 /** Cache key of a read: 64 hex digits that depend on client, request, role and claims. */

@@ -22,7 +22,7 @@ before(() =>
 
 const events: number[] = []
 t.service.kernel.events.subscribe((name, data) => {
-  if (name === 'gateway_insert' && 'rows' in data) events.push(data.rows)
+  if (name === 'gateway_insert' && 'affected_rows' in data) events.push(data.affected_rows)
 })
 
 /** Counts the statements that the work runs on table item. */

@@ -69,7 +69,8 @@ export async function runTransaction(
       : () =>
           onceUnder(key, kernel, caller, steps, { ...options, bounds, body: digestOf(caller, asked, steps) })
   const results = await committed(caller, steps, under)
-  if (!results.replayed) for (const { step, affected } of results.done) emitEvent(kernel, step, affected)
+  if (!results.replayed)
+    for (const { step, affected } of results.done) await emitEvent(kernel, step, affected)
   return { results: results.json, operations: steps.length, replayed: results.replayed }
 }
 

@@ -1,7 +1,7 @@
 import { requireAbility } from '#databases/drivers/abilities.ts'
 import type { TableDefinition } from '#databases/drivers/driver.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
-import { emitAfterCommit, type Kernel } from '#kernel/kernel.ts'
+import { emit, type Kernel } from '#kernel/kernel.ts'
 import type { GatewayCaller } from '../caller.ts'
 import type { AuditLog } from './audit.ts'
 import { OPERATIONS } from './operations.ts'
@@ -50,11 +50,10 @@ export async function createManagedTable(
     clientName: caller.client.name,
     details: { operation: act.operation },
   })
-  emitAfterCommit(kernel, 'schema_table_created', {
+  await emit(kernel, 'schema_table_created', {
     client: caller.client.name,
-    requestId: caller.requestId,
-    schema,
-    table,
+    request_id: caller.requestId,
+    table: `${schema}.${table}`,
   })
   return describeTable(caller, schema, table)
 }

@@ -5,7 +5,7 @@ import { readFetch } from '#databases/request/read-request.ts'
 import type { Row } from '#databases/request/request.ts'
 import { operatorOf } from '#databases/request/terms.ts'
 import { edge } from '#kernel/http/failures.ts'
-import { emitAfterCommit, type Kernel } from '#kernel/kernel.ts'
+import { emit, type Kernel } from '#kernel/kernel.ts'
 import type { GatewayCaller } from '../caller.ts'
 import { requireOwnSession, requirePersona } from '../caller-rights.ts'
 import { requestOptionsOf } from '../prepare.ts'
@@ -58,11 +58,11 @@ export async function callFunction(
   }
   const result = await requireAbility(backend, 'call')(call).catch(explainReadOnly(client))
   const name = `${read.table.schema}.${read.table.table}`
-  emitAfterCommit(kernel, 'gateway_rpc', {
+  await emit(kernel, 'gateway_rpc', {
     client: client.name,
-    requestId,
+    request_id: requestId,
     function: name,
-    rows: result.facts().rows,
+    affected_rows: 0,
   })
   return result
 }

@@ -3,7 +3,7 @@ import type { SqlResult } from '#databases/drivers/driver.ts'
 import { DRIVERS } from '#databases/drivers/index.ts'
 import type { Json } from '#databases/request/request.ts'
 import type { DriverName } from '#kernel/config/addresses.ts'
-import { emitAfterCommit, type Kernel } from '#kernel/kernel.ts'
+import { emit, type Kernel } from '#kernel/kernel.ts'
 import type { GatewayCaller } from '../caller.ts'
 import { hasRight, requirePolicyBypass } from '../caller-rights.ts'
 import { fail } from '../errors.ts'
@@ -50,10 +50,10 @@ export async function runSql(
     maxRows: kernel.config.gateway.max_rows,
     presence,
   }).catch(explainReadOnly(client))
-  emitAfterCommit(kernel, 'gateway_query', {
+  await emit(kernel, 'gateway_query', {
     client: client.name,
-    requestId: caller.requestId,
-    rows: result.rows,
+    request_id: caller.requestId,
+    affected_rows: result.affected,
   })
   return { result, backend: backend.name, milliseconds: Math.round(performance.now() - began) }
 }
