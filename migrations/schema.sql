@@ -330,6 +330,67 @@ table service."verification"
   CREATE INDEX verification_by_session ON service.verification USING btree (session_id) WHERE (session_id IS NOT NULL)
   CREATE INDEX verification_by_user ON service.verification USING btree (user_id)
 
+table service."webhook"
+  id uuid not null
+  client_name text
+  route_key text not null
+  table_name text
+  url text not null
+  description text
+  is_active boolean not null default true
+  sealed_headers text
+  sealed_secret text
+  sealed_previous_secret text
+  previous_secret_until timestamp with time zone
+  filter text
+  timeout_ms integer not null
+  consecutive_failures integer not null default 0
+  failing_since timestamp with time zone
+  disabled_reason text
+  created_at timestamp with time zone not null
+  updated_at timestamp with time zone not null
+  deleted_at timestamp with time zone
+  constraint webhook_pkey PRIMARY KEY (id)
+  constraint webhook_secret CHECK (((deleted_at IS NOT NULL) OR (sealed_secret IS NOT NULL)))
+  constraint webhook_timeout CHECK (((timeout_ms >= 1) AND (timeout_ms <= 30000)))
+  CREATE INDEX webhook_by_age ON service.webhook USING btree (created_at, id) WHERE (deleted_at IS NULL)
+  CREATE INDEX webhook_by_client ON service.webhook USING btree (client_name, created_at, id) WHERE (deleted_at IS NULL)
+  CREATE INDEX webhook_removed ON service.webhook USING btree (deleted_at) WHERE (deleted_at IS NOT NULL)
+  CREATE TRIGGER webhook_came_or_went AFTER INSERT OR DELETE ON service.webhook FOR EACH ROW EXECUTE FUNCTION service.tell_word('webhook')
+  CREATE TRIGGER webhook_changed AFTER UPDATE OF client_name, route_key, table_name, url, description, is_active, sealed_headers, sealed_secret, sealed_previous_secret, previous_secret_until, filter, timeout_ms, disabled_reason, updated_at, deleted_at ON service.webhook FOR EACH ROW WHEN ((old.* IS DISTINCT FROM new.*)) EXECUTE FUNCTION service.tell_word('webhook')
+  CREATE TRIGGER webhook_emptied AFTER TRUNCATE ON service.webhook FOR EACH STATEMENT EXECUTE FUNCTION service.tell_word('all')
+
+table service."webhook_delivery"
+  id uuid not null
+  webhook_id uuid not null
+  event_id uuid not null
+  status text not null default 'pending'::text
+  attempt integer not null default 0
+  next_attempt_at timestamp with time zone
+  claimed_until timestamp with time zone
+  response_status integer
+  response_body text
+  error text
+  duration_ms integer
+  created_at timestamp with time zone not null
+  constraint webhook_delivery_event_id_fkey FOREIGN KEY (event_id) REFERENCES service.webhook_event(id) ON DELETE CASCADE
+  constraint webhook_delivery_next CHECK (((status = ANY (ARRAY['pending'::text, 'retrying'::text])) = (next_attempt_at IS NOT NULL)))
+  constraint webhook_delivery_pkey PRIMARY KEY (id)
+  constraint webhook_delivery_status CHECK ((status = ANY (ARRAY['pending'::text, 'retrying'::text, 'succeeded'::text, 'failed'::text, 'expired'::text])))
+  constraint webhook_delivery_webhook_id_fkey FOREIGN KEY (webhook_id) REFERENCES service.webhook(id)
+  CREATE INDEX webhook_delivery_by_event ON service.webhook_delivery USING btree (event_id)
+  CREATE INDEX webhook_delivery_due ON service.webhook_delivery USING btree (webhook_id, next_attempt_at) WHERE (next_attempt_at IS NOT NULL)
+  CREATE INDEX webhook_delivery_failed ON service.webhook_delivery USING btree (webhook_id, id DESC) WHERE (status = 'failed'::text)
+  CREATE INDEX webhook_delivery_log ON service.webhook_delivery USING btree (webhook_id, id DESC)
+
+table service."webhook_event"
+  id uuid not null
+  route_key text not null
+  body text not null
+  created_at timestamp with time zone not null
+  constraint webhook_event_pkey PRIMARY KEY (id)
+  CREATE INDEX webhook_event_by_age ON service.webhook_event USING btree (created_at)
+
 CREATE OR REPLACE FUNCTION service.count_members()
  RETURNS trigger
  LANGUAGE plpgsql

@@ -14,6 +14,8 @@ export type Purpose =
   | 'social-state'
   | 'two-factor-code'
   | 'two-factor-secret'
+  | 'webhook-headers'
+  | 'webhook-secret'
 
 export type Secrets = {
   /**

@@ -229,6 +229,50 @@ export interface VerificationTable {
   attempts: Generated<number>
 }
 
+export interface WebhookTable {
+  id: string
+  clientName: string | null
+  routeKey: string
+  tableName: string | null
+  url: string
+  description: string | null
+  isActive: Generated<boolean>
+  sealedHeaders: string | null
+  sealedSecret: string | null
+  sealedPreviousSecret: string | null
+  previousSecretUntil: Date | null
+  filter: string | null
+  timeoutMs: number
+  consecutiveFailures: Generated<number>
+  failingSince: Date | null
+  disabledReason: string | null
+  createdAt: Date
+  updatedAt: Date
+  deletedAt: Date | null
+}
+
+export interface WebhookDeliveryTable {
+  id: string
+  webhookId: string
+  eventId: string
+  status: Generated<string>
+  attempt: Generated<number>
+  nextAttemptAt: Date | null
+  claimedUntil: Date | null
+  responseStatus: number | null
+  responseBody: string | null
+  error: string | null
+  durationMs: number | null
+  createdAt: Date
+}
+
+export interface WebhookEventTable {
+  id: string
+  routeKey: string
+  body: string
+  createdAt: Date
+}
+
 export interface DB {
   account: AccountTable
   apiKey: ApiKeyTable
@@ -250,5 +294,8 @@ export interface DB {
   twoFactor: TwoFactorTable
   user: UserTable
   verification: VerificationTable
+  webhook: WebhookTable
+  webhookDelivery: WebhookDeliveryTable
+  webhookEvent: WebhookEventTable
 }
 
