@@ -28,7 +28,7 @@ const CLEARED: readonly (readonly [file: string, literal: string, reason: string
     'at most 10,000 characters; the parts share no character',
   ],
   [
-    'databases/drivers/postgres/driver.ts',
+    'databases/drivers/postgres/management.ts',
     String.raw`/"(?:[^"]|"")*"|[^,\s"]+/g`,
     'a setting of the database; an attempt ends at the next quote',
   ],

@@ -68,6 +68,7 @@ const MANAGEMENT = {
   object_exists: [409, 'An object of this name exists already'],
   object_not_found: [404, 'There is no such object'],
   object_in_use: [409, 'Other objects depend on this one'],
+  object_busy: [503, 'The table is in use, so the change could not begin; nothing was changed'],
   invalid_data_type: [400, 'The data type is not allowed'],
   invalid_default: [400, 'The default is neither a literal nor a call of an allowed function'],
   invalid_definition: [400, 'The definition is not valid'],

@@ -102,7 +102,7 @@ export function announceWrites(driver: Driver, announce: Announce): Driver {
       call && ((request) => (request.readOnly ? call(request) : after(() => call(request), tagsOfChange))),
     management: management && {
       ...management,
-      run: (statements) => after(() => management.run(statements), tagsOfStructure),
+      run: (statements, conditions) => after(() => management.run(statements, conditions), tagsOfStructure),
     },
     policies: policies && { as: (persona) => announceWrites(policies.as(persona), announce) },
   }

@@ -1,3 +1,4 @@
+import type { Management } from '#databases/drivers/management.ts'
 import type { MemoryBudget } from '#databases/drivers/memory-budget.ts'
 import type { Catalogue, Index } from '#databases/plan/catalogue.ts'
 import type { CountPlan, DeletePlan, InsertPlan, PlanOf, ReadPlan, UpdatePlan } from '#databases/plan/plan.ts'
@@ -74,36 +75,6 @@ export type RunTransaction = <T>(
   work: (on: OpenTransaction) => Promise<T>,
   options: TransactionOptions,
 ) => Promise<T>
-
-/** Changes of the structure (gateway.md 10). */
-export type Management = {
-  /** The statements that make a table, for `run`. Throws what is wrong with the definition. */
-  createTable(table: TableDefinition): Promise<readonly string[]>
-  /** Runs the statements in one transaction, and invalidates the catalogue. */
-  run(statements: readonly string[]): Promise<void>
-  /** Types and methods that a definition may use. */
-  readonly columnDataTypes: readonly string[]
-  readonly indexMethods: readonly string[]
-}
-
-/** A table to create. */
-export type TableDefinition = {
-  readonly schema: string
-  readonly table: string
-  readonly columns: readonly NewColumn[]
-}
-
-export type NewColumn = {
-  readonly name: string
-  readonly data_type: string
-  readonly nullable?: boolean | undefined
-  readonly default_expression?: string | undefined
-  readonly primary_key?: boolean | undefined
-  readonly unique?: boolean | undefined
-  readonly references?:
-    | { readonly table: string; readonly column: string; readonly on_delete?: string | undefined }
-    | undefined
-}
 
 export type Policies = {
   /**

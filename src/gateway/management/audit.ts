@@ -12,7 +12,7 @@ export type SchemaChange = {
   readonly operation: string
   readonly schema: string
   readonly object: string
-  readonly objectType: 'table'
+  readonly objectType: 'table' | 'column' | 'index' | 'extension' | 'function'
   readonly statement: string
 }
 

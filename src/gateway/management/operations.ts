@@ -1,7 +1,31 @@
+import type { EventName } from '#kernel/events.ts'
 import type { FIXED_RIGHTS } from '../keys/rights.ts'
 
-/** All management operations with their rights, for routes and capabilities. */
+/**
+ * All management operations: their routes, the rights that they require, the events that they emit, and the type of the object in the
+ * audit log. Routes, changes and the answer of capabilities are made from it.
+ */
 export const OPERATIONS = {
   capabilities: { method: 'GET', path: '/management/capabilities', right: 'management.read' },
-  create_table: { method: 'POST', path: '/management/tables', right: 'management.tables.write' },
-} as const satisfies Record<string, { method: string; path: string; right: keyof typeof FIXED_RIGHTS }>
+  create_table: {
+    method: 'POST',
+    path: '/management/tables',
+    right: 'management.tables.write',
+    event: 'schema_table_created',
+    object: 'table',
+  },
+} as const satisfies Record<string, Reading | Changing>
+
+type Route = { readonly path: string; readonly right: keyof typeof FIXED_RIGHTS }
+type Reading = Route & { readonly method: 'GET' }
+type Changing = Route & {
+  readonly method: 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  readonly event: EventName
+  readonly object: 'table' | 'column' | 'index' | 'extension' | 'function'
+}
+
+export type Operation = keyof typeof OPERATIONS
+/** The operations that change the structure. */
+export type ChangeOperation = {
+  [O in Operation]: (typeof OPERATIONS)[O] extends { event: EventName } ? O : never
+}[Operation]

@@ -23,26 +23,21 @@ import {
 import { createDefaultsReader } from '#databases/drivers/postgres/catalogue/column-defaults.ts'
 import { INDEXES_SQL } from '#databases/drivers/postgres/catalogue/indexes.ts'
 import { createIdempotencyStore } from '#databases/drivers/postgres/idempotency-store.ts'
+import { createManagement } from '#databases/drivers/postgres/management.ts'
 import { createPool, type PoolOptions } from '#databases/drivers/postgres/pool/pool.ts'
 import {
   createUntrustedConnections,
   type RunUntrusted,
 } from '#databases/drivers/postgres/pool/untrusted-connections.ts'
 import { connect, createConnector, within } from '#databases/drivers/postgres/protocol/connect.ts'
-import type { RowClient, Terminate } from '#databases/drivers/postgres/protocol/connection.ts'
+import type { Terminate } from '#databases/drivers/postgres/protocol/connection.ts'
 import { failureOf } from '#databases/drivers/postgres/protocol/errors.ts'
-import { beginPooled } from '#databases/drivers/postgres/protocol/pooler.ts'
 import { codeOf } from '#databases/drivers/postgres/protocol/row-query.ts'
-import { become, OWN } from '#databases/drivers/postgres/roles/persona.ts'
+import { OWN } from '#databases/drivers/postgres/roles/persona.ts'
 import { createRoleCheck, type RoleCheck } from '#databases/drivers/postgres/roles/role-check.ts'
 import { loginAs, OWN_ROLES_SQL } from '#databases/drivers/postgres/roles/sql-role.ts'
 import { countRows, selectRows, writeRows } from '#databases/drivers/postgres/run-plan.ts'
 import { createRunner } from '#databases/drivers/postgres/runner.ts'
-import {
-  ALLOWED_COLUMN_DATA_TYPES,
-  ALLOWED_INDEX_METHODS,
-  createTable,
-} from '#databases/drivers/postgres/sql/ddl.ts'
 import { createSql } from '#databases/drivers/postgres/sql/sql-builder.ts'
 import { inTransaction } from '#databases/drivers/postgres/transaction.ts'
 import type { Index } from '#databases/plan/catalogue.ts'
@@ -97,27 +92,11 @@ export function createPostgresDriver(given: PostgresOptions): PostgresDriver {
   ) // as the statement builds it
   const { plan, attempt } = createPlanner(tables, ({ cause }) => MOVED_CODES.has(codeOf(cause)))
   const defaultsFor = createDefaultsReader(run)
-
-  async function apply(statements: readonly string[]): Promise<void> {
-    const client = await pool.acquire()
-    try {
-      await (client.pooled === undefined ? client.query('begin') : beginPooled(client))
-      if (own !== undefined) await become(client, own)
-      await systemFirst(client)
-      for (const statement of statements) {
-        client.since = performance.now()
-        await client.query(statement)
-      }
-      await client.query('commit')
-    } catch (error) {
-      // When this fails too, the connection is not clean, and the pool closes it.
-      if (client.isAlive()) await client.query('rollback').catch(() => {})
-      throw failureOf(error)
-    } finally {
-      pool.release(client)
-      tables.invalidate()
-    }
-  }
+  const management = createManagement(pool, {
+    persona: own,
+    statementTimeout: options.statementTimeout,
+    changed: tables.invalidate,
+  })
 
   function sqlPool(): UntrustedPool {
     const { sqlRole, connectTimeout } = options
@@ -170,7 +149,7 @@ export function createPostgresDriver(given: PostgresOptions): PostgresDriver {
       call: (request) => callFunction(mine, ofCalls.run, request, { persona, most: most.bytes }),
       transaction: (work, how) =>
         inTransaction(pool, work, { ...how, timeout: options.statementTimeout + 5_000, persona }),
-      idempotency: createIdempotencyStore(run, apply),
+      idempotency: createIdempotencyStore(run, management.run),
     } satisfies Partial<Driver>
   }
 
@@ -190,12 +169,7 @@ export function createPostgresDriver(given: PostgresOptions): PostgresDriver {
       if (!request.readOnly && isStructural(request.text)) tables.invalidate()
       return result
     },
-    management: {
-      createTable,
-      run: apply,
-      columnDataTypes: ALLOWED_COLUMN_DATA_TYPES,
-      indexMethods: ALLOWED_INDEX_METHODS,
-    },
+    management,
     catalogue: tables.fresh,
     indexes: async () => (await run.value(createSql(INDEXES_SQL))) as readonly Index[], // as the statement builds it
     invalidate: tables.invalidate,
@@ -235,21 +209,6 @@ function createTerminator(options: PostgresOptions): Terminate {
     end().catch(() => {})
   }
 }
-
-/**
- * The search path for DDL: types of extensions are found in the client's schemas, those of the system first, because pg_catalog is not
- * named. pg_temp is named last, otherwise it would come first.
- */
-async function systemFirst(client: RowClient): Promise<void> {
-  const { rows } = await client.query<{ search_path: string }>('show search_path')
-  const names = rows[0]?.search_path.match(/"(?:[^"]|"")*"|[^,\s"]+/g) ?? []
-  const others = names.filter((name) => !SYSTEM.has(name))
-  await client.query(`select pg_catalog.set_config('search_path', $1, true)`, [
-    [...others, 'pg_temp'].join(', '),
-  ])
-}
-
-const SYSTEM: ReadonlySet<string> = new Set(['pg_catalog', 'pg_temp'])
 
 /** Identifies the server and the database independently of address and name. Every role may call it, unless that was revoked. */
 const IDENTITY_SQL = `select pg_catalog.to_json(c.system_identifier::pg_catalog.text || '/' || d.oid::pg_catalog.text) as identity

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import type { NewColumn } from '#databases/drivers/driver.ts'
-import { createTable } from '#databases/drivers/postgres/sql/ddl.ts'
+import type { NewColumn } from '#databases/drivers/management.ts'
+import { createTable } from '#databases/drivers/postgres/sql/ddl/tables.ts'
 import { Failure } from '#kernel/errors.ts'
 
-const create = (...columns: NewColumn[]) => createTable({ schema: 'public', table: 'things', columns })
+const create = async (...columns: NewColumn[]) =>
+  (await createTable({ schema: 'public', table: 'things', columns })).statements
 const first = async (column: Partial<NewColumn>) =>
   (await create({ name: 'a', data_type: 'text', ...column }))[0]?.split('\n')[2]?.trim()
 

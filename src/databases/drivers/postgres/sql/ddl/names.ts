@@ -1,0 +1,37 @@
+import { quoteName } from '#databases/drivers/quote-name.ts'
+import { fail } from '#databases/failures.ts'
+
+/**
+ * A name for a new object: letters, digits, `_` and `$`, so that rights (`schema.table.read`) and column lists need no quotes. Existing
+ * tables may have any name.
+ */
+export function newName(name: string, field: string): string {
+  if (!/^[\p{L}_][\p{L}\p{N}_$]*$/u.test(name) || Buffer.byteLength(name) > 63) throw badName(field, name)
+  return quoteName(name)
+}
+
+/** Refuses names of the service and of the system. Every operation of management calls this. */
+export function requireUnreserved(schema: string, table: string): void {
+  const isReserved =
+    schema.startsWith('pg_') ||
+    RESERVED_SCHEMAS.has(schema) ||
+    (schema === 'public' && table === IDEMPOTENCY_TABLE)
+  if (!isReserved) return
+  throw fail('invalid_identifier', {
+    message: `${schema}.${table} is a name of the service or of the database`.slice(0, 200),
+    hint: 'Choose another name.',
+    details: { schema_name: schema, table_name: table },
+  })
+}
+
+/** Answers stored under idempotency keys (drivers/postgres/idempotency-store.ts). */
+const IDEMPOTENCY_TABLE = 'service_idempotency'
+/** A database with these schemas is taken for a control database, and its client is refused. */
+const RESERVED_SCHEMAS: ReadonlySet<string> = new Set(['information_schema', 'service', 'service_jobs'])
+
+export const badName = (field: string, name: string) =>
+  fail('invalid_identifier', {
+    message: `${field} is not a valid name`,
+    hint: 'A name begins with a letter or _, continues with letters, digits, _ and $, and has at most 63 bytes.',
+    details: { field, value: name.slice(0, 100) },
+  })

@@ -1,0 +1,54 @@
+import { requireAbility } from '#databases/drivers/abilities.ts'
+import type { Management, SchemaStatements } from '#databases/drivers/management.ts'
+import { recordAct } from '#kernel/audit/record-act.ts'
+import type { ClientCall, EventData } from '#kernel/events.ts'
+import { emit, type Kernel } from '#kernel/kernel.ts'
+import type { GatewayCaller } from '../caller.ts'
+import { requireThawed } from '../caller-rights.ts'
+import type { AuditLog } from './audit.ts'
+import { type ChangeOperation, OPERATIONS } from './operations.ts'
+
+/** Changes of the structure by one caller. */
+export type Changer = { readonly kernel: Kernel; readonly caller: GatewayCaller; readonly audit: AuditLog }
+
+/** A change of one object. */
+export type Change<O extends ChangeOperation> = {
+  readonly operation: O
+  readonly schema: string
+  /** Name of the object. */
+  readonly object: string
+  /** What the event tells besides client and request. */
+  readonly event: Omit<EventData[(typeof OPERATIONS)[O]['event']], keyof ClientCall>
+}
+
+export const managementOf = ({ backend }: GatewayCaller): Management => requireAbility(backend, 'management')
+
+/**
+ * The only way to change a client's structure: logged before and after, recorded in the audit trail, and announced by its event. When the
+ * log cannot be written, nothing is changed (503). `written` is what the driver has written for the change.
+ */
+export async function audited<O extends ChangeOperation>(
+  { kernel, caller, audit }: Changer,
+  { operation, schema, object, event }: Change<O>,
+  written: SchemaStatements,
+): Promise<void> {
+  // Again, because the body may have taken long to arrive.
+  requireThawed(caller.client)
+  const client = caller.client.name
+  const { event: eventName, object: objectType } = OPERATIONS[operation]
+  const change = {
+    requestId: caller.requestId,
+    actorKeyId: caller.grant.kind === 'key' ? caller.grant.key.id : '',
+    ...{ client, operation, schema, object, objectType },
+    statement: written.statements.join(';\n'),
+  }
+  await audit.around(change, () => managementOf(caller).run(written.statements, written))
+  await recordAct(kernel, 'schema.changed', {
+    targetId: `${schema}.${object}`,
+    clientName: client,
+    details: { operation },
+  })
+  // The type of `event` is that of the operation's event.
+  const data = { client, request_id: caller.requestId, ...event } as EventData[typeof eventName]
+  await emit(kernel, eventName, data)
+}

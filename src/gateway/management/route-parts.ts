@@ -1,0 +1,21 @@
+import type { FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import type { Access } from '#kernel/http/access.ts'
+import type { Changer } from './change.ts'
+import type { OPERATIONS, Operation } from './operations.ts'
+
+/** For the files with routes of this feature. */
+export type RouteParts = {
+  /** Method, path and access of an operation. */
+  routeOf<O extends Operation>(
+    operation: O,
+  ): {
+    readonly method: (typeof OPERATIONS)[O]['method']
+    readonly url: (typeof OPERATIONS)[O]['path']
+    readonly config: { readonly access: Access; readonly failures: readonly string[] }
+  }
+  changerOf(request: FastifyRequest): Changer
+}
+
+export const Name = Type.String({ minLength: 1, maxLength: 63 })
+export const SchemaName = Type.Optional(Type.String({ minLength: 1, maxLength: 63, default: 'public' }))
