@@ -268,20 +268,3 @@ export const EVENTS = {
 
 export type EventName = keyof typeof EVENTS
 export type EventData = { readonly [Name in EventName]: (typeof EVENTS)[Name]['example'] }
-
-type Listener = (name: EventName, data: EventData[EventName]) => void
-
-export type Events = {
-  emit<Name extends EventName>(name: Name, data: EventData[Name]): void
-  subscribe(listener: Listener): void
-}
-
-export function createEvents(): Events {
-  const listeners: Listener[] = []
-  return {
-    emit: (name, data) => {
-      for (const listener of listeners) listener(name, data)
-    },
-    subscribe: (listener) => void listeners.push(listener),
-  }
-}

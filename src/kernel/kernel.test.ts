@@ -5,9 +5,12 @@ import { atomically, emit, type Kernel } from './kernel.ts'
 
 const kernel = await testKernel()
 const emitted: string[] = []
-kernel.events.subscribe((name, data) => void emitted.push(`${name} ${'user_id' in data ? data.user_id : ''}`))
+kernel.events.subscribe(
+  (name, data) => void emitted.push(`${name} ${'function' in data ? data.function : ''}`),
+)
 
-const happen = (kernel: Kernel, userId: string) => emit(kernel, 'auth_user_created', { user_id: userId })
+const happen = (kernel: Kernel, name: string) =>
+  emit(kernel, 'gateway_rpc', { client: 'default', request_id: null, function: name, affected_rows: 0 })
 const keys = async () =>
   (await kernel.db.selectFrom('rateLimit').select('key').orderBy('key').execute()).map(({ key }) => key)
 const write = (kernel: Kernel, key: string) =>
@@ -15,7 +18,7 @@ const write = (kernel: Kernel, key: string) =>
 
 test('outside a transaction an event is emitted at once', async () => {
   await happen(kernel, 'alone')
-  assert.deepEqual(emitted.splice(0), ['auth_user_created alone'])
+  assert.deepEqual(emitted.splice(0), ['gateway_rpc alone'])
 })
 
 test('in a transaction, statements and events take effect together, in order, at the commit', async () => {
@@ -28,7 +31,7 @@ test('in a transaction, statements and events take effect together, in order, at
     return 'the answer'
   })
   assert.equal(answer, 'the answer')
-  assert.deepEqual(emitted.splice(0), ['auth_user_created first', 'auth_user_created second'])
+  assert.deepEqual(emitted.splice(0), ['gateway_rpc first', 'gateway_rpc second'])
   assert.deepEqual(await keys(), ['a'])
 })
 
@@ -65,4 +68,12 @@ test('a transaction inside a transaction is part of it', async () => {
   })
   await assert.rejects(work, broken)
   assert.deepEqual([emitted, await keys()], [[], ['a']])
+})
+
+test('an event of a user cannot be emitted outside of the transaction that causes it', async () => {
+  await assert.rejects(
+    emit(kernel, 'auth_user_created', { user_id: 'x' }),
+    /in the transaction that causes it/,
+  )
+  assert.deepEqual(emitted, [])
 })

@@ -6,7 +6,8 @@ import type { Db } from './db/connect.ts'
 import type { ControlServer } from './db/control-server.ts'
 import type { PipelinedStatements } from './db/pipelined-statements.ts'
 import type { Disk } from './disk.ts'
-import type { EventData, EventName, Events } from './events.ts'
+import type { Events, RowsOf } from './events/outbox.ts'
+import { EVENTS, type EventData, type EventName } from './events.ts'
 import type { Limits } from './http/limits.ts'
 import type { Outbound } from './http/outbound.ts'
 import type { Jobs } from './jobs.ts'
@@ -81,11 +82,19 @@ export const withOrigin = (kernel: Kernel, origin: Origin): Kernel => ({ ...kern
 export const actingAsUser = (kernel: Kernel, actorId: string): Kernel =>
   kernel.origin.actorId === ANONYMOUS ? withOrigin(kernel, { ...kernel.origin, actorId }) : kernel
 
-/** Emits an event of the catalogue: with the transaction of the kernel, else at once. Without an effect after a rollback. */
+/**
+ * Emits an event of the catalogue. In a transaction it is written to the outbox of the webhooks with it, else before this resolves, which
+ * must be after the client's commit and before the answer. Nothing is written when no webhook matches.
+ */
 export async function emit<Name extends EventName>(
   kernel: Kernel,
   name: Name,
   data: EventData[Name],
+  rows?: RowsOf,
 ): Promise<void> {
-  kernel.afterCommit(() => kernel.events.emit(name, data))
+  if (EVENTS[name].category === 'auth' && !kernel.db.isTransaction)
+    throw new Error(`${name} is emitted in the transaction that causes it`)
+  const recorded = kernel.events.record(kernel, name, data, rows)
+  if (recorded !== undefined) await recorded
+  kernel.afterCommit(() => kernel.events.tell(name, data))
 }

@@ -18,6 +18,7 @@ export type Reading = { readonly labels: Record<string, string>; readonly value:
 
 const COUNTERS = {
   gatehouse_password_queue_full_total: 'Password hashes refused because the queue was full',
+  gatehouse_events_lost_total: 'Events of committed operations that could not be written to the outbox',
   gatehouse_bodies_refused_total: 'Bodies of requests refused because limits.bodies was used up',
 } as const
 export type CounterName = keyof typeof COUNTERS

@@ -13,7 +13,7 @@ import { MigrationError, pendingMigrations } from './db/migrate.ts'
 import { createPipelinedStatements, type PipelinedStatements } from './db/pipelined-statements.ts'
 import type { PoolerAddress } from './db/session-settings.ts'
 import { watchDisk } from './disk.ts'
-import { createEvents } from './events.ts'
+import { createEvents } from './events/outbox.ts'
 import { createRateLimits } from './http/limits.ts'
 import { createOutboundRequests } from './http/outbound.ts'
 import { startJobs } from './jobs.ts'
@@ -72,7 +72,7 @@ export async function startKernel(options: KernelOptions): Promise<StartedKernel
   const limits = createRateLimits(config, counters, now)
   opened.defer(() => limits.close())
   const metrics = createMetrics()
-  const events = createEvents()
+  const events = createEvents({ db: control.db, pipelined, coherence, now, random, metrics, log })
   events.subscribe((name) => metrics.event(name))
   let port = config.server.port
   const kernel: Kernel = {

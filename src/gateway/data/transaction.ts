@@ -69,9 +69,14 @@ export async function runTransaction(
       : () =>
           onceUnder(key, kernel, caller, steps, { ...options, bounds, body: digestOf(caller, asked, steps) })
   const results = await committed(caller, steps, under)
-  if (!results.replayed)
-    for (const { step, affected } of results.done) await emitEvent(kernel, step, affected)
+  await emitEvents(kernel, results.done)
   return { results: results.json, operations: steps.length, replayed: results.replayed }
+}
+
+/** The first one may have to load the webhooks; the others share a statement. A replay has done nothing. */
+async function emitEvents(kernel: Kernel, [first, ...others]: readonly CompletedStep[]): Promise<void> {
+  if (first !== undefined) await emitEvent(kernel, first.step, first.affected)
+  await Promise.all(others.map(({ step, affected }) => emitEvent(kernel, step, affected)))
 }
 
 type Answered = { readonly json: string; readonly done: readonly CompletedStep[]; readonly replayed: boolean }

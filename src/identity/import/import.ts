@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { recordAct } from '#kernel/audit/record-act.ts'
-import { atomically, type Kernel } from '#kernel/kernel.ts'
+import { atomically, emit, type Kernel } from '#kernel/kernel.ts'
 import { drawInAdvance } from '#kernel/random.ts'
 import { type Added, addUsers, lookUpUsers, type UserToAdd } from '../add-users.ts'
 import type { Line } from './lines.ts'
@@ -80,6 +80,8 @@ async function addInTurn(kernel: Kernel, users: readonly UserToAdd[]): Promise<r
         const outcomes = await addUsers(kernel.db, users)
         const count = outcomes.filter((outcome) => outcome === 'added').length
         if (count > 0) await recordAct(kernel, 'user.imported', { count })
+        for (const [index, user] of users.entries())
+          if (outcomes[index] === 'added') await emit(kernel, 'auth_user_created', { user_id: user.id })
         return outcomes
       })
     } catch (error) {

@@ -1,0 +1,173 @@
+import { sql } from 'kysely'
+import type { Clock } from '../clock.ts'
+import type { Coherence } from '../db/coherence.ts'
+import type { Db } from '../db/connect.ts'
+import type { PipelinedStatements } from '../db/pipelined-statements.ts'
+import { EVENTS, type EventData, type EventName } from '../events.ts'
+import { createGroupCommit } from '../group-commit.ts'
+import type { Log } from '../log.ts'
+import type { Metrics } from '../metrics.ts'
+import { type Random, uuidv7 } from '../random.ts'
+import { type EventRows, type Payload, payloadText } from './payload.ts'
+import { createSubscriptions, type Occasion, type Subscription } from './subscriptions.ts'
+
+type Listener = (name: EventName, data: EventData[EventName]) => void
+
+/** The events of this process, and the outbox from which webhooks are delivered (gateway.md 12). */
+export type Events = {
+  /** Writes the event for the webhooks that it matches; see `emit` (kernel.ts). Undefined when there are none. */
+  record(
+    kernel: Emitter,
+    name: EventName,
+    data: EventData[EventName],
+    rows?: RowsOf,
+  ): Promise<void> | undefined
+  /** Whether a webhook may want such an event. Rows are only collected if one does. */
+  isWanted(occasion: Occasion): boolean | Promise<boolean>
+  /** Tells the listeners of this process. */
+  tell(name: EventName, data: EventData[EventName]): void
+  /** Listens to every event that this process emits, whether a webhook matches it or not. */
+  subscribe(listener: Listener): void
+  /** Calls the listener with the ids of webhooks that have new deliveries of this process. */
+  onDeliveries(listener: (webhookIds: readonly string[]) => void): void
+  /** Whether events of this request could not be written. Forgets it. */
+  takeLost(requestId: string): boolean
+}
+
+/** The part of a kernel that emits. `db` may be a transaction. */
+export type Emitter = { readonly db: Db; readonly afterCommit: (work: () => void) => void }
+
+type Emission = {
+  readonly name: EventName
+  readonly data: EventData[EventName]
+  readonly rowsOf: RowsOf | undefined
+}
+
+/** Collects the rows; called at most once, and only if a webhook matches. */
+export type RowsOf = () => EventRows
+
+export type OutboxParts = {
+  readonly db: Db
+  readonly pipelined: PipelinedStatements
+  readonly coherence: Coherence
+  readonly now: Clock
+  readonly random: Random
+  readonly metrics: Metrics
+  readonly log: Log
+}
+
+export function createEvents({ db, now, random, metrics, log, ...parts }: OutboxParts): Events {
+  const listeners: Listener[] = []
+  const wakers: ((webhookIds: readonly string[]) => void)[] = []
+  const subscriptions = createSubscriptions(parts)
+  const lost = createLostRequests()
+  // Operations that end at the same time share a statement.
+  const commit = createGroupCommit<Entry, undefined>(MOST_IN_ONE_STATEMENT, async (entries) => {
+    await insertEvents(db, entries)
+    return entries.map(() => undefined)
+  })
+
+  function entryOf(event: Pick<Payload, 'name' | 'data' | 'rows'>, webhooks: readonly Subscription[]): Entry {
+    const at = now()
+    const id = uuidv7(at, random)
+    const deliveries = webhooks.map(({ id: webhookId }) => ({ id: uuidv7(at, random), webhookId }))
+    return { id, name: event.name, at, body: payloadText({ ...event, id, at }), deliveries }
+  }
+
+  async function write(
+    kernel: Emitter,
+    { name, data, rowsOf }: Emission,
+    subscribed: readonly Subscription[] | Promise<readonly Subscription[]>,
+  ): Promise<void> {
+    const webhooks = await subscribed
+    const rows = webhooks.length > 0 ? rowsOf?.() : undefined
+    const matched = webhooks.filter(({ filter }) => filter === null || rows?.matches(filter) === true)
+    if (matched.length === 0) return
+    const entry = entryOf({ name, data, rows }, matched)
+    await (kernel.db.isTransaction ? insertEvents(kernel.db, [entry]) : commit(entry))
+    const ids = matched.map(({ id }) => id)
+    kernel.afterCommit(() => {
+      for (const wake of wakers) wake(ids)
+    })
+  }
+
+  function lose({ name, data }: Emission, error: unknown): void {
+    const requestId = 'request_id' in data ? data.request_id : null
+    metrics.count('gatehouse_events_lost_total')
+    log.error({ event: 'event_lost', name, requestId, error }, 'an event could not be written to the outbox')
+    if (requestId !== null) lost.add(requestId)
+  }
+
+  return {
+    record(kernel, name, data, rowsOf) {
+      const subscribed = subscriptions.to(occasionOf(name, data))
+      if ('length' in subscribed && subscribed.length === 0) return undefined
+      const emission = { name, data, rowsOf }
+      const written = write(kernel, emission, subscribed)
+      // Outside of a transaction the operation is committed on the client's database, so its caller gets the success.
+      return kernel.db.isTransaction ? written : written.catch((error) => lose(emission, error))
+    },
+    isWanted(occasion) {
+      const subscribed = subscriptions.to(occasion)
+      return 'then' in subscribed ? subscribed.then(isAny, () => false) : isAny(subscribed)
+    },
+    tell(name, data) {
+      for (const listener of listeners) listener(name, data)
+    },
+    subscribe: (listener) => void listeners.push(listener),
+    onDeliveries: (listener) => void wakers.push(listener),
+    takeLost: lost.take,
+  }
+}
+
+const isAny = (subscribed: readonly Subscription[]): boolean => subscribed.length > 0
+
+function occasionOf(name: EventName, data: EventData[EventName]): Occasion {
+  const client = 'client' in data ? data.client : null
+  const table = EVENTS[name].tableScope === true && 'table' in data ? data.table : undefined
+  return { name, client, table }
+}
+
+/** Of 256 KB each at most. */
+const MOST_IN_ONE_STATEMENT = 50
+
+type Entry = {
+  readonly id: string
+  readonly name: EventName
+  readonly at: Date
+  readonly body: string
+  readonly deliveries: readonly { readonly id: string; readonly webhookId: string }[]
+}
+
+/** Writes the events with their deliveries. A webhook that was removed or deactivated in the meantime gets none. */
+async function insertEvents(db: Db, entries: readonly Entry[]): Promise<void> {
+  const deliveries = entries.flatMap(({ id: eventId, at, deliveries }) =>
+    deliveries.map((delivery) => ({ ...delivery, eventId, at })),
+  )
+  await sql`with event as (
+      insert into service.webhook_event (id, route_key, body, created_at)
+      select * from unnest(${entries.map(({ id }) => id)}::uuid[], ${entries.map(({ name }) => name)}::text[],
+        ${entries.map(({ body }) => body)}::text[], ${entries.map(({ at }) => at)}::timestamptz[])
+    )
+    insert into service.webhook_delivery (id, webhook_id, event_id, next_attempt_at, created_at)
+    select delivery.id, webhook.id, delivery.event_id, delivery.at, delivery.at
+      from unnest(${deliveries.map(({ id }) => id)}::uuid[], ${deliveries.map(({ webhookId }) => webhookId)}::uuid[],
+        ${deliveries.map(({ eventId }) => eventId)}::uuid[], ${deliveries.map(({ at }) => at)}::timestamptz[])
+        as delivery (id, webhook_id, event_id, at)
+      join service.webhook on webhook.id = delivery.webhook_id
+      where webhook.is_active and webhook.deleted_at is null`.execute(db)
+}
+
+/** Requests that wait for their answer are few; those of jobs have none. */
+const MOST_REQUESTS = 10_000
+
+function createLostRequests() {
+  const ids = new Set<string>()
+  return {
+    add(requestId: string): void {
+      if (ids.size >= MOST_REQUESTS) ids.clear()
+      ids.add(requestId)
+    },
+    take: (requestId: string): boolean => ids.size > 0 && ids.delete(requestId),
+  }
+}

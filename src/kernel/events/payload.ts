@@ -1,0 +1,31 @@
+import type { EventData, EventName } from '../events.ts'
+
+/** The rows of an event, which the caller's own statement has returned. */
+export type EventRows = {
+  /** JSON text of the array; undefined when it is longer than MOST_ROWS. */
+  readonly json: string | undefined
+  /** Whether a row meets the conditions, given as JSON text. */
+  matches(filter: string): boolean
+}
+
+/** Rows in an event, bytes (gateway.md 12). */
+export const MOST_ROWS = 262_144
+
+export type Payload<Name extends EventName = EventName> = {
+  /** UUID, also the header webhook-id. */
+  readonly id: string
+  readonly name: Name
+  readonly at: Date
+  readonly data: EventData[Name]
+  readonly rows?: EventRows | undefined
+}
+
+/** The JSON text of an event, which is signed and sent. The rows keep the text of the database. */
+export function payloadText({ id, name, at, data, rows }: Payload): string {
+  const { client, request_id, ...facts } = { client: null, request_id: null, ...data }
+  const envelope = { id, type: name, timestamp: at.toISOString(), client, request_id, data: facts }
+  if (rows === undefined) return JSON.stringify(envelope)
+  if (rows.json === undefined) return JSON.stringify({ ...envelope, data: { ...facts, rows_omitted: true } })
+  // `data` is the last member, and has at least one of its own.
+  return `${JSON.stringify(envelope).slice(0, -2)},"rows":${rows.json}}}`
+}

@@ -1,0 +1,89 @@
+import type { Coherence } from '../db/coherence.ts'
+import { createTaggedCache } from '../db/coherent-cache.ts'
+import { type PipelinedStatements, preparedStatement } from '../db/pipelined-statements.ts'
+import { EVENTS, type EventName } from '../events.ts'
+
+/** An active webhook, as far as it decides which events it gets. */
+export type Subscription = {
+  readonly id: string
+  /** Null: events of the authentication surface. */
+  readonly clientName: string | null
+  readonly routeKey: string
+  /** `schema.table` */
+  readonly tableName: string | null
+  /** JSON text of conditions on the rows. */
+  readonly filter: string | null
+}
+
+/** The facts of an event that decide, besides its rows. */
+export type Occasion = {
+  readonly name: EventName
+  /** Null on the authentication surface. */
+  readonly client: string | null
+  /** Undefined for events without a table. */
+  readonly table: string | undefined
+}
+
+export type Subscriptions = {
+  /** Webhooks for such an event. Without a promise, and by one look-up, while the cache is trusted. */
+  to(occasion: Occasion): readonly Subscription[] | Promise<readonly Subscription[]>
+}
+
+export function createSubscriptions(parts: {
+  readonly pipelined: PipelinedStatements
+  readonly coherence: Coherence
+}): Subscriptions {
+  const { pipelined, coherence } = parts
+  const cache = createTaggedCache<Index>({ coherence, max: 1, tags: () => ['webhook'] })
+  const load = async () => indexOf(await pipelined.query(ACTIVE, []))
+  return {
+    to(occasion) {
+      const index = cache.peek('all')
+      if (index === undefined) return cache.get('all', load).then((loaded) => found(loaded, occasion))
+      return index.size === 0 ? NONE : found(index, occasion)
+    },
+  }
+}
+
+const ACTIVE = preparedStatement<Subscription>(
+  `select id, client_name as "clientName", route_key as "routeKey", table_name as "tableName", filter
+    from service.webhook where is_active and deleted_at is null`,
+)
+
+/** By event and client. */
+type Index = ReadonlyMap<string, readonly Subscription[]>
+
+const NONE: readonly Subscription[] = []
+
+const keyOf = (name: string, client: string | null): string => `${name} ${client ?? ''}`
+
+function indexOf(subscriptions: readonly Subscription[]): Index {
+  const index = new Map<string, Subscription[]>()
+  for (const subscription of subscriptions) {
+    for (const name of namesOf(subscription)) {
+      const key = keyOf(name, subscription.clientName)
+      const others = index.get(key)
+      if (others === undefined) index.set(key, [subscription])
+      else others.push(subscription)
+    }
+  }
+  return index
+}
+
+const NAMES = Object.keys(EVENTS) as EventName[] // keys of a literal
+
+/** `*` and `gateway.*` are sets of names. Events of users need to be named, and never belong to a client. */
+function namesOf({ routeKey, clientName }: Subscription): readonly EventName[] {
+  return NAMES.filter((name) => {
+    const { category } = EVENTS[name]
+    if ((category === 'auth') !== (clientName === null)) return false
+    return routeKey === name || routeKey === `${category}.*` || (routeKey === '*' && category !== 'auth')
+  })
+}
+
+function found(index: Index, { name, client, table }: Occasion): readonly Subscription[] {
+  const all = index.get(keyOf(name, client)) ?? NONE
+  return all.some(({ tableName }) => tableName !== null)
+    ? all.filter(({ tableName }) => tableName === null || tableName === table)
+    : all
+}
