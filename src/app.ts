@@ -4,6 +4,7 @@ import { answerMailRequest } from '#auth/requested-mails.ts'
 import { authSurface } from '#auth/surface.ts'
 import { resealTotpSecrets } from '#auth/two-factor/reseal.ts'
 import { type Clients, openClients } from '#databases/clients/clients.ts'
+import { createMirrors } from '#gateway/health/mirrors.ts'
 import { createAuditLog } from '#gateway/management/audit.ts'
 import { gatewaySurface } from '#gateway/surface.ts'
 import { resealProviderTokens } from '#identity/reseal-tokens.ts'
@@ -79,6 +80,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   })
 
   const sessions = createSessions(kernel)
+  const mirrors = createMirrors(config.cluster.mirrors)
 
   let draining = false
   const app = createServer(kernel)
@@ -91,6 +93,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     const health = {
       isDraining: () => draining,
       checks: () => checksOf(kernel, clients),
+      mirrors,
       metrics: options.metricsOfAll ?? (() => kernel.metrics.registry.metrics()),
     }
     gatewaySurface(gateway, kernel, book, { clients, sessions, audit, adminKey, health })
@@ -132,6 +135,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       await Promise.all([
         endPart('a connection to the control database', left, close),
         endPart('a connection to a client', left, () => clients.close()),
+        endPart('a connection to a mirror', left, () => mirrors.close()),
         endPart('a connection to the audit log', left, () => audit.close()),
       ])
     },
@@ -149,6 +153,7 @@ async function listenOn(app: App, { server: { host, port } }: Config): Promise<n
 const checksOf = ({ controlPaths }: Kernel, clients: Clients) => [
   {
     name: 'control_database',
+    driver: 'postgresql' as const,
     check: async () => {
       await Promise.all(controlPaths.map(({ ping }) => ping()))
       return 'answers'
@@ -156,6 +161,7 @@ const checksOf = ({ controlPaths }: Kernel, clients: Clients) => [
   },
   ...clients.opened().map(({ name, driver }) => ({
     name: `client:${name}`,
+    driver: driver.name,
     check: async () => `${driver.name} ${await driver.probe()}`,
   })),
 ]

@@ -23,6 +23,8 @@ export type GatewayAccess = OperatorAccess & {
    * is needed if the client does not enforce keys.
    */
   fixed(rights: readonly FixedRight[], more?: { readonly asData?: boolean }): Access
+  /** Requires a key with this right, or the admin key, and no client. */
+  keyed(right: FixedRight): Access
   /** A `preHandler` hook, which runs after the body has arrived. */
   readonly renew: Renewal
 }
@@ -50,6 +52,7 @@ export function gatewayAccess(
     management: (right) => managementAccess(grants, identify, right),
     fixed: (rights, { asData = false } = {}) =>
       asData ? fixedDataAccess(data, rights) : fixedAccess(grants, identify, rights),
+    keyed: (right) => keyedAccess(grants, right),
     renew: createRenewal(clients, grants, identifyForData),
   }
 }
@@ -97,6 +100,18 @@ const fixedAccess = (grants: Grants, identify: Identify, rights: readonly FixedR
     const caller = await identify(request, reply, grant)
     requireRight(caller, rights)
     request.gateway = caller
+  },
+})
+
+const keyedAccess = (grants: Grants, right: FixedRight): Access => ({
+  name: fixedName([right]),
+  security: KEY_SECURITY,
+  failures: REFUSED.withKey,
+  async authorize(request) {
+    const grant = await grants.of(request)
+    if (grant.kind === 'none') throw fail('api_key_required')
+    requireRight({ grant }, [right])
+    request.grant = grant
   },
 })
 

@@ -12,7 +12,7 @@ export const hasRight = ({ grant }: Pick<GatewayCaller, 'grant'>, right: FixedRi
   grant.kind !== 'key' || grantsFixed(grant.key.rights, right, grant.key.clientName !== null)
 
 /** Requires one of these rights. The error names the first. */
-export function requireRight(caller: GatewayCaller, rights: readonly FixedRight[]): void {
+export function requireRight(caller: Pick<GatewayCaller, 'grant'>, rights: readonly FixedRight[]): void {
   if (!rights.some((right) => hasRight(caller, right))) throw lacking(rights.slice(0, 1))
 }
 

@@ -24,6 +24,8 @@ export type GatewayCaller = {
 declare module 'fastify' {
   interface FastifyRequest {
     gateway: GatewayCaller | undefined
+    /** On routes that need a key but no client. */
+    grant: Grant | undefined
   }
 }
 

@@ -2,6 +2,7 @@ import { DATABASE_FAILURES } from '#databases/failures.ts'
 import { defineFailures, type FailureTable } from '#kernel/errors.ts'
 import { EDGE_FAILURES } from '#kernel/http/failures.ts'
 import { HEADER, shownHeader } from '#kernel/http/header-names.ts'
+import { STORAGE_FAILURES } from './storage/failures.ts'
 
 /** Expected failures of the gateway. Failures of databases are in databases/failures.ts. */
 export const GATEWAY_FAILURES = {
@@ -47,6 +48,7 @@ export const GATEWAY_FAILURES = {
     `${shownHeader(HEADER.insertWindow)} must be a whole number of milliseconds from 1 to the maximum`,
   ],
   driver_mismatch: [400, 'The client has a different driver'],
+  ...STORAGE_FAILURES,
   audit_unavailable: [503, 'The audit log cannot be written, so nothing was changed'],
 } as const satisfies FailureTable
 

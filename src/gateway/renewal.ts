@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Client, Clients } from '#databases/clients/clients.ts'
 import { unknownClient } from './called-client.ts'
 import { type GatewayCaller, gatewayCaller } from './caller.ts'
+import type { Grant } from './grant.ts'
 import type { Grants } from './grants.ts'
 import type { Identify } from './identify.ts'
 
@@ -27,9 +28,15 @@ export function createRenewal(clients: Clients, { hasChanged }: Grants, identify
     finished(reply.raw, () => release(reply.raw.statusCode < 300))
   }
 
+  /** On a route without a client. */
+  async function renewGrant(request: FastifyRequest, reply: FastifyReply, grant: Grant): Promise<void> {
+    if (hasChanged(grant)) await request.routeOptions.config.access?.authorize(request, reply)
+  }
+
   return (request, reply, done) => {
-    const caller = request.gateway
-    if (caller === undefined || isAsItWas(caller)) done()
+    const { gateway: caller, grant } = request
+    if (grant !== undefined) renewGrant(request, reply, grant).then(() => done(), done)
+    else if (caller === undefined || isAsItWas(caller)) done()
     else renew(request, reply).then(() => done(), done)
   }
 }

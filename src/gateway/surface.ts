@@ -16,6 +16,7 @@ import { managementRoutes } from './management/routes.ts'
 import { rpcRoutes } from './rpc/routes.ts'
 import { schemaRoutes } from './schema/routes.ts'
 import { sqlRoutes } from './sql/routes.ts'
+import { storageRoutes } from './storage/routes.ts'
 
 export type GatewayParts = {
   readonly clients: Clients
@@ -44,6 +45,7 @@ export function gatewaySurface(app: App, kernel: Kernel, book: RouteBook, parts:
     }),
   })
   app.decorateRequest('gateway', undefined)
+  app.decorateRequest('grant', undefined)
   app.decorateRequest('isOperator', false)
   const access = gatewayAccess(kernel, parts)
   app.addHook('preHandler', access.renew)
@@ -59,6 +61,7 @@ export function gatewaySurface(app: App, kernel: Kernel, book: RouteBook, parts:
     keyRoutes(app, kernel, access)
     keyConfigRoutes(app, kernel, clients, access)
   })
+  addFeature(app, FEATURES.storage, (app) => storageRoutes(app, kernel, access))
   addFeature(app, FEATURES.health, (app) => healthRoutes(app, kernel, access, book, health))
 }
 
@@ -77,6 +80,10 @@ const FEATURES = {
   schema: { name: 'Schema', description: 'The structure of a client’s database' },
   clients: { name: 'Clients', description: 'Database clients and their connections' },
   keys: { name: 'API keys', description: 'API keys, their rights, and the clients that require them' },
+  storage: {
+    name: 'Object storage',
+    description: 'Objects of S3-compatible servers, with the caller’s credentials',
+  },
   health: { name: 'Health', description: 'Version, health and metrics of the service' },
 }
 

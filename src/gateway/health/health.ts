@@ -1,15 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { driftSentence, NOTED_DRIFT } from '#kernel/clock.ts'
+import type { DriverName } from '#kernel/config/addresses.ts'
 import { MigrationError, pendingMigrations } from '#kernel/db/migrate.ts'
 import { preparedStatement } from '#kernel/db/pipelined-statements.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 
 /** A component whose state is checked on request. It is offline if the check throws. */
-export type Component = { readonly name: string; check(): Promise<string> }
+export type Component = { readonly name: string; readonly driver: DriverName; check(): Promise<string> }
 
 export type State = {
   readonly name: string
+  /** The kind of database. */
+  readonly driver?: DriverName
   readonly status: 'online' | 'offline'
   readonly message?: string
 }
@@ -92,11 +95,11 @@ export async function troubles({ drift, disk }: Kernel): Promise<readonly State[
   return [...states('clock', apart), ...states('disk', full)]
 }
 
-async function stateOf({ name, check }: Component): Promise<State> {
+async function stateOf({ name, driver, check }: Component): Promise<State> {
   try {
-    return { name, status: 'online', message: await inTime(check()) }
+    return { name, driver, status: 'online', message: await inTime(check()) }
   } catch {
     // The cause is for the log and the operator only, not for anonymous callers.
-    return { name, status: 'offline' }
+    return { name, driver, status: 'offline' }
   }
 }

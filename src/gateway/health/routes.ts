@@ -8,7 +8,9 @@ import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { VERSION } from '#kernel/version.ts'
 import type { GatewayAccess } from '../access.ts'
+import { clusterHealth } from './cluster.ts'
 import { type Component, componentStates, databaseFacts, readiness, troubles } from './health.ts'
+import { FRESH, keepFor, type Mirrors } from './mirrors.ts'
 import { startPage } from './start-page.ts'
 
 const ComponentState = Type.Object({
@@ -40,9 +42,31 @@ const Description = Type.Object(
   { name: Type.String(), version: Type.String(), routes: Type.Array(Type.String()) },
   named('DescribeServiceResult'),
 )
+const Cluster = Type.Object(
+  {
+    message: Type.String(),
+    version: Type.String(),
+    athena_api: Type.String({ description: 'Version of this service' }),
+    athena_deadpool: Type.String({ description: 'The connections to PostgreSQL: online or offline' }),
+    athena_scylladb: Type.String({ description: 'Clients of ScyllaDB: online, offline or not configured' }),
+    cargo_toml_version: Type.String({ description: 'Version of this service' }),
+    mirrors: Type.Array(
+      Type.Object({
+        url: Type.String({ format: 'uri' }),
+        status: OneOf(['online', 'offline']),
+        latency_ms: Type.Number(),
+        download_bytes_per_sec: Type.Number(),
+        cargo_toml_version: Type.String({ description: 'Version of the mirror; empty while it is offline' }),
+        message: Type.String(),
+      }),
+    ),
+  },
+  named('ClusterHealth'),
+)
 const Alive = Type.Object({ status: Type.Literal('ok') })
 
 export type HealthParts = {
+  readonly mirrors: Mirrors
   readonly isDraining: () => boolean
   readonly checks: () => readonly Component[]
   /** Metrics of all processes of this service in Prometheus text format. */
@@ -58,6 +82,7 @@ export function healthRoutes(
 ): void {
   const config = { access: open }
   const stateOfAll = componentStates(parts.checks)
+  const stateForAll = keepFor(FRESH, stateOfAll)
   app.route({
     method: 'GET',
     url: '/',
@@ -134,6 +159,20 @@ export function healthRoutes(
         clock_drift_ms: facts?.drift ?? null,
         components: states,
       }
+    },
+  })
+  app.route({
+    method: 'GET',
+    url: '/health/cluster',
+    config,
+    schema: {
+      operationId: 'getClusterHealth',
+      summary: 'Versions and states of this service and of its mirrors, at most five seconds old',
+      response: { 200: Cluster },
+    },
+    handler: async () => {
+      const [states, mirrors] = await Promise.all([stateForAll(), parts.mirrors.states()])
+      return clusterHealth(states, mirrors)
     },
   })
   if (!kernel.config.metrics.enabled) return

@@ -11,6 +11,7 @@ export const FIXED_RIGHTS = {
   'gateway.query': 'Run SQL',
   'gateway.query.read': 'Run one read-only SQL statement',
   'gateway.rpc.execute': 'Call functions',
+  'gateway.storage_proxy': 'List, sign and delete objects of S3-compatible servers',
   'gateway.bypass_row_level_security': "Act as the client's own role, without row-level security",
   'management.read': 'Read capabilities and schema',
   'management.tables.write': 'Create and change tables',

@@ -36,6 +36,18 @@ export const webUrlForm: Form<string> = {
   write: (value) => value,
 }
 
+/** Another installation, with credentials if it requires some. */
+export const mirrorUrlForm: Form<string> = {
+  name: 'web address',
+  allowed: 'an http or https address like https://eu.example.com',
+  parse: (text) => {
+    const url = URL.parse(text.trim())
+    if (!url || (url.protocol !== 'https:' && url.protocol !== 'http:')) return undefined
+    return /%(?![\da-f]{2})/i.test(url.username + url.password) ? undefined : url.href
+  },
+  write: (value) => value,
+}
+
 /** An address or a CIDR block, of either family. */
 export const networkForm: Form<string> = {
   name: 'network',

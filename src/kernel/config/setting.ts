@@ -94,9 +94,13 @@ export const defaultsOf = <T extends TProperties>(settings: T): Readonly<Record<
     Object.entries(settings).map(([name, setting]) => [name, (setting as TSchema & Setting).default]),
   ) as Record<keyof T, number>
 
-/** A list; empty by default, unless a default is given. */
-export const list = (description: string, item: Form<string>, otherwise: string[] = []) =>
-  Type.Array(Type.String(), { description, form: item, default: otherwise })
+/** A list; empty by default, unless a default is given. `secret` is that of each item. */
+export const list = (
+  description: string,
+  item: Form<string>,
+  otherwise: string[] = [],
+  more: { readonly secret?: Secret } = {},
+) => Type.Array(Type.String(), { description, form: item, default: otherwise, ...more })
 
 export const section = <T extends TProperties>(description: string, settings: T) =>
   Type.Object(settings, { description, additionalProperties: false })

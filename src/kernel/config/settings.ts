@@ -2,6 +2,7 @@ import type { Static } from 'typebox'
 import type { ConfigFacts } from './defaults.ts'
 import { audit } from './sections/audit.ts'
 import { auth } from './sections/auth.ts'
+import { cluster } from './sections/cluster.ts'
 import { clients, database } from './sections/database.ts'
 import { gateway } from './sections/gateway.ts'
 import { docs, log, metrics } from './sections/log.ts'
@@ -27,6 +28,7 @@ export const settings = section('Settings', {
   metrics,
   docs,
   audit,
+  cluster,
 })
 
 /** Durations in milliseconds, sizes in bytes. */

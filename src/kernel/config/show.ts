@@ -25,8 +25,8 @@ function show(schema: TSchema, value: unknown): unknown {
 }
 
 function write({ form, secret }: Setting, value: unknown): unknown {
-  if (secret) return mask(String(value), secret)
-  return Array.isArray(value) ? value.map(form.write) : form.write(value)
+  const one = (item: unknown) => (secret ? mask(String(item), secret) : form.write(item))
+  return Array.isArray(value) ? value.map(one) : one(value)
 }
 
 const STARS = '***'

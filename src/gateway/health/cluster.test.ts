@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict'
+import type { RequestListener } from 'node:http'
+import { test } from 'node:test'
+import { testService } from '#test/harness.ts'
+import { startLoopbackServer } from '#test/loopback-server.ts'
+
+const json = (body: object) => JSON.stringify(body)
+const seen: (string | undefined)[] = []
+const answers: Record<string, RequestListener> = {
+  healthy: (request, response) => {
+    seen.push(request.url, request.headers.authorization)
+    response.end(json({ name: 'Gatehouse', version: '9.9.9', routes: [] }))
+  },
+  failing: (_request, response) => response.writeHead(500).end(),
+  foreign: (_request, response) => response.end('<html>'),
+  hanging: () => {},
+}
+const servers = await Promise.all(Object.values(answers).map((listener) => startLoopbackServer(listener)))
+const [healthy = '', ...others] = servers.map(({ url }) => url)
+const dead = 'http://127.0.0.1:1'
+
+const t = await testService({
+  config: {
+    cluster: {
+      mirrors: [healthy.replace('//', '//reader:secret@').concat('/?token=secret'), ...others, dead],
+    },
+  },
+})
+
+test('cluster health shows versions, and each mirror with its state, without credentials', async () => {
+  const { status, body, text } = await t.anon.get('/health/cluster')
+  assert.equal(status, 200, text)
+  const { version, athena_api, cargo_toml_version, athena_deadpool, athena_scylladb, mirrors } = body
+  assert.deepEqual([athena_api, cargo_toml_version], [version, version])
+  assert.deepEqual([athena_deadpool, athena_scylladb], ['online', 'not configured'])
+  assert.deepEqual(
+    mirrors.map((mirror: Record<string, unknown>) => [
+      mirror.url,
+      mirror.status,
+      mirror.cargo_toml_version,
+      mirror.message,
+    ]),
+    [
+      [healthy, 'online', '9.9.9', 'answers'],
+      [others[0], 'offline', '', 'answers 500'],
+      [others[1], 'offline', '', 'is not a Gatehouse'],
+      [others[2], 'offline', '', 'no answer within 2000 ms'],
+      [dead, 'offline', '', 'cannot be reached'],
+    ],
+  )
+  assert.ok(mirrors[0].latency_ms > 0 && mirrors[0].download_bytes_per_sec > 0)
+  assert.doesNotMatch(text, /secret/)
+  assert.deepEqual(seen, ['/', `Basic ${Buffer.from('reader:secret').toString('base64')}`])
+})
+
+test('callers within five seconds share one probe', async () => {
+  const before = seen.length
+  await Promise.all(Array.from({ length: 30 }, () => t.anon.get('/health/cluster')))
+  assert.equal(seen.length, before)
+})

@@ -1,0 +1,88 @@
+import type { Presence } from '#databases/drivers/driver.ts'
+import { requireUsableKey } from './addresses.ts'
+import type { S3Call } from './s3-call.ts'
+import type { StorageServer } from './s3-client.ts'
+
+export type InBucket = StorageServer & { readonly bucket: string }
+export type ObjectOf = InBucket & { readonly key: string }
+export type Listing = InBucket & {
+  readonly prefix?: string | undefined
+  readonly delimiter?: string | undefined
+  readonly continuation_token?: string | undefined
+  readonly max_keys?: number | undefined
+}
+
+const KEYS = { byDefault: 200, most: 1_000 }
+
+export async function listObjects(call: S3Call, asked: Listing, presence: Presence) {
+  const { bucket, prefix = '', delimiter = '', continuation_token: token } = asked
+  const keys = Math.min(Math.max(asked.max_keys ?? KEYS.byDefault, 1), KEYS.most)
+  const { ListObjectsV2Command } = await import('@aws-sdk/client-s3')
+  const command = new ListObjectsV2Command({
+    Bucket: bucket,
+    MaxKeys: keys,
+    // XML cannot contain every character of a key.
+    EncodingType: 'url',
+    ...(prefix !== '' && { Prefix: prefix }),
+    ...(delimiter !== '' && { Delimiter: delimiter }),
+    ...(token !== undefined && { ContinuationToken: token }),
+  })
+  const found = await call(asked, { presence, keys }, (client) => client.send(command))
+  const { Contents: contents = [], CommonPrefixes: prefixes = [] } = found
+  const textOf = found.EncodingType === 'url' ? decodedKey : plainKey
+  return {
+    bucket,
+    prefix,
+    delimiter: delimiter === '' ? null : delimiter,
+    objects: contents.map(({ Key, Size, LastModified, ETag, StorageClass }) => ({
+      key: textOf(Key),
+      size: Size ?? 0,
+      last_modified: LastModified ?? null,
+      etag: ETag ?? null,
+      storage_class: StorageClass ?? null,
+    })),
+    common_prefixes: prefixes.map(({ Prefix }) => textOf(Prefix)),
+    key_count: found.KeyCount ?? contents.length + prefixes.length,
+    is_truncated: found.IsTruncated ?? false,
+    next_continuation_token: found.NextContinuationToken ?? null,
+  }
+}
+
+const plainKey = (key = ''): string => key
+
+/** `encoding-type=url` writes a space as `+`. */
+function decodedKey(key = ''): string {
+  try {
+    return decodeURIComponent(key.replaceAll('+', ' '))
+  } catch {
+    return key
+  }
+}
+
+export async function findObject(call: S3Call, asked: ObjectOf, presence: Presence) {
+  const { bucket, key } = asked
+  requireUsableKey(key)
+  const { HeadObjectCommand } = await import('@aws-sdk/client-s3')
+  const command = new HeadObjectCommand({ Bucket: bucket, Key: key })
+  const found = await call(asked, { presence, keys: 1 }, (client) => client.send(command))
+  return {
+    bucket,
+    key,
+    size: found.ContentLength ?? 0,
+    last_modified: found.LastModified ?? null,
+    etag: found.ETag ?? null,
+    content_type: found.ContentType ?? null,
+    storage_class: found.StorageClass ?? null,
+    metadata: found.Metadata ?? {},
+  }
+}
+
+/** Storage servers answer in the same way when there is no such object. */
+export async function deleteObject(call: S3Call, asked: ObjectOf, presence: Presence) {
+  const { bucket, key } = asked
+  requireUsableKey(key)
+  const { DeleteObjectCommand } = await import('@aws-sdk/client-s3')
+  const command = new DeleteObjectCommand({ Bucket: bucket, Key: key })
+  await call(asked, { presence, keys: 1 }, (client) => client.send(command))
+  return { bucket, key }
+}

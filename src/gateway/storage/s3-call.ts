@@ -1,0 +1,70 @@
+import type { S3Client } from '@aws-sdk/client-s3'
+import type { Presence } from '#databases/drivers/driver.ts'
+import { OutboundRefused } from '#kernel/http/outbound.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { createPlaces } from '#kernel/places.ts'
+import { fail } from '../errors.ts'
+import { endpointOf, refusedEndpoint } from './addresses.ts'
+import { createS3Client, type StorageServer } from './s3-client.ts'
+
+export type CallOptions = {
+  readonly presence: Presence
+  /** Most keys of the answer. */
+  readonly keys: number
+}
+
+/** Runs one call on a storage server, with a client of its own, and translates its failures. */
+export type S3Call = <T>(
+  server: StorageServer,
+  options: CallOptions,
+  work: (client: S3Client) => Promise<T>,
+) => Promise<T>
+
+/** Bytes of an answer: a key has at most 1,024, and each is written as up to three. */
+const ROOM = { head: 65_536, key: 4_096 }
+/** Memory for answers is at most 32 times 4 MiB. */
+const PLACES = 32
+
+export function createS3Calls(kernel: Pick<Kernel, 'outbound'>): S3Call {
+  const places = createPlaces(PLACES, {
+    most: 200,
+    patience: 5_000,
+    refusal: () => fail('storage_busy', BUSY),
+  })
+  return async (server, { presence, keys }, work) => {
+    const endpoint = endpointOf(kernel, server.endpoint)
+    const leave = await places.enter()
+    try {
+      const sending = { signal: presence.signal(), most: ROOM.head + keys * ROOM.key }
+      return await work(await createS3Client(kernel, { ...server, endpoint }, sending))
+    } catch (error) {
+      throw failureOf(error)
+    } finally {
+      leave()
+    }
+  }
+}
+
+const BUSY = { headers: { 'retry-after': '1' } }
+
+const CODES: ReadonlyMap<string, Parameters<typeof fail>[0]> = new Map([
+  ['AccessDenied', 'storage_access_denied'],
+  ['InvalidAccessKeyId', 'storage_access_denied'],
+  ['SignatureDoesNotMatch', 'storage_access_denied'],
+  ['NoSuchBucket', 'bucket_not_found'],
+  ['NoSuchKey', 'object_not_found'],
+  // An answer to HEAD has no body and therefore no code.
+  ['NotFound', 'object_not_found'],
+  ['TimeoutError', 'storage_timeout'],
+])
+
+/** The details have the server's code but not its message, which could repeat the credentials. */
+function failureOf(error: unknown): unknown {
+  if (error instanceof OutboundRefused) return refusedEndpoint(`It is not used: ${error.message}`, error)
+  if (!(error instanceof Error)) return error
+  const { $metadata: answer } = error as { $metadata?: { httpStatusCode?: number } } // set by the SDK
+  const isDenied = answer?.httpStatusCode === 401 || answer?.httpStatusCode === 403
+  const code = CODES.get(error.name) ?? (isDenied ? 'storage_access_denied' : 'storage_unavailable')
+  const isCode = answer?.httpStatusCode !== undefined && /^[A-Za-z]{1,64}$/.test(error.name)
+  return fail(code, { cause: error, ...(isCode && { details: { storage_code: error.name } }) })
+}

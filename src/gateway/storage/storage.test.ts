@@ -1,0 +1,181 @@
+import assert from 'node:assert/strict'
+import type { RequestListener } from 'node:http'
+import { test } from 'node:test'
+import { actor, testService } from '#test/harness.ts'
+import { startLoopbackServer } from '#test/loopback-server.ts'
+import { whileArriving } from '#test/slow-body.ts'
+import { listObjects } from './objects.ts'
+import { createS3Calls } from './s3-call.ts'
+
+const CREDENTIALS = { region: 'eu-test-1', access_key_id: 'AKIATEST', secret_key: 'a very secret key' }
+const PATHS = ['', '/head', '/url', '/upload-url', '/delete'].map((path) => `/storage/objects${path}`)
+
+let answer: RequestListener = (_request, response) => response.end()
+let requests = 0
+const server = await startLoopbackServer((request, response) => {
+  requests++
+  answer(request, response)
+})
+const t = await testService({
+  config: { outbound: { allow_networks: ['127.0.0.1/32'], allow_http: true } },
+})
+const guarded = await testService()
+const key = await t.key(['gateway.storage_proxy'])
+const holder = actor(t.url, { apikey: key.apiKey })
+const body = { ...CREDENTIALS, endpoint: server.url, bucket: 'reports', key: 'a.txt' }
+
+const answersWith = (status: number, text: string, headers: Record<string, string> = {}): void => {
+  answer = (_request, response) =>
+    response.writeHead(status, { 'content-type': 'application/xml', ...headers }).end(text)
+}
+
+test('object storage requires a key with its right, or the admin key, before the body is read', async () => {
+  const reader = await t.key(['gateway.read'])
+  for (const path of PATHS) {
+    const ask = async (headers: Record<string, string>) => {
+      const { status, body: refusal } = await actor(t.url, headers).post(path, { broken: true })
+      return [status, refusal.code]
+    }
+    assert.deepEqual(await ask({}), [401, 'api_key_required'], path)
+    assert.deepEqual(await ask({ apikey: reader.apiKey }), [403, 'insufficient_rights'], path)
+    assert.deepEqual(await ask({ apikey: key.apiKey }), [400, 'validation_error'], path)
+    assert.deepEqual(await ask(t.admin.headers), [400, 'validation_error'], path)
+  }
+  assert.equal(requests, 0)
+})
+
+test('addresses that the outbound rules forbid are refused, and so are endpoints that are none', async () => {
+  const { apiKey } = await guarded.key(['gateway.storage_proxy'])
+  for (const endpoint of [
+    'http://s3.example.com',
+    'https://127.0.0.1',
+    'https://[::1]:9000',
+    'https://169.254.169.254/latest/meta-data',
+    '10.0.0.1',
+    'https://2130706433',
+    'https://0x7f.1',
+    'https://user:word@s3.example.com',
+    'ftp://s3.example.com',
+    'https://s3.example.com/?x=1',
+    'https://s3.example.com/#x',
+    'https://s3.example.com/a/../b',
+    'https://',
+    'two words',
+    'file:///etc/passwd',
+    // A name that resolves to a private address is refused at the connection.
+    'https://localhost:9000',
+  ]) {
+    for (const path of endpoint.includes('localhost') ? PATHS.slice(0, 2) : PATHS) {
+      const { status, body: refusal } = await actor(guarded.url, { apikey: apiKey }).post(path, {
+        ...body,
+        endpoint,
+      })
+      assert.deepEqual([status, refusal.code], [400, 'invalid_endpoint'], `${path} ${endpoint}`)
+    }
+  }
+})
+
+test('names that a URL or the SDK would take for something else are refused without a request', async () => {
+  requests = 0
+  for (const bucket of [
+    'UPPER',
+    'ab',
+    'a..b',
+    '1.2.3.4',
+    'xn--a',
+    'a/b',
+    '..',
+    'a--x-s3',
+    'a-s3alias',
+    'arn:aws:s3',
+    'a_b',
+  ])
+    assert.equal((await holder.post('/storage/objects', { ...body, bucket })).status, 400, bucket)
+  for (const name of ['..', '../other/secret', 'a/../../other/secret', 'a/./b', 'a/%2e%2e/b', 'a\\..\\b'])
+    for (const path of PATHS.slice(1)) {
+      const { status, body: refusal } = await holder.post(path, { ...body, key: name })
+      assert.deepEqual([status, refusal.code], [400, 'invalid_object_key'], `${path} ${name}`)
+    }
+  for (const more of [
+    { access_key_id: 'a\r\nb' },
+    { session_token: 'a b' },
+    { region: 'eu/../x' },
+    { key: 'a'.repeat(1_025) },
+    { key: '\ud800' },
+    { secret_key: '\ud800' },
+  ])
+    assert.equal((await holder.post('/storage/objects/head', { ...body, ...more })).status, 400)
+  for (const more of [{ prefix: '\ud800' }, { delimiter: '\udfff' }, { max_keys: 2 ** 31 }])
+    assert.equal((await holder.post('/storage/objects', { ...body, ...more })).status, 400)
+  assert.equal(requests, 0)
+})
+
+test('failures of the server have their own status, and its messages are not repeated', async () => {
+  const error = (code: string) =>
+    `<?xml version="1.0"?><Error><Code>${code}</Code><Message>${CREDENTIALS.secret_key}</Message></Error>`
+  for (const [status, text, expected, code] of [
+    [403, error('AccessDenied'), 403, 'storage_access_denied'],
+    [403, error('InvalidAccessKeyId'), 403, 'storage_access_denied'],
+    [403, error('SignatureDoesNotMatch'), 403, 'storage_access_denied'],
+    [404, error('NoSuchBucket'), 404, 'bucket_not_found'],
+    [400, error('InvalidArgument'), 502, 'storage_unavailable'],
+    [500, error('InternalError'), 502, 'storage_unavailable'],
+    [503, error('SlowDown'), 502, 'storage_unavailable'],
+    [301, error('PermanentRedirect'), 502, 'storage_unavailable'],
+    [200, 'no XML', 502, 'storage_unavailable'],
+    [200, '<a>'.repeat(50_000), 502, 'storage_unavailable'],
+    [500, '', 502, 'storage_unavailable'],
+  ] as const) {
+    answersWith(status, text)
+    const { status: got, body: refusal, text: shown } = await holder.post('/storage/objects', body)
+    assert.deepEqual([got, refusal.code], [expected, code], `${status} ${text.slice(0, 80)}`)
+    assert.ok(!shown.includes(CREDENTIALS.secret_key))
+  }
+})
+
+test('a redirect is not followed', async () => {
+  requests = 0
+  answersWith(307, '', { location: `${server.url}/elsewhere` })
+  assert.equal((await holder.post('/storage/objects', body)).status, 502)
+  assert.equal(requests, 1)
+})
+
+test('an answer that is too large or has document types costs no time', async () => {
+  const types = '<!DOCTYPE x>'.repeat(20_000)
+  for (const text of [types, `<ListBucketResult>${' '.repeat(8_000_000)}</ListBucketResult>`]) {
+    answersWith(200, text)
+    const began = process.cpuUsage()
+    const { status } = await holder.post('/storage/objects', body)
+    assert.equal(status, 502)
+    // Parsing the types takes ten times as long.
+    assert.ok(process.cpuUsage(began).user < 1_000_000)
+  }
+})
+
+test('a server that breaks off or does not exist is 502', async () => {
+  answer = (_request, response) => response.destroy()
+  assert.equal((await holder.post('/storage/objects', body)).body.code, 'storage_unavailable')
+  const dead = await holder.post('/storage/objects', { ...body, endpoint: 'http://127.0.0.1:1' })
+  assert.deepEqual([dead.status, dead.body.code], [502, 'storage_unavailable'])
+})
+
+test('a key that is revoked while the body arrives is refused', async () => {
+  const { apiKey, keyId } = await t.key(['gateway.storage_proxy'])
+  requests = 0
+  const raw = await whileArriving(
+    t.url,
+    { path: '/storage/objects', headers: { apikey: apiKey }, body },
+    () => t.admin.send('DELETE', `/admin/api-keys/${keyId}`),
+  )
+  assert.match(raw, /^HTTP\/1\.1 401 /)
+  assert.equal(requests, 0)
+})
+
+test('a server that does not answer in time is 504', async () => {
+  const late = async (): Promise<never> => {
+    throw new DOMException('The operation was aborted due to timeout', 'TimeoutError')
+  }
+  const call = createS3Calls({ outbound: { send: late, refusal: () => undefined, close: async () => {} } })
+  const presence = { hasLeft: () => false, signal: () => new AbortController().signal }
+  await assert.rejects(listObjects(call, body, presence), { status: 504, code: 'storage_timeout' })
+})

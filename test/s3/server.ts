@@ -1,0 +1,72 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { createConnection } from 'node:net'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { after } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { freePort } from '../cluster.ts'
+import { PROGRAM } from './program.ts'
+
+export type S3Server = {
+  /** What a call of the service needs. */
+  readonly access: {
+    readonly endpoint: string
+    readonly region: string
+    readonly access_key_id: string
+    readonly secret_key: string
+  }
+}
+
+/** Starts versitygw on loopback with buckets in a folder; it is stopped after the file's tests. */
+export async function startS3Server({ buckets }: { readonly buckets: readonly string[] }): Promise<S3Server> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'gatehouse-s3-'))
+  const port = await freePort()
+  const [access_key_id, secret_key, region] = ['tests', 'secret of the tests', 'eu-test-1']
+  const root = path.join(folder, 'buckets')
+  for (const name of ['attributes', 'accounts']) await mkdir(path.join(folder, name))
+  for (const bucket of buckets) await mkdir(path.join(root, bucket), { recursive: true })
+  const child = spawn(
+    PROGRAM,
+    [
+      ...[
+        '--port',
+        `127.0.0.1:${port}`,
+        '--access',
+        access_key_id,
+        '--secret',
+        secret_key,
+        '--region',
+        region,
+      ],
+      // Without accounts in a folder an unknown key is not answered as by S3.
+      ...['--iam-dir', path.join(folder, 'accounts')],
+      // Folders of temporary files may not have extended attributes.
+      ...['posix', '--sidecar', path.join(folder, 'attributes'), root],
+    ],
+    { cwd: folder, stdio: 'ignore' },
+  )
+  const exited = once(child, 'exit')
+  after(async () => {
+    child.kill()
+    await exited
+    await rm(folder, { recursive: true })
+  })
+  await answers(port)
+  return { access: { endpoint: `http://127.0.0.1:${port}`, region, access_key_id, secret_key } }
+}
+
+async function answers(port: number): Promise<void> {
+  for (let tries = 0; tries < 200; tries++) {
+    const socket = createConnection(port, '127.0.0.1')
+    const isOpen = await Promise.race([
+      once(socket, 'connect').then(() => true),
+      once(socket, 'error').then(() => false),
+    ]).catch(() => false)
+    socket.destroy()
+    if (isOpen) return
+    await sleep(50)
+  }
+  throw new Error('the S3 server does not answer')
+}
