@@ -1,4 +1,5 @@
 import type { A_Const, FuncCall, Node, ParseResult, TypeCast } from 'libpg-query'
+import { parse } from '#databases/drivers/postgres/sql/parser.ts'
 import { fail } from '#databases/failures.ts'
 import { castOf, castText } from '#databases/plan/casts.ts'
 
@@ -31,18 +32,16 @@ export async function defaultText(expression: string, column: string): Promise<s
       hint: `Use a literal, or one of: ${ALLOWED_DEFAULT_FUNCTIONS.join(', ')}, current_timestamp, current_date.`,
       details: { column: column.slice(0, 63), default_expression: expression.slice(0, 200) },
     })
-  const node = soleExpression(await parse(expression, refuse))
+  const node = soleExpression(await parsed(expression, refuse))
   const text = node && expressionText(node)
   if (text === undefined) throw refuse()
   return text
 }
 
-async function parse(expression: string, refuse: () => Error): Promise<ParseResult> {
+async function parsed(expression: string, refuse: () => Error): Promise<ParseResult> {
   if (expression.includes('\0') || expression.length > 10_000) throw refuse()
-  // Imported on first use, because the parser takes 5 MB of memory per process.
-  const { parse: parseSql } = await import('libpg-query')
   try {
-    return await parseSql(`select ${expression}`)
+    return await parse(`select ${expression}`)
   } catch {
     // The caller gets the list of allowed functions rather than the parser's message.
     throw refuse()

@@ -1,10 +1,11 @@
+import { parse } from '#databases/drivers/postgres/sql/parser.ts'
+
 /**
  * Qualifies an expression: PostgreSQL has written it for the search path pg_catalog, and every name without a schema gets pg_catalog. In
  * the grammar a name is a list of parts with a position in the text; keywords such as `integer` already have two parts. `nullif`, `case x
  * when` and `is distinct from` look up their operator by the search path and cannot be qualified.
  */
 export async function qualifyNames(expression: string): Promise<string> {
-  const { parse } = await import('libpg-query')
   const start = 'select '
   const edits: Edit[] = []
   collect(await parse(`${start}${expression}`), edits)

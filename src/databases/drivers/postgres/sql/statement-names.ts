@@ -1,3 +1,4 @@
+import { parse, SyntaxFailure } from '#databases/drivers/postgres/sql/parser.ts'
 import { fail } from '#databases/failures.ts'
 import type { Failure } from '#kernel/errors.ts'
 
@@ -20,12 +21,10 @@ export async function namesIn(text: string): Promise<readonly StatementName[]> {
     throw fail('too_complex', {
       hint: `With the right gateway.query.read a statement has ${MAX_LENGTH} characters at most. Pass values in params.`,
     })
-  // Loaded with the first such statement: the grammar takes 5 MB of each process.
-  const { parse, SqlError } = await import('libpg-query')
   try {
     return collect(await parse(text))
   } catch (error) {
-    if (error instanceof SqlError) throw invalid(error)
+    if (error instanceof SyntaxFailure) throw invalid(error)
     throw fail('too_complex', { cause: error })
   }
 }
