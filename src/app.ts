@@ -7,6 +7,8 @@ import { type Clients, openClients } from '#databases/clients/clients.ts'
 import { createMirrors } from '#gateway/health/mirrors.ts'
 import { createAuditLog } from '#gateway/management/audit.ts'
 import { gatewaySurface } from '#gateway/surface.ts'
+import { createDeliveryWorkers, type DeliveryWorkers } from '#gateway/webhooks/delivery-workers.ts'
+import { measureDeliveries, pruneDeliveries } from '#gateway/webhooks/retention.ts'
 import { resealProviderTokens } from '#identity/reseal-tokens.ts'
 import { createSessions, deleteExpiredSessions } from '#identity/sessions.ts'
 import { deleteExpiredTickets } from '#identity/tickets.ts'
@@ -54,6 +56,7 @@ export type Service = {
   readonly book: RouteBook
   readonly handlers: Handlers
   readonly recurring: readonly Recurring[]
+  readonly deliveries: DeliveryWorkers
   /** Starts to answer requests; returns the configured port, or the free one that was found. */
   listen(): Promise<number>
   /** Runs jobs and recurring work in this process. */
@@ -81,6 +84,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
 
   const sessions = createSessions(kernel)
   const mirrors = createMirrors(config.cluster.mirrors)
+  const deliveries = createDeliveryWorkers(kernel)
 
   let draining = false
   const app = createServer(kernel)
@@ -100,6 +104,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     if (config.docs.enabled) addFeature(gateway, REFERENCE, addReferenceRoutes)
   })
   measure(kernel, clients)
+  measureDeliveries(kernel)
   await app.ready()
 
   const transport = createMailTransport(config, kernel.now, kernel.random)
@@ -115,12 +120,16 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     book,
     handlers,
     recurring,
+    deliveries,
     async listen() {
       const port = await listenOn(app, config)
       setPort(port)
       return port
     },
-    work: () => kernel.jobs.start(handlers, recurring),
+    async work() {
+      await kernel.jobs.start(handlers, recurring)
+      deliveries.start()
+    },
     async stop(deadline = createDeadline(config.limits.shutdown)) {
       draining = true
       const endPart = (what: string, milliseconds: number, end: () => Promise<unknown>) =>
@@ -128,6 +137,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       await Promise.all([
         endPart('a request', deadline.left('connections'), () => closeServer(app, deadline.left('work'))),
         endPart('a job', deadline.left('work'), () => kernel.jobs.finish()),
+        endPart('a delivery', deadline.left('connections'), () => deliveries.stop(deadline.left('work'))),
       ])
       // A mail that is being sent fails, and is tried again.
       transport.close()
@@ -239,6 +249,11 @@ function recurringTable(kernel: Kernel): readonly Recurring[] {
       name: 'prune-audit',
       cron: '37 * * * *',
       run: () => inBatches(() => pruneAuditEvents(kernel, BATCH)),
+    },
+    {
+      name: 'prune-deliveries',
+      cron: '47 * * * *',
+      run: () => pruneDeliveries(kernel),
     },
     {
       name: 'prune-outbox',

@@ -20,6 +20,7 @@ import { FILLED, fill } from '#test/scale/fill.ts'
 import { largeTables, scannedTables, unindexedForeignKeys, watchStatements } from '#test/scale/plans.ts'
 import { isTotal, readEverything } from '#test/scale/reads.ts'
 import { codeOf, enrolTotp, secretIn, wrongCode } from '#test/second-factor.ts'
+import { addEvents, addWebhook, startReceiver } from '#test/webhooks.ts'
 import { organizationCauses } from './organization-causes.ts'
 
 const HIDING = { hide_registered_emails: true, email_password: { require_email_verification: true } }
@@ -287,6 +288,13 @@ const CAUSES: Readonly<Record<Action, () => Promise<Seen>>> = {
     return { ...ADMIN, targetId: null, answer: ok(await t.admin.send('DELETE', '/admin/clients/third')) }
   },
   ...organizationCauses(t),
+  'webhook.deactivated': async () => {
+    const { url } = await startReceiver((response) => response.writeHead(410).end())
+    const { id } = await addWebhook(kernel, { url })
+    await addEvents(kernel, id)
+    await t.service.deliveries.drain()
+    return { actorId: 'system', targetId: id }
+  },
   'schema.changed': async () => {
     const key = await t.key(['management.tables.write'])
     told.add(key.apiKey)

@@ -1,5 +1,5 @@
 /** The kinds of things that an act changes. The row of an act has the id of one of them. */
-type Target = 'user' | 'organization' | 'api_key' | 'client' | 'database'
+type Target = 'user' | 'organization' | 'api_key' | 'client' | 'database' | 'webhook'
 
 /**
  * All acts of the audit trail, and what each acts on. An act on something that belongs to a user (session, password, passkey) has that
@@ -49,6 +49,7 @@ export const ACTIONS = {
   'client.updated': 'client',
   'client.removed': 'client',
   'schema.changed': 'database',
+  'webhook.deactivated': 'webhook',
   'organization.created': 'organization',
   'organization.updated': 'organization',
   'organization.deleted': 'organization',

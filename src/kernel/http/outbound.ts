@@ -24,6 +24,8 @@ export type OutboundRequest = {
   readonly timeout: number
   /** Largest number of bytes of the answer's body that are read. */
   readonly most: number
+  /** The status is enough: a body that fails, or has not ended in time, is returned as far as it has arrived. */
+  readonly cutsBody?: true
   /** Aborts the request. */
   readonly signal?: AbortSignal
 }
@@ -32,7 +34,7 @@ export type OutboundAnswer = {
   readonly status: number
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   readonly body: Buffer
-  /** False when the body is longer than `most`. */
+  /** False when the body is longer than `most`, or was cut. */
   readonly isWhole: boolean
 }
 
@@ -110,7 +112,7 @@ async function exchange(
   url: string,
   asked: OutboundRequest,
 ): Promise<OutboundAnswer> {
-  const { method = 'GET', headers = {}, body, timeout, most, signal } = asked
+  const { method = 'GET', headers = {}, body, timeout, most, cutsBody = false, signal } = asked
   const late = AbortSignal.timeout(timeout)
   const answer = await request(url, {
     method,
@@ -122,7 +124,7 @@ async function exchange(
     headersTimeout: 0,
     bodyTimeout: 0,
   })
-  const read = await readUpTo(most, answer.body)
+  const read = await readUpTo(most, answer.body, cutsBody)
   return { status: answer.statusCode, headers: answer.headers, ...read }
 }
 
@@ -168,14 +170,21 @@ function guardedLookup(mayReach: (address: string) => boolean, resolve: Resolve)
 async function readUpTo(
   most: number,
   stream: AsyncIterable<Buffer>,
+  cuts: boolean,
 ): Promise<Pick<OutboundAnswer, 'body' | 'isWhole'>> {
   const chunks: Buffer[] = []
   let size = 0
-  // Leaving the loop early ends the stream, and the connection with it.
-  for await (const chunk of stream) {
-    chunks.push(chunk)
-    size += chunk.length
-    if (size > most) break
+  let isCut = false
+  try {
+    // Leaving the loop early ends the stream, and the connection with it.
+    for await (const chunk of stream) {
+      chunks.push(chunk)
+      size += chunk.length
+      if (size > most) break
+    }
+  } catch (error) {
+    if (!cuts) throw error
+    isCut = true
   }
-  return { body: Buffer.concat(chunks).subarray(0, most), isWhole: size <= most }
+  return { body: Buffer.concat(chunks).subarray(0, most), isWhole: size <= most && !isCut }
 }

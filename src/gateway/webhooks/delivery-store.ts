@@ -1,0 +1,173 @@
+import { type Selectable, sql } from 'kysely'
+import type { Db } from '#kernel/db/connect.ts'
+import type { WebhookDeliveryTable, WebhookTable } from '#kernel/db/tables.ts'
+
+export type Delivery = Selectable<WebhookDeliveryTable>
+
+/** A delivery that this process may attempt until its lease ends. */
+export type ClaimedDelivery = Pick<Delivery, 'id' | 'webhookId' | 'eventId' | 'attempt'> & {
+  readonly claimedUntil: Date
+  /** The text that is signed and sent. */
+  readonly body: string
+  /** Whether the attempts before have failed. */
+  readonly isFailing: boolean
+}
+
+/** The part of a webhook that an attempt needs. */
+export type EndpointRow = Pick<
+  Selectable<WebhookTable>,
+  | 'id'
+  | 'url'
+  | 'routeKey'
+  | 'isActive'
+  | 'sealedHeaders'
+  | 'sealedSecret'
+  | 'sealedPreviousSecret'
+  | 'previousSecretUntil'
+  | 'timeoutMs'
+>
+
+/** A webhook that is not removed. */
+export function findEndpoint(db: Db, id: string): Promise<EndpointRow | undefined> {
+  return db
+    .selectFrom('webhook')
+    .select(['id', 'url', 'routeKey', 'isActive', 'timeoutMs'])
+    .select(['sealedHeaders', 'sealedSecret', 'sealedPreviousSecret', 'previousSecretUntil'])
+    .where('id', '=', id)
+    .where('deletedAt', 'is', null)
+    .executeTakeFirst()
+}
+
+/** Largest number of deliveries of one webhook that a claim takes. A constant, so that the planner knows how few rows it means. */
+export const MOST_OF_A_WEBHOOK = 30
+
+/** Milliseconds that a lease is longer than the time of one attempt. */
+export const LEASE_MARGIN = 10_000
+
+export type ClaimRequest = { readonly webhookId: string; readonly free: number }
+
+/**
+ * Takes due deliveries of these webhooks, oldest first, at most `free` of each. A row that another process claims at this moment is
+ * skipped. A process that dies holds its rows until the leases end. The work is proportional to the rows taken, whatever the number of
+ * due rows: each webhook is one range of the index. The arrays of ids keep the planner from hashing whole tables.
+ */
+export async function claimDeliveries(
+  db: Db,
+  now: Date,
+  requests: readonly ClaimRequest[],
+): Promise<readonly ClaimedDelivery[]> {
+  const ids = requests.map(({ webhookId }) => webhookId)
+  const free = requests.map((request) => request.free)
+  const { rows } = await sql<ClaimedDelivery>`
+    with due as (
+      select found.id, found.place <= request.free as taken
+      from unnest(${ids}::uuid[], ${free}::integer[]) as request (webhook_id, free)
+      join service.webhook w on w.id = request.webhook_id and w.is_active and w.deleted_at is null
+      cross join lateral (
+        select locked.id, row_number() over () as place from (
+          select d.id from service.webhook_delivery d
+          where d.webhook_id = w.id and d.next_attempt_at <= ${now}
+          order by d.next_attempt_at limit ${sql.lit(MOST_OF_A_WEBHOOK)}
+          for update skip locked
+        ) locked
+      ) found
+    )
+    update service.webhook_delivery d
+    set claimed_until = ${now}::timestamptz + (w.timeout_ms + ${sql.lit(LEASE_MARGIN)}) * interval '1 millisecond',
+      next_attempt_at = ${now}::timestamptz + (w.timeout_ms + ${sql.lit(LEASE_MARGIN)}) * interval '1 millisecond'
+    from service.webhook w, service.webhook_event e
+    where d.id = any (array(select id from due where taken)) and w.id = d.webhook_id and e.id = d.event_id
+    returning d.id, d.webhook_id as "webhookId", d.event_id as "eventId", d.attempt, d.claimed_until as "claimedUntil", e.body,
+      w.failing_since is not null as "isFailing"`.execute(db)
+  return rows
+}
+
+/** The active webhooks with a delivery that is due. One look into the index for each active webhook. */
+export async function findDueWebhooks(db: Db, now: Date): Promise<readonly string[]> {
+  const { rows } = await sql<{ id: string }>`
+    select w.id from service.webhook w
+    cross join lateral (
+      select from service.webhook_delivery d where d.webhook_id = w.id and d.next_attempt_at <= ${now} limit 1
+    ) due
+    where w.is_active and w.deleted_at is null`.execute(db)
+  return rows.map(({ id }) => id)
+}
+
+/** The end of one attempt. */
+export type Outcome = Pick<
+  Delivery,
+  'id' | 'attempt' | 'responseStatus' | 'responseBody' | 'error' | 'durationMs'
+> & {
+  readonly claimedUntil: Date
+  readonly status: 'succeeded' | 'retrying' | 'failed'
+  readonly nextAttemptAt: Date | null
+}
+
+/** Writes the outcomes of claims that still hold; another process has taken over the others. */
+export async function writeOutcomes(db: Db, outcomes: readonly Outcome[]): Promise<void> {
+  const column = <Name extends keyof Outcome>(name: Name) => outcomes.map((outcome) => outcome[name])
+  await sql`
+    update service.webhook_delivery d
+    set status = o.status, attempt = o.attempt, next_attempt_at = o.next_attempt_at, claimed_until = null,
+      response_status = o.response_status, response_body = o.response_body, error = o.error, duration_ms = o.duration_ms
+    from unnest(${column('id')}::uuid[], ${column('claimedUntil')}::timestamptz[], ${column('status')}::text[],
+      ${column('attempt')}::integer[], ${column('nextAttemptAt')}::timestamptz[], ${column('responseStatus')}::integer[],
+      ${column('responseBody')}::text[], ${column('error')}::text[], ${column('durationMs')}::integer[])
+      as o (id, claimed_until, status, attempt, next_attempt_at, response_status, response_body, error, duration_ms)
+    where d.id = o.id and d.claimed_until = o.claimed_until`.execute(db)
+}
+
+/** Gives claims back that were not attempted: they are due now. */
+export async function releaseClaims(
+  db: Db,
+  now: Date,
+  claims: readonly Pick<ClaimedDelivery, 'id' | 'claimedUntil'>[],
+): Promise<void> {
+  const ids = claims.map(({ id }) => id)
+  const leases = claims.map(({ claimedUntil }) => claimedUntil)
+  await sql`
+    update service.webhook_delivery d set next_attempt_at = ${now}, claimed_until = null
+    from unnest(${ids}::uuid[], ${leases}::timestamptz[]) as claim (id, claimed_until)
+    where d.id = claim.id and d.claimed_until = claim.claimed_until`.execute(db)
+}
+
+/** Ends the count of failures in a row. */
+export async function clearFailures(db: Db, id: string): Promise<void> {
+  await db
+    .updateTable('webhook')
+    .set({ consecutiveFailures: 0, failingSince: null })
+    .where('id', '=', id)
+    .where('failingSince', 'is not', null)
+    .execute()
+}
+
+/** Counts a failed attempt and returns the time of the first one in a row. */
+export async function countFailure(db: Db, id: string, now: Date): Promise<Date | undefined> {
+  const row = await db
+    .updateTable('webhook')
+    .set(({ eb, fn }) => ({
+      consecutiveFailures: eb('consecutiveFailures', '+', 1),
+      failingSince: fn.coalesce('failingSince', eb.val(now)),
+    }))
+    .where('id', '=', id)
+    .returning('failingSince')
+    .executeTakeFirst()
+  return row?.failingSince ?? undefined
+}
+
+/** Sets an active webhook inactive; false when it was not active any more. With `failingSince`, only if it still fails since then. */
+export async function deactivateWebhook(
+  db: Db,
+  id: string,
+  { now, reason, failingSince }: { now: Date; reason: string; failingSince?: Date | undefined },
+): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('webhook')
+    .set({ isActive: false, disabledReason: reason, updatedAt: now })
+    .where('id', '=', id)
+    .where('isActive', '=', true)
+    .where('deletedAt', 'is', null)
+    .$if(failingSince !== undefined, (query) => query.where('failingSince', '=', failingSince ?? null))
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
+}

@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { controlDatabase, testClock, testKernel } from '#test/harness.ts'
+import { TO_LOOPBACK } from '#test/identity-provider/visits.ts'
+import { addEvents, addWebhook, startReceiver } from '#test/webhooks.ts'
+import { createDeliveryWorkers } from './delivery-workers.ts'
+
+const SECOND = 1_000
+const clock = testClock()
+const options = { controlUrl: await controlDatabase(), config: { outbound: TO_LOOPBACK }, clock }
+/** Like two processes on one database. */
+const kernel = await testKernel(options)
+const other = await testKernel(options)
+const { db } = kernel
+const workers = createDeliveryWorkers(kernel)
+
+const logOf = (webhookId: string) =>
+  db.selectFrom('webhookDelivery').selectAll().where('webhookId', '=', webhookId).orderBy('id').execute()
+const deactivate = async (id: string) => {
+  await db.updateTable('webhook').set({ isActive: false }).where('id', '=', id).execute()
+  await kernel.coherence.settle()
+}
+
+test('two processes share the outbox, and each event is sent once', async () => {
+  const others = createDeliveryWorkers(other)
+  const { url, received } = await startReceiver()
+  const { id } = await addWebhook(kernel, { url })
+  await addEvents(kernel, id, 300)
+  await Promise.all([workers.drain(), others.drain(), workers.drain()])
+  assert.equal(received.length, 300)
+  assert.equal(new Set(received.map((event) => event.id)).size, 300)
+})
+
+test('what a process had claimed when it died is due again when its lease ends', async () => {
+  const { url, received } = await startReceiver()
+  const { id } = await addWebhook(kernel, { url, timeoutMs: 1_000 })
+  await addEvents(kernel, id, 5)
+  const lease = new Date(kernel.now().getTime() + 11 * SECOND)
+  await db
+    .updateTable('webhookDelivery')
+    .set({ claimedUntil: lease, nextAttemptAt: lease })
+    .where('webhookId', '=', id)
+    .execute()
+  assert.equal(await workers.drain(), 0)
+  clock.advance(12 * SECOND)
+  assert.equal(await workers.drain(), 5)
+  assert.deepEqual(
+    (await logOf(id)).map((row) => [row.status, row.attempt]),
+    Array(5).fill(['succeeded', 1]),
+  )
+  assert.equal(received.length, 5)
+})
+
+test('an endpoint gets at most 10 requests at once, and a silent one does not delay another', async () => {
+  let [open, most] = [0, 0]
+  const silent = await startReceiver((response) => {
+    most = Math.max(most, ++open)
+    response.on('close', () => open--)
+  })
+  const healthy = await startReceiver()
+  const { id: bad } = await addWebhook(kernel, { url: silent.url, timeoutMs: 1_500 })
+  const { id: good } = await addWebhook(kernel, { url: healthy.url })
+  await addEvents(kernel, bad, 25)
+  await addEvents(kernel, good, 100)
+  const began = performance.now()
+  const draining = workers.drain()
+  while (healthy.received.length < 100) await sleep(5)
+  assert.ok(performance.now() - began < 1_400, 'before the first request to the silent one has ended')
+  assert.equal(open, 10)
+  await deactivate(bad)
+  await draining
+  assert.equal(most, 10)
+})
+
+test('a process that stops gives back what it has not begun, and what takes too long', async () => {
+  const stopping = createDeliveryWorkers(other)
+  const silent = await startReceiver(() => {})
+  const { id } = await addWebhook(kernel, { url: silent.url, timeoutMs: 20_000 })
+  await addEvents(kernel, id, 30)
+  const draining = stopping.drain()
+  while (silent.received.length < 10) await sleep(5)
+  await stopping.stop(50)
+  await draining
+  const rows = await logOf(id)
+  assert.deepEqual(
+    rows.map(({ status, attempt, claimedUntil }) => [status, attempt, claimedUntil]),
+    Array(30).fill(['pending', 0, null]),
+  )
+  assert.ok(rows.every(({ nextAttemptAt }) => nextAttemptAt !== null && nextAttemptAt <= kernel.now()))
+  await deactivate(id)
+})

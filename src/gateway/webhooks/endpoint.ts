@@ -1,0 +1,76 @@
+import { createCoherentCache } from '#kernel/db/coherent-cache.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { type EndpointRow, findEndpoint } from './delivery-store.ts'
+
+/** A webhook as an attempt uses it, with its secrets opened. */
+export type Endpoint = {
+  readonly id: string
+  readonly url: string
+  readonly isActive: boolean
+  readonly headers: Readonly<Record<string, string>>
+  readonly secret: string
+  /** The secret before a rotation, which signs too until the end. */
+  readonly previous: { readonly secret: string; readonly until: Date } | undefined
+  readonly timeoutMs: number
+}
+
+/** The secret was sealed under another SERVICE_SECRET. */
+export class UnreadableEndpoint extends Error {}
+
+/** Finds a webhook as it is now; undefined when it is removed. Throws `UnreadableEndpoint`. */
+export type FindEndpoint = (id: string) => Promise<Endpoint | undefined>
+
+const MAX_ENDPOINTS = 1_000
+
+/** From a cache that every change of a webhook empties, in every process. */
+export function createEndpoints(kernel: Pick<Kernel, 'db' | 'secrets' | 'coherence'>): FindEndpoint {
+  const cache = createCoherentCache<Endpoint>({
+    coherence: kernel.coherence,
+    max: MAX_ENDPOINTS,
+    tags: () => ['webhook'],
+    async load(id) {
+      const row = await findEndpoint(kernel.db, id)
+      return row && openEndpoint(kernel, row)
+    },
+  })
+  return cache.get
+}
+
+/** Secrets that sign at this time, the newest first. */
+export const signingSecrets = ({ secret, previous }: Endpoint, now: Date): readonly string[] =>
+  previous !== undefined && now < previous.until ? [secret, previous.secret] : [secret]
+
+export function openEndpoint({ secrets }: Pick<Kernel, 'secrets'>, row: EndpointRow): Endpoint {
+  const open = (purpose: 'webhook-secret' | 'webhook-headers', sealed: string | null): string | undefined => {
+    if (sealed === null) return undefined
+    const plain = secrets.open(purpose, sealed, row.id)
+    if (plain === undefined) throw new UnreadableEndpoint(UNREADABLE)
+    return plain
+  }
+  const secret = open('webhook-secret', row.sealedSecret)
+  if (secret === undefined) throw new UnreadableEndpoint(UNREADABLE)
+  const previous = open('webhook-secret', row.sealedPreviousSecret)
+  const until = row.previousSecretUntil
+  return {
+    id: row.id,
+    url: row.url,
+    isActive: row.isActive,
+    headers: headersOf(open('webhook-headers', row.sealedHeaders) ?? '{}'),
+    secret,
+    previous: previous === undefined || until === null ? undefined : { secret: previous, until },
+    timeoutMs: row.timeoutMs,
+  }
+}
+
+/** In lower case, so that those of a delivery replace them. */
+const headersOf = (json: string): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    // A JSON object of strings, as the route's schema has checked.
+    Object.entries(JSON.parse(json) as Record<string, string>).map(([name, value]) => [
+      name.toLowerCase(),
+      value,
+    ]),
+  )
+
+const UNREADABLE =
+  'The secret of this webhook was sealed under another SERVICE_SECRET; rotate it and set its headers again.'

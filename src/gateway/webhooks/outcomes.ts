@@ -1,0 +1,96 @@
+import { recordAct } from '#kernel/audit/record-act.ts'
+import { createGroupCommit } from '#kernel/group-commit.ts'
+import { atomically, type Kernel } from '#kernel/kernel.ts'
+import type { AttemptResult } from './attempt.ts'
+import {
+  type ClaimedDelivery,
+  clearFailures,
+  countFailure,
+  deactivateWebhook,
+  type Outcome,
+  writeOutcomes,
+} from './delivery-store.ts'
+import { delayAfter } from './retry-schedule.ts'
+
+/** The answer of an endpoint that wants no more (RFC 9110 section 15.5.11; Standard Webhooks specification, "Responses"). */
+const GONE = 410
+
+/** An endpoint whose attempts all fail for so long is set inactive: 5 days, milliseconds. */
+const LONGEST_FAILURE = 5 * 86_400_000
+
+/** Writes the end of an attempt and returns it. */
+export type RecordOutcome = (claim: ClaimedDelivery, result: AttemptResult) => Promise<Outcome>
+
+/** Outcomes that arrive while a statement runs share the next one. */
+const MOST_OF_A_STATEMENT = 200
+
+export function createOutcomes(kernel: Kernel): RecordOutcome {
+  const write = createGroupCommit<Outcome, undefined>(MOST_OF_A_STATEMENT, async (outcomes) => {
+    await writeOutcomes(kernel.db, outcomes)
+    return outcomes.map(() => undefined)
+  })
+  return async (claim, result) => {
+    const outcome = outcomeOf(kernel, claim, result)
+    await write(outcome)
+    kernel.metrics.count(COUNTERS[outcome.status])
+    await noteHealth(kernel, claim, result)
+    return outcome
+  }
+}
+
+const COUNTERS = {
+  succeeded: 'gatehouse_webhook_deliveries_succeeded_total',
+  retrying: 'gatehouse_webhook_attempts_failed_total',
+  failed: 'gatehouse_webhook_deliveries_failed_total',
+} as const
+
+function outcomeOf(
+  { now, random }: Pick<Kernel, 'now' | 'random'>,
+  { id, claimedUntil, attempt: before }: ClaimedDelivery,
+  { isSuccess, ...result }: AttemptResult,
+): Outcome {
+  const attempt = before + 1
+  const delay = isSuccess || result.responseStatus === GONE ? undefined : delayAfter(attempt, random)
+  const ended = isSuccess ? 'succeeded' : 'failed'
+  return {
+    ...result,
+    id,
+    claimedUntil,
+    attempt,
+    status: delay === undefined ? ended : 'retrying',
+    nextAttemptAt: delay === undefined ? null : new Date(now().getTime() + delay),
+  }
+}
+
+async function noteHealth(
+  kernel: Kernel,
+  { webhookId, isFailing }: ClaimedDelivery,
+  { isSuccess, responseStatus }: AttemptResult,
+): Promise<void> {
+  if (isSuccess) {
+    // Most webhooks have none to clear, and cost no statement.
+    if (isFailing) await clearFailures(kernel.db, webhookId)
+    return
+  }
+  const at = kernel.now()
+  const failingSince = await countFailure(kernel.db, webhookId, at)
+  if (responseStatus === GONE) await deactivate(kernel, webhookId, 'The endpoint answered 410 Gone.')
+  else if (failingSince !== undefined && at.getTime() - failingSince.getTime() >= LONGEST_FAILURE)
+    await deactivate(
+      kernel,
+      webhookId,
+      `Every attempt has failed since ${failingSince.toISOString()}.`,
+      failingSince,
+    )
+}
+
+/** Without effect when the webhook is inactive, or when an attempt has succeeded meanwhile. */
+async function deactivate(kernel: Kernel, id: string, reason: string, failingSince?: Date): Promise<void> {
+  await atomically(kernel, async (kernel) => {
+    if (!(await deactivateWebhook(kernel.db, id, { now: kernel.now(), reason, failingSince }))) return
+    await recordAct(kernel, 'webhook.deactivated', { targetId: id, details: { reason } })
+    kernel.afterCommit(() =>
+      kernel.log.warn({ event: 'webhook_deactivated', webhook_id: id, reason }, 'a webhook was set inactive'),
+    )
+  })
+}

@@ -1,0 +1,42 @@
+import type { Kernel } from '#kernel/kernel.ts'
+import {
+  countWaiting,
+  deleteDeliveriesOfRemoved,
+  deleteOldDeliveries,
+  deleteOldEvents,
+  deleteRemovedWebhooks,
+} from './retention-store.ts'
+
+const DAY = 86_400_000
+
+/** Events and deliveries are kept for 30 days (gateway.md 12), milliseconds. */
+const KEPT = 30 * DAY
+
+/** Rows that one statement deletes. */
+const STEP = 1_000
+
+/** Deletes old events, and what is left of removed webhooks, in steps. */
+export async function pruneDeliveries({ db, now }: Pick<Kernel, 'db' | 'now'>): Promise<void> {
+  const before = new Date(now().getTime() - KEPT)
+  await inSteps(() => deleteOldDeliveries(db, before, STEP))
+  await inSteps(() => deleteOldEvents(db, before, STEP))
+  await inSteps(() => deleteDeliveriesOfRemoved(db, STEP))
+  // An event that was being written when the webhook was removed may still refer to it.
+  await deleteRemovedWebhooks(db, new Date(now().getTime() - DAY))
+}
+
+async function inSteps(remove: () => Promise<number>): Promise<void> {
+  while ((await remove()) === STEP);
+}
+
+/** The gauge counts no further, since it is read with each scrape. */
+const MOST_WAITING = 100_000
+
+export function measureDeliveries({ metrics, db }: Pick<Kernel, 'metrics' | 'db'>): void {
+  metrics.gauge(
+    'gatehouse_webhook_deliveries_waiting',
+    'Deliveries of webhooks that wait for an attempt, counted up to 100,000',
+    [],
+    async () => [{ labels: {}, value: await countWaiting(db, MOST_WAITING) }],
+  )
+}

@@ -1,0 +1,21 @@
+import type { Random } from '#kernel/random.ts'
+
+const SECOND = 1_000
+const MINUTE = 60 * SECOND
+const HOUR = 60 * MINUTE
+
+/** Milliseconds before each attempt, after the one before it (gateway.md 12). */
+const DELAYS = [0, 5 * SECOND, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 10 * HOUR, 10 * HOUR] as const
+
+export const ATTEMPTS = DELAYS.length
+
+/** Each delay is up to this share longer or shorter, so that the deliveries of an outage do not come back at once. */
+const JITTER = 0.2
+
+/** Milliseconds until the next attempt, after so many failed ones; undefined after the last. */
+export function delayAfter(attempts: number, random: Random): number | undefined {
+  const delay = DELAYS[attempts]
+  if (delay === undefined) return undefined
+  const share = random(4).readUInt32BE() / 0xffff_ffff
+  return Math.round(delay * (1 - JITTER + 2 * JITTER * share))
+}

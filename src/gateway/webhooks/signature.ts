@@ -1,0 +1,28 @@
+import { createHmac } from 'node:crypto'
+
+/** The prefix of a secret in the form that is shown. The rest is base64 (Standard Webhooks specification, "Signature scheme"). */
+export const SECRET_PREFIX = 'whsec_'
+
+export type SignedContent = {
+  readonly id: string
+  /** Seconds since 1970. */
+  readonly timestamp: number
+  readonly body: string
+}
+
+/** The headers of a delivery: one signature for each secret, so that a receiver may know the old or the new one. */
+export function signedHeaders(
+  secrets: readonly string[],
+  content: SignedContent,
+): Readonly<Record<string, string>> {
+  return {
+    'webhook-id': content.id,
+    'webhook-timestamp': String(content.timestamp),
+    'webhook-signature': secrets.map((secret) => signatureOf(secret, content)).join(' '),
+  }
+}
+
+function signatureOf(secret: string, { id, timestamp, body }: SignedContent): string {
+  const key = Buffer.from(secret.slice(SECRET_PREFIX.length), 'base64')
+  return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.`).update(body).digest('base64')}`
+}
