@@ -6,6 +6,7 @@ import { resealTotpSecrets } from '#auth/two-factor/reseal.ts'
 import { type Clients, openClients } from '#databases/clients/clients.ts'
 import { createMirrors } from '#gateway/health/mirrors.ts'
 import { createAuditLog } from '#gateway/management/audit.ts'
+import { createPipelineRegistry, type PipelineRegistry } from '#gateway/pipelines/registry.ts'
 import { gatewaySurface } from '#gateway/surface.ts'
 import { createDeliveryWorkers, type DeliveryWorkers } from '#gateway/webhooks/delivery-workers.ts'
 import { measureDeliveries, pruneDeliveries } from '#gateway/webhooks/retention.ts'
@@ -43,6 +44,8 @@ export type ServiceOptions = {
   /** Reads a variable of the environment, for clients whose URL is in one. */
   readonly environment?: (name: string) => string | undefined
   readonly log: Log
+  /** The named pipelines; its owner replaces them when the file has changed. */
+  readonly pipelines?: PipelineRegistry
   /** Changes the database's time; for tests, which turn the clock. */
   readonly turned?: (now: Clock) => Clock
   readonly random?: Random
@@ -67,7 +70,7 @@ export type Service = {
 
 /** Config → running service. The only file that knows every part. */
 export async function startService(options: ServiceOptions): Promise<Service> {
-  const { config, databases, adminKey } = options
+  const { config, databases, adminKey, pipelines = createPipelineRegistry(new Map()) } = options
   const { kernel, close, setPort } = await startKernel({
     ...options,
     controlUrl: databases.controlUrl,
@@ -100,7 +103,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       mirrors,
       metrics: options.metricsOfAll ?? (() => kernel.metrics.registry.metrics()),
     }
-    gatewaySurface(gateway, kernel, book, { clients, sessions, audit, adminKey, health })
+    gatewaySurface(gateway, kernel, book, { clients, sessions, audit, pipelines, adminKey, health })
     if (config.docs.enabled) addFeature(gateway, REFERENCE, addReferenceRoutes)
   })
   measure(kernel, clients)

@@ -7,6 +7,7 @@ import { after } from 'node:test'
 import { type Dispatcher, request } from 'undici'
 import { createKey, type NewKey } from '#gateway/keys/keys.ts'
 import { prepareLogging } from '#gateway/logging-tables.ts'
+import type { PipelineRegistry } from '#gateway/pipelines/registry.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { type Config, defaultConfig } from '#kernel/config/config.ts'
 import { migrate } from '#kernel/db/migrate.ts'
@@ -72,6 +73,8 @@ export type Options = {
   readonly environment?: Readonly<Record<string, string>>
   readonly secrets?: Secrets
   readonly clock?: TestClock
+  /** Named pipelines, as of a pipelines file. */
+  readonly pipelines?: PipelineRegistry
 }
 
 /** Offset that is applied to the database's time. */
@@ -103,6 +106,7 @@ export async function testService({
   environment = {},
   secrets = testSecrets(),
   clock = testClock(),
+  pipelines,
 }: Options = {}): Promise<TestService> {
   const started = stoppedAfterTests()
   const dir = await mkdtemp(path.join(tmpdir(), 'gatehouse-test-service-'))
@@ -124,6 +128,7 @@ export async function testService({
     },
     secrets,
     adminKey: ADMIN_KEY,
+    ...(pipelines !== undefined && { pipelines }),
     environment: (name) => environment[name],
     log: createLog({ level: 'info', format: 'json', destination: { write: (line) => void log.push(line) } }),
     turned: clock.turned,

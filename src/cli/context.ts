@@ -1,4 +1,6 @@
 import type { Command } from 'commander'
+import { type PipelinesFile, parsePipelines, readPipelinesFile } from '#gateway/pipelines/pipelines-file.ts'
+import type { NamedPipelines } from '#gateway/pipelines/registry.ts'
 import { type Config, loadConfig } from '#kernel/config/config.ts'
 import { folderProblem } from '#kernel/data-folder.ts'
 import type { Asking, Mismatch } from '#kernel/db/installation.ts'
@@ -38,6 +40,19 @@ export function configOf(command: Command): Config {
   })
   return loadConfig({ file: given.config, env: environment(), cwd: process.cwd(), options })
 }
+
+/** Reads `gateway.pipelines_file`. Throws a ConfigError with all of its problems. */
+export function loadPipelines(config: Config): {
+  readonly file: PipelinesFile | undefined
+  readonly pipelines: NamedPipelines
+} {
+  const file = readPipelinesFile(config, process.cwd())
+  return { file, pipelines: pipelinesOf(config, file) }
+}
+
+/** The pipelines of a file that is read already. */
+export const pipelinesOf = (config: Config, file: PipelinesFile | undefined): NamedPipelines =>
+  parsePipelines(config, file, environment())
 
 /** Problems with the environment and the data folder, one sentence each. */
 export function placeProblems(config: Config): readonly string[] {

@@ -18,9 +18,10 @@ import { pendingMigrations } from '#kernel/db/migrate.ts'
 import { readOnly } from '#kernel/db/session-settings.ts'
 import { NoInstallation } from '#kernel/installation-secrets.ts'
 import { loggingOwner, type ServiceDatabases } from '../open-databases.ts'
-import { type Context, contextOf } from './context.ts'
+import { type Context, contextOf, loadPipelines } from './context.ts'
 import type { Finding } from './finding.ts'
 import { providerFindings } from './provider-checks.ts'
+import { pipelineProblems } from './start-checks.ts'
 import { sentenceOf, terminal } from './terminal.ts'
 import { withDatabases } from './with-kernel.ts'
 
@@ -37,6 +38,7 @@ export function doctorCommand(): Command {
         ...mail(context),
         ...proxyWarnings(context.config).map((says) => ({ subject: 'proxy', ok: false, says })),
         ...passkeys(context),
+        ...pipelines(context),
         ...(await database(context)),
         ...(await providerFindings(context.config)),
       ]
@@ -54,6 +56,15 @@ function mail({ config }: Context): Finding[] {
   const says =
     config.mail.transport === 'smtp' ? 'is sent by smtp' : 'is written to the outbox (gatehouse mail list)'
   return [{ subject: 'mail', ok: true, says }]
+}
+
+function pipelines({ config }: Context): Finding[] {
+  const subject = 'pipelines'
+  const problems = pipelineProblems(config)
+  if (problems.length > 0) return problems.map((says) => ({ subject, ok: false, says }))
+  const { file, pipelines } = loadPipelines(config)
+  if (file === undefined) return []
+  return [{ subject, ok: true, says: `${file.name} defines ${pipelines.size}` }]
 }
 
 /** A problem only where passkeys are wanted. */

@@ -12,6 +12,7 @@ import { openDatabases, openLogging, type ServiceDatabases } from '../open-datab
 import { configOf, type InstallingContext, installingContext, logOf } from './context.ts'
 import { type DefaultKey, ensureDefaultKey } from './default-key.ts'
 import { returnMemory } from './memory.ts'
+import { createPipelinesInUse, hasLostTerminal, type PipelinesInUse } from './pipelines-in-use.ts'
 import type { Running } from './running.ts'
 import { expectStartable } from './start-checks.ts'
 import { terminal } from './terminal.ts'
@@ -45,15 +46,18 @@ function logRuntime(log: Log): void {
   })
 }
 
+type Starting = InstallingContext & { readonly pipelines: PipelinesInUse }
+
 /** Resources that a start has opened so far, to be closed if a signal interrupts it. */
 type Opened = { databases?: ServiceDatabases; running?: Running }
 
 async function serve(context: InstallingContext): Promise<void> {
-  const stopRequest = stopSignal()
-  const progress = showProgress(context.log)
   const opened: Opened = {}
+  const pipelines = createPipelinesInUse(context, (file) => opened.running?.usePipelines(file))
+  const stopRequest = stopSignal(pipelines.reload)
+  const progress = showProgress(context.log)
   try {
-    await start(context, opened, progress, stopRequest.signal)
+    await start({ ...context, pipelines }, opened, progress, stopRequest.signal)
     await stopRequest.stop
   } catch (error) {
     progress.end()
@@ -69,7 +73,7 @@ async function serve(context: InstallingContext): Promise<void> {
 
 /** Opens the databases, issues the default key and listens. A signal aborts the start at any step. */
 async function start(
-  context: InstallingContext,
+  context: Starting,
   opened: Opened,
   progress: Progress,
   signal: AbortSignal,
@@ -102,16 +106,17 @@ async function start(
 
 type App = Promise<typeof import('../app.ts')>
 
-function serveHere(context: InstallingContext, databases: ServiceDatabases, app: App): Running {
+function serveHere(context: Starting, databases: ServiceDatabases, app: App): Running {
   let service: Service | undefined
   const listen = async () => {
     const { startService } = await app
-    service = await startService({ ...context, databases, adminKey: context.installation.adminKey })
+    const { adminKey } = context.installation
+    service = await startService({ ...context, pipelines: context.pipelines.registry, databases, adminKey })
     await service.work()
     return service.listen()
   }
   // A service that is still starting has no requests to finish.
-  return { port: listen(), stop: async (deadline) => service?.stop(deadline) }
+  return { port: listen(), usePipelines: () => {}, stop: async (deadline) => service?.stop(deadline) }
 }
 
 /** Stops the service, then PostgreSQL. Anything still running after `limits.shutdown` is killed. */
@@ -131,17 +136,18 @@ async function shutDown(
 /** Minimum time for PostgreSQL's shutdown in milliseconds, even if `limits.shutdown` is 0. */
 const LEAST_MS = 500
 
-/** Resolves at the first SIGTERM or SIGINT. A second signal ends the process immediately. */
-function stopSignal(): { readonly stop: Promise<string>; readonly signal: AbortSignal } {
+/** Resolves at the first SIGTERM or SIGINT. A second signal ends the process immediately. SIGHUP calls `reload`. */
+function stopSignal(reload: () => void): { readonly stop: Promise<string>; readonly signal: AbortSignal } {
   const stop = Promise.withResolvers<string>()
   const aborting = new AbortController()
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    process.on(signal, () => {
-      if (aborting.signal.aborted) process.exit(1)
-      stop.resolve(signal)
-      aborting.abort(new Error(`The start was interrupted by ${signal}.`))
-    })
+  const onStop = (signal: NodeJS.Signals) => {
+    if (aborting.signal.aborted) process.exit(1)
+    stop.resolve(signal)
+    aborting.abort(new Error(`The start was interrupted by ${signal}.`))
   }
+  process.on('SIGTERM', onStop)
+  process.on('SIGINT', onStop)
+  process.on('SIGHUP', (signal) => (hasLostTerminal() ? onStop(signal) : reload()))
   return { stop: stop.promise, signal: aborting.signal }
 }
 

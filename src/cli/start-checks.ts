@@ -3,7 +3,7 @@ import path from 'node:path'
 import { socialProblems } from '#auth/social/social-providers.ts'
 import { createDatabaseClock, MOST_DRIFT } from '#kernel/clock.ts'
 import { expectTime } from '#kernel/clock-drift.ts'
-import type { Config } from '#kernel/config/config.ts'
+import { type Config, ConfigError } from '#kernel/config/config.ts'
 import { connectOnce } from '#kernel/db/connect.ts'
 import { findBinaries } from '#kernel/db/embedded/binaries.ts'
 import { onConnection } from '#kernel/db/guarded-client.ts'
@@ -13,12 +13,12 @@ import { answersAsGatehouse, portProblem } from '#kernel/http/port.ts'
 import { NoInstallation } from '#kernel/installation-secrets.ts'
 import { secureRandom } from '#kernel/random.ts'
 import { loggingSetting, openDatabases, sessionUrl } from '../open-databases.ts'
-import { askingOf, placeProblems } from './context.ts'
+import { askingOf, loadPipelines, placeProblems } from './context.ts'
 import { sentenceOf } from './terminal.ts'
 
 /** Throws one error that lists all problems with the environment, the data folder and the port. Creates nothing. */
 export async function expectStartable(config: Config): Promise<void> {
-  const problems = [...socialProblems(config), ...placeProblems(config), ...(await portProblems(config))]
+  const problems = [...fileProblems(config), ...(await portProblems(config))]
   if (problems.length > 0) throw new Error(problems.join('\n'))
 }
 
@@ -27,13 +27,29 @@ export async function startProblems(
   config: Config,
   { offline }: { readonly offline: boolean },
 ): Promise<readonly string[]> {
-  const places = [...socialProblems(config), ...placeProblems(config)]
+  const places = fileProblems(config)
   if (offline) return places
   // If Gatehouse already runs on the port, the port is not a problem.
   const port = (await answersAsGatehouse(config.server)) ? [] : await portProblems(config)
   const checks = [places.length > 0 ? undefined : checkControl(config), checkLogging(config)]
   const databases = (await Promise.all(checks)).filter((problem) => problem !== undefined)
   return [...places, ...port, ...databases]
+}
+
+const fileProblems = (config: Config): readonly string[] => [
+  ...socialProblems(config),
+  ...pipelineProblems(config),
+  ...placeProblems(config),
+]
+
+export function pipelineProblems(config: Config): readonly string[] {
+  try {
+    loadPipelines(config)
+    return []
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    return error.message.split('\n')
+  }
 }
 
 async function portProblems({ server }: Config): Promise<readonly string[]> {

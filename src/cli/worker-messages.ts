@@ -1,3 +1,4 @@
+import type { PipelinesFile } from '#gateway/pipelines/pipelines-file.ts'
 import type { ServiceDatabases } from '../open-databases.ts'
 
 /** Database addresses for the workers. They contain passwords, so they are sent over the process channel, not in the environment. */
@@ -7,7 +8,11 @@ export type WorkerDatabases = Pick<
 >
 
 /** Start message for a worker. `port` is the port that an earlier worker has chosen, if any free port is allowed. */
-export type WorkerStart = { readonly databases: WorkerDatabases; readonly port: number | undefined }
+export type WorkerStart = {
+  readonly databases: WorkerDatabases
+  readonly port: number | undefined
+  readonly pipelines: PipelinesFile | undefined
+}
 
 export type ToWorker =
   | WorkerStart
@@ -17,6 +22,8 @@ export type ToWorker =
   | 'collect'
   /** Metrics of all workers, in reply to a worker's `metrics` message. */
   | { readonly metrics: string }
+  /** The pipelines file has been read again; null: there is none. */
+  | { readonly usePipelines: PipelinesFile | null }
   /** Asks the worker to exit within this many milliseconds. */
   | { readonly stop: number }
 

@@ -1,15 +1,18 @@
+import { createPipelineRegistry } from '#gateway/pipelines/registry.ts'
 import { createDeadline } from '#kernel/shutdown.ts'
 import type { Service } from '../app.ts'
-import type { InstallingContext } from './context.ts'
+import { type InstallingContext, pipelinesOf } from './context.ts'
 import { returnMemory } from './memory.ts'
 import type { ToPrimary, ToWorker, WorkerStart } from './worker-messages.ts'
 
 /** Runs one of the processes that share the port, until the primary sends `stop` or exits. */
 export async function runWorker(context: InstallingContext): Promise<void> {
+  const { config } = context
+  const pipelines = createPipelineRegistry(new Map())
   // Load modules while the primary prepares the databases.
   const app = import('../app.ts')
   // A terminal or supervisor may signal every process; only the primary reacts.
-  for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => {})
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => {})
   process.on('disconnect', () => process.exit(1))
   const starting = Promise.withResolvers<WorkerStart>()
   const metrics = createQuestions<string>()
@@ -18,18 +21,22 @@ export async function runWorker(context: InstallingContext): Promise<void> {
   process.on('message', async (message: ToWorker) => {
     if (message === 'beat') send('beat')
     else if (message === 'collect') send({ collected: await reportOf(service) })
-    else if ('databases' in message) starting.resolve(message)
+    else if ('databases' in message) {
+      pipelines.replace(pipelinesOf(config, message.pipelines))
+      starting.resolve(message)
+    } else if ('usePipelines' in message)
+      pipelines.replace(pipelinesOf(config, message.usePipelines ?? undefined))
     else if ('metrics' in message) metrics.answer(message.metrics)
     else await stop(service, message.stop)
   })
   send('hello')
   const { startService } = await app
-  const { config } = context
   const { databases, port = config.server.port } = await starting.promise
   service = await startService({
     ...context,
     config: { ...config, server: { ...config.server, port } },
     databases,
+    pipelines,
     adminKey: context.installation.adminKey,
     metricsOfAll: () => metrics.ask(() => send('metrics')),
   })

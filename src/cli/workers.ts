@@ -5,17 +5,25 @@ import type { Log } from '#kernel/log.ts'
 import type { Deadline } from '#kernel/shutdown.ts'
 import type { ServiceDatabases } from '../open-databases.ts'
 import type { InstallingContext } from './context.ts'
+import type { PipelinesInUse } from './pipelines-in-use.ts'
 import type { Running } from './running.ts'
 import type { ToPrimary, ToWorker, WorkerStart } from './worker-messages.ts'
 
 /** Forks `server.workers` processes that share the port. A worker that exits or stops responding is replaced. */
-export function startWorkers({ config, log }: InstallingContext, databases: ServiceDatabases): Running {
+export function startWorkers(
+  { config, log, pipelines }: InstallingContext & { readonly pipelines: PipelinesInUse },
+  databases: ServiceDatabases,
+): Running {
   const { controlUrl, pooler, builtIn, callerRoles, logging } = databases
   const handles = new Set<Handle>()
   const stopping = new AbortController()
   let port: number | undefined
   const fork = (): Handle => {
-    const start = { databases: { controlUrl, pooler, builtIn, callerRoles, logging }, port }
+    const start = () => ({
+      databases: { controlUrl, pooler, builtIn, callerRoles, logging },
+      port,
+      pipelines: pipelines.file(),
+    })
     const handle = forkWorker(start, log, () => metricsOf([...handles], log))
     handles.add(handle)
     handle.listening.then(
@@ -31,6 +39,9 @@ export function startWorkers({ config, log }: InstallingContext, databases: Serv
   for (const handle of first) keepAlive(handle, fork, log, stopping.signal)
   return {
     port: Promise.all(first.map(({ listening }) => listening)).then(([port = 0]) => port),
+    usePipelines(file) {
+      for (const { worker } of handles) sendTo(worker, { usePipelines: file ?? null })
+    },
     async stop(deadline) {
       stopping.abort()
       await Promise.all([...handles].map((handle) => stopWorker(handle, deadline)))
@@ -48,14 +59,14 @@ type Handle = {
   isAnswering(): boolean
 }
 
-function forkWorker(start: WorkerStart, log: Log, metricsOfAll: () => Promise<string>): Handle {
+function forkWorker(start: () => WorkerStart, log: Log, metricsOfAll: () => Promise<string>): Handle {
   const worker = cluster.fork()
   closeUnaccepted(worker)
   const listening = Promise.withResolvers<number>()
   // Only the first start awaits `listening`. For a replacement, a rejection must not be unhandled: `keepAlive` replaces it as well.
   listening.promise.catch(() => {})
   worker.on('message', async (message: ToPrimary) => {
-    if (message === 'hello') sendTo(worker, start)
+    if (message === 'hello') sendTo(worker, start())
     else if (message === 'metrics') sendTo(worker, { metrics: await metricsOfAll() })
     else if (typeof message === 'object' && 'listening' in message) listening.resolve(message.listening)
   })

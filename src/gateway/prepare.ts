@@ -153,7 +153,7 @@ function prepared<K extends Kind>(
 const driverOf = ({ backend }: GatewayCaller): Driver => backend as Driver
 
 /** Limits and naming of the bodies of data operations, from the configuration. */
-export const requestOptionsOf = ({ config }: Kernel): RequestOptions => ({
+export const requestOptionsOf = ({ config }: Pick<Kernel, 'config'>): RequestOptions => ({
   limits: {
     columns: config.limits.columns,
     conditions: config.limits.conditions,

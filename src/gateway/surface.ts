@@ -13,6 +13,8 @@ import { keyConfigRoutes } from './keys/config-routes.ts'
 import { keyRoutes } from './keys/routes.ts'
 import type { AuditLog } from './management/audit.ts'
 import { managementRoutes } from './management/routes.ts'
+import type { PipelineRegistry } from './pipelines/registry.ts'
+import { templateRoutes } from './pipelines/template-routes.ts'
 import { rpcRoutes } from './rpc/routes.ts'
 import { schemaRoutes } from './schema/routes.ts'
 import { sqlRoutes } from './sql/routes.ts'
@@ -22,6 +24,7 @@ export type GatewayParts = {
   readonly clients: Clients
   readonly sessions: Sessions
   readonly audit: AuditLog
+  readonly pipelines: PipelineRegistry
   readonly adminKey: string
   readonly health: HealthParts
 }
@@ -50,10 +53,11 @@ export function gatewaySurface(app: App, kernel: Kernel, book: RouteBook, parts:
   const access = gatewayAccess(kernel, parts)
   app.addHook('preHandler', access.renew)
 
-  const { clients, audit, health } = parts
+  const { clients, audit, pipelines, health } = parts
   addFeature(app, FEATURES.data, (app) => dataRoutes(app, kernel, access))
   addFeature(app, FEATURES.sql, (app) => sqlRoutes(app, kernel, access))
   addFeature(app, FEATURES.rpc, (app) => rpcRoutes(app, kernel, access))
+  addFeature(app, FEATURES.pipelines, (app) => templateRoutes(app, access, pipelines))
   addFeature(app, FEATURES.management, (app) => managementRoutes(app, kernel, access, audit))
   addFeature(app, FEATURES.schema, (app) => schemaRoutes(app, access))
   addFeature(app, FEATURES.clients, (app) => clientRoutes(app, kernel, clients, access))
@@ -73,6 +77,10 @@ const FEATURES = {
   },
   sql: { name: 'SQL', description: 'The caller’s own SQL and CQL' },
   rpc: { name: 'Functions', description: 'Functions of a client’s database' },
+  pipelines: {
+    name: 'Pipelines',
+    description: 'Rows of one table, transformed and inserted into another',
+  },
   management: {
     name: 'Management',
     description: 'Tables of a client, created and changed with an audit log',

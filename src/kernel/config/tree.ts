@@ -1,10 +1,11 @@
 import type { Place } from './problems.ts'
 
 /**
- * The unparsed values of the file or the environment, with their places. Scalars are text, as in the environment.
+ * The unparsed values of the file or the environment, with their places. Scalars are text, as in the environment; `isPlain` ones are
+ * written in the file without quotes.
  */
 export type Tree =
-  | { readonly kind: 'text'; readonly text: string; readonly place: Place }
+  | { readonly kind: 'text'; readonly text: string; readonly place: Place; readonly isPlain?: boolean }
   | { readonly kind: 'list'; readonly items: readonly Tree[]; readonly place: Place }
   | { readonly kind: 'section'; readonly entries: ReadonlyMap<string, Tree>; readonly place: Place }
   /** Null or empty: counts as absent. */

@@ -16,13 +16,24 @@ import type { Environment } from './environment.ts'
 import type { Place, Report } from './problems.ts'
 import type { Tree } from './tree.ts'
 
-/** Counted by the library: the uses of an anchor times the aliases in it. A few lines could expand to millions of values. */
+/**
+ * Aliases of a document, and the values that they expand to, which the library counts: the uses of an anchor times the aliases in it. A few
+ * lines could expand to millions of values, and the library searches the document for the anchor of each alias.
+ */
 const MOST_ALIASES = 1_000
 
-type Options = { readonly source: string; readonly env: Environment; readonly report: Report }
+type Options = {
+  readonly source: string
+  readonly env: Environment
+  readonly report: Report
+  readonly mostAliases?: number
+}
 
 /** The tree of a YAML document, with `${NAME}` replaced; `undefined` and a report when it cannot be read. */
-export function treeOfYaml(text: string, { source, env, report }: Options): Tree | undefined {
+export function treeOfYaml(
+  text: string,
+  { source, env, report, mostAliases = MOST_ALIASES }: Options,
+): Tree | undefined {
   const lines = new LineCounter()
   const lineAt = (offset: number): Place => ({ source, line: lines.linePos(offset).line })
   // Failsafe: scalars stay text, so that a token of digits keeps its leading zero and the setting itself reads `no`.
@@ -31,7 +42,7 @@ export function treeOfYaml(text: string, { source, env, report }: Options): Tree
   const wrong = [...document.errors, ...document.warnings]
   for (const { pos, message } of wrong) report(lineAt(pos[0]), '', notYaml(message))
   const reader: Reader = { document, lineAt, env, report }
-  if (wrong.length > 0 || !checkAliases(reader)) return undefined
+  if (wrong.length > 0 || !checkAliases(reader, mostAliases)) return undefined
   return treeOf(reader, document.contents, { place: lineAt(0), path: '' })
 }
 
@@ -46,7 +57,14 @@ type Reader = {
 }
 
 /** Reports and removes aliases that cannot be resolved. False, with a report, when the others expand to too many values. */
-function checkAliases({ document, lineAt, report }: Reader): boolean {
+function checkAliases({ document, lineAt, report }: Reader, most: number): boolean {
+  const tooMany = () => {
+    report(lineAt(0), '', `its aliases expand to more than ${most} values`)
+    return false
+  }
+  let count = 0
+  visit(document, { Alias: () => (++count > most ? visit.BREAK : undefined) })
+  if (count > most) return tooMany()
   visit(document, {
     Alias(_, alias, ancestors) {
       const target = alias.resolve(document)
@@ -59,12 +77,11 @@ function checkAliases({ document, lineAt, report }: Reader): boolean {
   })
   try {
     // As maps: the library writes a warning with the text of a key that cannot be the name of a member.
-    document.toJS({ maxAliasCount: MOST_ALIASES, mapAsMap: true })
+    document.toJS({ maxAliasCount: most, mapAsMap: true })
     return true
   } catch (error) {
     if (!(error instanceof ReferenceError)) throw error
-    report(lineAt(0), '', `its aliases expand to more than ${MOST_ALIASES} values`)
-    return false
+    return tooMany()
   }
 }
 
@@ -104,17 +121,17 @@ function sectionOf(reader: Reader, map: YAMLMap<Node | null, Node | null>, at: A
 function scalarOf(reader: Reader, scalar: Scalar, at: At): Tree {
   const text = String(scalar.value)
   const isPlain = scalar.type === undefined || scalar.type === Scalar.PLAIN
-  if (!isPlain || !/^(~|null|Null|NULL)?$/.test(text)) return textOf(reader, text, at)
+  if (!isPlain || !/^(~|null|Null|NULL)?$/.test(text)) return textOf(reader, text, { ...at, isPlain })
   if (scalar.anchor) return faulty(reader, at, 'an anchor without a value; quote a value that begins with &')
   return { kind: 'nothing', place: at.place }
 }
 
-function textOf(reader: Reader, text: string, at: At): Tree {
+function textOf(reader: Reader, text: string, at: At & { readonly isPlain: boolean }): Tree {
   const wrong: string[] = []
   const replaced = interpolate(text, reader.env, wrong)
   return wrong.length > 0
     ? faulty(reader, at, wrong.join('; '))
-    : { kind: 'text', text: replaced, place: at.place }
+    : { kind: 'text', text: replaced, place: at.place, isPlain: at.isPlain }
 }
 
 function faulty(reader: Reader, { place, path }: At, says: string): Tree {

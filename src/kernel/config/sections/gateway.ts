@@ -1,3 +1,4 @@
+import { Type } from 'typebox'
 import { hostPatternForm } from '../addresses.ts'
 import { duration, flag, integer, list, section, size, text } from '../setting.ts'
 import { clientNameForm } from './database.ts'
@@ -17,6 +18,11 @@ export const gateway = section('The data gateway.', {
     'Client whose database has the log and audit tables.',
     { default: 'logging' },
     clientNameForm,
+  ),
+  pipelines_file: Type.Optional(
+    text('File of named pipelines. It is read at the start and on SIGHUP.', {
+      absent: 'pipelines.yaml in the working folder, if there is one',
+    }),
   ),
   cache: section('Cache of answers to reads.', {
     ttl: duration(

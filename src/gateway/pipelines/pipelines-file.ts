@@ -1,0 +1,119 @@
+import { readFileSync, statSync } from 'node:fs'
+import path from 'node:path'
+import { readFetch } from '#databases/request/read-request.ts'
+import { closestName } from '#kernel/closest-name.ts'
+import type { Config } from '#kernel/config/config.ts'
+import type { Environment } from '#kernel/config/environment.ts'
+import { ConfigError, type Problem, type Report } from '#kernel/config/problems.ts'
+import { type Tree, treeAt } from '#kernel/config/tree.ts'
+import { treeOfYaml } from '#kernel/config/yaml.ts'
+import { Failure } from '#kernel/errors.ts'
+import { requestOptionsOf } from '../prepare.ts'
+import { bodyOf, type PipelineDefinition, pipelineSchemas, type Source } from './definition.ts'
+import { readBySchema } from './read-by-schema.ts'
+import type { NamedPipelines } from './registry.ts'
+
+/** The file as one process has read it for all processes of the service, so that they agree. */
+export type PipelinesFile = { readonly name: string; readonly text: string }
+
+const DEFAULT_FILE = 'pipelines.yaml'
+/** A file of this size takes about a second to parse, during which the process answers no requests. */
+const MOST_BYTES = 256 * 1_024
+const MOST_PIPELINES = 1_000
+/** The parser searches the document for the anchor of each alias. */
+const MOST_ALIASES = 100
+const NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$/
+
+/** Undefined if the setting is absent and there is no `pipelines.yaml`. Throws a ConfigError if the file cannot be read. */
+export function readPipelinesFile({ gateway }: Config, cwd: string): PipelinesFile | undefined {
+  const name = gateway.pipelines_file ?? DEFAULT_FILE
+  const file = path.resolve(cwd, name)
+  try {
+    const found = statSync(file)
+    if (!found.isFile()) throw new ConfigError([wholeFile(name, 'is not a file')])
+    if (found.size > MOST_BYTES)
+      throw new ConfigError([wholeFile(name, `is larger than ${MOST_BYTES / 1_024} KiB`)])
+    return { name, text: readFileSync(file, 'utf8') }
+  } catch (error) {
+    if (!(error instanceof Error) || !('syscall' in error)) throw error
+    if (gateway.pipelines_file === undefined && 'code' in error && error.code === 'ENOENT') return undefined
+    throw new ConfigError([wholeFile(name, `cannot be read: ${error.message}`)])
+  }
+}
+
+const wholeFile = (source: string, says: string): Problem => ({ source, setting: '', says })
+
+/** Throws a ConfigError with all problems of the file, each with its line and field. */
+export function parsePipelines(
+  config: Config,
+  file: PipelinesFile | undefined,
+  env: Environment,
+): NamedPipelines {
+  if (file === undefined) return new Map()
+  const problems: Problem[] = []
+  const report: Report = (place, setting, says) => problems.push({ ...place, setting, says })
+  const tree = treeOfYaml(file.text, { source: file.name, env, report, mostAliases: MOST_ALIASES })
+  const pipelines = tree === undefined ? new Map() : readFile(config, tree, report)
+  if (problems.length > 0) throw new ConfigError(problems.slice(0, MOST_PROBLEMS))
+  return pipelines
+}
+
+/** More problems than these are not of use to the operator. */
+const MOST_PROBLEMS = 100
+
+function readFile(config: Config, tree: Tree, report: Report): NamedPipelines {
+  const entries = sectionAt(tree, '', 'a section with pipelines', report)
+  for (const [name, inner] of entries)
+    if (name !== 'pipelines') report(inner.place, name, unknownTopLevel(name))
+  const named = entries.get('pipelines')
+  const pipelines = named === undefined ? new Map() : sectionAt(named, 'pipelines', NAMES, report)
+  if (pipelines.size > MOST_PIPELINES)
+    report(tree.place, 'pipelines', `has more than ${MOST_PIPELINES} pipelines`)
+  const { PipelineDefinition: schema } = pipelineSchemas(config)
+  return new Map(
+    [...pipelines].map(([name, inner]) => {
+      const at = `pipelines.${name}`
+      if (!NAME.test(name)) report(inner.place, at, `a name of a pipeline must match ${NAME.source}`)
+      // The schema is that of the type, and `readBySchema` has reported every deviation.
+      const definition = (readBySchema(schema, inner, at, report) ?? {}) as PipelineDefinition
+      checkSource(config, definition.source, inner, (place, field, says) =>
+        report(place, `${at}.${field}`, says),
+      )
+      return [name, definition] as const
+    }),
+  )
+}
+
+const NAMES = 'a section with names of pipelines'
+
+function sectionAt(tree: Tree, at: string, allowed: string, report: Report): ReadonlyMap<string, Tree> {
+  if (tree.kind === 'section') return tree.entries
+  if (tree.kind === 'text' || tree.kind === 'list') report(tree.place, at, `must be ${allowed}`)
+  return new Map()
+}
+
+function unknownTopLevel(name: string): string {
+  const isMisspelt = closestName(name, ['pipelines']) !== undefined
+  return isMisspelt ? 'unknown field; did you mean pipelines?' : 'unknown field; known here: pipelines'
+}
+
+/** Reads columns and conditions as a run does. A request may name the table. */
+function checkSource(config: Config, source: Source | undefined, tree: Tree, report: Report): void {
+  if (source === undefined) return
+  const { limit: _, client: __, ...body } = { table_name: 'unnamed', ...source }
+  if (source.view_name !== undefined && source.table_name === undefined) body.table_name = source.view_name
+  try {
+    readFetch(bodyOf(body), requestOptionsOf({ config }))
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error
+    const field = fieldOf(error)
+    const place = treeAt(tree, ['source', field]) ?? treeAt(tree, ['source']) ?? tree
+    report(place.place, field === '' ? 'source' : `source.${field}`, error.hint ?? error.message)
+  }
+}
+
+/** `conditions` of `conditions[0].operator`. */
+const fieldOf = ({ details }: Failure): string => {
+  const { field } = details ?? {}
+  return typeof field === 'string' ? (/^\w*/.exec(field)?.[0] ?? '') : ''
+}

@@ -1,0 +1,51 @@
+import type { Grant } from '../grant.ts'
+import type { PipelineDefinition } from './definition.ts'
+import type { NamedPipelines } from './registry.ts'
+
+export type PipelineTemplate = {
+  readonly name: string
+  readonly description: string | null
+  readonly source_table: string | null
+  readonly sink_table: string | null
+  readonly has_transform: boolean
+  /** Null: the client of the request. */
+  readonly source_client: string | null
+  readonly sink_client: string | null
+  readonly definition: PipelineDefinition
+}
+
+/** The pipelines of the file, sorted by name. Those that name a client which the key may not use are left out. */
+export function listTemplates(pipelines: NamedPipelines, grant: Grant): PipelineTemplate[] {
+  return [...pipelines]
+    .filter(([, definition]) => clientsOf(definition).every((client) => mayUse(grant, client)))
+    .map(([name, definition]) => templateOf(name, definition))
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
+}
+
+const clientsOf = ({ source, sink }: PipelineDefinition): readonly string[] =>
+  [source?.client, sink?.client].filter((client) => client !== undefined)
+
+function mayUse(grant: Grant, client: string): boolean {
+  if (grant.kind !== 'key') return grant.kind === 'admin'
+  const { clientName, clientOverrides } = grant.key
+  return clientName === client || clientOverrides.includes('*') || clientOverrides.includes(client)
+}
+
+function templateOf(name: string, definition: PipelineDefinition): PipelineTemplate {
+  const { description, source, transform = {}, sink } = definition
+  return {
+    name,
+    description: description ?? null,
+    source_table: tableOf({ ...source, table_name: source?.table_name ?? source?.view_name }),
+    sink_table: tableOf(sink),
+    has_transform: Object.keys(transform).length > 0,
+    source_client: source?.client ?? null,
+    sink_client: sink?.client ?? null,
+    definition,
+  }
+}
+
+type Table = { readonly table_name?: string | undefined; readonly schema_name?: string | undefined }
+
+const tableOf = ({ table_name, schema_name }: Table = {}): string | null =>
+  table_name === undefined ? null : schema_name === undefined ? table_name : `${schema_name}.${table_name}`
