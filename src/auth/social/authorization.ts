@@ -39,7 +39,7 @@ export async function authorizationUrl(
   { state, scopes, codeVerifier, nonce, loginHint }: Asked & { readonly loginHint?: string | undefined },
 ): Promise<string> {
   const connection = await connectTo(kernel, client)
-  const url = buildAuthorizationUrl(connection, {
+  const parameters = {
     ...client.provider.parameters,
     redirect_uri: redirectUri(kernel, client),
     ...(scopes.length > 0 && { scope: scopes.join(' ') }),
@@ -48,7 +48,11 @@ export async function authorizationUrl(
     code_challenge_method: 'S256',
     ...(nonce !== undefined && { nonce }),
     ...(loginHint !== undefined && { login_hint: loginHint }),
-  })
+  }
+  // The endpoint of a discovered issuer is the issuer's word.
+  const url = await askProvider(kernel, client, 'PROVIDER_UNAVAILABLE', async () =>
+    buildAuthorizationUrl(connection, parameters),
+  )
   // A page goes there by script, and `javascript:` would run in it.
   if (!/^https?:$/.test(url.protocol)) throw fail('PROVIDER_UNAVAILABLE')
   return url.href
