@@ -19,11 +19,11 @@ export function createPersonaLookup(kernel: Kernel, sessions: Sessions) {
     if (token === undefined) return { persona: { role: anonymousRole, claims: '{}' }, isImpersonated: false }
     const live = await sessions.find(token, request.clientAddress)
     if (live !== undefined && lacksSecondFactor(kernel.config, live)) throw fail('two_factor_required')
-    if (live !== undefined)
-      return {
-        persona: { role: signedInRole, claims: JSON.stringify(claimsOf(kernel, live)) },
-        isImpersonated: live.session.impersonatedBy !== null,
-      }
+    if (live !== undefined) {
+      const isImpersonated = live.session.impersonatedBy !== null
+      const claims = JSON.stringify(claimsOf(kernel, live))
+      return { persona: { role: signedInRole, claims, readOnly: isImpersonated }, isImpersonated }
+    }
     // Count invalid tokens, to limit guessing.
     await kernel.limits.consume('default', request.clientAddress)
     throw fail('invalid_session')

@@ -97,6 +97,8 @@ export type Persona = {
   readonly role: string
   /** JSON that policies read with `current_setting('request.claims')`. */
   readonly claims: string
+  /** The database refuses every write, also of functions that a view or a policy calls. */
+  readonly readOnly?: boolean
 }
 
 /** Roles of a client's callers in its database. */

@@ -7,6 +7,12 @@ import { createTenants, docsOf, fetchDocs, insertDoc, whoIs } from '#test/tenant
 const { sql, changeControlDatabase, roles, users, acme, beta, anon, signedIn, createOrganization, t } =
   await createTenants()
 const { ada, bea, cem, dora } = users
+// A function that a view calls writes for a reader.
+await sql(`
+  create table visit (at timestamptz default now());
+  create function visited() returns int language sql security definer as 'insert into visit default values returning 1';
+  create view guestbook as select visited() as visits;
+  grant select on guestbook to ${roles.member}`)
 
 test('policies see user, organization and organization role of the session', async () => {
   assert.deepEqual(await whoIs(anon), { role: roles.anon, claims: {} })
@@ -154,6 +160,13 @@ test('an impersonated session reads as the user, and is refused in every write, 
   for (const [index, { status, body }] of tries.entries())
     assert.deepEqual([status, body.code], [403, 'not_while_impersonating'], `${index}`)
   assert.equal((await sql('select from note where id = 90')).length, 0)
+
+  const visit = (visitor: Actor) => visitor.post('/gateway/fetch', { table_name: 'guestbook' })
+  assert.equal((await visit(signedIn(dora))).status, 200)
+  const refused = await visit(who)
+  assert.deepEqual([refused.status, refused.body.code], [403, 'read_only'], refused.text)
+  assert.equal((await visit(signedIn(dora))).status, 200)
+  assert.equal((await sql('select from visit')).length, 2)
 })
 
 test('a session that lacks the second factor that its role requires is refused, until there is one', async () => {
