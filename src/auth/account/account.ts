@@ -1,4 +1,5 @@
 import { deleteAccount, listAccounts } from '#identity/accounts.ts'
+import { deleteTicketsFor } from '#identity/tickets.ts'
 import { isLastWayIn } from '#identity/ways-in.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
 import type { Kernel } from '#kernel/kernel.ts'
@@ -29,6 +30,8 @@ export async function unlinkAccount(kernel: Kernel, caller: Caller, name: Accoun
     const found = accountOf(await listAccounts(kernel.db, user.id), name)
     if (await isLastWayIn(kernel, user, found.id)) throw fail('FAILED_TO_UNLINK_LAST_ACCOUNT')
     await deleteAccount(kernel.db, user.id, found.id)
+    // A sign-in with this account may wait for its second factor.
+    await deleteTicketsFor(kernel.db, user.id, ['second-factor'])
     const details = { accountId: found.id, provider: found.providerId }
     await recordAct(kernel, 'account.unlinked', { targetId: user.id, details })
   })

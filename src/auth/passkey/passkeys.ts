@@ -6,6 +6,7 @@ import {
   updatePasskeyName,
 } from '#identity/passkeys.ts'
 import { deleteUserSessions } from '#identity/sessions.ts'
+import { deleteTicketsFor } from '#identity/tickets.ts'
 import { deleteTrustedDevices } from '#identity/trusted-devices.ts'
 import type { User } from '#identity/users.ts'
 import { isLastWayIn } from '#identity/ways-in.ts'
@@ -83,6 +84,8 @@ export async function removePasskey(
     const isLast = await isLastWayIn(kernel, user, id)
     if (!(await deletePasskey(kernel.db, { id, userId: user.id }))) throw fail('PASSKEY_NOT_FOUND')
     if (isLast) throw fail('FAILED_TO_UNLINK_LAST_ACCOUNT')
+    // A sign-in with this passkey may wait for its second factor.
+    await deleteTicketsFor(kernel.db, user.id, ['second-factor'])
     await deleteTrustedDevices(kernel.db, user.id)
     await recordAct(kernel, 'passkey.removed', { targetId: user.id, details: { passkeyId: id } })
     if (isNotified) await sendMail(kernel, MAILS.passkeyRemoved(user))

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { PASSWORD, testClock, testService } from '#test/harness.ts'
 import {
@@ -231,4 +232,33 @@ test('a page of a foreign origin can neither ask for a code nor complete a sign-
   assert.deepEqual(await t.mails(), [])
   const headers = { ...foreign, origin: t.service.kernel.publicUrl() }
   assert.equal((await t.anon.post(`${AUTH}/two-factor/verify-totp`, { code }, { headers })).status, 200)
+})
+
+test('a pending sign-in ends when a way in of the user goes', async () => {
+  const ada = await enrolTotp(t, await t.signUp('Ada'))
+  const [id, createdAt] = [randomUUID(), t.service.kernel.now()]
+  const account = {
+    id,
+    userId: ada.id,
+    providerId: 'github',
+    accountId: 'ada',
+    createdAt,
+    updatedAt: createdAt,
+  }
+  await db.insertInto('account').values(account).execute()
+  const passkey = {
+    ...{ id, userId: ada.id, createdAt, name: 'Key', credentialId: 'key', publicKey: 'key' },
+    ...{ counter: '0', deviceType: 'singleDevice', backedUp: false, transports: '', aaguid: randomUUID() },
+  }
+  await db.insertInto('passkey').values(passkey).execute()
+  for (const [path, body] of [
+    ['unlink-account', { providerId: 'github' }],
+    ['passkey/delete-passkey', { id }],
+  ] as const) {
+    const { token } = (await pendingSignIn(t.anon, ada.email)).body
+    const removed = await ada.post(`${AUTH}/${path}`, body)
+    assert.equal(removed.status, 200, removed.text)
+    const { status } = await verifyTotp(token, codeOf(t, ada.secret))
+    assert.equal(status, 401, path)
+  }
 })
