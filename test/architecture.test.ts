@@ -97,6 +97,7 @@ const ABILITIES: Readonly<Record<string, readonly string[]>> = {
   'gateway/data/insert-batching.ts': ['transaction'], // runs prepared operations
   'gateway/management/capabilities.ts': ['management'],
   'gateway/management/change.ts': ['management'],
+  'gateway/management/indexes.ts': ['indexes'],
   'gateway/schema/schema.ts': ['indexes'],
   'cli/doctor.ts': ['sql'], // checks the login of the SQL role
 }

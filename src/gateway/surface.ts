@@ -83,7 +83,7 @@ const FEATURES = {
   },
   management: {
     name: 'Management',
-    description: 'Tables of a client, created and changed with an audit log',
+    description: 'Tables, columns, indexes and extensions of a client, changed with an audit log',
   },
   schema: { name: 'Schema', description: 'The structure of a client’s database' },
   clients: { name: 'Clients', description: 'Database clients and their connections' },

@@ -16,6 +16,11 @@ export const FIXED_RIGHTS = {
   'pipelines.run': 'Run pipelines and list the named ones',
   'management.read': 'Read capabilities and schema',
   'management.tables.write': 'Create and change tables',
+  'management.tables.drop': 'Drop tables',
+  'management.columns.drop': 'Drop columns',
+  'management.indexes.write': 'Create indexes',
+  'management.indexes.drop': 'Drop indexes',
+  'management.extensions.write': 'Install extensions',
 } as const satisfies Record<string, string>
 
 /** Schemas whose table rights would look like fixed rights. Only rights to every table and wildcards grant access to them. */

@@ -1,12 +1,13 @@
 import { requireAbility } from '#databases/drivers/abilities.ts'
 import type { Management, SchemaStatements } from '#databases/drivers/management.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
-import type { ClientCall, EventData } from '#kernel/events.ts'
+import type { ClientCall, EventData, EventName } from '#kernel/events.ts'
 import { emit, type Kernel } from '#kernel/kernel.ts'
 import type { GatewayCaller } from '../caller.ts'
 import { requireThawed } from '../caller-rights.ts'
 import type { AuditLog } from './audit.ts'
 import { type ChangeOperation, OPERATIONS } from './operations.ts'
+import { visibleFailure } from './visible-failure.ts'
 
 /** Changes of the structure by one caller. */
 export type Changer = { readonly kernel: Kernel; readonly caller: GatewayCaller; readonly audit: AuditLog }
@@ -19,7 +20,15 @@ export type Change<O extends ChangeOperation> = {
   readonly object: string
   /** What the event tells besides client and request. */
   readonly event: Omit<EventData[(typeof OPERATIONS)[O]['event']], keyof ClientCall>
+  /** Further events of the same change. */
+  readonly further?: readonly FurtherEvent[]
+  /** The table that the change is about, whose values and columns a failure could tell. */
+  readonly table?: string
 }
+
+type FurtherEvent = {
+  [Name in EventName]: readonly [name: Name, data: Omit<EventData[Name], keyof ClientCall>]
+}[EventName]
 
 export const managementOf = ({ backend }: GatewayCaller): Management => requireAbility(backend, 'management')
 
@@ -29,7 +38,7 @@ export const managementOf = ({ backend }: GatewayCaller): Management => requireA
  */
 export async function audited<O extends ChangeOperation>(
   { kernel, caller, audit }: Changer,
-  { operation, schema, object, event }: Change<O>,
+  { operation, schema, object, table, event, further = [] }: Change<O>,
   written: SchemaStatements,
 ): Promise<void> {
   // Again, because the body may have taken long to arrive.
@@ -42,13 +51,16 @@ export async function audited<O extends ChangeOperation>(
     ...{ client, operation, schema, object, objectType },
     statement: written.statements.join(';\n'),
   }
-  await audit.around(change, () => managementOf(caller).run(written.statements, written))
+  const work = () => managementOf(caller).run(written.statements, written)
+  await audit.around(change, work).catch((error: unknown) => {
+    throw visibleFailure(caller, error, { schema, table })
+  })
   await recordAct(kernel, 'schema.changed', {
     targetId: `${schema}.${object}`,
     clientName: client,
     details: { operation },
   })
-  // The type of `event` is that of the operation's event.
-  const data = { client, request_id: caller.requestId, ...event } as EventData[typeof eventName]
-  await emit(kernel, eventName, data)
+  // Both come from one member of FurtherEvent.
+  for (const [name, data] of [[eventName, event] as FurtherEvent, ...further])
+    await emit(kernel, name, { client, request_id: caller.requestId, ...data } as EventData[typeof name])
 }

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import pg from 'pg'
 import { withClient } from '#test/database.ts'
 import { actor, testService } from '#test/harness.ts'
+import { OPERATIONS } from './operations.ts'
 
 const t = await testService()
 const key = await t.key(['management.tables.write', 'management.read', 'gateway.*'])
@@ -124,7 +125,7 @@ test('capabilities list the backend and the rights that the routes require', asy
     [body.data.retention_mutation_supported, body.data.replication_mutation_supported],
     [false, false],
   )
-  assert.deepEqual(body.data.supported_operations, ['capabilities', 'create_table'])
+  assert.deepEqual(body.data.supported_operations, Object.keys(OPERATIONS))
   assert.deepEqual(body.data.required_rights[1], {
     operation: 'create_table',
     required_right: 'management.tables.write',

@@ -14,6 +14,48 @@ export const OPERATIONS = {
     event: 'schema_table_created',
     object: 'table',
   },
+  edit_table: {
+    method: 'PATCH',
+    path: '/management/tables/:table_name',
+    right: 'management.tables.write',
+    event: 'schema_table_altered',
+    object: 'table',
+  },
+  drop_table: {
+    method: 'DELETE',
+    path: '/management/tables/:table_name',
+    right: 'management.tables.drop',
+    event: 'schema_table_dropped',
+    object: 'table',
+  },
+  drop_column: {
+    method: 'DELETE',
+    path: '/management/tables/:table_name/columns/:column_name',
+    right: 'management.columns.drop',
+    event: 'schema_column_dropped',
+    object: 'column',
+  },
+  create_index: {
+    method: 'POST',
+    path: '/management/indexes',
+    right: 'management.indexes.write',
+    event: 'schema_index_created',
+    object: 'index',
+  },
+  drop_index: {
+    method: 'DELETE',
+    path: '/management/indexes/:index_name',
+    right: 'management.indexes.drop',
+    event: 'schema_index_dropped',
+    object: 'index',
+  },
+  install_extension: {
+    method: 'POST',
+    path: '/management/extensions/install',
+    right: 'management.extensions.write',
+    event: 'schema_extension_installed',
+    object: 'extension',
+  },
 } as const satisfies Record<string, Reading | Changing>
 
 type Route = { readonly path: string; readonly right: keyof typeof FIXED_RIGHTS }

@@ -19,3 +19,11 @@ export type RouteParts = {
 
 export const Name = Type.String({ minLength: 1, maxLength: 63 })
 export const SchemaName = Type.Optional(Type.String({ minLength: 1, maxLength: 63, default: 'public' }))
+
+/** Whether objects that depend on the dropped one are dropped too. */
+export const CascadeFlag = Type.Optional(
+  Type.Boolean({
+    default: false,
+    description: 'Drops what depends on it too. Without it, a dependent object refuses the drop with 409',
+  }),
+)

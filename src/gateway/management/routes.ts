@@ -8,6 +8,8 @@ import { gatewayCaller, kernelFor } from '../caller.ts'
 import { success, successOf } from '../envelope.ts'
 import type { AuditLog } from './audit.ts'
 import { capabilities } from './capabilities.ts'
+import { extensionRoutes } from './extension-routes.ts'
+import { indexRoutes } from './index-routes.ts'
 import { OPERATIONS } from './operations.ts'
 import type { RouteParts } from './route-parts.ts'
 import { tableRoutes } from './table-routes.ts'
@@ -45,4 +47,6 @@ export function managementRoutes(app: App, kernel: Kernel, access: GatewayAccess
       success('Management capabilities', await capabilities(gatewayCaller(request))),
   })
   tableRoutes(app, parts)
+  indexRoutes(app, parts)
+  extensionRoutes(app, parts)
 }

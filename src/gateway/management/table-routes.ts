@@ -1,10 +1,11 @@
 import { Type } from 'typebox'
 import { named } from '#kernel/http/components.ts'
-import { Nullable } from '#kernel/http/schemas.ts'
+import { Nullable, OneOf } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import { success, successOf } from '../envelope.ts'
-import { Name, type RouteParts, SchemaName } from './route-parts.ts'
-import { createManagedTable } from './tables.ts'
+import { CascadeFlag, Name, type RouteParts, SchemaName } from './route-parts.ts'
+import { EDITS, newColumn, tableEdit } from './table-edits.ts'
+import { createManagedTable, dropManagedColumn, dropManagedTable, editManagedTable } from './tables.ts'
 
 const ColumnDefinition = Type.Object(
   {
@@ -68,6 +69,40 @@ const Table = Type.Object(
   named('ManagedTable'),
 )
 
+/** One schema for all, so that a wrong member is named in the answer. */
+const TableEditBody = Type.Object(
+  {
+    operation: OneOf(EDITS, { examples: ['add_column'] }),
+    column: Type.Optional(ColumnDefinition),
+    column_name: Type.Optional(Name),
+    new_name: Type.Optional(Name),
+    data_type: Type.Optional(Type.String({ maxLength: 200 })),
+    default_expression: Type.Optional(Type.String({ maxLength: 1_000 })),
+  },
+  named('TableEdit'),
+)
+
+const EditedTable = Type.Object({
+  schema_name: SchemaName,
+  operations: Type.Array(TableEditBody, {
+    minItems: 1,
+    maxItems: 100,
+    description:
+      'Run in this order, all or nothing. add_column needs `column`; rename_column `column_name` and `new_name`; set_default `column_name` and `default_expression`; alter_type `column_name` and `data_type`; drop_default, set_not_null and drop_not_null `column_name`; rename_table `new_name`',
+    examples: [
+      [
+        { operation: 'add_column', column: { name: 'rating', data_type: 'integer' } },
+        { operation: 'set_default', column_name: 'rating', default_expression: '0' },
+      ],
+    ],
+  }),
+})
+
+const ByTable = Type.Object({ table_name: Name })
+const ByColumn = Type.Object({ table_name: Name, column_name: Name })
+const Dropped = Type.Object({ schema_name: SchemaName, cascade: CascadeFlag })
+const TableReference = Type.Object({ schema_name: Type.String(), table_name: Type.String() })
+
 export function tableRoutes(app: App, { routeOf, changerOf }: RouteParts): void {
   app.route({
     ...routeOf('create_table'),
@@ -79,12 +114,57 @@ export function tableRoutes(app: App, { routeOf, changerOf }: RouteParts): void 
     },
     handler: async (request) => {
       const { schema_name: schema = 'public', table_name: table, columns: asked = [] } = request.body
-      const columns = asked.map((column) => ({
-        ...column,
-        default_expression: column.default_expression ?? undefined,
-      }))
+      const columns = asked.map(newColumn)
       const made = await createManagedTable(changerOf(request), { schema, table, columns })
       return success(`Created table ${schema}.${table}`, made)
+    },
+  })
+  app.route({
+    ...routeOf('edit_table'),
+    schema: {
+      operationId: 'editTable',
+      summary: 'Add, rename and change columns of a table, and rename it',
+      params: ByTable,
+      body: EditedTable,
+      response: { 200: successOf(Table) },
+    },
+    handler: async (request) => {
+      const { schema_name: schema = 'public', operations } = request.body
+      const at = { schema, table: request.params.table_name }
+      const edited = await editManagedTable(changerOf(request), at, operations.map(tableEdit))
+      return success(`Changed table ${schema}.${edited.table_name}`, edited)
+    },
+  })
+  app.route({
+    ...routeOf('drop_table'),
+    schema: {
+      operationId: 'dropTable',
+      summary: 'Drop a table with its rows',
+      params: ByTable,
+      body: Dropped,
+      response: { 200: successOf(TableReference) },
+    },
+    handler: async (request) => {
+      const { schema_name: schema = 'public', cascade = false } = request.body
+      const at = { schema, table: request.params.table_name }
+      const dropped = await dropManagedTable(changerOf(request), at, { cascade })
+      return success(`Dropped table ${schema}.${at.table}`, dropped)
+    },
+  })
+  app.route({
+    ...routeOf('drop_column'),
+    schema: {
+      operationId: 'dropColumn',
+      summary: 'Drop a column with its values',
+      params: ByColumn,
+      body: Dropped,
+      response: { 200: successOf(Table) },
+    },
+    handler: async (request) => {
+      const { schema_name: schema = 'public', cascade = false } = request.body
+      const { table_name: table, column_name: column } = request.params
+      const left = await dropManagedColumn(changerOf(request), { schema, table }, { column, cascade })
+      return success(`Dropped column ${column} of ${schema}.${table}`, left)
     },
   })
 }

@@ -1,6 +1,8 @@
-import type { TableDefinition } from '#databases/drivers/management.ts'
+import type { Cascade, TableDefinition, TableEdit } from '#databases/drivers/management.ts'
+import type { Table } from '#databases/plan/catalogue.ts'
 import type { GatewayCaller } from '../caller.ts'
-import { audited, type Changer, managementOf } from './change.ts'
+import { fail } from '../errors.ts'
+import { audited, type Change, type Changer, managementOf } from './change.ts'
 
 /** Creates a table and returns its definition. An existing name gets 409. */
 export async function createManagedTable(changer: Changer, asked: TableDefinition) {
@@ -8,10 +10,71 @@ export async function createManagedTable(changer: Changer, asked: TableDefinitio
   const written = await managementOf(changer.caller).tables.create(asked)
   await audited(
     changer,
-    { operation: 'create_table', schema, object: table, event: { table: `${schema}.${table}` } },
+    { operation: 'create_table', schema, object: table, table, event: { table: `${schema}.${table}` } },
     written,
   )
   return describeTable(changer.caller, schema, table)
+}
+
+/** Changes a table, all or nothing, and returns its definition. */
+export async function editManagedTable(changer: Changer, at: TableName, edits: readonly TableEdit[]) {
+  const found = await findTable(changer.caller, at)
+  const written = await managementOf(changer.caller).tables.edit(found, edits)
+  const { schema, table } = at
+  const event = { table: `${schema}.${table}`, operations: edits.map(({ operation }) => operation) }
+  const further = edits.flatMap((edit) => columnEvent(event.table, edit))
+  await audited(changer, { operation: 'edit_table', schema, object: table, table, event, further }, written)
+  const renamed = edits.findLast((edit) => edit.operation === 'rename_table')
+  return describeTable(changer.caller, schema, renamed?.newName ?? table)
+}
+
+function columnEvent(table: string, edit: TableEdit): NonNullable<Change<'edit_table'>['further']> {
+  switch (edit.operation) {
+    case 'rename_table':
+      return []
+    case 'add_column':
+      return [['schema_column_added', { table, column: edit.column.name }]]
+    case 'rename_column':
+      return [['schema_column_renamed', { table, column: edit.column, new_name: edit.newName }]]
+    default:
+      return [['schema_column_altered', { table, column: edit.column, operation: edit.operation }]]
+  }
+}
+
+export async function dropManagedTable(changer: Changer, at: TableName, how: Cascade) {
+  const found = await findTable(changer.caller, at)
+  const written = managementOf(changer.caller).tables.drop(found, how)
+  const { schema, table } = at
+  const event = { table: `${schema}.${table}` }
+  await audited(changer, { operation: 'drop_table', schema, object: table, table, event }, written)
+  return { schema_name: schema, table_name: table }
+}
+
+/** Drops a column, and returns the definition of its table. */
+export async function dropManagedColumn(
+  changer: Changer,
+  at: TableName,
+  dropped: Cascade & { readonly column: string },
+) {
+  const { column } = dropped
+  const found = await findTable(changer.caller, at)
+  const written = managementOf(changer.caller).columns.drop(found, column, dropped)
+  const { schema, table } = at
+  const event = { table: `${schema}.${table}`, column }
+  const object = `${table}.${column}`
+  await audited(changer, { operation: 'drop_column', schema, object, table, event }, written)
+  return describeTable(changer.caller, schema, table)
+}
+
+export type TableName = { readonly schema: string; readonly table: string }
+
+/** 400 on a driver that cannot change the structure, 404 without the table. */
+export async function findTable(caller: GatewayCaller, { schema, table }: TableName): Promise<Table> {
+  managementOf(caller)
+  const found = (await caller.backend.catalogue()).find(schema, table)
+  if (found === undefined)
+    throw fail('table_not_found', { details: { schema_name: schema, table_name: table } })
+  return found
 }
 
 /** The table as the catalogue shows it now. */

@@ -92,7 +92,7 @@ export function createPostgresDriver(given: PostgresOptions): PostgresDriver {
   ) // as the statement builds it
   const { plan, attempt } = createPlanner(tables, ({ cause }) => MOVED_CODES.has(codeOf(cause)))
   const defaultsFor = createDefaultsReader(run)
-  const management = createManagement(pool, {
+  const management = createManagement(pool, run, {
     persona: own,
     statementTimeout: options.statementTimeout,
     changed: tables.invalidate,

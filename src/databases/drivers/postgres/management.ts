@@ -1,6 +1,7 @@
 import type { Persona } from '#databases/drivers/driver.ts'
 import type {
   ChangeConditions,
+  InstalledExtension,
   Management,
   RunQuery,
   SchemaStatements,
@@ -10,10 +11,13 @@ import type { RowClient } from '#databases/drivers/postgres/protocol/connection.
 import { failureOf } from '#databases/drivers/postgres/protocol/errors.ts'
 import { beginPooled } from '#databases/drivers/postgres/protocol/pooler.ts'
 import { codeOf } from '#databases/drivers/postgres/protocol/row-query.ts'
-import { become } from '#databases/drivers/postgres/roles/persona.ts'
+import { become, ONLY_CATALOG } from '#databases/drivers/postgres/roles/persona.ts'
+import type { Runner } from '#databases/drivers/postgres/runner.ts'
 import { ALLOWED_COLUMN_DATA_TYPES } from '#databases/drivers/postgres/sql/ddl/columns.ts'
-import { ALLOWED_INDEX_METHODS } from '#databases/drivers/postgres/sql/ddl/indexes.ts'
-import { createTable } from '#databases/drivers/postgres/sql/ddl/tables.ts'
+import { editTable } from '#databases/drivers/postgres/sql/ddl/edits.ts'
+import { installExtension, installedSql } from '#databases/drivers/postgres/sql/ddl/extensions.ts'
+import { ALLOWED_INDEX_METHODS, createIndex, dropIndex } from '#databases/drivers/postgres/sql/ddl/indexes.ts'
+import { createTable, dropColumn, dropTable } from '#databases/drivers/postgres/sql/ddl/tables.ts'
 import { fail } from '#databases/failures.ts'
 import { Failure } from '#kernel/errors.ts'
 
@@ -25,9 +29,15 @@ type Options = {
   readonly changed: () => void
 }
 
-export const createManagement = (pool: Pool, options: Options): Management => ({
+export const createManagement = (pool: Pool, { systemValue }: Runner, options: Options): Management => ({
   run: (statements, conditions) => run(pool, { ...conditions, statements }, options),
-  tables: { create: createTable },
+  tables: { create: createTable, edit: editTable, drop: dropTable },
+  columns: { drop: dropColumn },
+  indexes: { create: createIndex, drop: dropIndex },
+  extensions: {
+    install: installExtension,
+    find: async (name) => (await systemValue(installedSql(name))) as InstalledExtension | undefined, // as the statement builds it
+  },
   columnDataTypes: ALLOWED_COLUMN_DATA_TYPES,
   indexMethods: ALLOWED_INDEX_METHODS,
 })
@@ -35,32 +45,49 @@ export const createManagement = (pool: Pool, options: Options): Management => ({
 async function run(pool: Pool, change: SchemaStatements, options: Options): Promise<void> {
   const client = await pool.acquire()
   try {
-    await transact(client, change, options)
+    await transact(client, options, () => apply(client, change, options))
   } catch (error) {
-    // When this fails too, the connection is not clean, and the pool closes it.
-    if (client.isAlive()) await client.query('rollback').catch(() => {})
-    throw await explained(client, change, error)
+    throw await explained(client, change, { error, options })
   } finally {
     pool.release(client)
     options.changed()
   }
 }
 
-async function transact(client: RowClient, change: SchemaStatements, options: Options): Promise<void> {
-  const { statements, check, timeout } = change
-  await (client.pooled === undefined ? client.query('begin') : beginPooled(client))
-  if (options.persona !== undefined) await become(client, options.persona)
-  await limitTime(client, timeout)
-  await systemFirst(client)
-  await check?.(queryOn(client))
-  // The pool breaks off a connection whose statement is silent for longer than the client's statement timeout.
-  const more = Math.max(0, (timeout ?? 0) - options.statementTimeout)
+async function transact<T>(client: RowClient, { persona }: Options, work: () => Promise<T>): Promise<T> {
+  client.since = performance.now()
+  try {
+    await (client.pooled === undefined ? client.query('begin') : beginPooled(client))
+    if (persona !== undefined) await become(client, persona)
+    const result = await work()
+    client.since = performance.now()
+    await client.query('commit')
+    return result
+  } catch (error) {
+    // When this fails too, the connection is not clean, and the pool closes it.
+    if (client.isAlive()) await client.query('rollback').catch(() => {})
+    throw error
+  }
+}
+
+async function apply(client: RowClient, change: SchemaStatements, options: Options): Promise<void> {
+  const { statements, check, timeout = options.statementTimeout } = change
+  await limitTime(client, change.timeout)
+  const { rows } = await client.query<{ search_path: string }>('show search_path')
+  if (check !== undefined) {
+    await client.query(ONLY_CATALOG)
+    await check(queryOn(client))
+  }
+  await client.query(`select pg_catalog.set_config('search_path', $1, true)`, [
+    systemFirst(rows[0]?.search_path ?? ''),
+  ])
+  const deadline = performance.now() + timeout
   for (const statement of statements) {
-    client.since = performance.now() + more
+    if (performance.now() > deadline) throw fail('statement_timeout')
+    // The pool breaks off a connection whose statement takes longer than the client's statement timeout.
+    client.since = performance.now() + timeout - options.statementTimeout
     await client.query(statement)
   }
-  client.since = performance.now()
-  await client.query('commit')
 }
 
 /**
@@ -78,13 +105,9 @@ async function limitTime(client: RowClient, timeout: number | undefined): Promis
  * The search path for DDL: types of extensions are found in the client's schemas, those of the system first, because pg_catalog is not
  * named. pg_temp is named last, otherwise it would come first.
  */
-async function systemFirst(client: RowClient): Promise<void> {
-  const { rows } = await client.query<{ search_path: string }>('show search_path')
-  const names = rows[0]?.search_path.match(/"(?:[^"]|"")*"|[^,\s"]+/g) ?? []
-  const others = names.filter((name) => !SYSTEM.has(name))
-  await client.query(`select pg_catalog.set_config('search_path', $1, true)`, [
-    [...others, 'pg_temp'].join(', '),
-  ])
+function systemFirst(searchPath: string): string {
+  const names = searchPath.match(/"(?:[^"]|"")*"|[^,\s"]+/g) ?? []
+  return [...names.filter((name) => !SYSTEM.has(name)), 'pg_temp'].join(', ')
 }
 
 const SYSTEM: ReadonlySet<string> = new Set(['pg_catalog', 'pg_temp'])
@@ -96,13 +119,22 @@ const queryOn =
     return (await client.query<Row>(text, [...values])).rows
   }
 
-async function explained(client: RowClient, { explain }: ChangeConditions, error: unknown): Promise<unknown> {
+async function explained(
+  client: RowClient,
+  { explain }: ChangeConditions,
+  { error, options }: { readonly error: unknown; readonly options: Options },
+): Promise<unknown> {
   if (codeOf(error) === LOCK_NOT_AVAILABLE)
     return fail('object_busy', { cause: error, headers: { 'retry-after': '5' } })
+  if (error instanceof Failure) return error
   const failure = failureOf(error)
   if (!(failure instanceof Failure) || explain === undefined || !client.isClean()) return failure
-  // An explanation that cannot be had must not hide the failure.
-  return explain(queryOn(client), failure).catch(() => failure)
+  const work = async () => {
+    await client.query(ONLY_CATALOG)
+    return explain(queryOn(client), failure)
+  }
+  // An explanation that fails must not hide the failure.
+  return transact(client, options, work).catch(() => failure)
 }
 
 const LOCK_NOT_AVAILABLE = '55P03'

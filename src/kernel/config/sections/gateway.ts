@@ -1,7 +1,14 @@
 import { Type } from 'typebox'
 import { hostPatternForm } from '../addresses.ts'
+import { textForm } from '../forms.ts'
 import { duration, flag, integer, list, section, size, text } from '../setting.ts'
 import { clientNameForm } from './database.ts'
+
+const extensionForm = textForm(
+  'extension',
+  /^[a-z][a-z0-9_-]{0,62}$/,
+  'the name of an extension: at most 63 lower-case letters, digits, "_" and "-"',
+)
 
 export const gateway = section('The data gateway.', {
   enforce_api_keys: flag('Whether data operations need an API key; clients can override it.', {
@@ -30,6 +37,16 @@ export const gateway = section('The data gateway.', {
       ['0s', '0s', '1d'],
     ),
     max_size: size('Memory of one process for cached answers.', ['64MiB', '1MiB', '16GiB']),
+  }),
+  management: section('Changes of the structure over HTTP.', {
+    extensions: list(
+      'Extensions of PostgreSQL that a key with management.extensions.write may install.',
+      extensionForm,
+      [
+        ...['pgcrypto', 'uuid-ossp', 'citext', 'pg_trgm', 'hstore', 'ltree', 'unaccent', 'btree_gin'],
+        ...['btree_gist', 'fuzzystrmatch', 'vector'],
+      ],
+    ),
   }),
   custom_supabase: section('The client whose Supabase project and key come with each request.', {
     allowed_hosts: list(

@@ -13,7 +13,7 @@ export const ALLOWED_COLUMN_DATA_TYPES = [
 
 /** `"name" type [not null] [default …] [unique] [references …]`. */
 export async function columnDefinition(column: NewColumn): Promise<string> {
-  const parts = [newName(column.name, 'columns.name'), dataType(column)]
+  const parts = [newName(column.name, 'columns.name'), dataTypeText(column.name, column.data_type)]
   if (column.nullable === false) parts.push('not null')
   if (column.default_expression !== undefined)
     parts.push(`default ${await defaultText(column.default_expression, column.name)}`)
@@ -23,7 +23,7 @@ export async function columnDefinition(column: NewColumn): Promise<string> {
 }
 
 /** `numeric(12, 2)`, `text[]`: a type of the list, optionally with length or precision, and as an array. */
-function dataType({ name, data_type: given }: NewColumn): string {
+export function dataTypeText(column: string, given: string): string {
   const { word, precision, array } = typeParts(given)
   const type = Object.hasOwn(OTHER_NAMES, word)
     ? OTHER_NAMES[word]
@@ -32,7 +32,7 @@ function dataType({ name, data_type: given }: NewColumn): string {
     throw fail('invalid_data_type', {
       message: `${given.slice(0, 100)} is not an allowed data type`,
       details: {
-        column: name.slice(0, 63),
+        column: column.slice(0, 63),
         data_type: given.slice(0, 100),
         allowed: ALLOWED_COLUMN_DATA_TYPES,
       },

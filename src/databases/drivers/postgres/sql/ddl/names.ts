@@ -1,5 +1,6 @@
 import { quoteName } from '#databases/drivers/quote-name.ts'
 import { fail } from '#databases/failures.ts'
+import type { Table } from '#databases/plan/catalogue.ts'
 
 /**
  * A name for a new object: letters, digits, `_` and `$`, so that rights (`schema.table.read`) and column lists need no quotes. Existing
@@ -10,12 +11,33 @@ export function newName(name: string, field: string): string {
   return quoteName(name)
 }
 
+/** The quoted name of a table of the catalogue. Names of the service and of the system, and other kinds of relations, are refused. */
+export function existingTable({ schema, name, kind }: Pick<Table, 'schema' | 'name' | 'kind'>): string {
+  requireUnreserved(schema, name)
+  if (kind !== 'table' && kind !== 'partitioned table')
+    throw fail('invalid_definition', {
+      message: `${schema}.${name} is a ${kind}, and only tables can be changed`,
+      details: { schema_name: schema, table_name: name, kind },
+    })
+  return `${quoteName(schema)}.${quoteName(name)}`
+}
+
+/** The quoted name of a column of the table. */
+export function existingColumn(columns: ReadonlyMap<string, unknown>, name: string): string {
+  if (!columns.has(name))
+    throw fail('unknown_column', {
+      message: `There is no column ${name.slice(0, 63)}`,
+      details: { column: name.slice(0, 63) },
+    })
+  return quoteName(name)
+}
+
 /** Refuses names of the service and of the system. Every operation of management calls this. */
 export function requireUnreserved(schema: string, table: string): void {
   const isReserved =
     schema.startsWith('pg_') ||
     RESERVED_SCHEMAS.has(schema) ||
-    (schema === 'public' && table === IDEMPOTENCY_TABLE)
+    (schema === 'public' && table.startsWith(IDEMPOTENCY_TABLE))
   if (!isReserved) return
   throw fail('invalid_identifier', {
     message: `${schema}.${table} is a name of the service or of the database`.slice(0, 200),
@@ -24,7 +46,7 @@ export function requireUnreserved(schema: string, table: string): void {
   })
 }
 
-/** Answers stored under idempotency keys (drivers/postgres/idempotency-store.ts). */
+/** Answers stored under idempotency keys (drivers/postgres/idempotency-store.ts). Names of its indexes begin so too. */
 const IDEMPOTENCY_TABLE = 'service_idempotency'
 /** A database with these schemas is taken for a control database, and its client is refused. */
 const RESERVED_SCHEMAS: ReadonlySet<string> = new Set(['information_schema', 'service', 'service_jobs'])

@@ -1,0 +1,107 @@
+import type { NewColumn, SchemaStatements, TableEdit } from '#databases/drivers/management.ts'
+import { columnDefinition, dataTypeText } from '#databases/drivers/postgres/sql/ddl/columns.ts'
+import { explainDefinition } from '#databases/drivers/postgres/sql/ddl/explanations.ts'
+import { requireOwnColumns } from '#databases/drivers/postgres/sql/ddl/managed-id.ts'
+import {
+  existingColumn,
+  existingTable,
+  newName,
+  requireUnreserved,
+} from '#databases/drivers/postgres/sql/ddl/names.ts'
+import { defaultText } from '#databases/drivers/postgres/sql/defaults.ts'
+import { quoteName } from '#databases/drivers/quote-name.ts'
+import { fail } from '#databases/failures.ts'
+import type { Table } from '#databases/plan/catalogue.ts'
+
+/** A table as the edits so far leave it: its name, and its columns with whether they are text. */
+type Edited = { name: string; readonly columns: Map<string, boolean> }
+
+export async function editTable(table: Table, edits: readonly TableEdit[]): Promise<SchemaStatements> {
+  existingTable(table)
+  const columns = new Map([...table.columns].map(([name, { category }]) => [name, category === STRING]))
+  const edited: Edited = { name: table.name, columns }
+  const statements: string[] = []
+  for (const edit of edits) {
+    const target = `${quoteName(table.schema)}.${quoteName(edited.name)}`
+    statements.push(`alter table ${target} ${await editText(table.schema, edited, edit)}`)
+  }
+  return {
+    statements,
+    check: requireOwnColumns(table, edits.flatMap(touchedColumn)),
+    explain: explainDefinition,
+  }
+}
+
+const touchedColumn = (edit: TableEdit): readonly string[] =>
+  edit.operation === 'add_column' || edit.operation === 'rename_table' ? [] : [edit.column]
+
+async function editText(schema: string, edited: Edited, edit: TableEdit): Promise<string> {
+  switch (edit.operation) {
+    case 'add_column':
+      return addColumn(edited, edit.column)
+    case 'rename_column':
+      return renameColumn(edited, edit)
+    case 'rename_table':
+      return renameTable(schema, edited, edit.newName)
+    default:
+      return `alter column ${existingColumn(edited.columns, edit.column)} ${await alteration(edited, edit)}`
+  }
+}
+
+async function addColumn({ columns }: Edited, column: NewColumn): Promise<string> {
+  const definition = await columnDefinition(column)
+  columns.set(column.name, isText(dataTypeText(column.name, column.data_type)))
+  return `add column ${definition}${column.primary_key ? ' primary key' : ''}`
+}
+
+function renameColumn({ columns }: Edited, { column, newName: name }: RenamedColumn): string {
+  const text = `rename column ${existingColumn(columns, column)} to ${newName(name, 'operations.new_name')}`
+  columns.set(name, columns.get(column) === true)
+  columns.delete(column)
+  return text
+}
+
+function renameTable(schema: string, edited: Edited, name: string): string {
+  requireUnreserved(schema, name)
+  edited.name = name
+  return `rename to ${newName(name, 'operations.new_name')}`
+}
+
+async function alteration({ columns }: Edited, edit: ColumnEdit): Promise<string> {
+  switch (edit.operation) {
+    case 'set_default':
+      return `set default ${await defaultText(edit.expression, edit.column)}`
+    case 'drop_default':
+      return 'drop default'
+    case 'set_not_null':
+      return 'set not null'
+    case 'drop_not_null':
+      return 'drop not null'
+    case 'alter_type':
+      return typeText(columns, edit.column, edit.dataType)
+  }
+}
+
+/**
+ * Text is converted to other types as in a literal, which PostgreSQL does not do by itself. For all other types its own conversion
+ * applies: an explicit cast would cut values off without an error.
+ */
+function typeText(columns: Edited['columns'], column: string, dataType: string): string {
+  const type = dataTypeText(column, dataType)
+  if (type.includes('serial'))
+    throw fail('invalid_data_type', {
+      message: `${type} is only for new columns`,
+      details: { column: column.slice(0, 63), data_type: type },
+    })
+  const isConverted = columns.get(column) === true && !isText(type)
+  columns.set(column, isText(type))
+  return `type ${type}${isConverted ? ` using ${quoteName(column)}::${type}` : ''}`
+}
+
+/** pg_type.typcategory of text. */
+const STRING = 'S'
+const TEXTS: ReadonlySet<string> = new Set(['text', 'varchar', 'char', 'citext'])
+const isText = (type: string): boolean => !type.endsWith('[]') && TEXTS.has(type.split('(', 1)[0] ?? '')
+
+type RenamedColumn = Extract<TableEdit, { operation: 'rename_column' }>
+type ColumnEdit = Exclude<TableEdit, { operation: 'add_column' | 'rename_column' | 'rename_table' }>

@@ -1,0 +1,43 @@
+import type { Dependent } from '#databases/drivers/management.ts'
+import { redactText } from '#databases/plan/redact-failure.ts'
+import { Failure } from '#kernel/errors.ts'
+import type { GatewayCaller } from '../caller.ts'
+import { hasRight, rightsOf } from '../caller-rights.ts'
+import { fail } from '../errors.ts'
+
+/** A failure of a change, without what its caller may not read: values of the table, and names of other tables. */
+export function visibleFailure(
+  caller: GatewayCaller,
+  error: unknown,
+  { schema, table }: { readonly schema: string; readonly table: string | undefined },
+): unknown {
+  if (!(error instanceof Failure)) return error
+  if (error.code === 'object_in_use') return withVisibleDependents(caller, error)
+  const mayRead = table === undefined || rightsOf(caller).may({ schema, table, action: 'read' })
+  return mayRead || !ABOUT_VALUES.has(error.code) ? error : redactText(error)
+}
+
+const ABOUT_VALUES: ReadonlySet<string> = new Set([
+  'invalid_value',
+  'not_null_violation',
+  'check_violation',
+  'unique_violation',
+  'foreign_key_violation',
+  'exclusion_violation',
+  'rejected_by_database',
+])
+
+/** A key that may read the schema sees all dependents, every other key those of the tables that it may read. */
+function withVisibleDependents(caller: GatewayCaller, { details, hint, cause }: Failure): Failure {
+  const all = (details?.dependents ?? []) as readonly Dependent[] // as drivers write it
+  const rights = rightsOf(caller)
+  const isVisible = ({ schema_name: schema, table_name: table }: Dependent) =>
+    hasRight(caller, 'management.read') ||
+    (schema !== null && table !== null && rights.may({ schema, table, action: 'read' }))
+  const dependents = all.filter(isVisible)
+  return fail('object_in_use', {
+    ...(hint !== undefined && { hint }),
+    details: { dependents, hidden_dependents: all.length - dependents.length },
+    cause,
+  })
+}
