@@ -5,13 +5,14 @@ import type { Kernel } from '#kernel/kernel.ts'
 import { clientHeader } from './called-client.ts'
 import { gatewayCaller } from './caller.ts'
 import { type FixedRight, requireRight, requireThawed } from './caller-rights.ts'
+import { type ClientOverride, createClientOverride } from './client-override.ts'
 import { fail, REFUSED } from './errors.ts'
 import { createGrants, type Grants } from './grants.ts'
-import { createDataIdentify, createIdentify, type Identify } from './identify.ts'
+import { createDataIdentify, createIdentify, createTakeRole, type Identify } from './identify.ts'
 import { adminKeyOf } from './keys/admin-key.ts'
 import { type Enforcement, keyEnforcement } from './keys/config.ts'
 import { KEY_SECURITY, type OperatorAccess, operatorAccess } from './operator-access.ts'
-import { createRenewal, type Renewal } from './renewal.ts'
+import { createRenewal, createRetention, type Renewal } from './renewal.ts'
 
 export type GatewayAccess = OperatorAccess & {
   /** Requires a key if the client enforces keys. Table rights are checked when the plan is known (`rightsOf`). */
@@ -25,8 +26,9 @@ export type GatewayAccess = OperatorAccess & {
   fixed(rights: readonly FixedRight[], more?: { readonly asData?: boolean }): Access
   /** Requires a key with this right, or the admin key, and no client. */
   keyed(right: FixedRight): Access
-  /** A `preHandler` hook, which runs after the body has arrived. */
   readonly renew: Renewal
+  /** For operations on two clients. */
+  readonly override: ClientOverride
 }
 
 /** Security schemes for clients with row-level security, where requests may have a session as well. */
@@ -44,8 +46,11 @@ export function gatewayAccess(
   const operator = adminKeyOf(kernel, adminKey)
   const grants = createGrants(kernel, clients, operator)
   const identify = createIdentify(clients)
-  const identifyForData = createDataIdentify(kernel, sessions, identify)
-  const data = dataAccess(grants, identifyForData, keyEnforcement(kernel))
+  const takeRole = createTakeRole(kernel, sessions)
+  const identifyForData = createDataIdentify(identify, takeRole)
+  const enforcement = keyEnforcement(kernel)
+  const retain = createRetention(clients)
+  const data = dataAccess(grants, identifyForData, enforcement)
   return {
     ...operatorAccess(operator, grants.of),
     data,
@@ -53,7 +58,8 @@ export function gatewayAccess(
     fixed: (rights, { asData = false } = {}) =>
       asData ? fixedDataAccess(data, rights) : fixedAccess(grants, identify, rights),
     keyed: (right) => keyedAccess(grants, right),
-    renew: createRenewal(clients, grants, identifyForData),
+    renew: createRenewal(clients, grants, identifyForData, retain),
+    override: createClientOverride({ clients, enforcement, takeRole, retain }),
   }
 }
 

@@ -27,7 +27,8 @@ export function clientHeader({ headers }: FastifyRequest): string | undefined {
 export const unknownClient = () =>
   fail('unknown_client', { hint: 'List registered clients with GET /clients' })
 
-const clientNamed = (name: string, request: FastifyRequest, clients: Clients) =>
+/** Undefined for an unknown client. */
+export const clientNamed = (name: string, request: FastifyRequest, clients: Clients) =>
   name === CUSTOM_CLIENT ? customClient(request, clients) : clients.find(name)
 
 function customClient({ headers }: FastifyRequest, clients: Clients): Client {

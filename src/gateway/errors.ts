@@ -49,6 +49,12 @@ export const GATEWAY_FAILURES = {
   ],
   driver_mismatch: [400, 'The client has a different driver'],
   ...STORAGE_FAILURES,
+  unknown_pipeline: [400, 'There is no such pipeline'],
+  invalid_pipeline: [400, 'The pipeline is not well formed'],
+  too_many_groups: [413, 'The pipeline has too many groups'],
+  too_many_runs: [503, 'Too many pipelines are running'],
+  pipeline_timeout: [504, 'The pipeline took too long'],
+  caller_changed: [409, 'The session has changed during the run'],
   audit_unavailable: [503, 'The audit log cannot be written, so nothing was changed'],
 } as const satisfies FailureTable
 

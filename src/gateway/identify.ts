@@ -31,28 +31,44 @@ export const createIdentify =
 /** A caller needs no HTTP request. On a client with row-level security `actingAs` has to follow, or nothing can be prepared. */
 export function callerOn(client: Client, grant: Grant, requestId: string, presence: Presence): GatewayCaller {
   if (grant.kind === 'key' && !isFor(grant.key, client)) throw fail('api_key_client_mismatch')
-  return {
-    client,
-    backend: client.driver,
-    persona: undefined,
-    isImpersonated: false,
-    grant,
-    requestId,
-    presence,
-  }
+  return unboundCaller(client, grant, requestId, presence)
 }
 
-/** Identifies callers with row-level security, which applies to all except the admin key and keys with the right to bypass it. */
-export function createDataIdentify(kernel: Kernel, sessions: Sessions, identify: Identify): Identify {
+/** For a client that the key need not be bound to (client-override.ts). */
+export const unboundCaller = (
+  client: Client,
+  grant: Grant,
+  requestId: string,
+  presence: Presence,
+): GatewayCaller => ({
+  client,
+  backend: client.driver,
+  persona: undefined,
+  isImpersonated: false,
+  grant,
+  requestId,
+  presence,
+})
+
+/** Gives a caller the role of its session, if its client has row-level security. */
+export type TakeRole = (request: FastifyRequest, caller: GatewayCaller) => Promise<GatewayCaller>
+
+/** Row-level security applies to all except the admin key and keys with the right to bypass it. */
+export function createTakeRole(kernel: Kernel, sessions: Sessions): TakeRole {
   const personaOf = createPersonaLookup(kernel, sessions)
-  return async (request, reply, grant) => {
-    const caller = await identify(request, reply, grant)
+  return async (request, caller) => {
     const { rowLevelSecurity } = caller.client
-    if (rowLevelSecurity === undefined || bypassesPolicies(grant)) return caller
+    if (rowLevelSecurity === undefined || bypassesPolicies(caller.grant)) return caller
     const { persona, isImpersonated } = await personaOf(request, rowLevelSecurity)
     return { ...actingAs(caller, persona), isImpersonated }
   }
 }
+
+/** Identifies callers with row-level security. */
+export const createDataIdentify =
+  (identify: Identify, takeRole: TakeRole): Identify =>
+  async (request, reply, grant) =>
+    takeRole(request, await identify(request, reply, grant))
 
 /** A key without a client is valid for any client except the logging client, which requires a bound key. */
 const isFor = ({ clientName }: ApiKey, client: Client): boolean =>

@@ -6,6 +6,7 @@ import type {
   RowsResult,
   WriteResult,
 } from '#databases/drivers/driver.ts'
+import { unsupported } from '#databases/failures.ts'
 import type { PlanOf } from '#databases/plan/plan.ts'
 import type { Body } from '#databases/request/fields.ts'
 import {
@@ -30,6 +31,8 @@ import { requirePersona, rightsOf } from './caller-rights.ts'
 /** The data operations: the request and the result of each. */
 type Operations = {
   fetch: { readonly request: ReadRequest; readonly result: RowsResult }
+  /** A read whose rows are worked with while it runs: as many as there are, for as long as it takes (gateway.md 9). */
+  stream: { readonly request: ReadRequest; readonly result: RowsResult }
   count: { readonly request: CountRequest; readonly result: number }
   insert: { readonly request: InsertRequest; readonly result: WriteResult }
   update: { readonly request: UpdateRequest; readonly result: WriteResult }
@@ -54,6 +57,11 @@ const OPERATIONS: { readonly [K in Kind]: Operation<K> } = {
     read: readFetch,
     run: (driver, plan, on, presence) => driver.select(plan, on, presence),
   },
+  stream: {
+    event: undefined,
+    read: (body, options) => readFetch(body, withoutRowLimit(options)),
+    run: (driver, plan, _on, presence) => stream(driver, plan, presence),
+  },
   count: {
     event: undefined,
     read: readCount,
@@ -75,6 +83,23 @@ const OPERATIONS: { readonly [K in Kind]: Operation<K> } = {
     run: (driver, plan, on, presence) => driver.delete(plan, on, presence),
   },
 }
+
+/** The largest limit that every driver accepts. No run reads that many rows in its time. */
+const ALL_ROWS = 2 ** 31 - 2
+
+const withoutRowLimit = ({ limits, ...naming }: RequestOptions): RequestOptions => ({
+  ...naming,
+  limits: { ...limits, rows: ALL_ROWS, maxRows: ALL_ROWS },
+})
+
+/** A driver without streams collects the rows, so it reads a bounded number. */
+function stream(driver: Driver, plan: PlanFor<'stream'>, presence?: Presence): Promise<RowsResult> {
+  if (driver.stream !== undefined) return driver.stream(plan, presence)
+  if (plan.page.limit > COLLECTED)
+    throw unsupported(driver.name, `reads of more than ${COLLECTED} rows; set source.limit`)
+  return driver.select(plan, undefined, presence)
+}
+const COLLECTED = 10_000
 
 /** An operation whose names are found and whose rights are granted. It runs by itself or in an open transaction. */
 export type Prepared<K extends Kind = Kind> = {

@@ -7,11 +7,20 @@ import type { Grant } from './grant.ts'
 import type { Grants } from './grants.ts'
 import type { Identify } from './identify.ts'
 
-/** A `preHandler` hook that checks key, client and session again, because the body may have taken long to arrive. */
-export type Renewal = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void
+export type Renewal = {
+  /** A `preHandler` hook that checks key, client and session again, because the body may have taken long to arrive. */
+  readonly hook: (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void
+  /** Does the same between the steps of long work, and returns the caller. Throws when the caller may not continue. */
+  again(request: FastifyRequest, reply: FastifyReply): Promise<GatewayCaller>
+}
 
 /** `identify` is the one for data operations, because other callers have no persona. */
-export function createRenewal(clients: Clients, { hasChanged }: Grants, identify: Identify): Renewal {
+export function createRenewal(
+  clients: Clients,
+  { hasChanged }: Grants,
+  identify: Identify,
+  retain: RetainClient,
+): Renewal {
   /** Configured clients do not change while the process runs. */
   const isAsItWas = ({ grant, persona, client }: GatewayCaller): boolean =>
     !hasChanged(grant) && persona === undefined && client.source === 'config'
@@ -24,8 +33,7 @@ export function createRenewal(clients: Clients, { hasChanged }: Grants, identify
     if (caller.client.source === 'config') return
     const client = await current(clients, caller.client.name)
     request.gateway = { ...caller, client, backend: client.driver }
-    const release = clients.retain(client)
-    finished(reply.raw, () => release(reply.raw.statusCode < 300))
+    retain(client, reply)
   }
 
   /** On a route without a client. */
@@ -33,11 +41,32 @@ export function createRenewal(clients: Clients, { hasChanged }: Grants, identify
     if (hasChanged(grant)) await request.routeOptions.config.access?.authorize(request, reply)
   }
 
-  return (request, reply, done) => {
-    const { gateway: caller, grant } = request
-    if (grant !== undefined) renewGrant(request, reply, grant).then(() => done(), done)
-    else if (caller === undefined || isAsItWas(caller)) done()
-    else renew(request, reply).then(() => done(), done)
+  return {
+    hook(request, reply, done) {
+      const { gateway: caller, grant } = request
+      if (grant !== undefined) renewGrant(request, reply, grant).then(() => done(), done)
+      else if (caller === undefined || isAsItWas(caller)) done()
+      else renew(request, reply).then(() => done(), done)
+    },
+    async again(request, reply) {
+      if (!isAsItWas(gatewayCaller(request))) await renew(request, reply)
+      return gatewayCaller(request)
+    },
+  }
+}
+
+/** Keeps the client's driver open until the response has been sent. */
+export type RetainClient = (client: Client, reply: FastifyReply) => void
+
+export function createRetention(clients: Clients): RetainClient {
+  const retained = new WeakMap<FastifyReply, Set<Client>>()
+  return (client, reply) => {
+    const those = retained.get(reply) ?? new Set()
+    retained.set(reply, those)
+    if (those.has(client)) return
+    those.add(client)
+    const release = clients.retain(client)
+    finished(reply.raw, () => release(reply.raw.statusCode < 300))
   }
 }
 

@@ -14,6 +14,7 @@ import { keyRoutes } from './keys/routes.ts'
 import type { AuditLog } from './management/audit.ts'
 import { managementRoutes } from './management/routes.ts'
 import type { PipelineRegistry } from './pipelines/registry.ts'
+import { pipelineRoutes } from './pipelines/routes.ts'
 import { templateRoutes } from './pipelines/template-routes.ts'
 import { rpcRoutes } from './rpc/routes.ts'
 import { schemaRoutes } from './schema/routes.ts'
@@ -51,13 +52,16 @@ export function gatewaySurface(app: App, kernel: Kernel, book: RouteBook, parts:
   app.decorateRequest('grant', undefined)
   app.decorateRequest('isOperator', false)
   const access = gatewayAccess(kernel, parts)
-  app.addHook('preHandler', access.renew)
+  app.addHook('preHandler', access.renew.hook)
 
   const { clients, audit, pipelines, health } = parts
   addFeature(app, FEATURES.data, (app) => dataRoutes(app, kernel, access))
   addFeature(app, FEATURES.sql, (app) => sqlRoutes(app, kernel, access))
   addFeature(app, FEATURES.rpc, (app) => rpcRoutes(app, kernel, access))
-  addFeature(app, FEATURES.pipelines, (app) => templateRoutes(app, access, pipelines))
+  addFeature(app, FEATURES.pipelines, (app) => {
+    pipelineRoutes(app, kernel, access, pipelines)
+    templateRoutes(app, access, pipelines)
+  })
   addFeature(app, FEATURES.management, (app) => managementRoutes(app, kernel, access, audit))
   addFeature(app, FEATURES.schema, (app) => schemaRoutes(app, access))
   addFeature(app, FEATURES.clients, (app) => clientRoutes(app, kernel, clients, access))
@@ -79,7 +83,7 @@ const FEATURES = {
   rpc: { name: 'Functions', description: 'Functions of a client’s database' },
   pipelines: {
     name: 'Pipelines',
-    description: 'Rows of one table, transformed and inserted into another',
+    description: 'Rows of one table, transformed and inserted into another, also between clients',
   },
   management: {
     name: 'Management',

@@ -18,6 +18,11 @@ export type Driver = Backend & {
   plan<R extends DataRequest>(request: R, rights: Rights): Promise<PlanOf<R>>
 
   select(plan: ReadPlan, on?: OpenTransaction, presence?: Presence): Promise<RowsResult>
+  /**
+   * Reads rows whose reader works with them meanwhile, however many there are and however long that takes. Absent where a backend has no
+   * such read.
+   */
+  stream?(plan: ReadPlan, presence?: Presence): Promise<RowsResult>
   count(plan: CountPlan, on?: OpenTransaction, presence?: Presence): Promise<number>
   /** Writes are committed when they return, with all rows in memory. */
   insert(plan: InsertPlan, on?: OpenTransaction, presence?: Presence): Promise<WriteResult>
@@ -42,6 +47,8 @@ export type Driver = Backend & {
 /** The part of a driver that a caller of the gateway carries: all but the way to rows, which is `prepare` (gateway/prepare.ts). */
 export type Backend = Abilities & {
   readonly name: DriverName
+  /** A read does not return rows that are written while it runs. */
+  readonly readsSnapshot?: boolean
   catalogue(): Promise<Catalogue>
   /**
    * Identifies the database, so that two clients of one database return the same; cached. Undefined where the server does not report it.
@@ -130,7 +137,7 @@ export type StoredAnswer = { readonly body: string; readonly answer: string }
 export type RowsResult = {
   /**
    * JSON text of the row array in UTF-8. An array has all of it. Otherwise a stream with back-pressure, which occupies a connection: read
-   * it to its end or leave the loop (`return()` releases the connection).
+   * it to its end or leave the loop (`return()` releases the connection). A chunk ends with a whole row.
    */
   readonly json: readonly Buffer[] | AsyncIterable<Buffer>
   /** For an array known at once, for a stream after its end; earlier it throws. */

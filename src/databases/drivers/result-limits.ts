@@ -15,3 +15,10 @@ export const answerTooLarge = (maximum: number, hint = 'Ask for fewer rows or co
     hint,
     details: { maximum_bytes: maximum },
   })
+
+/** The memory for answers of slow readers is used up. */
+export const readerTooSlow = () =>
+  fail('result_too_large', {
+    message: 'The answer is too large for a reader this slow while other readers are slow too',
+    hint: 'Ask for fewer rows, or read faster.',
+  })

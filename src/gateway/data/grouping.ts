@@ -40,18 +40,38 @@ export type Grouper = {
   groups(): Group[]
 }
 
+/** Memory of a grouping whose rows are not bounded. Throws when there is no room for another group, or with `dedup` for another row. */
+export type GroupingMemory = {
+  takeLabel(label: string | null): void
+  takeDigest(): void
+}
+
 /** Groups rows one by one. Memory grows with the number of groups, and with `dedup` by one digest per row. */
-export function createGrouper({ groupBy, granularity, column, dedup }: Grouping): Grouper {
+export function createGrouper(
+  { groupBy, granularity, column, dedup }: Grouping,
+  memory?: GroupingMemory,
+): Grouper {
   const gathered = new Map<string | null, Gathered>()
   let index = 0
+
+  function begin(label: string | null): Gathered {
+    memory?.takeLabel(label)
+    const group = { sum: ZERO, count: 0, seen: new Set<string>() }
+    // A label can be a slice of the text of many rows, and would keep all of it in memory.
+    gathered.set(label === null ? null : Buffer.from(label).toString(), group)
+    return group
+  }
+
   return {
     add(row, returned = row) {
       const members = membersOf(row)
       const place = { index: index++ }
       const label = labelOf(members.get(groupBy), granularity, { ...place, column: groupBy })
-      const group = gathered.get(label) ?? { sum: ZERO, count: 0, seen: new Set() }
-      gathered.set(label, group)
-      if (dedup && isRepeated(group, returned)) return label
+      const group = gathered.get(label) ?? begin(label)
+      if (dedup) {
+        if (isRepeated(group, returned)) return label
+        memory?.takeDigest()
+      }
       const amount = column === undefined ? ZERO : amountOf(members.get(column), { ...place, column })
       if (amount === undefined) return label
       group.sum = sum(group.sum, amount)
@@ -76,7 +96,7 @@ export function createGrouper({ groupBy, granularity, column, dedup }: Grouping)
 type Gathered = { sum: Decimal; count: number; readonly seen: Set<string> }
 
 function isRepeated({ seen }: Gathered, row: string): boolean {
-  const digest = hash('sha256', row, 'base64url')
+  const digest = hash('sha256', row, 'latin1')
   if (seen.has(digest)) return true
   seen.add(digest)
   return false

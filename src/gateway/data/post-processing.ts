@@ -1,6 +1,7 @@
 import type { RowsResult } from '#databases/drivers/driver.ts'
 import { eachRow, membersOf } from '#databases/drivers/json-rows.ts'
 import { answerTooLarge } from '#databases/drivers/result-limits.ts'
+import type { ReadPlan } from '#databases/plan/plan.ts'
 import { type Body, snakeCased } from '#databases/request/fields.ts'
 import type { ReadRequest } from '#databases/request/request.ts'
 import type { Kernel } from '#kernel/kernel.ts'
@@ -48,21 +49,28 @@ type Groups = {
 export async function prepareFetch(kernel: Kernel, caller: GatewayCaller, body: Body): Promise<GroupedFetch> {
   const grouping = readGrouping(body, kernel.config.gateway.force_camel_case_to_snake_case)
   const fetch = await prepare(kernel, caller, body, 'fetch')
-  return grouping === undefined ? fetch : withGroups(fetch, grouping)
-}
-
-async function withGroups(fetch: Prepared<'fetch'>, grouping: Grouping): Promise<GroupedFetch> {
-  const { groupBy, column = groupBy } = grouping
-  const { output, request } = fetch.plan
-  const returned = new Set(output.map(({ as }) => as))
-  const hidden = new Set([groupBy, column].filter((name) => !returned.has(name)))
-  if (hidden.size === 0) return { ...fetch, groups: { grouping, request, hidden } }
-  const more = [...hidden].map((name) => ({ kind: 'column', name }) as const)
-  const extended = await prepareAgain(fetch, { ...request, columns: [...request.columns, ...more] })
+  if (grouping === undefined) return fetch
+  const { request } = fetch.plan
+  const hidden = hiddenColumns(fetch.plan, grouping)
+  const extended = hidden.size === 0 ? fetch : await prepareAgain(fetch, withColumns(request, hidden))
   return { ...extended, groups: { grouping, request, hidden } }
 }
 
-export type Grouped = {
+/** The columns of a grouping that the plan does not return. */
+export function hiddenColumns(
+  { output }: ReadPlan,
+  { groupBy, column = groupBy }: Grouping,
+): ReadonlySet<string> {
+  const returned = new Set(output.map(({ as }) => as))
+  return new Set([groupBy, column].filter((name) => !returned.has(name)))
+}
+
+export const withColumns = (request: ReadRequest, names: ReadonlySet<string>): ReadRequest => ({
+  ...request,
+  columns: [...request.columns, ...[...names].map((name) => ({ kind: 'column', name }) as const)],
+})
+
+export type GroupedRows = {
   readonly rows: RowsResult
   /** JSON of `post_processing`. */
   readonly postProcessing: string
@@ -74,7 +82,7 @@ export async function group(
   grouping: Grouping,
   hidden: ReadonlySet<string>,
   most: number,
-): Promise<Grouped> {
+): Promise<GroupedRows> {
   const json = (await collect(result, most)).toString()
   const slice = startTimeSlice()
   const grouper = createGrouper(grouping)
@@ -113,7 +121,8 @@ function groupText(
   return `{"label":${JSON.stringify(label)},"rows":[${rows.join(',')}]${aggregation}}`
 }
 
-function without(row: string, hidden: ReadonlySet<string>): string {
+/** The text of a row without some of its members. */
+export function without(row: string, hidden: ReadonlySet<string>): string {
   if (hidden.size === 0) return row
   const shown = [...membersOf(row)].filter(([name]) => !hidden.has(name))
   return `{${shown.map(([name, json]) => `${JSON.stringify(name)}:${json}`).join(',')}}`

@@ -13,7 +13,7 @@ export const FIXED_RIGHTS = {
   'gateway.rpc.execute': 'Call functions',
   'gateway.storage_proxy': 'List, sign and delete objects of S3-compatible servers',
   'gateway.bypass_row_level_security': "Act as the client's own role, without row-level security",
-  'pipelines.run': 'Run pipelines and list the named ones',
+  'pipelines.run': 'Run pipelines, whose tables need their own rights, and list the named ones',
   'management.read': 'Read capabilities and schema',
   'management.tables.write': 'Create and change tables',
   'management.tables.drop': 'Drop tables',

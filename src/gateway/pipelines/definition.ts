@@ -5,13 +5,14 @@ import { named } from '#kernel/http/components.ts'
 import { OneOf, Parsed } from '#kernel/http/schemas.ts'
 import { columnsOf, conditionsOf } from '../data/grammar.ts'
 
-/** Where the rows come from. The members that are not listed here are those of a fetch. */
+/** Where the rows come from. */
 export type Source = {
   readonly table_name?: string
   /** Alias of table_name. */
   readonly view_name?: string
   readonly schema_name?: string
-  readonly columns?: string | readonly string[]
+  /** As in a fetch, like the conditions. */
+  readonly columns?: unknown
   readonly conditions?: unknown
   /** Absent: all rows. */
   readonly limit?: number
@@ -34,7 +35,7 @@ export type Sink = {
   readonly schema_name?: string
   readonly client?: string
   /** Columns of a unique constraint: rows that exist already are skipped. */
-  readonly on_conflict?: string | readonly string[]
+  readonly on_conflict?: unknown
 }
 
 /** A pipeline of the file, or the parts of a request. */

@@ -24,7 +24,7 @@ import { createDefaultsReader } from '#databases/drivers/postgres/catalogue/colu
 import { INDEXES_SQL } from '#databases/drivers/postgres/catalogue/indexes.ts'
 import { createIdempotencyStore } from '#databases/drivers/postgres/idempotency-store.ts'
 import { createManagement } from '#databases/drivers/postgres/management.ts'
-import { createPool, type PoolOptions } from '#databases/drivers/postgres/pool/pool.ts'
+import { createPool, type Pool, type PoolOptions } from '#databases/drivers/postgres/pool/pool.ts'
 import {
   createUntrustedConnections,
   type RunUntrusted,
@@ -36,7 +36,7 @@ import { codeOf } from '#databases/drivers/postgres/protocol/row-query.ts'
 import { OWN } from '#databases/drivers/postgres/roles/persona.ts'
 import { createRoleCheck, type RoleCheck } from '#databases/drivers/postgres/roles/role-check.ts'
 import { loginAs, OWN_ROLES_SQL } from '#databases/drivers/postgres/roles/sql-role.ts'
-import { countRows, selectRows, writeRows } from '#databases/drivers/postgres/run-plan.ts'
+import { countRows, selectRows, streamRows, writeRows } from '#databases/drivers/postgres/run-plan.ts'
 import { createRunner } from '#databases/drivers/postgres/runner.ts'
 import { createSql } from '#databases/drivers/postgres/sql/sql-builder.ts'
 import { inTransaction } from '#databases/drivers/postgres/transaction.ts'
@@ -50,10 +50,14 @@ export type PostgresOptions = {
   readonly maxConnections: number
   /** Connections for callers' own SQL (gateway.md 6), and as many for functions. */
   readonly sqlConnections: number
+  /** Connections for long reads (`stream`). */
+  readonly streamConnections?: number
   readonly maxWaiting: number
   /** Milliseconds, as all of these. */
   readonly connectTimeout: number
   readonly statementTimeout: number
+  /** How long the server may be silent in a long read. */
+  readonly streamTimeout?: number
   readonly idleTimeout: number
   readonly applicationName: string
   readonly readOnly?: boolean
@@ -85,6 +89,9 @@ export function createPostgresDriver(given: PostgresOptions): PostgresDriver {
   const own = options.rowLevelSecurity && OWN
   const most = { rows: options.maxRows, bytes: options.answerBytes }
   const run = createRunner(pool, own)
+  // A long read that waits for its reader must not keep a connection from other statements, for which its reader may be waiting.
+  const streams = openStreamPool(options, checkRole)
+  const runStream = createRunner(streams, own)
   // Separate pools, so that long reports do not delay functions.
   const [ofSql, ofCalls] = [sqlPool(), openUntrustedPool(options, checkRole)]
   const tables = createCatalogueCache(async () =>
@@ -131,7 +138,8 @@ export function createPostgresDriver(given: PostgresOptions): PostgresDriver {
 
   /** Operations that run as the caller. */
   function operations(persona: Persona | undefined) {
-    const mine = persona === undefined ? run : run.as(persona)
+    const [mine, streaming] =
+      persona === undefined ? [run, runStream] : [run.as(persona), runStream.as(persona)]
     const write = <P extends WritePlan>(planned: P, on?: OpenTransaction, presence?: Presence) =>
       attempt(
         planned,
@@ -141,6 +149,7 @@ export function createPostgresDriver(given: PostgresOptions): PostgresDriver {
     return {
       select: (planned, on, presence) =>
         attempt(planned, (plan) => selectRows(mine, plan, most, on, presence), on !== undefined),
+      stream: (planned, presence) => attempt(planned, (plan) => streamRows(streaming, plan, most, presence)),
       count: (planned, on, presence) =>
         attempt(planned, (plan) => countRows(mine, plan, plan.mode, on, presence), on !== undefined),
       insert: write,
@@ -155,6 +164,7 @@ export function createPostgresDriver(given: PostgresOptions): PostgresDriver {
 
   const driver: PostgresDriver = {
     name: 'postgresql',
+    readsSnapshot: true,
     async plan(request, rights) {
       const planned = await plan(request, rights)
       // Now, because an insert in a transaction has its own connection and must not wait for another one.
@@ -176,9 +186,23 @@ export function createPostgresDriver(given: PostgresOptions): PostgresDriver {
     identity,
     probe,
     stats: pool.stats,
-    close: async () => void (await Promise.all([pool.close(), ofSql.close(), ofCalls.close()])),
+    close: async () =>
+      void (await Promise.all([pool.close(), streams.close(), ofSql.close(), ofCalls.close()])),
   }
   return driver
+}
+
+function openStreamPool(
+  options: PostgresOptions & Pick<PoolOptions, 'readAhead'>,
+  checkRole: RoleCheck,
+): Pool {
+  const {
+    streamConnections: maxConnections = 2,
+    streamTimeout: statementTimeout = options.statementTimeout,
+  } = options
+  const own = { ...options, maxConnections, statementTimeout, slowReaders: maxConnections }
+  const open = createConnector(own)
+  return createPool({ ...own, terminate: createTerminator(options), connect: () => checkRole(open) })
 }
 
 type UntrustedPool = { readonly run: RunUntrusted; readonly close: () => Promise<void> }

@@ -65,6 +65,29 @@ export async function selectRows(
   })
 }
 
+/** Reads all rows of a plan without their number or time being limited, as fast as they are taken. */
+export async function streamRows(
+  run: Runner,
+  plan: ReadPlan,
+  most: Most,
+  presence: Presence | undefined,
+): Promise<RowsResult> {
+  const { page, table, stripNulls } = plan
+  const relations = relationsOf(plan.output, most)
+  const running = await run.start({
+    sql: selectSql(plan, undefined, most.rows + 1),
+    relations: relations && { ...relations, perRow: true },
+    table,
+    runsCode: readsCode(plan),
+    stripNulls,
+    limit: page.limit,
+    highWater: HIGH_WATER,
+    isLong: true,
+    presence,
+  })
+  return flowing(running, page.open)
+}
+
 const readsCode = (plan: ReadPlan | WritePlan): boolean =>
   tablesOf(plan).some(({ readRunsCode }) => readRunsCode === true)
 

@@ -17,6 +17,8 @@ export function openPostgres(
   return createPostgresDriver({
     url,
     ...limitsOf(settings),
+    streamConnections: config.gateway.pipelines.max_runs,
+    streamTimeout: config.gateway.pipelines.timeout,
     applicationName: `gatehouse ${name}`,
     maxRows: config.gateway.max_rows,
     answerBytes: config.limits.answer,

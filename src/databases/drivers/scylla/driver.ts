@@ -102,6 +102,10 @@ export function createScyllaDriver(options: ScyllaOptions): Driver {
       requireFewLookUps(planned.where, options.inProduct)
       return attempt(planned, (plan) => selectRows(whilePresent(presence), plan))
     },
+    async stream(planned, presence) {
+      requireFewLookUps(planned.where, options.inProduct)
+      return attempt(planned, (plan) => selectRows(whilePresent(presence), plan))
+    },
     async count(planned, _on, presence) {
       requireExact(planned.mode)
       requireFewLookUps(planned.where, options.inProduct)

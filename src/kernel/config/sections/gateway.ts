@@ -48,6 +48,24 @@ export const gateway = section('The data gateway.', {
       ],
     ),
   }),
+  pipelines: section('Pipelines.', {
+    timeout: duration('Longest time of a run.', ['15m', '1s', '1d']),
+    max_runs: integer(
+      'Runs of one process at the same time, and further connections of each client for their reads. A client takes part in at most half of them. Later runs wait 5 seconds; then the answer is 503.',
+      { min: 1, max: 100 },
+      { default: 8 },
+    ),
+    max_errors: integer(
+      'Rows that a sink may refuse before a run stops.',
+      { min: 1, max: 1_000_000 },
+      { default: 10_000 },
+    ),
+    max_groups: integer(
+      'Largest number of groups of a run.',
+      { min: 1, max: 1_000_000 },
+      { default: 100_000 },
+    ),
+  }),
   custom_supabase: section('The client whose Supabase project and key come with each request.', {
     allowed_hosts: list(
       'Hosts that a request may name; *.example.com allows every host one label below it.',

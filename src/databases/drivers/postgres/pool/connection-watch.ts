@@ -6,6 +6,8 @@ export type WatchOptions = {
   readonly connections: Connections
   readonly terminate: Terminate
   readonly maxConnections: number
+  /** Connections that may wait for slow readers. Default: half of the pool. */
+  readonly slowReaders?: number | undefined
   /** Milliseconds, as all of these. */
   readonly statementTimeout: number
   readonly idleTimeout: number
@@ -34,9 +36,9 @@ const SLOW_READER = 200
 /** Ends connections that have been idle or silent for too long, and statements whose callers have left. */
 export function createConnectionWatch(options: WatchOptions): ConnectionWatch {
   const { connections, terminate, drop } = options
-  /** Connections that wait for slow readers: at most half of the pool. The answers of further readers are read to their end. */
+  /** Connections that wait for slow readers. The answers of further readers are read to their end. */
   const slow = new Set<RowClient>()
-  const half = Math.floor(options.maxConnections / 2)
+  const { slowReaders = Math.floor(options.maxConnections / 2) } = options
   let timer: NodeJS.Timeout | undefined
 
   function look(): void {
@@ -66,7 +68,7 @@ export function createConnectionWatch(options: WatchOptions): ConnectionWatch {
 
   function lookAtReader(client: RowClient, paused: number): void {
     if (paused < SLOW_READER || slow.has(client)) return
-    if (slow.size < half) slow.add(client)
+    if (slow.size < slowReaders) slow.add(client)
     else client.active?.readAhead?.(options.readAhead())
   }
 

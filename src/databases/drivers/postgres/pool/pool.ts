@@ -14,6 +14,7 @@ export type PoolOptions = {
   readonly connect: () => Promise<RowClient>
   readonly terminate: Terminate
   readonly maxConnections: number
+  readonly slowReaders?: number
   /** Callers above this fail at once instead of piling up in front of a slow database. */
   readonly maxWaiting: number
   /** Also how long a caller waits for a free connection. Milliseconds, as all of these. */

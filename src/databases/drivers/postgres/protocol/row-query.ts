@@ -9,8 +9,7 @@ import type {
   Statement,
 } from '#databases/drivers/postgres/protocol/run-options.ts'
 import { encodeRun, SYNC_MESSAGE } from '#databases/drivers/postgres/protocol/wire.ts'
-import { answerTooLarge, tooManyRelated } from '#databases/drivers/result-limits.ts'
-import { fail } from '#databases/failures.ts'
+import { answerTooLarge, readerTooSlow, tooManyRelated } from '#databases/drivers/result-limits.ts'
 
 /**
  * One statement on one connection, as a `Submittable` of pg. States: sent → collecting → (flowing ⇄ full) → ended | failed.
@@ -118,11 +117,12 @@ export class RowQuery {
   row(data: Buffer, from: number, end: number, ahead: number): void {
     const { writer } = this
     if (writer === undefined || this.#isWaiting) return
-    writer.row(data, from, end, ahead)
     const { most, commitsLast, relations } = this.#options
-    if (relations !== undefined && writer.rows + writer.related > relations.rows)
-      this.refuse(tooManyRelated(relations.rows))
-    if (this.#budget?.reserve(writer.waiting) === false) this.refuse(tooSlow())
+    const before = writer.related
+    writer.row(data, from, end, ahead)
+    const rows = relations?.perRow ? writer.related - before : writer.rows + writer.related
+    if (relations !== undefined && rows > relations.rows) this.refuse(tooManyRelated(relations.rows))
+    if (this.#budget?.reserve(writer.waiting) === false) this.refuse(readerTooSlow())
     if (most !== undefined && writer.waiting > most)
       this.refuse(answerTooLarge(most, commitsLast ? NOTHING_WRITTEN : undefined))
     if (writer.waiting < this.#options.highWater) return
@@ -268,12 +268,6 @@ export class RowQuery {
 }
 
 const NOTHING_WRITTEN = 'Nothing was written. Ask for fewer columns back, or for head.'
-
-const tooSlow = () =>
-  fail('result_too_large', {
-    message: 'The answer is too large for a reader this slow while other readers are slow too',
-    hint: 'Ask for fewer rows, or read faster.',
-  })
 
 /** A pipelined read whose connection was lost, or was delayed too long by an earlier query. */
 export class Displaced extends Error {}

@@ -14,8 +14,10 @@ export type RunOptions = {
   readonly highWater: number
   /** The most bytes of a collected answer; more are `result_too_large`. */
   readonly most?: number | undefined
-  /** Positions of columns that are relations, and the most rows including theirs. */
-  readonly relations?: { readonly at: ReadonlySet<number>; readonly rows: number } | undefined
+  /** Positions of columns that are relations, and the most rows including theirs; `perRow`: the most in one row. */
+  readonly relations?:
+    | { readonly at: ReadonlySet<number>; readonly rows: number; readonly perRow?: boolean }
+    | undefined
   /** Commits only when all rows have arrived and are not too many. */
   readonly commitsLast?: boolean
   /** The server has no timeout for it: the pool ends it when it is late. */

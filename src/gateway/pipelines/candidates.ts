@@ -1,0 +1,156 @@
+import { eachMember, eachRow } from '#databases/drivers/json-rows.ts'
+import type { ReadPlan } from '#databases/plan/plan.ts'
+import { parseJson } from '#databases/request/json.ts'
+import type { Row } from '#databases/request/request.ts'
+import { startTimeSlice } from '#kernel/time-slice.ts'
+import { createGrouper, type Group, type Grouping } from '../data/grouping.ts'
+import { without } from '../data/post-processing.ts'
+import { fail } from '../errors.ts'
+import { createGroupingMemory } from './grouping-memory.ts'
+
+/** Rows for the sink: those of the source or its groups, with the names of the sink. */
+export type Candidates = {
+  readonly rows: readonly Row[]
+  /** The same rows as JSON texts with every digit. */
+  texts(): Iterable<string>
+}
+
+/** How candidates are made from rows of the source. */
+export type Shape = {
+  readonly grouping: Grouping | undefined
+  /** Columns that are read only for grouping. */
+  readonly hidden: ReadonlySet<string>
+  /** Member of the source → column of the sink; null leaves it out. */
+  readonly aliases: Aliases
+  /** The columns of the candidates. */
+  readonly columns: readonly string[]
+}
+type Aliases = ReadonlyMap<string, string | null>
+
+/** `output` and `hidden` are the columns of the source with and without those that are returned. */
+export function shapeOf(
+  plan: ReadPlan,
+  hidden: ReadonlySet<string>,
+  grouping: Grouping | undefined,
+  aliases: Aliases,
+): Shape {
+  const members = grouping === undefined ? plan.output.map(({ as }) => as) : groupMembers(grouping, aliases)
+  const unknown = [...aliases.keys()].find((name) => !members.includes(name))
+  if (unknown !== undefined)
+    throw malformed(`column_aliases names ${unknown}, which is no column of the rows`, { column: unknown })
+  const columns = members.flatMap((name) => aliasOf(aliases, name) ?? [])
+  const twice = columns.find((name, index) => columns.indexOf(name) !== index)
+  if (twice !== undefined) throw malformed(`Two columns would be written to ${twice}`, { column: twice })
+  if (columns.length === 0) throw malformed('column_aliases leaves out every column')
+  return { grouping, hidden, aliases, columns }
+}
+
+const malformed = (message: string, details: object = {}) =>
+  fail('invalid_pipeline', { message, details: { field: 'transform.column_aliases', ...details } })
+
+const COUNT = 'count'
+
+function groupMembers({ groupBy, column }: Grouping, aliases: Aliases): readonly string[] {
+  if (column === groupBy)
+    throw fail('invalid_pipeline', {
+      message: 'group_by and aggregation_column are the same column',
+      details: { field: 'transform.aggregation_column' },
+    })
+  const own = column === undefined ? [groupBy] : [groupBy, column]
+  return aliases.has(COUNT) && !own.includes(COUNT) ? [...own, COUNT] : own
+}
+
+function aliasOf(aliases: Aliases, name: string): string | null {
+  const alias = aliases.get(name)
+  return alias === undefined ? name : alias
+}
+
+/** Yields candidates for each batch of rows. For groups, the batches have none until all rows are read. */
+export async function* candidatesOf(
+  batches: AsyncIterable<string>,
+  shape: Shape,
+  mostGroups: number,
+): AsyncGenerator<Candidates & { readonly fetched: number }> {
+  if (shape.grouping === undefined) {
+    for await (const batch of batches) {
+      const candidates = ofRows(batch, shape.aliases)
+      yield { ...candidates, fetched: candidates.rows.length }
+    }
+    return
+  }
+  const grouper = createGrouper(shape.grouping, createGroupingMemory(mostGroups))
+  for await (const batch of batches) {
+    const fetched = await addRows(batch, shape.hidden, (row, returned) => grouper.add(row, returned))
+    yield { ...NONE, fetched }
+  }
+  yield* ofGroups(grouper.groups(), shape.grouping, shape.aliases)
+}
+
+const NONE: Candidates = { rows: [], texts: () => [] }
+
+function ofRows(batch: string, aliases: Aliases): Candidates {
+  const json = `[${batch}]`
+  const rows = parseJson(json) as Row[] // a list of row objects
+  if (aliases.size === 0) return { rows, texts: () => eachRow(json) }
+  return { rows: rows.map((row) => renamed(row, aliases)), texts: () => renamedTexts(json, aliases) }
+}
+
+const renamed = (row: Row, aliases: Aliases): Row =>
+  Object.fromEntries(
+    Object.entries(row).flatMap(([name, value]) => {
+      const alias = aliasOf(aliases, name)
+      return alias === null ? [] : [[alias, value]]
+    }),
+  )
+
+function* renamedTexts(json: string, aliases: Aliases): Generator<string> {
+  for (const row of eachRow(json)) {
+    const members = [...eachMember(row)].flatMap(([name, value]) => {
+      const alias = aliasOf(aliases, name)
+      return alias === null ? [] : `${JSON.stringify(alias)}:${value}`
+    })
+    yield `{${members.join(',')}}`
+  }
+}
+
+async function addRows(
+  batch: string,
+  hidden: ReadonlySet<string>,
+  add: (row: string, returned: string) => void,
+): Promise<number> {
+  const slice = startTimeSlice()
+  let rows = 0
+  for (const row of eachRow(`[${batch}]`)) {
+    add(row, without(row, hidden))
+    rows++
+    if (slice.isOver()) await slice.next()
+  }
+  return rows
+}
+
+/** Groups that become candidates together. */
+const GROUPS = 5_000
+
+async function* ofGroups(
+  groups: readonly Group[],
+  grouping: Grouping,
+  aliases: Aliases,
+): AsyncGenerator<Candidates & { readonly fetched: number }> {
+  for (let at = 0; at < groups.length; at += GROUPS) {
+    const texts = groups.slice(at, at + GROUPS).map((group) => groupText(group, grouping, aliases))
+    yield { ...ofRows(texts.join(','), aliases), fetched: 0 }
+  }
+}
+
+/** `{ [group_by]: label, [aggregation_column]: sum }`, and `count` if an alias names it. */
+function groupText(
+  { label, sum, cumulativeSum, count }: Group,
+  { groupBy, column, strategy }: Grouping,
+  aliases: Aliases,
+): string {
+  const members = [`${JSON.stringify(groupBy)}:${JSON.stringify(label)}`]
+  if (column !== undefined)
+    members.push(`${JSON.stringify(column)}:${strategy === undefined ? sum : cumulativeSum}`)
+  if (aliases.has(COUNT) && groupBy !== COUNT && column !== COUNT) members.push(`"${COUNT}":${count}`)
+  return `{${members.join(',')}}`
+}

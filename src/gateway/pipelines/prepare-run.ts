@@ -1,0 +1,115 @@
+import { ALWAYS_PRESENT } from '#databases/drivers/presence.ts'
+import type { Table } from '#databases/plan/catalogue.ts'
+import { type Body, snakeCased } from '#databases/request/fields.ts'
+import type { Row } from '#databases/request/request.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import type { GatewayCaller } from '../caller.ts'
+import type { Grouping } from '../data/grouping.ts'
+import { hiddenColumns, readGrouping, withColumns } from '../data/post-processing.ts'
+import { fail } from '../errors.ts'
+import { type Prepared, prepare, prepareAgain } from '../prepare.ts'
+import { type Shape, shapeOf } from './candidates.ts'
+import { bodyOf, type Transform } from './definition.ts'
+import type { RunRequest } from './run-result.ts'
+
+/** Both ends of a run and its transform, with all names found and all rights checked. */
+export type PreparedRun = {
+  readonly source: Prepared<'stream'>
+  readonly shape: Shape
+  /** As `schema.table`; null for a simulation without a sink. */
+  readonly sinkTable: string | null
+}
+
+export async function prepareRun(
+  kernel: Kernel,
+  request: RunRequest,
+  deadline: number,
+): Promise<PreparedRun> {
+  const { parts } = request
+  const { snakeCase, grouping } = readTransform(kernel, parts.transform)
+  requireTables(request)
+  const read = await prepareSource(kernel, request, deadline)
+  const hidden = grouping === undefined ? new Set<string>() : hiddenColumns(read.plan, grouping)
+  const source = hidden.size === 0 ? read : await prepareAgain(read, withColumns(read.plan.request, hidden))
+  const shape = shapeOf(read.plan, hidden, grouping, aliasesOf(parts.transform, snakeCase))
+  const sinkTable = await readSink(kernel, request, shape)
+  requireSnapshot(source, sinkTable, request, shape)
+  return { source, shape, sinkTable }
+}
+
+/** The read of the source. It ends when the caller has left or the time is over. */
+export async function prepareSource(
+  kernel: Kernel,
+  { source, presence, parts }: RunRequest,
+  deadline: number,
+): Promise<Prepared<'stream'>> {
+  const hasLeft = () => presence.hasLeft() || performance.now() > deadline
+  const caller = { ...(await source.caller()), presence: { ...presence, hasLeft } }
+  return prepare(kernel, caller, bodyOf(parts.source), 'stream')
+}
+
+/** The insert of these rows into the sink. It ends although the caller has left, so that the number of stored rows is known. */
+export async function prepareSink(
+  kernel: Kernel,
+  { sink, parts }: RunRequest,
+  rows: readonly Row[],
+): Promise<Prepared<'insert'>> {
+  const { client: _, ...target } = parts.sink
+  const body: Body = { ...bodyOf(target), insert_body: rows, head: true }
+  return prepare(kernel, { ...(await sink.caller()), presence: ALWAYS_PRESENT }, body, 'insert')
+}
+
+function readTransform(
+  { config }: Kernel,
+  transform: Transform,
+): { readonly snakeCase: boolean; readonly grouping: Grouping | undefined } {
+  const snakeCase = config.gateway.force_camel_case_to_snake_case
+  return { snakeCase, grouping: readGrouping(bodyOf(transform), snakeCase) }
+}
+
+const aliasesOf = (
+  { column_aliases = {} }: Transform,
+  snakeCase: boolean,
+): ReadonlyMap<string, string | null> =>
+  new Map(Object.entries(column_aliases).map(([name, as]) => [snakeCase ? snakeCased(name) : name, as]))
+
+function requireTables({ parts: { source, sink }, needsSink }: RunRequest): void {
+  if (source.table_name === undefined) throw missingTable('source')
+  if (sink.table_name === undefined && needsSink) throw missingTable('sink')
+}
+
+const missingTable = (part: 'source' | 'sink') =>
+  fail('missing_table', {
+    message: `${part}.table_name is missing`,
+    details: { field: `${part}.table_name` },
+  })
+
+/** Plans an insert with the columns of the candidates. A dry run needs no right to the sink, so it only reads the name. */
+async function readSink(kernel: Kernel, request: RunRequest, { columns }: Shape): Promise<string | null> {
+  const { table_name, schema_name } = request.parts.sink
+  const caller: GatewayCaller = await request.sink.caller()
+  if (caller.client.isLogging) throw fail('read_only', { hint: 'The logging client is never a sink.' })
+  if (request.dryRun) {
+    if (table_name === undefined) return null
+    return table_name.includes('.') ? table_name : `${schema_name ?? 'public'}.${table_name}`
+  }
+  const row = Object.fromEntries(columns.map((name) => [name, null]))
+  return tableOf((await prepareSink(kernel, request, [row])).plan)
+}
+
+/** A backend whose reads return rows that are written meanwhile would read the rows of its own sink without end. */
+function requireSnapshot(
+  { caller, plan }: Prepared<'stream'>,
+  sinkTable: string | null,
+  { dryRun, sink }: RunRequest,
+  { grouping }: Shape,
+): void {
+  const isSame = caller.client.name === sink.client && tableOf(plan) === sinkTable
+  if (!isSame || dryRun || grouping !== undefined || caller.backend.readsSnapshot === true) return
+  throw fail('invalid_pipeline', {
+    message: `With the driver ${caller.backend.name}, the sink cannot be the table of the source`,
+    details: { field: 'sink.table_name' },
+  })
+}
+
+export const tableOf = ({ table }: { readonly table: Table }): string => `${table.schema}.${table.name}`

@@ -1,0 +1,162 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { FAILURES_OF } from '#databases/failures.ts'
+import { named } from '#kernel/http/components.ts'
+import { Id, OneOf } from '#kernel/http/schemas.ts'
+import type { App } from '#kernel/http/surface.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import type { GatewayAccess } from '../access.ts'
+import { gatewayCaller, kernelFor } from '../caller.ts'
+import { Row } from '../data/grammar.ts'
+import { sendWhole } from '../data/send-result.ts'
+import { fail } from '../errors.ts'
+import { type PipelineBody, type Pipelines, pipelineSchemas } from './definition.ts'
+import { mergePipelines } from './merge.ts'
+import { runPipeline } from './run.ts'
+import { createRunPlaces } from './run-places.ts'
+import type { RunEnd, RunRequest, RunResult } from './run-result.ts'
+
+const PipelineRun = Type.Object(
+  {
+    data: Type.Array(Row, { description: 'The first 1,000 candidates, with the names of the sink' }),
+    data_truncated: Type.Optional(Type.Boolean({ description: 'There are more candidates than data has' })),
+    rows_fetched: Type.Integer({ description: 'Rows that were read from the source' }),
+    rows_inserted: Type.Integer({ description: 'Rows that are stored in the sink' }),
+    would_insert: Type.Integer({ description: 'Candidates of a dry run, otherwise 0' }),
+    dry_run: Type.Boolean(),
+    source_client: Type.String(),
+    sink_client: Type.String(),
+    errors: Type.Array(
+      Type.Object(
+        {
+          index: Type.Integer({ description: 'The position of the row among the candidates, from 0' }),
+          error: Type.String(),
+          code: Type.String(),
+        },
+        named('RefusedRow'),
+      ),
+      { description: 'Rows that the sink has refused, at most 10,000' },
+    ),
+    errors_truncated: Type.Optional(Type.Boolean({ description: 'More rows were refused' })),
+    stopped: Type.Optional(
+      OneOf(['too_many_errors'], {
+        description: 'The run has stopped because of gateway.pipelines.max_errors refused rows',
+      }),
+    ),
+    pipeline_run_id: Id,
+  },
+  named('PipelineRun'),
+)
+
+/** Codes of a run beside those of data operations. */
+const CODES = [
+  'unknown_pipeline',
+  'invalid_pipeline',
+  'too_many_groups',
+  'too_many_runs',
+  'pipeline_timeout',
+  'caller_changed',
+]
+
+/** The last statement of a run may end this much later, in milliseconds. */
+const LAST_STATEMENT = 60_000
+
+export function pipelineRoutes(app: App, kernel: Kernel, access: GatewayAccess, pipelines: Pipelines): void {
+  const { limits, gateway } = kernel.config
+  const places = createRunPlaces(gateway.pipelines.max_runs)
+  const { PipelineBody } = pipelineSchemas(kernel.config)
+  const route = {
+    method: 'POST',
+    bodyLimit: limits.body_bulk,
+    config: {
+      access: access.fixed(['pipelines.run'], { asData: true }),
+      failures: [...FAILURES_OF.data, ...CODES],
+      timeout: gateway.pipelines.timeout + LAST_STATEMENT,
+    },
+  } as const
+
+  const run = async (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    body: PipelineBody,
+    { needsSink, dryRun }: { readonly needsSink: boolean; readonly dryRun: boolean },
+  ) => {
+    const asked = { ...requestOf(request, reply, { access, pipelines, body }), needsSink, dryRun }
+    const leave = await places.enter([asked.source.client, asked.sink.client])
+    try {
+      return send(reply, await runPipeline(kernelFor(kernel, request), asked))
+    } finally {
+      leave()
+    }
+  }
+
+  app.route({
+    ...route,
+    url: '/pipelines',
+    schema: {
+      operationId: 'runPipeline',
+      summary: 'Read rows from one table, transform them, and insert them into another',
+      body: PipelineBody,
+      response: { 200: PipelineRun },
+    },
+    handler: (request, reply) =>
+      run(request, reply, request.body, { needsSink: true, dryRun: request.body.dry_run === true }),
+  })
+  app.route({
+    ...route,
+    url: '/pipelines/simulate',
+    schema: {
+      operationId: 'simulatePipeline',
+      summary: 'Run a pipeline without inserting rows',
+      body: PipelineBody,
+      response: { 200: PipelineRun },
+    },
+    handler: (request, reply) => run(request, reply, request.body, { needsSink: false, dryRun: true }),
+  })
+}
+
+type Asked = { readonly access: GatewayAccess; readonly pipelines: Pipelines; readonly body: PipelineBody }
+
+function requestOf(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { access, pipelines, body }: Asked,
+): Omit<RunRequest, 'needsSink' | 'dryRun'> {
+  const { pipeline } = body
+  const known = pipeline === undefined ? undefined : pipelines.find(pipeline)
+  if (pipeline !== undefined && known === undefined)
+    throw fail('unknown_pipeline', { details: { field: 'pipeline', pipeline } })
+  const parts = mergePipelines(known, body)
+  const own = gatewayCaller(request)
+  const end = (client = own.client.name): RunEnd => ({
+    client,
+    caller: async () => access.override(request, reply, await access.renew.again(request, reply), client),
+  })
+  return {
+    ...{ requestId: request.id, pipeline, parts, presence: own.presence },
+    source: end(parts.source.client),
+    sink: end(parts.sink.client),
+  }
+}
+
+/** Rows are sent as the database wrote them. */
+function send(reply: FastifyReply, result: RunResult): FastifyReply {
+  const facts = {
+    ...(result.dataTruncated && { data_truncated: true }),
+    rows_fetched: result.rowsFetched,
+    rows_inserted: result.rowsInserted,
+    would_insert: result.wouldInsert,
+    dry_run: result.dryRun,
+    source_client: result.sourceClient,
+    sink_client: result.sinkClient,
+    errors: result.errors,
+    ...(result.errorsTruncated && { errors_truncated: true }),
+    ...(result.outcome === 'too_many_errors' && { stopped: result.outcome }),
+    pipeline_run_id: result.id,
+  }
+  return sendWhole(reply, [
+    Buffer.from('{"data":['),
+    Buffer.from(result.data.join(',')),
+    Buffer.from(`],${JSON.stringify(facts).slice(1)}`),
+  ])
+}

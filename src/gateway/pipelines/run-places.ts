@@ -1,0 +1,43 @@
+import { createPlaces, type Places } from '#kernel/places.ts'
+import { fail } from '../errors.ts'
+
+/** Bounds the runs of the process. A client takes part in at most half of them, so that a slow one does not stop the others. */
+export type RunPlaces = {
+  /** Waits for a place for a run on these clients; the answer gives it back. */
+  enter(clients: readonly string[]): Promise<() => void>
+}
+
+const WAITING = 100
+const PATIENCE = 5_000
+
+export function createRunPlaces(most: number): RunPlaces {
+  const options = { most: WAITING, patience: PATIENCE, refusal: tooMany }
+  const all = createPlaces(most, options)
+  const byClient = new Map<string, Places>()
+
+  function placesOf(client: string): Places {
+    const places = byClient.get(client) ?? createPlaces(Math.ceil(most / 2), options)
+    byClient.set(client, places)
+    return places
+  }
+
+  return {
+    async enter(clients) {
+      const held: (() => void)[] = []
+      const leave = () => {
+        for (const give of held.splice(0)) give()
+      }
+      try {
+        // In one order for all runs, or two of them could wait for each other.
+        for (const client of [...new Set(clients)].sort()) held.push(await placesOf(client).enter())
+        held.push(await all.enter())
+        return leave
+      } catch (error) {
+        leave()
+        throw error
+      }
+    },
+  }
+}
+
+const tooMany = () => fail('too_many_runs', { headers: { 'retry-after': '5' } })

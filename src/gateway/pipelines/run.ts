@@ -1,0 +1,151 @@
+import type { RowsResult } from '#databases/drivers/driver.ts'
+import type { Row } from '#databases/request/request.ts'
+import { Failure } from '#kernel/errors.ts'
+import { emit, type Kernel } from '#kernel/kernel.ts'
+import { uuidv7 } from '#kernel/random.ts'
+import { fail } from '../errors.ts'
+import { createBulkInsert } from './bulk-insert.ts'
+import { candidatesOf } from './candidates.ts'
+import { prepareRun, prepareSink, prepareSource } from './prepare-run.ts'
+import { rowBatches } from './row-batches.ts'
+import { eventOf, type Run, resultOf, stopped, tooLate } from './run-report.ts'
+import type { RunOutcome, RunRequest, RunResult } from './run-result.ts'
+import { createSample } from './sample.ts'
+import { createTimes } from './times.ts'
+
+/**
+ * Runs a pipeline (gateway.md 9). Rows are read, transformed and inserted in batches, so memory does not grow with their number. Both callers
+ * are determined again before each batch. Throws the failure of a run that could not continue; its details say what is stored.
+ */
+export async function runPipeline(kernel: Kernel, request: RunRequest): Promise<RunResult> {
+  const run = await begin(kernel, request)
+  try {
+    const outcome = await pump(run)
+    const result = resultOf(run, outcome)
+    if (outcome !== 'cancelled' && !request.dryRun)
+      await emit(kernel, 'pipeline_completed', eventOf(run, result))
+    return result
+  } catch (error) {
+    if (error instanceof Failure && request.presence.hasLeft()) return resultOf(run, 'cancelled')
+    throw stopped(run, error)
+  }
+}
+
+async function begin(kernel: Kernel, request: RunRequest): Promise<Run> {
+  const { config, now, random } = kernel
+  const times = createTimes()
+  const deadline = performance.now() + config.gateway.pipelines.timeout
+  const prepared = await prepareRun(kernel, request, deadline)
+  const run: Run = {
+    ...{ ...prepared, id: uuidv7(now(), random), kernel, request, times, deadline },
+    bulk: createBulkInsert({
+      write: (rows) => write(run, rows),
+      check: () => check(run),
+      maxErrors: config.gateway.pipelines.max_errors,
+      most: config.limits.insert_rows,
+    }),
+    sample: createSample(config.limits.answer),
+    ...{ fetched: 0, candidates: 0, inDoubt: 0 },
+  }
+  return run
+}
+
+/** Moves all rows. The next batch is read and transformed while the sink stores one. */
+async function pump(run: Run): Promise<RunOutcome> {
+  const { kernel, request, shape, bulk, sample, times } = run
+  const result = await times.measure('source', () => run.source.run())
+  const batches = candidatesOf(
+    rowBatches(watched(run, result)),
+    shape,
+    kernel.config.gateway.pipelines.max_groups,
+  )
+  try {
+    let next = batches.next()
+    for (;;) {
+      const { value, done } = await next
+      if (done) break
+      await recheckSource(run)
+      next = batches.next()
+      // Awaited in the next turn; until then it must not count as unhandled.
+      next.catch(() => {})
+      run.fetched += value.fetched
+      run.candidates += value.rows.length
+      sample.add(value)
+      const goesOn = request.dryRun || (await times.measure('sink', () => bulk.insert(value.rows)))
+      request.onProgress?.({
+        rowsFetched: run.fetched,
+        rowsInserted: bulk.inserted(),
+        errors: bulk.refused().count,
+      })
+      if (!goesOn) return 'too_many_errors'
+      expectTime(run)
+      if (request.presence.hasLeft()) return 'cancelled'
+    }
+    requireComplete(result, request)
+    return 'completed'
+  } finally {
+    // First, because a batch that is being read ends with it.
+    await release(result)
+    await batches.return(undefined)
+  }
+}
+
+/** Measures the time of reading. */
+function watched({ times }: Run, { json }: RowsResult): Pick<RowsResult, 'json'> {
+  if (!(Symbol.asyncIterator in json)) return { json }
+  const chunks = json[Symbol.asyncIterator]()
+  return {
+    json: {
+      [Symbol.asyncIterator]: () => ({
+        next: () => times.measure('source', () => chunks.next()),
+        return: async () => {
+          await chunks.return?.()
+          return { done: true, value: undefined }
+        },
+      }),
+    },
+  }
+}
+
+/** Ends the reading and frees its connection. */
+async function release({ json }: RowsResult): Promise<void> {
+  if (Symbol.asyncIterator in json) await json[Symbol.asyncIterator]().return?.()
+}
+
+/** A backend that returns fewer rows than there are must not look like one that has returned all. */
+function requireComplete(result: RowsResult, { parts }: RunRequest): void {
+  if (!result.facts().hasMore) return
+  throw fail('result_too_large', {
+    message: 'The database of the source returns fewer rows than there are',
+    hint: 'Read fewer rows at once: set source.limit or source.conditions.',
+    details: { limit: parts.source.limit },
+  })
+}
+
+/** The rows that are still to come were selected for the caller as it was. */
+async function recheckSource({ kernel, request, source, deadline }: Run): Promise<void> {
+  const { caller } = await prepareSource(kernel, request, deadline)
+  const isSame = (['role', 'claims'] as const).every(
+    (member) => caller.persona?.[member] === source.caller.persona?.[member],
+  )
+  if (!isSame) throw fail('caller_changed')
+}
+
+async function check(run: Run): Promise<void> {
+  expectTime(run)
+  if (run.request.presence.hasLeft()) throw fail('statement_timeout', { hint: 'The caller has left.' })
+}
+
+function expectTime(run: Run): void {
+  if (performance.now() > run.deadline) throw tooLate(run)
+}
+
+async function write(run: Run, rows: readonly Row[]): Promise<number> {
+  const insert = await prepareSink(run.kernel, run.request, rows)
+  try {
+    return (await insert.run()).affected
+  } catch (error) {
+    if (error instanceof Failure && error.code === 'connection_lost') run.inDoubt = rows.length
+    throw error
+  }
+}
