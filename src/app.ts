@@ -7,6 +7,7 @@ import { type Clients, openClients } from '#databases/clients/clients.ts'
 import { createMirrors } from '#gateway/health/mirrors.ts'
 import { createAuditLog } from '#gateway/management/audit.ts'
 import { createPipelineRegistry, type PipelineRegistry } from '#gateway/pipelines/registry.ts'
+import { createStepLog } from '#gateway/pipelines/step-log.ts'
 import { gatewaySurface } from '#gateway/surface.ts'
 import { createDeliveryWorkers, type DeliveryWorkers } from '#gateway/webhooks/delivery-workers.ts'
 import { measureDeliveries, pruneDeliveries } from '#gateway/webhooks/retention.ts'
@@ -78,6 +79,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     mostDrift: MOST_DRIFT,
   })
   const audit = createAuditLog(loggingOwner(config, databases), kernel.now)
+  const stepLog = createStepLog(kernel, loggingOwner(config, databases))
   const clients = openClients(kernel, {
     builtIn: databases.builtIn,
     callerRoles: databases.callerRoles,
@@ -113,6 +115,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const transport = createMailTransport(config, kernel.now, kernel.random)
   const handlers: Handlers = {
     'answer-mail-request': ({ request }) => answerMailRequest(kernel, request),
+    'log-pipeline-steps': ({ steps }) => stepLog.write(steps),
     'send-mail': ({ mail }) => deliverMail(kernel, transport, mail),
   }
   const recurring = recurringTable(kernel)
@@ -150,6 +153,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
         endPart('a connection to a client', left, () => clients.close()),
         endPart('a connection to a mirror', left, () => mirrors.close()),
         endPart('a connection to the audit log', left, () => audit.close()),
+        endPart('a connection to the log of pipelines', left, () => stepLog.close()),
       ])
     },
   }

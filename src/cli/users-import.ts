@@ -4,6 +4,7 @@ import { addAbortSignal } from 'node:stream'
 import { Command } from 'commander'
 import { emptyReport, type ImportReport, importUsers } from '#identity/import/import.ts'
 import { linesOf } from '#identity/import/lines.ts'
+import { interrupted } from './interrupted.ts'
 import { type Progress, showProgress } from './progress.ts'
 import { terminal } from './terminal.ts'
 import { withKernel } from './with-kernel.ts'
@@ -53,13 +54,6 @@ export function importCommand(): Command {
           })
       })
     })
-}
-
-/** Aborts at the first Ctrl-C or SIGTERM. A second signal ends the process. */
-function interrupted(): AbortSignal {
-  const interruption = new AbortController()
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interruption.abort())
-  return interruption.signal
 }
 
 async function* read(file: string, { advance }: Progress, signal: AbortSignal): AsyncGenerator<Buffer> {

@@ -20,6 +20,7 @@ function worker(breaks = 0) {
       done.push(mail)
     },
     'answer-mail-request': async () => {},
+    'log-pipeline-steps': async () => {},
   }
   return { done, handlers }
 }
@@ -90,7 +91,14 @@ test('a job starts as soon as it is committed', async () => {
   const began = performance.now()
   const { promise, resolve } = Promise.withResolvers<void>()
   const quick = await testKernel()
-  await quick.jobs.start({ 'send-mail': async () => resolve(), 'answer-mail-request': async () => {} }, [])
+  await quick.jobs.start(
+    {
+      'send-mail': async () => resolve(),
+      'answer-mail-request': async () => {},
+      'log-pipeline-steps': async () => {},
+    },
+    [],
+  )
   await quick.jobs.enqueue(quick.db, 'send-mail', { mail: 'now' })
   await promise
   // The queue is polled every five seconds; a notification is faster.

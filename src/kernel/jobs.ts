@@ -11,6 +11,22 @@ export type JobData = {
   'send-mail': { mail: string } & Addressed
   /** A request that names an email address, which may have an account; sealed. */
   'answer-mail-request': { request: string } & Addressed
+  /** The rows of one pipeline run in the step log. */
+  'log-pipeline-steps': { steps: LoggedStep[] }
+}
+/** A row of `public.pipeline_step_log` (gateway.md 9). */
+export type LoggedStep = {
+  readonly created_at: string
+  readonly pipeline_run_id: string
+  readonly request_id: string
+  readonly pipeline_name: string | null
+  readonly step: 'source' | 'transform' | 'sink'
+  readonly service_client: string
+  readonly table_name: string | null
+  readonly status_code: number
+  readonly duration_ms: number
+  readonly error_message: string | null
+  readonly details: Readonly<Record<string, unknown>>
 }
 /** A tag of the address (mailer.ts), by which the job is found when its account is deleted. */
 type Addressed = { recipient?: string }
@@ -19,6 +35,7 @@ export type JobName = keyof JobData
 /** Retries are spread over about a day: 30 s, doubling, at most an hour apart. */
 const QUEUES: Record<JobName, Queue> = {
   'answer-mail-request': { retryLimit: 5, retryDelay: 5, retryDelayMax: 60 },
+  'log-pipeline-steps': { retryLimit: 30, retryDelay: 30, retryDelayMax: 3_600 },
   'send-mail': { retryLimit: 30, retryDelay: 30, retryDelayMax: 3_600 },
 }
 const NAMES = Object.keys(QUEUES) as JobName[] // keys of a literal
@@ -30,7 +47,11 @@ type Queue = {
 }
 
 /** Concurrent jobs of each kind in one process. */
-const WORKERS: Record<JobName, number> = { 'answer-mail-request': 2, 'send-mail': MAIL_CONNECTIONS }
+const WORKERS: Record<JobName, number> = {
+  'answer-mail-request': 2,
+  'log-pipeline-steps': 1,
+  'send-mail': MAIL_CONNECTIONS,
+}
 
 export type Handlers = { readonly [Name in JobName]: (data: JobData[Name]) => Promise<void> }
 

@@ -22,6 +22,7 @@ const COUNTERS = {
   gatehouse_webhook_deliveries_succeeded_total: 'Deliveries of webhooks that the endpoint has accepted',
   gatehouse_webhook_deliveries_failed_total: 'Deliveries of webhooks that have failed for good',
   gatehouse_webhook_attempts_failed_total: 'Attempts of webhooks that have failed and are made again',
+  gatehouse_pipeline_log_failures_total: 'Failed attempts to write the steps of a pipeline run to the log',
   gatehouse_bodies_refused_total: 'Bodies of requests refused because limits.bodies was used up',
 } as const
 export type CounterName = keyof typeof COUNTERS

@@ -12,9 +12,10 @@ import { sendWhole } from '../data/send-result.ts'
 import { fail } from '../errors.ts'
 import { type PipelineBody, type Pipelines, pipelineSchemas } from './definition.ts'
 import { mergePipelines } from './merge.ts'
+import { resultJson } from './result-json.ts'
 import { runPipeline } from './run.ts'
 import { createRunPlaces } from './run-places.ts'
-import type { RunEnd, RunRequest, RunResult } from './run-result.ts'
+import type { RunEnd, RunRequest } from './run-result.ts'
 
 const PipelineRun = Type.Object(
   {
@@ -84,7 +85,7 @@ export function pipelineRoutes(app: App, kernel: Kernel, access: GatewayAccess, 
     const asked = { ...requestOf(request, reply, { access, pipelines, body }), needsSink, dryRun }
     const leave = await places.enter([asked.source.client, asked.sink.client])
     try {
-      return send(reply, await runPipeline(kernelFor(kernel, request), asked))
+      return sendWhole(reply, resultJson(await runPipeline(kernelFor(kernel, request), asked)))
     } finally {
       leave()
     }
@@ -137,26 +138,4 @@ function requestOf(
     source: end(parts.source.client),
     sink: end(parts.sink.client),
   }
-}
-
-/** Rows are sent as the database wrote them. */
-function send(reply: FastifyReply, result: RunResult): FastifyReply {
-  const facts = {
-    ...(result.dataTruncated && { data_truncated: true }),
-    rows_fetched: result.rowsFetched,
-    rows_inserted: result.rowsInserted,
-    would_insert: result.wouldInsert,
-    dry_run: result.dryRun,
-    source_client: result.sourceClient,
-    sink_client: result.sinkClient,
-    errors: result.errors,
-    ...(result.errorsTruncated && { errors_truncated: true }),
-    ...(result.outcome === 'too_many_errors' && { stopped: result.outcome }),
-    pipeline_run_id: result.id,
-  }
-  return sendWhole(reply, [
-    Buffer.from('{"data":['),
-    Buffer.from(result.data.join(',')),
-    Buffer.from(`],${JSON.stringify(facts).slice(1)}`),
-  ])
 }

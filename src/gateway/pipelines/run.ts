@@ -11,6 +11,7 @@ import { rowBatches } from './row-batches.ts'
 import { eventOf, type Run, resultOf, stopped, tooLate } from './run-report.ts'
 import type { RunOutcome, RunRequest, RunResult } from './run-result.ts'
 import { createSample } from './sample.ts'
+import { enqueueSteps } from './step-log.ts'
 import { createTimes } from './times.ts'
 
 /**
@@ -19,14 +20,18 @@ import { createTimes } from './times.ts'
  */
 export async function runPipeline(kernel: Kernel, request: RunRequest): Promise<RunResult> {
   const run = await begin(kernel, request)
+  const result = resultOf(run, await outcomeOf(run))
+  await enqueueSteps(kernel, result)
+  if (result.outcome !== 'cancelled' && !request.dryRun)
+    await emit(kernel, 'pipeline_completed', eventOf(run, result))
+  return result
+}
+
+async function outcomeOf(run: Run): Promise<RunOutcome> {
   try {
-    const outcome = await pump(run)
-    const result = resultOf(run, outcome)
-    if (outcome !== 'cancelled' && !request.dryRun)
-      await emit(kernel, 'pipeline_completed', eventOf(run, result))
-    return result
+    return await pump(run)
   } catch (error) {
-    if (error instanceof Failure && request.presence.hasLeft()) return resultOf(run, 'cancelled')
+    if (error instanceof Failure && run.request.presence.hasLeft()) return 'cancelled'
     throw stopped(run, error)
   }
 }

@@ -137,6 +137,7 @@ test('mails share connections, which end when they are idle', async (context) =>
 const handlersOf = (kernel: Kernel, transport: Transport): Handlers => ({
   'send-mail': ({ mail }) => deliverMail(kernel, transport, mail),
   'answer-mail-request': async () => {},
+  'log-pipeline-steps': async () => {},
 })
 
 test('a connection that hangs delays one mail, and all others are sent meanwhile', async (context) => {

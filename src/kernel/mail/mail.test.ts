@@ -269,6 +269,7 @@ test('a mail waits sealed in the queue while the server is down, and is sent onc
   const handlers = (config: Config) => ({
     'send-mail': ({ mail }: { mail: string }) => deliverMail(kernel, transportOf(config), mail),
     'answer-mail-request': async () => {},
+    'log-pipeline-steps': async () => {},
   })
   assert.equal(await kernel.jobs.drain(handlers(smtp(away.port))), 1)
   assert.doesNotMatch(JSON.stringify(await rows()), /token=abc/, 'nor after a failure')
