@@ -59,8 +59,7 @@ export function actOnTicket<P extends UserPurpose, T>(
   work: (kernel: Kernel, user: User, ticket: Ticket<P>) => Promise<T>,
 ): Promise<T> {
   return atomically(kernel, async (kernel) => {
-    const userId = (await findTicket(kernel, purposes, token))?.userId
-    const user = userId === undefined ? undefined : await lockProvenUser(kernel, { userId })
+    const user = await lockTicketOwner(kernel, { purposes, token })
     if (user === undefined || isBanned(user, kernel.now())) throw refuse()
     const ticket = await redeemTicket(kernel, user, purposes, token)
     if (ticket === undefined) throw refuse()
@@ -79,13 +78,20 @@ export function actOnOpenTicket<P extends UserPurpose, T>(
   work: (kernel: Kernel, user: User, ticket: Ticket<P>) => Promise<T>,
 ): Promise<T> {
   return atomically(kernel, async (kernel) => {
-    const userId = (await findTicket(kernel, purposes, token))?.userId
-    const user = userId == null ? undefined : await lockProvenUser(kernel, { userId })
+    const user = await lockTicketOwner(kernel, { purposes, token })
     // Again, since it may have been redeemed during the wait for the lock.
     const ticket = user && (await findTicket(kernel, purposes, token))
     if (user === undefined || ticket === undefined || ticket.expired) throw refuse()
     return work(actingAsUser(kernel, user.id), user, ticket)
   })
+}
+
+async function lockTicketOwner(
+  kernel: Kernel,
+  { purposes, token }: Link<UserPurpose>,
+): Promise<User | undefined> {
+  const userId = (await findTicket(kernel, purposes, token))?.userId
+  return userId == null ? undefined : lockProvenUser(kernel, { userId })
 }
 
 /**

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import fc from 'fast-check'
 import pg from 'pg'
-import { ADMIN_KEY, testService } from '#test/harness.ts'
+import { testService } from '#test/harness.ts'
 import { documentedAnswers } from '#test/openapi.ts'
 import { type Attack, attacksOn, properBody, properQuery, randomAttack } from './attacks.ts'
 import { exchange, type Reply, requestBytes } from './raw-http.ts'
-import { documentOf, type Target, targetsOf } from './routes.ts'
+import { credentialsFor, documentOf, type Target, targetsOf } from './routes.ts'
 import { createVictim } from './victim.ts'
 
 const t = await testService()
@@ -80,7 +80,9 @@ function bytesOf(target: Target, attack: Attack): (Buffer | string)[] {
   const { query = properQuery(target), parameter = keyId, contentType = 'application/json' } = attack
   const body = attack.body === undefined ? properBody(target) : attack.body
   const given = attack.headers ?? []
-  const own = credentials[target.credential]().filter(([name]) => !given.some(([other]) => other === name))
+  const own = credentialsFor(target, { token: session.token, apiKey: key.apiKey }).filter(
+    ([name]) => !given.some(([other]) => other === name),
+  )
   return requestBytes({
     method: target.method,
     path: target.path.replace(/\{\w+\}/g, parameter) + (query === '' ? '' : `?${query}`),
@@ -91,16 +93,6 @@ function bytesOf(target: Target, attack: Attack): (Buffer | string)[] {
     ],
     ...(body === null ? {} : { body }),
   })
-}
-
-const credentials: Record<Target['credential'], () => (readonly [name: string, value: string])[]> = {
-  none: () => [],
-  session: () => [['authorization', `Bearer ${session.token}`]],
-  key: () => [
-    ['apikey', key.apiKey],
-    ['x-service-client', 'default'],
-  ],
-  admin: () => [['apikey', ADMIN_KEY]],
 }
 
 function isOrderly(target: Target, attack: Attack, reply: Reply | undefined): void {

@@ -5,11 +5,11 @@ import { clientUrlForms } from '#kernel/config/addresses.ts'
 import { Failure } from '#kernel/errors.ts'
 import { redactText } from '#kernel/redact.ts'
 import { withClient } from '#test/database.ts'
-import { ADMIN_KEY, testService } from '#test/harness.ts'
+import { testService } from '#test/harness.ts'
 import { properBody, properQuery } from './attacks.ts'
 import { FEW, FEW_TEXTS, isBounded, spotsOf, TEXTS, VALUES } from './linear-cost-inputs.ts'
 import { exchange, type Reply, requestBytes } from './raw-http.ts'
-import { type Target, targetsOf } from './routes.ts'
+import { credentialsFor, type Target, targetsOf } from './routes.ts'
 import { createVictim } from './victim.ts'
 
 /**
@@ -184,7 +184,10 @@ function send(
   { query, parameter = keyId, body, header }: RequestParts,
 ): Promise<Reply | undefined> {
   const payload = body ?? properBody(target)
-  const own = [...credentials[target.credential](), ['content-type', 'application/json'] as const]
+  const own = [
+    ...credentialsFor(target, { token: session.token, apiKey: key.apiKey }),
+    ['content-type', 'application/json'] as const,
+  ]
   return exchange(
     port,
     requestBytes({
@@ -194,14 +197,4 @@ function send(
       ...(payload === null ? {} : { body: Buffer.from(payload) }),
     }),
   )
-}
-
-const credentials: Record<Target['credential'], () => (readonly [name: string, value: string])[]> = {
-  none: () => [],
-  session: () => [['authorization', `Bearer ${session.token}`]],
-  key: () => [
-    ['apikey', key.apiKey],
-    ['x-service-client', 'default'],
-  ],
-  admin: () => [['apikey', ADMIN_KEY]],
 }

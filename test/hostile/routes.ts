@@ -1,4 +1,4 @@
-import type { TestService } from '#test/harness.ts'
+import { ADMIN_KEY, type TestService } from '#test/harness.ts'
 import { type OpenapiDocument, resolved, shownBodies } from '#test/openapi.ts'
 
 /** The parts of an OpenAPI schema that the attacks use. */
@@ -87,3 +87,17 @@ export function sampleOf(shape: Shape): unknown {
 /** Required members only. The attacks add the others. */
 const sampleObject = ({ properties = {}, required = [] }: Shape): Record<string, unknown> =>
   Object.fromEntries(required.map((name) => [name, sampleOf(properties[name] ?? {})]))
+
+/** The headers that get a request past authentication, with a user's session and a key of client `default`. */
+export function credentialsFor(
+  { credential }: Target,
+  held: { readonly token: string; readonly apiKey: string },
+): readonly (readonly [name: string, value: string])[] {
+  if (credential === 'none') return []
+  if (credential === 'session') return [['authorization', `Bearer ${held.token}`]]
+  if (credential === 'admin') return [['apikey', ADMIN_KEY]]
+  return [
+    ['apikey', held.apiKey],
+    ['x-service-client', 'default'],
+  ]
+}

@@ -71,6 +71,16 @@ const open =
     user === 'there' && tickets.includes(ticket) && (address === 'own' || ticket.startsWith('change-email'))
       ? undefined
       : refusal
+const withAssignedPassword = (state: UserState): UserState =>
+  noTickets({
+    ...state,
+    password: 'set',
+    mustChange: false,
+    trusted: false,
+    factorBegun: false,
+    sessions: [],
+  })
+
 const exists = ({ user }: UserState): Refusal | undefined =>
   user === 'gone' ? [404, 'NOT_THERE'] : undefined
 
@@ -449,7 +459,7 @@ export const VERBS = {
       alive(now, me) ??
       (now.linked ? undefined : [404, 'ACCOUNT_NOT_FOUND']) ??
       (now.password === null && now.passkeys.length === 0 ? LAST_WAY_IN : undefined),
-    leaves: (state) => ({ ...state, linked: false }),
+    leaves: (state) => ({ ...redeemed(state, 'second-factor'), linked: false }),
     column: 'O',
     needsFresh: true,
     refusedLate: true,
@@ -537,7 +547,11 @@ export const VERBS = {
       alive(now, me) ??
       (hasFirstPasskey(now) ? undefined : [404, 'PASSKEY_NOT_FOUND']) ??
       (now.password === null && !now.linked && now.passkeys.length === 1 ? LAST_WAY_IN : undefined),
-    leaves: (state) => ({ ...state, passkeys: addedPasskeys(state), trusted: false }),
+    leaves: (state) => ({
+      ...redeemed(state, 'second-factor'),
+      passkeys: addedPasskeys(state),
+      trusted: false,
+    }),
     column: 'O',
   },
   'refresh-token': {
@@ -684,15 +698,7 @@ export const VERBS = {
   'set password as operator': {
     action: ({ id }) => ({ call: ({ service }) => setPasswordByOperator(service.kernel, id, PASSWORDS.set) }),
     refused: exists,
-    leaves: (state) =>
-      noTickets({
-        ...state,
-        password: 'set',
-        mustChange: false,
-        trusted: false,
-        factorBegun: false,
-        sessions: [],
-      }),
+    leaves: withAssignedPassword,
     revokesAs: 'reset-password',
   },
   'delete user as operator': {
@@ -746,15 +752,7 @@ export const VERBS = {
     action: ({ id: userId }) =>
       post('/admin/set-user-password', { userId, newPassword: PASSWORDS.set }, 'admin'),
     refused: isThere,
-    leaves: (state) =>
-      noTickets({
-        ...state,
-        password: 'set',
-        mustChange: false,
-        trusted: false,
-        factorBegun: false,
-        sessions: [],
-      }),
+    leaves: withAssignedPassword,
     revokesAs: 'reset-password',
   },
   'admin/revoke-user-session': {

@@ -25,7 +25,7 @@ const SERVER = {
     minLength: 1,
     maxLength: 500,
     description: 'URL or host of an S3-compatible server',
-    examples: ['https://s3.eu-central-1.amazonaws.com'],
+    examples: ['https://s3.example'],
   }),
   region: Type.String({ pattern: '^[A-Za-z0-9-]{1,63}$', examples: ['eu-central-1'] }),
   access_key_id: Type.String({ maxLength: 128, pattern: TOKEN, examples: ['AKIAIOSFODNN7EXAMPLE'] }),

@@ -62,6 +62,7 @@ const CODES: ReadonlyMap<string, Parameters<typeof fail>[0]> = new Map([
 function failureOf(error: unknown): unknown {
   if (error instanceof OutboundRefused) return refusedEndpoint(`It is not used: ${error.message}`, error)
   if (!(error instanceof Error)) return error
+  if ('code' in error && error.code === 'ENOTFOUND') return refusedEndpoint('There is no such host', error)
   const { $metadata: answer } = error as { $metadata?: { httpStatusCode?: number } } // set by the SDK
   const isDenied = answer?.httpStatusCode === 401 || answer?.httpStatusCode === 403
   const code = CODES.get(error.name) ?? (isDenied ? 'storage_access_denied' : 'storage_unavailable')
