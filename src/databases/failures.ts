@@ -75,6 +75,9 @@ const MANAGEMENT = {
   invalid_data_type: [400, 'The data type is not allowed'],
   invalid_default: [400, 'The default is neither a literal nor a call of an allowed function'],
   invalid_definition: [400, 'The definition is not valid'],
+  invalid_function: [400, 'The function is not one that this client can have'],
+  invalid_policy: [400, 'The policy is not one that this table can have'],
+  row_level_security_off: [400, 'This client has no row-level security'],
 } as const satisfies FailureTable
 
 /** The backend failed; the request may be valid. */

@@ -1,4 +1,4 @@
-import type { Index, Table } from '#databases/plan/catalogue.ts'
+import type { Catalogue, Index, Table } from '#databases/plan/catalogue.ts'
 import type { Failure } from '#kernel/errors.ts'
 
 /** Changes of the structure (gateway.md 10): the nouns write the statements of a change, `run` makes it. */
@@ -9,6 +9,9 @@ export type Management = {
   readonly columns: ColumnStatements
   readonly indexes: IndexStatements
   readonly extensions: ExtensionStatements
+  readonly functions: FunctionStatements
+  /** On a client with row-level security. */
+  readonly policies?: TablePolicies | undefined
   /** Types and methods that a definition may use. */
   readonly columnDataTypes: readonly string[]
   readonly indexMethods: readonly string[]
@@ -17,6 +20,8 @@ export type Management = {
 export type ChangeConditions = {
   /** Runs in the transaction before the statements. It locks what it reads, and throws a Failure to refuse the change. */
   readonly check?: (query: RunQuery) => Promise<void>
+  /** Runs in the transaction after the statements, and throws a Failure to undo them. */
+  readonly verify?: (query: RunQuery) => Promise<void>
   /** After the rollback: a more helpful failure, for example with the names of what depends on the object. */
   readonly explain?: (query: RunQuery, failure: Failure) => Promise<Failure>
   /** Longest time of one statement in milliseconds, instead of that of the client. */
@@ -24,7 +29,10 @@ export type ChangeConditions = {
 }
 
 /** A change, for `run`. The function that writes it has thrown what is wrong with its definition. */
-export type SchemaStatements = ChangeConditions & { readonly statements: readonly string[] }
+export type SchemaStatements = ChangeConditions & {
+  readonly statements: readonly string[]
+  readonly definition?: DefinitionChange
+}
 
 /** A statement of the gateway. Its names are qualified, and its values are bound. */
 export type RunQuery = <Row extends object>(
@@ -84,6 +92,100 @@ export type NewColumn = {
     | undefined
 }
 
+export type FunctionStatements = {
+  list(filter: FunctionFilter): Promise<FunctionList>
+  /** `bound`: on a client with row-level security, where a function runs as its caller. */
+  upsert(ddl: string, how: { readonly bound: boolean }): Promise<FunctionChange>
+  drop(named: FunctionName): Promise<FunctionChange>
+}
+
+export type FunctionFilter = {
+  readonly schema: string | undefined
+  /** A pattern of LIKE. */
+  readonly nameLike: string | undefined
+  /** Also functions of the system and of extensions. */
+  readonly includeSystem: boolean
+  readonly includeDefinition: boolean
+  readonly limit: number
+  readonly offset: number
+}
+
+export type FunctionList = { readonly functions: DescribedFunction[]; readonly total: number }
+
+export type DescribedFunction = {
+  readonly schema_name: string
+  readonly function_name: string
+  readonly kind: 'function' | 'procedure' | 'aggregate' | 'window'
+  readonly arguments: string
+  readonly arg_types: string[]
+  readonly returns: string | null
+  readonly language: string
+  readonly volatility: 'immutable' | 'stable' | 'volatile'
+  readonly security_definer: boolean
+  readonly owner: string
+  readonly definition?: string | null
+}
+
+/** A function by the types of its input arguments, in their order. */
+export type FunctionName = {
+  readonly schema: string
+  readonly name: string
+  readonly argTypes: readonly string[]
+}
+
+export type FunctionChange = SchemaStatements & {
+  readonly schema: string
+  readonly name: string
+  readonly definition: DefinitionChange
+}
+
+/** What a change does to a function. `run` fills it in: before its statements and after them. */
+export type DefinitionChange = { signature: string; before: string | null; after: string | null }
+
+/** Row-level security of tables. */
+export type TablePolicies = {
+  read(table: Table): Promise<TableSecurity>
+  /** Policies and rights of the two roles as a whole. The catalogue has the tables that expressions may read. */
+  set(table: Table, asked: SecurityDefinition, catalogue: Catalogue): Promise<SchemaStatements>
+}
+
+export type SecurityDefinition = {
+  readonly enabled: boolean
+  readonly policies: readonly PolicyDefinition[]
+  /** Also removes policies that others have made. */
+  readonly replace: boolean
+}
+
+export type PolicyPreset = 'owner' | 'organization' | 'public_read' | 'signed_in_read'
+
+export type PolicyDefinition =
+  | { readonly preset: 'owner' | 'organization'; readonly column?: string }
+  | { readonly preset: 'public_read' | 'signed_in_read' }
+  | {
+      readonly name: string
+      readonly command: 'select' | 'insert' | 'update' | 'delete' | 'all'
+      readonly roles: string[]
+      readonly using?: string
+      readonly check?: string
+    }
+
+export type TableSecurity = {
+  readonly enabled: boolean
+  readonly policies: PolicyDefinition[]
+  /** Made by others. */
+  readonly otherPolicies: OtherPolicy[]
+  /** What the two roles of callers may do, also through PUBLIC. */
+  readonly grants: { readonly role: string; readonly privileges: string[] }[]
+}
+
+export type OtherPolicy = {
+  readonly name: string
+  readonly command: 'select' | 'insert' | 'update' | 'delete' | 'all'
+  readonly permissive: boolean
+  readonly roles: string[]
+  readonly using: string | null
+  readonly check: string | null
+}
 export type TableEdit =
   | { readonly operation: 'add_column'; readonly column: NewColumn }
   | { readonly operation: 'rename_column'; readonly column: string; readonly newName: string }

@@ -21,6 +21,9 @@ export const FIXED_RIGHTS = {
   'management.indexes.write': 'Create indexes',
   'management.indexes.drop': 'Drop indexes',
   'management.extensions.write': 'Install extensions',
+  'management.functions.read': 'List functions, with their definitions',
+  'management.functions.write': 'Create and replace functions, and write expressions of policies',
+  'management.functions.drop': 'Drop functions',
 } as const satisfies Record<string, string>
 
 /** Schemas whose table rights would look like fixed rights. Only rights to every table and wildcards grant access to them. */

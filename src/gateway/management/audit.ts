@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import type { DefinitionChange } from '#databases/drivers/management.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { createAlarm } from '#kernel/db/connection-alarm.ts'
 import { createPool } from '#kernel/db/guarded-pool.ts'
@@ -14,6 +15,8 @@ export type SchemaChange = {
   readonly object: string
   readonly objectType: 'table' | 'column' | 'index' | 'extension' | 'function'
   readonly statement: string
+  /** Of a function: the change fills it in. */
+  readonly definition?: Readonly<DefinitionChange> | undefined
 }
 
 /**
@@ -43,15 +46,15 @@ export function createAuditLog(url: string | undefined, now: Clock): AuditLog {
   return {
     async around(change, work) {
       const began = performance.now()
-      const id = await insertPending(pool, change, now())
-      const took = () => Math.round(performance.now() - began)
+      const ids = await insertPending(pool, change, now())
+      const end = (status: End['status'], error: string | null) =>
+        finish(pool, ids, change, { status, took: Math.round(performance.now() - began), error })
       try {
         const result = await work()
-        await finish(pool, id, { status: 'succeeded', took: took(), error: null })
+        await end('succeeded', null)
         return result
       } catch (error) {
-        const message = error instanceof Error ? error.message : String(error)
-        await finish(pool, id, { status: 'failed', took: took(), error: message })
+        await end('failed', error instanceof Error ? error.message : String(error))
         throw error
       }
     },
@@ -59,43 +62,69 @@ export function createAuditLog(url: string | undefined, now: Clock): AuditLog {
   }
 }
 
-async function insertPending(pool: pg.Pool, change: SchemaChange, now: Date): Promise<string> {
+/** The rows of a change: each is in `database_audit_log`, and that of a function in `function_ddl_audit_log` too. */
+type Ids = { readonly id: string; readonly functionId: string | null }
+
+const COLUMNS = `created_at, request_id, actor_key_id, service_client, operation, schema_name, object_name, object_type, statement, status`
+const VALUES = `$1::timestamptz, $2, $3, $4, $5, $6, $7, $8, $9, 'pending'`
+const PENDING_SQL = `insert into public.database_audit_log (${COLUMNS}) values (${VALUES}) returning id, null as "functionId"`
+/** One statement, so that both tables or none have a row. */
+const PENDING_FUNCTION_SQL = `
+with logged as (insert into public.database_audit_log (${COLUMNS}) values (${VALUES}) returning id)
+insert into public.function_ddl_audit_log (${COLUMNS}, function_signature, definition_before)
+values (${VALUES}, $10, $11) returning (select id from logged), id as "functionId"`
+
+async function insertPending(pool: pg.Pool, change: SchemaChange, now: Date): Promise<Ids> {
+  const { definition } = change
+  const values = [
+    now,
+    change.requestId,
+    change.actorKeyId,
+    change.client,
+    change.operation,
+    change.schema,
+    change.object,
+    change.objectType,
+    change.statement,
+  ]
   try {
-    const { rows } = await pool.query<{ id: string }>(
-      `insert into public.database_audit_log
-         (created_at, request_id, actor_key_id, service_client, operation, schema_name, object_name, object_type, statement, status)
-       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'pending') returning id`,
-      [
-        now,
-        change.requestId,
-        change.actorKeyId,
-        change.client,
-        change.operation,
-        change.schema,
-        change.object,
-        change.objectType,
-        change.statement,
-      ],
-    )
+    const { rows } =
+      definition === undefined
+        ? await pool.query<Ids>(PENDING_SQL, values)
+        : await pool.query<Ids>(PENDING_FUNCTION_SQL, [...values, definition.signature, definition.before])
     const [row] = rows
     if (row === undefined) throw new Error('insert … returning returned no row')
-    return row.id
+    return row
   } catch (cause) {
     throw fail('audit_unavailable', { cause, headers: { 'retry-after': '5' } })
   }
 }
 
+type End = { readonly status: 'succeeded' | 'failed'; readonly took: number; readonly error: string | null }
+
+const ENDED = `status = $2, duration_ms = $3, error_message = $4`
+const FINISH_SQL = `update public.database_audit_log set ${ENDED} where id = $1`
+const FINISH_FUNCTION_SQL = `
+with logged as (${FINISH_SQL})
+update public.function_ddl_audit_log set ${ENDED}, function_signature = $6, definition_before = $7, definition_after = $8
+where id = $5`
+
 /** If this update fails, the row stays `pending`, because the log does not know the outcome. The caller still gets the result. */
 async function finish(
   pool: pg.Pool,
-  id: string,
-  end: { readonly status: 'succeeded' | 'failed'; readonly took: number; readonly error: string | null },
+  { id, functionId }: Ids,
+  { definition }: SchemaChange,
+  { status, took, error }: End,
 ): Promise<void> {
-  const { status, took, error } = end
-  await pool
-    .query(
-      'update public.database_audit_log set status = $2, duration_ms = $3, error_message = $4 where id = $1',
-      [id, status, took, error],
-    )
-    .catch(() => {})
+  const values = [id, status, took, error]
+  await (definition === undefined
+    ? pool.query(FINISH_SQL, values)
+    : pool.query(FINISH_FUNCTION_SQL, [
+        ...values,
+        functionId,
+        definition.signature,
+        definition.before,
+        status === 'succeeded' ? definition.after : null,
+      ])
+  ).catch(() => {})
 }

@@ -18,13 +18,15 @@ export type Change<O extends ChangeOperation> = {
   readonly schema: string
   /** Name of the object. */
   readonly object: string
-  /** What the event tells besides client and request. */
-  readonly event: Omit<EventData[(typeof OPERATIONS)[O]['event']], keyof ClientCall>
+  /** What the event tells besides client and request; a function where the change itself finds it out. */
+  readonly event: EventOf<O> | (() => EventOf<O>)
   /** Further events of the same change. */
   readonly further?: readonly FurtherEvent[]
   /** The table that the change is about, whose values and columns a failure could tell. */
   readonly table?: string
 }
+
+type EventOf<O extends ChangeOperation> = Omit<EventData[(typeof OPERATIONS)[O]['event']], keyof ClientCall>
 
 type FurtherEvent = {
   [Name in EventName]: readonly [name: Name, data: Omit<EventData[Name], keyof ClientCall>]
@@ -50,6 +52,7 @@ export async function audited<O extends ChangeOperation>(
     actorKeyId: caller.grant.kind === 'key' ? caller.grant.key.id : '',
     ...{ client, operation, schema, object, objectType },
     statement: written.statements.join(';\n'),
+    definition: written.definition,
   }
   const work = () => managementOf(caller).run(written.statements, written)
   await audit.around(change, work).catch((error: unknown) => {
@@ -60,7 +63,8 @@ export async function audited<O extends ChangeOperation>(
     clientName: client,
     details: { operation },
   })
-  // Both come from one member of FurtherEvent.
-  for (const [name, data] of [[eventName, event] as FurtherEvent, ...further])
+  // Name and data of `own` are those of the operation.
+  const own = [eventName, typeof event === 'function' ? event() : event] as unknown as FurtherEvent
+  for (const [name, data] of [own, ...further])
     await emit(kernel, name, { client, request_id: caller.requestId, ...data } as EventData[typeof name])
 }

@@ -49,6 +49,33 @@ export const OPERATIONS = {
     event: 'schema_index_dropped',
     object: 'index',
   },
+  read_row_level_security: {
+    method: 'GET',
+    path: '/management/tables/:table_name/row-level-security',
+    right: 'management.read',
+  },
+  row_level_security: {
+    method: 'PUT',
+    path: '/management/tables/:table_name/row-level-security',
+    right: 'management.tables.write',
+    event: 'schema_table_altered',
+    object: 'table',
+  },
+  list_functions: { method: 'GET', path: '/management/functions', right: 'management.functions.read' },
+  upsert_function: {
+    method: 'PUT',
+    path: '/management/functions',
+    right: 'management.functions.write',
+    event: 'schema_function_upserted',
+    object: 'function',
+  },
+  drop_function: {
+    method: 'DELETE',
+    path: '/management/functions',
+    right: 'management.functions.drop',
+    event: 'schema_function_dropped',
+    object: 'function',
+  },
   install_extension: {
     method: 'POST',
     path: '/management/extensions/install',

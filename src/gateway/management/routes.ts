@@ -9,8 +9,10 @@ import { success, successOf } from '../envelope.ts'
 import type { AuditLog } from './audit.ts'
 import { capabilities } from './capabilities.ts'
 import { extensionRoutes } from './extension-routes.ts'
+import { functionRoutes } from './function-routes.ts'
 import { indexRoutes } from './index-routes.ts'
 import { OPERATIONS } from './operations.ts'
+import { policyRoutes } from './policy-routes.ts'
 import type { RouteParts } from './route-parts.ts'
 import { tableRoutes } from './table-routes.ts'
 
@@ -49,4 +51,6 @@ export function managementRoutes(app: App, kernel: Kernel, access: GatewayAccess
   tableRoutes(app, parts)
   indexRoutes(app, parts)
   extensionRoutes(app, parts)
+  functionRoutes(app, kernel, parts)
+  policyRoutes(app, parts)
 }

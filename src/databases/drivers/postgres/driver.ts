@@ -101,6 +101,7 @@ export function createPostgresDriver(given: PostgresOptions): PostgresDriver {
   const defaultsFor = createDefaultsReader(run)
   const management = createManagement(pool, run, {
     persona: own,
+    rowLevelSecurity: options.rowLevelSecurity,
     statementTimeout: options.statementTimeout,
     changed: tables.invalidate,
   })

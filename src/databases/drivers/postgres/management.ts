@@ -1,11 +1,13 @@
-import type { Persona } from '#databases/drivers/driver.ts'
+import type { Persona, RowLevelSecurity } from '#databases/drivers/driver.ts'
 import type {
   ChangeConditions,
+  FunctionList,
   InstalledExtension,
   Management,
   RunQuery,
   SchemaStatements,
 } from '#databases/drivers/management.ts'
+import { functionListSql } from '#databases/drivers/postgres/catalogue/function-list.ts'
 import type { Pool } from '#databases/drivers/postgres/pool/pool.ts'
 import type { RowClient } from '#databases/drivers/postgres/protocol/connection.ts'
 import { failureOf } from '#databases/drivers/postgres/protocol/errors.ts'
@@ -16,28 +18,37 @@ import type { Runner } from '#databases/drivers/postgres/runner.ts'
 import { ALLOWED_COLUMN_DATA_TYPES } from '#databases/drivers/postgres/sql/ddl/columns.ts'
 import { editTable } from '#databases/drivers/postgres/sql/ddl/edits.ts'
 import { installExtension, installedSql } from '#databases/drivers/postgres/sql/ddl/extensions.ts'
+import { dropFunction, upsertFunction } from '#databases/drivers/postgres/sql/ddl/functions.ts'
 import { ALLOWED_INDEX_METHODS, createIndex, dropIndex } from '#databases/drivers/postgres/sql/ddl/indexes.ts'
 import { createTable, dropColumn, dropTable } from '#databases/drivers/postgres/sql/ddl/tables.ts'
+import { createTablePolicies } from '#databases/drivers/postgres/table-policies.ts'
 import { fail } from '#databases/failures.ts'
 import { Failure } from '#kernel/errors.ts'
 
 type Options = {
   /** The client's own role, on a client with row-level security. */
   readonly persona: Persona | undefined
+  readonly rowLevelSecurity: RowLevelSecurity | undefined
   readonly statementTimeout: number
   /** Called after each change, also after a failed one. */
   readonly changed: () => void
 }
 
-export const createManagement = (pool: Pool, { systemValue }: Runner, options: Options): Management => ({
+export const createManagement = (pool: Pool, runner: Runner, options: Options): Management => ({
   run: (statements, conditions) => run(pool, { ...conditions, statements }, options),
   tables: { create: createTable, edit: editTable, drop: dropTable },
   columns: { drop: dropColumn },
   indexes: { create: createIndex, drop: dropIndex },
   extensions: {
     install: installExtension,
-    find: async (name) => (await systemValue(installedSql(name))) as InstalledExtension | undefined, // as the statement builds it
+    find: async (name) => (await runner.systemValue(installedSql(name))) as InstalledExtension | undefined, // as the statement builds it
   },
+  functions: {
+    list: async (filter) => (await runner.systemValue(functionListSql(filter))) as FunctionList, // as the statement builds it
+    upsert: upsertFunction,
+    drop: dropFunction,
+  },
+  policies: options.rowLevelSecurity && createTablePolicies(runner, options.rowLevelSecurity),
   columnDataTypes: ALLOWED_COLUMN_DATA_TYPES,
   indexMethods: ALLOWED_INDEX_METHODS,
 })
@@ -71,7 +82,7 @@ async function transact<T>(client: RowClient, { persona }: Options, work: () => 
 }
 
 async function apply(client: RowClient, change: SchemaStatements, options: Options): Promise<void> {
-  const { statements, check, timeout = options.statementTimeout } = change
+  const { statements, check, verify, timeout = options.statementTimeout } = change
   await limitTime(client, change.timeout)
   const { rows } = await client.query<{ search_path: string }>('show search_path')
   if (check !== undefined) {
@@ -86,7 +97,13 @@ async function apply(client: RowClient, change: SchemaStatements, options: Optio
     if (performance.now() > deadline) throw fail('statement_timeout')
     // The pool breaks off a connection whose statement takes longer than the client's statement timeout.
     client.since = performance.now() + timeout - options.statementTimeout
-    await client.query(statement)
+    // The extended protocol, in which a text is one statement.
+    const query = { text: statement, queryMode: 'extended' }
+    await client.query(query)
+  }
+  if (verify !== undefined) {
+    await client.query(ONLY_CATALOG)
+    await verify(queryOn(client))
   }
 }
 

@@ -49,7 +49,7 @@ async function parsed(expression: string, refuse: () => Error): Promise<ParseRes
 }
 
 /** `select x` and nothing else: no second statement, no FROM, no alias. */
-function soleExpression(result: ParseResult): Node | undefined {
+export function soleExpression(result: ParseResult): Node | undefined {
   const [only, ...others] = result.stmts ?? []
   if (!only?.stmt || others.length > 0 || !('SelectStmt' in only.stmt)) return undefined
   const { targetList = [], limitOption, op, ...rest } = only.stmt.SelectStmt
@@ -86,7 +86,7 @@ const VALUE_FUNCTIONS = new Map<string, string>([
 ])
 
 /** The parser omits values that are zero, empty or false. */
-function constantText(constant: A_Const): string | undefined {
+export function constantText(constant: A_Const): string | undefined {
   if (constant.isnull) return 'null'
   if (constant.boolval) return constant.boolval.boolval ? 'true' : 'false'
   if (constant.ival) return String(constant.ival.ival ?? 0)
@@ -97,7 +97,7 @@ function constantText(constant: A_Const): string | undefined {
 }
 
 /** standard_conforming_strings is on in every connection, so only the quote needs escaping. */
-const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`
+export const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`
 
 function typedText({ arg, typeName }: TypeCast): string | undefined {
   const text = arg && expressionText(arg)

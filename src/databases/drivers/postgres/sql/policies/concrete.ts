@@ -1,0 +1,146 @@
+import type { RowLevelSecurity } from '#databases/drivers/driver.ts'
+import type { PolicyDefinition } from '#databases/drivers/management.ts'
+import { newName } from '#databases/drivers/postgres/sql/ddl/names.ts'
+import { policyExpression } from '#databases/drivers/postgres/sql/policies/expression.ts'
+import { quoteName } from '#databases/drivers/quote-name.ts'
+import { fail } from '#databases/failures.ts'
+import type { Catalogue, Table } from '#databases/plan/catalogue.ts'
+
+export const COMMANDS = ['select', 'insert', 'update', 'delete'] as const
+export type Command = (typeof COMMANDS)[number]
+
+/** A policy as CREATE POLICY takes it. */
+export type ConcretePolicy = {
+  readonly name: string
+  readonly command: Command | 'all'
+  readonly roles: readonly string[]
+  readonly using: string | undefined
+  readonly check: string | undefined
+  /** The column that gets a claim as its default. */
+  readonly owned?: { readonly column: string; readonly fallback: string }
+}
+
+/** Names of the presets' policies begin so, and no others do. */
+const OF_PRESETS = 'gatehouse_'
+
+type Target = { readonly table: Table; readonly catalogue: Catalogue; readonly roles: RowLevelSecurity }
+
+export async function concretePolicies(
+  policies: readonly PolicyDefinition[],
+  target: Target,
+): Promise<readonly ConcretePolicy[]> {
+  const concrete = await Promise.all(
+    policies.map((policy, index) =>
+      'preset' in policy ? ofPreset(policy, target) : ownPolicy(policy, `policies[${index}]`, target),
+    ),
+  )
+  const names = concrete.map(({ name }) => name)
+  const twice = names.find((name, index) => names.indexOf(name) < index)
+  if (twice !== undefined) throw refusal('policies', `${twice} is given twice`)
+  return concrete
+}
+
+type Preset = Extract<PolicyDefinition, { preset: string }>
+
+function ofPreset(policy: Preset, target: Target): ConcretePolicy {
+  const name = `${OF_PRESETS}${policy.preset}`
+  const { anonymousRole, signedInRole } = target.roles
+  switch (policy.preset) {
+    case 'owner':
+      return ofClaim(name, 'user_id', { ...target, column: policy.column ?? 'user_id' })
+    case 'organization':
+      return ofClaim(name, 'organization_id', { ...target, column: policy.column ?? 'organization_id' })
+    case 'public_read':
+      return readable(name, [anonymousRole, signedInRole])
+    case 'signed_in_read':
+      return readable(name, [signedInRole])
+  }
+}
+
+const readable = (name: string, roles: readonly string[]): ConcretePolicy => ({
+  name,
+  command: 'select',
+  roles,
+  using: 'true',
+  check: undefined,
+})
+
+/** Rows whose column has the claim, for everything that a signed-in user does. */
+function ofClaim(
+  name: string,
+  claim: 'user_id' | 'organization_id',
+  { table, roles, column }: Target & { readonly column: string },
+): ConcretePolicy {
+  const found = table.columns.get(column)
+  if (found === undefined)
+    throw fail('unknown_column', {
+      message: `The table has no column ${column}`.slice(0, 100),
+      hint: `Add it first: "${column}" of type uuid, which holds the ${claim} of the session.`.slice(0, 200),
+      details: { column: column.slice(0, 63) },
+    })
+  const type = CLAIM_TYPES.get(found.base)
+  if (type === undefined || !found.writable)
+    throw refusal(
+      `policies.column`,
+      `Column ${column} holds the ${claim} of the session, so it is a uuid or text`,
+    )
+  const value = `(nullif(pg_catalog.current_setting('request.claims', true), '')::pg_catalog.json operator(pg_catalog.->>) '${claim}')::pg_catalog.${type}`
+  // In a subquery it is computed once a statement, not once a row.
+  const using = `${quoteName(column)} operator(pg_catalog.=) (select ${value})`
+  return {
+    name,
+    command: 'all',
+    roles: [roles.signedInRole],
+    using,
+    check: using,
+    owned: { column, fallback: value },
+  }
+}
+
+/** Types of a column with ids of users, by the name of its base type. */
+const CLAIM_TYPES: ReadonlyMap<string, string> = new Map([
+  ['uuid', 'uuid'],
+  ['text', 'text'],
+  ['varchar', 'text'],
+])
+
+type Own = Exclude<PolicyDefinition, { preset: string }>
+
+async function ownPolicy(policy: Own, field: string, target: Target): Promise<ConcretePolicy> {
+  const { name, command, roles } = policy
+  newName(name, `${field}.name`)
+  if (name.startsWith(OF_PRESETS))
+    throw refusal(`${field}.name`, `Names with ${OF_PRESETS} are those of presets`)
+  const { anonymousRole, signedInRole } = target.roles
+  if (roles.some((role) => role !== anonymousRole && role !== signedInRole))
+    throw refusal(`${field}.roles`, `The roles of callers are ${anonymousRole} and ${signedInRole}`)
+  requireParts(policy, field)
+  const written = (part: 'using' | 'check') =>
+    policy[part] === undefined
+      ? undefined
+      : policyExpression(policy[part], { ...target, field: `${field}.${part}` })
+  const [using, check] = await Promise.all([written('using'), written('check')])
+  return { name, command, roles: [...new Set(roles)], using, check }
+}
+
+/** A missing expression would be no condition at all, so it is asked for. */
+function requireParts({ command, using, check }: Own, field: string): void {
+  const [takesUsing, takesCheck] = [command !== 'insert', command !== 'select' && command !== 'delete']
+  if (takesUsing && using === undefined)
+    throw refusal(`${field}.using`, `A policy for ${command} needs using`)
+  if (!takesUsing && check === undefined) throw refusal(`${field}.check`, 'A policy for insert needs check')
+  if (!takesUsing && using !== undefined)
+    throw refusal(`${field}.using`, 'A policy for insert has only check: there is no row yet')
+  if (!takesCheck && check !== undefined)
+    throw refusal(`${field}.check`, `A policy for ${command} has only using: it writes no row`)
+}
+
+const refusal = (field: string, hint: string) => fail('invalid_policy', { hint, details: { field } })
+
+/** The commands that policies for this role allow. */
+export const commandsOf = (policies: readonly Pick<ConcretePolicy, 'command' | 'roles'>[], role: string) =>
+  COMMANDS.filter((command) =>
+    policies.some(
+      (policy) => policy.roles.includes(role) && (policy.command === 'all' || policy.command === command),
+    ),
+  )

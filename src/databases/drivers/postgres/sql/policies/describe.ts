@@ -1,0 +1,29 @@
+import type { PolicyDefinition, TableSecurity } from '#databases/drivers/management.ts'
+import { digestOf, markOf } from '#databases/drivers/postgres/sql/policies/set.ts'
+import type { SecurityState, StoredPolicy } from '#databases/drivers/postgres/sql/policies/state.ts'
+
+/** Policies as they were set, those that others have made, and what the roles of callers may do. */
+export function describeSecurity({ enabled, policies, rights }: SecurityState): TableSecurity {
+  const marked = policies.map((stored) => ({ stored, mark: markOf(stored) }))
+  return {
+    enabled,
+    policies: marked.flatMap(({ stored, mark }) =>
+      mark === undefined ? [] : [mark.digest === digestOf(stored) ? mark.policy : asStored(stored)],
+    ),
+    otherPolicies: marked.flatMap(({ stored, mark }) => {
+      if (mark !== undefined) return []
+      const { name, command, permissive, roles, using, check } = stored
+      return [{ name, command, permissive, roles, using, check }]
+    }),
+    grants: rights.map(({ role, privileges }) => ({ role, privileges })),
+  }
+}
+
+/** It was changed in the database after it was set. */
+const asStored = ({ name, command, roles, using, check }: StoredPolicy): PolicyDefinition => ({
+  name,
+  command,
+  roles,
+  ...(using !== null && { using }),
+  ...(check !== null && { check }),
+})

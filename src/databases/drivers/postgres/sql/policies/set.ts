@@ -1,0 +1,212 @@
+import { hash } from 'node:crypto'
+import type { RowLevelSecurity } from '#databases/drivers/driver.ts'
+import type {
+  PolicyDefinition,
+  RunQuery,
+  SchemaStatements,
+  SecurityDefinition,
+} from '#databases/drivers/management.ts'
+import { literal } from '#databases/drivers/postgres/sql/defaults.ts'
+import {
+  COMMANDS,
+  type ConcretePolicy,
+  commandsOf,
+} from '#databases/drivers/postgres/sql/policies/concrete.ts'
+import {
+  type SecurityState,
+  STATE_SQL,
+  type StoredPolicy,
+  stateValues,
+} from '#databases/drivers/postgres/sql/policies/state.ts'
+import { tableText } from '#databases/drivers/postgres/sql/sql-builder.ts'
+import { quoteName } from '#databases/drivers/quote-name.ts'
+import { fail } from '#databases/failures.ts'
+import type { Table } from '#databases/plan/catalogue.ts'
+import type { Failure } from '#kernel/errors.ts'
+
+export type SecurityChange = {
+  readonly table: Table
+  readonly roles: RowLevelSecurity
+  readonly asked: SecurityDefinition
+  readonly policies: readonly ConcretePolicy[]
+  /** As it was when the statements were written. */
+  readonly state: SecurityState
+}
+
+/** Sets row-level security of a table as a whole: policies, rights of the two roles, and defaults of columns with a claim. */
+export function setSecurity(change: SecurityChange): SchemaStatements {
+  const { table, roles, state } = change
+  const name = tableText(table)
+  return {
+    statements: [
+      ...removed(change).map((policy) => `drop policy ${quoteName(policy.name)} on ${name}`),
+      ...defaultStatements(change),
+      ...change.policies.map((policy) => createText(name, policy)),
+      `alter table ${name} ${change.asked.enabled ? 'enable' : 'disable'} row level security`,
+      ...[roles.anonymousRole, roles.signedInRole].flatMap((role) => rightStatements(change, role)),
+    ],
+    async check(query) {
+      await query(`lock table ${name} in access exclusive mode`, [])
+      const present = await readState(query, change)
+      if (JSON.stringify(present) !== JSON.stringify(state)) throw fail('write_conflict')
+    },
+    async verify(query) {
+      const made = await readState(query, change)
+      requireHarmless(
+        await query<UsedFunction>(USED_SQL, [state.oid, change.policies.map((policy) => policy.name)]),
+      )
+      requireClosed(change, made)
+      for (const [index, { name: policy }] of change.policies.entries())
+        await query(commentText(name, policy, change.asked.policies[index], made), [])
+    },
+    explain: explainPolicy,
+  }
+}
+
+async function readState(
+  query: RunQuery,
+  { table, roles }: SecurityChange,
+): Promise<SecurityState | undefined> {
+  const [row] = await query<{ state: SecurityState }>(STATE_SQL, stateValues(table, roles))
+  return row?.state
+}
+
+/** The gateway's own policies, and with `replace` all. */
+const removed = ({ state, asked }: SecurityChange): readonly StoredPolicy[] =>
+  state.policies.filter((policy) => asked.replace || markOf(policy) !== undefined)
+
+const kept = ({ state, asked }: SecurityChange): readonly StoredPolicy[] =>
+  state.policies.filter((policy) => !asked.replace && markOf(policy) === undefined)
+
+function createText(table: string, { name, command, roles, using, check }: ConcretePolicy): string {
+  const parts = [
+    `create policy ${quoteName(name)} on ${table} for ${command} to ${roles.map(quoteName).join(', ')}`,
+    ...(using === undefined ? [] : [`using (${using})`]),
+    ...(check === undefined ? [] : [`with check (${check})`]),
+  ]
+  return parts.join(' ')
+}
+
+/** Columns of presets get the claim as their default; those of former presets lose it. */
+function defaultStatements({ table, policies, state }: SecurityChange): string[] {
+  const owned = policies.flatMap((policy) => policy.owned ?? [])
+  const former = state.policies.flatMap((policy) => markOf(policy)?.policy.column ?? [])
+  const alter = (column: string, change: string) =>
+    `alter table ${tableText(table)} alter column ${quoteName(column)} ${change}`
+  return [
+    ...former
+      .filter((column) => state.ofClaims.includes(column) && !owned.some((other) => other.column === column))
+      .map((column) => alter(column, 'drop default')),
+    ...owned.map(({ column, fallback }) => alter(column, `set default ${fallback}`)),
+  ]
+}
+
+/** Exactly the rights that the policies need. A right for policies of others stays, if there was one. */
+function rightStatements(change: SecurityChange, role: string): string[] {
+  const { table, policies, state, asked } = change
+  const [name, to] = [tableText(table), quoteName(role)]
+  const needed = commandsOf(policies, role)
+  const held = state.rights.find((rights) => rights.role === role)
+  const others = asked.enabled ? commandsOf(kept(change).map(forCallers), role) : []
+  const keeps = COMMANDS.filter((command) => others.includes(command) && held?.privileges.includes(command))
+  const lost = [...COMMANDS, 'truncate', 'references', 'trigger'].filter(
+    (right) => ![...needed, ...keeps].some((command) => command === right),
+  )
+  const inserts = needed.includes('insert') || keeps.includes('insert')
+  return [
+    `revoke ${lost.length === 7 ? 'all' : lost.join(', ')} on table ${name} from ${to}`,
+    ...(needed.length === 0 ? [] : [`grant ${needed.join(', ')} on table ${name} to ${to}`]),
+    ...(needed.length === 0 || held?.hasSchema
+      ? []
+      : [`grant usage on schema ${quoteName(table.schema)} to ${to}`]),
+    ...state.sequences.map((sequence) =>
+      inserts
+        ? `grant usage on sequence ${sequence} to ${to}`
+        : `revoke all on sequence ${sequence} from ${to}`,
+    ),
+  ]
+
+  function forCallers(policy: StoredPolicy) {
+    return policy.roles.includes('public') ? { ...policy, roles: [...policy.roles, role] } : policy
+  }
+}
+
+/** Without row-level security, every right of a role shows all rows. */
+function requireClosed({ asked }: SecurityChange, made: SecurityState | undefined): void {
+  const open = asked.enabled ? undefined : made?.rights.find(({ privileges }) => privileges.length > 0)
+  if (open === undefined) return
+  throw fail('object_in_use', {
+    message: `${open.role} would see every row of the table`,
+    hint: `It has rights on the table (${open.privileges.join(', ')}) through PUBLIC, another role, or a grant of another role: revoke them first.`,
+    details: { role: open.role, privileges: open.privileges },
+  })
+}
+
+type UsedFunction = { readonly name: string }
+
+/**
+ * Functions of the stored policies that may do more than compute. `table.name` calls a function where there is no such column, and names
+ * are judged by the server's own tree of the policy.
+ */
+const USED_SQL = `
+select distinct concat(n.nspname, '.', p.proname) as name
+from pg_policy y
+cross join lateral regexp_matches(concat(y.polqual::text, ' ', y.polwithcheck::text), ':(?:funcid|opfuncid|aggfnoid|winfnoid) ([0-9]+)', 'g') used
+join pg_proc p on p.oid = used[1]::oid join pg_namespace n on n.oid = p.pronamespace
+where y.polrelid = $1::text::oid and y.polname = any ($2::name[]) and (
+  p.provolatile = 'v' or n.nspname <> 'pg_catalog' and not exists (
+    select from pg_depend d where d.classid = 'pg_proc'::regclass and d.objid = p.oid and d.deptype = 'e'))`
+
+function requireHarmless([found]: readonly UsedFunction[]): void {
+  if (found !== undefined)
+    throw fail('invalid_policy', { hint: `The function ${found.name} is not allowed in a policy` })
+}
+
+/** In the comment of a policy: what was asked for, and a digest of what it has become, by which a later change is noticed. */
+type Mark = { readonly policy: PolicyDefinition & { readonly column?: string }; readonly digest: string }
+
+const MARK = 'Set by the gateway: '
+
+export function markOf({ comment }: StoredPolicy): Mark | undefined {
+  if (comment === null || !comment.startsWith(MARK)) return undefined
+  try {
+    return JSON.parse(comment.slice(MARK.length))
+  } catch {
+    return undefined
+  }
+}
+
+export const digestOf = ({ command, permissive, roles, using, check }: StoredPolicy): string =>
+  hash('sha256', JSON.stringify([command, permissive, roles, using, check])).slice(0, 32)
+
+function commentText(
+  table: string,
+  name: string,
+  policy: PolicyDefinition | undefined,
+  made: SecurityState | undefined,
+): string {
+  const stored = made?.policies.find((found) => found.name === name)
+  const mark = `${MARK}${JSON.stringify({ policy, digest: stored && digestOf(stored) })}`
+  return `comment on policy ${quoteName(name)} on ${table} is ${literal(mark)}`
+}
+
+async function explainPolicy(_query: RunQuery, failure: Failure): Promise<Failure> {
+  if (!AT_FAULT.has(failure.code)) return failure
+  const { hint = messageOf(failure.cause), cause } = failure
+  return fail('invalid_policy', { cause, ...(hint !== undefined && { hint }) })
+}
+
+/** The server's words are about the definition only. */
+const messageOf = (cause: unknown): string | undefined => (cause instanceof Error ? cause.message : undefined)
+
+const AT_FAULT: ReadonlySet<string> = new Set([
+  ...[
+    'invalid_definition',
+    'invalid_operator',
+    'invalid_cast',
+    'invalid_value',
+    'not_supported',
+    'too_complex',
+  ],
+  ...['rejected_by_database', 'table_not_found', 'unknown_column'],
+])

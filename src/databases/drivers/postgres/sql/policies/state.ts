@@ -1,0 +1,83 @@
+import type { RowLevelSecurity } from '#databases/drivers/driver.ts'
+
+/** Row-level security of a table, as the database has it. */
+export type SecurityState = {
+  readonly oid: string
+  readonly isOwned: boolean
+  readonly isInherited: boolean
+  readonly enabled: boolean
+  readonly policies: readonly StoredPolicy[]
+  readonly rights: readonly RoleRights[]
+  /** Sequences that defaults of the table use, as SQL. */
+  readonly sequences: readonly string[]
+  /** Columns with a default that reads the claims. */
+  readonly ofClaims: readonly string[]
+}
+
+export type StoredPolicy = {
+  readonly name: string
+  readonly command: 'select' | 'insert' | 'update' | 'delete' | 'all'
+  readonly permissive: boolean
+  readonly roles: string[]
+  readonly using: string | null
+  readonly check: string | null
+  readonly comment: string | null
+}
+
+export type RoleRights = {
+  readonly role: string
+  readonly exists: boolean
+  /** Also through PUBLIC and other roles. */
+  readonly privileges: string[]
+  readonly hasSchema: boolean
+}
+
+/** Values of the statement: schema, table and the two roles. Runs with the search path pg_catalog. */
+export const stateValues = (
+  { schema, name }: { readonly schema: string; readonly name: string },
+  { anonymousRole, signedInRole }: RowLevelSecurity,
+): readonly string[] => [schema, name, anonymousRole, signedInRole]
+
+const PRIVILEGES = `array['select', 'insert', 'update', 'delete', 'truncate', 'references', 'trigger']`
+
+export const STATE_SQL = `
+select json_build_object(
+  'oid', c.oid::text, 'isOwned', pg_has_role(c.relowner, 'usage'), 'enabled', c.relrowsecurity,
+  'isInherited', c.relispartition or c.relhassubclass or exists (select from pg_inherits i where c.oid in (i.inhrelid, i.inhparent)),
+  'policies', (
+    select coalesce(json_agg(json_build_object(
+      'name', p.polname, 'permissive', p.polpermissive, 'using', pg_get_expr(p.polqual, p.polrelid), 'check', pg_get_expr(p.polwithcheck, p.polrelid),
+      'command', case p.polcmd when 'r' then 'select' when 'a' then 'insert' when 'w' then 'update' when 'd' then 'delete' else 'all' end,
+      'roles', array(select case when o.role = 0 then 'public' else pg_get_userbyid(o.role)::text end from unnest(p.polroles) o(role) order by 1),
+      'comment', obj_description(p.oid, 'pg_policy')
+    ) order by p.polname), '[]') from pg_policy p where p.polrelid = c.oid
+  ),
+  'rights', (
+    select json_agg(json_build_object(
+      'role', asked.role, 'exists', r.oid is not null, 'hasSchema', coalesce(has_schema_privilege(r.oid, n.oid, 'usage'), false),
+      'privileges', array(
+        select p from unnest(${PRIVILEGES}) with ordinality u(p, place)
+        where has_table_privilege(r.oid, c.oid, p)
+          or case when place < 4 or p = 'references' then has_any_column_privilege(r.oid, c.oid, p) else false end
+        order by place
+      )
+    ) order by asked.role) from (values ($3::text), ($4)) asked(role) left join pg_roles r on r.rolname = asked.role
+  ),
+  'sequences', (
+    select coalesce(json_agg(distinct s.oid::regclass::text), '[]') from pg_class s
+    where s.relkind = 'S' and pg_has_role(s.relowner, 'usage') and s.oid in (
+      select d.objid from pg_depend d where d.classid = 'pg_class'::regclass and d.refclassid = 'pg_class'::regclass
+        and d.refobjid = c.oid and d.refobjsubid > 0 and d.deptype in ('a', 'i')
+      union all
+      select d.refobjid from pg_depend d join pg_attrdef f on d.classid = 'pg_attrdef'::regclass and d.objid = f.oid
+        where f.adrelid = c.oid and d.refclassid = 'pg_class'::regclass
+    )
+  ),
+  'ofClaims', (
+    select coalesce(json_agg(a.attname order by a.attnum), '[]') from pg_attribute a
+    join pg_attrdef f on f.adrelid = a.attrelid and f.adnum = a.attnum
+    where a.attrelid = c.oid and not a.attisdropped and position('request.claims' in pg_get_expr(f.adbin, f.adrelid)) > 0
+  )
+) as state
+from pg_class c join pg_namespace n on n.oid = c.relnamespace
+where n.nspname = $1 and c.relname = $2`

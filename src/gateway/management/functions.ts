@@ -1,0 +1,32 @@
+import type { FunctionFilter, FunctionName } from '#databases/drivers/management.ts'
+import type { GatewayCaller } from '../caller.ts'
+import { audited, type Changer, managementOf } from './change.ts'
+
+export const listFunctions = (caller: GatewayCaller, filter: FunctionFilter) =>
+  managementOf(caller).functions.list(filter)
+
+/** Creates or replaces the one function that the text defines. */
+export async function upsertManagedFunction(changer: Changer, ddl: string) {
+  const { caller } = changer
+  const bound = caller.client.rowLevelSecurity !== undefined
+  const written = await managementOf(caller).functions.upsert(ddl, { bound })
+  const { schema, name, definition } = written
+  const event = () => ({ function: `${schema}.${name}`, signature: definition.signature })
+  await audited(changer, { operation: 'upsert_function', schema, object: name, event }, written)
+  return {
+    schema_name: schema,
+    function_name: name,
+    signature: definition.signature,
+    definition: definition.after,
+    replaced: definition.before !== null,
+  }
+}
+
+/** Drops a function, unless something depends on it. */
+export async function dropManagedFunction(changer: Changer, asked: FunctionName) {
+  const written = await managementOf(changer.caller).functions.drop(asked)
+  const { schema, name, definition } = written
+  const event = () => ({ function: `${schema}.${name}`, signature: definition.signature })
+  await audited(changer, { operation: 'drop_function', schema, object: name, event }, written)
+  return { schema_name: schema, function_name: name, signature: definition.signature }
+}

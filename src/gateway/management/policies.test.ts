@@ -1,0 +1,141 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Actor } from '#test/harness.ts'
+import { createSecuredTables, TEXT, USER } from '#test/secured-tables.ts'
+
+const { users, admin, adas, beas, stranger, createTable, secured, insert, fetched } =
+  await createSecuredTables()
+const { ada, bea } = users
+
+test('owner: every operation reaches the rows of the user of the session, and no others', async () => {
+  await createTable('todo', [TEXT, USER, { name: 'rank', data_type: 'integer' }])
+  await createTable('step', [
+    TEXT,
+    USER,
+    { name: 'todo_id', data_type: 'bigint', references: { table: 'todo', column: 'id' } },
+  ])
+  await secured('todo', [{ preset: 'owner' }])
+  await secured('step', [{ preset: 'owner', column: 'user_id' }])
+
+  const made = await insert(adas, 'todo', { text: 'a1', rank: 1 })
+  assert.deepEqual([made.status, made.body.data[0].user_id], [200, ada.id], made.text)
+  // Rows with different members, where the gateway writes out the defaults.
+  const many = await insert(beas, 'todo', [
+    { text: 'b1', rank: 1 },
+    { id: 50, text: 'b2' },
+    { text: 'b3', rank: 3 },
+  ])
+  assert.deepEqual(
+    [...new Set(many.body.data?.map((row: { user_id: string }) => row.user_id))],
+    [bea.id],
+    many.text,
+  )
+  assert.equal((await insert(beas, 'step', { text: 'of b1', todo_id: many.body.data[0].id })).status, 200)
+  for (const [who, row] of [[adas, { text: 'x', user_id: bea.id }], [stranger, { text: 'x' }], [stranger, { text: 'x', user_id: ada.id }]] as const)
+    assert.equal((await insert(who, 'todo', row)).body.code, 'permission_denied') // biome-ignore format: a table
+
+  const texts = (rows: readonly { text: string }[]) => rows.map(({ text }) => text)
+  const seen = [[adas, ['a1']], [beas, ['b1', 'b3', 'b2']]] as const // biome-ignore format: a table
+  for (const [who, own] of seen) {
+    assert.deepEqual(texts(await fetched(who, 'todo')), own)
+    assert.equal((await who.post('/query/count', { table_name: 'todo' })).body.count, own.length)
+    assert.equal(
+      (await who.post('/gateway/fetch', { table_name: 'todo', count: 'exact', limit: 1 })).body.count,
+      own.length,
+    )
+    const byValue = await who.get('/data?view=todo&eq_column=rank&eq_value=1')
+    assert.deepEqual(texts(byValue.body.data), own.slice(0, 1))
+    const grouped = await who.post('/gateway/fetch', {
+      table_name: 'todo', group_by: 'user_id', aggregation_column: 'rank', aggregation_strategy: 'cumulative_sum',
+    }) // biome-ignore format: short
+    assert.deepEqual(grouped.body.post_processing.grouped.map(({ aggregation }: { aggregation: { count: number } }) => aggregation.count), [own.length > 1 ? 2 : 1]) // biome-ignore format: short
+    const related = await fetched(who, 'todo', { columns: 'text,step(text)' })
+    assert.deepEqual(related.map(({ step }: { step: unknown[] }) => step.length), own.map((text) => (text === 'b1' ? 1 : 0))) // biome-ignore format: short
+    const back = await fetched(who, 'step', { columns: 'text,todo(text)' })
+    assert.deepEqual(back, who === beas ? [{ text: 'of b1', todo: { text: 'b1' } }] : [])
+    const inOne = await who.post('/gateway/transaction', {
+      operations: [{ id: 'read', kind: 'fetch', payload: { table_name: 'todo' } }],
+    })
+    assert.equal(inOne.body.results[0].data.length, own.length)
+  }
+  assert.equal(await fetched(stranger, 'todo'), 'permission_denied')
+  assert.equal((await stranger.post('/query/count', { table_name: 'todo' })).status, 403)
+
+  const rename = (who: Actor, where: object) =>
+    who.post('/gateway/update', { table_name: 'todo', set: { text: 'taken' }, ...where })
+  const ofBea = { conditions: [{ eq_column: 'id', eq_value: 50 }] }
+  assert.equal((await rename(adas, ofBea)).body.affected_rows, 0)
+  assert.equal((await rename(stranger, ofBea)).status, 403)
+  const given = await adas.post('/gateway/update', {
+    table_name: 'todo',
+    set: { user_id: bea.id },
+    allow_unbounded: true,
+  })
+  assert.equal(given.body.code, 'permission_denied', given.text)
+  const remove = (who: Actor) =>
+    who.send('DELETE', '/gateway/delete', { body: { table_name: 'todo', allow_unbounded: true } })
+  assert.equal((await rename(adas, { allow_unbounded: true })).body.affected_rows, 1)
+  assert.equal((await remove(adas)).body.affected_rows, 1)
+  assert.equal((await remove(stranger)).status, 403)
+  const conflicting = await insert(
+    adas,
+    'todo',
+    { id: 50, text: 'mine' },
+    { on_conflict: 'id', update_body: { text: 'mine' } },
+  )
+  assert.ok([403, 409].includes(conflicting.status), conflicting.text)
+  const both = await adas.post('/gateway/transaction', {
+    operations: [
+      { id: 'one', kind: 'insert', payload: { table_name: 'todo', insert_body: { text: 'a2' } } },
+      { id: 'two', kind: 'update', payload: { table_name: 'todo', set: { text: 'x' }, ...ofBea } },
+    ],
+  })
+  assert.deepEqual([both.status, both.body.results[1]?.affected_rows], [200, 0], both.text)
+
+  // A function runs as its caller.
+  const ddl =
+    'create function mine() returns setof todo language sql stable as $$ select * from todo order by id $$'
+  assert.equal((await admin.send('PUT', '/management/functions', { body: { ddl } })).status, 200)
+  const called = async (who: Actor) => {
+    const { status, body } = await who.post('/rpc/mine')
+    return status === 200 ? body.data.map(({ text }: { text: string }) => text) : body.code
+  }
+  assert.deepEqual(
+    [await called(adas), await called(beas), await called(stranger)],
+    [['a2'], ['b1', 'b3', 'b2'], 'permission_denied'],
+  )
+  assert.equal((await fetched(admin, 'todo')).length, 4)
+})
+
+test('organization, public_read and signed_in_read show their rows', async () => {
+  const org = async (who: typeof ada, slug: string) => {
+    const made = await who.post('/api/auth/organization/create', { name: slug, slug })
+    assert.equal(made.status, 200, made.text)
+    return made.body.id
+  }
+  const [acme, beta] = [await org(ada, 'acme'), await org(bea, 'beta')]
+  await createTable('project', [TEXT, { name: 'organization_id', data_type: 'text' }])
+  await secured('project', [{ preset: 'organization' }])
+  assert.equal((await insert(adas, 'project', { text: 'p1' })).body.data?.[0].organization_id, acme)
+  assert.equal((await insert(beas, 'project', { text: 'p2' })).body.data?.[0].organization_id, beta)
+  assert.equal((await insert(beas, 'project', { text: 'p3', organization_id: acme })).status, 403)
+  assert.deepEqual(
+    [(await fetched(adas, 'project')).length, await fetched(stranger, 'project')],
+    [1, 'permission_denied'],
+  )
+  await ada.post('/api/auth/organization/set-active', { organizationId: null })
+  assert.deepEqual(await fetched(adas, 'project'), [])
+
+  await createTable('page', [TEXT])
+  await insert(admin, 'page', { text: 'hello' })
+  await secured('page', [{ preset: 'public_read' }])
+  for (const who of [adas, stranger]) {
+    assert.equal((await fetched(who, 'page')).length, 1)
+    assert.equal((await insert(who, 'page', { text: 'x' })).status, 403)
+  }
+  await secured('page', [{ preset: 'signed_in_read' }])
+  assert.deepEqual(
+    [(await fetched(adas, 'page')).length, await fetched(stranger, 'page')],
+    [1, 'permission_denied'],
+  )
+})

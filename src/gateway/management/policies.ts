@@ -1,0 +1,96 @@
+import type {
+  PolicyDefinition,
+  PolicyPreset,
+  TablePolicies,
+  TableSecurity,
+} from '#databases/drivers/management.ts'
+import type { Table } from '#databases/plan/catalogue.ts'
+import type { GatewayCaller } from '../caller.ts'
+import { requireRight } from '../caller-rights.ts'
+import { fail } from '../errors.ts'
+import { audited, type Changer, managementOf } from './change.ts'
+import { findTable } from './tables.ts'
+
+type TableId = { readonly schema: string; readonly table: string }
+
+/** A policy of a body: a preset with its column, or a policy with expressions. */
+export type AskedPolicy = {
+  readonly preset?: PolicyPreset
+  readonly column?: string
+  readonly name?: string
+  readonly command?: Extract<PolicyDefinition, { name: string }>['command']
+  readonly roles?: string[]
+  readonly using?: string
+  readonly check?: string
+}
+
+type AskedSecurity = {
+  readonly enabled: boolean
+  readonly policies?: readonly AskedPolicy[]
+  readonly replace?: boolean
+}
+
+/** Sets the policies of a table as a whole. */
+export async function setRowLevelSecurity(
+  changer: Changer,
+  { schema, table }: TableId,
+  { enabled, policies: asked = [], replace = false }: AskedSecurity,
+) {
+  const { caller } = changer
+  // An expression may read other tables, as a function may.
+  if (asked.some(({ preset }) => preset === undefined)) requireRight(caller, ['management.functions.write'])
+  const ability = policiesOf(caller)
+  const found = await findTable(caller, { schema, table })
+  const definition = { enabled, policies: asked.map(readPolicy), replace }
+  const written = await ability.set(found, definition, await caller.backend.catalogue())
+  const event = { table: `${schema}.${table}`, operations: ['row_level_security'] }
+  await audited(changer, { operation: 'row_level_security', schema, object: table, event }, written)
+  return answerOf(found, await ability.read(found))
+}
+
+export async function readRowLevelSecurity(caller: GatewayCaller, { schema, table }: TableId) {
+  const ability = policiesOf(caller)
+  const found = await findTable(caller, { schema, table })
+  return answerOf(found, await ability.read(found))
+}
+
+function policiesOf(caller: GatewayCaller): TablePolicies {
+  const { policies } = managementOf(caller)
+  if (policies !== undefined) return policies
+  const setting = `clients.${caller.client.name}.row_level_security.enabled`
+  throw fail('row_level_security_off', {
+    hint: `Set ${setting}: true in gatehouse.yaml, and start the service again.`,
+    details: { setting },
+  })
+}
+
+function readPolicy(asked: AskedPolicy, index: number): PolicyDefinition {
+  const { preset, column, name, command, roles, using, check } = asked
+  const refuse = (hint: string) => fail('invalid_policy', { hint, details: { field: `policies[${index}]` } })
+  if (preset === undefined) {
+    if (name === undefined || command === undefined || roles === undefined)
+      throw refuse('A policy is a preset, or has name, command and roles')
+    if (column !== undefined) throw refuse('Only a preset has a column')
+    return {
+      name,
+      command,
+      roles,
+      ...(using !== undefined && { using }),
+      ...(check !== undefined && { check }),
+    }
+  }
+  const { preset: _preset, column: _column, ...others } = asked
+  const [other] = Object.keys(others)
+  if (other !== undefined) throw refuse(`A preset has no ${other}`)
+  if (preset === 'owner' || preset === 'organization')
+    return { preset, ...(column !== undefined && { column }) }
+  if (column !== undefined) throw refuse(`The preset ${preset} has no column`)
+  return { preset }
+}
+
+const answerOf = ({ schema, name }: Table, { otherPolicies, ...security }: TableSecurity) => ({
+  schema_name: schema,
+  table_name: name,
+  ...security,
+  other_policies: otherPolicies,
+})
