@@ -211,6 +211,35 @@ table service."process_lease"
   expires_at timestamp with time zone not null
   constraint process_lease_pkey PRIMARY KEY (id)
 
+table service."public_route"
+  id uuid not null
+  route_key text not null
+  client_name text not null
+  allowed_ops text[] not null
+  table_name text
+  conditions text
+  columns text[]
+  query text
+  requires_key boolean not null
+  run_as text not null
+  requests integer not null
+  window_seconds integer not null
+  allowed_origins text[] not null
+  is_active boolean not null
+  metadata jsonb not null
+  created_at timestamp with time zone not null
+  updated_at timestamp with time zone not null
+  constraint public_route_anonymous CHECK ((requires_key OR (table_name IS NOT NULL) OR (allowed_ops <@ '{query}'::text[])))
+  constraint public_route_ops CHECK ((allowed_ops <@ '{query,fetch,insert,update,delete}'::text[]))
+  constraint public_route_pkey PRIMARY KEY (id)
+  constraint public_route_query CHECK (((query IS NOT NULL) OR (NOT (allowed_ops @> '{query}'::text[]))))
+  constraint public_route_route_key_key UNIQUE (route_key)
+  constraint public_route_run_as CHECK ((run_as = ANY (ARRAY['caller'::text, 'owner'::text])))
+  CREATE INDEX public_route_by_client ON service.public_route USING btree (client_name)
+  CREATE TRIGGER public_route_changed AFTER UPDATE ON service.public_route REFERENCING OLD TABLE AS gone NEW TABLE AS came FOR EACH STATEMENT EXECUTE FUNCTION service.tell_rows('public_route', 'id')
+  CREATE TRIGGER public_route_emptied AFTER TRUNCATE ON service.public_route FOR EACH STATEMENT EXECUTE FUNCTION service.tell_word('all')
+  CREATE TRIGGER public_route_gone AFTER DELETE ON service.public_route REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION service.tell_rows('public_route', 'id')
+
 table service."rate_limit"
   key character varying(255) not null
   points integer not null default 0

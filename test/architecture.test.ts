@@ -93,6 +93,8 @@ const DOOR = 'gateway/prepare.ts'
 const ABILITIES: Readonly<Record<string, readonly string[]>> = {
   'gateway/sql/sql.ts': ['sql'],
   'gateway/rpc/rpc.ts': ['call'],
+  'gateway/public-routes/call.ts': ['fixedSql'],
+  'gateway/public-routes/definition.ts': ['fixedSql'], // checks the text
   'gateway/data/transaction.ts': ['transaction', 'idempotency'], // runs prepared operations
   'gateway/data/insert-batching.ts': ['transaction'], // runs prepared operations
   'gateway/management/capabilities.ts': ['management'],

@@ -52,6 +52,11 @@ const CALLER_SQL = {
   invalid_arguments: [400, 'The arguments do not fit the function'],
 } as const satisfies FailureTable
 
+/** Public routes (gateway.md 13). */
+const PUBLIC_ROUTES = {
+  outside_route: [403, 'The request goes beyond what this public route allows'],
+} as const satisfies FailureTable
+
 /** Transactions and groupings (gateway.md 4, 5). */
 const TRANSACTIONS = {
   invalid_transaction: [400, 'The transaction is not well formed'],
@@ -101,6 +106,7 @@ export const DATABASE_FAILURES = {
   ...BODY,
   ...CATALOGUE_AND_CONSTRAINTS,
   ...CALLER_SQL,
+  ...PUBLIC_ROUTES,
   ...TRANSACTIONS,
   ...MANAGEMENT,
   ...BACKEND,

@@ -5,6 +5,7 @@ import type { Kernel } from '#kernel/kernel.ts'
 import { clientHeader } from './called-client.ts'
 import { gatewayCaller } from './caller.ts'
 import { type FixedRight, requireRight, requireThawed } from './caller-rights.ts'
+import { createPersonaLookup } from './caller-role.ts'
 import { type ClientOverride, createClientOverride } from './client-override.ts'
 import { fail, REFUSED } from './errors.ts'
 import { createGrants, type Grants } from './grants.ts'
@@ -12,6 +13,8 @@ import { createDataIdentify, createIdentify, createTakeRole, type Identify } fro
 import { adminKeyOf } from './keys/admin-key.ts'
 import { type Enforcement, keyEnforcement } from './keys/config.ts'
 import { KEY_SECURITY, type OperatorAccess, operatorAccess } from './operator-access.ts'
+import { createPublicAccess } from './public-routes/access.ts'
+import { createOpenRoutes } from './public-routes/open-routes.ts'
 import { createRenewal, createRetention, type Renewal } from './renewal.ts'
 
 export type GatewayAccess = OperatorAccess & {
@@ -26,6 +29,10 @@ export type GatewayAccess = OperatorAccess & {
   fixed(rights: readonly FixedRight[], more?: { readonly asData?: boolean }): Access
   /** Requires a key with this right, or the admin key, and no client. */
   keyed(right: FixedRight): Access
+  /** Requires what the record of the called public route asks for. */
+  readonly publicCall: Access
+  /** Origins whose pages may call this public route; undefined if there is none. */
+  originsOf(routeKey: string): Promise<readonly string[] | undefined>
   readonly renew: Renewal
   /** For operations on two clients. */
   readonly override: ClientOverride
@@ -51,6 +58,9 @@ export function gatewayAccess(
   const enforcement = keyEnforcement(kernel)
   const retain = createRetention(clients)
   const data = dataAccess(grants, identifyForData, enforcement)
+  const find = createOpenRoutes(kernel)
+  const personaOf = createPersonaLookup(kernel, sessions)
+  const security = [{}, ...DATA_SECURITY]
   return {
     ...operatorAccess(operator, grants.of),
     data,
@@ -58,6 +68,8 @@ export function gatewayAccess(
     fixed: (rights, { asData = false } = {}) =>
       asData ? fixedDataAccess(data, rights) : fixedAccess(grants, identify, rights),
     keyed: (right) => keyedAccess(grants, right),
+    publicCall: createPublicAccess(kernel, { clients, grants, find, personaOf, security }),
+    originsOf: async (routeKey) => (await find(routeKey))?.record.allowedOrigins,
     renew: createRenewal(clients, grants, identifyForData, retain),
     override: createClientOverride({ clients, enforcement, takeRole, retain }),
   }

@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { Client } from '#databases/clients/clients.ts'
 import type { Backend, Persona, Presence } from '#databases/drivers/driver.ts'
+import type { Scope } from '#databases/request/request.ts'
 import { ADMIN_KEY, ANONYMOUS } from '#kernel/audit/origin.ts'
 import { type Kernel, withOrigin } from '#kernel/kernel.ts'
 import type { Grant } from './grant.ts'
@@ -16,6 +17,8 @@ export type GatewayCaller = {
   /** The caller's session is an impersonated one, which may only read. */
   readonly isImpersonated: boolean
   readonly grant: Grant
+  /** The caller of a public route reaches only this part of the client. */
+  readonly scope?: Scope
   readonly requestId: string
   /** Whether the caller is still connected. It is passed to every statement, to cancel it if not. */
   readonly presence: Presence

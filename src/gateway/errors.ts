@@ -55,6 +55,12 @@ export const GATEWAY_FAILURES = {
   too_many_runs: [503, 'Too many pipelines are running'],
   pipeline_timeout: [504, 'The pipeline took too long'],
   caller_changed: [409, 'The session has changed during the run'],
+  unknown_operation: [400, 'The operation is one of query, fetch, insert, update, delete'],
+  public_route_not_found: [404, 'There is no such public route'],
+  public_route_exists: [409, 'A public route with this key already exists'],
+  invalid_public_route: [400, 'The public route is not well formed'],
+  route_inactive: [403, 'This public route is inactive'],
+  operation_not_allowed: [403, 'This public route does not allow this operation'],
   audit_unavailable: [503, 'The audit log cannot be written, so nothing was changed'],
 } as const satisfies FailureTable
 
@@ -97,6 +103,14 @@ export const REFUSED = {
   withKey: KEY_FAILURES,
   withClient: WITH_CLIENT,
   asData: [...WITH_CLIENT, ...SESSION_FAILURES],
+  asPublic: [
+    ...WITH_CLIENT,
+    ...SESSION_FAILURES,
+    'unknown_operation',
+    'public_route_not_found',
+    'route_inactive',
+    'operation_not_allowed',
+  ],
 } as const
 
 /** All codes of the gateway, for the error reference. */

@@ -10,8 +10,8 @@ import { presentedKey, provenKey } from './keys/presented-key.ts'
 
 /** Determines the grant of a request from its key. */
 export type Grants = {
-  /** Throws if the key is invalid. */
-  of(request: FastifyRequest): Promise<Grant>
+  /** Throws if the key is invalid. `clientName`: the client of the request, by default that of the header. */
+  of(request: FastifyRequest, clientName?: string): Promise<Grant>
   /** Whether the key has expired, or was changed or revoked, since the grant was determined. */
   hasChanged(grant: Grant): boolean
 }
@@ -24,9 +24,9 @@ export function createGrants(kernel: Kernel, clients: Clients, operator: AdminKe
     tags: ({ publicId }) => [`api_key:${publicId}`],
   })
   return {
-    async of(request) {
+    async of(request, clientName = clientHeader(request)) {
       // Only configured clients can have row-level security.
-      const hasSessions = clients.configured.get(clientHeader(request) ?? '')?.rowLevelSecurity !== undefined
+      const hasSessions = clients.configured.get(clientName ?? '')?.rowLevelSecurity !== undefined
       const presented = presentedKey(request, operator.isSame, hasSessions)
       if (presented === undefined) return { kind: 'none' }
       if (await operator.proves(request, presented)) return { kind: 'admin' }

@@ -24,6 +24,7 @@ import type {
   ReadRequest,
   UpdateRequest,
 } from '#databases/request/request.ts'
+import { within } from '#databases/request/scope.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { GatewayCaller } from './caller.ts'
 import { requirePersona, rightsOf } from './caller-rights.ts'
@@ -112,7 +113,7 @@ export type Prepared<K extends Kind = Kind> = {
 
 /**
  * The only way to the rows of a client (decision 35): reads the body, finds every name, and requires the right to every table of the
- * operation. Throws the refusal of a caller who lacks one.
+ * operation. Throws the refusal of a caller who lacks one, and of a body that goes beyond the caller's scope.
  */
 export async function prepare<K extends Kind>(
   kernel: Kernel,
@@ -121,7 +122,9 @@ export async function prepare<K extends Kind>(
   kind: K,
 ): Promise<Prepared<K>> {
   const request = OPERATIONS[kind].read(body, requestOptionsOf(kernel))
-  return prepared(caller, kind, await plan(caller, request), caller.presence)
+  const { scope } = caller
+  const own = scope === undefined ? request : within(request, scope)
+  return prepared(caller, kind, await plan(caller, own), caller.presence)
 }
 
 /** The same operation with another request, which is planned and whose rights are required again. */
@@ -158,9 +161,13 @@ export function actingAs(caller: GatewayCaller, persona: Persona): GatewayCaller
   return { ...caller, persona, backend: policies.as(persona) }
 }
 
-function plan<K extends Kind>(caller: GatewayCaller, request: Request<K>): Promise<PlanFor<K>> {
+async function plan<K extends Kind>(caller: GatewayCaller, request: Request<K>): Promise<PlanFor<K>> {
   requirePersona(caller)
-  return driverOf(caller).plan(request, rightsOf(caller))
+  const driver = driverOf(caller)
+  const planned = await driver.plan(request, rightsOf(caller))
+  if ('check' in planned && planned.check !== undefined && driver.checksWrites !== true)
+    throw unsupported(driver.name, 'inserts and updates through a public route with conditions')
+  return planned
 }
 
 function prepared<K extends Kind>(

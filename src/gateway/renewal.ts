@@ -22,12 +22,17 @@ export function createRenewal(
   retain: RetainClient,
 ): Renewal {
   /** Configured clients do not change while the process runs. */
-  const isAsItWas = ({ grant, persona, client }: GatewayCaller): boolean =>
-    !hasChanged(grant) && persona === undefined && client.source === 'config'
+  const isAsItWas = ({ grant, persona, client }: GatewayCaller, { routeOptions }: FastifyRequest): boolean =>
+    !hasChanged(grant) &&
+    persona === undefined &&
+    client.source === 'config' &&
+    routeOptions.config.access?.renew === undefined
 
   async function renew(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const { grant, persona } = gatewayCaller(request)
-    if (hasChanged(grant)) await request.routeOptions.config.access?.authorize(request, reply)
+    const { access } = request.routeOptions.config
+    if (access?.renew !== undefined) await access.renew(request, reply)
+    else if (hasChanged(grant)) await access?.authorize(request, reply)
     else if (persona !== undefined) request.gateway = await identify(request, reply, grant)
     const caller = gatewayCaller(request)
     if (caller.client.source === 'config') return
@@ -45,11 +50,11 @@ export function createRenewal(
     hook(request, reply, done) {
       const { gateway: caller, grant } = request
       if (grant !== undefined) renewGrant(request, reply, grant).then(() => done(), done)
-      else if (caller === undefined || isAsItWas(caller)) done()
+      else if (caller === undefined || isAsItWas(caller, request)) done()
       else renew(request, reply).then(() => done(), done)
     },
     async again(request, reply) {
-      if (!isAsItWas(gatewayCaller(request))) await renew(request, reply)
+      if (!isAsItWas(gatewayCaller(request), request)) await renew(request, reply)
       return gatewayCaller(request)
     },
   }

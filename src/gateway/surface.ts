@@ -16,6 +16,7 @@ import { managementRoutes } from './management/routes.ts'
 import type { PipelineRegistry } from './pipelines/registry.ts'
 import { pipelineRoutes } from './pipelines/routes.ts'
 import { templateRoutes } from './pipelines/template-routes.ts'
+import { publicRouteRoutes } from './public-routes/routes.ts'
 import { rpcRoutes } from './rpc/routes.ts'
 import { schemaRoutes } from './schema/routes.ts'
 import { sqlRoutes } from './sql/routes.ts'
@@ -70,6 +71,7 @@ export function gatewaySurface(app: App, kernel: Kernel, book: RouteBook, parts:
     keyConfigRoutes(app, kernel, clients, access)
   })
   addFeature(app, FEATURES.storage, (app) => storageRoutes(app, kernel, access))
+  addFeature(app, FEATURES.publicRoutes, (app) => publicRouteRoutes(app, kernel, clients, access))
   addFeature(app, FEATURES.health, (app) => healthRoutes(app, kernel, access, book, health))
 }
 
@@ -95,6 +97,10 @@ const FEATURES = {
   storage: {
     name: 'Object storage',
     description: 'Objects of S3-compatible servers, with the caller’s credentials',
+  },
+  publicRoutes: {
+    name: 'Public routes',
+    description: 'Parts of a client that are open to callers, with a rate limit and with or without a key',
   },
   health: { name: 'Health', description: 'Version, health and metrics of the service' },
 }

@@ -93,6 +93,11 @@ const issueKey = async () => {
   return { answer, id: answer.body.data.record.id as string }
 }
 
+const createRoute = async (route_key: string) =>
+  ok(
+    await t.admin.post('/admin/public-routes', { route_key, client_name: 'default', allowed_ops: ['fetch'] }),
+  )
+
 /** A way to cause each act. */
 const CAUSES: Readonly<Record<Action, () => Promise<Seen>>> = {
   'user.created': async () => {
@@ -286,6 +291,21 @@ const CAUSES: Readonly<Record<Action, () => Promise<Seen>>> = {
   'client.removed': async () => {
     await registerClient('third')
     return { ...ADMIN, targetId: null, answer: ok(await t.admin.send('DELETE', '/admin/clients/third')) }
+  },
+  'public_route.created': async () => {
+    const answer = await createRoute('first-route')
+    return { ...ADMIN, targetId: answer.body.data.id, answer }
+  },
+  'public_route.updated': async () => {
+    const { body } = await createRoute('second-route')
+    const change = { body: { is_active: false } }
+    const answer = ok(await t.admin.send('PATCH', '/admin/public-routes/second-route', change))
+    return { ...ADMIN, targetId: body.data.id, answer }
+  },
+  'public_route.removed': async () => {
+    const { body } = await createRoute('third-route')
+    const answer = ok(await t.admin.send('DELETE', '/admin/public-routes/third-route'))
+    return { ...ADMIN, targetId: body.data.id, answer }
   },
   ...organizationCauses(t),
   'webhook.deactivated': async () => {

@@ -76,7 +76,7 @@ export function announceWrites(driver: Driver, announce: Announce): Driver {
   /** Inside a transaction nothing is announced: it commits at its end. */
   const write = <T>(plan: WritePlan, on: OpenTransaction | undefined, work: () => Promise<T>): Promise<T> =>
     on === undefined ? after(work, (database) => tagsOfWrite(database, plan.table)) : work()
-  const { transaction, sql, call, management, policies } = driver
+  const { transaction, sql, fixedSql, call, management, policies } = driver
   return {
     ...driver,
     identity,
@@ -98,6 +98,11 @@ export function announceWrites(driver: Driver, announce: Announce): Driver {
         request.readOnly
           ? sql(request)
           : after(() => sql(request), isStructural(request.text) ? tagsOfStructure : tagsOfChange)),
+    fixedSql: fixedSql && {
+      ...fixedSql,
+      run: (request) =>
+        request.readOnly ? fixedSql.run(request) : after(() => fixedSql.run(request), tagsOfChange),
+    },
     call:
       call && ((request) => (request.readOnly ? call(request) : after(() => call(request), tagsOfChange))),
     management: management && {

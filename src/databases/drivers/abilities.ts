@@ -5,6 +5,7 @@ import type { DriverName } from '#kernel/config/addresses.ts'
 /** Each ability as a failure names it. */
 const NOUNS = {
   sql: 'SQL',
+  fixedSql: 'SQL of public routes',
   call: 'functions',
   transaction: 'transactions',
   idempotency: 'idempotency keys',

@@ -29,6 +29,9 @@ export type Driver = Backend & {
   update(plan: UpdatePlan, on?: OpenTransaction, presence?: Presence): Promise<WriteResult>
   delete(plan: DeletePlan, on?: OpenTransaction, presence?: Presence): Promise<WriteResult>
 
+  /** Whether an insert or update can have a `check`. */
+  readonly checksWrites?: boolean
+
   /** Row-level security. */
   readonly policies?: Policies | undefined
 
@@ -64,6 +67,7 @@ export type Ability = keyof AbilityOf
 export type AbilityOf = {
   /** Runs the caller's own SQL on a connection whose session is reset before the next caller has it. */
   sql: (request: SqlRequest) => Promise<SqlResult>
+  fixedSql: FixedSql
   /** Calls a function; its rows are read like those of a table. */
   call: (request: CallRequest) => Promise<RowsResult>
   transaction: RunTransaction
@@ -72,6 +76,14 @@ export type AbilityOf = {
   management: Management
   /** By schema, table and name. Plans do not need indexes, so they are not in the catalogue. */
   indexes: () => Promise<readonly Index[]>
+}
+
+/** SQL of an operator, whose callers only give its values (gateway.md 13). */
+export type FixedSql = {
+  /** Throws a failure unless the text is one statement that reads or writes rows. */
+  check(text: string): Promise<void>
+  /** Runs it as the caller: with the role and the claims of its persona. */
+  run(request: SqlRequest): Promise<SqlResult>
 }
 
 /**

@@ -80,6 +80,8 @@ export type InsertPlan = Planned<InsertRequest> &
       | { readonly columns: readonly Column[]; readonly set: readonly Assignment[] | undefined }
       | undefined
     readonly defaultToNull: boolean
+    /** Every written row has to satisfy it, checked in the same statement: otherwise nothing is written, and it is `outside_route`. */
+    readonly check?: Condition<Column>
   }
 
 export type UpdatePlan = Planned<UpdateRequest> &
@@ -88,6 +90,8 @@ export type UpdatePlan = Planned<UpdateRequest> &
     readonly kind: 'update'
     readonly set: readonly Assignment[]
     readonly count: CountMode | undefined
+    /** As of an insert, for the new rows. */
+    readonly check?: Condition<Column>
   }
 
 export type DeletePlan = Planned<DeleteRequest> &

@@ -7,9 +7,10 @@ import type { Failure } from '#kernel/errors.ts'
 /**
  * Reduces a failure to the information that its caller may read. Messages of the database quote values, and name columns, constraints and
  * referring tables. A caller without the right to read the table gets the code, and the column only if the request names it. `request` is
- * undefined for a failure of a whole transaction.
+ * undefined for a failure of a whole transaction. A caller of a public route may read only a part of the table, and is not told its name.
  */
 export function redactFailure(rights: Rights, failure: Failure, request: DataRequest | undefined): Failure {
+  if (request?.scope !== undefined) return redactText(failure, request)
   const own = request && { ...request.table, action: 'read' as const }
   const other = otherTable(failure)
   const isVisible = [own, other].every((right) => right === undefined || rights.may(right))
@@ -24,7 +25,11 @@ export function redactText(failure: Failure, request?: DataRequest): Failure {
   return fail(failure.code, {
     cause: failure.cause,
     details: {
-      ...(request && { schema_name: request.table.schema, table_name: request.table.table }),
+      ...(request &&
+        request.scope === undefined && {
+          schema_name: request.table.schema,
+          table_name: request.table.table,
+        }),
       ...(isOwn && { column }),
     },
   })
@@ -58,6 +63,9 @@ const OPERATIONAL: ReadonlySet<string> = new Set<DatabaseFailureCode>([
 ])
 
 function names(request: DataRequest, column: string): boolean {
+  if ('columns' in request && request.columns.some((term) => term.kind === 'column' && term.name === column))
+    return true
+  if ('sort' in request && request.sort.some((term) => term.column === column)) return true
   if (request.kind === 'insert' && request.rows.some((row) => Object.hasOwn(row, column))) return true
   if (request.kind === 'insert') return Object.hasOwn(request.conflict?.update ?? {}, column)
   if (request.kind === 'update' && Object.hasOwn(request.set, column)) return true

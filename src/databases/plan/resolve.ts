@@ -2,6 +2,7 @@ import { fail } from '#databases/failures.ts'
 import { allColumns } from '#databases/plan/all-columns.ts'
 import { castOf } from '#databases/plan/casts.ts'
 import type { Catalogue, Column, Table } from '#databases/plan/catalogue.ts'
+import { inScope, seenThrough } from '#databases/plan/in-scope.ts'
 import { findColumn, findTable, tableFacts, truncated, writable } from '#databases/plan/lookup.ts'
 import type {
   Assignment,
@@ -15,6 +16,7 @@ import type {
 } from '#databases/plan/plan.ts'
 import { findRelation } from '#databases/plan/relations.ts'
 import { readsColumns, resourceOf } from '#databases/plan/required-rights.ts'
+import { resolveCondition } from '#databases/plan/resolve-condition.ts'
 import { type Rights, toRead } from '#databases/plan/rights.ts'
 import type {
   ColumnTerm,
@@ -37,7 +39,12 @@ import type {
  */
 export function resolve(catalogue: Catalogue, request: DataRequest, rights: Rights): Plan {
   const table = findTable(catalogue, request.table)
-  const found: Resolved = { catalogue, table, rights }
+  const { scope } = request
+  if (scope === undefined) return planOf({ catalogue, table, rights }, request)
+  return inScope(planOf({ catalogue, table: seenThrough(scope, table), rights }, request), table, scope)
+}
+
+function planOf(found: Resolved, request: DataRequest): Plan {
   switch (request.kind) {
     case 'read':
       return planRead(found, request)
@@ -152,28 +159,6 @@ const assign = (table: Table, row: Row): Assignment[] =>
 
 const resolveSort = (table: Table, sort: readonly Sort<string>[]): Sort<Column>[] =>
   sort.map((item) => ({ ...item, column: findColumn(table, item.column) }))
-
-function resolveCondition(table: Table, condition: Condition<string>): Condition<Column>
-function resolveCondition(
-  table: Table,
-  condition: Condition<string> | undefined,
-): Condition<Column> | undefined
-function resolveCondition(
-  table: Table,
-  condition: Condition<string> | undefined,
-): Condition<Column> | undefined {
-  if (condition === undefined) return undefined
-  if (condition.kind === 'not') return { kind: 'not', term: resolveCondition(table, condition.term) }
-  if (condition.kind !== 'compare')
-    return { kind: condition.kind, terms: condition.terms.map((term) => resolveCondition(table, term)) }
-  const { columnCast, valueCast, ...rest } = condition
-  return {
-    ...rest,
-    column: findColumn(table, condition.column),
-    ...(columnCast !== undefined && { columnCast: castOf(columnCast) }),
-    ...(valueCast !== undefined && { valueCast: castOf(valueCast) }),
-  }
-}
 
 function resolveOutput(found: Resolved, terms: readonly ColumnTerm[]): readonly Output[] {
   if (terms.length === 1 && terms[0]?.kind === 'all') return allColumns(found.table)

@@ -12,6 +12,7 @@ import type {
   Json,
   Page,
   ReadRequest,
+  Scope,
   Sort,
   TableName,
   UpdateRequest,
@@ -168,6 +169,27 @@ function readFilter(body: Body, options: RequestOptions): Condition<string> | un
     ...readConditions(body.where_filters, other),
   ]
   return terms.length === 0 ? undefined : allOf(terms)
+}
+
+/** The fixed parts of a public route, in the grammar of a body (gateway.md 13). */
+export function readScope(fixed: FixedParts, options: RequestOptions): Scope {
+  const { conditions, nesting } = options.limits
+  const rename = renaming(options)
+  const terms = readConditions(fixed.conditions, { conditions, nesting, rename, code: 'invalid_condition' })
+  return {
+    table: fixed.table === undefined ? undefined : readTable({ table_name: fixed.table }),
+    where: terms.length === 0 ? undefined : allOf(terms),
+    columns: fixed.columns?.map(rename),
+    allowsUpdate: fixed.allowsUpdate,
+  }
+}
+
+export type FixedParts = {
+  readonly table: string | undefined
+  /** A condition, or a list of them. */
+  readonly conditions: unknown
+  readonly columns: readonly string[] | undefined
+  readonly allowsUpdate: boolean
 }
 
 function readSort(body: Body, options: RequestOptions): Sort<string>[] {

@@ -62,7 +62,23 @@ export type Page = {
   readonly open: boolean
 }
 
-type Target = { readonly table: TableName }
+/**
+ * The part of a client that a public route opens (gateway.md 13). A request keeps its scope, so that a plan, also a later one of the same
+ * request, is always within it: plan/resolve.ts applies columns and conditions.
+ */
+export type Scope = {
+  /** The only table. Undefined: every table that the caller's key may use. */
+  readonly table: TableName | undefined
+  /** ANDed to the conditions of the request. Every row that it writes has to satisfy them. */
+  readonly where: Condition<string> | undefined
+  /** The only columns that the request can name or get. Undefined: all. */
+  readonly columns: readonly string[] | undefined
+  /** Whether an insert may update existing rows on a conflict. */
+  readonly allowsUpdate: boolean
+}
+
+/** `scope`: the part of the table that a public route opens; undefined for all other requests. */
+type Target = { readonly table: TableName; readonly scope?: Scope }
 type Output = {
   readonly columns: readonly ColumnTerm[]
   readonly head: boolean

@@ -19,6 +19,7 @@ import { uuidv7 } from '#kernel/random.ts'
 import { fail } from '../errors.ts'
 import { forgetClient } from '../keys/config.ts'
 import { retireKeys } from '../keys/keys.ts'
+import { closeRoutes } from '../public-routes/public-routes.ts'
 
 export type ClientFacts = {
   readonly driver?: DriverName
@@ -95,8 +96,8 @@ export async function freezeClient(
 }
 
 /**
- * Deletes a client. When it resolves, no process uses it. Its name can be reused; its keys and settings do not apply to a new client of
- * that name.
+ * Deletes a client. When it resolves, no process uses it. Its name can be reused; its keys, settings and public routes do not apply to a new
+ * client of that name.
  */
 export async function removeClient(kernel: Kernel, clients: Clients, name: string): Promise<void> {
   refuseConfigured(kernel, clients, name)
@@ -104,6 +105,7 @@ export async function removeClient(kernel: Kernel, clients: Clients, name: strin
     if (!(await deleteClient(kernel.db, name, kernel.now()))) throw fail('client_not_found')
     await forgetClient(kernel, name)
     await retireKeys(kernel, name)
+    await closeRoutes(kernel, name)
     await recordAct(kernel, 'client.removed', { clientName: name })
   })
   await kernel.coherence.settle()

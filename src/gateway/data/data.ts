@@ -17,12 +17,16 @@ export type Fetched = {
 /** The read cache, and whether the caller bypasses it. */
 type Caching<T> = { readonly cache: ReadCache<T>; readonly fresh: boolean }
 
-/** Fetches rows of one table and its relations. `event` is the type of the event that is emitted. */
+/** Fetches rows of one table and its relations, by default without the cache. `event` is the type of the event that is emitted. */
 export async function fetchRows(
   kernel: Kernel,
   caller: GatewayCaller,
   body: Body,
-  { cache, fresh, event }: Caching<Fetched> & { readonly event: 'gateway_fetch' | 'gateway_data' },
+  {
+    cache = withoutCache,
+    fresh = false,
+    event = 'gateway_fetch',
+  }: Partial<Caching<Fetched>> & { readonly event?: 'gateway_fetch' | 'gateway_data' } = {},
 ): Promise<Fetched & { readonly outcome: Outcome }> {
   const fetch = await prepareFetch(kernel, caller, body)
   const key = cacheKey(fetch)
@@ -32,6 +36,8 @@ export async function fetchRows(
   await emitEvent(kernel, fetch, 0, event)
   return { ...value, outcome }
 }
+
+const withoutCache: ReadCache<Fetched> = async (_asked, read) => ({ value: await read(), outcome: undefined })
 
 /** The body of a fetch under the header X-Strip-Nulls: its own member takes precedence. */
 export const withStripNulls = (body: Body): Body => ({

@@ -73,6 +73,7 @@ export function dataBodies({ limits, gateway }: Config) {
     UpdateBody: shown(update, EXAMPLES.update),
     DeleteBody: shown(remove, EXAMPLES.delete),
     TransactionBody: transactionOf(limits.operations, [insert, update, remove, fetch]),
+    plain: [fetch, insert, update, remove],
     DataQuery: queryOf(gateway.max_rows),
   }
 }

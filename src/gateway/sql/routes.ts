@@ -7,10 +7,8 @@ import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { GatewayAccess } from '../access.ts'
 import { gatewayCaller } from '../caller.ts'
-import { Row } from '../data/grammar.ts'
-import { sendWhole } from '../data/send-result.ts'
-import { successOf } from '../envelope.ts'
-import { DRIVER_ALIASES, type ExecutedSql, type RequestedSql, runSql } from './sql.ts'
+import { Ran, sendExecuted } from './send-executed.ts'
+import { DRIVER_ALIASES, type RequestedSql, runSql } from './sql.ts'
 
 const SQL_FIELDS = {
   query: Type.String({
@@ -54,28 +52,13 @@ const SqlBody = Type.Object({
 })
 const QueryBody = Type.Object(SQL_FIELDS)
 
-const Ran = Type.Intersect([
-  successOf(Type.Array(Row)),
-  Type.Object({
-    meta: Type.Object({
-      backend: Type.String({ examples: ['postgresql'] }),
-      returned_row_count: Type.Integer(),
-      rows_affected: Type.Integer({
-        description: 'Number of rows inserted, updated and deleted by all statements',
-      }),
-      statement_count: Type.Integer(),
-      duration_ms: Type.Integer(),
-    }),
-  }),
-])
-
 export function sqlRoutes(app: App, kernel: Kernel, access: GatewayAccess): void {
   const config = {
     access: access.fixed(['gateway.query', 'gateway.query.read']),
     failures: [...FAILURES_OF.sql, 'driver_mismatch'],
   }
   const run = async (request: FastifyRequest, reply: FastifyReply, body: RequestedSql) =>
-    send(reply, await runSql(kernel, gatewayCaller(request), body))
+    sendExecuted(reply, await runSql(kernel, gatewayCaller(request), body))
 
   for (const url of ['/query/sql', '/gateway/sql']) {
     app.route({
@@ -98,18 +81,4 @@ export function sqlRoutes(app: App, kernel: Kernel, access: GatewayAccess): void
     schema: { operationId: 'runSql', summary: 'Run SQL', body: QueryBody, response: { 200: Ran } },
     handler: (request, reply) => run(request, reply, request.body),
   })
-}
-
-/** The rows are already JSON text. */
-function send(reply: FastifyReply, { result, backend, milliseconds }: ExecutedSql): FastifyReply {
-  const meta = {
-    backend,
-    returned_row_count: result.rows,
-    rows_affected: result.affected,
-    statement_count: result.statements,
-    duration_ms: milliseconds,
-  }
-  const head = Buffer.from('{"status":"success","message":"Query executed","data":')
-  const tail = Buffer.from(`,"meta":${JSON.stringify(meta)}}`)
-  return sendWhole(reply, [head, ...result.json, tail])
 }

@@ -1,5 +1,5 @@
 /** The kinds of things that an act changes. The row of an act has the id of one of them. */
-type Target = 'user' | 'organization' | 'api_key' | 'client' | 'database' | 'webhook'
+type Target = 'user' | 'organization' | 'api_key' | 'client' | 'database' | 'webhook' | 'public_route'
 
 /**
  * All acts of the audit trail, and what each acts on. An act on something that belongs to a user (session, password, passkey) has that
@@ -50,6 +50,9 @@ export const ACTIONS = {
   'client.removed': 'client',
   'schema.changed': 'database',
   'webhook.deactivated': 'webhook',
+  'public_route.created': 'public_route',
+  'public_route.updated': 'public_route',
+  'public_route.removed': 'public_route',
   'organization.created': 'organization',
   'organization.updated': 'organization',
   'organization.deleted': 'organization',

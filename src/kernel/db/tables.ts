@@ -157,6 +157,26 @@ export interface ProcessLeaseTable {
   expiresAt: Date
 }
 
+export interface PublicRouteTable {
+  id: string
+  routeKey: string
+  clientName: string
+  allowedOps: string[]
+  tableName: string | null
+  conditions: string | null
+  columns: string[] | null
+  query: string | null
+  requiresKey: boolean
+  runAs: string
+  requests: number
+  windowSeconds: number
+  allowedOrigins: string[]
+  isActive: boolean
+  metadata: ColumnType<unknown, string, string>
+  createdAt: Date
+  updatedAt: Date
+}
+
 export interface RateLimitTable {
   key: string
   points: Generated<number>
@@ -288,6 +308,7 @@ export interface DB {
   organization: OrganizationTable
   passkey: PasskeyTable
   processLease: ProcessLeaseTable
+  publicRoute: PublicRouteTable
   rateLimit: RateLimitTable
   session: SessionTable
   trustedDevice: TrustedDeviceTable

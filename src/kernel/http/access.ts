@@ -13,6 +13,8 @@ export type Access = {
   readonly failures?: readonly string[]
   /** Throws when the caller has no access. */
   authorize(request: FastifyRequest, reply: FastifyReply): Promise<void> | void
+  /** Checks again when the body has arrived. The surface calls it, and otherwise decides itself. */
+  readonly renew?: (request: FastifyRequest, reply: FastifyReply) => Promise<void>
 }
 
 export const open: Access = { name: 'open', security: [], authorize: () => {} }

@@ -15,7 +15,7 @@ export function readJsonBodies(app: FastifyInstance, parse: Parse): void {
   app.addContentTypeParser('application/json', (request, payload, done) => {
     const refusal = encodingRefusal(request.headers)
     if (refusal !== undefined) return done(refusal)
-    collectBody(request, payload, request.routeOptions.bodyLimit, (error, bytes) => {
+    collectBody(request, payload, request.bodyLimit ?? request.routeOptions.bodyLimit, (error, bytes) => {
       if (error !== null) return done(error)
       if (bytes.length === 0) return done(null, undefined)
       if (!isUtf8(bytes)) return done(edge('invalid_text', { hint: 'The body is not UTF-8' }))

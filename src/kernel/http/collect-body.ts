@@ -11,6 +11,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The payer of its body when that is not its address: the client, because all bodies for one database wait for that database. */
     bodyPayer: string | undefined
+    /** The most bytes of its body, below the limit of the route. */
+    bodyLimit: number | undefined
     /** The share of its body in `limits.bodies`; undefined for a small body, which is not counted. */
     bodyHold: BodyHold | undefined
     /** Stops reading its body; `done` is not called. */
@@ -36,6 +38,7 @@ export function budgetBodies(app: App, { config, metrics, now }: Kernel): void {
     { labels: {}, value: budget.held() },
   ])
   app.decorateRequest('bodyPayer', undefined)
+  app.decorateRequest('bodyLimit', undefined)
   app.decorateRequest('bodyHold', undefined)
   app.decorateRequest('stopBody', undefined)
   app.decorateRequest('openBody', function (this: FastifyRequest, breakOff: (refusal: Error) => void) {

@@ -38,14 +38,20 @@ export type Limits = {
   allows(rule: RuleName, key: string): Promise<boolean>
   /** Runs the check of a password or a code, or throws 429 with Retry-After. A right one clears the bucket. */
   attempt<V extends Verdict>(rule: AttemptRule, key: string, isRight: () => Promise<V>): Promise<V>
+  /** Takes one from the bucket of this limit and address, as `consume` does, also with `rate_limits.enabled: false`. */
+  consumeOwn(limit: OwnLimit, address: string): Promise<void>
   close(): void
 }
 
+/** A limit that a record has by itself. When its numbers change, what was counted in the window stays. */
+export type OwnLimit = { readonly name: string; readonly requests: number; readonly seconds: number }
+
 export function createRateLimits(config: Config, pool: pg.Pool, now: Clock): Limits {
-  if (!config.rate_limits.enabled) return UNLIMITED
+  const table = createLimiterTable(pool, now)
+  const consumeOwn = createOwnLimits(table)
+  if (!config.rate_limits.enabled) return { ...UNLIMITED, consumeOwn }
   const { sign_in_account, default: rest, ...rules } = config.rate_limits.rules
   const synchronized = createSynchronizedLimit('default', rest, pool)
-  const table = createLimiterTable(pool, now)
   const limiters = new Map<string, Limiter>([
     ['default', synchronized],
     ...Object.entries(rules).map(([name, rule]) => [name, limiterOf(name, rule, table)] as const),
@@ -74,7 +80,27 @@ export function createRateLimits(config: Config, pool: pg.Pool, now: Clock): Lim
     },
     allows: async (rule, key) => (await take(rule, key)) === undefined,
     attempt: (rule, key, isRight) => attemptLimits[rule](bucketOf(key), isRight),
+    consumeOwn,
     close: synchronized.close,
+  }
+}
+
+/** Limiters by their numbers: they count in the same rows, and a limiter beyond this number is made again when it is needed. */
+const OWN_LIMITERS = 1_000
+
+function createOwnLimits(table: LimiterTable): Limits['consumeOwn'] {
+  const limiters = new Map<string, Limiter>()
+  return async ({ name, requests, seconds }, address) => {
+    const numbers = `${requests}/${seconds}`
+    const limiter = limiters.get(numbers) ?? limiterOf('own', { requests, window: seconds * 1_000 }, table)
+    if (limiters.size >= OWN_LIMITERS) limiters.clear()
+    limiters.set(numbers, limiter)
+    try {
+      await limiter.consume(`${name}:${bucketOf(address)}`)
+    } catch (refused) {
+      if (refused instanceof RateLimiterRes) throw tooMany(refused.msBeforeNext)
+      throw refused
+    }
   }
 }
 
@@ -84,7 +110,7 @@ type Limiter = {
   emptyFor(key: string): number | Promise<number>
 }
 
-const UNLIMITED: Limits = {
+const UNLIMITED: Omit<Limits, 'consumeOwn'> = {
   expectRoom: async () => {},
   consume: async () => {},
   allows: async () => true,

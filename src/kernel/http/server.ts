@@ -9,6 +9,7 @@ import type { Kernel } from '../kernel.ts'
 import { drawInAdvance, uuidv7 } from '../random.ts'
 import { addClientAddresses } from './client-address.ts'
 import { budgetBodies } from './collect-body.ts'
+import { EXPOSED_HEADERS, PREFLIGHT_AGE } from './cors.ts'
 import { endConnections, isArriving } from './early-answers.ts'
 import { edge } from './failures.ts'
 import { HEADER } from './header-names.ts'
@@ -153,8 +154,8 @@ const corsOptions = (kernel: Kernel) => ({
   // Without this, the library answers preflights without a method with its own text.
   strictPreflight: false,
   methods: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'],
-  exposedHeaders: [HEADER.authToken, HEADER.cache, HEADER.requestId, 'retry-after', HEADER.retryAfter],
-  maxAge: 600,
+  exposedHeaders: EXPOSED_HEADERS,
+  maxAge: PREFLIGHT_AGE,
 })
 
 function recordRequest({ config, metrics, log }: Kernel) {

@@ -1,11 +1,12 @@
 import { isUtf8 } from 'node:buffer'
-import type { SqlRequest, SqlResult } from '#databases/drivers/driver.ts'
+import type { Persona, SqlRequest, SqlResult } from '#databases/drivers/driver.ts'
 import type { RunUntrusted } from '#databases/drivers/postgres/pool/untrusted-connections.ts'
 import type { RowClient } from '#databases/drivers/postgres/protocol/connection.ts'
 import { failureOf } from '#databases/drivers/postgres/protocol/errors.ts'
 import { finishPooled, refuseTransactionControl } from '#databases/drivers/postgres/protocol/pooler.ts'
 import { type Script, ScriptRun } from '#databases/drivers/postgres/protocol/script.ts'
 import { requireReading } from '#databases/drivers/postgres/read-guard.ts'
+import { become } from '#databases/drivers/postgres/roles/persona.ts'
 import { firstWord, splitStatements } from '#databases/drivers/postgres/sql/statement-text.ts'
 import { quoteName } from '#databases/drivers/quote-name.ts'
 import { type DatabaseFailureCode, fail } from '#databases/failures.ts'
@@ -13,11 +14,17 @@ import { wholeText } from '#databases/request/decimal.ts'
 import type { Json } from '#databases/request/request.ts'
 import { Failure } from '#kernel/errors.ts'
 
-/** Runs the caller's own SQL on an untrusted connection. */
+type Running = {
+  readonly run: RunUntrusted
+  readonly maxBytes: number
+  /** Its role and claims apply to the one transaction of the text. Only for fixed SQL, because a caller's own could change the role. */
+  readonly persona?: Persona | undefined
+}
+
+/** Runs the caller's own SQL, or fixed SQL, on an untrusted connection. */
 export function runSql(
-  runUntrusted: RunUntrusted,
+  { run: runUntrusted, maxBytes, persona }: Running,
   request: SqlRequest,
-  maxBytes: number,
 ): Promise<SqlResult> {
   const { readOnly, text } = request
   const statements = scriptOf(request)
@@ -33,10 +40,13 @@ export function runSql(
       if (client.pooled !== undefined) refuseTransactionControl(statements)
       if (request.schema !== undefined) await searchIn(client, request.schema)
       if (readOnly) await beginReading(client)
+      else if (persona !== undefined && client.pooled === undefined) await client.query('begin')
+      if (persona !== undefined) await become(client, persona)
       if (request.rejectsSideEffects) await requireReading(client, text)
       const run = await runScript(client, script)
       if (client.pooled !== undefined) await finishPooled(client, readOnly ? 'rollback' : 'commit')
       else if (readOnly) await client.query('rollback')
+      else if (persona !== undefined) await client.query('commit')
       else refuseOpen(client)
       return answerOf(run)
     } catch (error) {

@@ -38,6 +38,7 @@ import { createRoleCheck, type RoleCheck } from '#databases/drivers/postgres/rol
 import { loginAs, OWN_ROLES_SQL } from '#databases/drivers/postgres/roles/sql-role.ts'
 import { countRows, selectRows, streamRows, writeRows } from '#databases/drivers/postgres/run-plan.ts'
 import { createRunner } from '#databases/drivers/postgres/runner.ts'
+import { requireOneStatement } from '#databases/drivers/postgres/sql/fixed-statement.ts'
 import { createSql } from '#databases/drivers/postgres/sql/sql-builder.ts'
 import { inTransaction } from '#databases/drivers/postgres/transaction.ts'
 import type { Index } from '#databases/plan/catalogue.ts'
@@ -157,6 +158,12 @@ export function createPostgresDriver(given: PostgresOptions): PostgresDriver {
       update: write,
       delete: write,
       call: (request) => callFunction(mine, ofCalls.run, request, { persona, most: most.bytes }),
+      fixedSql: {
+        check: requireOneStatement,
+        // The login of callers' own SQL may not take the roles of callers.
+        run: (request) =>
+          runSql({ ...(persona === undefined ? ofSql : ofCalls), maxBytes: most.bytes, persona }, request),
+      },
       transaction: (work, how) =>
         inTransaction(pool, work, { ...how, timeout: options.statementTimeout + 5_000, persona }),
       idempotency: createIdempotencyStore(run, management.run),
@@ -173,10 +180,12 @@ export function createPostgresDriver(given: PostgresOptions): PostgresDriver {
       return planned
     },
     ...operations(own),
+    checksWrites: true,
     policies: options.rowLevelSecurity && { as: (persona) => ({ ...driver, ...operations(persona) }) },
     async sql(request) {
       const rejectsSideEffects = request.rejectsSideEffects === true && options.sqlRole === undefined
-      const result = await runSql(ofSql.run, { ...request, rejectsSideEffects }, most.bytes)
+      const how = { run: ofSql.run, maxBytes: most.bytes }
+      const result = await runSql(how, { ...request, rejectsSideEffects })
       if (!request.readOnly && isStructural(request.text)) tables.invalidate()
       return result
     },

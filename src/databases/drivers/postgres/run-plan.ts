@@ -2,6 +2,7 @@ import { collectedRows } from '#databases/drivers/collected-rows.ts'
 import type { OpenTransaction, Presence, RowsResult, WriteResult } from '#databases/drivers/driver.ts'
 import type { Job, Runner, Running } from '#databases/drivers/postgres/runner.ts'
 import { type Defaults, insertSql } from '#databases/drivers/postgres/sql/insert.ts'
+import { isRowCheck } from '#databases/drivers/postgres/sql/row-check.ts'
 import {
   countSql,
   deleteSql,
@@ -10,10 +11,12 @@ import {
   updateSql,
 } from '#databases/drivers/postgres/sql/statements.ts'
 import { assignedTo, givenIn } from '#databases/drivers/postgres/sql/values.ts'
+import { fail } from '#databases/failures.ts'
 import { namesOneRow, readsByKey } from '#databases/plan/by-key.ts'
 import type { CountPlan, InsertPlan, Output, ReadPlan, UpdatePlan, WritePlan } from '#databases/plan/plan.ts'
 import { tablesOf } from '#databases/plan/required-rights.ts'
 import type { CountMode } from '#databases/request/request.ts'
+import { Failure } from '#kernel/errors.ts'
 
 /** Larger results are streamed; below this, a failure in the middle still gets its own status. */
 const HIGH_WATER = 1_048_576
@@ -138,7 +141,7 @@ export async function writeRows(
   presence?: Presence,
 ): Promise<WriteResult> {
   const matching = plan.kind === 'insert' ? undefined : await matchingRows(run, plan, on, presence)
-  const { writer, affected } = await run.finish(
+  const running = run.finish(
     {
       ...jobOf(plan, most.rows, await defaultsFor(plan)),
       relations: plan.head ? undefined : relationsOf(plan.output, most),
@@ -150,14 +153,26 @@ export async function writeRows(
     },
     on,
   )
+  const { writer, affected } = await running.catch(explainRowCheck(plan))
+  const total = plan.kind !== 'insert' && plan.count ? (matching ?? affected) : undefined
+  // Only the check of its rows has come back.
+  if (plan.head) return { json: [EMPTY], rows: 0, affected, truncated: false, total }
   return {
     json: writer?.take() ?? [EMPTY],
     rows: writer?.rows ?? 0,
     affected,
     truncated: writer?.more ?? false,
-    total: plan.kind !== 'insert' && plan.count ? (matching ?? affected) : undefined,
+    total,
   }
 }
+
+const explainRowCheck =
+  (plan: WritePlan) =>
+  (error: unknown): never => {
+    const isChecked = plan.kind !== 'delete' && plan.check !== undefined
+    if (!isChecked || !(error instanceof Failure) || !isRowCheck(error.cause)) throw error
+    throw fail('outside_route', { cause: error.cause })
+  }
 
 /**
  * A write whose result is too large is rolled back: it commits by a separate message after all rows have arrived, which costs a round trip.

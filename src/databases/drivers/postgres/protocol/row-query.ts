@@ -2,7 +2,7 @@ import type { Presence } from '#databases/drivers/driver.ts'
 import type { MemoryBudget } from '#databases/drivers/memory-budget.ts'
 import type { RowClient } from '#databases/drivers/postgres/protocol/connection.ts'
 import type { Prepared } from '#databases/drivers/postgres/protocol/prepared-statements.ts'
-import { type ColumnWriter, columnWriter, RowWriter } from '#databases/drivers/postgres/protocol/rows.ts'
+import { columnWriter, RowWriter, reusable } from '#databases/drivers/postgres/protocol/rows.ts'
 import type {
   FirstStatement,
   RunOptions,
@@ -105,9 +105,11 @@ export class RowQuery {
 
   #begin(types: readonly number[], fields?: readonly { name: string }[]): void {
     const { members, relations } = this.#options
+    // The check of a public route is after the members.
+    const shown = types.slice(0, members?.length)
     const writers =
       reusable(this.#prepared?.writers, members) ??
-      types.map((type, index) =>
+      shown.map((type, index) =>
         columnWriter(members?.[index] ?? fields?.[index]?.name ?? '', type, relations?.at.has(index)),
       )
     if (this.#prepared) this.#prepared.writers = writers
@@ -284,11 +286,3 @@ export const codeOf = (error: unknown): string =>
   typeof error === 'object' && error !== null && 'code' in error && typeof error.code === 'string'
     ? error.code
     : ''
-
-function reusable(
-  writers: readonly ColumnWriter[] | undefined,
-  members: readonly string[] | undefined,
-): readonly ColumnWriter[] | undefined {
-  if (writers === undefined || members === undefined) return undefined
-  return writers.every((writer, index) => writer.name === members[index]) ? writers : undefined
-}

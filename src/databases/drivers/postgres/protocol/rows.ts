@@ -43,6 +43,15 @@ export function columnWriter(name: string, oid: number, isRelation = false): Col
   }
 }
 
+/** The writers of a prepared statement, if they have these names. */
+export function reusable(
+  writers: readonly ColumnWriter[] | undefined,
+  members: readonly string[] | undefined,
+): readonly ColumnWriter[] | undefined {
+  if (writers === undefined || members === undefined) return undefined
+  return writers.every((writer, index) => writer.name === members[index]) ? writers : undefined
+}
+
 const LARGEST_CHUNK = 65_536
 
 /** Bytes, and a view to access four at once. */

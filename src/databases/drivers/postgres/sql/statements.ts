@@ -1,5 +1,6 @@
 import { builtText } from '#databases/drivers/postgres/sql/composite-values.ts'
 import { boundedWork } from '#databases/drivers/postgres/sql/relation-limit.ts'
+import { writeRowCheck } from '#databases/drivers/postgres/sql/row-check.ts'
 import {
   type BuiltSql,
   bind,
@@ -16,7 +17,7 @@ import { allColumns } from '#databases/plan/all-columns.ts'
 import { castText } from '#databases/plan/casts.ts'
 import type { Column, Table } from '#databases/plan/catalogue.ts'
 import type { CountPlan, DeletePlan, Output, ReadPlan, UpdatePlan } from '#databases/plan/plan.ts'
-import type { Json, Sort } from '#databases/request/request.ts'
+import type { Condition, Json, Sort } from '#databases/request/request.ts'
 
 /**
  * Writes plans as statements of PostgreSQL. Names are quoted (drivers/quote-name.ts), every value is a bound parameter. The text depends
@@ -85,7 +86,12 @@ function finishWrite(sql: SqlBuilder, plan: Chosen): BuiltSql {
     writeReturning(sql, plan)
     return sql
   }
-  sql.text += ' returning t.*) select '
+  sql.text += ' returning t.*'
+  if (plan.kind === 'update' && plan.check !== undefined) {
+    sql.text += ', '
+    writeRowCheck(sql, plan.check)
+  }
+  sql.text += ') select '
   writeOutput(sql, plan)
   sql.text += ' from t'
   writeSort(sql, 't', plan.sort)
@@ -116,11 +122,18 @@ function keyOf(table: Table): string[] {
   throw fail('not_supported', { hint: 'limit and offset of a write need a table, or a primary key.' })
 }
 
-export function writeReturning(sql: SqlBuilder, plan: Answer & { readonly head: boolean }): void {
-  if (plan.head) return
+/** The check is no member of the rows: it is after all that are. */
+export function writeReturning(sql: SqlBuilder, plan: Returned): void {
+  const { head, check } = plan
+  if (head && check === undefined) return
   sql.text += ' returning '
-  writeOutput(sql, plan)
+  if (!head) writeOutput(sql, plan)
+  if (check === undefined) return
+  if (!head) sql.text += ', '
+  writeRowCheck(sql, check)
 }
+
+type Returned = Answer & { readonly head: boolean; readonly check?: Condition<Column> }
 
 type Answer = { readonly table: Table; readonly output: readonly Output[]; readonly stripNulls: boolean }
 

@@ -12,7 +12,7 @@ export function writeWhere(sql: SqlBuilder, where: Condition<Column> | undefined
   writeCondition(sql, where)
 }
 
-function writeCondition(sql: SqlBuilder, condition: Condition<Column>): void {
+export function writeCondition(sql: SqlBuilder, condition: Condition<Column>): void {
   if (condition.kind === 'compare') {
     sql.termPositions.push({ at: sql.text.length, column: condition.column })
     sql.text += comparisonText(sql, condition)

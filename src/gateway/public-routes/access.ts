@@ -1,0 +1,132 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Client, Clients } from '#databases/clients/clients.ts'
+import type { Persona, RowLevelSecurity } from '#databases/drivers/driver.ts'
+import type { Access } from '#kernel/http/access.ts'
+import { allowOrigin } from '#kernel/http/cors.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { unknownClient } from '../called-client.ts'
+import type { GatewayCaller } from '../caller.ts'
+import { requireRight } from '../caller-rights.ts'
+import { fail, REFUSED } from '../errors.ts'
+import type { Grant } from '../grant.ts'
+import type { Grants } from '../grants.ts'
+import { callerOn } from '../identify.ts'
+import { actingAs } from '../prepare.ts'
+import { presenceOf } from '../presence.ts'
+import { OPS, type Op } from './definition.ts'
+import type { FindRoute, OpenRoute } from './open-routes.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    publicCall: PublicCall | undefined
+  }
+}
+
+/** A call of a public route, as its record is now. */
+export type PublicCall = OpenRoute & { readonly op: Op }
+
+type Parts = {
+  readonly clients: Clients
+  readonly grants: Grants
+  readonly find: FindRoute
+  readonly personaOf: (
+    request: FastifyRequest,
+    roles: RowLevelSecurity,
+  ) => Promise<{ readonly persona: Persona; readonly isImpersonated: boolean }>
+  readonly security: Access['security']
+}
+
+/**
+ * Requires what the record of the route asks for: an operation that it allows, its rate limit, and a key unless it is open to all. Decided
+ * again when the body has arrived, because the record, the key and the session may have changed.
+ */
+export function createPublicAccess(kernel: Kernel, parts: Parts): Access {
+  const { find, security } = parts
+  return {
+    name: 'open, or key where the route asks for one',
+    security,
+    failures: REFUSED.asPublic,
+    async authorize(request, reply) {
+      const call = await calledRoute(kernel, find, request)
+      allowOrigin(kernel, request, reply, call.record.allowedOrigins)
+      requireOpen(call)
+      const { id, requests, windowSeconds: seconds } = call.record
+      await kernel.limits.consumeOwn({ name: `route:${id}`, requests, seconds }, request.clientAddress)
+      request.bodyLimit = limitOf(kernel, call.op)
+      await admit(parts, request, reply, call)
+    },
+    async renew(request, reply) {
+      const call = await calledRoute(kernel, find, request)
+      requireOpen(call)
+      await admit(parts, request, reply, call)
+    },
+  }
+}
+
+async function calledRoute(kernel: Kernel, find: FindRoute, request: FastifyRequest): Promise<PublicCall> {
+  const { route_key, op: named } = request.params as { route_key: string; op: string } // as the path has them
+  const op = OPS.find((one) => one === named)
+  if (op === undefined) throw fail('unknown_operation')
+  const route = await find(route_key)
+  if (route !== undefined) return { ...route, op }
+  // Limits how many keys an address can try.
+  await kernel.limits.consume('default', request.clientAddress)
+  throw fail('public_route_not_found')
+}
+
+function requireOpen({ record, op }: PublicCall): void {
+  if (!record.isActive) throw fail('route_inactive')
+  if (!record.allowedOps.includes(op)) throw fail('operation_not_allowed')
+}
+
+/** Bytes. As the operation has by itself. */
+const limitOf = ({ config: { limits } }: Kernel, op: Op): number =>
+  op === 'insert' || op === 'update' ? limits.body_bulk : limits.body
+
+async function admit(
+  parts: Parts,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  call: PublicCall,
+): Promise<void> {
+  const { record, scope, op } = call
+  const client = await parts.clients.find(record.clientName)
+  const grant = await grantOf(parts.grants, request, call, client)
+  if (client === undefined) throw unknownClient()
+  const caller = { ...callerOn(client, grant, request.id, presenceOf(reply)), scope }
+  if (op === 'query') requireRight(caller, ['gateway.query', 'gateway.query.read'])
+  if (grant.kind !== 'none') request.bodyPayer = `client:${client.name}`
+  request.gateway = await actingFor(parts, request, call, caller)
+  request.publicCall = call
+}
+
+/** A key that the route does not ask for is not looked at. */
+async function grantOf(
+  grants: Grants,
+  request: FastifyRequest,
+  { record, scope, op }: PublicCall,
+  client: Client | undefined,
+): Promise<Grant> {
+  const isFixed = op === 'query' || scope.table !== undefined
+  if (!record.requiresKey && isFixed && client?.isLogging !== true) return { kind: 'none' }
+  const grant = await grants.of(request, record.clientName)
+  if (grant.kind === 'none') throw fail('api_key_required')
+  return grant
+}
+
+/** The client's own role. */
+const OWNER: Persona = { role: 'none', claims: '{}' }
+
+/** With row-level security: the caller's session or the anonymous role, whatever the key, unless the record names the owner. */
+async function actingFor(
+  { personaOf }: Parts,
+  request: FastifyRequest,
+  { record }: PublicCall,
+  caller: GatewayCaller,
+): Promise<GatewayCaller> {
+  const { rowLevelSecurity } = caller.client
+  if (rowLevelSecurity === undefined) return caller
+  if (record.runAs === 'owner') return actingAs(caller, OWNER)
+  const { persona, isImpersonated } = await personaOf(request, rowLevelSecurity)
+  return { ...actingAs(caller, persona), isImpersonated }
+}

@@ -1,0 +1,183 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createRoutes } from '#test/public-routes.ts'
+
+const { t, sql, route, change, stranger } = await createRoutes()
+type Facts = Readonly<Record<string, unknown>>
+
+test('a route is created, listed, changed and removed by the admin key only', async () => {
+  const key = await route({ allowed_ops: ['fetch'], conditions: [{ eq_column: 'price', eq_value: 10 }] })
+  const copy = { route_key: key, client_name: 'default', allowed_ops: ['fetch'] }
+  const again = await t.admin.post('/admin/public-routes', copy)
+  assert.deepEqual([again.status, again.body.code], [409, 'public_route_exists'])
+
+  const changed = await change(key, { columns: ['id'], rate_limit: { requests: 5, window_seconds: 10 } })
+  assert.equal(changed.status, 200)
+  const { id, created_at, updated_at, ...record } = changed.body.data
+  assert.deepEqual(record, {
+    route_key: key,
+    client_name: 'default',
+    allowed_ops: ['fetch'],
+    table_name: 'book',
+    conditions: [{ eq_column: 'price', eq_value: 10 }],
+    columns: ['id'],
+    query: null,
+    requires_key: false,
+    run_as: 'caller',
+    rate_limit: { requests: 5, window_seconds: 10 },
+    allowed_origins: [],
+    is_active: true,
+    metadata: {},
+  })
+  const cleared = await change(key, { columns: null, rate_limit: null, conditions: null })
+  assert.deepEqual(
+    [cleared.body.data.columns, cleared.body.data.rate_limit, cleared.body.data.conditions],
+    [null, { requests: 60, window_seconds: 60 }, null],
+  )
+  const listed = await t.admin.get('/admin/public-routes?limit=1&offset=0')
+  assert.equal(listed.body.data.public_routes.length, 1)
+  assert.deepEqual([listed.body.data.limit, listed.body.data.offset], [1, 0])
+  assert.ok(listed.body.data.total >= 1)
+
+  const owner = await t.key(['*'])
+  for (const who of [stranger, owner]) {
+    const status = who === stranger ? 401 : 403
+    assert.equal((await who.get('/admin/public-routes')).status, status)
+    assert.equal((await who.post('/admin/public-routes', copy)).status, status)
+    assert.equal((await who.send('PATCH', `/admin/public-routes/${key}`, { body: {} })).status, status)
+    assert.equal((await who.send('DELETE', `/admin/public-routes/${key}`)).status, status)
+  }
+  assert.equal((await t.admin.send('DELETE', `/admin/public-routes/${key}`)).status, 200)
+  for (const method of ['DELETE', 'PATCH']) {
+    const body = method === 'PATCH' ? { body: {} } : {}
+    const gone = await t.admin.send(method, `/admin/public-routes/${key}`, body)
+    assert.deepEqual([gone.status, gone.body.code], [404, 'public_route_not_found'])
+  }
+})
+
+test('every digit of a number in the conditions is kept', async () => {
+  await sql(`insert into book (id, title, secret, price) values (4, 'Long', 's4', 12345678901234567890.000000000000000001),
+    (5, 'Near', 's5', 12345678901234567890.000000000000000002)`)
+  const body = `{"route_key":"digits","client_name":"default","allowed_ops":["fetch"],"requires_key":false,"table_name":"book",
+    "conditions":[{"eq_column":"price","eq_value":12345678901234567890.000000000000000001}]}`
+  const created = await t.admin.post('/admin/public-routes', undefined, { raw: body })
+  assert.match(created.text, /"eq_value":12345678901234567890\.000000000000000001/)
+  const found = await stranger.post('/public/digits/fetch', { columns: ['title'] })
+  assert.deepEqual(found.body.data, [{ title: 'Long' }])
+  await sql('delete from book where id > 3')
+})
+
+test('a record that would open more than it fixes, or could not be called, is refused', async () => {
+  const cases: readonly (readonly [Facts, number, string])[] = [
+    [{ client_name: 'nowhere' }, 400, 'unknown_client'],
+    [{ client_name: 'custom_supabase' }, 400, 'unknown_client'],
+    [{ table_name: null }, 400, 'invalid_public_route'],
+    [{ client_name: 'logging' }, 400, 'invalid_public_route'],
+    [{ allowed_ops: ['query'] }, 400, 'invalid_public_route'],
+    [{ allowed_ops: ['query', 'fetch'], query: 'select 1', table_name: null }, 400, 'invalid_public_route'],
+    [{ allowed_ops: [] }, 400, 'validation_error'],
+    [{ allowed_ops: ['drop'] }, 400, 'validation_error'],
+    [{ conditions: [{ operator: 'near', column: 'id', value: 1 }] }, 400, 'invalid_condition'],
+    [{ conditions: 'id = 1' }, 400, 'invalid_condition'],
+    [{ table_name: 'a.b.c' }, 400, 'invalid_identifier'],
+    [{ columns: [] }, 400, 'validation_error'],
+    [{ rate_limit: { requests: 0, window_seconds: 60 } }, 400, 'validation_error'],
+    [{ allowed_origins: ['example.com'] }, 400, 'invalid_public_route'],
+    [{ allowed_origins: ['https://example.com/'] }, 400, 'invalid_public_route'],
+    [{ route_key: 'Upper' }, 400, 'validation_error'],
+    [{ route_key: '-dash' }, 400, 'validation_error'],
+    [{ route_key: 'a'.repeat(64) }, 400, 'validation_error'],
+    ...[
+      'select 1; select 2',
+      '',
+      'begin',
+      'set role postgres',
+      'copy book to stdout',
+      'select 1 into x',
+      'drop table book',
+    ].map((query): readonly [Facts, number, string] => [
+      { query },
+      400,
+      query === '' ? 'validation_error' : 'invalid_sql',
+    ]),
+  ]
+  const valid = {
+    route_key: 'refused',
+    client_name: 'default',
+    allowed_ops: ['fetch'],
+    requires_key: false,
+    table_name: 'book',
+  }
+  for (const [facts, status, code] of cases) {
+    const answer = await t.admin.post('/admin/public-routes', { ...valid, ...facts })
+    assert.deepEqual(
+      [answer.status, answer.body.code],
+      [status, code],
+      `${JSON.stringify(facts)} ${answer.text}`,
+    )
+  }
+  assert.equal((await stranger.post('/public/refused/fetch', {})).status, 404)
+
+  // A change is judged with the rest of the record.
+  const key = await route({ allowed_ops: ['fetch'] })
+  assert.equal((await change(key, { table_name: null })).body.code, 'invalid_public_route')
+  assert.equal((await change(key, { table_name: null, requires_key: true })).status, 200)
+  assert.equal((await change(key, { requires_key: false })).body.code, 'invalid_public_route')
+})
+
+test('a call names a route that exists, is active and allows the operation', async () => {
+  const key = await route({ allowed_ops: ['fetch'] })
+  const expected: readonly (readonly [string, number, string | undefined])[] = [
+    [`/public/${key}/fetch`, 200, undefined],
+    [`/public/${key}/peek`, 400, 'unknown_operation'],
+    [`/public/${key}/FETCH`, 400, 'unknown_operation'],
+    [`/public/${key}/insert`, 403, 'operation_not_allowed'],
+    ['/public/nothing/fetch', 404, 'public_route_not_found'],
+    ...[
+      '..',
+      '%2e%2e',
+      "x'--",
+      '%00',
+      'a%2Fb',
+      '%f0%9f',
+      key.toUpperCase(),
+      `${key}%20`,
+      'x'.repeat(4_000),
+      '__proto__',
+      'constructor',
+    ].map((name): readonly [string, number, string] => [
+      `/public/${name}/fetch`,
+      404,
+      name === '..' || name === '%2e%2e' ? 'not_found' : 'public_route_not_found',
+    ]),
+  ]
+  for (const [path, status, code] of expected) {
+    const answer = await stranger.post(path, {})
+    assert.deepEqual([answer.status, answer.body.code], [status, code], `${path} ${answer.text}`)
+  }
+  assert.equal((await change(key, { is_active: false })).status, 200)
+  const inactive = await stranger.post(`/public/${key}/fetch`, {})
+  assert.deepEqual([inactive.status, inactive.body.code], [403, 'route_inactive'])
+  assert.equal((await stranger.get(`/public/${key}/fetch`)).status, 405)
+})
+
+test('a removed client closes its routes, also for a new client of the same name', async () => {
+  const body = { client_name: 'second', url: t.clientUrl }
+  assert.equal((await t.admin.post('/admin/clients', body)).status, 201)
+  const key = await route({ client_name: 'second', allowed_ops: ['fetch'] })
+  assert.equal((await stranger.post(`/public/${key}/fetch`, {})).status, 200)
+  assert.equal(
+    (await t.admin.send('PUT', '/admin/clients/second/freeze', { body: { is_frozen: true } })).status,
+    200,
+  )
+  assert.equal((await stranger.post(`/public/${key}/fetch`, {})).status, 200)
+  await change(key, { allowed_ops: ['fetch', 'delete'] })
+  assert.equal(
+    (await stranger.post(`/public/${key}/delete`, { where: { id: 1 } })).body.code,
+    'client_frozen',
+  )
+  await t.admin.send('DELETE', '/admin/clients/second')
+  assert.equal((await stranger.post(`/public/${key}/fetch`, {})).body.code, 'route_inactive')
+  await t.admin.post('/admin/clients', body)
+  assert.equal((await stranger.post(`/public/${key}/fetch`, {})).body.code, 'route_inactive')
+})

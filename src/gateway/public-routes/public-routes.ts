@@ -1,0 +1,98 @@
+import type { Clients } from '#databases/clients/clients.ts'
+import { recordAct } from '#kernel/audit/record-act.ts'
+import { isConflict } from '#kernel/db/conflicts.ts'
+import { atomically, type Kernel } from '#kernel/kernel.ts'
+import { uuidv7 } from '#kernel/random.ts'
+import { fail } from '../errors.ts'
+import { columnsOf, type NewFacts, newColumns, type RouteFacts, requireSound } from './definition.ts'
+import {
+  closeRoutesOf,
+  countRoutes,
+  deleteRoute,
+  insertRoute,
+  listRoutes,
+  lockRoute,
+  type PublicRoute,
+  ROUTE_KEY_CONSTRAINT,
+  updateRoute,
+} from './store.ts'
+
+export type { PublicRoute }
+
+export type NewRoute = NewFacts & { readonly route_key: string }
+
+export async function createRoute(kernel: Kernel, clients: Clients, asked: NewRoute): Promise<PublicRoute> {
+  const columns = newColumns(asked)
+  await requireSound(kernel, clients, columns)
+  const now = kernel.now()
+  const route = {
+    ...columns,
+    id: uuidv7(now, kernel.random),
+    routeKey: asked.route_key,
+    createdAt: now,
+    updatedAt: now,
+  }
+  try {
+    return await atomically(kernel, async (kernel) => {
+      const inserted = await insertRoute(kernel.db, route)
+      await recordAct(kernel, 'public_route.created', actOf(inserted))
+      return inserted
+    })
+  } catch (error) {
+    if (isConflict(error, ROUTE_KEY_CONSTRAINT)) throw fail('public_route_exists')
+    throw error
+  }
+}
+
+/** Changes a route. When it resolves, every process uses the new record, also for bodies that are still arriving. */
+export async function changeRoute(
+  kernel: Kernel,
+  clients: Clients,
+  routeKey: string,
+  facts: RouteFacts,
+): Promise<PublicRoute> {
+  const change = columnsOf(facts)
+  const route = await atomically(kernel, async (kernel) => {
+    const before = await lockRoute(kernel.db, routeKey)
+    if (before === undefined) throw fail('public_route_not_found')
+    await requireSound(kernel, clients, { ...before, ...change })
+    await recordAct(kernel, 'public_route.updated', {
+      ...actOf(before),
+      details: { ...actOf(before).details, fields: Object.keys(change) },
+    })
+    return updateRoute(kernel.db, before.id, { ...change, updatedAt: kernel.now() })
+  })
+  await kernel.coherence.settle()
+  return route
+}
+
+/** Removes a route. When it resolves, no process serves it. */
+export async function removeRoute(kernel: Kernel, routeKey: string): Promise<void> {
+  await atomically(kernel, async (kernel) => {
+    const removed = await deleteRoute(kernel.db, routeKey)
+    if (removed === undefined) throw fail('public_route_not_found')
+    await recordAct(kernel, 'public_route.removed', actOf(removed))
+  })
+  await kernel.coherence.settle()
+}
+
+/**
+ * Closes the routes of a deleted client, so that they do not open a new client of the same name, which may be a different database. An
+ * operator can activate them again.
+ */
+export const closeRoutes = ({ db, now }: Pick<Kernel, 'db' | 'now'>, clientName: string): Promise<void> =>
+  closeRoutesOf(db, clientName, now())
+
+export async function pageOfRoutes(
+  { db }: Kernel,
+  page: { readonly limit: number; readonly offset: number },
+): Promise<{ readonly routes: readonly PublicRoute[]; readonly total: number }> {
+  const [routes, total] = await Promise.all([listRoutes(db, page), countRoutes(db)])
+  return { routes, total }
+}
+
+const actOf = ({ id, clientName, routeKey }: PublicRoute) => ({
+  targetId: id,
+  clientName,
+  details: { route_key: routeKey },
+})

@@ -1,0 +1,202 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import type { Clients } from '#databases/clients/clients.ts'
+import { FAILURES_OF } from '#databases/failures.ts'
+import type { Body } from '#databases/request/fields.ts'
+import { open } from '#kernel/http/access.ts'
+import { allowOrigin, sendPreflight } from '#kernel/http/cors.ts'
+import { HEADER } from '#kernel/http/header-names.ts'
+import { Parsed } from '#kernel/http/schemas.ts'
+import type { App } from '#kernel/http/surface.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import type { GatewayAccess } from '../access.ts'
+import { gatewayCaller, kernelFor } from '../caller.ts'
+import { fetchRows, insertRows, withStripNulls, writeRows } from '../data/data.ts'
+import { RowsRead, RowsWritten } from '../data/responses.ts'
+import { dataBodies, ReadHeaders } from '../data/schemas.ts'
+import { sendFetched, sendWritten } from '../data/send-result.ts'
+import { success, successOf } from '../envelope.ts'
+import { paginationOf } from '../pagination.ts'
+import { Ran, sendExecuted } from '../sql/send-executed.ts'
+import { bodyWithin, runFixedSql } from './call.ts'
+import { changeRoute, createRoute, pageOfRoutes, removeRoute } from './public-routes.ts'
+import {
+  ByCall,
+  ByKey,
+  factsOf,
+  ParamsBody,
+  RouteKey,
+  RouteRecord,
+  recordOf,
+  throughRoute,
+} from './schemas.ts'
+
+const REFUSED_ROUTE = [
+  'public_route_not_found',
+  'invalid_public_route',
+  'unknown_client',
+  'invalid_identifier',
+  'invalid_condition',
+  'too_many_conditions',
+  'too_deep',
+  'invalid_sql',
+  'unsupported_by_driver',
+]
+
+export function publicRouteRoutes(app: App, kernel: Kernel, clients: Clients, access: GatewayAccess): void {
+  adminRoutes(app, kernel, clients, access)
+  callRoutes(app, kernel, access)
+}
+
+function adminRoutes(app: App, kernel: Kernel, clients: Clients, access: GatewayAccess): void {
+  const config = { access: access.admin, failures: REFUSED_ROUTE }
+  const { query, place } = paginationOf(kernel.config)
+  const facts = factsOf(kernel)
+  const page = { total: Type.Integer(), limit: Type.Integer(), offset: Type.Integer() }
+  app.route({
+    method: 'GET',
+    url: '/admin/public-routes',
+    config: { access: access.admin },
+    schema: {
+      operationId: 'listPublicRoutes',
+      summary: 'List public routes',
+      querystring: Type.Object(query),
+      response: { 200: successOf(Type.Object({ public_routes: Type.Array(RouteRecord), ...page })) },
+    },
+    handler: async ({ query }) => {
+      const page = place(query)
+      const { routes, total } = await pageOfRoutes(kernel, page)
+      const data = { public_routes: routes.map(recordOf), total, ...page }
+      return success(`Listed ${routes.length} public routes`, data)
+    },
+  })
+  app.route({
+    method: 'POST',
+    url: '/admin/public-routes',
+    config: { ...config, failures: [...REFUSED_ROUTE, 'public_route_exists'] },
+    schema: {
+      operationId: 'createPublicRoute',
+      summary: 'Create a public route',
+      body: Type.Object({ route_key: RouteKey, ...facts }),
+      response: { 201: successOf(RouteRecord) },
+    },
+    handler: async (request, reply) => {
+      const route = await createRoute(kernelFor(kernel, request), clients, request.body)
+      return reply.code(201).send(success('Public route created', recordOf(route)))
+    },
+  })
+  app.route({
+    method: 'PATCH',
+    url: '/admin/public-routes/:route_key',
+    config,
+    schema: {
+      operationId: 'changePublicRoute',
+      summary: 'Change a public route',
+      params: ByKey,
+      body: Type.Partial(Type.Object(facts)),
+      response: { 200: successOf(RouteRecord) },
+    },
+    handler: async (request) => {
+      const { params, body } = request
+      const route = await changeRoute(kernelFor(kernel, request), clients, params.route_key, body)
+      return success('Public route changed', recordOf(route))
+    },
+  })
+  app.route({
+    method: 'DELETE',
+    url: '/admin/public-routes/:route_key',
+    config: { ...config, failures: ['public_route_not_found'] },
+    schema: {
+      operationId: 'removePublicRoute',
+      summary: 'Remove a public route',
+      params: ByKey,
+      response: { 200: successOf(ByKey) },
+    },
+    handler: async (request) => {
+      const { route_key } = request.params
+      await removeRoute(kernelFor(kernel, request), route_key)
+      return success('Public route removed', { route_key })
+    },
+  })
+}
+
+function callRoutes(app: App, kernel: Kernel, access: GatewayAccess): void {
+  const bodies = [...dataBodies(kernel.config).plain.map(throughRoute), ParamsBody]
+  const url = '/public/:route_key/:op'
+  app.decorateRequest('publicCall', undefined)
+  app.route({
+    method: 'POST',
+    url,
+    bodyLimit: kernel.config.limits.body_bulk,
+    config: {
+      access: access.publicCall,
+      failures: ['outside_route', ...FAILURES_OF.data, ...FAILURES_OF.sql],
+      // The record has origins of its own.
+      cors: false,
+    },
+    schema: {
+      operationId: 'callPublicRoute',
+      summary: 'Run an operation of a public route',
+      description:
+        'The body and the answer are those of the operation. What the route fixes, the body leaves out or repeats.',
+      params: ByCall,
+      headers: ReadHeaders,
+      body: Parsed(
+        Type.Unsafe({
+          type: 'object',
+          anyOf: bodies,
+        }),
+      ),
+      // The rows are already JSON text.
+      response: { 200: Type.Unsafe<object>({ anyOf: [RowsRead, RowsWritten, Ran] }) },
+    },
+    handler: (request, reply) => send(kernel, request, reply, request.body),
+  })
+  app.route({
+    method: 'OPTIONS',
+    url,
+    config: { access: open, cors: false },
+    handler: async (request, reply) => {
+      const origins = await access.originsOf(routeKeyOf(request))
+      const isAllowed = origins !== undefined && allowOrigin(kernel, request, reply, origins)
+      return isAllowed ? sendPreflight(request, reply, 'POST') : reply.callNotFound()
+    },
+  })
+}
+
+const routeKeyOf = ({ params }: FastifyRequest): string =>
+  (params as { readonly route_key: string }).route_key // of the path
+
+async function send(
+  kernel: Kernel,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  body: Body,
+): Promise<FastifyReply> {
+  const { publicCall: call } = request
+  if (call === undefined) throw new Error('The access rule has not set the public call')
+  const { op, record, scope } = call
+  const caller = gatewayCaller(request)
+  if (op === 'query') return sendExecuted(reply, await runFixedSql(kernel, caller, record.query ?? '', body))
+  const within = bodyWithin(body, scope)
+  switch (op) {
+    case 'fetch': {
+      const strips = request.headers[HEADER.stripNulls] === 'true'
+      return sendFetched(reply, await fetchRows(kernel, caller, strips ? withStripNulls(within) : within))
+    }
+    case 'insert':
+      return sendWritten(reply, 'Data inserted successfully', await insertRows(kernel, caller, within))
+    case 'update':
+      return sendWritten(
+        reply,
+        'Data updated successfully',
+        await writeRows(kernel, caller, within, 'update'),
+      )
+    case 'delete':
+      return sendWritten(
+        reply,
+        'Data deleted successfully',
+        await writeRows(kernel, caller, within, 'delete'),
+      )
+  }
+}

@@ -1,0 +1,63 @@
+import type { Insertable, Selectable, Updateable } from 'kysely'
+import type { Db } from '#kernel/db/connect.ts'
+import type { PublicRouteTable } from '#kernel/db/tables.ts'
+
+export type PublicRoute = Selectable<PublicRouteTable>
+
+export const ROUTE_KEY_CONSTRAINT = 'public_route_route_key_key'
+
+export function insertRoute(db: Db, route: Insertable<PublicRouteTable>): Promise<PublicRoute> {
+  return db.insertInto('publicRoute').values(route).returningAll().executeTakeFirstOrThrow()
+}
+
+export function findRoute(db: Db, routeKey: string): Promise<PublicRoute | undefined> {
+  return db.selectFrom('publicRoute').selectAll().where('routeKey', '=', routeKey).executeTakeFirst()
+}
+
+/** Other changes of the route wait until the transaction ends. */
+export function lockRoute(db: Db, routeKey: string): Promise<PublicRoute | undefined> {
+  return db
+    .selectFrom('publicRoute')
+    .selectAll()
+    .where('routeKey', '=', routeKey)
+    .forUpdate()
+    .executeTakeFirst()
+}
+
+export function listRoutes(
+  db: Db,
+  { limit, offset }: { readonly limit: number; readonly offset: number },
+): Promise<PublicRoute[]> {
+  return db.selectFrom('publicRoute').selectAll().orderBy('routeKey').limit(limit).offset(offset).execute()
+}
+
+export async function countRoutes(db: Db): Promise<number> {
+  const { count } = await db
+    .selectFrom('publicRoute')
+    .select((of) => of.fn.countAll<string>().as('count'))
+    .executeTakeFirstOrThrow()
+  return Number(count)
+}
+
+export function updateRoute(db: Db, id: string, change: Updateable<PublicRouteTable>): Promise<PublicRoute> {
+  return db
+    .updateTable('publicRoute')
+    .set(change)
+    .where('id', '=', id)
+    .returningAll()
+    .executeTakeFirstOrThrow()
+}
+
+export function deleteRoute(db: Db, routeKey: string): Promise<PublicRoute | undefined> {
+  return db.deleteFrom('publicRoute').where('routeKey', '=', routeKey).returningAll().executeTakeFirst()
+}
+
+/** Closes the routes of a client. */
+export async function closeRoutesOf(db: Db, clientName: string, now: Date): Promise<void> {
+  await db
+    .updateTable('publicRoute')
+    .set({ isActive: false, updatedAt: now })
+    .where('clientName', '=', clientName)
+    .where('isActive', '=', true)
+    .execute()
+}

@@ -1,0 +1,49 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Kernel } from '../kernel.ts'
+import { HEADER } from './header-names.ts'
+
+/** Response headers that pages of other origins may read. */
+export const EXPOSED_HEADERS = [
+  HEADER.authToken,
+  HEADER.cache,
+  HEADER.requestId,
+  'retry-after',
+  HEADER.retryAfter,
+]
+
+/** Seconds for which browsers may keep the answer to a preflight. */
+export const PREFLIGHT_AGE = 600
+
+/**
+ * For a route that has origins of its own (`*`: every one) besides the trusted ones: lets a page of the request's origin read the answer.
+ * Only pages of trusted origins may send cookies. False if the origin is not allowed.
+ */
+export function allowOrigin(
+  { config }: Kernel,
+  { headers: { origin } }: FastifyRequest,
+  reply: FastifyReply,
+  origins: readonly string[],
+): boolean {
+  reply.header('vary', 'Origin')
+  if (origin === undefined) return false
+  const isTrusted = config.auth.trusted_origins.includes(origin)
+  if (!isTrusted && !origins.includes(origin) && !origins.includes('*')) return false
+  reply.header('access-control-allow-origin', origin)
+  reply.header('access-control-expose-headers', EXPOSED_HEADERS.join(', '))
+  if (isTrusted) reply.header('access-control-allow-credentials', 'true')
+  return true
+}
+
+/** Answers a preflight of an allowed origin. */
+export function sendPreflight(
+  { headers }: FastifyRequest,
+  reply: FastifyReply,
+  method: string,
+): FastifyReply {
+  const wanted = headers['access-control-request-headers']
+  reply.header('vary', 'Origin, Access-Control-Request-Headers')
+  reply.header('access-control-allow-methods', method)
+  reply.header('access-control-max-age', PREFLIGHT_AGE)
+  if (wanted !== undefined) reply.header('access-control-allow-headers', wanted)
+  return reply.code(204).send()
+}
