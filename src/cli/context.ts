@@ -23,7 +23,7 @@ import { terminal } from './terminal.ts'
 
 /** Process environment. Outside the tests, only this function reads it. */
 // biome-ignore lint/style/noProcessEnv: the only reader of the environment
-const environment = (): Record<string, string | undefined> => process.env
+export const environment = (): Record<string, string | undefined> => process.env
 
 /** Command-line options that override a setting. */
 const OPTIONS = {

@@ -10,6 +10,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   users: async () => (await import('./users.ts')).usersCommand(),
   orgs: async () => (await import('./orgs.ts')).orgsCommand(),
   mail: async () => (await import('./mail.ts')).mailCommand(),
+  pipelines: async () => (await import('./pipelines.ts')).pipelinesCommand(),
   openapi: async () => (await import('./openapi.ts')).openapiCommand(),
   doctor: async () => (await import('./doctor.ts')).doctorCommand(),
 }

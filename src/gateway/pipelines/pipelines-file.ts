@@ -9,7 +9,13 @@ import { type Tree, treeAt } from '#kernel/config/tree.ts'
 import { treeOfYaml } from '#kernel/config/yaml.ts'
 import { Failure } from '#kernel/errors.ts'
 import { requestOptionsOf } from '../prepare.ts'
-import { bodyOf, type PipelineDefinition, pipelineSchemas, type Source } from './definition.ts'
+import {
+  bodyOf,
+  type PipelineBody,
+  type PipelineDefinition,
+  pipelineSchemas,
+  type Source,
+} from './definition.ts'
 import { readBySchema } from './read-by-schema.ts'
 import type { NamedPipelines } from './registry.ts'
 
@@ -50,12 +56,28 @@ export function parsePipelines(
   env: Environment,
 ): NamedPipelines {
   if (file === undefined) return new Map()
+  return parse(file, env, (tree, report) => readFile(config, tree, report))
+}
+
+/** The pipeline of a file of its own, with the members of the body of a run; in YAML, which includes JSON. */
+export const parsePipelineBody = (config: Config, file: PipelinesFile, env: Environment): PipelineBody =>
+  parse(file, env, (tree, report) => {
+    const { PipelineBody: schema } = pipelineSchemas(config)
+    // The schema is that of the type, and `readBySchema` has reported every deviation.
+    return (readBySchema(schema, tree, '', report) ?? {}) as PipelineBody
+  })
+
+function parse<T>(
+  { name, text }: PipelinesFile,
+  env: Environment,
+  read: (tree: Tree, report: Report) => T,
+): T {
   const problems: Problem[] = []
   const report: Report = (place, setting, says) => problems.push({ ...place, setting, says })
-  const tree = treeOfYaml(file.text, { source: file.name, env, report, mostAliases: MOST_ALIASES })
-  const pipelines = tree === undefined ? new Map() : readFile(config, tree, report)
+  const tree = treeOfYaml(text, { source: name, env, report, mostAliases: MOST_ALIASES })
+  const value = read(tree ?? { kind: 'faulty', place: { source: name } }, report)
   if (problems.length > 0) throw new ConfigError(problems.slice(0, MOST_PROBLEMS))
-  return pipelines
+  return value
 }
 
 /** More problems than these are not of use to the operator. */

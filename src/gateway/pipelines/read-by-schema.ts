@@ -27,8 +27,9 @@ function readObject(schema: TObject, tree: Tree, at: string, report: Report): un
     return void report(tree.place, at, `must be a section with ${names.join(', ')}`)
   const members = [...tree.entries].map(([name, inner]) => {
     const known = Object.hasOwn(schema.properties, name) ? schema.properties[name] : undefined
-    if (known === undefined) report(inner.place, `${at}.${name}`, unknownField(name, names))
-    return [name, known && readBySchema(known, inner, `${at}.${name}`, report)] as const
+    const place = at === '' ? name : `${at}.${name}`
+    if (known === undefined) report(inner.place, place, unknownField(name, names))
+    return [name, known && readBySchema(known, inner, place, report)] as const
   })
   return Object.fromEntries(members.filter(([, value]) => value !== undefined))
 }

@@ -1,0 +1,68 @@
+import type { Client, Clients } from '#databases/clients/clients.ts'
+import type { Presence } from '#databases/drivers/driver.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { uuidv7 } from '#kernel/random.ts'
+import { unknownClient } from '../called-client.ts'
+import { callerOn } from '../identify.ts'
+import { prepare } from '../prepare.ts'
+import { bodyOf, type PipelineBody, type PipelineDefinition } from './definition.ts'
+import { mergePipelines } from './merge.ts'
+import { runPipeline } from './run.ts'
+import type { RunProgress, RunRequest, RunResult } from './run-result.ts'
+
+export type OperatorRun = {
+  readonly body: PipelineBody
+  /** The pipeline that `body.pipeline` names. */
+  readonly named: PipelineDefinition | undefined
+  /** The client of ends that name none. */
+  readonly client: string
+  readonly presence: Presence
+  /** Called once with the number of rows of the source, as the database estimates it, if it does. */
+  readonly onEstimate: (rows: number | undefined) => Promise<(progress: RunProgress) => void>
+}
+
+/** Runs a pipeline with the rights of the admin key, without a request. */
+export async function runByOperator(
+  kernel: Kernel,
+  clients: Clients,
+  { body, named, client, presence, onEstimate }: OperatorRun,
+): Promise<RunResult> {
+  const parts = mergePipelines(named, body)
+  const requestId = uuidv7(kernel.now(), kernel.random)
+  const retained = new Map<Client, (answered: boolean) => void>()
+  const end = (name = client): RunRequest['source'] => ({
+    client: name,
+    async caller() {
+      const found = await clients.find(name)
+      if (found === undefined) throw unknownClient()
+      if (found.source === 'database' && !retained.has(found)) retained.set(found, clients.retain(found))
+      return callerOn(found, { kind: 'admin' }, requestId, presence)
+    },
+  })
+  const request = {
+    ...{ requestId, pipeline: body.pipeline, parts, presence },
+    ...{ dryRun: body.dry_run === true, needsSink: body.dry_run !== true },
+    source: end(parts.source.client),
+    sink: end(parts.sink.client),
+  }
+  try {
+    const onProgress = await onEstimate(await estimate(kernel, request))
+    return await runPipeline(kernel, { ...request, onProgress })
+  } finally {
+    for (const release of retained.values()) release(true)
+  }
+}
+
+/** Undefined if the database has no estimate, or if the source cannot be read, which the run reports. */
+async function estimate(
+  kernel: Kernel,
+  { parts: { source }, source: end }: Pick<RunRequest, 'parts' | 'source'>,
+): Promise<number | undefined> {
+  const { columns: _, limit = Number.POSITIVE_INFINITY, ...rest } = source
+  try {
+    const count = await prepare(kernel, await end.caller(), { ...bodyOf(rest), count: 'planned' }, 'count')
+    return Math.min(limit, await count.run())
+  } catch {
+    return undefined
+  }
+}

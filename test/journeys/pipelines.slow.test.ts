@@ -1,0 +1,145 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { test } from 'node:test'
+import { testDatabase, withClient } from '#test/database.ts'
+import { controlDatabase, TEST_SECRET } from '#test/harness.ts'
+import { createTemporaryHome, type Ended, runProgram, spawnCommand } from './program.ts'
+
+const FILE = `
+pipelines:
+  copy:
+    description: Odd numbers
+    source: { table_name: number, conditions: { operator: gt, column: n, value: 2 } }
+    sink: { table_name: copied, client: other }
+  lost: { source: { table_name: nowhere }, sink: { table_name: copied } }
+`
+
+test('gatehouse pipelines runs and checks pipelines without the service', { timeout: 100_000 }, async (t) => {
+  const home = await createTemporaryHome()
+  t.after(home.remove)
+  const [own, other] = [await testDatabase(), await testDatabase()]
+  const query = (url: string, text: string) =>
+    withClient(url, async (client) => (await client.query(text)).rows)
+  await query(own.url, 'create table number (n int); insert into number select generate_series(1, 20)')
+  await query(
+    own.url,
+    `create view slow as select n, pg_sleep(0.001)::text as slept from generate_series(1, 300000) n`,
+  )
+  await query(
+    other.url,
+    'create table copied (n int primary key check (n <> 13)); create table far (n int, slept text)',
+  )
+  const controlUrl = await controlDatabase()
+  const env = {
+    DATABASE_URL: controlUrl,
+    SERVICE_SECRET: TEST_SECRET,
+    SERVICE_CLIENTS__DEFAULT__URL: own.url,
+    SERVICE_CLIENTS__OTHER__URL: other.url,
+  }
+  const write = (name: string, text: string) => writeFile(path.join(home.folder, name), text)
+  const cli = (...args: string[]): Promise<Ended> => runProgram(home.folder, ['pipelines', ...args], env)
+  const rows = async () => (await query(other.url, 'select n from copied order by n')).map(({ n }) => n)
+
+  // Without a file.
+  const [missing, unnamed] = await Promise.all([cli('check'), cli('run')])
+  assert.deepEqual(
+    [missing.code, missing.stderr],
+    [1, 'There is no pipelines.yaml here: name the file, or set gateway.pipelines_file.\n'],
+  )
+  assert.deepEqual([unnamed.code, unnamed.stdout], [2, ''])
+
+  await write('pipelines.yaml', FILE)
+  await write('body.json', '{ "pipeline": "copy", "source": { "limit": 2 }, "sink": { "on_conflict": "n" } }')
+  await write('bad.yaml', 'pipelines:\n  a:\n    source:\n      limt: 3\n')
+  const checks = await Promise.all([
+    cli('check'),
+    cli('check', 'bad.yaml'),
+    cli('check', '--json'),
+    cli('run', 'kopy'),
+    cli('run', '--file', 'bad.yaml'),
+    cli('run', 'copy', '--file', 'body.json'),
+  ])
+  const [fine, bad, listed, misspelt, badBody, both] = checks
+  assert.deepEqual([fine?.code, fine?.stdout], [0, 'pipelines.yaml is valid: copy, lost\n'])
+  assert.deepEqual(
+    [bad?.code, bad?.stderr],
+    [1, 'bad.yaml:4 pipelines.a.source.limt: unknown field; did you mean limit?\n'],
+  )
+  assert.equal(JSON.parse(listed?.stdout ?? '').copy.sink.client, 'other')
+  assert.deepEqual([misspelt?.code, misspelt?.stderr], [1, 'There is no pipeline kopy; did you mean copy?\n'])
+  assert.deepEqual(
+    [badBody?.code, badBody?.stderr],
+    [1, 'bad.yaml:1 pipelines: unknown field; did you mean pipeline?\n'],
+  )
+  assert.equal(both?.code, 2)
+
+  const dry = await cli('run', 'copy', '--dry-run', '--json')
+  assert.equal(dry.code, 0, dry.stderr)
+  const result = JSON.parse(dry.stdout)
+  assert.deepEqual([result.would_insert, result.dry_run, result.sink_client], [18, true, 'other'])
+  assert.deepEqual(await rows(), [])
+
+  const first = await cli('run', '--file', 'body.json')
+  assert.equal(first.code, 0, first.stderr)
+  assert.match(first.stdout, /^2 rows read, 2 inserted, 0 refused in \d+\.\d s, run [0-9a-f-]{36}\n$/)
+  assert.deepEqual(await rows(), [3, 4])
+
+  const refused = await cli('run', 'copy')
+  assert.equal(refused.code, 1)
+  assert.match(refused.stdout, /^18 rows read, 15 inserted, 3 refused in/)
+  assert.match(refused.stderr, /row 0: .*\(unique_violation\)\n.*\n?row 10: .*\(check_violation\)\n/s)
+
+  const lost = await cli('run', 'lost', '--json')
+  assert.equal(lost.code, 1)
+  assert.equal(JSON.parse(lost.stdout).code, 'table_not_found')
+  assert.equal(lost.stderr, 'There is no table public.nowhere (table_not_found).\n')
+
+  const queued = await query(
+    controlUrl,
+    `select data -> 'steps' -> 2 ->> 'table_name' as sink from service_jobs.job where name = 'log-pipeline-steps'`,
+  )
+  assert.deepEqual(
+    queued.map(({ sink }) => sink),
+    Array(3).fill('public.copied'),
+  )
+
+  await write(
+    'slow.json',
+    '{ "source": { "table_name": "slow" }, "sink": { "table_name": "far", "client": "other" } }',
+  )
+  const slow = spawnCommand(home.folder, ['pipelines', 'run', '--file', 'slow.json'], env)
+  const exited = once(slow, 'exit')
+  let output = ''
+  slow.stdout.on('data', (chunk) => {
+    output += chunk
+  })
+  for (
+    let tries = 0;
+    (await query(other.url, 'select from far limit 1')).length === 0 && tries < 600;
+    tries++
+  );
+  slow.kill('SIGINT')
+  assert.deepEqual(await exited, [1, null])
+  const [, stored] = /rows read, (\d+) inserted/.exec(output) ?? []
+  assert.deepEqual(await query(other.url, 'select count(*)::text from far'), [{ count: stored }])
+
+  // With a terminal, there is a bar.
+  const terminal = spawn(
+    'script',
+    [
+      '-qec',
+      `${process.execPath} ${path.resolve('bin/gatehouse.mjs')} pipelines run --file body.json`,
+      '/dev/null',
+    ],
+    { cwd: home.folder, env: { ...env, PATH: process.env.PATH ?? '', TERM: 'xterm' } },
+  )
+  let shown = ''
+  terminal.stdout.on('data', (chunk) => {
+    shown += chunk
+  })
+  await once(terminal, 'close')
+  assert.match(shown, /\| \d+ % · .* left[\s\S]*2 rows read, 0 inserted, 0 refused/)
+})
