@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import type { ReadPlan } from '#databases/plan/plan.ts'
+import type { Grouping } from '../data/grouping.ts'
+import { candidatesOf, shapeOf } from './candidates.ts'
+import { rowBatches } from './row-batches.ts'
+
+const COLUMNS = ['a', 'b', 'c'] as const
+type Values = Readonly<Record<(typeof COLUMNS)[number], string | number | null>>
+
+const value = fc.oneof(fc.constant(null), fc.integer({ min: -5, max: 5 }))
+const row = fc.record({ a: fc.oneof(value, fc.constantFrom('x', 'y "q"', '€', '}],[{')), b: value, c: value })
+const rows = fc.array(row, { maxLength: 30 })
+const alias = fc.option(fc.constantFrom('p', 'q', 'r', 's'), { freq: 3 })
+/** Different names, so that no column is written twice. */
+const aliases = fc
+  .dictionary(fc.constantFrom(...COLUMNS), alias, { maxKeys: 2 })
+  .filter((map) => new Set(Object.values(map)).size === Object.keys(map).length)
+
+/** The rows as a driver sends them: chunks that end with a whole row. */
+const chunked = (given: readonly object[], sizes: readonly number[]): Buffer[] => {
+  const texts = given.map((one, index) => `${index === 0 ? '[' : ','}${JSON.stringify(one)}`)
+  const chunks: Buffer[] = []
+  for (let size = 0; texts.length > 0; size++)
+    chunks.push(Buffer.from(texts.splice(0, 1 + (sizes[size] ?? 3)).join('')))
+  return [...chunks, Buffer.from(given.length === 0 ? '[]' : ']')]
+}
+
+async function candidates(
+  given: readonly object[],
+  grouping: Grouping | undefined,
+  names: Readonly<Record<string, string | null>>,
+  sizes: readonly number[],
+) {
+  const plan = { output: COLUMNS.map((as) => ({ as })) } as unknown as ReadPlan // the only member that is read
+  const shape = shapeOf(plan, new Set(), grouping, new Map(Object.entries(names)))
+  const found: object[] = []
+  const texts: string[] = []
+  let fetched = 0
+  for await (const batch of candidatesOf(rowBatches({ json: chunked(given, sizes) }), shape, 1_000)) {
+    found.push(...batch.rows)
+    texts.push(...batch.texts())
+    fetched += batch.fetched
+  }
+  assert.deepEqual(
+    texts.map((text) => JSON.parse(text)),
+    found,
+  )
+  assert.equal(fetched, given.length)
+  return found
+}
+
+const renamed = (one: object, names: Readonly<Record<string, string | null>>) =>
+  Object.fromEntries(
+    Object.entries(one).flatMap(([name, value]) => {
+      const as = Object.hasOwn(names, name) ? names[name] : name
+      return as === null || as === undefined ? [] : [[as, value]]
+    }),
+  )
+
+test('candidates are the rows under their other names, however the rows arrive', () =>
+  fc.assert(
+    fc.asyncProperty(rows, aliases, fc.array(fc.nat(4)), async (given, names, sizes) => {
+      const expected = given.map((one) => renamed(one, names))
+      assert.deepEqual(await candidates(given, undefined, names, sizes), expected)
+    }),
+  ))
+
+test('candidates of groups are their labels, sums and counts', () =>
+  fc.assert(
+    fc.asyncProperty(rows, fc.boolean(), fc.boolean(), async (given, isCumulative, dedup) => {
+      const strategy = isCumulative ? 'cumulative_sum' : undefined
+      const grouping = { groupBy: 'a', column: 'b', strategy, granularity: undefined, dedup } as const
+      const names = { a: 'label', count: 'n' }
+      assert.deepEqual(await candidates(given, grouping, names, []), groupsOf(given, isCumulative, dedup))
+    }),
+  ))
+
+/** The same in the simplest way. */
+function groupsOf(given: readonly Values[], isCumulative: boolean, dedup: boolean) {
+  const labelOf = ({ a }: Values) => (a === null ? null : String(a))
+  const labels = [...new Set(given.map(labelOf))].sort((left, right) =>
+    left === null ? 1 : right === null ? -1 : Buffer.compare(Buffer.from(left), Buffer.from(right)),
+  )
+  let running = 0
+  return labels.map((label) => {
+    const members = given.filter((one) => labelOf(one) === label)
+    const different = dedup
+      ? [...new Map(members.map((one) => [JSON.stringify(one), one])).values()]
+      : members
+    const values = different.flatMap(({ b }) => (b === null ? [] : Number(b)))
+    const sum = values.reduce((total, one) => total + one, 0)
+    running += sum
+    return { label, b: isCumulative ? running : sum, n: values.length }
+  })
+}

@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { testDatabase, withClient } from '#test/database.ts'
+import { testService } from '#test/harness.ts'
+import { createRunPlaces } from './run-places.ts'
+
+const database = await testDatabase()
+const sql = (text: string) => withClient(database.url, async (client) => (await client.query(text)).rows)
+await sql(`create table kept (id int, text text, slept text);
+  create view slow as select n as id, repeat('x', 20000) as text, case when n % 50 = 0 then pg_sleep(0.1)::text end as slept
+    from generate_series(1, 2000) n;
+  create view stuck as select n as id, repeat('x', 20000) as text, case when n > 500 then pg_sleep(20)::text end as slept
+    from generate_series(1, 1000) n`)
+const t = await testService({
+  config: {
+    clients: { app: { url: database.url, max_connections: 2 } },
+    gateway: { pipelines: { timeout: 1_500 } },
+  },
+})
+after(async () => {
+  await t.stop()
+  await database.drop()
+})
+const key = await t.key(['*'], { client_name: 'app' })
+const headers = { ...key.headers, 'x-service-client': 'app' }
+const stored = async () => Number((await sql('select count(*) from kept'))[0].count)
+const body = (source: string) => ({ source: { table_name: source }, sink: { table_name: 'kept' } })
+
+async function noStatementRuns(): Promise<void> {
+  for (let tries = 0; tries < 100; tries++) {
+    const [{ count }] = await sql(
+      `select count(*) from pg_stat_activity where datname = current_database() and state = 'active' and pid <> pg_backend_pid()`,
+    )
+    if (count === '0') return
+    await sleep(50)
+  }
+  assert.fail('a statement still runs')
+}
+
+test('a run stops after its batch when the caller leaves', async () => {
+  const leave = new AbortController()
+  const answer = fetch(new URL('/pipelines', t.url), {
+    method: 'POST',
+    headers: { ...headers, 'content-type': 'application/json' },
+    body: JSON.stringify(body('slow')),
+    signal: leave.signal,
+  })
+  answer.catch(() => {})
+  while ((await stored()) === 0) await sleep(20)
+  leave.abort()
+  await assert.rejects(answer)
+  await noStatementRuns()
+  const rows = await stored()
+  assert.ok(rows > 0 && rows < 2_000, `${rows} rows`)
+  await sleep(200)
+  assert.equal(await stored(), rows)
+})
+
+test('a run that takes too long ends, and says what it has stored', async () => {
+  await sql('truncate kept')
+  const answer = await key.post('/pipelines', body('stuck'), { headers })
+  assert.deepEqual([answer.status, answer.body.code], [504, 'pipeline_timeout'])
+  const { rows_inserted, rows_fetched } = answer.body.data.details
+  assert.equal(rows_inserted, await stored())
+  assert.ok(rows_inserted > 0 && rows_fetched >= rows_inserted)
+  await noStatementRuns()
+})
+
+test('a key that is revoked during a run ends it before the next batch', async () => {
+  await sql('truncate kept')
+  const other = await t.key(['*'], { client_name: 'app' })
+  const running = other.post('/pipelines', body('slow'), { headers: { 'x-service-client': 'app' } })
+  while ((await stored()) === 0) await sleep(20)
+  await t.admin.send('PATCH', `/admin/api-keys/${other.keyId}`, { body: { is_active: false } })
+  const before = await stored()
+  const { status, body: refused } = await running
+  assert.deepEqual([status, refused.code], [401, 'inactive_api_key'])
+  const rows = await stored()
+  assert.equal(refused.data.details.rows_inserted, rows)
+  // The batch that was being written, and no more.
+  assert.ok(rows - before <= 60 && rows < 2_000, `${before}, then ${rows} rows`)
+})
+
+test('the number of runs is bounded, for each client at half of all', async () => {
+  const places = createRunPlaces(4)
+  const leave = [await places.enter(['a', 'b']), await places.enter(['a', 'a'])]
+  let hasEntered = false
+  const third = places.enter(['b', 'a']).then((leave) => {
+    hasEntered = true
+    return leave
+  })
+  leave.push(await places.enter(['c']))
+  assert.equal(hasEntered, false)
+  leave[0]?.()
+  leave.push(await third)
+  const waiting = Array.from({ length: 100 }, () => places.enter(['a']))
+  await assert.rejects(places.enter(['a']), { code: 'too_many_runs', status: 503 })
+  for (const give of leave) give()
+  for (const next of waiting) (await next)()
+})
