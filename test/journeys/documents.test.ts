@@ -52,6 +52,10 @@ const PRINTED: Readonly<Record<string, readonly RegExp[]>> = {
     /Loaded 171\d{3} cities/,
     /"success":true/,
   ],
+  'docs/guides/pipelines.md': [
+    /"would_insert":3.*"rows_fetched":4,"rows_inserted":2/s,
+    /"errors":\[\{"index":2,"error":"Column nation must have a value: /,
+  ],
   'docs/guides/browser-sessions.md': [
     /access-control-allow-origin: http:\/\/localhost:3000/i,
     /access-control-allow-credentials: true/i,
