@@ -18,6 +18,8 @@ export async function createSecuredTables() {
     grant ${roles.anon}, ${roles.member} to "${new URL(database.url).username}"`)
   const t = await testService({
     config: {
+      // A change of policies ends the answers of the cache too.
+      gateway: { cache: { ttl: 60_000 } },
       clients: {
         app: {
           url: database.url,

@@ -8,7 +8,12 @@ const { users, admin, adas, beas, stranger, createTable, secured, insert, fetche
 const { ada, bea } = users
 
 test('owner: every operation reaches the rows of the user of the session, and no others', async () => {
-  await createTable('todo', [TEXT, USER, { name: 'rank', data_type: 'integer' }])
+  await createTable('todo', [
+    TEXT,
+    USER,
+    { name: 'rank', data_type: 'integer' },
+    { name: 'nr', data_type: 'serial' },
+  ])
   await createTable('step', [
     TEXT,
     USER,

@@ -204,12 +204,49 @@ test('policies that the table cannot have are refused, and nothing is changed', 
   )
 })
 
+test('policies that read each other are refused, and those set at the same time replace each other', async () => {
+  await createTable('left_one', [TEXT, USER])
+  await createTable('right_one', [TEXT, USER])
+  const reads = (table: string) => [
+    {
+      name: 'reads',
+      command: 'select',
+      roles: [roles.member],
+      using: `exists (select from ${table} o where o.user_id is null)`,
+    },
+  ]
+  await secured('left_one', reads('right_one'))
+  const endless = await secure('right_one', { policies: reads('left_one') })
+  assert.deepEqual([endless.status, endless.body.code], [400, 'invalid_policy'], endless.text)
+  assert.equal((await readBack('right_one')).enabled, false)
+
+  const sets = [
+    [{ preset: 'public_read' }],
+    [{ preset: 'owner', column: 'user_id' }],
+    [{ preset: 'signed_in_read' }],
+    [],
+  ]
+  const answers = await Promise.all(
+    sets.flatMap((set) => [set, set]).map((policies) => secure('right_one', { policies })),
+  )
+  for (const { status, body } of answers)
+    assert.ok(status === 200 || body.code === 'write_conflict', body.code)
+  assert.ok(answers.some(({ status }) => status === 200))
+  const { policies } = await readBack('right_one')
+  assert.ok(
+    sets.some((set) => JSON.stringify(set) === JSON.stringify(policies)),
+    JSON.stringify(policies),
+  )
+})
+
 test('only the owner of an ordinary table sets its policies, with the right for expressions', async () => {
   await sql(`create table parts (id int, user_id uuid) partition by range (id); create table part partition of parts for values from (0) to (9);
     create table parent (id int, user_id uuid); create table child () inherits (parent); create view looks as select 1 as id; create schema mine; create table mine.thing (id int primary key, user_id uuid)`)
   await withClient(testServerUrl().replace(/\/[^/]*$/, new URL(database.url).pathname), (client) =>
     client.query('create table foreign_owned (id int, user_id uuid); grant all on foreign_owned to public'),
   )
+  // The service reads the catalogue again after a change of its own.
+  await createTable('made_later', [TEXT])
   const owner = { policies: [{ preset: 'owner' }] }
   for (const [table, status] of [['parts', 400], ['part', 400], ['parent', 400], ['child', 400], ['looks', 400], ['missing', 404], ['foreign_owned', 403], ['service_idempotency', 404]] as const)
     assert.equal((await secure(table, owner)).status, status, table) // biome-ignore format: a table

@@ -56,6 +56,7 @@ export function setSecurity(change: SecurityChange): SchemaStatements {
         await query<UsedFunction>(USED_SQL, [state.oid, change.policies.map((policy) => policy.name)]),
       )
       requireClosed(change, made)
+      await requireFinite(query, change)
       for (const [index, { name: policy }] of change.policies.entries())
         await query(commentText(name, policy, change.asked.policies[index], made), [])
     },
@@ -161,6 +162,30 @@ function requireHarmless([found]: readonly UsedFunction[]): void {
   if (found !== undefined)
     throw fail('invalid_policy', { hint: `The function ${found.name} is not allowed in a policy` })
 }
+
+/** Policies of two tables that read each other fail in every statement of callers. Only a plan of the server finds it. */
+async function requireFinite(query: RunQuery, { table, roles, policies }: SecurityChange): Promise<void> {
+  const readers = [roles.anonymousRole, roles.signedInRole].filter((role) =>
+    commandsOf(policies, role).includes('select'),
+  )
+  for (const role of readers) {
+    await query('savepoint planning', [])
+    try {
+      await query(`select set_config('role', $1, true), set_config('request.claims', '{}', true)`, [role])
+      await query(`explain select from ${tableText(table)}`, [])
+    } catch (error) {
+      if (error instanceof Error && 'code' in error && error.code === RECURSION)
+        throw fail('invalid_policy', {
+          hint: 'A table that the policy reads has a policy that reads this table: they would never end',
+        })
+      // Rights on other tables may still be given.
+    }
+    await query('rollback to savepoint planning', [])
+  }
+}
+
+/** invalid_object_definition */
+const RECURSION = '42P17'
 
 /** In the comment of a policy: what was asked for, and a digest of what it has become, by which a later change is noticed. */
 type Mark = { readonly policy: PolicyDefinition & { readonly column?: string }; readonly digest: string }
