@@ -10,6 +10,7 @@ import { createPipelineRegistry, type PipelineRegistry } from '#gateway/pipeline
 import { createStepLog } from '#gateway/pipelines/step-log.ts'
 import { gatewaySurface } from '#gateway/surface.ts'
 import { createDeliveryWorkers, type DeliveryWorkers } from '#gateway/webhooks/delivery-workers.ts'
+import { resealWebhooks } from '#gateway/webhooks/reseal.ts'
 import { measureDeliveries, pruneDeliveries } from '#gateway/webhooks/retention.ts'
 import { resealProviderTokens } from '#identity/reseal-tokens.ts'
 import { createSessions, deleteExpiredSessions } from '#identity/sessions.ts'
@@ -251,6 +252,11 @@ function recurringTable(kernel: Kernel): readonly Recurring[] {
       name: 'reseal-totp-secrets',
       cron: '37 * * * *',
       run: () => resealTotpSecrets(kernel),
+    },
+    {
+      name: 'reseal-webhooks',
+      cron: '37 * * * *',
+      run: () => resealWebhooks(kernel),
     },
     {
       name: 'prune-audit',

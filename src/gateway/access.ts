@@ -2,7 +2,7 @@ import type { Clients } from '#databases/clients/clients.ts'
 import type { Sessions } from '#identity/sessions.ts'
 import type { Access } from '#kernel/http/access.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { clientHeader } from './called-client.ts'
+import { calledClient, clientHeader } from './called-client.ts'
 import { gatewayCaller } from './caller.ts'
 import { type FixedRight, requireRight, requireThawed } from './caller-rights.ts'
 import { createPersonaLookup } from './caller-role.ts'
@@ -18,6 +18,8 @@ import { createOpenRoutes } from './public-routes/open-routes.ts'
 import { createRenewal, createRetention, type Renewal } from './renewal.ts'
 
 export type GatewayAccess = OperatorAccess & {
+  /** Requires the admin key, and a client that exists. */
+  readonly adminWithClient: Access
   /** Requires a key if the client enforces keys. Table rights are checked when the plan is known (`rightsOf`). */
   readonly data: Access
   /** Requires a client-bound key with this right. The admin key is not accepted. */
@@ -61,8 +63,10 @@ export function gatewayAccess(
   const find = createOpenRoutes(kernel)
   const personaOf = createPersonaLookup(kernel, sessions)
   const security = [{}, ...DATA_SECURITY]
+  const operating = operatorAccess(operator, grants.of)
   return {
-    ...operatorAccess(operator, grants.of),
+    ...operating,
+    adminWithClient: adminWithClientAccess(operating.admin, clients),
     data,
     management: (right) => managementAccess(grants, identify, right),
     fixed: (rights, { asData = false } = {}) =>
@@ -84,6 +88,16 @@ const dataAccess = (grants: Grants, identify: Identify, { needsKey }: Enforcemen
     const grant = await grants.of(request)
     if (grant.kind === 'none' && (await needsKey(clientHeader(request)))) throw fail('api_key_required')
     request.gateway = await identify(request, reply, grant)
+  },
+})
+
+const adminWithClientAccess = (admin: Access, clients: Clients): Access => ({
+  ...admin,
+  failures: REFUSED.asAdminOfClient,
+  needsClient: true,
+  async authorize(request, reply) {
+    await admin.authorize(request, reply)
+    await calledClient(request, clients)
   },
 })
 

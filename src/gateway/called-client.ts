@@ -24,6 +24,13 @@ export function clientHeader({ headers }: FastifyRequest): string | undefined {
   return typeof name === 'string' && name !== '' ? name : undefined
 }
 
+/** For routes whose access rule has found the client. */
+export function calledClientName(request: FastifyRequest): string {
+  const name = clientHeader(request)
+  if (name === undefined) throw new Error(`${request.routeOptions.url} does not require a client`)
+  return name
+}
+
 export const unknownClient = () =>
   fail('unknown_client', { hint: 'List registered clients with GET /clients' })
 

@@ -61,6 +61,9 @@ export const GATEWAY_FAILURES = {
   invalid_public_route: [400, 'The public route is not well formed'],
   route_inactive: [403, 'This public route is inactive'],
   operation_not_allowed: [403, 'This public route does not allow this operation'],
+  webhook_not_found: [404, 'There is no such webhook'],
+  invalid_webhook: [400, 'The webhook is not valid'],
+  invalid_webhook_url: [400, 'The address of the webhook is refused'],
   audit_unavailable: [503, 'The audit log cannot be written, so nothing was changed'],
 } as const satisfies FailureTable
 
@@ -101,6 +104,7 @@ const WITH_CLIENT = [...KEY_FAILURES, ...CLIENT_FAILURES]
 /** Possible failures of each access rule (access.ts), for the API reference. */
 export const REFUSED = {
   withKey: KEY_FAILURES,
+  asAdminOfClient: [...KEY_FAILURES, 'missing_client_header', 'unknown_client', 'no_client'],
   withClient: WITH_CLIENT,
   asData: [...WITH_CLIENT, ...SESSION_FAILURES],
   asPublic: [

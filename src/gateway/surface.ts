@@ -1,6 +1,7 @@
 import type { Clients } from '#databases/clients/clients.ts'
 import { parseJson } from '#databases/request/json.ts'
 import type { Sessions } from '#identity/sessions.ts'
+import { HEADER } from '#kernel/http/header-names.ts'
 import type { RouteBook } from '#kernel/http/routes.ts'
 import { type App, addFeature, configureSurface } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
@@ -21,6 +22,7 @@ import { rpcRoutes } from './rpc/routes.ts'
 import { schemaRoutes } from './schema/routes.ts'
 import { sqlRoutes } from './sql/routes.ts'
 import { storageRoutes } from './storage/routes.ts'
+import { webhookRoutes } from './webhooks/routes.ts'
 
 export type GatewayParts = {
   readonly clients: Clients
@@ -54,6 +56,10 @@ export function gatewaySurface(app: App, kernel: Kernel, book: RouteBook, parts:
   app.decorateRequest('isOperator', false)
   const access = gatewayAccess(kernel, parts)
   app.addHook('preHandler', access.renew.hook)
+  app.addHook('onSend', (request, reply, _payload, done) => {
+    if (kernel.events.takeLost(request.id)) reply.header(HEADER.events, 'lost')
+    done()
+  })
 
   const { clients, audit, pipelines, health } = parts
   addFeature(app, FEATURES.data, (app) => dataRoutes(app, kernel, access))
@@ -72,6 +78,7 @@ export function gatewaySurface(app: App, kernel: Kernel, book: RouteBook, parts:
   })
   addFeature(app, FEATURES.storage, (app) => storageRoutes(app, kernel, access))
   addFeature(app, FEATURES.publicRoutes, (app) => publicRouteRoutes(app, kernel, clients, access))
+  addFeature(app, FEATURES.webhooks, (app) => webhookRoutes(app, kernel, clients, access))
   addFeature(app, FEATURES.health, (app) => healthRoutes(app, kernel, access, book, health))
 }
 
@@ -102,6 +109,7 @@ const FEATURES = {
     name: 'Public routes',
     description: 'Parts of a client that are open to callers, with a rate limit and with or without a key',
   },
+  webhooks: { name: 'Webhooks', description: 'Signed requests to your servers after operations and events' },
   health: { name: 'Health', description: 'Version, health and metrics of the service' },
 }
 

@@ -97,6 +97,14 @@ const createRoute = async (route_key: string) =>
   ok(
     await t.admin.post('/admin/public-routes', { route_key, client_name: 'default', allowed_ops: ['fetch'] }),
   )
+const FOR_CLIENT = { headers: { 'x-service-client': 'default' } }
+const makeWebhook = async () => {
+  const url = `https://hooks.example.com/${NAME}`
+  told.add(url)
+  const answer = ok(await t.admin.post('/admin/webhooks', { route_key: 'gateway_insert', url }, FOR_CLIENT))
+  told.add(answer.body.data.secret)
+  return { answer, id: answer.body.data.id as string }
+}
 
 /** A way to cause each act. */
 const CAUSES: Readonly<Record<Action, () => Promise<Seen>>> = {
@@ -306,6 +314,33 @@ const CAUSES: Readonly<Record<Action, () => Promise<Seen>>> = {
     const { body } = await createRoute('third-route')
     const answer = ok(await t.admin.send('DELETE', '/admin/public-routes/third-route'))
     return { ...ADMIN, targetId: body.data.id, answer }
+  },
+  'webhook.created': async () => {
+    const { answer, id } = await makeWebhook()
+    return { ...ADMIN, targetId: id, answer }
+  },
+  'webhook.updated': async () => {
+    const { id } = await makeWebhook()
+    const body = { headers: { authorization: `Bearer ${PASSWORD}` } }
+    return {
+      ...ADMIN,
+      targetId: id,
+      answer: ok(await t.admin.send('PATCH', `/admin/webhooks/${id}`, { ...FOR_CLIENT, body })),
+    }
+  },
+  'webhook.removed': async () => {
+    const { id } = await makeWebhook()
+    return {
+      ...ADMIN,
+      targetId: id,
+      answer: ok(await t.admin.send('DELETE', `/admin/webhooks/${id}`, FOR_CLIENT)),
+    }
+  },
+  'webhook.secret_rotated': async () => {
+    const { id } = await makeWebhook()
+    const answer = ok(await t.admin.post(`/admin/webhooks/${id}/rotate-secret`, undefined, FOR_CLIENT))
+    told.add(answer.body.data.secret)
+    return { ...ADMIN, targetId: id, answer }
   },
   ...organizationCauses(t),
   'webhook.deactivated': async () => {

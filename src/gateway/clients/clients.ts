@@ -20,6 +20,7 @@ import { fail } from '../errors.ts'
 import { forgetClient } from '../keys/config.ts'
 import { retireKeys } from '../keys/keys.ts'
 import { closeRoutes } from '../public-routes/public-routes.ts'
+import { retireWebhooks } from '../webhooks/webhooks.ts'
 
 export type ClientFacts = {
   readonly driver?: DriverName
@@ -106,6 +107,7 @@ export async function removeClient(kernel: Kernel, clients: Clients, name: strin
     await forgetClient(kernel, name)
     await retireKeys(kernel, name)
     await closeRoutes(kernel, name)
+    await retireWebhooks(kernel, name)
     await recordAct(kernel, 'client.removed', { clientName: name })
   })
   await kernel.coherence.settle()

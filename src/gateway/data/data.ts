@@ -3,6 +3,7 @@ import type { OpenTransaction, RowsResult, WriteResult } from '#databases/driver
 import { type Body, flag } from '#databases/request/fields.ts'
 import { emit, type Kernel } from '#kernel/kernel.ts'
 import type { GatewayCaller } from '../caller.ts'
+import { rowsOfPlan, seeRows } from '../event-rows.ts'
 import { type Prepared, prepare } from '../prepare.ts'
 import { type GroupedFetch, group, prepareFetch } from './post-processing.ts'
 import type { Outcome, ReadCache } from './read-cache.ts'
@@ -33,8 +34,9 @@ export async function fetchRows(
   const { value, outcome } = await cache({ caller, plan: fetch.plan, key, fresh }, () =>
     runFetch(kernel, fetch, key),
   )
-  await emitEvent(kernel, fetch, 0, event)
-  return { ...value, outcome }
+  const { rows, json } = await seeRows(kernel, occasionOf(fetch, event), value.rows)
+  await emitEvent(kernel, fetch, { affected: 0, json }, event)
+  return { ...value, rows, outcome }
 }
 
 const withoutCache: ReadCache<Fetched> = async (_asked, read) => ({ value: await read(), outcome: undefined })
@@ -88,7 +90,7 @@ export async function insertRows(
 ): Promise<WriteResult> {
   const insert = await prepare(kernel, caller, body, 'insert')
   const result = await run(insert)
-  await emitEvent(kernel, insert, result.affected)
+  await emitEvent(kernel, insert, result)
   return result
 }
 
@@ -101,22 +103,34 @@ export async function writeRows(
 ): Promise<WriteResult> {
   const write = await prepare(kernel, caller, body, kind)
   const result = await write.run()
-  await emitEvent(kernel, write, result.affected)
+  await emitEvent(kernel, write, result)
   return result
 }
 
-/** Emits the event of an operation that is committed. */
+/** The outcome of an operation: rows that were written, and the JSON of those that it returned. */
+export type Done = { readonly affected: number; readonly json: readonly Buffer[] | undefined }
+
+type DataEvent = 'gateway_data' | NonNullable<Prepared['event']>
+
+/** Emits the event of an operation that is committed, with the rows that it returned. */
 export async function emitEvent(
   kernel: Kernel,
-  { caller, plan, event }: Pick<Prepared, 'caller' | 'plan' | 'event'>,
-  affected: number,
-  name: 'gateway_data' | Prepared['event'] = event,
+  operation: Pick<Prepared, 'caller' | 'plan' | 'event'>,
+  { affected, json }: Done,
+  name: DataEvent | undefined = operation.event,
 ): Promise<void> {
-  if (name === undefined) return
-  const { client, requestId } = caller
-  const table = `${plan.table.schema}.${plan.table.name}`
-  await emit(kernel, name, { client: client.name, request_id: requestId, table, affected_rows: affected })
+  // Counting emits nothing.
+  if (name === undefined || operation.plan.kind === 'count') return
+  const { client, table } = occasionOf(operation, name)
+  const data = { client, request_id: operation.caller.requestId, table, affected_rows: affected }
+  await emit(kernel, name, data, rowsOfPlan(kernel, json, operation.plan))
 }
+
+const occasionOf = ({ caller, plan }: Pick<Prepared, 'caller' | 'plan'>, name: DataEvent) => ({
+  name,
+  client: caller.client.name,
+  table: `${plan.table.schema}.${plan.table.name}`,
+})
 
 /** Cache key of a read: 64 hex digits that depend on client, request, role and claims. */
 export const cacheKey = ({ caller, plan, groups }: Read): string =>

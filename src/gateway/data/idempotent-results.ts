@@ -1,8 +1,13 @@
 import { hash } from 'node:crypto'
 import { rowTexts } from '#databases/drivers/json-rows.ts'
 
-/** The result of an operation of a transaction: its JSON without the caller's id. */
-export type Result = { readonly json: Buffer; readonly rows: number; readonly affected: number }
+/** The result of an operation of a transaction: its JSON without the caller's id. `data` is the part of it that has the rows. */
+export type Result = {
+  readonly json: Buffer
+  readonly data: Buffer
+  readonly rows: number
+  readonly affected: number
+}
 
 /** JSON text of the results of the operations. */
 export const resultsText = (

@@ -10,7 +10,7 @@ import type { GatewayCaller } from '../caller.ts'
 import { rightsOf } from '../caller-rights.ts'
 import { fail } from '../errors.ts'
 import { type Prepared, prepare } from '../prepare.ts'
-import { cacheKey, emitEvent, type Fetched, runFetch, withStripNulls } from './data.ts'
+import { cacheKey, type Done, emitEvent, type Fetched, runFetch, withStripNulls } from './data.ts'
 import { digestOf, keyOf } from './idempotency-key.ts'
 import { type Result, replayedText, resultsText, storedText } from './idempotent-results.ts'
 import { collect, prepareFetch } from './post-processing.ts'
@@ -75,8 +75,8 @@ export async function runTransaction(
 
 /** The first one may have to load the webhooks; the others share a statement. A replay has done nothing. */
 async function emitEvents(kernel: Kernel, [first, ...others]: readonly CompletedStep[]): Promise<void> {
-  if (first !== undefined) await emitEvent(kernel, first.step, first.affected)
-  await Promise.all(others.map(({ step, affected }) => emitEvent(kernel, step, affected)))
+  if (first !== undefined) await emitEvent(kernel, first.step, first.done)
+  await Promise.all(others.map(({ step, done }) => emitEvent(kernel, step, done)))
 }
 
 type Answered = { readonly json: string; readonly done: readonly CompletedStep[]; readonly replayed: boolean }
@@ -146,7 +146,7 @@ async function prepareWrite(
   const run = async (on: OpenTransaction): Promise<Result> => {
     const written = await write.run(on)
     return {
-      json: Buffer.concat([headOf(kind), ...written.json, tail(writeFacts(written))]),
+      ...joined(kind, written.json, tail(writeFacts(written))),
       rows: written.rows,
       affected: written.affected,
     }
@@ -158,11 +158,22 @@ const headOf = (kind: Operation['kind']): Buffer => Buffer.from(`{"kind":"${kind
 
 async function fetched(read: Fetched, most: number): Promise<Result> {
   const rows = await collect(read.rows, most)
-  const json = Buffer.concat([headOf('fetch'), rows, tail(readFacts(read), read.postProcessing)])
-  return { json, rows: read.rows.facts().rows, affected: 0 }
+  const end = tail(readFacts(read), read.postProcessing)
+  return { ...joined('fetch', [rows], end), rows: read.rows.facts().rows, affected: 0 }
 }
 
-type CompletedStep = { readonly step: Step; readonly affected: number }
+/** `data` is a view into the whole. */
+function joined(
+  kind: Operation['kind'],
+  rows: readonly Buffer[],
+  end: Buffer,
+): Pick<Result, 'json' | 'data'> {
+  const head = headOf(kind)
+  const json = Buffer.concat([head, ...rows, end])
+  return { json, data: json.subarray(head.length, json.length - end.length) }
+}
+
+type CompletedStep = { readonly step: Step; readonly done: Done }
 type Results = {
   readonly results: readonly (Result & { readonly kind: string })[]
   readonly done: readonly CompletedStep[]
@@ -214,7 +225,7 @@ async function perform(
     // The caller has already received a timeout, so the transaction must not be committed.
     if (performance.now() > deadline) throw fail('statement_timeout')
     results.push({ ...result, kind: operation.kind })
-    done.push({ step, affected: result.affected })
+    done.push({ step, done: { affected: result.affected, json: [result.data] } })
   }
   return { results, done }
 }

@@ -8,6 +8,7 @@ import { edge } from '#kernel/http/failures.ts'
 import { emit, type Kernel } from '#kernel/kernel.ts'
 import type { GatewayCaller } from '../caller.ts'
 import { requireOwnSession, requirePersona } from '../caller-rights.ts'
+import { rowsOfAnswer, seeRows } from '../event-rows.ts'
 import { requestOptionsOf } from '../prepare.ts'
 import { explainReadOnly } from '../read-only-client.ts'
 
@@ -58,13 +59,18 @@ export async function callFunction(
   }
   const result = await requireAbility(backend, 'call')(call).catch(explainReadOnly(client))
   const name = `${read.table.schema}.${read.table.table}`
-  await emit(kernel, 'gateway_rpc', {
-    client: client.name,
-    request_id: requestId,
-    function: name,
-    affected_rows: 0,
-  })
-  return result
+  const { rows, json } = await seeRows(
+    kernel,
+    { name: 'gateway_rpc', client: client.name, table: undefined },
+    result,
+  )
+  await emit(
+    kernel,
+    'gateway_rpc',
+    { client: client.name, request_id: requestId, function: name, affected_rows: 0 },
+    rowsOfAnswer(kernel, json),
+  )
+  return rows
 }
 
 /** Members of a body that contains `args`. */

@@ -7,6 +7,7 @@ import { emit, type Kernel } from '#kernel/kernel.ts'
 import type { GatewayCaller } from '../caller.ts'
 import { hasRight, requirePolicyBypass } from '../caller-rights.ts'
 import { fail } from '../errors.ts'
+import { rowsOfAnswer } from '../event-rows.ts'
 import { explainReadOnly } from '../read-only-client.ts'
 
 export type RequestedSql = {
@@ -50,11 +51,16 @@ export async function runSql(
     maxRows: kernel.config.gateway.max_rows,
     presence,
   }).catch(explainReadOnly(client))
-  await emit(kernel, 'gateway_query', {
-    client: client.name,
-    request_id: caller.requestId,
-    affected_rows: result.affected,
-  })
+  await emit(
+    kernel,
+    'gateway_query',
+    {
+      client: client.name,
+      request_id: caller.requestId,
+      affected_rows: result.affected,
+    },
+    rowsOfAnswer(kernel, result.json),
+  )
   return { result, backend: backend.name, milliseconds: Math.round(performance.now() - began) }
 }
 

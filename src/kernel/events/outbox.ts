@@ -81,7 +81,9 @@ export function createEvents({ db, now, random, metrics, log, ...parts }: Outbox
   ): Promise<void> {
     const webhooks = await subscribed
     const rows = webhooks.length > 0 ? rowsOf?.() : undefined
-    const matched = webhooks.filter(({ filter }) => filter === null || rows?.matches(filter) === true)
+    const matched: Subscription[] = []
+    for (const webhook of webhooks)
+      if (webhook.filter === null || (await rows?.matches(webhook.filter)) === true) matched.push(webhook)
     if (matched.length === 0) return
     const entry = entryOf({ name, data, rows }, matched)
     await (kernel.db.isTransaction ? insertEvents(kernel.db, [entry]) : commit(entry))

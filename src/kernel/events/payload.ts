@@ -5,7 +5,7 @@ export type EventRows = {
   /** JSON text of the array; undefined when it is longer than MOST_ROWS. */
   readonly json: string | undefined
   /** Whether a row meets the conditions, given as JSON text. */
-  matches(filter: string): boolean
+  matches(filter: string): Promise<boolean>
 }
 
 /** Rows in an event, bytes (gateway.md 12). */

@@ -6,6 +6,7 @@ import { HEADER } from './header-names.ts'
 export const EXPOSED_HEADERS = [
   HEADER.authToken,
   HEADER.cache,
+  HEADER.events,
   HEADER.requestId,
   'retry-after',
   HEADER.retryAfter,

@@ -9,6 +9,7 @@ export const HEADER = {
   insertWindow: 'x-service-insert-window',
   idempotencyKey: 'idempotency-key',
   cache: 'x-service-cache',
+  events: 'x-service-events',
   requestId: 'x-request-id',
   authToken: 'set-auth-token',
   sessionToken: 'x-service-auth-session-token',

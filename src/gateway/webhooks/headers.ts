@@ -1,0 +1,56 @@
+import { fail } from '../errors.ts'
+
+/** Headers that deliveries set by themselves, or that belong to the connection (RFC 9110, section 7.6.1). */
+const RESERVED = new Set([
+  'host',
+  'content-length',
+  'content-type',
+  'content-encoding',
+  'transfer-encoding',
+  'accept-encoding',
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'proxy-authorization',
+  'te',
+  'trailer',
+  'upgrade',
+  'expect',
+  'user-agent',
+])
+
+const isReserved = (name: string): boolean => RESERVED.has(name) || name.startsWith('webhook-')
+
+/** A token (RFC 9110, section 5.6.2). */
+const NAME = /^[!#$%&'*+.^_`|~0-9a-z-]{1,100}$/
+/** Visible ASCII, and spaces inside. No line break: it would begin another header. */
+const VALUE = /^[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?$/
+/** Bytes of all names and values. */
+const MOST = 8_192
+
+/** The headers to send with each delivery, by names in lower case. Throws when one is not possible. */
+export function acceptableHeaders(
+  given: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> | undefined {
+  const headers = Object.entries(given).map(([name, value]) => [name.toLowerCase(), value] as const)
+  for (const [name, value] of headers) {
+    if (!NAME.test(name)) throw refused(name, 'is not the name of a header')
+    if (isReserved(name)) throw refused(name, 'is set by the service')
+    if (!VALUE.test(value)) throw refused(name, 'has a value that is not visible ASCII')
+  }
+  if (new Set(headers.map(([name]) => name)).size < headers.length)
+    throw fail('invalid_webhook', { message: 'headers has a name twice', details: { field: 'headers' } })
+  const size = headers.reduce((sum, [name, value]) => sum + name.length + value.length, 0)
+  if (size > MOST)
+    throw fail('invalid_webhook', {
+      message: `headers have more than ${MOST} bytes`,
+      details: { field: 'headers' },
+    })
+  return headers.length === 0 ? undefined : Object.fromEntries(headers)
+}
+
+const refused = (name: string, why: string) =>
+  fail('invalid_webhook', {
+    message: `The header ${JSON.stringify(name.slice(0, 100))} ${why}`,
+    details: { field: 'headers' },
+  })

@@ -1,0 +1,280 @@
+import { Type } from 'typebox'
+import type { Clients } from '#databases/clients/clients.ts'
+import { payloadText } from '#kernel/events/payload.ts'
+import { EVENTS, type EventName } from '#kernel/events.ts'
+import { named } from '#kernel/http/components.ts'
+import { Id, Nullable, OneOf, Parsed, Timestamp } from '#kernel/http/schemas.ts'
+import type { App } from '#kernel/http/surface.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import type { GatewayAccess } from '../access.ts'
+import { calledClientName } from '../called-client.ts'
+import { kernelFor } from '../caller.ts'
+import { conditionsOf } from '../data/grammar.ts'
+import { success, successOf } from '../envelope.ts'
+import { ROUTE_KEYS } from './route-key.ts'
+import { countWebhooks, listWebhooks } from './store.ts'
+import {
+  changeWebhook,
+  createWebhook,
+  DEFAULT_TIMEOUT,
+  existingWebhook,
+  filterOf,
+  headersOf,
+  removeWebhook,
+  rotateSecret,
+  type Webhook,
+} from './webhooks.ts'
+
+const LONGEST_TIMEOUT = 30_000
+const ClientName = Nullable(Type.String({ maxLength: 63, examples: ['default'] }))
+const Url = Type.String({ minLength: 1, maxLength: 2_048, examples: ['https://example.com/hooks/gatehouse'] })
+const Headers = Type.Record(Type.String(), Type.String({ maxLength: 8_192 }), {
+  maxProperties: 50,
+  description: 'Sent with each delivery',
+  examples: [{ authorization: 'Bearer 6f1c' }],
+})
+const TimeoutMs = Type.Integer({ minimum: 1, maximum: LONGEST_TIMEOUT, default: DEFAULT_TIMEOUT })
+const Secret = Type.String({
+  maxLength: 200,
+  description: 'Signs the deliveries (Standard Webhooks): whsec_ and the base64 of 24 to 64 bytes',
+  examples: ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo='],
+})
+// The verb names what is wrong with a route key, and where they are listed.
+const RouteKey = Type.String({
+  maxLength: 100,
+  description: `One of: ${ROUTE_KEYS.join(', ')}`,
+  examples: ['gateway_insert'],
+})
+
+const fieldsOf = ({ limits }: Kernel['config']) => ({
+  client_name: Type.Optional(ClientName),
+  table_name: Type.Optional(
+    Nullable(
+      Type.String({
+        minLength: 1,
+        maxLength: 300,
+        description: 'Only events of this table',
+        examples: ['public.tracks'],
+      }),
+    ),
+  ),
+  description: Type.Optional(Nullable(Type.String({ maxLength: 1_000 }))),
+  is_active: Type.Optional(Type.Boolean({ default: true })),
+  headers: Type.Optional(Nullable(Headers)),
+  filter: Type.Optional(
+    Parsed(conditionsOf(limits.conditions, [{ operator: 'gt', column: 'rating', value: 3 }]), {
+      description:
+        'Only events with a row that meets these conditions: eq, neq, gt, gte, lt, lte, in, is, and, or, not; texts are ordered by code points',
+    }),
+  ),
+  timeout_ms: Type.Optional(TimeoutMs),
+})
+
+const WebhookFields = {
+  id: Id,
+  client_name: ClientName,
+  route_key: Type.String(),
+  table_name: Nullable(Type.String()),
+  url: Type.String(),
+  description: Nullable(Type.String()),
+  is_active: Type.Boolean(),
+  headers: Type.Record(Type.String(), Type.String(), { description: 'Names; the values are not shown' }),
+  filter: Type.Unknown({ description: 'Conditions as they were given, or null' }),
+  timeout_ms: Type.Integer(),
+  consecutive_failures: Type.Integer(),
+  disabled_reason: Nullable(Type.String()),
+  created_at: Timestamp,
+  updated_at: Timestamp,
+}
+const WebhookRecord = Type.Object(WebhookFields, named('WebhookRecord'))
+const IssuedWebhookRecord = Type.Object(
+  { ...WebhookFields, secret: Type.String({ description: 'Shown only once' }) },
+  named('IssuedWebhookRecord'),
+)
+const WebhookList = Type.Object({
+  webhooks: Type.Array(WebhookRecord),
+  total: Type.Integer(),
+  limit: Type.Integer(),
+  offset: Type.Integer(),
+})
+const EventEntry = Type.Object(
+  {
+    route_key: OneOf(Object.keys(EVENTS), named('EventName')),
+    category: Type.String(),
+    title: Type.String(),
+    description: Type.String(),
+    table_scope_supported: Type.Boolean(),
+    example: Type.Record(Type.String(), Type.Unknown()),
+  },
+  named('WebhookEvent'),
+)
+const ById = Type.Object({
+  id: Type.String({ format: 'uuid', examples: ['01a1fed6-8936-7ac3-bdf5-1fc3f49efcc6'] }),
+})
+
+/** Shown instead of the value of a header. */
+const MASK = '***'
+
+const recordOf = (kernel: Kernel, webhook: Webhook) => ({
+  ...webhook,
+  client_name: webhook.clientName,
+  route_key: webhook.routeKey,
+  table_name: webhook.tableName,
+  is_active: webhook.isActive,
+  headers: Object.fromEntries(Object.keys(headersOf(kernel, webhook)).map((name) => [name, MASK])),
+  filter: filterOf(webhook),
+  timeout_ms: webhook.timeoutMs,
+  consecutive_failures: webhook.consecutiveFailures,
+  disabled_reason: webhook.disabledReason,
+  created_at: webhook.createdAt,
+  updated_at: webhook.updatedAt,
+})
+
+const NAMES = Object.keys(EVENTS) as EventName[] // keys of a literal
+
+const EXAMPLE = { id: '0198c0de-0000-7000-8000-000000000000', at: new Date('2026-01-31T12:00:00Z') }
+
+const eventList = NAMES.map((name) => {
+  const { category, title, description, tableScope = false, example } = EVENTS[name]
+  const payload = JSON.parse(payloadText({ ...EXAMPLE, name, data: example }))
+  return {
+    route_key: name,
+    category,
+    title,
+    description,
+    table_scope_supported: tableScope,
+    example: payload,
+  }
+})
+
+export function webhookRoutes(app: App, kernel: Kernel, clients: Clients, access: GatewayAccess): void {
+  const config = { access: access.adminWithClient, failures: ['webhook_not_found'] }
+  const refusing = { ...config, failures: [...config.failures, ...REFUSED] }
+  const fields = fieldsOf(kernel.config)
+  app.route({
+    method: 'GET',
+    url: '/admin/webhooks',
+    config,
+    schema: {
+      operationId: 'listWebhooks',
+      summary: 'List webhooks',
+      querystring: Type.Object({
+        client_name: Type.Optional(Type.String({ maxLength: 63 })),
+        limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, default: 50 })),
+        offset: Type.Optional(Type.Integer({ minimum: 0, default: 0 })),
+      }),
+      response: { 200: successOf(WebhookList) },
+    },
+    handler: async ({ query: { client_name: clientName, limit = 50, offset = 0 } }) => {
+      const page = { clientName, limit, offset }
+      const [found, total] = await Promise.all([
+        listWebhooks(kernel.db, page),
+        countWebhooks(kernel.db, clientName),
+      ])
+      const webhooks = found.map((webhook) => recordOf(kernel, webhook))
+      return success(`Listed ${webhooks.length} webhooks`, { webhooks, total, limit, offset })
+    },
+  })
+  app.route({
+    method: 'POST',
+    url: '/admin/webhooks',
+    config: refusing,
+    schema: {
+      operationId: 'createWebhook',
+      summary: 'Make a webhook; the answer has its secret, which is shown only once',
+      body: Type.Object({ ...fields, route_key: RouteKey, url: Url, secret: Type.Optional(Secret) }),
+      response: { 201: successOf(IssuedWebhookRecord) },
+    },
+    handler: async (request, reply) => {
+      const called = calledClientName(request)
+      const { webhook, secret } = await createWebhook(
+        kernelFor(kernel, request),
+        clients,
+        request.body,
+        called,
+      )
+      return reply.code(201).send(success('Webhook created', { ...recordOf(kernel, webhook), secret }))
+    },
+  })
+  app.route({
+    method: 'GET',
+    url: '/admin/webhooks/events',
+    config,
+    schema: {
+      operationId: 'listWebhookEvents',
+      summary: 'The events that webhooks can get',
+      response: { 200: successOf(Type.Object({ events: Type.Array(EventEntry) })) },
+    },
+    handler: async () => success(`Listed ${eventList.length} events`, { events: eventList }),
+  })
+  app.route({
+    method: 'GET',
+    url: '/admin/webhooks/:id',
+    config,
+    schema: {
+      operationId: 'getWebhook',
+      summary: 'One webhook',
+      params: ById,
+      response: { 200: successOf(WebhookRecord) },
+    },
+    handler: async ({ params }) =>
+      success('Webhook found', recordOf(kernel, await existingWebhook(kernel, params.id))),
+  })
+  app.route({
+    method: 'PATCH',
+    url: '/admin/webhooks/:id',
+    config: refusing,
+    schema: {
+      operationId: 'changeWebhook',
+      summary: 'Change a webhook; headers are replaced as a whole',
+      params: ById,
+      body: Type.Partial(Type.Object({ ...fields, route_key: RouteKey, url: Url })),
+      response: { 200: successOf(WebhookRecord) },
+    },
+    handler: async (request) => {
+      const { params, body } = request
+      const changed = await changeWebhook(kernelFor(kernel, request), clients, params.id, body)
+      return success('Webhook changed', recordOf(kernel, changed))
+    },
+  })
+  app.route({
+    method: 'DELETE',
+    url: '/admin/webhooks/:id',
+    config,
+    schema: {
+      operationId: 'deleteWebhook',
+      summary: 'Delete a webhook',
+      params: ById,
+      response: { 200: successOf(ById) },
+    },
+    handler: async (request) => {
+      const { params } = request
+      await removeWebhook(kernelFor(kernel, request), params.id)
+      return success('Webhook deleted', { id: params.id })
+    },
+  })
+  app.route({
+    method: 'POST',
+    url: '/admin/webhooks/:id/rotate-secret',
+    config,
+    schema: {
+      operationId: 'rotateWebhookSecret',
+      summary: 'Give a webhook a new secret; for 24 hours deliveries are signed with both',
+      params: ById,
+      response: { 200: successOf(IssuedWebhookRecord) },
+    },
+    handler: async (request) => {
+      const { webhook, secret } = await rotateSecret(kernelFor(kernel, request), request.params.id)
+      return success('Webhook secret rotated', { ...recordOf(kernel, webhook), secret })
+    },
+  })
+}
+
+const REFUSED = [
+  'invalid_webhook',
+  'invalid_webhook_url',
+  'invalid_condition',
+  'too_many_conditions',
+  'too_deep',
+  'invalid_identifier',
+]

@@ -1,0 +1,199 @@
+import assert from 'node:assert/strict'
+import { beforeEach, test } from 'node:test'
+import { EVENTS } from '#kernel/events.ts'
+import { atomically, emit } from '#kernel/kernel.ts'
+import { secureRandom } from '#kernel/random.ts'
+import { createSecrets } from '#kernel/secrets.ts'
+import { TEST_SECRET, testService } from '#test/harness.ts'
+import { resealWebhooks } from './reseal.ts'
+
+const t = await testService()
+const { kernel } = t.service
+const FOR_CLIENT = { headers: { 'x-service-client': 'default' } }
+const URL = 'https://hooks.example.com/in'
+
+beforeEach(async () => {
+  await kernel.db.deleteFrom('webhookDelivery').execute()
+  await kernel.db.deleteFrom('webhook').execute()
+  await kernel.coherence.settle()
+})
+
+const make = (body: object) => t.admin.post('/admin/webhooks', { url: URL, ...body }, FOR_CLIENT)
+async function made(body: object): Promise<string> {
+  const answer = await make(body)
+  assert.equal(answer.status, 201, answer.text)
+  return answer.body.data.id
+}
+const at = (id: string, more = '') => `/admin/webhooks/${id}${more}`
+
+test('a webhook shows its secret once, and the values of its headers never', async () => {
+  const answer = await make({
+    route_key: 'gateway_insert',
+    table_name: 'track',
+    headers: { Authorization: 'Bearer s3cret' },
+  })
+  const { secret, ...record } = answer.body.data
+  assert.match(secret, /^whsec_[A-Za-z0-9+/]{43}=$/)
+  assert.deepEqual(record, {
+    id: record.id,
+    client_name: 'default',
+    route_key: 'gateway_insert',
+    table_name: 'public.track',
+    url: URL,
+    description: null,
+    is_active: true,
+    headers: { authorization: '***' },
+    filter: null,
+    timeout_ms: 15_000,
+    consecutive_failures: 0,
+    disabled_reason: null,
+    created_at: record.created_at,
+    updated_at: record.created_at,
+  })
+  assert.deepEqual((await t.admin.get(at(record.id), FOR_CLIENT)).body.data, record)
+  const list = await t.admin.get('/admin/webhooks?client_name=default', FOR_CLIENT)
+  assert.deepEqual(list.body.data, { webhooks: [record], total: 1, limit: 50, offset: 0 })
+  const row = JSON.stringify(await kernel.db.selectFrom('webhook').selectAll().execute())
+  assert.ok(!row.includes('s3cret') && !row.includes(secret), row)
+  const none = await t.admin.get('/admin/webhooks?client_name=logging&limit=500', FOR_CLIENT)
+  assert.deepEqual(none.body.data, { webhooks: [], total: 0, limit: 500, offset: 0 })
+})
+
+test('a webhook that could not work is refused, with the field that is wrong', async () => {
+  const refused = async (body: object, code: string, field?: string) => {
+    const answer = await make({ route_key: 'gateway_insert', ...body })
+    assert.deepEqual([answer.status, answer.body.code], [400, code], JSON.stringify([body, answer.body]))
+    if (field !== undefined) assert.equal(answer.body.data.details.field, field, answer.text)
+  }
+  for (const url of [
+    'http://example.com',
+    'https://127.0.0.1/',
+    'https://[::ffff:10.0.0.1]/',
+    'https://a:b@example.com',
+    'ftp://x',
+    'x',
+  ])
+    await refused({ url }, 'invalid_webhook_url', 'url')
+  for (const route_key of ['nothing', 'gateway_*', 'auth_user_updated', 'constructor'])
+    await refused({ route_key }, 'invalid_webhook', 'route_key')
+  await refused({ route_key: 'auth_user_created', client_name: 'default' }, 'invalid_webhook', 'client_name')
+  await refused({ client_name: 'nobody' }, 'unknown_client')
+  await refused({ route_key: 'gateway_query', table_name: 'track' }, 'invalid_webhook', 'table_name')
+  await refused({ table_name: 'a.b.c' }, 'invalid_identifier')
+  await refused(
+    { route_key: 'schema_table_created', filter: { column: 'id', value: 1 } },
+    'invalid_webhook',
+    'filter',
+  )
+  for (const operator of ['like', 'ilike', 'contains', 'containedBy', 'overlaps', 'fts'])
+    await refused({ filter: [{ operator, column: 'title', value: 'x' }] }, 'invalid_condition', 'filter')
+  await refused({ filter: [{ column: 'id', value: 1, value_cast: 'text' }] }, 'invalid_condition')
+  await refused({ filter: [{ column: 'id', value: { a: 1 } }] }, 'invalid_condition')
+  await refused(
+    { filter: [{ operator: 'in', column: 'id', value: Array(200).fill(1) }] },
+    'too_many_conditions',
+  )
+  for (const name of ['Host', 'content-length', 'Webhook-Signature', 'transfer-encoding', 'a b', ''])
+    await refused({ headers: { [name]: 'x' } }, 'invalid_webhook', 'headers')
+  for (const value of ['a\r\nhost: b', 'ü', '', 'x'.repeat(8_193)])
+    await refused(
+      { headers: { 'x-a': value } },
+      value.length > 8_192 ? 'validation_error' : 'invalid_webhook',
+    )
+  await refused({ headers: { 'X-A': '1', 'x-a': '2' } }, 'invalid_webhook', 'headers')
+  await refused({ secret: 'whsec_c2hvcnQ=' }, 'invalid_webhook', 'secret')
+  await refused({ timeout_ms: 30_001 }, 'validation_error')
+  assert.equal((await t.admin.get('/admin/webhooks', FOR_CLIENT)).body.data.total, 0)
+})
+
+test('the catalogue has every event with an example', async () => {
+  const { body } = await t.admin.get('/admin/webhooks/events', FOR_CLIENT)
+  const { events } = body.data
+  assert.deepEqual(
+    events.map(({ route_key }: { route_key: string }) => route_key),
+    Object.keys(EVENTS),
+  )
+  for (const { route_key, category, example } of events) {
+    assert.equal(example.type, route_key)
+    assert.equal(example.client, category === 'auth' ? null : 'default')
+    assert.ok(Object.keys(example.data).length > 0)
+  }
+})
+
+test('a rotated secret keeps the former one for a day, and both survive a rotation of the service secret', async () => {
+  const answer = await make({ route_key: 'gateway_insert', headers: { 'x-a': 'value' } })
+  const { id, secret: first } = answer.body.data
+  const { secret: second, ...record } = (await t.admin.post(at(id, '/rotate-secret'), {}, FOR_CLIENT)).body
+    .data
+  assert.notEqual(first, second)
+  assert.equal(record.id, id)
+  const next = 'another-secret-of-the-tests-0123456789'
+  const rotating = createSecrets(next, secureRandom, TEST_SECRET)
+  await resealWebhooks({ ...kernel, secrets: rotating })
+  const opened = async () => {
+    const row = await kernel.db
+      .selectFrom('webhook')
+      .selectAll()
+      .where('id', '=', id)
+      .executeTakeFirstOrThrow()
+    const alone = createSecrets(next, secureRandom)
+    const open = (sealed: string | null, purpose: 'webhook-secret' | 'webhook-headers') =>
+      sealed === null ? null : alone.open(purpose, sealed, id)
+    return [
+      open(row.sealedSecret, 'webhook-secret'),
+      open(row.sealedPreviousSecret, 'webhook-secret'),
+      open(row.sealedHeaders, 'webhook-headers'),
+    ]
+  }
+  assert.deepEqual(await opened(), [second, first, '{"x-a":"value"}'])
+  t.advance(86_400_001)
+  await resealWebhooks(kernel)
+  assert.deepEqual(await opened(), [second, null, '{"x-a":"value"}'])
+})
+
+test('a removed client takes its webhooks out of use: its name may come to mean another database', async () => {
+  const body = { client_name: 'shop', url: t.clientUrl }
+  const registered = await t.admin.post('/admin/clients', body)
+  assert.equal(registered.status, 201, registered.text)
+  const id = await made({ route_key: 'gateway_insert', client_name: 'shop' })
+  await t.admin.send('DELETE', '/admin/clients/shop')
+  const { is_active, disabled_reason } = (await t.admin.get(at(id), FOR_CLIENT)).body.data
+  assert.deepEqual([is_active, disabled_reason], [false, 'Its client was removed'])
+})
+
+const texts = async () =>
+  (await kernel.db.selectFrom('webhookEvent').select('body').orderBy('id').execute()).map(({ body }) => body)
+
+test('events of users are written with their transaction, and only for webhooks that name them', async () => {
+  await made({ route_key: '*' })
+  await made({ route_key: 'auth_user_deleted' })
+  const named = await made({ route_key: 'auth_user_created' })
+  const all = await made({ route_key: 'auth.*' })
+  assert.equal((await t.admin.get(at(all), FOR_CLIENT)).body.data.client_name, null)
+  const ada = await t.signUp('ada')
+  const bodies = await texts()
+  const [created, signedIn, ...more] = bodies.map((text) => JSON.parse(text))
+  assert.deepEqual(more, [])
+  assert.deepEqual(
+    [created?.type, created?.client, created?.data],
+    ['auth_user_created', null, { user_id: ada.id }],
+  )
+  assert.deepEqual(
+    [signedIn?.type, Object.keys(signedIn?.data ?? {})],
+    ['auth_user_signed_in', ['user_id', 'session_id']],
+  )
+  const receivers = await kernel.db.selectFrom('webhookDelivery').select('webhookId').execute()
+  assert.deepEqual(receivers.map(({ webhookId }) => webhookId).toSorted(), [named, all, all].toSorted())
+  assert.equal(
+    bodies.some((text) => text.includes(ada.token) || text.includes('ada@')),
+    false,
+  )
+
+  const broken = new Error('no')
+  const work = atomically(kernel, async (kernel) => {
+    await emit(kernel, 'auth_user_banned', { user_id: ada.id })
+    throw broken
+  })
+  await assert.rejects(work, broken)
+  assert.equal((await texts()).length, 2)
+})
