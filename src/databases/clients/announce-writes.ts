@@ -41,10 +41,13 @@ const tagsOfChange = (database: Name): readonly string[] =>
 
 const STRUCTURE = 'structure:'
 
-/** Tags of a change of the structure, after which writes may invalidate other answers than before. */
-const tagsOfStructure = (database: Name): readonly string[] => [
+/** The tag of a change of the structure, after which all processes read it again. */
+const tagsOfStructure = (database: Name): readonly string[] => [`${STRUCTURE}${database ?? ''}`]
+
+/** With cached answers: after a change of the structure, writes may invalidate other answers than before. */
+const tagsOfChangedStructure = (database: Name): readonly string[] => [
   ...tagsOfChange(database),
-  `${STRUCTURE}${database ?? ''}`,
+  ...tagsOfStructure(database),
 ]
 
 /** The database of a structure tag, the empty text for an unknown one; undefined for other tags. */
@@ -53,8 +56,11 @@ export const structureIn = (tag: string): string | undefined =>
 
 export type Announce = (tags: readonly string[]) => Promise<void>
 
-/** The same driver, but an operation that may have changed rows returns only when no process serves an older answer. */
-export function announceWrites(driver: Driver, announce: Announce): Driver {
+/**
+ * The same driver, but a change by management returns only when all processes know the new structure, and, with cached answers, an
+ * operation that may have changed rows when no process serves an older answer.
+ */
+export function announceWrites(driver: Driver, announce: Announce, cachesAnswers: boolean): Driver {
   let known: Name
   const identity = async (): Promise<Name> => {
     known = await driver.identity()
@@ -76,13 +82,23 @@ export function announceWrites(driver: Driver, announce: Announce): Driver {
   /** Inside a transaction nothing is announced: it commits at its end. */
   const write = <T>(plan: WritePlan, on: OpenTransaction | undefined, work: () => Promise<T>): Promise<T> =>
     on === undefined ? after(work, (database) => tagsOfWrite(database, plan.table)) : work()
+  const structure = cachesAnswers ? tagsOfChangedStructure : tagsOfStructure
   const { transaction, sql, fixedSql, call, management, policies } = driver
-  return {
+  const structural: Driver = {
     ...driver,
     identity,
     structureChanged(database) {
       if (database === '' || known === undefined || known === database) driver.invalidate()
     },
+    management: management && {
+      ...management,
+      run: (statements, conditions) => after(() => management.run(statements, conditions), structure),
+    },
+    policies: policies && { as: (persona) => announceWrites(policies.as(persona), announce, cachesAnswers) },
+  }
+  if (!cachesAnswers) return structural
+  return {
+    ...structural,
     insert: (plan, on, presence) => write(plan, on, () => driver.insert(plan, on, presence)),
     update: (plan, on, presence) => write(plan, on, () => driver.update(plan, on, presence)),
     delete: (plan, on, presence) => write(plan, on, () => driver.delete(plan, on, presence)),
@@ -94,10 +110,10 @@ export function announceWrites(driver: Driver, announce: Announce): Driver {
           : after(() => transaction(work, options), tagsOfChange)),
     sql:
       sql &&
-      ((request) =>
-        request.readOnly
-          ? sql(request)
-          : after(() => sql(request), isStructural(request.text) ? tagsOfStructure : tagsOfChange)),
+      ((request) => {
+        if (request.readOnly) return sql(request)
+        return after(() => sql(request), isStructural(request.text) ? structure : tagsOfChange)
+      }),
     fixedSql: fixedSql && {
       ...fixedSql,
       run: (request) =>
@@ -105,10 +121,5 @@ export function announceWrites(driver: Driver, announce: Announce): Driver {
     },
     call:
       call && ((request) => (request.readOnly ? call(request) : after(() => call(request), tagsOfChange))),
-    management: management && {
-      ...management,
-      run: (statements, conditions) => after(() => management.run(statements, conditions), tagsOfStructure),
-    },
-    policies: policies && { as: (persona) => announceWrites(policies.as(persona), announce) },
   }
 }

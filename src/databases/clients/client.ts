@@ -20,21 +20,20 @@ export type Client = {
 }
 
 export type ClientMaking = DriverMaking & {
-  /** The caches of answers: invalidates those that a write has made stale. */
+  /** Tells all processes what has changed: the structure, and answers that they may have cached. */
   readonly announce?: Announce | undefined
 }
 
-/** Undefined where no answer is cached. */
-export function announceOf({ config, coherence, log }: Kernel): Announce | undefined {
-  if (config.gateway.cache.ttl === 0) return undefined
-  return (tags) =>
+export const announceOf =
+  ({ coherence, log }: Kernel): Announce =>
+  (tags) =>
     coherence.announce(tags).catch((error: unknown) => {
-      // The write is done. Other processes serve cached answers until these expire.
+      // The write is done. Other processes serve cached answers, and know the old structure, until these expire.
       log.error({ event: 'announcement_lost', error }, 'other processes were not notified of a write')
     })
-}
 
 export function driverFor(making: ClientMaking, settings: DriverSettings): Driver {
   const driver = DRIVERS[settings.driver].make(making, settings)
-  return making.announce === undefined ? driver : announceWrites(driver, making.announce)
+  if (making.announce === undefined) return driver
+  return announceWrites(driver, making.announce, making.config.gateway.cache.ttl > 0)
 }

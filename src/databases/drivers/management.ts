@@ -5,6 +5,8 @@ import type { Failure } from '#kernel/errors.ts'
 export type Management = {
   /** Runs the statements in one transaction, and invalidates the catalogue. Throws 503 when a lock is not free in time. */
   run(statements: readonly string[], conditions?: ChangeConditions): Promise<void>
+  /** Throws 400 for names of the service and of the database. */
+  requireUnreserved(schema: string, name: string): void
   readonly tables: TableStatements
   readonly columns: ColumnStatements
   readonly indexes: IndexStatements

@@ -33,6 +33,7 @@ function indexName({ name }: Table, columns: readonly string[]): string {
 export async function dropManagedIndex(changer: Changer, schema: string, name: string) {
   const { caller } = changer
   const management = managementOf(caller)
+  management.requireUnreserved(schema, name)
   const index = await findIndex(caller, schema, name)
   if (index === undefined)
     throw fail('object_not_found', {

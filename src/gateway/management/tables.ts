@@ -68,9 +68,9 @@ export async function dropManagedColumn(
 
 export type TableName = { readonly schema: string; readonly table: string }
 
-/** 400 on a driver that cannot change the structure, 404 without the table. */
+/** 400 on a driver that cannot change the structure and for a reserved name, 404 without the table. */
 export async function findTable(caller: GatewayCaller, { schema, table }: TableName): Promise<Table> {
-  managementOf(caller)
+  managementOf(caller).requireUnreserved(schema, table)
   const found = (await caller.backend.catalogue()).find(schema, table)
   if (found === undefined)
     throw fail('table_not_found', { details: { schema_name: schema, table_name: table } })

@@ -20,6 +20,7 @@ import { editTable } from '#databases/drivers/postgres/sql/ddl/edits.ts'
 import { installExtension, installedSql } from '#databases/drivers/postgres/sql/ddl/extensions.ts'
 import { dropFunction, upsertFunction } from '#databases/drivers/postgres/sql/ddl/functions.ts'
 import { ALLOWED_INDEX_METHODS, createIndex, dropIndex } from '#databases/drivers/postgres/sql/ddl/indexes.ts'
+import { requireUnreserved } from '#databases/drivers/postgres/sql/ddl/names.ts'
 import { createTable, dropColumn, dropTable } from '#databases/drivers/postgres/sql/ddl/tables.ts'
 import { createTablePolicies } from '#databases/drivers/postgres/table-policies.ts'
 import { fail } from '#databases/failures.ts'
@@ -36,6 +37,7 @@ type Options = {
 
 export const createManagement = (pool: Pool, runner: Runner, options: Options): Management => ({
   run: (statements, conditions) => run(pool, { ...conditions, statements }, options),
+  requireUnreserved,
   tables: { create: createTable, edit: editTable, drop: dropTable },
   columns: { drop: dropColumn },
   indexes: { create: createIndex, drop: dropIndex },
@@ -145,6 +147,7 @@ async function explained(
     return fail('object_busy', { cause: error, headers: { 'retry-after': '5' } })
   if (error instanceof Failure) return error
   const failure = failureOf(error)
+  if (failure instanceof Failure && isOfCatalogue(failure)) return fail('object_exists', { cause: error })
   if (!(failure instanceof Failure) || explain === undefined || !client.isClean()) return failure
   const work = async () => {
     await client.query(ONLY_CATALOG)
@@ -155,3 +158,7 @@ async function explained(
 }
 
 const LOCK_NOT_AVAILABLE = '55P03'
+
+/** Two objects of one name were made at the same moment. */
+const isOfCatalogue = ({ code, details }: Failure): boolean =>
+  code === 'unique_violation' && JSON.stringify(details?.other_table ?? null).includes('"pg_catalog"')
