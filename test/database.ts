@@ -92,7 +92,7 @@ export async function shutDatabase(url: string): Promise<void> {
 }
 
 /** Reads the variables that test/cluster.ts sets for every test process. */
-export function testRun(isControl = false): TestRun {
+function testRun(isControl = false): TestRun {
   const { TEST_SERVER_URL: serverUrl, TEST_OWNER_URL: usual, TEST_CONTROL_URL: control } = process.env
   const ownerUrl = isControl ? control : usual
   if (!serverUrl || !ownerUrl || !usual) {

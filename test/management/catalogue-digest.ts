@@ -12,23 +12,29 @@ export async function catalogueDigest(client: pg.Client): Promise<string> {
 /** Columns that change without a change of the structure. */
 const STATISTICS = `'{relpages,reltuples,relallvisible,relallfrozen,relfrozenxid,relminmxid,relhasindex}'::text[]`
 
-const CATALOGUES = [
-  ...['attribute', 'attrdef', 'constraint', 'index', 'proc', 'policy', 'trigger', 'rewrite', 'type'],
-  ...[
-    'description',
-    'extension',
-    'namespace',
-    'default_acl',
-    'event_trigger',
-    'sequence',
-    'cast',
-    'operator',
-  ],
+/** Large catalogues, and the column with the id. Objects of the system are left out: only a superuser can change them. */
+const LARGE = {
+  attribute: 'attrelid',
+  proc: 'oid',
+  type: 'oid',
+  description: 'objoid',
+  operator: 'oid',
+  cast: 'oid',
+  rewrite: 'oid',
+}
+const SMALL = [
+  ...['attrdef', 'constraint', 'index', 'policy', 'trigger', 'extension', 'namespace', 'default_acl'],
+  ...['event_trigger', 'sequence'],
 ]
+/** The first id of an object that is not of the system. */
+const FIRST = 16_384
 
 const lines = [
   `select 'class' as kind, (to_jsonb(c) - ${STATISTICS})::text as line from pg_class c`,
-  ...CATALOGUES.map((name) => `select '${name}', to_jsonb(x)::text from pg_${name} x`),
+  ...SMALL.map((name) => `select '${name}', to_jsonb(x)::text from pg_${name} x`),
+  ...Object.entries(LARGE).map(
+    ([name, id]) => `select '${name}', to_jsonb(x)::text from pg_${name} x where ${id} >= ${FIRST}`,
+  ),
   `select 'database', concat(datname, datdba, datacl) from pg_database where datname = current_database()`,
   `select 'role', to_jsonb(r)::text from pg_roles r where rolname ~ '^evil' or pg_has_role(current_user, r.oid, 'member')`,
 ]

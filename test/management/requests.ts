@@ -3,7 +3,7 @@ import type { Operation } from '#gateway/management/operations.ts'
 export type ManagementRequest = { readonly path: string; readonly body?: object }
 
 /**
- * A request for each operation that succeeds once on the objects of `objectsFor` with the same name. An operation without an entry does not
+ * A request for each operation that succeeds once on the objects of `objectsFor` with the same name, on a client with row-level security. An operation without an entry does not
  * compile.
  */
 export const REQUESTS: Readonly<Record<Operation, (name: string) => ManagementRequest>> = {
@@ -24,9 +24,24 @@ export const REQUESTS: Readonly<Record<Operation, (name: string) => ManagementRe
     path: '/management/extensions/install',
     body: { extension_name: 'citext', if_not_exists: true },
   }),
+  read_row_level_security: (name) => ({ path: `/management/tables/${name}/row-level-security` }),
+  row_level_security: (name) => ({
+    path: `/management/tables/${name}/row-level-security`,
+    body: { enabled: true, policies: [{ preset: 'public_read' }] },
+  }),
+  list_functions: () => ({ path: '/management/functions' }),
+  upsert_function: (name) => ({
+    path: '/management/functions',
+    body: { ddl: `create or replace function ${name}_new() returns int language sql return 1` },
+  }),
+  drop_function: (name) => ({
+    path: '/management/functions',
+    body: { function_name: `${name}_old`, arg_types: ['int'] },
+  }),
 }
 
 /** SQL for the objects that these requests change. */
 export const objectsFor = (name: string): string => `
   create table ${name} (id int primary key, a text, b text);
-  create index ${name}_by_b on ${name} (b);`
+  create index ${name}_by_b on ${name} (b);
+  create function ${name}_old(int) returns int language sql as 'select 1';`

@@ -2,9 +2,10 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { OPERATIONS, type Operation } from '#gateway/management/operations.ts'
 import { withClient } from '#test/database.ts'
-import { type Actor, actor, testService } from '#test/harness.ts'
+import { type Actor, actor } from '#test/harness.ts'
 import { catalogueDigest } from '#test/management/catalogue-digest.ts'
 import { objectsFor, REQUESTS } from '#test/management/requests.ts'
+import { createSecuredTables } from '#test/secured-tables.ts'
 import { type Expected, expectMatrix, type Matrix } from './matrix.ts'
 
 /** `without` is bound to the client and has all rights but that of the operation, `exact` only that one. */
@@ -23,12 +24,15 @@ const EXPECTED: Readonly<Record<Role, Expected>> = {
   all: 200,
 }
 
-const t = await testService()
+const { t, database } = await createSecuredTables()
 const ROLES = Object.keys(EXPECTED) as Role[] // the keys of a record of roles
 const NAMES = Object.keys(OPERATIONS) as Operation[] // the keys of OPERATIONS
-const MATRIX: Matrix<Role, Operation> = Object.fromEntries(
-  NAMES.map((request) => [routeOf(request), { request, expected: EXPECTED }]),
-)
+const rowOf = (request: Operation) => ({ request, expected: EXPECTED })
+const MATRIX: Matrix<Role, Operation> = {
+  ...Object.fromEntries(NAMES.map((request) => [routeOf(request), rowOf(request)])),
+  // An alias.
+  'POST /management/functions': rowOf('upsert_function'),
+}
 
 function routeOf(operation: Operation): string {
   const { method, path } = OPERATIONS[operation]
@@ -39,7 +43,7 @@ function routeOf(operation: Operation): string {
 const nameOf = (operation: Operation, role: Role) => `${operation}_${role}`
 
 before(() =>
-  withClient(t.clientUrl, async (client) => {
+  withClient(database.url, async (client) => {
     for (const operation of NAMES)
       await client.query(ROLES.map((role) => objectsFor(nameOf(operation, role))).join(''))
   }),
@@ -48,16 +52,20 @@ before(() =>
 async function callers(operation: Operation): Promise<Readonly<Record<Role, Actor>>> {
   const { right } = OPERATIONS[operation]
   const others = NAMES.map((name) => OPERATIONS[name].right).filter((name) => name !== right)
-  const client = { 'x-service-client': 'default' }
+  const client = { 'x-service-client': 'app' }
+  const bound = async (rights: readonly string[], client_name: string | null = 'app') => {
+    const { apiKey } = await t.key(rights, { client_name })
+    return actor(t.url, { apikey: apiKey, ...client })
+  }
   return {
     none: actor(t.url, client),
     admin: actor(t.url, { ...t.admin.headers, ...client }),
-    unbound: await t.key(['*'], { client_name: null }),
-    other: await t.key(['*', right], { client_name: 'logging' }),
-    without: await t.key(['gateway.*', ...new Set(others)]),
-    exact: await t.key([right]),
-    management: await t.key(['management.*']),
-    all: await t.key(['*']),
+    unbound: await bound(['*'], null),
+    other: await bound(['*', right], 'default'),
+    without: await bound(['gateway.*', ...new Set(others)]),
+    exact: await bound([right]),
+    management: await bound(['management.*']),
+    all: await bound(['*']),
   }
 }
 
@@ -80,7 +88,7 @@ test('only a bound key with the right of the endpoint may use it', async () => {
 })
 
 test('a refused key changes nothing', async () => {
-  await withClient(t.clientUrl, async (client) => {
+  await withClient(database.url, async (client) => {
     const found = await catalogueDigest(client)
     for (const operation of NAMES) {
       const all = await callers(operation)
