@@ -22,6 +22,7 @@ import type { Config } from '#kernel/config/config.ts'
 import { deleteEndedLeases } from '#kernel/db/coherence.ts'
 import { deleteExpiredLimits } from '#kernel/http/limits.ts'
 import { addReferenceRoutes, describeRoutes, REFERENCE } from '#kernel/http/openapi.ts'
+import type { Resolve } from '#kernel/http/outbound.ts'
 import { unlistenable } from '#kernel/http/port.ts'
 import { keepRouteBook, type RouteBook } from '#kernel/http/routes.ts'
 import { createServer } from '#kernel/http/server.ts'
@@ -51,6 +52,8 @@ export type ServiceOptions = {
   /** Changes the database's time; for tests, which turn the clock. */
   readonly turned?: (now: Clock) => Clock
   readonly random?: Random
+  /** For the host names of outbound requests; for tests. */
+  readonly resolve?: Resolve
   /** Prometheus text of all processes, where there are several. */
   readonly metricsOfAll?: () => Promise<string>
 }

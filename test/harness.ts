@@ -11,6 +11,7 @@ import type { PipelineRegistry } from '#gateway/pipelines/registry.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { type Config, defaultConfig } from '#kernel/config/config.ts'
 import { migrate } from '#kernel/db/migrate.ts'
+import type { Resolve } from '#kernel/http/outbound.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { createLog } from '#kernel/log.ts'
 import { readOutbox } from '#kernel/mail/transports.ts'
@@ -75,6 +76,8 @@ export type Options = {
   readonly clock?: TestClock
   /** Named pipelines, as of a pipelines file. */
   readonly pipelines?: PipelineRegistry
+  /** For the host names of outbound requests. */
+  readonly resolve?: Resolve
 }
 
 /** Offset that is applied to the database's time. */
@@ -107,6 +110,7 @@ export async function testService({
   secrets = testSecrets(),
   clock = testClock(),
   pipelines,
+  resolve,
 }: Options = {}): Promise<TestService> {
   const started = stoppedAfterTests()
   const dir = await mkdtemp(path.join(tmpdir(), 'gatehouse-test-service-'))
@@ -132,6 +136,7 @@ export async function testService({
     environment: (name) => environment[name],
     log: createLog({ level: 'info', format: 'json', destination: { write: (line) => void log.push(line) } }),
     turned: clock.turned,
+    ...(resolve && { resolve }),
   })
   started.defer(() => service.stop())
   const url = `http://127.0.0.1:${await service.listen()}`

@@ -15,7 +15,7 @@ import type { PoolerAddress } from './db/session-settings.ts'
 import { watchDisk } from './disk.ts'
 import { createEvents } from './events/outbox.ts'
 import { createRateLimits } from './http/limits.ts'
-import { createOutboundRequests } from './http/outbound.ts'
+import { createOutboundRequests, type Resolve } from './http/outbound.ts'
 import { startJobs } from './jobs.ts'
 import type { ControlPath, Kernel } from './kernel.ts'
 import type { Log } from './log.ts'
@@ -36,6 +36,8 @@ export type KernelOptions = {
   /** Changes the database's time; for tests, which turn the clock. */
   readonly turned?: (now: Clock) => Clock
   readonly random?: Random
+  /** For the host names of outbound requests; for tests. */
+  readonly resolve?: Resolve
 }
 
 export type StartedKernel = {
@@ -60,7 +62,7 @@ export async function startKernel(options: KernelOptions): Promise<StartedKernel
   // It renews its lease every second, so it is the first to know.
   coherence.subscribe({ apply: () => {}, clear: alarm.raise })
   const disk = watchDisk(config)
-  const outbound = createOutboundRequests(config)
+  const outbound = createOutboundRequests(config, options.resolve)
   opened.defer(() => outbound.close())
   const jobs = await startJobs({
     database: createJobsDatabase(queue, coherence),

@@ -46,7 +46,8 @@ export class OutboundRefused extends Error {
   }
 }
 
-type Resolve = (
+/** Finds the addresses of a host name, as `lookup` of node:dns does. */
+export type Resolve = (
   hostname: string,
   options: { readonly all: true; readonly family?: number | 'IPv4' | 'IPv6' },
   callback: (error: Error | null, addresses: readonly { address: string; family: number }[]) => void,
