@@ -109,7 +109,15 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       mirrors,
       metrics: options.metricsOfAll ?? (() => kernel.metrics.registry.metrics()),
     }
-    gatewaySurface(gateway, kernel, book, { clients, sessions, audit, pipelines, adminKey, health })
+    gatewaySurface(gateway, kernel, book, {
+      clients,
+      sessions,
+      audit,
+      deliveries,
+      pipelines,
+      adminKey,
+      health,
+    })
     if (config.docs.enabled) addFeature(gateway, REFERENCE, addReferenceRoutes)
   })
   measure(kernel, clients)

@@ -7,12 +7,13 @@ import { requireAbility } from '#databases/drivers/abilities.ts'
 import type { SqlRequest } from '#databases/drivers/driver.ts'
 import { findUnprotectedTables } from '#databases/drivers/postgres/roles/unprotected-tables.ts'
 import { ALWAYS_PRESENT } from '#databases/drivers/presence.ts'
+import { listFailingWebhooks } from '#gateway/webhooks/log-store.ts'
 import { NOTED_DRIFT } from '#kernel/clock.ts'
 import { isDriverName } from '#kernel/config/addresses.ts'
 import type { Config } from '#kernel/config/config.ts'
 import { CLIENT_LIMITS } from '#kernel/config/sections/database.ts'
 import { mailWarnings, passkeyWarnings, proxyWarnings, usesPasskeys } from '#kernel/config/warnings.ts'
-import { connectOnce } from '#kernel/db/connect.ts'
+import { connectOnce, type Db } from '#kernel/db/connect.ts'
 import { onConnection } from '#kernel/db/guarded-client.ts'
 import { pendingMigrations } from '#kernel/db/migrate.ts'
 import { readOnly } from '#kernel/db/session-settings.ts'
@@ -28,7 +29,7 @@ import { withDatabases } from './with-kernel.ts'
 export function doctorCommand(): Command {
   return new Command('doctor')
     .description(
-      'check configuration, database, migrations, clock, mail, clients and identity providers, and suggest fixes',
+      'check configuration, database, migrations, clock, mail, webhooks, clients and identity providers, and suggest fixes',
     )
     .option('--json', 'as JSON')
     .action(async ({ json }: { json?: boolean }, command: Command) => {
@@ -75,6 +76,7 @@ async function database(context: Context): Promise<Finding[]> {
   try {
     return await withDatabases(context, async (databases) => [
       ...(await control(databases)),
+      ...(await webhooks(databases)),
       ...(await clients(context, databases)),
       ...(await registered(context, databases)),
     ])
@@ -140,17 +142,42 @@ async function clients({ config, log }: Context, databases: ServiceDatabases): P
   return reached
 }
 
-/** Checks clients that were registered over HTTP. A configured client replaces a registered one of the same name. */
-async function registered(context: Context, { controlUrl }: ServiceDatabases): Promise<Finding[]> {
+/** Endpoints whose attempts fail, or that were set inactive by the service. */
+async function webhooks({ controlUrl }: ServiceDatabases): Promise<Finding[]> {
+  return withMigrated(controlUrl, async (db) => {
+    const failing = await listFailingWebhooks(db)
+    return failing.map(({ id, isActive, disabledReason, consecutiveFailures, failingSince }) => ({
+      subject: `webhook ${id}`,
+      ok: false,
+      says:
+        isActive || disabledReason === null
+          ? `${consecutiveFailures} attempts have failed since ${failingSince?.toISOString()}: gatehouse webhooks deliveries ${id}`
+          : `is inactive (${disabledReason}): PATCH /admin/webhooks/${id} with is_active true when it is mended`,
+    }))
+  })
+}
+
+/** Without pending migrations; else there are no findings, and `control` has reported them. */
+async function withMigrated(
+  controlUrl: string,
+  find: (db: Db) => Promise<readonly Finding[]>,
+): Promise<Finding[]> {
   const control = connectOnce(readOnly(controlUrl))
   try {
     if ((await pendingMigrations((text) => control.pool.query(text))).length > 0) return []
-    const rows = await listClients(control.db)
-    const own = rows.filter(({ clientName, isActive }) => isActive && !(clientName in context.config.clients))
-    return await Promise.all(own.map((row) => reachOf(context, row)))
+    return [...(await find(control.db))]
   } finally {
     await control.close()
   }
+}
+
+/** Checks clients that were registered over HTTP. A configured client replaces a registered one of the same name. */
+async function registered(context: Context, { controlUrl }: ServiceDatabases): Promise<Finding[]> {
+  return withMigrated(controlUrl, async (db) => {
+    const rows = await listClients(db)
+    const own = rows.filter(({ clientName, isActive }) => isActive && !(clientName in context.config.clients))
+    return Promise.all(own.map((row) => reachOf(context, row)))
+  })
 }
 
 async function reachOf({ config, secrets, environment, log }: Context, row: ClientRow): Promise<Finding> {

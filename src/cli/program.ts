@@ -11,6 +11,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   orgs: async () => (await import('./orgs.ts')).orgsCommand(),
   mail: async () => (await import('./mail.ts')).mailCommand(),
   pipelines: async () => (await import('./pipelines.ts')).pipelinesCommand(),
+  webhooks: async () => (await import('./webhooks.ts')).webhooksCommand(),
   openapi: async () => (await import('./openapi.ts')).openapiCommand(),
   doctor: async () => (await import('./doctor.ts')).doctorCommand(),
 }

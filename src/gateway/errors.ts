@@ -63,6 +63,13 @@ export const GATEWAY_FAILURES = {
   operation_not_allowed: [403, 'This public route does not allow this operation'],
   webhook_not_found: [404, 'There is no such webhook'],
   invalid_webhook: [400, 'The webhook is not valid'],
+  webhook_inactive: [409, 'This webhook is inactive; activate it first'],
+  webhook_unreadable: [
+    409,
+    'The secret of this webhook was sealed under another SERVICE_SECRET; rotate it and set its headers again',
+  ],
+  delivery_not_found: [404, 'There is no such delivery'],
+  delivery_in_flight: [409, 'An attempt of this delivery is under way'],
   invalid_webhook_url: [400, 'The address of the webhook is refused'],
   audit_unavailable: [503, 'The audit log cannot be written, so nothing was changed'],
 } as const satisfies FailureTable

@@ -22,6 +22,8 @@ import { rpcRoutes } from './rpc/routes.ts'
 import { schemaRoutes } from './schema/routes.ts'
 import { sqlRoutes } from './sql/routes.ts'
 import { storageRoutes } from './storage/routes.ts'
+import { deliveryRoutes } from './webhooks/delivery-routes.ts'
+import type { DeliveryWorkers } from './webhooks/delivery-workers.ts'
 import { webhookRoutes } from './webhooks/routes.ts'
 
 export type GatewayParts = {
@@ -29,6 +31,7 @@ export type GatewayParts = {
   readonly sessions: Sessions
   readonly audit: AuditLog
   readonly pipelines: PipelineRegistry
+  readonly deliveries: DeliveryWorkers
   readonly adminKey: string
   readonly health: HealthParts
 }
@@ -61,7 +64,7 @@ export function gatewaySurface(app: App, kernel: Kernel, book: RouteBook, parts:
     done()
   })
 
-  const { clients, audit, pipelines, health } = parts
+  const { clients, audit, deliveries, pipelines, health } = parts
   addFeature(app, FEATURES.data, (app) => dataRoutes(app, kernel, access))
   addFeature(app, FEATURES.sql, (app) => sqlRoutes(app, kernel, access))
   addFeature(app, FEATURES.rpc, (app) => rpcRoutes(app, kernel, access))
@@ -78,7 +81,10 @@ export function gatewaySurface(app: App, kernel: Kernel, book: RouteBook, parts:
   })
   addFeature(app, FEATURES.storage, (app) => storageRoutes(app, kernel, access))
   addFeature(app, FEATURES.publicRoutes, (app) => publicRouteRoutes(app, kernel, clients, access))
-  addFeature(app, FEATURES.webhooks, (app) => webhookRoutes(app, kernel, clients, access))
+  addFeature(app, FEATURES.webhooks, (app) => {
+    webhookRoutes(app, kernel, clients, access)
+    deliveryRoutes(app, kernel, access, deliveries)
+  })
   addFeature(app, FEATURES.health, (app) => healthRoutes(app, kernel, access, book, health))
 }
 

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import type { Selectable } from 'kysely'
 import { banByOperator, setRoleByOperator, unbanByOperator } from '#auth/admin/operator.ts'
 import { setPasswordByOperator } from '#auth/password/password.ts'
+import { replayDeliveries } from '#gateway/webhooks/replay.ts'
 import { importUsers } from '#identity/import/import.ts'
 import { linesOf } from '#identity/import/lines.ts'
 import { ACTIONS, type Action } from '#kernel/audit/actions.ts'
@@ -343,6 +344,28 @@ const CAUSES: Readonly<Record<Action, () => Promise<Seen>>> = {
     return { ...ADMIN, targetId: id, answer }
   },
   ...organizationCauses(t),
+  'webhook.tested': async () => {
+    const { url } = await startReceiver()
+    const { id } = await addWebhook(kernel, { url })
+    const answer = ok(await t.admin.post(`/admin/webhooks/${id}/test`, undefined, FOR_CLIENT))
+    return { ...ADMIN, targetId: id, answer }
+  },
+  'webhook.delivery_retried': async () => {
+    const { url } = await startReceiver()
+    const { id } = await addWebhook(kernel, { url })
+    await addEvents(kernel, id)
+    const { body } = ok(await t.admin.get(`/admin/webhooks/${id}/deliveries`, FOR_CLIENT))
+    const path = `/admin/webhooks/${id}/deliveries/${body.data.deliveries[0].id}/retry`
+    return { ...ADMIN, targetId: id, answer: ok(await t.admin.post(path, undefined, FOR_CLIENT)) }
+  },
+  'webhook.deliveries_replayed': async () => {
+    const { url } = await startReceiver()
+    const { id } = await addWebhook(kernel, { url })
+    await addEvents(kernel, id)
+    await t.service.deliveries.drain()
+    await replayDeliveries(commands, { webhookId: id, status: 'succeeded', since: new Date(0) }, () => {})
+    return { actorId: 'cli', targetId: id }
+  },
   'webhook.deactivated': async () => {
     const { url } = await startReceiver((response) => response.writeHead(410).end())
     const { id } = await addWebhook(kernel, { url })

@@ -21,6 +21,7 @@ export type RuleName =
   | 'mail_recipient'
   | 'two_factor'
   | 'admin_key'
+  | 'webhook_test'
   | 'default'
 
 /** Rules that count only wrong attempts, with growing waits. */

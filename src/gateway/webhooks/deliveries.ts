@@ -1,0 +1,134 @@
+import { recordAct } from '#kernel/audit/record-act.ts'
+import { payloadText } from '#kernel/events/payload.ts'
+import { EVENTS, type EventName } from '#kernel/events.ts'
+import { edge, retryAfter } from '#kernel/http/failures.ts'
+import { atomically, type Kernel } from '#kernel/kernel.ts'
+import { createPlaces } from '#kernel/places.ts'
+import { uuidv7 } from '#kernel/random.ts'
+import { fail } from '../errors.ts'
+import { attemptDelivery } from './attempt.ts'
+import { type EndpointRow, findEndpoint } from './delivery-store.ts'
+import type { DeliveryWorkers } from './delivery-workers.ts'
+import { type Endpoint, openEndpoint, UnreadableEndpoint } from './endpoint.ts'
+import {
+  countDeliveries,
+  findDelivery,
+  insertFinishedDelivery,
+  type LoggedDelivery,
+  listDeliveries,
+  restartDelivery,
+} from './log-store.ts'
+
+export type DeliveryPage = {
+  readonly status?: string | undefined
+  readonly limit: number
+  readonly offset: number
+}
+
+export async function deliveriesOf({ db }: Pick<Kernel, 'db'>, webhookId: string, page: DeliveryPage) {
+  await existingEndpoint({ db }, webhookId)
+  const [deliveries, total] = await Promise.all([
+    listDeliveries(db, { ...page, webhookId }),
+    countDeliveries(db, webhookId, page.status),
+  ])
+  return { deliveries, total }
+}
+
+async function existingEndpoint({ db }: Pick<Kernel, 'db'>, id: string): Promise<EndpointRow> {
+  const row = await findEndpoint(db, id)
+  if (row === undefined) throw fail('webhook_not_found')
+  return row
+}
+
+/** Makes a delivery due now, with all its attempts, whether it has succeeded or not. */
+export async function retryDelivery(
+  kernel: Kernel,
+  workers: Pick<DeliveryWorkers, 'wake'>,
+  webhookId: string,
+  id: string,
+): Promise<LoggedDelivery> {
+  const { isActive } = await existingEndpoint(kernel, webhookId)
+  const logged = await findDelivery(kernel.db, webhookId, id)
+  if (logged === undefined) throw fail('delivery_not_found')
+  if (!isActive) throw fail('webhook_inactive')
+  return atomically(kernel, async (kernel) => {
+    const due = await restartDelivery(kernel.db, webhookId, id, kernel.now())
+    if (due === undefined) throw fail('delivery_in_flight')
+    await recordAct(kernel, 'webhook.delivery_retried', { targetId: webhookId, details: { deliveryId: id } })
+    kernel.afterCommit(() => workers.wake([webhookId]))
+    return { ...logged, ...due }
+  })
+}
+
+/** Test deliveries of this process at once. */
+const MOST_TESTS = 10
+
+export type SendTest = (kernel: Kernel, webhookId: string) => Promise<LoggedDelivery>
+
+/**
+ * Sends the example of an event, marked as a test, and writes the delivery into the log. It is made once, also to an inactive webhook, and
+ * does not count for the health of the webhook.
+ */
+export function createTestDeliveries(): SendTest {
+  const places = createPlaces(MOST_TESTS, { most: 0, refusal: tooManyTests })
+  return async (kernel, webhookId) => {
+    await kernel.limits.consume('webhook_test', webhookId)
+    const leave = await places.enter()
+    try {
+      return await sendTest(kernel, webhookId)
+    } finally {
+      leave()
+    }
+  }
+}
+
+const tooManyTests = () =>
+  edge('service_unavailable', {
+    message: 'Too many test deliveries at once; try again in a moment',
+    headers: retryAfter(1),
+  })
+
+async function sendTest(kernel: Kernel, webhookId: string): Promise<LoggedDelivery> {
+  const row = await existingEndpoint(kernel, webhookId)
+  const at = kernel.now()
+  const name = exampleOf(row.routeKey)
+  const event = { id: uuidv7(at, kernel.random), routeKey: name, body: '' }
+  const text = payloadText({ id: event.id, name, at, data: EVENTS[name].example })
+  // An example has no rows, so the text has no number that parsing would change.
+  event.body = JSON.stringify({ ...JSON.parse(text), test: true })
+  const { isSuccess, ...result } = await attemptDelivery(kernel, readable(kernel, row), event)
+  const delivery = {
+    ...result,
+    id: uuidv7(at, kernel.random),
+    webhookId,
+    eventId: event.id,
+    status: isSuccess ? 'succeeded' : 'failed',
+    attempt: 1,
+    nextAttemptAt: null,
+    claimedUntil: null,
+    createdAt: at,
+  }
+  await atomically(kernel, async (kernel) => {
+    await insertFinishedDelivery(kernel.db, event, delivery)
+    await recordAct(kernel, 'webhook.tested', { targetId: webhookId, details: { deliveryId: delivery.id } })
+  })
+  return { ...delivery, routeKey: name }
+}
+
+function readable(kernel: Kernel, row: EndpointRow): Endpoint {
+  try {
+    return openEndpoint(kernel, row)
+  } catch (error) {
+    if (error instanceof UnreadableEndpoint) throw fail('webhook_unreadable')
+    throw error
+  }
+}
+
+const NAMES = Object.keys(EVENTS) as EventName[] // keys of a literal
+
+/** An event that the webhook gets. */
+function exampleOf(routeKey: string): EventName {
+  const matches = (name: EventName): boolean =>
+    routeKey === name || routeKey === '*' || routeKey === `${EVENTS[name].category}.*`
+  return NAMES.find(matches) ?? 'gateway_insert'
+}

@@ -1,0 +1,127 @@
+import { Type } from 'typebox'
+import { named } from '#kernel/http/components.ts'
+import { Id, Nullable, OneOf, Timestamp } from '#kernel/http/schemas.ts'
+import type { App } from '#kernel/http/surface.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import type { GatewayAccess } from '../access.ts'
+import { kernelFor } from '../caller.ts'
+import { success, successOf } from '../envelope.ts'
+import { createTestDeliveries, deliveriesOf, retryDelivery } from './deliveries.ts'
+import type { DeliveryWorkers } from './delivery-workers.ts'
+import type { LoggedDelivery } from './log-store.ts'
+
+const STATUSES = ['pending', 'succeeded', 'failed', 'retrying', 'expired'] as const
+const Status = OneOf(STATUSES, named('DeliveryStatus'))
+
+const DeliveryRecord = Type.Object(
+  {
+    id: Id,
+    event_id: Type.String({ format: 'uuid', description: 'The same in header webhook-id of each attempt' }),
+    route_key: Type.String(),
+    status: Status,
+    attempt: Type.Integer({ description: 'Attempts that were made' }),
+    response_status: Nullable(Type.Integer()),
+    response_body: Nullable(Type.String({ description: 'The first 4 KB of the last answer' })),
+    error: Nullable(Type.String()),
+    duration_ms: Nullable(Type.Integer()),
+    next_attempt_at: Nullable({
+      ...Timestamp,
+      description: 'Null while an attempt is under way, and after the last one',
+    }),
+    created_at: Timestamp,
+  },
+  named('WebhookDelivery'),
+)
+
+const Page = Type.Object({
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, default: 50 })),
+  offset: Type.Optional(Type.Integer({ minimum: 0, default: 0 })),
+  status: Type.Optional(Status),
+})
+const Deliveries = Type.Object({
+  deliveries: Type.Array(DeliveryRecord),
+  total: Type.Integer(),
+  limit: Type.Integer(),
+  offset: Type.Integer(),
+})
+const EXAMPLE = '01a1fed6-8936-7ac3-bdf5-1fc3f49efcc6'
+const ByWebhook = Type.Object({ id: Type.String({ format: 'uuid', examples: [EXAMPLE] }) })
+const ByDelivery = Type.Object({
+  id: Type.String({ format: 'uuid', examples: [EXAMPLE] }),
+  delivery_id: Type.String({ format: 'uuid', examples: [EXAMPLE] }),
+})
+
+/** A row as JSON of the gateway. The response schema removes everything else. */
+export const recordOf = (delivery: LoggedDelivery) => ({
+  ...delivery,
+  event_id: delivery.eventId,
+  route_key: delivery.routeKey,
+  // The constraint of the column allows no other word.
+  status: delivery.status as (typeof STATUSES)[number],
+  response_status: delivery.responseStatus,
+  response_body: delivery.responseBody,
+  duration_ms: delivery.durationMs,
+  next_attempt_at: delivery.claimedUntil === null ? delivery.nextAttemptAt : null,
+  created_at: delivery.createdAt,
+})
+
+export function deliveryRoutes(
+  app: App,
+  kernel: Kernel,
+  access: GatewayAccess,
+  workers: DeliveryWorkers,
+): void {
+  const config = { access: access.adminWithClient, failures: ['webhook_not_found'] }
+  const sendTest = createTestDeliveries()
+  app.route({
+    method: 'GET',
+    url: '/admin/webhooks/:id/deliveries',
+    config,
+    schema: {
+      operationId: 'listWebhookDeliveries',
+      summary: 'Deliveries of a webhook, newest first',
+      params: ByWebhook,
+      querystring: Page,
+      response: { 200: successOf(Deliveries) },
+    },
+    handler: async ({ params, query: { limit = 50, offset = 0, status } }) => {
+      const { deliveries, total } = await deliveriesOf(kernel, params.id, { status, limit, offset })
+      const data = { deliveries: deliveries.map(recordOf), total, limit, offset }
+      return success(`Listed ${deliveries.length} deliveries`, data)
+    },
+  })
+  app.route({
+    method: 'POST',
+    url: '/admin/webhooks/:id/deliveries/:delivery_id/retry',
+    config: {
+      ...config,
+      failures: ['webhook_not_found', 'delivery_not_found', 'webhook_inactive', 'delivery_in_flight'],
+    },
+    schema: {
+      operationId: 'retryWebhookDelivery',
+      summary: 'Deliver an event again, with all attempts',
+      params: ByDelivery,
+      response: { 200: successOf(DeliveryRecord) },
+    },
+    handler: async (request) => {
+      const { id, delivery_id } = request.params
+      const due = await retryDelivery(kernelFor(kernel, request), workers, id, delivery_id)
+      return success('The delivery is due', recordOf(due))
+    },
+  })
+  app.route({
+    method: 'POST',
+    url: '/admin/webhooks/:id/test',
+    config: { ...config, failures: ['webhook_not_found', 'webhook_unreadable', 'too_many_requests'] },
+    schema: {
+      operationId: 'testWebhook',
+      summary: 'Send one signed example now, and answer with its delivery',
+      params: ByWebhook,
+      response: { 200: successOf(DeliveryRecord) },
+    },
+    handler: async (request) => {
+      const delivery = await sendTest(kernelFor(kernel, request), request.params.id)
+      return success(delivery.error ?? 'The endpoint accepted the test', recordOf(delivery))
+    },
+  })
+}
