@@ -26,11 +26,11 @@ export const MOST_IN_FLIGHT = 10
  * Claims that a process holds at once, which bounds its memory. Slow endpoints have a share of their own, which they divide among
  * themselves, so that they take no place of the others.
  */
-const MOST_FAST = 400
+const MOST_FAST = 600
 const MOST_SLOW = 128
 
 /** An attempt that takes longer makes its lane slow, milliseconds. */
-const SLOW_MS = 1_000
+const SLOW_MS = 500
 
 /** A fast lane claims ahead, so that the next requests need not wait for a statement. It asks when half of that is used up. */
 const FAST_REQUEST = MOST_OF_A_WEBHOOK / 2
