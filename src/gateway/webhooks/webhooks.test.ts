@@ -4,7 +4,7 @@ import { EVENTS } from '#kernel/events.ts'
 import { atomically, emit } from '#kernel/kernel.ts'
 import { secureRandom } from '#kernel/random.ts'
 import { createSecrets } from '#kernel/secrets.ts'
-import { TEST_SECRET, testService } from '#test/harness.ts'
+import { ADMIN_KEY, actor, TEST_SECRET, testService } from '#test/harness.ts'
 import { resealWebhooks } from './reseal.ts'
 
 const t = await testService()
@@ -196,4 +196,35 @@ test('events of users are written with their transaction, and only for webhooks 
   })
   await assert.rejects(work, broken)
   assert.equal((await texts()).length, 2)
+})
+
+test('every webhook route needs the admin key first, and then a client that exists', async () => {
+  const key = await t.key(['*'])
+  const operator = t.admin.headers
+  const routes = t.service.book.entries().filter(({ path }) => path.startsWith('/admin/webhooks'))
+  assert.ok(routes.length >= 7)
+  for (const { method, path } of routes) {
+    const url = path.replaceAll(/\{\w+\}/g, '01a1fed6-8936-7ac3-bdf5-1fc3f49efcc6')
+    const ask = async (headers: Record<string, string>) => {
+      const { status, body } = await actor(t.url, headers).send(
+        method,
+        url,
+        method === 'GET' ? {} : { raw: '{' },
+      )
+      return [status, body.code]
+    }
+    const { apikey: _, ...plain } = operator
+    const client = FOR_CLIENT.headers
+    assert.deepEqual(await ask(client), [401, 'api_key_required'], `${method} ${url}`)
+    assert.deepEqual(await ask({ apikey: 'wrong' }), [401, 'invalid_api_key'])
+    assert.deepEqual(await ask({ ...client, 'x-service-admin-key': 'wrong' }), [401, 'invalid_api_key'])
+    assert.deepEqual(await ask({ apikey: key.apiKey, ...client }), [403, 'insufficient_rights'])
+    assert.deepEqual(await ask({ ...plain, 'x-service-admin-key': ADMIN_KEY }), [
+      400,
+      'missing_client_header',
+    ])
+    assert.deepEqual(await ask({ apikey: ADMIN_KEY, 'x-service-client': 'nobody' }), [400, 'unknown_client'])
+    const [status] = await ask({ 'x-service-admin-key': ADMIN_KEY, ...client })
+    assert.ok(status === 200 || status === 400 || status === 404, `${method} ${url}: ${status}`)
+  }
 })
