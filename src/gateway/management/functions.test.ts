@@ -5,6 +5,8 @@ import { actor, testService } from '#test/harness.ts'
 
 const t = await testService()
 const key = await t.key(['management.functions.*', 'gateway.rpc.execute', 'gateway.write'])
+const emitted: (readonly [string, unknown])[] = []
+t.service.kernel.events.subscribe((name, data) => void emitted.push([name, data]))
 const sql = (text: string) => withClient(t.clientUrl, async (client) => (await client.query(text)).rows)
 
 const upsert = (ddl: string) => key.send('PUT', '/management/functions', { body: { ddl } })
@@ -59,6 +61,14 @@ test('a function is created, called, replaced, listed and dropped, with its defi
   assert.equal(dropped.body.data.signature, 'public.scaled(value integer, by numeric)')
   assert.equal((await key.post('/rpc/scaled', { value: 1 })).status, 404)
 
+  const told = emitted.filter(([name]) => name.startsWith('schema_function'))
+  assert.deepEqual(
+    told.map(([name]) => name),
+    ['schema_function_upserted', 'schema_function_upserted', 'schema_function_dropped'],
+  )
+  const signature = 'public.scaled(value integer, by numeric)'
+  assert.partialDeepStrictEqual(told[2]?.[1], { client: 'default', function: 'public.scaled', signature })
+
   const { changes, definitions } = await audited('scaled')
   const outcome = ({ operation, status, object_type }: Record<string, string>) => [
     operation,
@@ -79,7 +89,7 @@ test('a function is created, called, replaced, listed and dropped, with its defi
     ],
   )
   assert.deepEqual(shown, [[undefined, '2'], ['2', '3'], ['3', undefined]]) // biome-ignore format: a table
-  assert.equal(definitions[2].function_signature, 'public.scaled(value integer, by numeric)')
+  assert.equal(definitions[2].function_signature, signature)
 })
 
 test('ddl that is not exactly one allowed function is refused, and nothing is changed', async () => {
@@ -180,6 +190,23 @@ test('functions that are replaced at the same time replace each other', async ()
   )
   assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]))
   assert.equal(answers.filter(({ body }) => !body.data.replaced).length, 1)
+})
+
+test('nothing is changed or logged while the log of functions cannot be written', async () => {
+  const rename = (from: string, to: string) =>
+    withClient(t.loggingUrl, (client) => client.query(`alter table ${from} rename to ${to}`))
+  await sql('create function stays() returns int language sql return 1')
+  await rename('function_ddl_audit_log', 'elsewhere')
+  const answers = [
+    await upsert('create function unaudited() returns int language sql return 1'),
+    await drop('stays', []),
+  ]
+  await rename('elsewhere', 'function_ddl_audit_log')
+  for (const { status, body } of answers) assert.deepEqual([status, body.code], [503, 'audit_unavailable'])
+  assert.deepEqual(await sql(`select proname from pg_proc where proname in ('stays', 'unaudited')`), [
+    { proname: 'stays' },
+  ])
+  assert.deepEqual(await audited('unaudited'), { changes: [], definitions: [] })
 })
 
 test('functions of the system and of extensions are listed only on request, a page at a time', async () => {
