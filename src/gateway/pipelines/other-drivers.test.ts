@@ -8,10 +8,10 @@ const [here, there] = [await testDatabase(), await testDatabase()]
 const sql = (url: string, text: string) => withClient(url, async (client) => (await client.query(text)).rows)
 await sql(
   here.url,
-  `create table book (id int primary key, pages int); insert into book select n, n from generate_series(1, 2000) n;
+  `create table book (id int primary key, pages int); insert into book select n, n from generate_series(1, 300) n;
   create table back (id int primary key, pages int)`,
 )
-await sql(there.url, 'create table shelf (id int primary key, pages int check (pages <> 1234))')
+await sql(there.url, 'create table shelf (id int primary key, pages int check (pages <> 123))')
 const endpoint = await startPostgrestEndpoint(there.url)
 const t = await testService({
   config: { clients: { here: { url: here.url }, project: { driver: 'supabase', url: endpoint.url } } },
@@ -26,14 +26,14 @@ const run = (body: object) => key.post('/pipelines', body, { headers: { 'x-servi
 
 test('a Supabase project is a sink, and a source of a bounded number of rows', async () => {
   const into = await run({ source: { table_name: 'book' }, sink: { table_name: 'shelf', client: 'project' } })
-  assert.deepEqual([into.status, into.body.rows_inserted], [200, 1_999], into.text.slice(-500))
+  assert.deepEqual([into.status, into.body.rows_inserted], [200, 299], into.text.slice(-500))
   assert.deepEqual(
     into.body.errors.map(({ index, code }: { index: number; code: string }) => [index, code]),
-    [[1_233, 'check_violation']],
+    [[122, 'check_violation']],
   )
   const unbounded = { source: { table_name: 'shelf', client: 'project' }, sink: { table_name: 'back' } }
   const refused = await run(unbounded)
   assert.deepEqual([refused.status, refused.body.code], [400, 'unsupported_by_driver'])
-  const from = await run({ ...unbounded, source: { ...unbounded.source, limit: 5_000 } })
-  assert.deepEqual([from.status, from.body.rows_inserted], [200, 1_999], from.text.slice(-500))
+  const from = await run({ ...unbounded, source: { ...unbounded.source, limit: 1_000 } })
+  assert.deepEqual([from.status, from.body.rows_inserted], [200, 299], from.text.slice(-500))
 })

@@ -15,10 +15,15 @@ export function createRunPlaces(most: number): RunPlaces {
   const all = createPlaces(most, options)
   const byClient = new Map<string, Places>()
 
-  function placesOf(client: string): Places {
+  /** The name may be that of no client, so it is forgotten after the run. */
+  async function enterClient(client: string): Promise<() => void> {
     const places = byClient.get(client) ?? createPlaces(Math.ceil(most / 2), options)
     byClient.set(client, places)
-    return places
+    const leave = await places.enter()
+    return () => {
+      leave()
+      if (places.stats().inside === 0) byClient.delete(client)
+    }
   }
 
   return {
@@ -29,7 +34,7 @@ export function createRunPlaces(most: number): RunPlaces {
       }
       try {
         // In one order for all runs, or two of them could wait for each other.
-        for (const client of [...new Set(clients)].sort()) held.push(await placesOf(client).enter())
+        for (const client of [...new Set(clients)].sort()) held.push(await enterClient(client))
         held.push(await all.enter())
         return leave
       } catch (error) {

@@ -102,7 +102,7 @@ export function stopped(run: Run, error: unknown): unknown {
 }
 
 export const eventOf = (
-  { request, source, sinkTable }: Run,
+  { request, source, sinkTable, bulk }: Run,
   result: RunResult,
 ): EventData['pipeline_completed'] => ({
   client: request.source.client,
@@ -113,7 +113,7 @@ export const eventOf = (
   sink_client: request.sink.client,
   sink_table: sinkTable ?? '',
   affected_rows: result.rowsInserted,
-  failed_rows: result.errors.length,
+  failed_rows: bulk.refused().count,
   duration_ms: result.steps.reduce((sum, { durationMs }) => sum + durationMs, 0),
 })
 
