@@ -3,6 +3,7 @@ import type { DefinitionChange } from '#databases/drivers/management.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { createAlarm } from '#kernel/db/connection-alarm.ts'
 import { createPool } from '#kernel/db/guarded-pool.ts'
+import { Failure } from '#kernel/errors.ts'
 import { fail } from '../errors.ts'
 
 /** A change of a client's schema, for the audit log. */
@@ -21,7 +22,7 @@ export type SchemaChange = {
 
 /**
  * Audit log of schema changes, in the logging client (gateway.md 10). A row is written as `pending` on a separate connection before the
- * change, and updated to `succeeded` or `failed` afterwards.
+ * change, and updated to `succeeded` or `failed` afterwards. It stays `pending` where the outcome is not known.
  */
 export type AuditLog = {
   /** Runs the work between the two writes. Throws 503 without starting the work if the log cannot be written. */
@@ -54,13 +55,19 @@ export function createAuditLog(url: string | undefined, now: Clock): AuditLog {
         await end('succeeded', null)
         return result
       } catch (error) {
-        await end('failed', error instanceof Error ? error.message : String(error))
+        await end(
+          isInDoubt(error) ? 'pending' : 'failed',
+          error instanceof Error ? error.message : String(error),
+        )
         throw error
       }
     },
     close: () => pool.end(),
   }
 }
+
+/** The connection may have broken off after the commit. */
+const isInDoubt = (error: unknown): boolean => error instanceof Failure && error.code === 'connection_lost'
 
 /** The rows of a change: each is in `database_audit_log`, and that of a function in `function_ddl_audit_log` too. */
 type Ids = { readonly id: string; readonly functionId: string | null }
@@ -100,7 +107,11 @@ async function insertPending(pool: pg.Pool, change: SchemaChange, now: Date): Pr
   }
 }
 
-type End = { readonly status: 'succeeded' | 'failed'; readonly took: number; readonly error: string | null }
+type End = {
+  readonly status: 'succeeded' | 'failed' | 'pending'
+  readonly took: number
+  readonly error: string | null
+}
 
 const ENDED = `status = $2, duration_ms = $3, error_message = $4`
 const FINISH_SQL = `update public.database_audit_log set ${ENDED} where id = $1`

@@ -3,9 +3,9 @@ import { OPERATIONS } from './operations.ts'
 
 export async function capabilities({ backend }: GatewayCaller) {
   const { management } = backend
-  // A driver without this ability can read the schema, but not change it.
+  // A driver without this ability can show its structure (/schema), but not change it.
   const operations = Object.entries(OPERATIONS).filter(
-    ([, { method }]) => method === 'GET' || management !== undefined,
+    ([name]) => name === 'capabilities' || management !== undefined,
   )
   return {
     backend: `${backend.name} ${await backend.probe()}`,

@@ -187,7 +187,36 @@ const extensions = [
   extension({ schema_name: 'information_schema' }),
 ]
 
-const ATTEMPTS = [...dataTypes, ...defaults, ...names, ...reserved, ...others, ...extensions]
+const BODY = `returns int language sql as 'select 1'`
+/** functions.test.ts has more of them. */
+const functions = [
+  'drop table target',
+  `create function evil() ${BODY}; drop table target`,
+  `create function evil() ${BODY}; create role evil superuser`,
+  `create procedure evil() language sql as 'drop table target'`,
+  'do $$ begin drop table target; end $$',
+  'create trigger evil before insert on target execute function evil()',
+  'create role evil superuser',
+  'alter role current_user superuser',
+  'create extension citext',
+  'create schema evil',
+  'grant all on target to public',
+  'comment on column target.id is null',
+  "copy target from program 'id'",
+  'set role postgres',
+  'begin; drop table target; commit',
+  `explain analyze create function evil() ${BODY}`,
+  `create function evil() returns int language c as '/lib/evil', 'evil'`,
+  `create function evil() returns int language internal as 'pg_sleep'`,
+  `create function evil() returns int language plpython3u as 'import os'`,
+  `create function pg_catalog.evil() ${BODY}`,
+  `create function service.evil() ${BODY}`,
+  `create function pg_temp.evil() ${BODY}`,
+  `create function "evil""; drop table target; --"() ${BODY}`,
+  `create function evil(a int default 1); drop table target; --`,
+].map((ddl) => ({ method: 'PUT', path: '/management/functions', body: { ddl } }))
+
+const ATTEMPTS = [...functions, ...dataTypes, ...defaults, ...names, ...reserved, ...others, ...extensions]
 
 test('hostile definitions, names and extensions are refused, and the catalogue stays as it was', async () => {
   assert.ok(ATTEMPTS.length >= 60)

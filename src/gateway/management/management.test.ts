@@ -3,6 +3,8 @@ import { test } from 'node:test'
 import pg from 'pg'
 import { withClient } from '#test/database.ts'
 import { actor, testService } from '#test/harness.ts'
+import { fail } from '../errors.ts'
+import { createAuditLog } from './audit.ts'
 import { OPERATIONS } from './operations.ts'
 
 const t = await testService()
@@ -171,4 +173,37 @@ test('reserved names of service and database cannot be created or referenced', a
     client.query(`select from pg_class where relname in ('service_idempotency', 'own', 'referring')`),
   )
   assert.equal(found.rowCount, 0)
+})
+
+test('a change whose connection breaks off stays pending in the log, with the reason', async () => {
+  const log = createAuditLog(t.loggingUrl, t.service.kernel.now)
+  const change = {
+    ...{
+      requestId: 'r',
+      actorKeyId: key.keyId,
+      client: 'default',
+      operation: 'drop_table',
+      schema: 'public',
+    },
+    ...{ object: 'doubtful', statement: 'drop table doubtful' },
+    objectType: 'table' as const,
+  }
+  const lost = fail('connection_lost')
+  await assert.rejects(
+    log.around(change, () => Promise.reject(lost)),
+    lost,
+  )
+  await assert.rejects(
+    log.around(change, () => Promise.reject(fail('object_busy'))),
+    { code: 'object_busy' },
+  )
+  const rows = await audited('doubtful')
+  assert.deepEqual(
+    rows.map(({ status, error_message }: Record<string, string>) => [status, error_message]),
+    [
+      ['pending', lost.message],
+      ['failed', fail('object_busy').message],
+    ],
+  )
+  await log.close()
 })
