@@ -9,6 +9,7 @@ import { emit, type Kernel } from '#kernel/kernel.ts'
 import type { GatewayCaller } from '../caller.ts'
 import { hasRight } from '../caller-rights.ts'
 import { fail } from '../errors.ts'
+import { rowsOfAnswer } from '../event-rows.ts'
 import { explainReadOnly } from '../read-only-client.ts'
 import type { ExecutedSql } from '../sql/sql.ts'
 
@@ -50,11 +51,8 @@ export async function runFixedSql(
   })
     .catch(explainReadOnly(client))
     .catch(withoutText)
-  await emit(kernel, 'gateway_query', {
-    client: client.name,
-    request_id: requestId,
-    affected_rows: result.affected,
-  })
+  const event = { client: client.name, request_id: requestId, affected_rows: result.affected }
+  await emit(kernel, 'gateway_query', event, rowsOfAnswer(kernel, result.json))
   return { result, backend: backend.name, milliseconds: Math.round(performance.now() - began) }
 }
 
