@@ -88,6 +88,41 @@ table service."backup_code"
   constraint backup_code_key PRIMARY KEY (two_factor_id, code_hash)
   constraint backup_code_two_factor_id_fkey FOREIGN KEY (two_factor_id) REFERENCES service.two_factor(id) ON DELETE CASCADE
 
+table service."backup_job"
+  id uuid not null
+  job_type text not null
+  status text not null
+  client_name text not null
+  label text
+  schedule text
+  source_id uuid
+  format text not null
+  location text
+  size_bytes bigint
+  sha256 text
+  progress_pct integer not null default 0
+  progress_stage text
+  error_message text
+  cancel_requested boolean not null default false
+  request_id text
+  lease_until timestamp with time zone
+  created_at timestamp with time zone not null
+  updated_at timestamp with time zone not null
+  completed_at timestamp with time zone
+  constraint backup_job_format_check CHECK ((format = ANY (ARRAY['dump'::text, 'archive'::text])))
+  constraint backup_job_pkey PRIMARY KEY (id)
+  constraint backup_job_source_id_fkey FOREIGN KEY (source_id) REFERENCES service.backup_job(id) ON DELETE SET NULL
+  constraint backup_job_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'running'::text, 'completed'::text, 'failed'::text, 'cancelled'::text])))
+  constraint backup_job_type_check CHECK ((job_type = ANY (ARRAY['backup'::text, 'restore'::text])))
+  CREATE INDEX backup_job_by_client ON service.backup_job USING btree (client_name, id)
+  CREATE INDEX backup_job_by_lease ON service.backup_job USING btree (lease_until) WHERE (status = 'running'::text)
+  CREATE INDEX backup_job_by_schedule ON service.backup_job USING btree (schedule, id) WHERE (schedule IS NOT NULL)
+  CREATE INDEX backup_job_by_source ON service.backup_job USING btree (source_id)
+  CREATE INDEX backup_job_restores ON service.backup_job USING btree (client_name) WHERE ((job_type = 'restore'::text) AND (status = 'running'::text))
+  CREATE UNIQUE INDEX backup_job_active ON service.backup_job USING btree (client_name) WHERE (status = ANY (ARRAY['pending'::text, 'running'::text]))
+  CREATE TRIGGER backup_job_restore_came AFTER UPDATE OF status ON service.backup_job FOR EACH ROW WHEN ((new.job_type = 'restore'::text)) EXECUTE FUNCTION service.tell_word('backup_restores')
+  CREATE TRIGGER backup_job_restore_gone AFTER DELETE ON service.backup_job FOR EACH ROW WHEN ((old.job_type = 'restore'::text)) EXECUTE FUNCTION service.tell_word('backup_restores')
+
 table service."database_client"
   id uuid not null
   client_name text not null

@@ -1,26 +1,19 @@
 import type { AddressInfo } from 'node:net'
-import { deleteOldInvitations } from '#auth/organization/invitation-store.ts'
 import { answerMailRequest } from '#auth/requested-mails.ts'
 import { authSurface } from '#auth/surface.ts'
-import { resealTotpSecrets } from '#auth/two-factor/reseal.ts'
 import { type Clients, openClients } from '#databases/clients/clients.ts'
+import { createBackupRunner } from '#gateway/backups/job-runner.ts'
+import { backupSchedules } from '#gateway/backups/schedules.ts'
 import { createMirrors } from '#gateway/health/mirrors.ts'
 import { createAuditLog } from '#gateway/management/audit.ts'
 import { createPipelineRegistry, type PipelineRegistry } from '#gateway/pipelines/registry.ts'
 import { createStepLog } from '#gateway/pipelines/step-log.ts'
 import { gatewaySurface } from '#gateway/surface.ts'
 import { createDeliveryWorkers, type DeliveryWorkers } from '#gateway/webhooks/delivery-workers.ts'
-import { resealWebhooks } from '#gateway/webhooks/reseal.ts'
-import { measureDeliveries, pruneDeliveries } from '#gateway/webhooks/retention.ts'
-import { resealProviderTokens } from '#identity/reseal-tokens.ts'
-import { createSessions, deleteExpiredSessions } from '#identity/sessions.ts'
-import { deleteExpiredTickets } from '#identity/tickets.ts'
-import { deleteExpiredTrustedDevices } from '#identity/trusted-devices.ts'
-import { pruneAuditEvents } from '#kernel/audit/prune.ts'
+import { measureDeliveries } from '#gateway/webhooks/retention.ts'
+import { createSessions } from '#identity/sessions.ts'
 import { type Clock, MOST_DRIFT } from '#kernel/clock.ts'
 import type { Config } from '#kernel/config/config.ts'
-import { deleteEndedLeases } from '#kernel/db/coherence.ts'
-import { deleteExpiredLimits } from '#kernel/http/limits.ts'
 import { addReferenceRoutes, describeRoutes, REFERENCE } from '#kernel/http/openapi.ts'
 import type { Resolve } from '#kernel/http/outbound.ts'
 import { unlistenable } from '#kernel/http/port.ts'
@@ -31,17 +24,18 @@ import type { Handlers, Recurring } from '#kernel/jobs.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { Log } from '#kernel/log.ts'
 import { deliverMail } from '#kernel/mail/mailer.ts'
-import { createMailTransport, pruneOutbox } from '#kernel/mail/transports.ts'
+import { createMailTransport } from '#kernel/mail/transports.ts'
 import type { Random } from '#kernel/random.ts'
 import type { Secrets } from '#kernel/secrets.ts'
 import { createDeadline, type Deadline, endWithin } from '#kernel/shutdown.ts'
 import { startKernel } from '#kernel/start.ts'
 import { loggingOwner, type ServiceDatabases } from './open-databases.ts'
+import { recurringTable } from './recurring-work.ts'
 
 export type ServiceOptions = {
   readonly config: Config
   readonly databases: Pick<ServiceDatabases, 'controlUrl' | 'builtIn' | 'logging'> &
-    Partial<Pick<ServiceDatabases, 'callerRoles' | 'pooler'>>
+    Partial<Pick<ServiceDatabases, 'callerRoles' | 'pooler' | 'embedded'>>
   readonly secrets: Secrets
   readonly adminKey: string
   /** Reads a variable of the environment, for clients whose URL is in one. */
@@ -94,6 +88,9 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const sessions = createSessions(kernel)
   const mirrors = createMirrors(config.cluster.mirrors)
   const deliveries = createDeliveryWorkers(kernel)
+  const { builtIn, embedded } = databases
+  const backups = { clients, builtIn, embedded, loggingOwner: loggingOwner(config, databases) }
+  const backupRunner = createBackupRunner(kernel, backups)
 
   let draining = false
   const app = createServer(kernel)
@@ -113,6 +110,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       clients,
       sessions,
       audit,
+      backups,
       deliveries,
       pipelines,
       adminKey,
@@ -128,9 +126,10 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const handlers: Handlers = {
     'answer-mail-request': ({ request }) => answerMailRequest(kernel, request),
     'log-pipeline-steps': ({ steps }) => stepLog.write(steps),
+    'run-backup': async ({ job }) => void (await backupRunner.run(job)),
     'send-mail': ({ mail }) => deliverMail(kernel, transport, mail),
   }
-  const recurring = recurringTable(kernel)
+  const recurring = [...recurringTable(kernel), ...backupSchedules(kernel, backups)]
 
   return {
     kernel,
@@ -150,6 +149,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     },
     async stop(deadline = createDeadline(config.limits.shutdown)) {
       draining = true
+      backupRunner.stop()
       const endPart = (what: string, milliseconds: number, end: () => Promise<unknown>) =>
         endWithin(what, milliseconds, kernel.log, end)
       await Promise.all([
@@ -215,80 +215,6 @@ function measure({ metrics, jobs, hashQueue, foreignHashQueue }: Kernel, clients
       ]
     }),
   )
-}
-
-/** Rows pruned by one statement, so that no statement holds many locks. */
-const BATCH = 1_000
-
-/** All recurring work. One process at a time does it. */
-function recurringTable(kernel: Kernel): readonly Recurring[] {
-  const { db, now } = kernel
-  return [
-    {
-      name: 'prune-sessions',
-      cron: '*/5 * * * *',
-      run: () => inBatches(() => deleteExpiredSessions(db, now(), BATCH)),
-    },
-    {
-      name: 'prune-tickets',
-      cron: '*/5 * * * *',
-      run: () => inBatches(() => deleteExpiredTickets(db, now(), BATCH)),
-    },
-    {
-      name: 'prune-trusted-devices',
-      cron: '*/5 * * * *',
-      run: () => inBatches(() => deleteExpiredTrustedDevices(db, now(), BATCH)),
-    },
-    {
-      name: 'prune-invitations',
-      cron: '29 * * * *',
-      run: () => inBatches(() => deleteOldInvitations(db, now(), BATCH)),
-    },
-    {
-      name: 'prune-limits',
-      cron: '*/5 * * * *',
-      run: () => inBatches(() => deleteExpiredLimits(db, now(), BATCH)),
-    },
-    {
-      name: 'prune-leases',
-      cron: '*/5 * * * *',
-      run: () => deleteEndedLeases(db),
-    },
-    {
-      name: 'reseal-provider-tokens',
-      cron: '37 * * * *',
-      run: () => resealProviderTokens(kernel),
-    },
-    {
-      name: 'reseal-totp-secrets',
-      cron: '37 * * * *',
-      run: () => resealTotpSecrets(kernel),
-    },
-    {
-      name: 'reseal-webhooks',
-      cron: '37 * * * *',
-      run: () => resealWebhooks(kernel),
-    },
-    {
-      name: 'prune-audit',
-      cron: '37 * * * *',
-      run: () => inBatches(() => pruneAuditEvents(kernel, BATCH)),
-    },
-    {
-      name: 'prune-deliveries',
-      cron: '47 * * * *',
-      run: () => pruneDeliveries(kernel),
-    },
-    {
-      name: 'prune-outbox',
-      cron: '17 * * * *',
-      run: () => pruneOutbox(kernel.config, now()),
-    },
-  ]
-}
-
-async function inBatches(prune: () => Promise<number>): Promise<void> {
-  while ((await prune()) === BATCH);
 }
 
 /** Refuses new requests and lets running ones finish; then closes the remaining connections. */

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
 import pg from 'pg'
+import type { EmbeddedPlace } from '#gateway/backups/places.ts'
 import { prepareLogging } from '#gateway/logging-tables.ts'
 import { unlessAborted } from '#kernel/abort.ts'
 import { systemClock } from '#kernel/clock.ts'
@@ -42,6 +43,8 @@ export type ServiceDatabases = BuiltInDatabases & {
   readonly controlUrl: string
   /** The pooler, for statements that need no session of their own. */
   readonly pooler: PoolerAddress | undefined
+  /** Undefined with a server of the operator's. */
+  readonly embedded: EmbeddedPlace | undefined
   /** For messages: `embedded PostgreSQL 18.4 in ./data`. */
   readonly describes: string
   /** Remaining work for the operator. */
@@ -135,7 +138,9 @@ async function openEmbedded(options: OpenOptions): Promise<Opened> {
   const server = running ?? (await startEmbedded({ dir, password, report, signal }))
   try {
     const superuserUrl = server.url('postgres', password, CONTROL)
-    return await unlessAborted(signal, embeddedDatabases(server, superuserUrl, options))
+    const embedded = { url: server.superuserUrl, dataFolder: path.resolve(dir, 'data'), password }
+    const opened = await unlessAborted(signal, embeddedDatabases(server, superuserUrl, options))
+    return { ...opened, embedded }
   } catch (error) {
     await server.stop()
     throw error
@@ -152,7 +157,7 @@ async function embeddedDatabases(
   server: EmbeddedServer,
   superuserUrl: string,
   options: OpenOptions,
-): Promise<Opened> {
+): Promise<Omit<Opened, 'embedded'>> {
   const { config, makes, secrets } = options
   const seen = await seeEmbedded(superuserUrl, options)
   const login = (age: Standing['secret']) => ({
@@ -186,7 +191,7 @@ const separate = (url: string, { auditOwner: role }: BuiltInNames, { id: install
   separateAuditOwner(url, { role, installation })
 
 /** Name of the embedded server's control database and of its owner. */
-const CONTROL = 'gatehouse'
+export const CONTROL = 'gatehouse'
 
 /** As the superuser: the password of the control role may not be known yet. */
 async function seeEmbedded(url: string, options: OpenOptions): Promise<Seen> {
@@ -229,6 +234,7 @@ async function openServer(options: OpenOptions, controlUrl: string): Promise<Ope
   return {
     controlUrl,
     pooler,
+    embedded: undefined,
     describes: `PostgreSQL ${version} at ${new URL(controlUrl).host || 'a socket'}`,
     ...builtInDatabases(built, names, (role, password, database) =>
       urlFor(controlUrl, role, password, database),

@@ -97,6 +97,9 @@ export async function installingContext(command: Command, takeOver?: Mismatch): 
   return { ...surroundings(config), ...secretsOf(installation), installation }
 }
 
+/** The secret of the installation; undefined when there is none yet. Writes nothing. */
+export const secretOf = (config: Config): InstallationSecret | undefined => readSecret(config, environment())
+
 /** Secrets for opening the control database. If no secret exists yet, a random one is used, which matches no database. */
 export function askingOf(config: Config): Asking {
   const found = readSecret(config, environment())

@@ -12,6 +12,8 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   mail: async () => (await import('./mail.ts')).mailCommand(),
   pipelines: async () => (await import('./pipelines.ts')).pipelinesCommand(),
   webhooks: async () => (await import('./webhooks.ts')).webhooksCommand(),
+  backup: async () => (await import('./backup.ts')).backupCommand(),
+  restore: async () => (await import('./restore.ts')).restoreCommand(),
   openapi: async () => (await import('./openapi.ts')).openapiCommand(),
   doctor: async () => (await import('./doctor.ts')).doctorCommand(),
 }

@@ -2,6 +2,7 @@ import { DATABASE_FAILURES } from '#databases/failures.ts'
 import { defineFailures, type FailureTable } from '#kernel/errors.ts'
 import { EDGE_FAILURES } from '#kernel/http/failures.ts'
 import { HEADER, shownHeader } from '#kernel/http/header-names.ts'
+import { BACKUP_FAILURES } from './backups/failures.ts'
 import { STORAGE_FAILURES } from './storage/failures.ts'
 
 /** Expected failures of the gateway. Failures of databases are in databases/failures.ts. */
@@ -71,6 +72,7 @@ export const GATEWAY_FAILURES = {
   delivery_not_found: [404, 'There is no such delivery'],
   delivery_in_flight: [409, 'An attempt of this delivery is under way'],
   invalid_webhook_url: [400, 'The address of the webhook is refused'],
+  ...BACKUP_FAILURES,
   audit_unavailable: [503, 'The audit log cannot be written, so nothing was changed'],
 } as const satisfies FailureTable
 

@@ -21,11 +21,11 @@ export function createRenewal(
   identify: Identify,
   retain: RetainClient,
 ): Renewal {
-  /** Configured clients do not change while the process runs. */
+  /** Configured clients change only while they are restored. */
   const isAsItWas = ({ grant, persona, client }: GatewayCaller, { routeOptions }: FastifyRequest): boolean =>
     !hasChanged(grant) &&
     persona === undefined &&
-    client.source === 'config' &&
+    clients.isAsFound(client) &&
     routeOptions.config.access?.renew === undefined
 
   async function renew(request: FastifyRequest, reply: FastifyReply): Promise<void> {
@@ -35,7 +35,7 @@ export function createRenewal(
     else if (hasChanged(grant)) await access?.authorize(request, reply)
     else if (persona !== undefined) request.gateway = await identify(request, reply, grant)
     const caller = gatewayCaller(request)
-    if (caller.client.source === 'config') return
+    if (clients.isAsFound(caller.client)) return
     const client = await current(clients, caller.client.name)
     request.gateway = { ...caller, client, backend: client.driver }
     retain(client, reply)

@@ -6,6 +6,8 @@ import type { RouteBook } from '#kernel/http/routes.ts'
 import { type App, addFeature, configureSurface } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { gatewayAccess } from './access.ts'
+import type { BackupPlaces } from './backups/places.ts'
+import { backupRoutes } from './backups/routes.ts'
 import { clientRoutes } from './clients/routes.ts'
 import { dataRoutes } from './data/routes.ts'
 import { GATEWAY_CODES } from './errors.ts'
@@ -34,6 +36,7 @@ export type GatewayParts = {
   readonly deliveries: DeliveryWorkers
   readonly adminKey: string
   readonly health: HealthParts
+  readonly backups: BackupPlaces
 }
 
 /** The data gateway surface, with one line per feature. */
@@ -64,7 +67,7 @@ export function gatewaySurface(app: App, kernel: Kernel, book: RouteBook, parts:
     done()
   })
 
-  const { clients, audit, deliveries, pipelines, health } = parts
+  const { clients, audit, backups, deliveries, pipelines, health } = parts
   addFeature(app, FEATURES.data, (app) => dataRoutes(app, kernel, access))
   addFeature(app, FEATURES.sql, (app) => sqlRoutes(app, kernel, access))
   addFeature(app, FEATURES.rpc, (app) => rpcRoutes(app, kernel, access))
@@ -85,6 +88,7 @@ export function gatewaySurface(app: App, kernel: Kernel, book: RouteBook, parts:
     webhookRoutes(app, kernel, clients, access)
     deliveryRoutes(app, kernel, access, deliveries)
   })
+  addFeature(app, FEATURES.backups, (app) => backupRoutes(app, kernel, access, backups))
   addFeature(app, FEATURES.health, (app) => healthRoutes(app, kernel, access, book, health))
 }
 
@@ -116,6 +120,7 @@ const FEATURES = {
     description: 'Parts of a client that are open to callers, with a rate limit and with or without a key',
   },
   webhooks: { name: 'Webhooks', description: 'Signed requests to your servers after operations and events' },
+  backups: { name: 'Backups', description: 'Backups of clients and of the embedded server, and restores' },
   health: { name: 'Health', description: 'Version, health and metrics of the service' },
 }
 

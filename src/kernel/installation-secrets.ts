@@ -79,7 +79,7 @@ export const isIncomplete = (config: Config, env: Environment): boolean =>
 const adminKeyFile = ({ server }: Config): string => `${server.data_dir}/admin-key`
 
 // Spelled like the setting, because messages name it: `./data/secret`.
-const secretFile = ({ server }: Config): string => `${server.data_dir}/secret`
+export const secretFile = ({ server }: Config): string => `${server.data_dir}/secret`
 
 /** One sentence for each variable of the environment that is missing or too short. */
 export const secretProblems = (config: Config, env: Environment): readonly string[] => [

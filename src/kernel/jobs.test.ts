@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { controlDatabase, testKernel } from '#test/harness.ts'
-import type { Handlers } from './jobs.ts'
+import type { SomeHandlers } from './jobs.ts'
 import { atomically } from './kernel.ts'
 
 const controlUrl = await controlDatabase()
@@ -14,7 +14,7 @@ const { jobs, db } = kernel
 function worker(breaks = 0) {
   const done: string[] = []
   let left = breaks
-  const handlers: Handlers = {
+  const handlers: SomeHandlers = {
     'send-mail': async ({ mail }) => {
       if (left-- > 0) throw new Error('the server is away')
       done.push(mail)

@@ -11,6 +11,8 @@ export type JobData = {
   'send-mail': { mail: string } & Addressed
   /** A request that names an email address, which may have an account; sealed. */
   'answer-mail-request': { request: string } & Addressed
+  /** The id of a row of `backup_job`. */
+  'run-backup': { job: string }
   /** The rows of one pipeline run in the step log. */
   'log-pipeline-steps': { steps: LoggedStep[] }
 }
@@ -36,6 +38,8 @@ export type JobName = keyof JobData
 const QUEUES: Record<JobName, Queue> = {
   'answer-mail-request': { retryLimit: 5, retryDelay: 5, retryDelayMax: 60 },
   'log-pipeline-steps': { retryLimit: 30, retryDelay: 30, retryDelayMax: 3_600 },
+  // Retried only if the row could not be claimed: what has begun is not begun again.
+  'run-backup': { retryLimit: 3, retryDelay: 5, retryDelayMax: 60, expireInSeconds: 80_000 },
   'send-mail': { retryLimit: 30, retryDelay: 30, retryDelayMax: 3_600 },
 }
 const NAMES = Object.keys(QUEUES) as JobName[] // keys of a literal
@@ -44,16 +48,22 @@ type Queue = {
   readonly retryLimit: number
   readonly retryDelay: number
   readonly retryDelayMax: number
+  /** Longest time of a job; 15 minutes by default. */
+  readonly expireInSeconds?: number
 }
 
 /** Concurrent jobs of each kind in one process. */
 const WORKERS: Record<JobName, number> = {
   'answer-mail-request': 2,
   'log-pipeline-steps': 1,
+  'run-backup': 1,
   'send-mail': MAIL_CONNECTIONS,
 }
 
 export type Handlers = { readonly [Name in JobName]: (data: JobData[Name]) => Promise<void> }
+
+/** Jobs of the other kinds wait. */
+export type SomeHandlers = Partial<Handlers>
 
 export type Recurring = { readonly name: string; readonly cron: string; run(): Promise<void> }
 
@@ -64,9 +74,9 @@ export type Jobs = {
   /** Deletes waiting jobs with one of these recipients, in the caller's transaction. */
   discard(db: Db, recipients: readonly string[]): Promise<void>
   /** Starts the workers of the queues and of the recurring table. */
-  start(handlers: Handlers, recurring: readonly Recurring[]): Promise<void>
+  start(handlers: SomeHandlers, recurring: readonly Recurring[]): Promise<void>
   /** Runs the jobs that are due and returns their number; for tests, which do not `start`. */
-  drain(handlers: Handlers): Promise<number>
+  drain(handlers: SomeHandlers): Promise<number>
   /** Waiting jobs, by kind. */
   depths(): Promise<Record<string, number>>
   /** Starts no further jobs; resolves when the running ones are done. Jobs can still be enqueued. */
@@ -115,7 +125,8 @@ export async function startJobs({ database, log, migrate, onFailure }: JobsOptio
     async start(handlers, recurring) {
       for (const name of NAMES) await workQueue({ boss, log, onFailure }, name, handlers)
       for (const task of recurring) await schedule(boss, task, known)
-      for (const name of [...NAMES, ...recurring.map(({ name }) => name)]) worked.add(name)
+      for (const name of [...NAMES.filter((name) => handlers[name]), ...recurring.map(({ name }) => name)])
+        worked.add(name)
     },
     drain: (handlers) => drain(boss, handlers),
     async depths() {
@@ -135,11 +146,13 @@ export async function startJobs({ database, log, migrate, onFailure }: JobsOptio
 async function workQueue<Name extends JobName>(
   { boss, log, onFailure }: { readonly boss: PgBoss } & Pick<JobsOptions, 'log' | 'onFailure'>,
   name: Name,
-  handlers: Handlers,
+  handlers: SomeHandlers,
 ): Promise<void> {
+  const handle = handlers[name]
+  if (handle === undefined) return
   const outcome = async ({ id, data }: Job<JobData[Name]>): Promise<JobResult> => {
     try {
-      await handlers[name](data)
+      await handle(data)
       return { id, status: 'completed' }
     } catch (error) {
       onFailure(error)
@@ -171,7 +184,7 @@ async function schedule(
   await boss.work(name, { pollingIntervalSeconds: 30 }, () => run())
 }
 
-async function drain(boss: PgBoss, handlers: Handlers): Promise<number> {
+async function drain(boss: PgBoss, handlers: SomeHandlers): Promise<number> {
   let done = 0
   for (const name of NAMES) {
     while (await workOne(boss, name, handlers)) done++
@@ -179,10 +192,16 @@ async function drain(boss: PgBoss, handlers: Handlers): Promise<number> {
   return done
 }
 
-async function workOne<Name extends JobName>(boss: PgBoss, name: Name, handlers: Handlers): Promise<boolean> {
+async function workOne<Name extends JobName>(
+  boss: PgBoss,
+  name: Name,
+  handlers: SomeHandlers,
+): Promise<boolean> {
+  const handle = handlers[name]
+  if (handle === undefined) return false
   const [job] = await boss.fetch<JobData[Name]>(name)
   if (job === undefined) return false
-  await handlers[name](job.data).then(
+  await handle(job.data).then(
     () => boss.complete(name, job.id),
     (error: unknown) => boss.fail(name, job.id, { message: String(error) }),
   )

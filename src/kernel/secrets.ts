@@ -3,6 +3,7 @@ import { type Random, randomToken } from './random.ts'
 
 /** The use of a derived key. A key of one purpose opens nothing that was sealed for another. */
 export type Purpose =
+  | 'backup'
   | 'client-url'
   | 'database-role'
   | 'embedded-superuser'
@@ -27,6 +28,10 @@ export type Secrets = {
   open(purpose: Purpose, sealed: string, owner?: string): string | undefined
   /** Whether it was sealed under the current secret, so that the previous one is not needed to open it. */
   isCurrent(sealed: string): boolean
+  /** Names the current secret in the header of what it has sealed, without telling anything about it. */
+  readonly keyId: string
+  /** Which secret has this id; undefined for another installation's. */
+  ageOf(keyId: string): 'current' | 'previous' | undefined
   /** Whether there is a previous secret. */
   readonly isRotating: boolean
   /**
@@ -56,6 +61,8 @@ export function createSecrets(secret: string, random: Random, previous?: string)
       if (version !== 'v1' || ring === undefined || data === undefined) return undefined
       return decrypt(ring.key(purpose), boundTo(purpose, owner), Buffer.from(data, 'base64url'))
     },
+    keyId: current.id,
+    ageOf: (keyId) => (['current', 'previous'] as const)[rings.findIndex(({ id }) => id === keyId)],
     isRotating: previous !== undefined,
     isCurrent: (sealed) => sealed.startsWith(`v1.${current.id}.`),
     derive(purpose, name, age = 'current') {

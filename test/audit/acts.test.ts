@@ -22,13 +22,15 @@ import { largeTables, scannedTables, unindexedForeignKeys, watchStatements } fro
 import { isTotal, readEverything } from '#test/scale/reads.ts'
 import { codeOf, enrolTotp, secretIn, wrongCode } from '#test/second-factor.ts'
 import { addEvents, addWebhook, startReceiver } from '#test/webhooks.ts'
+import { backupCauses, backupPrograms } from './backup-causes.ts'
 import { organizationCauses } from './organization-causes.ts'
 
 const HIDING = { hide_registered_emails: true, email_password: { require_email_verification: true } }
 const idp = await startOpenidProvider()
 idp.serve([])
 const social = { providers: { acme: oidcSettings(idp) } }
-const t = await testService({ config: { outbound: TO_LOOPBACK, auth: { social } } })
+const backups = { programs: await backupPrograms() }
+const t = await testService({ config: { outbound: TO_LOOPBACK, auth: { social }, backups } })
 const hiding = await testService({ controlUrl: t.controlUrl, config: { auth: HIDING } })
 await fill(t.controlUrl, { users: 20_000, members: 20_000 })
 const statements = watchStatements(t.controlUrl)
@@ -287,6 +289,7 @@ const CAUSES: Readonly<Record<Action, () => Promise<Seen>>> = {
     const answer = ok(await t.admin.send('PUT', '/admin/api-key-clients/default', { body }))
     return { ...ADMIN, targetId: 'default', answer }
   },
+  ...backupCauses(() => t),
   'client.registered': async () => {
     const { answer, id } = await registerClient('first')
     return { ...ADMIN, targetId: id, answer }

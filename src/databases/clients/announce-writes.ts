@@ -39,6 +39,10 @@ export const tagsOfWrite = (database: Name, table: Table): readonly string[] =>
 const tagsOfChange = (database: Name): readonly string[] =>
   database === undefined ? [EVERY] : [all(database), UNNAMED]
 
+/** Tags of a restore, which replaces rows and structure. */
+export const tagsOfRestore = (database: Name): readonly string[] =>
+  database === undefined ? [EVERY, STRUCTURE] : tagsOfStructure(database)
+
 const STRUCTURE = 'structure:'
 
 /** The tag of a change of the structure, after which all processes read it again. */

@@ -1,3 +1,4 @@
+import type { Driver } from '#databases/drivers/driver.ts'
 import { createReadAheadBudgets } from '#databases/drivers/memory-budget.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { structureIn } from './announce-writes.ts'
@@ -5,6 +6,7 @@ import { announceOf, type Client } from './client.ts'
 import { type ConfiguredClient, type ConfiguredOptions, createConfiguredClients } from './configured.ts'
 import { type CustomClients, createCustomClients } from './custom.ts'
 import { type Environment, openRegisteredClients, type RegisteredClient } from './registered.ts'
+import { createRestoringClients, type RestoringClients } from './restoring.ts'
 
 export type { Client }
 
@@ -19,6 +21,8 @@ export type Clients = {
    * did what the request asked for.
    */
   retain(client: Client): (answered: boolean) => void
+  /** Whether a configured client is still as `find` returned it; others may have changed. */
+  isAsFound: RestoringClients['isAsFound']
   /** Clients with an open driver in this process, as it last knew them. */
   opened(): readonly Client[]
   /** The client of a project that the request names. */
@@ -52,6 +56,7 @@ export function openClients(kernel: Kernel, options: ClientsOptions): Clients {
     announce: announceOf(kernel),
   })
   const registry = openRegisteredClients(kernel, environment, readAhead)
+  const restoring = createRestoringClients(kernel)
   const opened = () => [
     ...configured.values(),
     ...[...registry.known()]
@@ -61,7 +66,7 @@ export function openClients(kernel: Kernel, options: ClientsOptions): Clients {
   kernel.coherence.subscribe({
     apply(tag) {
       const database = structureIn(tag)
-      if (database !== undefined) for (const { driver } of opened()) driver.structureChanged?.(database)
+      if (database !== undefined) for (const { driver } of opened()) noticeChange(driver, database)
     },
     // Some announcements may have been missed.
     clear: () => {
@@ -73,16 +78,24 @@ export function openClients(kernel: Kernel, options: ClientsOptions): Clients {
     custom: createCustomClients(kernel),
     registered: registry.all,
     environment,
-    retain: registry.retain,
+    retain: (client) => registry.retain(restoring.original(client)),
+    isAsFound: restoring.isAsFound,
     opened,
     async names() {
       const active = [...(await registry.all()).values()].filter(({ row }) => row.isActive)
       return [...new Set([...configured.keys(), ...active.map(({ row }) => row.clientName)])].sort()
     },
-    find: async (name) => configured.get(name) ?? (await registry.find(name)),
+    async find(name) {
+      const client = configured.get(name) ?? (await registry.find(name))
+      return client === undefined ? undefined : restoring.asFound(client)
+    },
     async close() {
       await Promise.all([...configured.values()].map(({ driver }) => driver.close()))
       await registry.close()
     },
   }
 }
+
+/** A driver whose writes are not announced still hears of restores. */
+const noticeChange = (driver: Driver, database: string): void =>
+  driver.structureChanged === undefined ? driver.invalidate() : driver.structureChanged(database)

@@ -60,3 +60,14 @@ export async function resealClient(db: Db, id: string, before: string, sealedUrl
 export async function markSeen(db: Db, id: string, now: Date): Promise<void> {
   await db.updateTable('databaseClient').set({ lastSeenAt: now }).where('id', '=', id).execute()
 }
+
+/** Clients that a restore writes at the moment. */
+export async function listRestoring(db: Db): Promise<ReadonlySet<string>> {
+  const rows = await db
+    .selectFrom('backupJob')
+    .select('clientName')
+    .where('jobType', '=', 'restore')
+    .where('status', '=', 'running')
+    .execute()
+  return new Set(rows.map(({ clientName }) => clientName))
+}

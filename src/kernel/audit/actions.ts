@@ -1,5 +1,13 @@
 /** The kinds of things that an act changes. The row of an act has the id of one of them. */
-type Target = 'user' | 'organization' | 'api_key' | 'client' | 'database' | 'webhook' | 'public_route'
+type Target =
+  | 'user'
+  | 'organization'
+  | 'api_key'
+  | 'client'
+  | 'database'
+  | 'webhook'
+  | 'public_route'
+  | 'backup'
 
 /**
  * All acts of the audit trail, and what each acts on. An act on something that belongs to a user (session, password, passkey) has that
@@ -60,6 +68,12 @@ export const ACTIONS = {
   'webhook.delivery_retried': 'webhook',
   'webhook.deliveries_replayed': 'webhook',
   'webhook.tested': 'webhook',
+  'backup.requested': 'backup',
+  'backup.cancelled': 'backup',
+  'backup.downloaded': 'backup',
+  'backup.deleted': 'backup',
+  'restore.requested': 'backup',
+  'installation.restored': 'backup',
   'organization.created': 'organization',
   'organization.updated': 'organization',
   'organization.deleted': 'organization',

@@ -2,6 +2,7 @@ import type { Static } from 'typebox'
 import type { ConfigFacts } from './defaults.ts'
 import { audit } from './sections/audit.ts'
 import { auth } from './sections/auth.ts'
+import { backups } from './sections/backups.ts'
 import { cluster } from './sections/cluster.ts'
 import { clients, database } from './sections/database.ts'
 import { gateway } from './sections/gateway.ts'
@@ -21,6 +22,7 @@ export const settings = section('Settings', {
   auth,
   gateway,
   mail,
+  backups,
   limits,
   rate_limits: rateLimits,
   outbound,

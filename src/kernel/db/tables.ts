@@ -69,6 +69,29 @@ export interface BackupCodeTable {
   codeHash: Buffer
 }
 
+export interface BackupJobTable {
+  id: string
+  jobType: string
+  status: string
+  clientName: string
+  label: string | null
+  schedule: string | null
+  sourceId: string | null
+  format: string
+  location: string | null
+  sizeBytes: string | null
+  sha256: string | null
+  progressPct: Generated<number>
+  progressStage: string | null
+  errorMessage: string | null
+  cancelRequested: Generated<boolean>
+  requestId: string | null
+  leaseUntil: Date | null
+  createdAt: Date
+  updatedAt: Date
+  completedAt: Date | null
+}
+
 export interface DatabaseClientTable {
   id: string
   clientName: string
@@ -299,6 +322,7 @@ export interface DB {
   apiKeyConfig: ApiKeyConfigTable
   auditEvent: AuditEventTable
   backupCode: BackupCodeTable
+  backupJob: BackupJobTable
   databaseClient: DatabaseClientTable
   hiddenSignUp: HiddenSignUpTable
   installation: InstallationTable

@@ -4,7 +4,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { sql } from 'kysely'
 import { defaultConfig } from '#kernel/config/config.ts'
-import type { Handlers } from '#kernel/jobs.ts'
+import type { SomeHandlers } from '#kernel/jobs.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { createLog } from '#kernel/log.ts'
 import { testKernel } from '#test/harness.ts'
@@ -134,7 +134,7 @@ test('mails share connections, which end when they are idle', async (context) =>
   assert.deepEqual(received(server), ['four', 'one', 'three', 'two'])
 })
 
-const handlersOf = (kernel: Kernel, transport: Transport): Handlers => ({
+const handlersOf = (kernel: Kernel, transport: Transport): SomeHandlers => ({
   'send-mail': ({ mail }) => deliverMail(kernel, transport, mail),
   'answer-mail-request': async () => {},
   'log-pipeline-steps': async () => {},

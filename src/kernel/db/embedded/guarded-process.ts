@@ -22,7 +22,7 @@ export type Guarded = {
  * a change of user, and the same on macOS. The subshell in a subshell makes the watcher a child of init;
  * postgres treats the death of an unknown child as a crash.
  */
-const WATCHED = '( { read -r word <&3 || kill -INT $$ 2>/dev/null; } 4<&- & ); exec "$@" 3<&-'
+export const WATCHED = '( { read -r word <&3 || kill -INT $$ 2>/dev/null; } 4<&- & ); exec "$@" 3<&-'
 
 /**
  * Starts a command that ends when this process ends, even by SIGKILL. Its output goes to an open file. The command and its children

@@ -1,0 +1,116 @@
+import path from 'node:path'
+import { Command } from 'commander'
+import { openClients } from '#databases/clients/clients.ts'
+import { exists } from '#gateway/backups/backup-files.ts'
+import { requestBackup } from '#gateway/backups/backups.ts'
+import { recordOf } from '#gateway/backups/job-facts.ts'
+import { createBackupRunner } from '#gateway/backups/job-runner.ts'
+import type { BackupPlaces } from '#gateway/backups/places.ts'
+import type { JobRow } from '#gateway/backups/store.ts'
+import type { Config } from '#kernel/config/config.ts'
+import { secretFile } from '#kernel/installation-secrets.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { loggingOwner, type ServiceDatabases } from '../open-databases.ts'
+import { contextOf } from './context.ts'
+import { showProgress } from './progress.ts'
+import { terminal } from './terminal.ts'
+import { withKernel } from './with-kernel.ts'
+
+type Options = { client: string; output?: string | undefined; label?: string; json?: boolean }
+
+export function backupCommand(): Command {
+  return new Command('backup')
+    .description('back up a client, or on the embedded server the whole server, also while the service runs')
+    .option('--client <client>', 'client to back up', 'default')
+    .option('--output <file>', 'file to write; default: a new one in backups.location')
+    .option('--label <text>', 'a remark, kept with the backup')
+    .option('--json', 'as JSON')
+    .action(async (options: Options, command: Command) => {
+      const output = options.output === undefined ? undefined : path.resolve(options.output)
+      if (output !== undefined && (await exists(output)))
+        throw new Error(`The file ${output} exists already.`)
+      const { environment } = contextOf(command)
+      const job = await withKernel(command, async (kernel, databases) => {
+        const clients = openClients(kernel, {
+          builtIn: databases.builtIn,
+          callerRoles: databases.callerRoles,
+          loggingReaderUrl: databases.logging?.readerUrl,
+          environment,
+        })
+        try {
+          return await backUp(kernel, placesOf(kernel, databases, clients), { ...options, output })
+        } finally {
+          await clients.close()
+        }
+      })
+      report(job, options.json === true)
+      for (const warning of warningsAbout(contextOf(command).config, environment, job)) terminal.warn(warning)
+      if (job.status !== 'completed') process.exitCode = 1
+    })
+}
+
+const placesOf = (
+  { config }: Kernel,
+  databases: ServiceDatabases,
+  clients: BackupPlaces['clients'],
+): BackupPlaces => ({
+  clients,
+  builtIn: databases.builtIn,
+  embedded: databases.embedded,
+  loggingOwner: loggingOwner(config, databases),
+})
+
+/** Runs the job in this process. Ctrl-C ends it like a stop of the service. */
+async function backUp(
+  kernel: Kernel,
+  places: BackupPlaces,
+  { client, output, label }: Options,
+): Promise<JobRow> {
+  const { id } = await requestBackup(kernel, places, {
+    client_name: client,
+    label: label ?? null,
+    isRunHere: true,
+    ...(output !== undefined && { output }),
+  })
+  const runner = createBackupRunner(kernel, places)
+  const progress = await showProgress(100)
+  let shown = 0
+  const stop = () => runner.stop()
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, stop)
+  try {
+    const job = await runner.run(id, ({ progressPct }) => {
+      progress.advance(progressPct - shown)
+      shown = progressPct
+    })
+    if (job === undefined) throw new Error('Another process has ended the backup.')
+    return job
+  } finally {
+    progress.end()
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.off(signal, stop)
+  }
+}
+
+function report(job: JobRow, asJson: boolean): void {
+  if (asJson) terminal.say(JSON.stringify(recordOf(job), null, 2))
+  else if (job.status !== 'completed') terminal.warn(job.errorMessage ?? job.status)
+  else terminal.say(`${job.location}  (${(Number(job.sizeBytes) / 1_048_576).toFixed(1)} MiB)`)
+}
+
+/** An archive beside its secret protects nothing: one thief, or one broken disk, gets both. */
+function warningsAbout(
+  config: Config,
+  environment: (name: string) => string | undefined,
+  job: JobRow,
+): string[] {
+  if (job.format !== 'archive' || job.location === null) return []
+  const secret = path.resolve(secretFile(config))
+  if (environment('SERVICE_SECRET') !== undefined) return []
+  const folder = path.dirname(secret)
+  const isBeside = !path.relative(folder, job.location).startsWith('..')
+  return isBeside
+    ? [
+        `The archive lies in the folder of the secret that opens it (${secret}): copy the archive to another machine, and the secret to a ` +
+          'third place. Without the secret the archive cannot be restored.',
+      ]
+    : [`Keep ${secret} in another place too: without it the archive cannot be restored.`]
+}

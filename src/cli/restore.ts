@@ -1,0 +1,101 @@
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { Command } from 'commander'
+import { restoreArchive } from '#gateway/backups/restore-archive.ts'
+import type { Config } from '#kernel/config/config.ts'
+import { generatedOnce, InstallationError, secretFile } from '#kernel/installation-secrets.ts'
+import { secureRandom } from '#kernel/random.ts'
+import { createSecrets } from '#kernel/secrets.ts'
+import { CONTROL, sessionUrl } from '../open-databases.ts'
+import { configOf, secretOf } from './context.ts'
+import { showProgress } from './progress.ts'
+import { expectConsent, terminal } from './terminal.ts'
+
+type Options = { secretFile?: string; replace?: boolean; json?: boolean }
+
+export function restoreCommand(): Command {
+  return new Command('restore')
+    .description('restore an archive of the embedded server, while the service is stopped')
+    .argument('<file>', 'archive, as gatehouse backup has written it')
+    .option(
+      '--secret-file <file>',
+      'file with the secret that sealed it; default: the secret of this installation',
+    )
+    .option('--replace', 'replace the database that is there, which is renamed and kept')
+    .option('--json', 'as JSON')
+    .action(
+      async (
+        file: string,
+        { secretFile: given, replace = false, json = false }: Options,
+        command: Command,
+      ) => {
+        const config = configOf(command)
+        if (sessionUrl(config) !== undefined) throw new InstallationError(NOT_EMBEDDED)
+        const secret = expectSecret(config, given)
+        const { data_dir } = config.server
+        if (replace)
+          await expectConsent(
+            `Replaces the database in ${path.resolve(data_dir)}, which is kept beside the restored one.`,
+          )
+        const progress = await showProgress(statSync(file).size)
+        const restored = await restoreArchive({
+          file,
+          dir: path.join(data_dir, 'postgres'),
+          password: () => generatedOnce(path.join(data_dir, 'postgres-password'), secureRandom),
+          control: CONTROL,
+          replace,
+          onVerified: () => keepSecret(config, secret),
+          secrets: createSecrets(secret.secret, secureRandom, secret.previousSecret),
+          mismatch: 'the one given here does not fit',
+          report: (step) => progress.warn(`${step} …`),
+          onBytes: progress.advance,
+        }).finally(() => progress.end())
+        if (json)
+          return terminal.say(JSON.stringify({ ...restored.facts, former: restored.former ?? null }, null, 2))
+        terminal.say(
+          `Restored the backup of ${restored.facts.created_at} into ${path.resolve(data_dir)}. All users have to sign in again.`,
+        )
+        if (restored.former !== undefined)
+          terminal.say(
+            `The former database is in ${restored.former}; remove it when it is not needed any more.`,
+          )
+      },
+    )
+}
+
+const NOT_EMBEDDED =
+  'gatehouse restore is for the embedded server, and database.url names another one: restore clients with POST /admin/backups/{id}/restore, ' +
+  'and the control database with pg_restore.'
+
+type Given = {
+  readonly secret: string
+  readonly previousSecret: string | undefined
+  readonly isFromFile: boolean
+}
+
+/** Throws if the data folder belongs to another secret: its other files would not fit the restored database. */
+function expectSecret(config: Config, given: string | undefined): Given {
+  const own = secretOf(config)
+  if (given === undefined) {
+    if (own !== undefined) return { ...own, isFromFile: false }
+    throw new InstallationError(
+      `The archive cannot be opened: there is no SERVICE_SECRET and no file ${path.resolve(secretFile(config))}. Name the secret's file with ` +
+        '--secret-file.',
+    )
+  }
+  const secret = readFileSync(given, 'utf8').trim()
+  if (own !== undefined && own.secret !== secret)
+    throw new InstallationError(
+      `The secret in ${path.resolve(given)} is not that of this installation (${own.mismatch}): restore into an empty folder with --data-dir, and ` +
+        'without another SERVICE_SECRET.',
+    )
+  return { secret, previousSecret: own?.previousSecret, isFromFile: true }
+}
+
+/** A fresh data folder gets the secret, as the first start would have made it. */
+async function keepSecret(config: Config, { secret, isFromFile }: Given): Promise<void> {
+  const file = secretFile(config)
+  if (!isFromFile || secretOf(config) !== undefined || existsSync(file)) return
+  await writeFile(file, `${secret}\n`, { mode: 0o600, flag: 'wx' })
+}

@@ -1,0 +1,71 @@
+import { tagsOfRestore } from '#databases/clients/announce-writes.ts'
+import { createCoherentCache } from '#kernel/db/coherent-cache.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import type { Client } from './client.ts'
+import { listRestoring } from './store.ts'
+
+/** Clients whose data a restore replaces at the moment: they refuse writes, as frozen clients do. */
+export type RestoringClients = {
+  /** The client as callers find it now. */
+  asFound(client: Client): Promise<Client>
+  /** Whether a configured client is still as it was found, without a query. */
+  isAsFound(client: Pick<Client, 'name' | 'isFrozen' | 'source'>): boolean
+  /** The client that `asFound` was given. */
+  original(client: Client): Client
+}
+
+/**
+ * The rows of running restores decide, so a client is as it was before when its restore has ended, also by a crash. Without the control
+ * database, configured clients go on as last known; writes then wait for the locks of the restore.
+ */
+export function createRestoringClients({
+  coherence,
+  db,
+}: Pick<Kernel, 'coherence' | 'db'>): RestoringClients {
+  let known: ReadonlySet<string> = new Set()
+  const cache = createCoherentCache<ReadonlySet<string>>({
+    coherence,
+    max: 1,
+    async load() {
+      known = await listRestoring(db)
+      return known
+    },
+    tags: () => [TAG],
+  })
+  const frozen = new WeakMap<Client, Client>()
+  const originals = new WeakMap<Client, Client>()
+
+  function freeze(client: Client): Client {
+    const copy = frozen.get(client) ?? { ...client, isFrozen: true }
+    frozen.set(client, copy)
+    originals.set(copy, client)
+    return copy
+  }
+
+  return {
+    async asFound(client) {
+      const names = cache.peek(ALL) ?? (await cache.get(ALL).catch(() => known)) ?? known
+      return names.has(client.name) ? freeze(client) : client
+    },
+    isAsFound: ({ name, isFrozen, source }) =>
+      source === 'config' && (cache.peek(ALL) ?? known).has(name) === isFrozen,
+    original: (client) => originals.get(client) ?? client,
+  }
+}
+
+/** As the trigger of `backup_job` notifies. */
+const TAG = 'backup_restores'
+/** One entry for all: there are few restores. */
+const ALL = 'all'
+
+/** After a restore: no process answers from what it knew of the client, neither rows nor structure. */
+export async function announceRestore(
+  { coherence, log }: Pick<Kernel, 'coherence' | 'log'>,
+  { driver }: Pick<Client, 'driver'>,
+): Promise<void> {
+  driver.invalidate()
+  const database = await driver.identity().catch(() => undefined)
+  await coherence.announce(tagsOfRestore(database)).catch((error: unknown) => {
+    log.error({ event: 'announcement_lost', error }, 'other processes were not notified of a restore')
+  })
+}

@@ -1,0 +1,106 @@
+import { createHash, type Hash } from 'node:crypto'
+import { constants } from 'node:fs'
+import { type FileHandle, lstat, mkdir, open, rename, rm, statfs } from 'node:fs/promises'
+import path from 'node:path'
+import { fail } from '../errors.ts'
+
+export type Written = { readonly size: number; readonly sha256: string }
+
+export type WriteOptions = {
+  readonly file: string
+  /** Bytes that stay free on the disk. */
+  readonly minFree: number
+  readonly signal: AbortSignal
+}
+
+/** Bytes between two looks at the free space. */
+const LOOK_EVERY = 16 * 1024 * 1024
+
+/** Writes a file that only its owner can read. Its name appears when it is complete and on the disk; until then it ends in `.part`. */
+export async function writeBackup(
+  { file, minFree, signal }: WriteOptions,
+  source: AsyncIterable<Buffer>,
+): Promise<Written> {
+  const part = partOf(file)
+  const hash = createHash('sha256')
+  let size = 0
+  let looked = 0
+  await mkdir(path.dirname(file), { recursive: true, mode: 0o700 })
+  await expectRoom(path.dirname(file), minFree)
+  try {
+    await using handle = await open(part, 'wx', 0o600)
+    for await (const chunk of source) {
+      signal.throwIfAborted()
+      hash.update(chunk)
+      await handle.writeFile(chunk)
+      size += chunk.length
+      if (size - looked < LOOK_EVERY) continue
+      looked = size
+      await expectRoom(path.dirname(file), minFree)
+    }
+    await handle.sync()
+    signal.throwIfAborted()
+    await rename(part, file)
+    await syncFolder(path.dirname(file))
+  } catch (error) {
+    await rm(part, { force: true })
+    throw error
+  }
+  return { size, sha256: hash.digest('hex') }
+}
+
+const partOf = (file: string): string => `${file}.part`
+
+/** Removes a backup, complete or not. */
+export async function removeBackup(file: string): Promise<void> {
+  await rm(partOf(file), { force: true })
+  await rm(file, { force: true })
+}
+
+async function expectRoom(folder: string, minFree: number): Promise<void> {
+  const { bavail, bsize } = await statfs(folder)
+  if (bavail * bsize < minFree) throw fail('backup_disk_full')
+}
+
+/** So that a rename in the folder survives a power cut. */
+async function syncFolder(folder: string): Promise<void> {
+  await using handle = await open(folder, 'r')
+  await handle.sync()
+}
+
+/** Opens a finished backup; undefined when the file is gone. A link in its place is not followed. */
+export async function openBackup(file: string): Promise<FileHandle | undefined> {
+  try {
+    return await open(file, constants.O_RDONLY | constants.O_NOFOLLOW)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+}
+
+export const exists = (file: string): Promise<boolean> =>
+  lstat(file).then(
+    () => true,
+    () => false,
+  )
+
+const PIECE = 262_144
+
+export async function* contentOf(handle: FileHandle, hash?: Hash): AsyncGenerator<Buffer> {
+  for (let at = 0; ; ) {
+    const piece = Buffer.allocUnsafe(PIECE)
+    const { bytesRead } = await handle.read(piece, 0, PIECE, at)
+    if (bytesRead === 0) return
+    at += bytesRead
+    const bytes = piece.subarray(0, bytesRead)
+    hash?.update(bytes)
+    yield bytes
+  }
+}
+
+/** Reads all of a file for its SHA-256. */
+export async function digestOf(handle: FileHandle, signal: AbortSignal): Promise<string> {
+  const hash = createHash('sha256')
+  for await (const _ of contentOf(handle, hash)) signal.throwIfAborted()
+  return hash.digest('hex')
+}

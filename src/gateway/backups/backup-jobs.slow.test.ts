@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict'
+import { appendFile, rm } from 'node:fs/promises'
+import { test } from 'node:test'
+import { backupService, NEEDS_PROGRAMS } from '#test/backup-service.ts'
+import type { Answer } from '#test/harness.ts'
+
+const { t, onShop, events, drain, done, backUp, restore, cities } = await backupService()
+const { kernel } = t.service
+const refusal = ({ status, body }: Answer) => [status, body.code]
+
+test('of many requests at once one is taken, and of many processes one runs it', NEEDS_PROGRAMS, async () => {
+  const answers = await Promise.all(Array.from({ length: 8 }, () => backUp()))
+  assert.deepEqual(answers.map(({ status }) => status).toSorted(), [202, 409, 409, 409, 409, 409, 409, 409])
+  events.splice(0)
+  const id = answers.find(({ status }) => status === 202)?.body.data.job_id
+  const run = t.service.handlers['run-backup']
+  await Promise.all(Array.from({ length: 4 }, () => run({ job: id })))
+  assert.deepEqual(
+    events.map(([name]) => name),
+    ['backup_started', 'backup_completed'],
+  )
+  await drain()
+})
+
+test('a file that was changed, or is gone, is not restored', NEEDS_PROGRAMS, async () => {
+  const before = await cities()
+  const job = await done(await backUp())
+  await appendFile(job.location, 'x')
+  const refused = await done(await restore(job.id))
+  assert.deepEqual([refused.status, /SHA-256 differs/.test(refused.error_message)], ['failed', true])
+  await rm(job.location)
+  assert.equal((await done(await restore(job.id))).status, 'failed')
+  assert.deepEqual(refusal(await t.admin.get(`/admin/backups/${job.id}/download`)), [
+    404,
+    'backup_file_missing',
+  ])
+  assert.deepEqual(await cities(), before)
+})
+
+test(
+  'a restore that fails in the middle changes nothing, and its message has no password',
+  NEEDS_PROGRAMS,
+  async () => {
+    const job = await done(await backUp())
+    await onShop('create view names as select name from city')
+    const failed = await done(await restore(job.id))
+    assert.equal(failed.status, 'failed')
+    assert.match(failed.error_message, /cannot drop table (public\.)?city because other objects depend on it/)
+    assert.equal((await onShop('select from names')).rowCount, 1000)
+    await onShop('drop view names')
+  },
+)
+
+test(
+  'a schedule keeps its newest backups, and a run that finds one still waiting is left out',
+  NEEDS_PROGRAMS,
+  async () => {
+    const nightly = t.service.recurring.find(({ name }) => name === 'backup-nightly')
+    assert.equal(nightly?.cron, '30 3 * * *')
+    const ofSchedule = () =>
+      kernel.db.selectFrom('backupJob').selectAll().where('schedule', '=', 'nightly').execute()
+    for (let night = 0; night < 3; night++) {
+      await nightly?.run()
+      await nightly?.run()
+      assert.equal((await ofSchedule()).filter(({ status }) => status === 'pending').length, 1)
+      await drain()
+    }
+    await nightly?.run()
+    const jobs = await ofSchedule()
+    assert.deepEqual(jobs.map(({ status }) => status).toSorted(), ['completed', 'pending'])
+    await drain()
+  },
+)
+
+test('a download breaks off when its backup is deleted', NEEDS_PROGRAMS, async () => {
+  await onShop(
+    `create table noise as select n, md5(n::text) || md5((n * 7)::text) as text from generate_series(1, 400000) n`,
+  )
+  const job = await done(await backUp())
+  await onShop('drop table noise')
+  const response = await fetch(`${t.url}/admin/backups/${job.id}/download`, { headers: t.admin.headers })
+  const reader = response.body?.getReader()
+  await reader?.read()
+  assert.equal((await t.admin.send('DELETE', `/admin/backups/${job.id}`)).status, 200)
+  await new Promise((resolve) => setTimeout(resolve, 1_100))
+  await assert.rejects(async () => {
+    while ((await reader?.read())?.done === false);
+  })
+})

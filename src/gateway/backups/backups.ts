@@ -1,0 +1,159 @@
+import path from 'node:path'
+import { recordAct } from '#kernel/audit/record-act.ts'
+import { isConflict } from '#kernel/db/conflicts.ts'
+import { atomically, type Kernel } from '#kernel/kernel.ts'
+import { uuidv7 } from '#kernel/random.ts'
+import { fail } from '../errors.ts'
+import { removeBackup } from './backup-files.ts'
+import { failLost } from './lost-jobs.ts'
+import { type BackupPlaces, backupFolder, programFor, sourceOf } from './places.ts'
+import {
+  ACTIVE_JOB_KEY,
+  deleteEndedJob,
+  findJob,
+  insertJob,
+  type JobFilter,
+  type JobRow,
+  listJobs,
+  requestCancel,
+} from './store.ts'
+
+export type BackupRequest = {
+  readonly client_name: string
+  readonly label?: string | null
+  readonly schedule?: string
+  /** The file to write, instead of one in `backups.location`. */
+  readonly output?: string
+  /** The caller runs the job itself. */
+  readonly isRunHere?: boolean
+}
+
+/** Adds a job that backs up a client. Throws if the job could not run: unknown client, no pg_dump, another job of the client. */
+export async function requestBackup(
+  kernel: Kernel,
+  places: BackupPlaces,
+  { client_name: clientName, label = null, schedule, output, isRunHere = false }: BackupRequest,
+): Promise<JobRow> {
+  const source = await sourceOf(kernel, places, clientName)
+  if (source.format === 'dump') await programFor(kernel, places, 'pg_dump', source.major)
+  const now = kernel.now()
+  const id = uuidv7(now, kernel.random)
+  const folder = backupFolder(kernel.config)
+  const location = output ?? path.join(folder, fileName({ clientName, id, now, format: source.format }))
+  const row = { ...newJob(kernel, id, now), clientName, label, format: source.format, location }
+  return addJob(kernel, { ...row, jobType: 'backup', schedule: schedule ?? null }, isRunHere)
+}
+
+type Named = {
+  readonly clientName: string
+  readonly id: string
+  readonly now: Date
+  readonly format: JobRow['format']
+}
+
+/** `default-20260131T033000Z-0198….gatehouse` */
+const fileName = ({ clientName, id, now, format }: Named): string =>
+  `${clientName}-${now.toISOString().slice(0, 19).replace(/[-:]/g, '')}Z-${id}.${format === 'dump' ? 'dump' : 'gatehouse'}`
+
+const newJob = ({ origin }: Kernel, id: string, now: Date) => ({
+  id,
+  status: 'pending',
+  requestId: origin.requestId ?? null,
+  createdAt: now,
+  updatedAt: now,
+})
+
+/** One job of a client at a time: a second one is refused, so that none pile up. */
+async function addJob(
+  kernel: Kernel,
+  row: Parameters<typeof insertJob>[1],
+  isRunHere: boolean,
+): Promise<JobRow> {
+  await failLost(kernel)
+  try {
+    return await atomically(kernel, async (kernel) => {
+      const job = await insertJob(kernel.db, row)
+      const action = job.jobType === 'backup' ? 'backup.requested' : 'restore.requested'
+      const details = job.sourceId === null ? {} : { backup_id: job.sourceId }
+      await recordAct(kernel, action, { ...actOn(job), details })
+      if (!isRunHere) await kernel.jobs.enqueue(kernel.db, 'run-backup', { job: job.id })
+      return job
+    })
+  } catch (error) {
+    if (isConflict(error, ACTIVE_JOB_KEY)) throw fail('backup_job_active')
+    throw error
+  }
+}
+
+const actOn = ({ id, clientName }: Pick<JobRow, 'id' | 'clientName'>) => ({ targetId: id, clientName })
+
+export type RestoreRequest = { readonly client_name: string; readonly confirm: string }
+
+/** Adds a job that replaces the data of a client by that of a backup. */
+export async function requestRestore(
+  kernel: Kernel,
+  places: BackupPlaces,
+  backupId: string,
+  { client_name: clientName, confirm }: RestoreRequest,
+): Promise<JobRow> {
+  if (confirm !== clientName) throw fail('restore_not_confirmed')
+  const backup = await completedBackup(kernel, backupId)
+  if (backup.format === 'archive') throw fail('restore_needs_command')
+  const source = await sourceOf(kernel, places, clientName)
+  if (source.format === 'archive') throw fail('restore_needs_command')
+  if (source.client.isLogging) throw fail('restore_refused')
+  await programFor(kernel, places, 'pg_restore', source.major)
+  const now = kernel.now()
+  const row = { ...newJob(kernel, uuidv7(now, kernel.random), now), clientName, label: backup.label }
+  const { format, id: sourceId, location, sizeBytes } = backup
+  return addJob(kernel, { ...row, jobType: 'restore', format, sourceId, location, sizeBytes }, false)
+}
+
+export async function findBackupJob(kernel: Pick<Kernel, 'db'>, id: string): Promise<JobRow> {
+  const job = await findJob(kernel.db, id)
+  if (job === undefined) throw fail('backup_not_found')
+  return job
+}
+
+/** A backup whose file is complete. */
+export async function completedBackup(
+  kernel: Pick<Kernel, 'db'>,
+  id: string,
+): Promise<JobRow & { readonly location: string }> {
+  const job = await findBackupJob(kernel, id)
+  const { jobType, status, location } = job
+  if (jobType !== 'backup' || status !== 'completed' || location === null) throw fail('backup_not_completed')
+  return { ...job, location }
+}
+
+export const listBackupJobs = (
+  { db }: Kernel,
+  { limit = 50, offset = 0, ...filter }: JobFilter & { readonly limit?: number; readonly offset?: number },
+) => listJobs(db, filter, { limit, offset })
+
+/** A waiting job does not run; a running one ends within seconds, and leaves nothing. */
+export function cancelJob(kernel: Kernel, id: string): Promise<JobRow> {
+  return atomically(kernel, async (kernel) => {
+    const job = await requestCancel(kernel.db, id, kernel.now())
+    if (job === undefined) {
+      await findBackupJob(kernel, id)
+      throw fail('backup_job_ended')
+    }
+    await recordAct(kernel, 'backup.cancelled', actOn(job))
+    return job
+  })
+}
+
+/** Deletes a job and, if it is a backup, its file. Downloads of it break off. */
+export async function deleteBackup(kernel: Kernel, id: string): Promise<void> {
+  const job = await atomically(kernel, async (kernel) => {
+    const deleted = await deleteEndedJob(kernel.db, id)
+    if (deleted === undefined) {
+      await findBackupJob(kernel, id)
+      throw fail('backup_in_use')
+    }
+    await recordAct(kernel, 'backup.deleted', actOn(deleted))
+    return deleted
+  })
+  if (job.jobType === 'backup' && job.location !== null) await removeBackup(job.location)
+}

@@ -1,0 +1,88 @@
+import { recordAct } from '#kernel/audit/record-act.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { fail } from '../errors.ts'
+import { contentOf, openBackup } from './backup-files.ts'
+import { completedBackup } from './backups.ts'
+import { isCompleted, type JobRow } from './store.ts'
+
+export type Download = { readonly job: JobRow; readonly content: AsyncIterable<Buffer> }
+
+export type Downloads = {
+  /** Opens the file of a backup. `content` has to be read, or its `return()` called. */
+  open(kernel: Kernel, id: string): Promise<Download>
+}
+
+/** Of one process. */
+const MOST_AT_ONCE = 8
+/** Milliseconds. */
+const LOOK_EVERY = 1_000
+
+export function createDownloads(): Downloads {
+  let running = 0
+  return {
+    async open(kernel, id) {
+      const job = await completedBackup(kernel, id)
+      if (running >= MOST_AT_ONCE) throw fail('too_many_downloads')
+      const handle = await openBackup(job.location)
+      if (handle === undefined) throw fail('backup_file_missing')
+      running++
+      const close = closeOnce(async () => {
+        running--
+        await handle.close()
+      })
+      try {
+        await recordAct(kernel, 'backup.downloaded', { targetId: job.id, clientName: job.clientName })
+      } catch (error) {
+        await close()
+        throw error
+      }
+      return { job, content: guarded(kernel, job, contentOf(handle), close) }
+    },
+  }
+}
+
+/**
+ * The static admin key holds for the life of a process, so the backup itself is what can be taken away during a download: each second it is
+ * looked up again, and the download breaks off when it was deleted. While the control database does not answer, nothing is sent.
+ */
+function guarded(
+  { db }: Kernel,
+  { id }: JobRow,
+  pieces: AsyncGenerator<Buffer>,
+  close: () => Promise<void>,
+): AsyncIterable<Buffer> {
+  let looked = performance.now()
+  const next = async (): Promise<IteratorResult<Buffer>> => {
+    if (performance.now() - looked > LOOK_EVERY) {
+      if (!(await isCompleted(db, id))) throw new Error('the backup was deleted during its download')
+      looked = performance.now()
+    }
+    return pieces.next()
+  }
+  const iterator: AsyncIterator<Buffer> = {
+    async next() {
+      try {
+        const result = await next()
+        if (result.done === true) await close()
+        return result
+      } catch (error) {
+        await close()
+        throw error
+      }
+    },
+    // Not a generator's, which would do nothing before its first `next`.
+    async return() {
+      await close()
+      return { done: true, value: undefined }
+    },
+  }
+  return { [Symbol.asyncIterator]: () => iterator }
+}
+
+function closeOnce(close: () => Promise<void>): () => Promise<void> {
+  let closing: Promise<void> | undefined
+  return () => {
+    closing ??= close()
+    return closing
+  }
+}

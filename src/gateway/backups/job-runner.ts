@@ -1,0 +1,171 @@
+import { Failure } from '#kernel/errors.ts'
+import { atomically, emit, type Kernel } from '#kernel/kernel.ts'
+import { redactText } from '#kernel/redact.ts'
+import { factsOf } from './job-facts.ts'
+import { removeUnfinished } from './lost-jobs.ts'
+import { makeBackup } from './make-backup.ts'
+import type { BackupPlaces } from './places.ts'
+import { restoreDump } from './restore-dump.ts'
+import { ProgramError } from './run-program.ts'
+import type { Progress, Running } from './running-job.ts'
+import { claimJob, endJob, type JobRow, renewJob } from './store.ts'
+
+export type BackupRunner = {
+  /** Runs a waiting job to its end, in every case: a failure is written into its row. Undefined when another process has it. */
+  run(id: string, onProgress?: (progress: Progress) => void): Promise<JobRow | undefined>
+  /** Ends the running jobs: they fail, and can be started again. */
+  stop(): void
+}
+
+/** A process that does not renew its lease for this long is dead, milliseconds. */
+const LEASE = 30_000
+/** When a process that cannot renew stops its job: before another one takes it for dead. */
+const GIVE_UP = 20_000
+const RENEW_EVERY = 1_000
+/** Longest job: a day is the longest that the queue keeps one. */
+const LONGEST = 20 * 3_600_000
+
+/** Why a job ends before its time; the message is for the operator. */
+class Ended extends Error {
+  readonly status: 'failed' | 'cancelled' | 'gone'
+  constructor(status: Ended['status'], message: string) {
+    super(message)
+    this.status = status
+  }
+}
+
+const CANCELLED = () => new Ended('cancelled', 'Cancelled by the operator.')
+const STOPPED = () => new Ended('failed', 'The service was stopped while the job ran. Start it again.')
+const UNREACHABLE = () =>
+  new Ended('failed', 'The control database did not answer while the job ran. Start it again.')
+const TOO_LONG = () => new Ended('failed', 'The job took longer than 20 hours.')
+const GONE = () => new Ended('gone', 'Another process has ended the job.')
+
+export function createBackupRunner(kernel: Kernel, places: BackupPlaces): BackupRunner {
+  const stopping = new AbortController()
+  return {
+    stop: () => stopping.abort(STOPPED()),
+    async run(id, onProgress = () => {}) {
+      if (stopping.signal.aborted) throw stopping.signal.reason
+      const job = await claimJob(kernel.db, id, times(kernel))
+      if (job === undefined) return undefined
+      const lease = holdLease(kernel, id, stopping.signal, onProgress)
+      try {
+        return await runClaimed(kernel, places, job, lease)
+      } finally {
+        lease.release()
+      }
+    },
+  }
+}
+
+const times = ({ now }: Kernel) => ({ now: now(), leaseUntil: new Date(now().getTime() + LEASE) })
+
+async function runClaimed(
+  kernel: Kernel,
+  places: BackupPlaces,
+  job: JobRow,
+  running: Running,
+): Promise<JobRow | undefined> {
+  await emit(kernel, 'backup_started', factsOf(job))
+  try {
+    const work = job.jobType === 'backup' ? makeBackup : restoreDump
+    const result = await work(kernel, places, job, running)
+    return await finish(kernel, job, {
+      status: 'completed',
+      progressPct: 100,
+      progressStage: 'done',
+      ...result,
+    })
+  } catch (error) {
+    const end = endOf(running.signal.aborted ? running.signal.reason : error)
+    kernel.disk.noteFailure(error)
+    if (end.isBug) kernel.log.error({ event: 'backup_failed', job_id: job.id, error }, end.message)
+    else kernel.log.warn({ event: 'backup_failed', job_id: job.id, client: job.clientName }, end.message)
+    if (end.status === 'gone') return undefined
+    return finish(kernel, job, { status: end.status, errorMessage: end.message })
+  }
+}
+
+type End = { readonly status: Ended['status']; readonly message: string; readonly isBug: boolean }
+
+/** The sentence for the operator. It has no credentials: programs' output is redacted, and other errors are not repeated. */
+function endOf(error: unknown): End {
+  if (error instanceof Ended) return { status: error.status, message: error.message, isBug: false }
+  const failed = { status: 'failed', isBug: false } as const
+  if (error instanceof Failure)
+    return { ...failed, message: [error.message, error.hint].filter(Boolean).join('. ') }
+  if (error instanceof ProgramError) return { ...failed, message: error.message }
+  const { code, syscall, message = 'unknown' } = Object(error) as NodeJS.ErrnoException // whatever was thrown
+  if (code === 'ENOSPC' || code === 'EDQUOT')
+    return { ...failed, message: 'No space is left on the disk of the backups.' }
+  if (code !== undefined && syscall !== undefined)
+    return { ...failed, message: `A file of the backup cannot be used (${syscall}: ${code}).` }
+  return { ...failed, message: `The job failed: ${redactText(message)}`, isBug: true }
+}
+
+type Finish = Omit<Parameters<typeof endJob>[2], 'completedAt'>
+
+/** Ends the row and emits the event in one transaction. A backup that is not complete, or whose row is gone, leaves no file. */
+async function finish(kernel: Kernel, job: JobRow, end: Finish): Promise<JobRow | undefined> {
+  const ended = await atomically(kernel, async (kernel) => {
+    const ended = await endJob(kernel.db, job.id, { ...end, completedAt: kernel.now() })
+    if (ended === undefined) return undefined
+    const facts = factsOf(ended)
+    if (ended.status === 'completed')
+      await emit(kernel, 'backup_completed', { ...facts, size_bytes: Number(ended.sizeBytes ?? 0) })
+    else await emit(kernel, 'backup_failed', { ...facts, error_message: ended.errorMessage ?? '' })
+    return ended
+  })
+  if (ended?.status !== 'completed') await removeUnfinished(kernel, job)
+  // A restored client takes writes again.
+  if (job.jobType === 'restore') await kernel.coherence.settle()
+  return ended
+}
+
+type Lease = Running & { release(): void }
+
+/** Renews the lease of a job each second, writes its progress and notices when it is cancelled. */
+function holdLease(
+  kernel: Kernel,
+  id: string,
+  stopping: AbortSignal,
+  onProgress: (progress: Progress) => void,
+): Lease {
+  const ending = new AbortController()
+  let progress: Progress = { progressPct: 0, progressStage: 'starting' }
+  let renewed = performance.now()
+  let isRenewing = false
+  const began = renewed
+
+  async function renew(): Promise<void> {
+    const asked = performance.now()
+    const row = await renewJob(kernel.db, id, times(kernel), progress)
+    renewed = asked
+    if (row === undefined) ending.abort(GONE())
+    else if (row.cancelRequested) ending.abort(CANCELLED())
+  }
+
+  const timer = setInterval(() => {
+    const now = performance.now()
+    if (now - renewed > GIVE_UP) ending.abort(UNREACHABLE())
+    if (now - began > LONGEST) ending.abort(TOO_LONG())
+    if (isRenewing) return
+    isRenewing = true
+    // A failure counts when it lasts.
+    renew()
+      .catch(() => {})
+      .finally(() => {
+        isRenewing = false
+      })
+  }, RENEW_EVERY)
+
+  return {
+    signal: AbortSignal.any([ending.signal, stopping]),
+    report(progressStage, fraction = 0) {
+      progress = { progressStage, progressPct: Math.min(99, Math.max(0, Math.round(fraction * 100))) }
+      onProgress(progress)
+    },
+    release: () => clearInterval(timer),
+  }
+}

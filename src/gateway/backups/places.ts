@@ -1,0 +1,64 @@
+import path from 'node:path'
+import type { Client, Clients } from '#databases/clients/clients.ts'
+import { urlOf } from '#databases/clients/registered.ts'
+import { unsupported } from '#databases/failures.ts'
+import { takes } from '#kernel/config/addresses.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { unknownClient } from '../called-client.ts'
+import { findProgram, type Program, type ProgramName } from './programs.ts'
+
+/** The databases of the service with the rights that a backup needs. */
+export type BackupPlaces = {
+  readonly clients: Clients
+  /** URLs of the built-in clients. */
+  readonly builtIn: Readonly<Record<string, string>>
+  /** The role that owns the log tables. */
+  readonly loggingOwner: string | undefined
+  readonly embedded: EmbeddedPlace | undefined
+}
+
+/** The embedded server, as its superuser. */
+export type EmbeddedPlace = { readonly url: string; readonly dataFolder: string; readonly password: string }
+
+/** How a client is backed up: by a dump of its database, or by an archive of the whole embedded server. */
+export type Source =
+  | { readonly format: 'dump'; readonly client: Client; readonly url: string; readonly major: number }
+  | { readonly format: 'archive'; readonly embedded: EmbeddedPlace }
+
+/** Throws if there is no such client, or none that can be backed up, or if its database does not answer. */
+export async function sourceOf(kernel: Kernel, places: BackupPlaces, name: string): Promise<Source> {
+  const client = await places.clients.find(name)
+  if (client === undefined) throw unknownClient()
+  if (!takes(client.driver.name, 'backup')) throw unsupported(client.driver.name, 'backups')
+  const { embedded } = places
+  if (embedded !== undefined && client.source === 'config' && kernel.config.clients[name]?.url === undefined)
+    return { format: 'archive', embedded }
+  const url = await urlOfClient(kernel, places, client)
+  if (url === undefined) throw unknownClient()
+  return { format: 'dump', client, url, major: Number.parseInt(await client.driver.probe(), 10) }
+}
+
+/** A configured URL, then that of a built-in client, then that of a registered one. */
+async function urlOfClient(
+  kernel: Kernel,
+  { clients, builtIn, loggingOwner }: BackupPlaces,
+  { name, source, isLogging }: Client,
+): Promise<string | undefined> {
+  if (source === 'config')
+    return kernel.config.clients[name]?.url ?? (isLogging ? loggingOwner : builtIn[name])
+  const found = (await clients.registered()).get(name)
+  return found === undefined ? undefined : urlOf(kernel, clients.environment, found.row)
+}
+
+/** Throws 503 if it is missing, or too old for this server. */
+export const programFor = (
+  { config }: Kernel,
+  { clients }: BackupPlaces,
+  name: ProgramName,
+  major: number,
+): Promise<Program> =>
+  findProgram(name, major, { folder: config.backups.programs, path: clients.environment('PATH') })
+
+/** The folder of backups. */
+export const backupFolder = ({ backups, server }: Kernel['config']): string =>
+  path.resolve(backups.location ?? path.join(server.data_dir, 'backups'))

@@ -1,0 +1,213 @@
+import { createReadStream, existsSync } from 'node:fs'
+import { mkdir, mkdtemp, rename, rm, stat } from 'node:fs/promises'
+import path from 'node:path'
+import type pg from 'pg'
+import { SYSTEM } from '#kernel/audit/origin.ts'
+import { recordAct } from '#kernel/audit/record-act.ts'
+import { clockOf, connectOnce } from '#kernel/db/connect.ts'
+import { lockFolder } from '#kernel/db/embedded/folder-lock.ts'
+import { waitForPrevious } from '#kernel/db/embedded/previous-server.ts'
+import { type EmbeddedServer, startEmbedded } from '#kernel/db/embedded.ts'
+import { onConnection } from '#kernel/db/guarded-client.ts'
+import { type Asking, seeInstallation } from '#kernel/db/installation.ts'
+import { scramVerifier } from '#kernel/db/scram.ts'
+import { secureRandom } from '#kernel/random.ts'
+import { unpackArchive } from './archive.ts'
+import { ArchiveError } from './archive-error.ts'
+import type { ArchiveFacts } from './make-backup.ts'
+import { openStream } from './sealed-stream.ts'
+
+export type RestoreOptions = Asking & {
+  readonly file: string
+  /** The embedded server's folder, `data_dir/postgres`. */
+  readonly dir: string
+  /** The superuser's password that the folder gets. */
+  readonly password: () => string
+  /** Name of the control database. */
+  readonly control: string
+  /** Whether a database that is there may be replaced. It is renamed, never removed. */
+  readonly replace: boolean
+  /** Called when the archive is known to be whole and this secret's, before anything is replaced. */
+  readonly onVerified: () => Promise<void>
+  readonly report: (step: string) => void
+  readonly onBytes: (bytes: number) => void
+}
+
+export type Restored = {
+  readonly facts: ArchiveFacts
+  /** Where the former database is now. */
+  readonly former: string | undefined
+}
+
+/**
+ * Restores an archive of the embedded server, while no server runs. Everything happens in a work folder beside the data: the archive is
+ * verified to its end, PostgreSQL recovers the copy, it is checked to be this secret's, and what must not live on is deleted. Only then are
+ * two folders renamed.
+ */
+export async function restoreArchive(options: RestoreOptions): Promise<Restored> {
+  const { dir, replace } = options
+  const data = path.join(dir, 'data')
+  await mkdir(dir, { recursive: true, mode: 0o700 })
+  // Held to the end: no server starts on the folder meanwhile.
+  await using _lock = await lockFolder(dir, options.report, undefined)
+  await waitForPrevious(dir, options.report, undefined)
+  if (existsSync(data) && !replace) throw occupied(dir)
+  const work = await mkdtemp(path.join(dir, 'restore-'))
+  try {
+    const { facts, password } = await unpack(options, work)
+    await recover(options, work, password)
+    await options.onVerified()
+    const former = existsSync(data) ? await setAside(data) : undefined
+    await rename(path.join(work, 'data'), data)
+    return { facts, former }
+  } finally {
+    await rm(work, { recursive: true, force: true })
+  }
+}
+
+const occupied = (dir: string) =>
+  new ArchiveError(
+    `There is a database in ${path.dirname(dir)} already: name an empty folder with --data-dir, or add --replace, which keeps the ` +
+      'former database beside the restored one.',
+  )
+
+/** `data-before-restore-20260131T120000Z` */
+async function setAside(data: string): Promise<string> {
+  const { mtime } = await stat(data)
+  const time = `${mtime.toISOString().slice(0, 19).replace(/[-:]/g, '')}Z`
+  for (let count = 0; ; count++) {
+    const former = `${data}-before-restore-${time}${count === 0 ? '' : `-${count}`}`
+    if (existsSync(former)) continue
+    await rename(data, former)
+    return former
+  }
+}
+
+type Unpacked = { readonly facts: ArchiveFacts; readonly password: string }
+
+async function unpack({ secrets, file, report, onBytes }: RestoreOptions, folder: string): Promise<Unpacked> {
+  report('verify and unpack the archive')
+  let facts: ArchiveFacts | undefined
+  let password: string | undefined
+  await unpackArchive(openStream(secrets, counted(file, onBytes)), {
+    folder,
+    onText: async (name, text) => {
+      if (name === 'postgres-password') password = text
+      if (name !== 'backup.json') return
+      facts = JSON.parse(text) as ArchiveFacts // authentic: written by `make-backup.ts`
+      expectPlatform(facts)
+    },
+  })
+  if (facts === undefined || password === undefined)
+    throw new ArchiveError('The archive has no backup of an embedded server.')
+  return { facts, password }
+}
+
+async function* counted(file: string, onBytes: (bytes: number) => void): AsyncGenerator<Buffer> {
+  for await (const chunk of createReadStream(file, { highWaterMark: 262_144 }) as AsyncIterable<Buffer>) {
+    onBytes(chunk.length)
+    yield chunk
+  }
+}
+
+function expectPlatform({ format, platform }: ArchiveFacts): void {
+  const here = `${process.platform}-${process.arch}`
+  if (format !== 1)
+    throw new ArchiveError(`The archive has contents of form ${format}: use a newer version of Gatehouse.`)
+  if (platform !== here)
+    throw new ArchiveError(
+      `The archive was made on ${platform}, and this is ${here}: restore it on the same kind of machine.`,
+    )
+}
+
+/** Starts PostgreSQL on the copy, which recovers from the WAL in it, and stops it again in order. */
+async function recover(options: RestoreOptions, work: string, password: string): Promise<void> {
+  options.report('recover the database')
+  const server = await startEmbedded({ dir: work, password })
+  try {
+    const url = server.url('postgres', password, options.control)
+    await onConnection({ url, name: 'restore', deadline: 600_000 }, async (client) => {
+      await seeInstallation(client, options)
+      options.report('delete sessions and open work')
+      await forget(client)
+    })
+    await recordRestore(url)
+    await forgetIdempotency(server, password)
+    // Last: the next connection needs it.
+    const verifier = await scramVerifier(options.password())
+    await onConnection({ url, name: 'restore' }, (client) =>
+      client.query(`alter role postgres password '${verifier}'`),
+    )
+  } finally {
+    await server.stop()
+  }
+}
+
+/**
+ * Rows that must not live a second time: proofs of callers that may have been revoked since, mails and events that have been sent, jobs that
+ * ran while the archive was made. By table, since an older archive may lack one.
+ */
+const FORGOTTEN: readonly (readonly [table: string, statement: string])[] = [
+  ['service.session', 'delete from service.session'],
+  ['service.verification', 'delete from service.verification'],
+  ['service.trusted_device', 'delete from service.trusted_device'],
+  ['service.process_lease', 'delete from service.process_lease'],
+  [
+    'service.webhook_delivery',
+    `update service.webhook_delivery set status = 'expired', next_attempt_at = null where status in ('pending', 'retrying')`,
+  ],
+  [
+    'service_jobs.job',
+    `delete from service_jobs.job where state < 'completed' and name in ('send-mail', 'answer-mail-request', 'run-backup')`,
+  ],
+  [
+    'service.backup_job',
+    `update service.backup_job set status = 'failed', error_message = 'The service was restored from a backup that was made while the job ran.',
+       completed_at = clock_timestamp(), lease_until = null where status in ('pending', 'running')`,
+  ],
+]
+
+async function forget(client: pg.Client): Promise<void> {
+  for (const [table, statement] of FORGOTTEN) {
+    const { rows } = await client.query<{ exists: boolean }>('select to_regclass($1) is not null as exists', [
+      table,
+    ])
+    if (rows[0]?.exists === true) await client.query(statement)
+  }
+}
+
+/** The act, in the restored control database. */
+export async function recordRestore(url: string): Promise<void> {
+  const control = connectOnce(url)
+  try {
+    const recorder = {
+      db: control.db,
+      now: await clockOf(control.db),
+      random: secureRandom,
+      origin: { ...SYSTEM, actorId: 'cli' },
+    }
+    await recordAct(recorder, 'installation.restored', {})
+  } finally {
+    await control.close()
+  }
+}
+
+/** In each client's database. */
+async function forgetIdempotency({ url, superuserUrl }: EmbeddedServer, password: string): Promise<void> {
+  const names = await onConnection({ url: superuserUrl, name: 'restore' }, async (client) => {
+    const { rows } = await client.query<{ datname: string }>(
+      'select datname from pg_database where datallowconn and not datistemplate',
+    )
+    return rows.map(({ datname }) => datname)
+  })
+  for (const name of names)
+    await onConnection(
+      { url: url('postgres', password, name), name: 'restore', deadline: 600_000 },
+      async (client) => {
+        const { rows } = await client.query<{ exists: boolean }>(
+          `select to_regclass('public.service_idempotency') is not null as exists`,
+        )
+        if (rows[0]?.exists === true) await client.query('delete from public.service_idempotency')
+      },
+    )
+}

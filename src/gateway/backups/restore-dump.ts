@@ -1,0 +1,119 @@
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import type { FileHandle } from 'node:fs/promises'
+import { announceRestore } from '#databases/clients/restoring.ts'
+import { onConnection } from '#kernel/db/guarded-client.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { fail } from '../errors.ts'
+import { contentOf, digestOf, openBackup } from './backup-files.ts'
+import { completedBackup } from './backups.ts'
+import { databaseArgument, libpqEnvironment } from './libpq-environment.ts'
+import { type BackupPlaces, programFor, sourceOf } from './places.ts'
+import { ProgramError, type RunningProgram, runProgram } from './run-program.ts'
+import type { Running } from './running-job.ts'
+import type { JobRow } from './store.ts'
+
+/**
+ * Replaces the data of a client by that of a dump, in one transaction. The client refuses writes from the moment at which the job runs
+ * (`databases/clients/restoring.ts`); writes that have begun finish first, since the restore waits for their locks.
+ */
+export async function restoreDump(
+  kernel: Kernel,
+  places: BackupPlaces,
+  job: JobRow,
+  running: Running,
+): Promise<Record<string, never>> {
+  const backup = await completedBackup(kernel, job.sourceId ?? '')
+  const source = await sourceOf(kernel, places, job.clientName)
+  if (source.format === 'archive') throw fail('restore_needs_command')
+  const { client, url, major } = source
+  const program = await programFor(kernel, places, 'pg_restore', major)
+  const handle = await openBackup(backup.location)
+  if (handle === undefined) throw fail('backup_file_missing')
+  try {
+    running.report('checking the file')
+    const expected = { sha256: backup.sha256 ?? '', size: Number(backup.sizeBytes) }
+    if ((await digestOf(handle, running.signal)) !== expected.sha256) throw changed()
+    await kernel.coherence.settle()
+    running.report('restoring')
+    const environment: Record<string, string> = {
+      ...libpqEnvironment(url, program.major),
+      PGOPTIONS: LOCK_TIMEOUT,
+    }
+    const restoring = runProgram(
+      program,
+      [...RESTORE, databaseArgument(environment.PGDATABASE ?? '')],
+      environment,
+      running.signal,
+    )
+    try {
+      await feed(restoring, handle, expected, running)
+    } finally {
+      await announceRestore(kernel, client)
+    }
+    await restoring.ended
+    running.report('forgetting idempotency keys', 0.99)
+    await deleteIdempotencyRows(url)
+  } finally {
+    await handle.close()
+  }
+  await announceRestore(kernel, client)
+  return {}
+}
+
+const changed = () =>
+  new ProgramError('The file of the backup is not the one that was written: its SHA-256 differs.')
+
+const RESTORE = [
+  '--format=custom',
+  '--clean',
+  '--if-exists',
+  '--no-owner',
+  '--single-transaction',
+  '--exit-on-error',
+  '--no-password',
+]
+/** A writer that never ends must not keep the client frozen. */
+const LOCK_TIMEOUT = '-c lock_timeout=60s'
+
+/**
+ * The last chunk is sent only if the digest still fits: the transaction cannot commit before it. Otherwise the program ends without its
+ * end of file, and the transaction is rolled back.
+ */
+async function feed(
+  { stdin, ended }: RunningProgram,
+  handle: FileHandle,
+  { sha256, size }: { readonly sha256: string; readonly size: number },
+  running: Running,
+): Promise<void> {
+  const hash = createHash('sha256')
+  let held: Buffer | undefined
+  let sent = 0
+  const send = async (chunk: Buffer): Promise<void> => {
+    sent += chunk.length
+    running.report('restoring', sent / size)
+    if (!stdin.write(chunk)) await Promise.race([once(stdin, 'drain'), once(stdin, 'close'), ended])
+  }
+  for await (const chunk of contentOf(handle, hash)) {
+    running.signal.throwIfAborted()
+    if (held !== undefined) await send(held)
+    held = chunk
+  }
+  if (held === undefined || hash.digest('hex') !== sha256) {
+    stdin.destroy()
+    await ended.catch(() => {})
+    throw changed()
+  }
+  await send(held)
+  stdin.end()
+  await ended
+}
+
+async function deleteIdempotencyRows(url: string): Promise<void> {
+  await onConnection({ url, name: 'backup', deadline: 60_000 }, async (client) => {
+    const { rows } = await client.query<{ exists: boolean }>(
+      `select to_regclass('public.service_idempotency') is not null as exists`,
+    )
+    if (rows[0]?.exists === true) await client.query('delete from public.service_idempotency')
+  })
+}

@@ -1,0 +1,211 @@
+import path from 'node:path'
+import { Type } from 'typebox'
+import { named } from '#kernel/http/components.ts'
+import { Id, Nullable, OneOf, Timestamp } from '#kernel/http/schemas.ts'
+import type { App } from '#kernel/http/surface.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import type { GatewayAccess } from '../access.ts'
+import { kernelFor } from '../caller.ts'
+import { success, successOf } from '../envelope.ts'
+import {
+  cancelJob,
+  deleteBackup,
+  findBackupJob,
+  listBackupJobs,
+  requestBackup,
+  requestRestore,
+} from './backups.ts'
+import { createDownloads } from './downloads.ts'
+import { recordOf } from './job-facts.ts'
+import type { BackupPlaces } from './places.ts'
+import { JOB_STATUSES, JOB_TYPES } from './store.ts'
+
+const JOB_TYPE = OneOf(JOB_TYPES, named('BackupJobType'))
+const JOB_STATUS = OneOf(JOB_STATUSES, named('BackupJobStatus'))
+const ClientName = Type.String({ minLength: 1, maxLength: 63, examples: ['default'] })
+
+const Job = Type.Object(
+  {
+    id: Id,
+    job_type: JOB_TYPE,
+    status: JOB_STATUS,
+    client_name: Type.String(),
+    label: Nullable(Type.String()),
+    location: Nullable(Type.String({ description: 'The file; it exists when status is completed' })),
+    size_bytes: Nullable(Type.Integer()),
+    progress_pct: Type.Integer({ minimum: 0, maximum: 100 }),
+    progress_stage: Nullable(Type.String({ examples: ['dumping'] })),
+    error_message: Nullable(Type.String()),
+    created_at: Timestamp,
+    updated_at: Timestamp,
+    completed_at: Nullable(Timestamp),
+  },
+  named('BackupJob'),
+)
+const Queued = successOf(
+  Type.Object({ job_id: Id, client_name: Type.String(), status: JOB_STATUS }, named('QueuedBackupJob')),
+)
+const ById = Type.Object({ id: Id })
+const LIST_MAX = 500
+
+const CLIENT_FAILURES = [
+  'unknown_client',
+  'unsupported_by_driver',
+  'client_unavailable',
+  'client_refused',
+  'client_busy',
+  'unsafe_client',
+  'statement_timeout',
+  'backup_job_active',
+  'backup_program_missing',
+]
+
+export function backupRoutes(app: App, kernel: Kernel, access: GatewayAccess, places: BackupPlaces): void {
+  const config = { access: access.admin }
+  const ofOne = { ...config, failures: ['backup_not_found'] }
+  const downloads = createDownloads()
+  app.route({
+    method: 'GET',
+    url: '/admin/backups/jobs',
+    config,
+    schema: {
+      operationId: 'listBackupJobs',
+      summary: 'List backups and restores, newest first',
+      querystring: Type.Object({
+        client_name: Type.Optional(ClientName),
+        status: Type.Optional(JOB_STATUS),
+        job_type: Type.Optional(JOB_TYPE),
+        limit: Type.Optional(Type.Integer({ minimum: 1, maximum: LIST_MAX, default: 50 })),
+        offset: Type.Optional(Type.Integer({ minimum: 0, maximum: 1_000_000_000, default: 0 })),
+      }),
+      response: { 200: successOf(Type.Object({ jobs: Type.Array(Job), total: Type.Integer() })) },
+    },
+    handler: async ({ query }) => {
+      const { jobs, total } = await listBackupJobs(kernel, query)
+      return success(`Listed ${jobs.length} jobs`, { jobs: jobs.map(recordOf), total })
+    },
+  })
+  app.route({
+    method: 'GET',
+    url: '/admin/backups/jobs/:id',
+    config: ofOne,
+    schema: {
+      operationId: 'getBackupJob',
+      summary: 'A backup or restore, with its progress',
+      params: ById,
+      response: { 200: successOf(Job) },
+    },
+    handler: async ({ params }) => success('Job found', recordOf(await findBackupJob(kernel, params.id))),
+  })
+  app.route({
+    method: 'POST',
+    url: '/admin/backups/jobs/:id/cancel',
+    config: { ...config, failures: ['backup_not_found', 'backup_job_ended'] },
+    schema: {
+      operationId: 'cancelBackupJob',
+      summary: 'Cancel a backup or restore that waits or runs',
+      params: ById,
+      response: { 200: successOf(Job) },
+    },
+    handler: async (request) => {
+      const job = await cancelJob(kernelFor(kernel, request), request.params.id)
+      return success(job.status === 'cancelled' ? 'Job cancelled' : 'Job is being cancelled', recordOf(job))
+    },
+  })
+  app.route({
+    method: 'POST',
+    url: '/admin/backups',
+    config: { ...config, failures: CLIENT_FAILURES },
+    schema: {
+      operationId: 'createBackup',
+      summary: 'Back up a client; on the embedded server, the whole server',
+      body: Type.Object({
+        client_name: ClientName,
+        label: Type.Optional(Nullable(Type.String({ maxLength: 200, examples: ['before the migration'] }))),
+      }),
+      response: { 202: Queued },
+    },
+    handler: async (request, reply) => {
+      const { id, clientName } = await requestBackup(kernelFor(kernel, request), places, request.body)
+      reply.code(202)
+      return success('Backup queued', { job_id: id, client_name: clientName, status: 'pending' as const })
+    },
+  })
+  app.route({
+    method: 'POST',
+    url: '/admin/backups/:id/restore',
+    config: {
+      ...config,
+      failures: [
+        ...CLIENT_FAILURES,
+        'backup_not_found',
+        'backup_not_completed',
+        'restore_not_confirmed',
+        'restore_needs_command',
+        'restore_refused',
+      ],
+    },
+    schema: {
+      operationId: 'restoreBackup',
+      summary: 'Replace the data of a client by that of a backup',
+      description:
+        'The client refuses writes until the restore has ended. Everything is replaced in one transaction, or nothing. An archive of the embedded server is restored with the service stopped: gatehouse restore FILE.',
+      params: ById,
+      body: Type.Object({
+        client_name: ClientName,
+        confirm: Type.String({ maxLength: 63, description: 'client_name again', examples: ['default'] }),
+      }),
+      response: { 202: Queued },
+    },
+    handler: async (request, reply) => {
+      const { params, body } = request
+      const { id, clientName } = await requestRestore(kernelFor(kernel, request), places, params.id, body)
+      reply.code(202)
+      return success('Restore queued', { job_id: id, client_name: clientName, status: 'pending' as const })
+    },
+  })
+  app.route({
+    method: 'GET',
+    url: '/admin/backups/:id/download',
+    config: {
+      ...config,
+      failures: ['backup_not_found', 'backup_not_completed', 'backup_file_missing', 'too_many_downloads'],
+    },
+    schema: {
+      operationId: 'downloadBackup',
+      summary: 'The file of a backup',
+      description: 'A dump of pg_dump (custom format), or a sealed archive of the embedded server.',
+      params: ById,
+      response: {
+        200: { content: { 'application/octet-stream': { schema: Type.String({ format: 'binary' }) } } },
+      },
+    },
+    handler: async (request, reply) => {
+      const { job, content } = await downloads.open(kernelFor(kernel, request), request.params.id)
+      reply.headers({
+        'content-type': 'application/octet-stream',
+        'content-length': Number(job.sizeBytes),
+        'content-disposition': `attachment; filename="${path.basename(job.location ?? '')}"`,
+        // RFC 9530
+        'repr-digest': `sha-256=:${Buffer.from(job.sha256 ?? '', 'hex').toString('base64')}:`,
+      })
+      return reply.sendLong(content)
+    },
+  })
+  app.route({
+    method: 'DELETE',
+    url: '/admin/backups/:id',
+    config: { ...config, failures: ['backup_not_found', 'backup_in_use'] },
+    schema: {
+      operationId: 'deleteBackup',
+      summary: 'Delete a backup with its file, or the record of a restore',
+      params: ById,
+      response: { 200: successOf(Type.Object({ id: Id })) },
+    },
+    handler: async (request) => {
+      const { id } = request.params
+      await deleteBackup(kernelFor(kernel, request), id)
+      return success('Backup deleted', { id })
+    },
+  })
+}

@@ -1,0 +1,39 @@
+import { Failure } from '#kernel/errors.ts'
+import type { Recurring } from '#kernel/jobs.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { deleteBackup, requestBackup } from './backups.ts'
+import { failLost } from './lost-jobs.ts'
+import type { BackupPlaces } from './places.ts'
+import { listSurplus } from './store.ts'
+
+/** Recurring work of backups: one entry a schedule, and the end of jobs whose process has died. */
+export const backupSchedules = (kernel: Kernel, places: BackupPlaces): readonly Recurring[] => [
+  { name: 'fail-lost-backups', cron: '* * * * *', run: () => failLost(kernel) },
+  ...Object.entries(kernel.config.backups.schedules).map(([schedule, { client, cron, keep }]) => ({
+    name: `backup-${schedule}`,
+    cron,
+    run: async () => {
+      await pruneSchedule(kernel, schedule, keep)
+      await begin(kernel, places, schedule, client)
+    },
+  })),
+]
+
+/** A run that finds the one before still running is left out: none pile up. */
+async function begin(kernel: Kernel, places: BackupPlaces, schedule: string, client: string): Promise<void> {
+  try {
+    await requestBackup(kernel, places, { client_name: client, label: schedule, schedule })
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error
+    kernel.log.error({ event: 'backup_skipped', schedule, client, code: error.code }, error.message)
+  }
+}
+
+/** Deletes the completed backups of a schedule beyond the newest `keep`. */
+export async function pruneSchedule(kernel: Kernel, schedule: string, keep: number): Promise<void> {
+  for (const { id } of await listSurplus(kernel.db, schedule, keep))
+    await deleteBackup(kernel, id).catch((error: unknown) => {
+      // A restore is reading it: the next run deletes it.
+      if (!(error instanceof Failure)) throw error
+    })
+}

@@ -1,0 +1,151 @@
+import { type Insertable, type Selectable, sql, type Updateable } from 'kysely'
+import type { Db } from '#kernel/db/connect.ts'
+import type { BackupJobTable } from '#kernel/db/tables.ts'
+
+export type JobRow = Selectable<BackupJobTable>
+
+export const JOB_TYPES = ['backup', 'restore'] as const
+export const JOB_STATUSES = ['pending', 'running', 'completed', 'failed', 'cancelled'] as const
+export type JobStatus = (typeof JOB_STATUSES)[number]
+
+/** One job of a client waits or runs at a time. */
+export const ACTIVE_JOB_KEY = 'backup_job_active'
+
+export const insertJob = (db: Db, row: Insertable<BackupJobTable>): Promise<JobRow> =>
+  db.insertInto('backupJob').values(row).returningAll().executeTakeFirstOrThrow()
+
+export type JobFilter = {
+  readonly client_name?: string
+  readonly status?: JobStatus
+  readonly job_type?: (typeof JOB_TYPES)[number]
+}
+
+/** A page of jobs, newest first, and the number of all that match. */
+export async function listJobs(
+  db: Db,
+  { client_name, status, job_type }: JobFilter,
+  { limit, offset }: { readonly limit: number; readonly offset: number },
+): Promise<{ readonly jobs: JobRow[]; readonly total: number }> {
+  let matching = db.selectFrom('backupJob')
+  if (client_name !== undefined) matching = matching.where('clientName', '=', client_name)
+  if (status !== undefined) matching = matching.where('status', '=', status)
+  if (job_type !== undefined) matching = matching.where('jobType', '=', job_type)
+  const [jobs, counted] = await Promise.all([
+    matching.selectAll().orderBy('id', 'desc').limit(limit).offset(offset).execute(),
+    matching.select((eb) => eb.fn.countAll().as('total')).executeTakeFirstOrThrow(),
+  ])
+  return { jobs, total: Number(counted.total) }
+}
+
+export const findJob = (db: Db, id: string): Promise<JobRow | undefined> =>
+  db.selectFrom('backupJob').selectAll().where('id', '=', id).executeTakeFirst()
+
+/** Whether the finished backup is still there, for a download that is under way. */
+export async function isCompleted(db: Db, id: string): Promise<boolean> {
+  const found = await db
+    .selectFrom('backupJob')
+    .select('id')
+    .where('id', '=', id)
+    .where('status', '=', 'completed')
+    .executeTakeFirst()
+  return found !== undefined
+}
+
+/** The row, if it waited for a process: one process has it from now on. */
+export const claimJob = (db: Db, id: string, times: Times): Promise<JobRow | undefined> =>
+  db
+    .updateTable('backupJob')
+    .set({ status: 'running', ...columnsOf(times) })
+    .where('id', '=', id)
+    .where('status', '=', 'pending')
+    .returningAll()
+    .executeTakeFirst()
+
+export type Times = { readonly now: Date; readonly leaseUntil: Date }
+
+const columnsOf = ({ now, leaseUntil }: Times) => ({ updatedAt: now, leaseUntil })
+
+/** Renews the lease and writes the progress; undefined when the job does not run any more. */
+export const renewJob = (
+  db: Db,
+  id: string,
+  times: Times,
+  progress: { readonly progressPct: number; readonly progressStage: string },
+): Promise<Pick<JobRow, 'cancelRequested'> | undefined> =>
+  db
+    .updateTable('backupJob')
+    .set({ ...columnsOf(times), ...progress })
+    .where('id', '=', id)
+    .where('status', '=', 'running')
+    .returning('cancelRequested')
+    .executeTakeFirst()
+
+/** Ends a running job; undefined when another process has ended it. */
+export const endJob = (
+  db: Db,
+  id: string,
+  end: Updateable<BackupJobTable> & { readonly status: JobStatus; readonly completedAt: Date },
+): Promise<JobRow | undefined> =>
+  db
+    .updateTable('backupJob')
+    .set({ ...end, updatedAt: end.completedAt, leaseUntil: null })
+    .where('id', '=', id)
+    .where('status', '=', 'running')
+    .returningAll()
+    .executeTakeFirst()
+
+/** A waiting job is cancelled at once; a running one is asked to end. Undefined when it is neither. */
+export const requestCancel = (db: Db, id: string, now: Date): Promise<JobRow | undefined> =>
+  db
+    .updateTable('backupJob')
+    .set((eb) => ({
+      cancelRequested: true,
+      status: sql<JobStatus>`case when status = 'pending' then 'cancelled' else status end`,
+      completedAt: eb.case().when('status', '=', 'pending').then(now).else(eb.ref('completedAt')).end(),
+      updatedAt: now,
+    }))
+    .where('id', '=', id)
+    .where('status', 'in', ['pending', 'running'])
+    .returningAll()
+    .executeTakeFirst()
+
+/** Jobs whose process has died: they failed. */
+export const failLostJobs = (db: Db, now: Date, message: string): Promise<JobRow[]> =>
+  db
+    .updateTable('backupJob')
+    .set({ status: 'failed', errorMessage: message, completedAt: now, updatedAt: now, leaseUntil: null })
+    .where('status', '=', 'running')
+    .where('leaseUntil', '<', now)
+    .returningAll()
+    .execute()
+
+/** Deletes a job that neither waits nor runs, unless a restore is reading it. */
+export const deleteEndedJob = (db: Db, id: string): Promise<JobRow | undefined> =>
+  db
+    .deleteFrom('backupJob')
+    .where('id', '=', id)
+    .where('status', 'not in', ['pending', 'running'])
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom('backupJob as reader')
+            .select('reader.id')
+            .where('reader.sourceId', '=', id)
+            .where('reader.status', 'in', ['pending', 'running']),
+        ),
+      ),
+    )
+    .returningAll()
+    .executeTakeFirst()
+
+/** The completed backups of a schedule beyond the newest `keep`. */
+export const listSurplus = (db: Db, schedule: string, keep: number): Promise<Pick<JobRow, 'id'>[]> =>
+  db
+    .selectFrom('backupJob')
+    .select('id')
+    .where('schedule', '=', schedule)
+    .where('status', '=', 'completed')
+    .orderBy('id', 'desc')
+    .offset(keep)
+    .limit(1_000)
+    .execute()

@@ -1,0 +1,88 @@
+import { deleteOldInvitations } from '#auth/organization/invitation-store.ts'
+import { resealTotpSecrets } from '#auth/two-factor/reseal.ts'
+import { resealWebhooks } from '#gateway/webhooks/reseal.ts'
+import { pruneDeliveries } from '#gateway/webhooks/retention.ts'
+import { resealProviderTokens } from '#identity/reseal-tokens.ts'
+import { deleteExpiredSessions } from '#identity/sessions.ts'
+import { deleteExpiredTickets } from '#identity/tickets.ts'
+import { deleteExpiredTrustedDevices } from '#identity/trusted-devices.ts'
+import { pruneAuditEvents } from '#kernel/audit/prune.ts'
+import { deleteEndedLeases } from '#kernel/db/coherence.ts'
+import { deleteExpiredLimits } from '#kernel/http/limits.ts'
+import type { Recurring } from '#kernel/jobs.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { pruneOutbox } from '#kernel/mail/transports.ts'
+
+/** All recurring work. One process at a time does it. */
+export function recurringTable(kernel: Kernel): readonly Recurring[] {
+  const { db, now } = kernel
+  return [
+    {
+      name: 'prune-sessions',
+      cron: '*/5 * * * *',
+      run: () => inBatches(() => deleteExpiredSessions(db, now(), BATCH)),
+    },
+    {
+      name: 'prune-tickets',
+      cron: '*/5 * * * *',
+      run: () => inBatches(() => deleteExpiredTickets(db, now(), BATCH)),
+    },
+    {
+      name: 'prune-trusted-devices',
+      cron: '*/5 * * * *',
+      run: () => inBatches(() => deleteExpiredTrustedDevices(db, now(), BATCH)),
+    },
+    {
+      name: 'prune-invitations',
+      cron: '29 * * * *',
+      run: () => inBatches(() => deleteOldInvitations(db, now(), BATCH)),
+    },
+    {
+      name: 'prune-limits',
+      cron: '*/5 * * * *',
+      run: () => inBatches(() => deleteExpiredLimits(db, now(), BATCH)),
+    },
+    {
+      name: 'prune-leases',
+      cron: '*/5 * * * *',
+      run: () => deleteEndedLeases(db),
+    },
+    {
+      name: 'reseal-provider-tokens',
+      cron: '37 * * * *',
+      run: () => resealProviderTokens(kernel),
+    },
+    {
+      name: 'reseal-totp-secrets',
+      cron: '37 * * * *',
+      run: () => resealTotpSecrets(kernel),
+    },
+    {
+      name: 'reseal-webhooks',
+      cron: '37 * * * *',
+      run: () => resealWebhooks(kernel),
+    },
+    {
+      name: 'prune-audit',
+      cron: '37 * * * *',
+      run: () => inBatches(() => pruneAuditEvents(kernel, BATCH)),
+    },
+    {
+      name: 'prune-deliveries',
+      cron: '47 * * * *',
+      run: () => pruneDeliveries(kernel),
+    },
+    {
+      name: 'prune-outbox',
+      cron: '17 * * * *',
+      run: () => pruneOutbox(kernel.config, now()),
+    },
+  ]
+}
+
+/** Rows pruned by one statement, so that no statement holds many locks. */
+const BATCH = 1_000
+
+async function inBatches(prune: () => Promise<number>): Promise<void> {
+  while ((await prune()) === BATCH);
+}
