@@ -137,18 +137,23 @@ export async function releaseClaims(
     where d.id = claim.id and d.claimed_until = claim.claimed_until`.execute(db)
 }
 
-/** Ends the count of failures in a row. */
-export async function clearFailures(db: Db, id: string): Promise<void> {
+/** Ends the count of failures in a row, if the webhook still has this address. */
+export async function clearFailures(db: Db, id: string, url: string): Promise<void> {
   await db
     .updateTable('webhook')
     .set({ consecutiveFailures: 0, failingSince: null })
     .where('id', '=', id)
+    .where('url', '=', url)
     .where('failingSince', 'is not', null)
     .execute()
 }
 
-/** Counts a failed attempt and returns the time of the first one in a row. */
-export async function countFailure(db: Db, id: string, now: Date): Promise<Date | undefined> {
+/** Counts a failed attempt and returns the time of the first one in a row; undefined when the webhook has another address. */
+export async function countFailure(
+  db: Db,
+  id: string,
+  { url, now }: { readonly url: string; readonly now: Date },
+): Promise<Date | undefined> {
   const row = await db
     .updateTable('webhook')
     .set(({ eb, fn }) => ({
@@ -156,21 +161,31 @@ export async function countFailure(db: Db, id: string, now: Date): Promise<Date 
       failingSince: fn.coalesce('failingSince', eb.val(now)),
     }))
     .where('id', '=', id)
+    .where('url', '=', url)
     .returning('failingSince')
     .executeTakeFirst()
   return row?.failingSince ?? undefined
 }
 
-/** Sets an active webhook inactive; false when it was not active any more. With `failingSince`, only if it still fails since then. */
+type Deactivation = {
+  readonly url: string
+  readonly now: Date
+  readonly reason: string
+  /** Only if it still fails since then. */
+  readonly failingSince?: Date
+}
+
+/** Sets an active webhook with this address inactive; false when there is none any more. */
 export async function deactivateWebhook(
   db: Db,
   id: string,
-  { now, reason, failingSince }: { now: Date; reason: string; failingSince?: Date | undefined },
+  { url, now, reason, failingSince }: Deactivation,
 ): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('webhook')
     .set({ isActive: false, disabledReason: reason, updatedAt: now })
     .where('id', '=', id)
+    .where('url', '=', url)
     .where('isActive', '=', true)
     .where('deletedAt', 'is', null)
     .$if(failingSince !== undefined, (query) => query.where('failingSince', '=', failingSince ?? null))

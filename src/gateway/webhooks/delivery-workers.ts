@@ -31,6 +31,9 @@ const POLL = 5_000
 /** Retries within this time have a timer of their own; later ones wait for the poll, milliseconds. */
 const SOON = 60_000
 
+/** All deliveries that run when the database fails share one line of the log, milliseconds. */
+const QUIET = 5_000
+
 /** Milliseconds of the lease that must be left after the time of an attempt. */
 const LEAST_LEASE = 2_000
 
@@ -46,6 +49,7 @@ export function createDeliveryWorkers(kernel: Kernel): DeliveryWorkers {
   let isAskedAgain = false
   let poll: NodeJS.Timeout | undefined
   let attempts = 0
+  let quietUntil = 0
 
   /** Never rejects. Its work is awaited by `stop`. */
   function run(work: () => Promise<void>): void {
@@ -57,11 +61,12 @@ export function createDeliveryWorkers(kernel: Kernel): DeliveryWorkers {
 
   /** The leases end by themselves, and the deliveries are due again. */
   function complain(error: unknown): void {
-    if (!cutOff.signal.aborted)
-      log.warn(
-        { event: 'webhook_delivery_error', error },
-        'deliveries of webhooks wait for the control database',
-      )
+    if (cutOff.signal.aborted || performance.now() < quietUntil) return
+    quietUntil = performance.now() + QUIET
+    log.warn(
+      { event: 'webhook_delivery_error', error },
+      'deliveries of webhooks wait for the control database',
+    )
   }
 
   function claim(): void {
@@ -111,28 +116,30 @@ export function createDeliveryWorkers(kernel: Kernel): DeliveryWorkers {
   }
 
   async function deliver(lane: Lane, delivery: ClaimedDelivery): Promise<void> {
-    const result = await attempt(delivery).finally(() => lane.inFlight--)
-    if (result === undefined) return releaseClaims(db, now(), [delivery])
+    const made = await attempt(delivery).finally(() => lane.inFlight--)
+    if (made === undefined) return releaseClaims(db, now(), [delivery])
+    const { result, url } = made
     attempts++
     lanes.learn(lane, result)
     if (lane.isSlow) giveBackWaiting(lane)
     // The endpoint need not wait until the outcome is written.
     advance(lane)
-    const { nextAttemptAt } = await recordOutcome(delivery, result)
+    const { nextAttemptAt } = await recordOutcome(delivery, result, url)
     if (nextAttemptAt !== null) wakeAt(lane, nextAttemptAt.getTime() - now().getTime())
     if (lane.pausedUntil > performance.now()) wakeAt(lane, lane.pausedUntil - performance.now())
   }
 
   /** Undefined when there was none: the webhook is inactive by now, the lease too short, or the process stops. */
-  async function attempt(delivery: ClaimedDelivery): Promise<AttemptResult | undefined> {
+  async function attempt(delivery: ClaimedDelivery): Promise<Attempt | undefined> {
     const { eventId: id, body } = delivery
     try {
       const endpoint = await findEndpoint(delivery.webhookId)
       if (endpoint === undefined || !endpoint.isActive || !isInTime(delivery, endpoint)) return undefined
-      return await attemptDelivery(kernel, endpoint, { id, body }, cutOff.signal)
+      const result = await attemptDelivery(kernel, endpoint, { id, body }, cutOff.signal)
+      return { result, url: endpoint.url }
     } catch (error) {
       if (cutOff.signal.aborted) return undefined
-      if (error instanceof UnreadableEndpoint) return unsent(error.message)
+      if (error instanceof UnreadableEndpoint) return { result: unsent(error.message), url: error.url }
       throw error
     }
   }
@@ -222,6 +229,8 @@ export function createDeliveryWorkers(kernel: Kernel): DeliveryWorkers {
     },
   }
 }
+
+type Attempt = { readonly result: AttemptResult; readonly url: string }
 
 const unsent = (error: string): AttemptResult => ({
   isSuccess: false,

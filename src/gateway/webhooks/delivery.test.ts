@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { testClock, testService } from '#test/harness.ts'
 import { TO_LOOPBACK } from '#test/identity-provider/visits.ts'
 import { addEvents, addWebhook, newSecret, startReceiver, verified } from '#test/webhooks.ts'
+import { listFailingWebhooks } from './log-store.ts'
 
 const SECOND = 1_000
 const HOUR = 3_600 * SECOND
@@ -119,10 +120,25 @@ test('410 ends the delivery and sets the webhook inactive, with a reason and an 
   const { isActive, disabledReason } = await webhookOf(id)
   assert.deepEqual([isActive, disabledReason], [false, 'The endpoint answered 410 Gone.'])
   assert.deepEqual(await actsOn(id), ['webhook.deactivated'])
+  const failing = (await listFailingWebhooks(db)).find((webhook) => webhook.id === id)
+  assert.equal(failing?.disabledReason, disabledReason, 'gatehouse doctor names it')
   await addEvents(kernel, id)
   clock.advance(DAY)
   assert.equal(await workers.drain(), 0)
   assert.equal(received.length, 1)
+})
+
+test('an answer of a former address says nothing about the new one', async () => {
+  const old = await startReceiver(async (response) => {
+    await change(id, { url: fresh.url })
+    response.writeHead(410).end()
+  })
+  const fresh = await startReceiver()
+  const { id } = await addWebhook(kernel, { url: old.url })
+  await addEvents(kernel, id)
+  await workers.drain()
+  const { isActive, consecutiveFailures } = await webhookOf(id)
+  assert.deepEqual([isActive, consecutiveFailures, await actsOn(id)], [true, 0, []])
 })
 
 test('an endpoint that fails for five days is set inactive; what waits is sent when it is active again', async () => {

@@ -15,7 +15,16 @@ export type Endpoint = {
 }
 
 /** The secret was sealed under another SERVICE_SECRET. */
-export class UnreadableEndpoint extends Error {}
+export class UnreadableEndpoint extends Error {
+  readonly url: string
+
+  constructor(url: string) {
+    super(
+      'The secret of this webhook was sealed under another SERVICE_SECRET; rotate it and set its headers again.',
+    )
+    this.url = url
+  }
+}
 
 /** Finds a webhook as it is now; undefined when it is removed. Throws `UnreadableEndpoint`. */
 export type FindEndpoint = (id: string) => Promise<Endpoint | undefined>
@@ -44,11 +53,11 @@ export function openEndpoint({ secrets }: Pick<Kernel, 'secrets'>, row: Endpoint
   const open = (purpose: 'webhook-secret' | 'webhook-headers', sealed: string | null): string | undefined => {
     if (sealed === null) return undefined
     const plain = secrets.open(purpose, sealed, row.id)
-    if (plain === undefined) throw new UnreadableEndpoint(UNREADABLE)
+    if (plain === undefined) throw new UnreadableEndpoint(row.url)
     return plain
   }
   const secret = open('webhook-secret', row.sealedSecret)
-  if (secret === undefined) throw new UnreadableEndpoint(UNREADABLE)
+  if (secret === undefined) throw new UnreadableEndpoint(row.url)
   const previous = open('webhook-secret', row.sealedPreviousSecret)
   const until = row.previousSecretUntil
   return {
@@ -71,6 +80,3 @@ const headersOf = (json: string): Readonly<Record<string, string>> =>
       value,
     ]),
   )
-
-const UNREADABLE =
-  'The secret of this webhook was sealed under another SERVICE_SECRET; rotate it and set its headers again.'

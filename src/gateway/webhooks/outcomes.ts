@@ -18,8 +18,8 @@ const GONE = 410
 /** An endpoint whose attempts all fail for so long is set inactive: 5 days, milliseconds. */
 const LONGEST_FAILURE = 5 * 86_400_000
 
-/** Writes the end of an attempt and returns it. */
-export type RecordOutcome = (claim: ClaimedDelivery, result: AttemptResult) => Promise<Outcome>
+/** Writes the end of an attempt at this address and returns it. */
+export type RecordOutcome = (claim: ClaimedDelivery, result: AttemptResult, url: string) => Promise<Outcome>
 
 /** Outcomes that arrive while a statement runs share the next one. */
 const MOST_OF_A_STATEMENT = 200
@@ -29,11 +29,11 @@ export function createOutcomes(kernel: Kernel): RecordOutcome {
     await writeOutcomes(kernel.db, outcomes)
     return outcomes.map(() => undefined)
   })
-  return async (claim, result) => {
+  return async (claim, result, url) => {
     const outcome = outcomeOf(kernel, claim, result)
     await write(outcome)
     kernel.metrics.count(COUNTERS[outcome.status])
-    await noteHealth(kernel, claim, result)
+    await noteHealth(kernel, claim, result, url)
     return outcome
   }
 }
@@ -62,32 +62,38 @@ function outcomeOf(
   }
 }
 
+/** An attempt at a former address says nothing about the one that the webhook has by now. */
 async function noteHealth(
   kernel: Kernel,
-  { webhookId, isFailing }: ClaimedDelivery,
+  { webhookId: id, isFailing }: ClaimedDelivery,
   { isSuccess, responseStatus }: AttemptResult,
+  url: string,
 ): Promise<void> {
   if (isSuccess) {
     // Most webhooks have none to clear, and cost no statement.
-    if (isFailing) await clearFailures(kernel.db, webhookId)
+    if (isFailing) await clearFailures(kernel.db, id, url)
     return
   }
   const at = kernel.now()
-  const failingSince = await countFailure(kernel.db, webhookId, at)
-  if (responseStatus === GONE) await deactivate(kernel, webhookId, 'The endpoint answered 410 Gone.')
-  else if (failingSince !== undefined && at.getTime() - failingSince.getTime() >= LONGEST_FAILURE)
-    await deactivate(
-      kernel,
-      webhookId,
-      `Every attempt has failed since ${failingSince.toISOString()}.`,
+  const failingSince = await countFailure(kernel.db, id, { url, now: at })
+  if (failingSince === undefined) return
+  if (responseStatus === GONE)
+    await deactivate(kernel, id, { url, reason: 'The endpoint answered 410 Gone.' })
+  else if (at.getTime() - failingSince.getTime() >= LONGEST_FAILURE)
+    await deactivate(kernel, id, {
+      url,
+      reason: `Every attempt has failed since ${failingSince.toISOString()}.`,
       failingSince,
-    )
+    })
 }
 
+type Deactivation = { readonly url: string; readonly reason: string; readonly failingSince?: Date }
+
 /** Without effect when the webhook is inactive, or when an attempt has succeeded meanwhile. */
-async function deactivate(kernel: Kernel, id: string, reason: string, failingSince?: Date): Promise<void> {
+async function deactivate(kernel: Kernel, id: string, deactivation: Deactivation): Promise<void> {
+  const { reason } = deactivation
   await atomically(kernel, async (kernel) => {
-    if (!(await deactivateWebhook(kernel.db, id, { now: kernel.now(), reason, failingSince }))) return
+    if (!(await deactivateWebhook(kernel.db, id, { ...deactivation, now: kernel.now() }))) return
     await recordAct(kernel, 'webhook.deactivated', { targetId: id, details: { reason } })
     kernel.afterCommit(() =>
       kernel.log.warn({ event: 'webhook_deactivated', webhook_id: id, reason }, 'a webhook was set inactive'),

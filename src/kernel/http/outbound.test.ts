@@ -165,6 +165,22 @@ test('the checked address is the one that is connected to, against DNS rebinding
   assert.equal(server.seen.length, 1)
 })
 
+test('requests to a host share its look-up', async () => {
+  const server = await listen((_request, response) => response.end('in'))
+  const waiting: (() => void)[] = []
+  const made = createOutboundRequests({ outbound: LOOPBACK }, (_hostname, _options, callback) =>
+    waiting.push(() => callback(null, [{ address: '127.0.0.1', family: 4 }])),
+  )
+  after(() => made.close())
+  const url = `http://shared.example:${server.port}/`
+  const requests = [1, 2, 3].map(() => made.send(url, LIMITS))
+  while (waiting.length === 0) await new Promise((resolve) => setTimeout(resolve, 5))
+  await new Promise((resolve) => setTimeout(resolve, 30))
+  assert.equal(waiting.length, 1)
+  waiting[0]?.()
+  for (const request of requests) assert.deepEqual(text(await request), [200, 'in'])
+})
+
 test('only the allowed addresses of a name are tried', async () => {
   const server = await listen((_request, response) => response.end('in'))
   const { send } = outbound(LOOPBACK, { 'mixed.example': ['10.0.0.1', '127.0.0.2', '127.0.0.1'] })

@@ -59,7 +59,7 @@ export function createOutboundRequests(
   resolve: Resolve = lookup,
 ): Outbound {
   const mayReach = createAddressPolicy(rules.allow_networks)
-  const guard = { mayReach, lookup: guardedLookup(mayReach, resolve) }
+  const guard = { mayReach, lookup: guardedLookup(mayReach, sharedLookups(resolve)) }
   /** Loaded with the first request. */
   let client: Promise<Client> | undefined
 
@@ -166,6 +166,25 @@ function guardedLookup(mayReach: (address: string) => boolean, resolve: Resolve)
       else if (all === true) callback(null, open)
       else callback(null, first.address, first.family)
     })
+}
+
+/**
+ * Requests to a host share a look-up that runs. The system's resolver has four threads, which password hashes use too: a host whose name
+ * server is silent takes one of them, whatever the number of requests.
+ */
+function sharedLookups(resolve: Resolve): Resolve {
+  const running = new Map<string, Parameters<Resolve>[2][]>()
+  return (hostname, options, callback) => {
+    const key = `${options.family ?? 0} ${hostname}`
+    const waiting = running.get(key)
+    if (waiting !== undefined) return void waiting.push(callback)
+    const callbacks = [callback]
+    running.set(key, callbacks)
+    resolve(hostname, options, (error, addresses) => {
+      running.delete(key)
+      for (const answer of callbacks) answer(error, addresses)
+    })
+  }
 }
 
 async function readUpTo(
