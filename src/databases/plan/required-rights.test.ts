@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { buildCatalogue, type CatalogueRow } from '#databases/drivers/postgres/catalogue/catalogue.ts'
-import { namedColumns, requiredRights } from '#databases/plan/required-rights.ts'
+import { requiredRights } from '#databases/plan/required-rights.ts'
 import { resolve } from '#databases/plan/resolve.ts'
 import { EVERY_RIGHT } from '#databases/plan/rights.ts'
 import { readCount, readDelete, readFetch, readInsert, readUpdate } from '#databases/request/read-request.ts'
@@ -49,8 +49,6 @@ const required = (request: DataRequest) =>
   requiredRights(plan(request)).map(
     ({ schema, table, action, because }) => `${schema}.${table}.${action} ${because}`,
   )
-const mentioned = (request: DataRequest) =>
-  namedColumns(plan(request)).map(({ table, column: name }) => `${table}.${name}`)
 const conditions = [{ column: 'id', value: 1 }]
 
 test('a read needs its table and every relation, however deep', () => {
@@ -118,38 +116,4 @@ test('before planning only the right to the table itself is known', () => {
   assert.deepEqual(requiredRights(readFetch({ table: 'nowhere', columns: 'orders(id)' }, options)), [
     { schema: 'public', table: 'nowhere', action: 'read', because: 'target' },
   ])
-})
-
-test('every column that is returned, written, filtered, sorted or joined by is listed', () => {
-  const request = {
-    table: 'orders',
-    columns: 'total,person_id(name)',
-    conditions: [{ operator: 'or', value: 'note.eq.1,not(id.eq.2)' }],
-    sort_by: 'id',
-  }
-  assert.deepEqual(mentioned(readFetch(request, options)).sort(), [
-    'orders.id',
-    'orders.note',
-    'orders.person_id',
-    'orders.total',
-    'people.id',
-    'people.name',
-  ])
-  const upsert = {
-    table: 'orders',
-    columns: 'id',
-    insert_body: [{ total: 1 }, { note: 2 }],
-    on_conflict: 'id',
-    update_body: { person_id: 2 },
-  }
-  assert.deepEqual(mentioned(readInsert(upsert, options)).sort(), [
-    'orders.id',
-    'orders.note',
-    'orders.person_id',
-    'orders.total',
-  ])
-  assert.deepEqual(
-    mentioned(readDelete({ table: 'orders', columns: 'note', resource_id: 1 }, options)).sort(),
-    ['orders.id', 'orders.note'],
-  )
 })

@@ -1,7 +1,6 @@
-import type { Column, Table } from '#databases/plan/catalogue.ts'
+import type { Table } from '#databases/plan/catalogue.ts'
 import type { Output, Plan, WritePlan } from '#databases/plan/plan.ts'
 import { type TableRight, toRead } from '#databases/plan/rights.ts'
-import { comparisons } from '#databases/request/conditions.ts'
 import type { Condition, DataRequest, WriteRequest } from '#databases/request/request.ts'
 
 export type RequiredRight = TableRight & {
@@ -105,51 +104,4 @@ function unique(required: RequiredRight[]): RequiredRight[] {
     if (!seen.has(key)) seen.set(key, right)
   }
   return [...seen.values()]
-}
-
-export type NamedColumn = { readonly schema: string; readonly table: string; readonly column: string }
-
-/** Every column that a plan returns, writes, filters, sorts or joins by; a public route (gateway.md 13) restricts them. */
-export function namedColumns(plan: Plan): NamedColumn[] {
-  const of = (table: Table, columns: readonly Column[]): NamedColumn[] =>
-    columns.map((column) => ({ schema: table.schema, table: table.name, column: column.name }))
-  const own = [...written(plan), ...chosen(plan)]
-  const asked = 'output' in plan ? namedInOutput(plan.table, plan.output, of) : []
-  const all = [...of(plan.table, own), ...asked]
-  return [...new Map(all.map((named) => [JSON.stringify(Object.values(named)), named])).values()]
-}
-
-function chosen(plan: Plan): Column[] {
-  const sorted = 'sort' in plan ? plan.sort.map((item) => item.column) : []
-  const filtered = 'where' in plan ? comparisons(plan.where).map((comparison) => comparison.column) : []
-  return [...filtered, ...sorted]
-}
-
-function written(plan: Plan): Column[] {
-  if (plan.kind === 'update') return plan.set.map((assignment) => assignment.column)
-  if (plan.kind !== 'insert') return []
-  const conflict = plan.conflict
-    ? [...plan.conflict.columns, ...(plan.conflict.set ?? []).map((item) => item.column)]
-    : []
-  return [...plan.columns, ...conflict]
-}
-
-function namedInOutput(
-  table: Table,
-  output: readonly Output[],
-  of: (table: Table, columns: readonly Column[]) => NamedColumn[],
-): NamedColumn[] {
-  return output.flatMap((item) => {
-    if (item.kind === 'column') return of(table, [item.column])
-    const { on, table: inner } = item.relation
-    const outerKeys = of(
-      table,
-      on.map((pair) => pair.outer),
-    )
-    const innerKeys = of(
-      inner,
-      on.map((pair) => pair.inner),
-    )
-    return [...outerKeys, ...innerKeys, ...namedInOutput(inner, item.columns, of)]
-  })
 }

@@ -10,7 +10,6 @@ import type { GatewayCaller } from '../caller.ts'
 import { hasRight } from '../caller-rights.ts'
 import { fail } from '../errors.ts'
 import { rowsOfAnswer } from '../event-rows.ts'
-import { explainReadOnly } from '../read-only-client.ts'
 import type { ExecutedSql } from '../sql/sql.ts'
 
 /** The body of a data operation with the table of the route. `prepare` checks everything else. */
@@ -48,9 +47,9 @@ export async function runFixedSql(
     database: undefined,
     maxRows: kernel.config.gateway.max_rows,
     presence,
+  }).catch((error: unknown) => {
+    throw explained(caller, error)
   })
-    .catch(explainReadOnly(client))
-    .catch(withoutText)
   const event = { client: client.name, request_id: requestId, affected_rows: result.affected }
   await emit(kernel, 'gateway_query', event, rowsOfAnswer(kernel, result.json))
   return { result, backend: backend.name, milliseconds: Math.round(performance.now() - began) }
@@ -67,8 +66,12 @@ function valuesIn(body: Body): readonly Json[] {
 }
 
 /** The database's messages quote the statement and its rows. That of the number of params is ours. */
-const withoutText = (error: unknown): never => {
-  if (!(error instanceof Failure) || error.details?.field === 'params') throw error
-  if (error.code === 'read_only') throw fail('read_only', { cause: error.cause })
-  throw redactText(error)
+function explained({ client, grant, isImpersonated }: GatewayCaller, error: unknown): unknown {
+  if (!(error instanceof Failure) || error.details?.field === 'params') return error
+  const { code, cause } = error
+  if (code === 'read_only' && client.isFrozen) return fail('client_frozen', { cause })
+  if (code === 'read_only' && isImpersonated) return fail('not_while_impersonating', { cause })
+  if (code === 'read_only' && grant.kind === 'key' && !client.isLogging)
+    return fail('insufficient_rights', { cause, hint: 'The key needs gateway.query' })
+  return redactText(error)
 }

@@ -161,7 +161,7 @@ export function createPostgresDriver(given: PostgresOptions): PostgresDriver {
       fixedSql: {
         check: requireOneStatement,
         // The login of callers' own SQL may not take the roles of callers.
-        run: (request) =>
+        run: async (request) =>
           runSql({ ...(persona === undefined ? ofSql : ofCalls), maxBytes: most.bytes, persona }, request),
       },
       transaction: (work, how) =>
