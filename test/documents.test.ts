@@ -3,6 +3,8 @@ import { readdirSync } from 'node:fs'
 import path from 'node:path'
 import { test } from 'node:test'
 import { loadModule, parseSync } from 'libpg-query'
+import { parsePipelines } from '#gateway/pipelines/pipelines-file.ts'
+import { defaultConfig } from '#kernel/config/config.ts'
 import { complaints } from './configuration.ts'
 import { blocksOf, pages, ROOT, textOf } from './journeys/pages.ts'
 
@@ -97,7 +99,9 @@ test('every example of configuration, SQL and JSON is valid', async () => {
     const where = `${block.page}:${block.line}`
     const [, heredoc] = /gatehouse\.yaml <<'END'\n([\s\S]*?)^END$/m.exec(block.text) ?? []
     const yaml = block.language === 'yaml' ? block.text : heredoc
-    if (yaml !== undefined) assert.deepEqual(complaints({ yaml, env: VALUES }), [], where)
+    if (yaml?.startsWith('pipelines:') === true)
+      parsePipelines(defaultConfig(), { name: where, text: yaml }, { LEAST_AMOUNT: '1' })
+    else if (yaml !== undefined) assert.deepEqual(complaints({ yaml, env: VALUES }), [], where)
     if (block.language === 'sql') assert.doesNotThrow(() => parseSync(block.text), where)
     if (block.language === 'json') assert.doesNotThrow(() => JSON.parse(block.text), where)
     assert.notEqual(block.language, '', `${where} has no language`)

@@ -24,7 +24,7 @@ export function dataRoutes(app: App, kernel: Kernel, access: GatewayAccess): voi
   insertRoutes(app, parts)
   updateRoute(app, parts)
   deleteRoutes(app, parts)
-  transactionRoute(app, parts)
+  transactionRoute(app, parts, access)
 }
 
 type Parts = {
@@ -191,12 +191,12 @@ function deleteRoutes(app: App, { kernel, config, bodies }: Parts): void {
   }
 }
 
-function transactionRoute(app: App, { kernel, config, bodies }: Parts): void {
+function transactionRoute(app: App, { kernel, config, bodies }: Parts, { renew }: GatewayAccess): void {
   app.route({
     method: 'POST',
     url: '/gateway/transaction',
     bodyLimit: kernel.config.limits.body_bulk,
-    config,
+    config: { ...config, failures: [...FAILURES_OF.data, 'caller_changed'] },
     schema: {
       operationId: 'runTransaction',
       summary: 'Run several operations atomically; with an Idempotency-Key only once',
@@ -208,7 +208,8 @@ function transactionRoute(app: App, { kernel, config, bodies }: Parts): void {
       const { operations, options = {}, idempotency_key: inBody } = request.body
       const inHeader = request.headers[HEADER.idempotencyKey]
       const keys = [inHeader, inBody].filter((key) => key !== undefined)
-      const transaction = { operations, options, keys, stripNulls: asksToStrip(request) }
+      const renewed = () => renew.again(request, reply)
+      const transaction = { operations, options, keys, stripNulls: asksToStrip(request), renewed }
       return sendTransaction(reply, await runTransaction(kernel, gatewayCaller(request), transaction))
     },
   })

@@ -1,5 +1,5 @@
 import { requireAbility } from '#databases/drivers/abilities.ts'
-import type { Isolation, OpenTransaction, TransactionOptions } from '#databases/drivers/driver.ts'
+import type { OpenTransaction, TransactionOptions } from '#databases/drivers/driver.ts'
 import { answerTooLarge } from '#databases/drivers/result-limits.ts'
 import { redactFailure, redactText } from '#databases/plan/redact-failure.ts'
 import { toRead } from '#databases/plan/rights.ts'
@@ -15,6 +15,7 @@ import { digestOf, keyOf } from './idempotency-key.ts'
 import { type Result, replayedText, resultsText, storedText } from './idempotent-results.ts'
 import { collect, prepareFetch } from './post-processing.ts'
 import { readFacts, tail, writeFacts } from './result-facts.ts'
+import { transactionOptions } from './transaction-options.ts'
 
 export type Operation = {
   readonly id: string
@@ -28,6 +29,8 @@ export type Transaction = {
   /** Idempotency keys from the header and the body. */
   readonly keys: readonly string[]
   readonly stripNulls: boolean
+  /** The caller as it is now. Throws when the caller may not continue. */
+  readonly renewed: () => Promise<GatewayCaller>
 }
 
 export type Committed = {
@@ -49,8 +52,9 @@ export async function runTransaction(
   asked: Transaction,
 ): Promise<Committed> {
   const { limits } = kernel.config
-  const bounds = { deadline: performance.now() + limits.timeout, bytes: limits.answer }
-  const options = checked(asked, limits.operations)
+  const recheck = () => requireStillPermitted(kernel, caller, asked)
+  const bounds = { deadline: performance.now() + limits.timeout, bytes: limits.answer, recheck }
+  const options = transactionOptions(asked, limits.operations)
   const key = keyOf(caller, asked)
   // Resolve all names and check all rights before the first statement.
   const steps: Step[] = []
@@ -79,6 +83,20 @@ async function emitEvents(kernel: Kernel, [first, ...others]: readonly Completed
   await Promise.all(others.map(({ step, done }) => emitEvent(kernel, step, done)))
 }
 
+/** Before COMMIT: a key may have been revoked, a session ended or a client frozen while the operations ran or waited for a lock. */
+async function requireStillPermitted(
+  kernel: Kernel,
+  caller: GatewayCaller,
+  asked: Transaction,
+): Promise<void> {
+  const now = await asked.renewed()
+  if (now.persona?.role !== caller.persona?.role || now.persona?.claims !== caller.persona?.claims)
+    throw fail('caller_changed')
+  if (now.grant === caller.grant && now.client === caller.client) return
+  for (const [index, operation] of asked.operations.entries())
+    await about(operation, index, () => prepareStep(kernel, now, operation, asked))
+}
+
 type Answered = { readonly json: string; readonly done: readonly CompletedStep[]; readonly replayed: boolean }
 
 const answeredBy = ({ results, done }: Results, steps: readonly Step[]): Answered => ({
@@ -89,31 +107,6 @@ const answeredBy = ({ results, done }: Results, steps: readonly Step[]): Answere
   done,
   replayed: false,
 })
-
-function checked({ operations, options }: Transaction, maximum: number): TransactionOptions {
-  if (operations.length > maximum)
-    throw fail('too_many_operations', { details: { maximum, given: operations.length } })
-  const ids = new Set(operations.map(({ id }) => id))
-  if (ids.size < operations.length) throw malformed('operations', 'Every operation needs a unique id.')
-  const isolation = isolationOf(options.isolation_level)
-  if (options.read_only !== true) return isolation
-  const writes = operations.find(({ kind }) => kind !== 'fetch')
-  if (writes !== undefined)
-    throw malformed('options', `The transaction is read-only, but operation ${writes.id} writes.`)
-  return { ...isolation, readOnly: true }
-}
-
-const malformed = (field: string, hint: string) => fail('invalid_transaction', { hint, details: { field } })
-
-const LEVELS: readonly Isolation[] = ['read committed', 'repeatable read', 'serializable']
-
-function isolationOf(asked: string | undefined): TransactionOptions {
-  if (asked === undefined) return {}
-  const isolation = LEVELS.find((level) => level === asked.toLowerCase().replace(/[_-]/g, ' '))
-  if (isolation === undefined)
-    throw malformed('options', 'isolation_level must be read_committed, repeatable_read or serializable.')
-  return { isolation }
-}
 
 /** A planned and permitted operation; `run` returns its result. */
 type Permitted = Omit<Prepared, 'run'> & { readonly run: (on: OpenTransaction) => Promise<Result> }
@@ -179,8 +172,8 @@ type Results = {
   readonly done: readonly CompletedStep[]
 }
 
-/** `deadline` is in performance.now() time; `bytes` limits the total size of the results. */
-type Bounds = { readonly deadline: number; readonly bytes: number }
+/** `deadline` is in performance.now() time; `bytes` limits the total size of the results. `recheck` throws to roll back. */
+type Bounds = { readonly deadline: number; readonly bytes: number; readonly recheck: () => Promise<void> }
 
 const runOnce = (
   { backend, presence }: GatewayCaller,
@@ -211,7 +204,7 @@ async function committed<T>(
 /** Runs the operations in order, in the transaction. */
 async function perform(
   steps: readonly Step[],
-  { deadline, bytes }: Bounds,
+  { deadline, bytes, recheck }: Bounds,
   on: OpenTransaction,
 ): Promise<Results> {
   const results: Results['results'][number][] = []
@@ -227,6 +220,7 @@ async function perform(
     results.push({ ...result, kind: operation.kind })
     done.push({ step, done: { affected: result.affected, json: [result.data] } })
   }
+  await recheck()
   return { results, done }
 }
 
