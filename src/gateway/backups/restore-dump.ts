@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { once } from 'node:events'
 import type { FileHandle } from 'node:fs/promises'
+import type { Writable } from 'node:stream'
 import { announceRestore } from '#databases/clients/restoring.ts'
 import { onConnection } from '#kernel/db/guarded-client.ts'
 import type { Kernel } from '#kernel/kernel.ts'
@@ -92,7 +92,7 @@ async function feed(
   const send = async (chunk: Buffer): Promise<void> => {
     sent += chunk.length
     running.report('restoring', sent / size)
-    if (!stdin.write(chunk)) await Promise.race([once(stdin, 'drain'), once(stdin, 'close'), ended])
+    if (!stdin.write(chunk)) await untilDrained(stdin)
   }
   for await (const chunk of contentOf(handle, hash)) {
     running.signal.throwIfAborted()
@@ -107,6 +107,18 @@ async function feed(
   await send(held)
   stdin.end()
   await ended
+}
+
+/** Or until the program has closed it. */
+function untilDrained(stdin: Writable): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      for (const event of ['drain', 'close'] as const) stdin.off(event, done)
+      resolve()
+    }
+    for (const event of ['drain', 'close'] as const) stdin.on(event, done)
+    if (stdin.destroyed) done()
+  })
 }
 
 async function deleteIdempotencyRows(url: string): Promise<void> {
