@@ -162,7 +162,9 @@ test('a removed client takes its webhooks out of use: its name may come to mean 
 })
 
 const texts = async () =>
-  (await kernel.db.selectFrom('webhookEvent').select('body').orderBy('id').execute()).map(({ body }) => body)
+  (await kernel.db.selectFrom('webhookEvent').select('body').orderBy('routeKey').execute()).map(
+    ({ body }) => body,
+  )
 
 test('events of users are written with their transaction, and only for webhooks that name them', async () => {
   await made({ route_key: '*' })
