@@ -228,6 +228,21 @@ test('errors of the database do not tell about columns and rows outside of the r
   assert.deepEqual([guess.status, guess.body.code], [400, 'invalid_condition'])
 })
 
+test('an error after the first rows tells as little as one before them', async () => {
+  await sql(`create table long (id int primary key, text text, code text default '7');
+    insert into long select n, repeat('x', 1000) from generate_series(1, 3000) n;
+    insert into long values (3001, 'y', 'hush')`)
+  const key = await route({
+    table_name: 'long',
+    allowed_ops: ['fetch'],
+    columns: ['id', 'text'],
+    conditions: [{ operator: 'gt', column: 'code', value: '5', column_cast: 'int', value_cast: 'int' }],
+  })
+  const grouped = await stranger.post(`/public/${key}/fetch`, { limit: 10_000, group_by: 'text' })
+  assert.deepEqual([grouped.status, grouped.body.code], [422, 'invalid_value'])
+  assert.doesNotMatch(grouped.text, /hush|long/)
+})
+
 test('on_conflict may overwrite only where the route allows update', async () => {
   const key = await route({ allowed_ops: ['insert'] })
   const body = {

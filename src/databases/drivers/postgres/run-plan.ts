@@ -14,6 +14,7 @@ import { assignedTo, givenIn } from '#databases/drivers/postgres/sql/values.ts'
 import { fail } from '#databases/failures.ts'
 import { namesOneRow, readsByKey } from '#databases/plan/by-key.ts'
 import type { CountPlan, InsertPlan, Output, ReadPlan, UpdatePlan, WritePlan } from '#databases/plan/plan.ts'
+import { redactFailure } from '#databases/plan/redact-failure.ts'
 import { tablesOf } from '#databases/plan/required-rights.ts'
 import type { CountMode } from '#databases/request/request.ts'
 import { Failure } from '#kernel/errors.ts'
@@ -55,7 +56,7 @@ export async function selectRows(
     },
     on,
   )
-  if (!running.query.done) return flowing(running, page.open)
+  if (!running.query.done) return flowing(running, plan)
   running.release()
   const { writer } = running.query
   const rows = writer?.rows ?? 0
@@ -88,7 +89,7 @@ export async function streamRows(
     isLong: true,
     presence,
   })
-  return flowing(running, page.open)
+  return flowing(running, plan)
 }
 
 const readsCode = (plan: ReadPlan | WritePlan): boolean =>
@@ -227,15 +228,15 @@ const updateJob = (plan: UpdatePlan, limit: number): Job => ({
 })
 
 /** A streaming result: the connection is released after the last row and closed when the reader leaves. */
-function flowing(running: Running, open: boolean): RowsResult {
+function flowing(running: Running, plan: ReadPlan): RowsResult {
   const { query } = running
   return {
-    json: untilEnd(running),
+    json: untilEnd(running, plan),
     facts() {
       if (!query.done) throw new Error('The rows have not been read to their end')
       return {
         rows: query.writer?.rows ?? 0,
-        hasMore: open && (query.writer?.more ?? false),
+        hasMore: plan.page.open && (query.writer?.more ?? false),
         total: undefined,
       }
     },
@@ -243,7 +244,10 @@ function flowing(running: Running, open: boolean): RowsResult {
 }
 
 /** Not a generator: returning from an unstarted generator runs no code, and the connection would stay in use. */
-function untilEnd({ query, release, explain }: Running): AsyncIterableIterator<Buffer> {
+function untilEnd(
+  { query, release, explain }: Running,
+  { rights, request }: ReadPlan,
+): AsyncIterableIterator<Buffer> {
   const chunks = query.chunks()
   let ended = false
   let freed = false
@@ -268,7 +272,9 @@ function untilEnd({ query, release, explain }: Running): AsyncIterableIterator<B
         return result
       } catch (error) {
         end()
-        throw explain(error)
+        // The planner has answered with the first rows, so it does not see this failure.
+        const failure = explain(error)
+        throw failure instanceof Failure ? redactFailure(rights, failure, request) : failure
       }
     },
     async return() {
