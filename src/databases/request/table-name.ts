@@ -8,6 +8,7 @@ export function readTable(body: Body): TableName {
   const schema = text(body, 'schema_name')
   if (name === undefined) throw fail('missing_table', { details: { field: 'table_name' } })
   if (name.length > LONGEST_PATH) throw badName('table_name', name)
+  if (schema !== undefined && schema.length > LONGEST_PATH) throw badName('schema_name', schema)
   const path = splitPath(name)
   const [first = '', second, ...rest] = path
   if (rest.length > 0 || path.some((part) => part === '')) throw badName('table_name', name)

@@ -2,6 +2,7 @@ import { ALWAYS_PRESENT } from '#databases/drivers/presence.ts'
 import type { Table } from '#databases/plan/catalogue.ts'
 import { type Body, snakeCased } from '#databases/request/fields.ts'
 import type { Row } from '#databases/request/request.ts'
+import { readTable } from '#databases/request/table-name.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { GatewayCaller } from '../caller.ts'
 import type { Grouping } from '../data/grouping.ts'
@@ -91,7 +92,8 @@ async function readSink(kernel: Kernel, request: RunRequest, { columns }: Shape)
   if (caller.client.isLogging) throw fail('read_only', { hint: 'The logging client is never a sink.' })
   if (request.dryRun) {
     if (table_name === undefined) return null
-    return table_name.includes('.') ? table_name : `${schema_name ?? 'public'}.${table_name}`
+    const { schema, table } = readTable({ table_name, schema_name })
+    return `${schema}.${table}`
   }
   const row = Object.fromEntries(columns.map((name) => [name, null]))
   return tableOf((await prepareSink(kernel, request, [row])).plan)

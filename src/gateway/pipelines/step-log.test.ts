@@ -80,6 +80,15 @@ test('a run has three rows in the log, which wait in the queue when the answer a
   ])
 })
 
+test('a dry run logs only the name that a table could have', async () => {
+  const names = ['a.b.c.d', 'x'.repeat(100_000)].map((table_name) => ({ table_name }))
+  for (const sink of [...names, { table_name: 'x', schema_name: 'y'.repeat(100_000) }]) {
+    const answer = await key.post('/pipelines/simulate', { source: { table_name: 'original' }, sink })
+    assert.deepEqual([answer.status, answer.body.code], [400, 'invalid_identifier'])
+    assert.ok(answer.text.length < 1_000)
+  }
+})
+
 test('dry runs are logged as such, failed runs not at all, and stopped ones with what is stored', async () => {
   const dry = await key.post('/pipelines/simulate', { source: { table_name: 'original' } })
   const failed = await key.post('/pipelines', { ...copies(1), sink: { table_name: 'missing' } })
