@@ -56,7 +56,7 @@ test('the number of statements stays near the number of rows when all are bad, a
   const all = await insertInto(() => true, 10_000, 5_000)
   assert.ok(all.statements < 10_500, `${all.statements} for only bad rows`)
   const none = await insertInto(() => false, 10_000, 5_000)
-  assert.equal(none.statements, 2)
+  assert.ok(none.statements < 10, `${none.statements} for none`)
   const one = await insertInto((id) => id === 7_777, 10_000, 5_000)
   assert.ok(one.statements < 40, `${one.statements} for one bad row`)
   const percent = await insertInto((id) => id % 100 === 50, 10_000, 5_000)

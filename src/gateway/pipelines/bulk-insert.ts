@@ -25,6 +25,10 @@ type Options = {
 
 /** Rows of one statement. More are hardly faster. */
 const STATEMENT = 5_000
+/** Rows of the first statement, when nothing is known about the speed of the sink. */
+const FIRST = 100
+/** Milliseconds that a statement should take at most: a trigger of the sink can make each row slow, and statements have a time limit. */
+const PACE = 1_000
 /** Errors that are reported in full. */
 const REPORTED = 10_000
 
@@ -36,6 +40,8 @@ const REPORTED = 10_000
 export function createBulkInsert({ write, check, maxErrors, most }: Options): BulkInsert {
   let largest = Math.min(STATEMENT, most)
   let size = largest
+  /** The most rows of a statement at the speed of the last ones. */
+  let paced = FIRST
   /** Average number of rows from one bad row to the next. */
   let gap = largest
   let sinceBad = 0
@@ -47,9 +53,11 @@ export function createBulkInsert({ write, check, maxErrors, most }: Options): Bu
   /** Undefined when the rows are stored. */
   async function attempt(rows: readonly Row[]): Promise<Failure | undefined> {
     await check()
+    const began = performance.now()
     try {
       inserted += await repeated(() => write(rows))
       sinceBad += rows.length
+      pace(rows.length, performance.now() - began)
       return undefined
     } catch (error) {
       if (!(error instanceof Failure)) throw error
@@ -60,6 +68,11 @@ export function createBulkInsert({ write, check, maxErrors, most }: Options): Bu
       size = 1
       return error
     }
+  }
+
+  function pace(rows: number, milliseconds: number): void {
+    if (milliseconds > PACE) paced = Math.max(1, Math.floor((rows * PACE) / milliseconds))
+    else if (rows >= paced && 2 * milliseconds <= PACE) paced = Math.min(largest, 2 * paced)
   }
 
   function refuse(at: number, failure: Failure): void {
@@ -95,7 +108,7 @@ export function createBulkInsert({ write, check, maxErrors, most }: Options): Bu
   async function insert(rows: readonly Row[]): Promise<boolean> {
     for (let start = 0; start < rows.length; ) {
       if (refused >= maxErrors) return false
-      const some = rows.slice(start, start + size)
+      const some = rows.slice(start, start + Math.min(size, paced))
       const failure = await attempt(some)
       const decided = failure === undefined ? some.length : await findBad(some, failure)
       if (failure === undefined) size = Math.min(largest, size * 2)
