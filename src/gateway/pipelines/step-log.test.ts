@@ -195,3 +195,42 @@ test('the log is read through the logging client, by the admin key and keys that
   const unbound = await t.key(['*'], { client_name: null })
   assert.equal((await read({ apikey: unbound.apiKey })).body.code, 'api_key_client_mismatch')
 })
+
+test('a pipeline reads the logging client with the admin key or a key that is bound to it, and never writes to it', async () => {
+  const body = { source: { table_name: 'pipeline_step_log', columns: ['id'], limit: 1 } }
+  const bound = await t.key(['*'], { client_name: 'logging' })
+  const unbound = await t.key(['*'], { client_name: null })
+  const simulate = async (headers: Readonly<Record<string, string>>, client: string, more: object = {}) => {
+    const source = { ...body.source, ...more }
+    const answer = await actor(t.url, { ...headers, 'x-service-client': client }).post(
+      '/pipelines/simulate',
+      { source },
+    )
+    return answer.body.code ?? answer.body.would_insert
+  }
+  const admin = t.admin.headers
+  assert.equal(await simulate(admin, 'logging'), 1)
+  assert.equal(await simulate(admin, 'default', { client: 'logging' }), 1)
+  assert.equal(await simulate({ apikey: bound.apiKey }, 'logging'), 1)
+  assert.equal(await simulate({ apikey: unbound.apiKey }, 'logging'), 'api_key_client_mismatch')
+  for (const { apiKey } of [unbound, key])
+    assert.equal(
+      await simulate({ apikey: apiKey }, 'default', { client: 'logging' }),
+      'api_key_client_mismatch',
+    )
+  const before = await sql(t.loggingUrl, 'select count(*) from pipeline_step_log')
+  for (const [headers, client] of [
+    [admin, 'logging'],
+    [admin, 'default'],
+    [{ apikey: bound.apiKey }, 'logging'],
+  ] as const)
+    for (const dry_run of [false, true]) {
+      const answer = await actor(t.url, { ...headers, 'x-service-client': client }).post('/pipelines', {
+        source: { table_name: 'original', client: 'default' },
+        sink: { table_name: 'pipeline_step_log', client: 'logging' },
+        dry_run,
+      })
+      assert.deepEqual([answer.status, answer.body.code], [403, 'read_only'], answer.text)
+    }
+  assert.deepEqual(await sql(t.loggingUrl, 'select count(*) from pipeline_step_log'), before)
+})
