@@ -2,7 +2,7 @@ import type { Dependent } from '#databases/drivers/management.ts'
 import { redactText } from '#databases/plan/redact-failure.ts'
 import { Failure } from '#kernel/errors.ts'
 import type { GatewayCaller } from '../caller.ts'
-import { hasRight, rightsOf } from '../caller-rights.ts'
+import { bypassesPolicies, hasRight, rightsOf } from '../caller-rights.ts'
 import { fail } from '../errors.ts'
 
 /** A failure of a change, without what its caller may not read: values of the table, and names of other tables. */
@@ -12,9 +12,19 @@ export function visibleFailure(
   { schema, table }: { readonly schema: string; readonly table: string | undefined },
 ): unknown {
   if (!(error instanceof Failure)) return error
-  if (error.code === 'object_in_use') return withVisibleDependents(caller, error)
-  const mayRead = table === undefined || rightsOf(caller).may({ schema, table, action: 'read' })
-  return mayRead || !ABOUT_VALUES.has(error.code) ? error : redactText(error)
+  if (error.details?.dependents !== undefined) return withVisibleDependents(caller, error)
+  return maySeeValues(caller, { schema, table }) || !ABOUT_VALUES.has(error.code) ? error : redactText(error)
+}
+
+/** A change acts as the client's own role, so a value may be of a row that policies hide from the caller. */
+function maySeeValues(
+  caller: GatewayCaller,
+  { schema, table }: { readonly schema: string; readonly table: string | undefined },
+): boolean {
+  if (table === undefined) return true
+  const { client, grant } = caller
+  const seesAllRows = client.rowLevelSecurity === undefined || bypassesPolicies(grant)
+  return seesAllRows && rightsOf(caller).may({ schema, table, action: 'read' })
 }
 
 const ABOUT_VALUES: ReadonlySet<string> = new Set([
@@ -29,7 +39,7 @@ const ABOUT_VALUES: ReadonlySet<string> = new Set([
 
 /** A key that may read the schema sees all dependents, every other key those of the tables that it may read. */
 function withVisibleDependents(caller: GatewayCaller, { details, hint, cause }: Failure): Failure {
-  const all = (details?.dependents ?? []) as readonly Dependent[] // as drivers write it
+  const all = details?.dependents as readonly Dependent[] // as drivers write it
   const rights = rightsOf(caller)
   const isVisible = ({ schema_name: schema, table_name: table }: Dependent) =>
     hasRight(caller, 'management.read') ||

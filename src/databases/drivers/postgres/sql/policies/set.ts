@@ -132,13 +132,19 @@ function rightStatements(change: SecurityChange, role: string): string[] {
   }
 }
 
-/** Without row-level security, every right of a role shows all rows. */
-function requireClosed({ asked }: SecurityChange, made: SecurityState | undefined): void {
-  const open = asked.enabled ? undefined : made?.rights.find(({ privileges }) => privileges.length > 0)
+/**
+ * Without row-level security, every right of a role shows all rows: also a right of a role that is not one of this client's callers, as the
+ * callers of another client of the same database.
+ */
+function requireClosed({ asked, state }: SecurityChange, made: SecurityState | undefined): void {
+  if (asked.enabled || made === undefined) return
+  const open = [...made.rights, ...(state.enabled ? made.others : [])].find(
+    ({ privileges }) => privileges.length > 0,
+  )
   if (open === undefined) return
   throw fail('object_in_use', {
     message: `${open.role} would see every row of the table`,
-    hint: `It has rights on the table (${open.privileges.join(', ')}) through PUBLIC, another role, or a grant of another role: revoke them first.`,
+    hint: `It has rights on the table (${open.privileges.join(', ')}), perhaps through PUBLIC or another role: revoke them first.`,
     details: { role: open.role, privileges: open.privileges },
   })
 }

@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { testServerUrl, withClient } from '#test/database.ts'
+import { createSecuredTables, TEXT, USER } from '#test/secured-tables.ts'
+
+const { sql, roles, admin, adas, keyWith, createTable, secure, secured, readBack, insert } =
+  await createSecuredTables()
+
+test('row-level security stays on while it keeps rows from a role of others', async () => {
+  await createTable('counted', [TEXT, USER])
+  await secured('counted', [{ preset: 'owner' }])
+  await insert(adas, 'counted', { text: 'hidden' })
+  // As the callers of another client of the same database.
+  const reports = `reports_${roles.anon}`
+  await withClient(testServerUrl(), (client) => client.query(`create role ${reports} nologin`))
+  try {
+    for (const rights of ['select', 'select (text)', 'insert, delete']) {
+      await sql(`grant ${rights} on counted to ${reports}`)
+      const refused = await secure('counted', { enabled: false })
+      assert.deepEqual([refused.status, refused.body.code], [409, 'object_in_use'], rights)
+      assert.equal(refused.body.data.details.role, reports)
+      assert.equal((await readBack('counted')).enabled, true)
+      await sql(`revoke ${rights} on counted from ${reports}`)
+    }
+    await secured('counted', [], { enabled: false })
+    // Without row-level security it sees every row anyway.
+    await sql(`grant select on counted to ${reports}`)
+    await secured('counted', [], { enabled: false })
+  } finally {
+    await sql('drop table counted')
+    await withClient(testServerUrl(), (client) => client.query(`drop role ${reports}`))
+  }
+})
+
+test('values of rows that policies hide from a key are not in its failures', async () => {
+  await createTable('typed', [TEXT, USER])
+  await insert(admin, 'typed', { text: 'hidden' })
+  const body = { operations: [{ operation: 'alter_type', column_name: 'text', data_type: 'integer' }] }
+  const bound = await keyWith(['management.tables.write', 'gateway.read'])
+  const bypassing = await keyWith([
+    'management.tables.write',
+    'gateway.read',
+    'gateway.bypass_row_level_security',
+  ])
+  for (const [who, isTold] of [
+    [bound, false],
+    [bypassing, true],
+  ] as const) {
+    const answer = await who.send('PATCH', '/management/tables/typed', { body })
+    assert.deepEqual([answer.status, answer.text.includes('hidden')], [422, isTold], answer.text)
+  }
+})
