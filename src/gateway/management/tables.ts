@@ -1,6 +1,7 @@
 import type { Cascade, TableDefinition, TableEdit } from '#databases/drivers/management.ts'
 import type { Table } from '#databases/plan/catalogue.ts'
 import type { GatewayCaller } from '../caller.ts'
+import { rightsOf } from '../caller-rights.ts'
 import { fail } from '../errors.ts'
 import { audited, type Change, type Changer, managementOf } from './change.ts'
 
@@ -19,14 +20,24 @@ export async function createManagedTable(changer: Changer, asked: TableDefinitio
 /** Changes a table, all or nothing, and returns its definition. */
 export async function editManagedTable(changer: Changer, at: TableName, edits: readonly TableEdit[]) {
   const found = await findTable(changer.caller, at)
+  const renamed = edits.findLast((edit) => edit.operation === 'rename_table')
+  if (renamed !== undefined) requireSameRights(changer.caller, at, renamed.newName)
   const written = await managementOf(changer.caller).tables.edit(found, edits)
   const { schema, table } = at
   const event = { table: `${schema}.${table}`, operations: edits.map(({ operation }) => operation) }
   const further = edits.flatMap((edit) => columnEvent(event.table, edit))
   await audited(changer, { operation: 'edit_table', schema, object: table, table, event, further }, written)
-  const renamed = edits.findLast((edit) => edit.operation === 'rename_table')
   return describeTable(changer.caller, schema, renamed?.newName ?? table)
 }
+
+/** Rights are by name: a new name must not give the key rows that it may not reach by the present one. */
+function requireSameRights(caller: GatewayCaller, { schema, table }: TableName, newName: string): void {
+  const rights = rightsOf(caller)
+  const gained = ACTIONS.filter((action) => rights.may({ schema, table: newName, action }))
+  if (gained.length > 0) rights.require(gained.map((action) => ({ schema, table, action })))
+}
+
+const ACTIONS = ['read', 'write', 'delete'] as const
 
 function columnEvent(table: string, edit: TableEdit): NonNullable<Change<'edit_table'>['further']> {
   switch (edit.operation) {
