@@ -39,7 +39,7 @@ const QUEUES: Record<JobName, Queue> = {
   'answer-mail-request': { retryLimit: 5, retryDelay: 5, retryDelayMax: 60 },
   'log-pipeline-steps': { retryLimit: 30, retryDelay: 30, retryDelayMax: 3_600 },
   // Retried only if the row could not be claimed: what has begun is not begun again.
-  'run-backup': { retryLimit: 3, retryDelay: 5, retryDelayMax: 60, expireInSeconds: 80_000 },
+  'run-backup': { retryLimit: 30, retryDelay: 5, retryDelayMax: 3_600, expireInSeconds: 80_000 },
   'send-mail': { retryLimit: 30, retryDelay: 30, retryDelayMax: 3_600 },
 }
 const NAMES = Object.keys(QUEUES) as JobName[] // keys of a literal
@@ -125,6 +125,9 @@ export async function startJobs({ database, log, migrate, onFailure }: JobsOptio
     async start(handlers, recurring) {
       for (const name of NAMES) await workQueue({ boss, log, onFailure }, name, handlers)
       for (const task of recurring) await schedule(boss, task, known)
+      for (const { name } of await boss.getSchedules())
+        if (name.startsWith(CONFIGURED) && !recurring.some((task) => task.name === name))
+          await boss.unschedule(name)
       for (const name of [...NAMES.filter((name) => handlers[name]), ...recurring.map(({ name }) => name)])
         worked.add(name)
     },
@@ -171,6 +174,9 @@ async function workQueue<Name extends JobName>(
     })
   }
 }
+
+/** Names of recurring work that comes from the configuration begin so; what is not there any more is unscheduled. */
+export const CONFIGURED = 'backup-'
 
 const WORK = { pollingIntervalSeconds: 5, batchSize: 1, perJobResults: true } as const
 

@@ -7,6 +7,7 @@ import { fail } from '../errors.ts'
 import { removeBackup } from './backup-files.ts'
 import { failLost } from './lost-jobs.ts'
 import { type BackupPlaces, backupFolder, programFor, sourceOf } from './places.ts'
+import { LEASE } from './running-job.ts'
 import {
   ACTIVE_JOB_KEY,
   deleteEndedJob,
@@ -72,7 +73,8 @@ async function addJob(
   await failLost(kernel)
   try {
     return await atomically(kernel, async (kernel) => {
-      const job = await insertJob(kernel.db, row)
+      const leaseUntil = isRunHere ? new Date(kernel.now().getTime() + LEASE) : null
+      const job = await insertJob(kernel.db, { ...row, leaseUntil })
       const action = job.jobType === 'backup' ? 'backup.requested' : 'restore.requested'
       const details = job.sourceId === null ? {} : { backup_id: job.sourceId }
       await recordAct(kernel, action, { ...actOn(job), details })

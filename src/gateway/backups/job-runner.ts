@@ -7,7 +7,7 @@ import { makeBackup } from './make-backup.ts'
 import type { BackupPlaces } from './places.ts'
 import { restoreDump } from './restore-dump.ts'
 import { ProgramError } from './run-program.ts'
-import type { Progress, Running } from './running-job.ts'
+import { LEASE, type Progress, type Running } from './running-job.ts'
 import { claimJob, endJob, type JobRow, renewJob } from './store.ts'
 
 export type BackupRunner = {
@@ -17,8 +17,6 @@ export type BackupRunner = {
   stop(): void
 }
 
-/** A process that does not renew its lease for this long is dead, milliseconds. */
-const LEASE = 30_000
 /** When a process that cannot renew stops its job: before another one takes it for dead. */
 const GIVE_UP = 20_000
 const RENEW_EVERY = 1_000

@@ -1,3 +1,6 @@
+/** A process that does not renew its lease for this long is dead, milliseconds. */
+export const LEASE = 30_000
+
 export type Progress = { readonly progressPct: number; readonly progressStage: string }
 
 /** What a running job needs from its surroundings. */

@@ -1,5 +1,5 @@
 import { Failure } from '#kernel/errors.ts'
-import type { Recurring } from '#kernel/jobs.ts'
+import { CONFIGURED, type Recurring } from '#kernel/jobs.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { deleteBackup, requestBackup } from './backups.ts'
 import { failLost } from './lost-jobs.ts'
@@ -10,7 +10,7 @@ import { listSurplus } from './store.ts'
 export const backupSchedules = (kernel: Kernel, places: BackupPlaces): readonly Recurring[] => [
   { name: 'fail-lost-backups', cron: '* * * * *', run: () => failLost(kernel) },
   ...Object.entries(kernel.config.backups.schedules).map(([schedule, { client, cron, keep }]) => ({
-    name: `backup-${schedule}`,
+    name: `${CONFIGURED}${schedule}`,
     cron,
     run: async () => {
       await pruneSchedule(kernel, schedule, keep)

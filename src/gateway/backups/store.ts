@@ -109,12 +109,12 @@ export const requestCancel = (db: Db, id: string, now: Date): Promise<JobRow | u
     .returningAll()
     .executeTakeFirst()
 
-/** Jobs whose process has died: they failed. */
+/** Jobs whose process has died: they failed. A job that waits for the queue has no lease. */
 export const failLostJobs = (db: Db, now: Date, message: string): Promise<JobRow[]> =>
   db
     .updateTable('backupJob')
     .set({ status: 'failed', errorMessage: message, completedAt: now, updatedAt: now, leaseUntil: null })
-    .where('status', '=', 'running')
+    .where('status', 'in', ['pending', 'running'])
     .where('leaseUntil', '<', now)
     .returningAll()
     .execute()

@@ -3,6 +3,8 @@ import { type Form, textForm } from '../forms.ts'
 import { integer, named, section, text } from '../setting.ts'
 import { clientNameForm } from './database.ts'
 
+const folderForm = textForm('folder', /^(?!\w{1,20}:\/\/)[^\0]{1,4096}$/, 'the path of a folder, not a URL')
+
 const scheduleNameForm = textForm(
   'schedule name',
   /^[A-Za-z][A-Za-z0-9_-]{0,62}$/,
@@ -50,9 +52,8 @@ export const backups = section('Backups of clients and of the embedded server.',
   location: Type.Optional(
     text(
       'Folder of the backups. It should be on another disk than the database, without the secret beside it.',
-      {
-        absent: '{server.data_dir}/backups',
-      },
+      { absent: '{server.data_dir}/backups' },
+      folderForm,
     ),
   ),
   programs: Type.Optional(
