@@ -1,5 +1,5 @@
 import { createReadStream, existsSync } from 'node:fs'
-import { mkdir, mkdtemp, rename, rm, stat } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises'
 import path from 'node:path'
 import type pg from 'pg'
 import { SYSTEM } from '#kernel/audit/origin.ts'
@@ -52,7 +52,8 @@ export async function restoreArchive(options: RestoreOptions): Promise<Restored>
   await using _lock = await lockFolder(dir, options.report, undefined)
   await waitForPrevious(dir, options.report, undefined)
   if (existsSync(data) && !replace) throw occupied(dir)
-  const work = await mkdtemp(path.join(dir, 'restore-'))
+  await removeLeftOver(dir)
+  const work = await mkdtemp(path.join(dir, WORK))
   try {
     const { facts, password } = await unpack(options, work)
     await recover(options, work, password)
@@ -63,6 +64,14 @@ export async function restoreArchive(options: RestoreOptions): Promise<Restored>
   } finally {
     await rm(work, { recursive: true, force: true })
   }
+}
+
+const WORK = 'restore-'
+
+/** Copies of databases, whose restore was killed. */
+async function removeLeftOver(dir: string): Promise<void> {
+  for (const name of await readdir(dir))
+    if (name.startsWith(WORK)) await rm(path.join(dir, name), { recursive: true, force: true, maxRetries: 5 })
 }
 
 const occupied = (dir: string) =>
@@ -192,7 +201,15 @@ export async function recordRestore(url: string): Promise<void> {
   }
 }
 
-/** In each client's database. */
+/** Settings that the owner of a database may have given it, with which the restore of the whole server would fail. */
+const OWN_SETTINGS = encodeURIComponent(
+  '-c default_transaction_read_only=off -c statement_timeout=0 -c lock_timeout=0 -c transaction_timeout=0 -c idle_session_timeout=0',
+)
+
+/**
+ * In each client's database, where the superuser must run nothing of the client's: a DELETE would call its triggers and rules with all rights.
+ * Dropping a table calls none, and the table is made again when it is needed.
+ */
 async function forgetIdempotency({ url, superuserUrl }: EmbeddedServer, password: string): Promise<void> {
   const names = await onConnection({ url: superuserUrl, name: 'restore' }, async (client) => {
     const { rows } = await client.query<{ datname: string }>(
@@ -202,12 +219,16 @@ async function forgetIdempotency({ url, superuserUrl }: EmbeddedServer, password
   })
   for (const name of names)
     await onConnection(
-      { url: url('postgres', password, name), name: 'restore', deadline: 600_000 },
+      {
+        url: `${url('postgres', password, name)}?options=${OWN_SETTINGS}`,
+        name: 'restore',
+        deadline: 600_000,
+      },
       async (client) => {
         const { rows } = await client.query<{ exists: boolean }>(
-          `select to_regclass('public.service_idempotency') is not null as exists`,
+          `select exists (select from pg_class where oid = to_regclass('public.service_idempotency') and relkind in ('r', 'p'))`,
         )
-        if (rows[0]?.exists === true) await client.query('delete from public.service_idempotency')
+        if (rows[0]?.exists === true) await client.query('drop table public.service_idempotency cascade')
       },
     )
 }
