@@ -12,9 +12,6 @@ import { actor, PASSWORD } from '#test/harness.ts'
 import { runHere } from './command.ts'
 import { createTemporaryHome, type Env, runProgram, startProgram } from './program.ts'
 
-/** Commands that open no database and use no secret. All others must fail. */
-const NEEDS_NO_INSTALLATION = new Set(['config show', 'mail list', 'mail show'])
-
 const control = (await testDatabase({ isControl: true })).name
 const controlUrl = Object.assign(new URL(testServerUrl()), { pathname: `/${control}` }).href
 const names = builtInNames(control)
@@ -24,9 +21,19 @@ const service = await startProgram(home.folder, { DATABASE_URL: controlUrl })
 const elsewhere = await mkdtemp(path.join(tmpdir(), 'gatehouse-foreign-'))
 /** Value for arguments without choices. A file of this name exists as well. */
 const ANYTHING = 'x'
+/** Commands that open no database and use no secret; `restore` is refused where there is a server. All others must fail. */
+const NEEDS_NO_INSTALLATION = new Set([
+  ...['config show', 'mail list', 'mail show', 'pipelines check'],
+  `restore ${ANYTHING}`,
+])
 /** Values for options that are checked before a database is opened. */
 const GIVEN: Readonly<Record<string, string>> = { '--rights': 'users.read' }
 await writeFile(path.join(elsewhere, ANYTHING), '')
+const PIPELINE = 'pipeline.json'
+await writeFile(
+  path.join(elsewhere, PIPELINE),
+  JSON.stringify({ source: { table_name: 'kept' }, sink: { table_name: 'kept' } }),
+)
 
 after(async () => {
   await service.end('SIGTERM')
@@ -40,8 +47,15 @@ const key = actor(service.url, { apikey: await home.key(), 'x-service-client': '
 
 /** All commands of the program, with valid arguments. */
 async function commands(): Promise<string[][]> {
-  return leavesOf(await program([])).map(([names, command]) => [...names, ...argumentsOf(command)])
+  return leavesOf(await program([])).map(([names, command]) => [
+    ...names,
+    ...argumentsOf(command),
+    ...(FURTHER[names.join(' ')] ?? []),
+  ])
 }
+
+/** Arguments that a command requires although none of them is always required. */
+const FURTHER: Readonly<Record<string, readonly string[]>> = { 'pipelines run': ['--file', PIPELINE] }
 
 const leavesOf = (command: Command, names: readonly string[] = []): [readonly string[], Command][] =>
   command.commands.length === 0

@@ -27,7 +27,15 @@ async function succeeds(name: string, given: CallArguments = {}): Promise<Answer
 
 test('a client that is built from the document alone can use the whole data plane', async (context) => {
   await context.test('reads public endpoints without a key', async () => {
-    for (const path of ['/', '/ping', '/health', '/health/live', '/health/ready', '/openapi.json'])
+    for (const path of [
+      '/',
+      '/ping',
+      '/health',
+      '/health/live',
+      '/health/ready',
+      '/health/cluster',
+      '/openapi.json',
+    ])
       await succeeds(`GET ${path}`)
   })
 

@@ -45,7 +45,9 @@ const Job = Type.Object(
 const Queued = successOf(
   Type.Object({ job_id: Id, client_name: Type.String(), status: JOB_STATUS }, named('QueuedBackupJob')),
 )
-const ById = Type.Object({ id: Id })
+const ById = Type.Object({
+  id: Type.String({ format: 'uuid', examples: ['01a1fed6-8936-7ac3-bdf5-1fc3f49efcc6'] }),
+})
 const LIST_MAX = 500
 
 const CLIENT_FAILURES = [

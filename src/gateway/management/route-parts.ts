@@ -17,7 +17,7 @@ export type RouteParts = {
   changerOf(request: FastifyRequest): Changer
 }
 
-export const Name = Type.String({ minLength: 1, maxLength: 63 })
+export const Name = Type.String({ minLength: 1, maxLength: 63, examples: ['books'] })
 export const SchemaName = Type.Optional(Type.String({ minLength: 1, maxLength: 63, default: 'public' }))
 
 /** Whether objects that depend on the dropped one are dropped too. */

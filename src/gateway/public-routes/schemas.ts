@@ -149,4 +149,7 @@ export function throughRoute(schema: TSchema): TSchema {
   })
 }
 
-export const ByCall = Type.Object({ route_key: Type.String({ examples: ['books'] }), op: AnyOp })
+export const ByCall = Type.Object({
+  route_key: Type.String({ examples: ['books'] }),
+  op: OneOf(OPS, { examples: ['fetch'] }),
+})

@@ -33,6 +33,7 @@ const SERVER = {
     minLength: 1,
     maxLength: 256,
     description: 'Used for this call only, never stored or logged',
+    examples: ['the secret of the access key'],
   }),
   session_token: Type.Optional(
     Type.String({ maxLength: 4_096, pattern: TOKEN, description: 'Of temporary credentials' }),
