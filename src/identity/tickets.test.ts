@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Db } from '#kernel/db/connect.ts'
+import { atomically } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
 import { testKernel } from '#test/harness.ts'
 import { applyBan } from './bans.ts'
@@ -192,7 +193,7 @@ test('a ticket of an address finds the account that has been added since, unless
   assert.equal((await find(early, SIGN_IN))?.userId, null)
   const later = await findUser(kernel.db, 'id', id)
   assert.ok(later)
-  await applyBan(kernel, later, ban)
+  await atomically(kernel, (kernel) => applyBan(kernel, later, ban))
   assert.equal(await find(early, SIGN_IN), undefined, 'ended by the ban')
   const late = await issueTo('later@example.com')
   await assert.rejects(follow(late, 'later@example.com'), refused)
