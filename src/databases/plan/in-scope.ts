@@ -1,8 +1,10 @@
+import { fail } from '#databases/failures.ts'
 import type { Column, Table } from '#databases/plan/catalogue.ts'
 import type { InsertPlan, Plan } from '#databases/plan/plan.ts'
 import { resolveCondition } from '#databases/plan/resolve-condition.ts'
+import { comparisons } from '#databases/request/conditions.ts'
 import { parseJson } from '#databases/request/json.ts'
-import type { Condition, Json, Scope } from '#databases/request/request.ts'
+import type { Comparison, Condition, Json, Scope } from '#databases/request/request.ts'
 
 /** The table with the columns of the scope. Names of a request are looked up only here, so that no other column can be mentioned. */
 export function seenThrough({ columns }: Scope, table: Table): Table {
@@ -14,6 +16,7 @@ export function seenThrough({ columns }: Scope, table: Table): Table {
 /** The plan with the conditions of the scope, whose names are looked up in the whole table. */
 export function inScope(plan: Plan, table: Table, { where }: Scope): Plan {
   if (where === undefined) return { ...plan, table }
+  if ('where' in plan) for (const comparison of comparisons(plan.where)) requireTextPattern(comparison)
   const fixed = resolveCondition(table, where)
   if (plan.kind === 'insert') return { ...withFixedValues(plan, fixed), table, check: fixed }
   const both: Condition<Column> =
@@ -21,6 +24,14 @@ export function inScope(plan: Plan, table: Table, { where }: Scope): Plan {
   return plan.kind === 'update'
     ? { ...plan, table, where: both, check: fixed }
     : { ...plan, table, where: both }
+}
+
+/**
+ * The escape character at the end of a pattern (request/scope.ts) is found in patterns for texts. For `bytea` it can be written as a number.
+ */
+function requireTextPattern({ operator, column }: Comparison<Column>): void {
+  if ((operator === 'like' || operator === 'ilike') && column.category !== 'S')
+    throw fail('invalid_condition', { hint: `${operator} takes a column of text here.` })
 }
 
 /** Omitted columns of fixed equality conditions take their value. */

@@ -3,6 +3,11 @@ import { test } from 'node:test'
 import { createRoutes } from '#test/public-routes.ts'
 
 const { sql, route, change, stranger } = await createRoutes()
+await sql(`create table long (id int primary key, text text, code text default '7');
+  insert into long select n, repeat('x', 1000) from generate_series(1, 3000) n;
+  insert into long values (3001, 'y', 'hush');
+  create table file (id int primary key, bytes bytea, note text);
+  insert into file values (1, 'Open', 'shown'), (2, 'Secret', 'hidden')`)
 type Facts = Readonly<Record<string, unknown>>
 
 const PUBLIC = [{ eq_column: 'is_public', eq_value: true }]
@@ -228,10 +233,24 @@ test('errors of the database do not tell about columns and rows outside of the r
   assert.deepEqual([guess.status, guess.body.code], [400, 'invalid_condition'])
 })
 
+test('a pattern for bytes does not tell about rows outside of the record', async () => {
+  const key = await route({
+    table_name: 'file',
+    allowed_ops: ['fetch'],
+    columns: ['id', 'bytes'],
+    // PostgreSQL evaluates the cheaper condition first, which is that of the request.
+    conditions: [{ operator: 'fts', column: 'note', value: 'shown' }],
+  })
+  // Each ends with the escape character.
+  for (const value of ['\\x5365635c', 'Sec\\134', 'Sec\\\\', '\\x5365785c', 'Sex\\134', 'Sex\\\\']) {
+    const guess = await stranger.post(`/public/${key}/fetch`, {
+      conditions: [{ operator: 'like', column: 'bytes', value }],
+    })
+    assert.deepEqual([guess.status, guess.body.code], [400, 'invalid_condition'], value)
+  }
+})
+
 test('an error after the first rows tells as little as one before them', async () => {
-  await sql(`create table long (id int primary key, text text, code text default '7');
-    insert into long select n, repeat('x', 1000) from generate_series(1, 3000) n;
-    insert into long values (3001, 'y', 'hush')`)
   const key = await route({
     table_name: 'long',
     allowed_ops: ['fetch'],
