@@ -125,6 +125,16 @@ test('a record that would open more than it fixes, or could not be called, is re
   assert.equal((await change(key, { requires_key: false })).body.code, 'invalid_public_route')
 })
 
+test('deeply nested SQL of a route does not break the parser for later routes', async () => {
+  const facts = { route_key: 'deep', client_name: 'default', allowed_ops: ['query'], requires_key: true }
+  const query = `select 1${'+1'.repeat(9_900)}`
+  const answer = await t.admin.post('/admin/public-routes', { ...facts, query })
+  // With this failure the parser is replaced.
+  assert.deepEqual([answer.status, answer.body.error], [400, 'The text is nested too deep'])
+  const later = await t.admin.post('/admin/public-routes', { ...facts, query: 'select 1' })
+  assert.equal(later.status, 201, later.text)
+})
+
 test('a call names a route that exists, is active and allows the operation', async () => {
   const key = await route({ allowed_ops: ['fetch'] })
   const expected: readonly (readonly [string, number, string | undefined])[] = [

@@ -1,3 +1,4 @@
+import { DepthFailure, parse, SyntaxFailure } from '#databases/drivers/postgres/sql/parser.ts'
 import { fail } from '#databases/failures.ts'
 
 /** Statements that read or write rows, and leave neither setting, role nor transaction behind. */
@@ -21,16 +22,13 @@ export async function requireOneStatement(text: string): Promise<void> {
 
 async function statementsIn(text: string): Promise<readonly object[]> {
   if (text.includes('\0')) throw invalid('The text contains NUL.')
-  // Loaded on first use, because the grammar takes 5 MB of memory per process.
-  const { parse } = await import('libpg-query')
   try {
     const { stmts = [] } = await parse(text)
     return stmts.map(({ stmt = {} }) => stmt)
   } catch (cause) {
-    throw fail('invalid_sql', {
-      hint: cause instanceof Error ? cause.message : 'The grammar refuses it.',
-      cause,
-    })
+    if (cause instanceof SyntaxFailure || cause instanceof DepthFailure)
+      throw fail('invalid_sql', { hint: cause.message, cause })
+    throw cause
   }
 }
 

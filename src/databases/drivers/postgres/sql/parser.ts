@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module'
+import { setImmediate } from 'node:timers/promises'
 import type { ParseResult } from 'libpg-query'
 import { memoizeAsync } from '#databases/drivers/memoize-async.ts'
 
@@ -11,14 +12,21 @@ export class DepthFailure extends Error {}
  * Parses SQL with PostgreSQL's own grammar (docs/decisions/0012-libpg-query.md). Not by the functions of the package: they keep one
  * instance for the life of the process, and a text that exhausts its stack (`1+1+1…`, 20 kB) leaves the instance unusable after some
  * repetitions. Such an instance is replaced here.
+ *
+ * Parsing blocks the process: 1,000 characters for 1 ms. Other work has its turn before each text, so many texts of one request are parsed
+ * one after another.
  */
 export async function parse(text: string): Promise<ParseResult> {
-  const parser = await current()
+  await setImmediate()
+  const load = current
+  const parser = await load()
+  // Another text has just broken it.
+  if (load !== current) return parse(text)
   try {
     return parseWith(parser, text)
   } catch (error) {
     if (error instanceof SyntaxFailure) throw error
-    if (parser === (await current())) current = loader()
+    current = loader()
     throw new DepthFailure('The text is nested too deep', { cause: error })
   }
 }

@@ -45,7 +45,8 @@ export async function upsertFunction(
 /** Drops a function that nothing depends on. */
 export async function dropFunction({ schema, name, argTypes }: FunctionName): Promise<FunctionChange> {
   requireUnreserved(schema, name)
-  const types = await Promise.all(argTypes.map((type) => typeNamed(type, 'arg_types')))
+  const types: string[] = []
+  for (const type of argTypes) types.push(await typeNamed(type, 'arg_types'))
   const signature = signatureText(schema, name, types)
   const definition: Definition = { signature: plain(signature), before: null, after: null }
   return {

@@ -21,7 +21,8 @@ export async function createTable(table: TableDefinition): Promise<SchemaStateme
   const name = `${newName(table.schema, 'schema_name')}.${newName(table.table, 'table_name')}`
   refuseTwins(table.columns)
   const { columns, key, managed } = withKey(table.columns)
-  const parts = await Promise.all(columns.map(columnDefinition))
+  const parts: string[] = []
+  for (const column of columns) parts.push(await columnDefinition(column))
   const primary = `primary key (${key.map(quoteName).join(', ')})`
   const create = `create table ${name} (\n  ${[...(managed ? [MANAGED_ID] : []), ...parts, primary].join(',\n  ')}\n)`
   const comment = `comment on column ${name}."id" is '${MANAGED_ID_COMMENT}'`

@@ -29,11 +29,11 @@ export async function concretePolicies(
   policies: readonly PolicyDefinition[],
   target: Target,
 ): Promise<readonly ConcretePolicy[]> {
-  const concrete = await Promise.all(
-    policies.map((policy, index) =>
-      'preset' in policy ? ofPreset(policy, target) : ownPolicy(policy, `policies[${index}]`, target),
-    ),
-  )
+  const concrete: ConcretePolicy[] = []
+  for (const [index, policy] of policies.entries())
+    concrete.push(
+      'preset' in policy ? ofPreset(policy, target) : await ownPolicy(policy, `policies[${index}]`, target),
+    )
   const names = concrete.map(({ name }) => name)
   const twice = names.find((name, index) => names.indexOf(name) < index)
   if (twice !== undefined) throw refusal('policies', `${twice} is given twice`)
@@ -119,7 +119,8 @@ async function ownPolicy(policy: Own, field: string, target: Target): Promise<Co
     policy[part] === undefined
       ? undefined
       : policyExpression(policy[part], { ...target, field: `${field}.${part}` })
-  const [using, check] = await Promise.all([written('using'), written('check')])
+  const using = await written('using')
+  const check = await written('check')
   return { name, command, roles: [...new Set(roles)], using, check }
 }
 
