@@ -73,6 +73,31 @@ test('an endpoint gets at most 10 requests at once, and a silent one does not de
   assert.equal(most, 10)
 })
 
+test('endpoints that have never answered, with many events due, do not delay another', async () => {
+  const crowded = createDeliveryWorkers(other)
+  const silent = await startReceiver(() => {})
+  const bad: string[] = []
+  for (let number = 0; number < 20; number++) {
+    const { id } = await addWebhook(kernel, { url: silent.url, timeoutMs: 20_000 })
+    await addEvents(kernel, id, 100)
+    bad.push(id)
+  }
+  const draining = crowded.drain()
+  while (silent.received.length < 60) await sleep(5)
+  await sleep(100)
+  const healthy = await startReceiver()
+  const { id: good } = await addWebhook(other, { url: healthy.url })
+  await addEvents(other, good)
+  crowded.start()
+  const began = performance.now()
+  while (healthy.received.length < 1 && performance.now() - began < 3_000) await sleep(5)
+  const waited = performance.now() - began
+  for (const id of bad) await deactivate(id)
+  await crowded.stop(50)
+  await draining
+  assert.ok(waited < 3_000, 'before a request to a silent one has ended')
+})
+
 test('a process that stops gives back what it has not begun, and what takes too long', async () => {
   const stopping = createDeliveryWorkers(other)
   const silent = await startReceiver(() => {})

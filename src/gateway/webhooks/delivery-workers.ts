@@ -8,7 +8,7 @@ import {
   releaseClaims,
 } from './delivery-store.ts'
 import { createEndpoints, type Endpoint, UnreadableEndpoint } from './endpoint.ts'
-import { createLanes, type Lane, MOST_IN_FLIGHT } from './lanes.ts'
+import { createLanes, type Lane, MOST_IN_FLIGHT, SLOW_MS } from './lanes.ts'
 import { createOutcomes } from './outcomes.ts'
 
 /**
@@ -116,7 +116,11 @@ export function createDeliveryWorkers(kernel: Kernel): DeliveryWorkers {
   }
 
   async function deliver(lane: Lane, delivery: ClaimedDelivery): Promise<void> {
-    const made = await attempt(delivery).finally(() => lane.inFlight--)
+    const late = setTimeout(() => makeRoom(lane), SLOW_MS)
+    const made = await attempt(delivery).finally(() => {
+      clearTimeout(late)
+      lane.inFlight--
+    })
     if (made === undefined) return releaseClaims(db, now(), [delivery])
     const { result, url } = made
     attempts++
@@ -146,6 +150,14 @@ export function createDeliveryWorkers(kernel: Kernel): DeliveryWorkers {
 
   const isInTime = ({ claimedUntil }: ClaimedDelivery, { timeoutMs }: Endpoint): boolean =>
     now().getTime() + timeoutMs + LEAST_LEASE <= claimedUntil.getTime()
+
+  /** A silent endpoint keeps only the requests that it has: others need the places. */
+  function makeRoom(lane: Lane): void {
+    if (lane.isSlow) return
+    lanes.slowDown(lane)
+    giveBackWaiting(lane)
+    claim()
+  }
 
   /** What the lane has claimed ahead. It may take as many claims again as its share allows. */
   function giveBackWaiting(lane: Lane): void {

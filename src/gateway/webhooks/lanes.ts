@@ -9,8 +9,10 @@ export type Lane = {
   inFlight: number
   /** Claimed, until the outcome is written. */
   held: number
-  /** The last attempt failed or took long. */
+  /** The last attempt failed or takes long. */
   isSlow: boolean
+  /** It has accepted an event in time, as far as this process remembers. */
+  isProven: boolean
   /** Failed attempts in a row, as this process has seen them. */
   failures: number
   /** By performance.now(): no claims before. */
@@ -30,7 +32,7 @@ const MOST_FAST = 600
 const MOST_SLOW = 128
 
 /** An attempt that takes longer makes its lane slow, milliseconds. */
-const SLOW_MS = 500
+export const SLOW_MS = 500
 
 /** A fast lane claims ahead, so that the next requests need not wait for a statement. It asks when half of that is used up. */
 const FAST_REQUEST = MOST_OF_A_WEBHOOK / 2
@@ -49,6 +51,8 @@ export type Lanes = {
   /** There may be due deliveries. */
   mark(webhookId: string): void
   hold(lane: Lane, count: number): void
+  /** An attempt takes long: the endpoint may never answer, and must not keep its places until then. */
+  slowDown(lane: Lane): void
   /** Remembers how the endpoint does. */
   learn(lane: Lane, attempt: { readonly isSuccess: boolean; readonly durationMs: number }): void
   all(): Iterable<Lane>
@@ -87,6 +91,10 @@ export function createLanes(): Lanes {
 
   function roomOf(lane: Lane): number {
     if (performance.now() < lane.pausedUntil) return 0
+    if (!lane.isSlow && !lane.isProven) {
+      // Many endpoints may be silent: then each gets one event to show whether it is.
+      return Math.max(0, (held.slow < MOST_SLOW ? MOST_IN_FLIGHT : 1) - lane.held)
+    }
     if (!lane.isSlow) {
       const room = MOST_OF_A_WEBHOOK - lane.held
       return room >= FAST_REQUEST ? room : 0
@@ -114,10 +122,13 @@ export function createLanes(): Lanes {
       }
       return asked
     },
+    slowDown: (lane) => setSlow(lane, true),
     learn(lane, { isSuccess, durationMs }) {
       lane.failures = isSuccess ? 0 : lane.failures + 1
       if (lane.failures >= PAUSING_FAILURES) lane.pausedUntil = performance.now() + PAUSE
-      setSlow(lane, !isSuccess || durationMs > SLOW_MS)
+      const isSlow = !isSuccess || durationMs > SLOW_MS
+      setSlow(lane, isSlow)
+      lane.isProven ||= !isSlow
     },
     sweep() {
       for (const lane of lanes.values()) {
@@ -137,6 +148,7 @@ const newLane = (webhookId: string): Lane => ({
   inFlight: 0,
   held: 0,
   isSlow: false,
+  isProven: false,
   failures: 0,
   pausedUntil: 0,
   timer: undefined,
