@@ -50,3 +50,15 @@ test('values of rows that policies hide from a key are not in its failures', asy
     assert.deepEqual([answer.status, answer.text.includes('hidden')], [422, isTold], answer.text)
   }
 })
+
+test('a serial column that is added later does not keep callers from inserting', async () => {
+  await createTable('entry', [TEXT, USER])
+  await secured('entry', [{ preset: 'owner' }])
+  const column = { name: 'nr', data_type: 'bigserial' }
+  const body = { operations: [{ operation: 'add_column', column }] }
+  assert.equal((await admin.send('PATCH', '/management/tables/entry', { body })).status, 200)
+  const made = await insert(adas, 'entry', { text: 'a' })
+  assert.deepEqual([made.status, made.body.data?.[0].nr], [200, 1], made.text)
+  const grants = await sql(`select has_sequence_privilege('${roles.anon}', 'entry_nr_seq', 'usage') as may`)
+  assert.deepEqual(grants, [{ may: false }])
+})

@@ -1,4 +1,4 @@
-import type { NewColumn, SchemaStatements, TableEdit } from '#databases/drivers/management.ts'
+import type { NewColumn, RunQuery, SchemaStatements, TableEdit } from '#databases/drivers/management.ts'
 import { columnDefinition, dataTypeText } from '#databases/drivers/postgres/sql/ddl/columns.ts'
 import { explainDefinition } from '#databases/drivers/postgres/sql/ddl/explanations.ts'
 import { requireOwnColumns } from '#databases/drivers/postgres/sql/ddl/managed-id.ts'
@@ -28,9 +28,31 @@ export async function editTable(table: Table, edits: readonly TableEdit[]): Prom
   return {
     statements,
     check: requireOwnColumns(table, edits.flatMap(touchedColumn)),
+    ...(edits.some(addsSequence) && { verify: grantSequences(table.schema, edited) }),
     explain: explainDefinition,
   }
 }
+
+const addsSequence = (edit: TableEdit): boolean =>
+  edit.operation === 'add_column' && edit.column.data_type.toLowerCase().includes('serial')
+
+/** Roles that insert by policies of the gateway need a sequence that comes later, too; set.ts has given them the others. */
+const grantSequences =
+  (schema: string, edited: Edited) =>
+  async (query: RunQuery): Promise<void> => {
+    const grants = await query<{ text: string }>(SEQUENCE_GRANTS_SQL, [schema, edited.name])
+    for (const { text } of grants) await query(text, [])
+  }
+
+const SEQUENCE_GRANTS_SQL = `
+select distinct format('grant usage on sequence %s to %I', s.oid::regclass, r.rolname) as text
+from pg_class c join pg_namespace n on n.oid = c.relnamespace
+join pg_depend d on d.refclassid = 'pg_class'::regclass and d.refobjid = c.oid and d.refobjsubid > 0
+  and d.classid = 'pg_class'::regclass and d.deptype = 'a'
+join pg_class s on s.oid = d.objid and s.relkind = 'S'
+cross join aclexplode(c.relacl) g join pg_roles r on r.oid = g.grantee
+where n.nspname = $1 and c.relname = $2 and g.privilege_type = 'INSERT' and g.grantee <> c.relowner
+  and exists (select from pg_policy p where p.polrelid = c.oid and starts_with(obj_description(p.oid, 'pg_policy'), 'Set by the gateway: '))`
 
 const touchedColumn = (edit: TableEdit): readonly string[] =>
   edit.operation === 'add_column' || edit.operation === 'rename_table' ? [] : [edit.column]
