@@ -22,6 +22,7 @@ export async function editManagedTable(changer: Changer, at: TableName, edits: r
   const found = await findTable(changer.caller, at)
   const renamed = edits.findLast((edit) => edit.operation === 'rename_table')
   if (renamed !== undefined) requireSameRights(changer.caller, at, renamed.newName)
+  if (edits.some(bindsExistingRows)) rightsOf(changer.caller).require([{ ...at, action: 'delete' }])
   const written = await managementOf(changer.caller).tables.edit(found, edits)
   const { schema, table } = at
   const event = { table: `${schema}.${table}`, operations: edits.map(({ operation }) => operation) }
@@ -29,6 +30,12 @@ export async function editManagedTable(changer: Changer, at: TableName, edits: r
   await audited(changer, { operation: 'edit_table', schema, object: table, table, event, further }, written)
   return describeTable(changer.caller, schema, renamed?.newName ?? table)
 }
+
+/** All rows would refer to the row of the default, and whoever deletes that one deletes them. */
+const bindsExistingRows = (edit: TableEdit): boolean =>
+  edit.operation === 'add_column' &&
+  edit.column.default_expression !== undefined &&
+  edit.column.references?.on_delete === 'cascade'
 
 /** Rights are by name: a new name must not give the key rows that it may not reach by the present one. */
 function requireSameRights(caller: GatewayCaller, { schema, table }: TableName, newName: string): void {
