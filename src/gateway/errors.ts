@@ -55,6 +55,7 @@ export const GATEWAY_FAILURES = {
   too_many_groups: [413, 'The pipeline has too many groups'],
   too_many_runs: [503, 'Too many pipelines are running'],
   pipeline_timeout: [504, 'The pipeline took too long'],
+  pipeline_stopped: [503, 'The service stops, and the pipeline with it'],
   caller_changed: [409, 'The session has changed during the operation'],
   unknown_operation: [400, 'The operation is one of query, fetch, insert, update, delete'],
   public_route_not_found: [404, 'There is no such public route'],

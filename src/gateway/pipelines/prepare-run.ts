@@ -38,13 +38,13 @@ export async function prepareRun(
   return { source, shape, sinkTable }
 }
 
-/** The read of the source. It ends when the caller has left or the time is over. */
+/** The read of the source. It ends when the caller has left, the time is over, or the service stops. */
 export async function prepareSource(
   kernel: Kernel,
-  { source, presence, parts }: RunRequest,
+  { source, presence, parts, stopping }: RunRequest,
   deadline: number,
 ): Promise<Prepared<'stream'>> {
-  const hasLeft = () => presence.hasLeft() || performance.now() > deadline
+  const hasLeft = () => presence.hasLeft() || performance.now() > deadline || stopping?.aborted === true
   const caller = { ...(await source.caller()), presence: { ...presence, hasLeft } }
   return prepare(kernel, caller, bodyOf(parts.source), 'stream')
 }

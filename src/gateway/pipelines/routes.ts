@@ -56,6 +56,7 @@ const CODES = [
   'too_many_groups',
   'too_many_runs',
   'pipeline_timeout',
+  'pipeline_stopped',
   'caller_changed',
 ]
 
@@ -66,6 +67,8 @@ export function pipelineRoutes(app: App, kernel: Kernel, access: GatewayAccess, 
   const { limits, gateway } = kernel.config
   const places = createRunPlaces(gateway.pipelines.max_runs)
   const { PipelineBody } = pipelineSchemas(kernel.config)
+  const stopping = new AbortController()
+  app.addHook('preClose', async () => stopping.abort())
   const route = {
     method: 'POST',
     bodyLimit: limits.body_bulk,
@@ -82,7 +85,12 @@ export function pipelineRoutes(app: App, kernel: Kernel, access: GatewayAccess, 
     body: PipelineBody,
     { needsSink, dryRun }: { readonly needsSink: boolean; readonly dryRun: boolean },
   ) => {
-    const asked = { ...requestOf(request, reply, { access, pipelines, body }), needsSink, dryRun }
+    const asked = {
+      ...requestOf(request, reply, { access, pipelines, body }),
+      needsSink,
+      dryRun,
+      stopping: stopping.signal,
+    }
     const leave = await places.enter([asked.source.client, asked.sink.client])
     try {
       return sendWhole(reply, resultJson(await runPipeline(kernelFor(kernel, request), asked)))
@@ -122,7 +130,7 @@ function requestOf(
   request: FastifyRequest,
   reply: FastifyReply,
   { access, pipelines, body }: Asked,
-): Omit<RunRequest, 'needsSink' | 'dryRun'> {
+): Omit<RunRequest, 'needsSink' | 'dryRun' | 'stopping'> {
   const { pipeline } = body
   const known = pipeline === undefined ? undefined : pipelines.find(pipeline)
   if (pipeline !== undefined && known === undefined)

@@ -82,6 +82,17 @@ test('a key that is revoked during a run ends it before the next batch', async (
   assert.ok(rows - before <= 60 && rows < 2_000, `${before}, then ${rows} rows`)
 })
 
+test('a run ends when the service stops, and says what it has stored', async () => {
+  await sql('truncate kept')
+  const running = key.post('/pipelines', body('slow'), { headers })
+  while ((await stored()) === 0) await sleep(20)
+  const [{ status, body: ended }] = await Promise.all([running, t.stop()])
+  assert.deepEqual([status, ended.code], [503, 'pipeline_stopped'])
+  const rows = await stored()
+  assert.equal(ended.data.details.rows_inserted, rows)
+  assert.ok(rows < 2_000, `${rows} rows`)
+})
+
 test('the number of runs is bounded, for each client at half of all', async () => {
   const places = createRunPlaces(4)
   const leave = [await places.enter(['a', 'b']), await places.enter(['a', 'a'])]

@@ -82,9 +82,9 @@ function stepsOf(run: Run, outcome: RunOutcome): readonly RunStep[] {
 /** The same failure with what the run has stored so far. */
 export function stopped(run: Run, error: unknown): unknown {
   if (!(error instanceof Failure)) return error
-  // The statement was cancelled because the time is over.
-  const isLate = error.code === 'statement_timeout' && performance.now() > run.deadline
-  const { code, status, message, hint, details, headers } = isLate ? tooLate(run, error) : error
+  // The end of a run cancels its statement.
+  const end = error.code === 'statement_timeout' ? endOf(run, error) : undefined
+  const { code, status, message, hint, details, headers } = end ?? error
   const { count } = run.bulk.refused()
   const progress = {
     pipeline_run_id: run.id,
@@ -117,7 +117,11 @@ export const eventOf = (
   duration_ms: result.steps.reduce((sum, { durationMs }) => sum + durationMs, 0),
 })
 
-export function tooLate({ kernel }: Run, cause?: Failure): Failure {
+/** Why a run may not continue, if so. */
+export function endOf({ kernel, request, deadline }: Run, cause?: Failure): Failure | undefined {
+  if (request.stopping?.aborted === true)
+    return fail('pipeline_stopped', { hint: 'Run it again when the service runs.', cause })
+  if (performance.now() <= deadline) return undefined
   const seconds = kernel.config.gateway.pipelines.timeout / 1_000
   const hint = `A run takes at most ${seconds} seconds (gateway.pipelines.timeout).`
   return fail('pipeline_timeout', { hint, cause })

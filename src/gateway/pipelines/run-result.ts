@@ -57,6 +57,8 @@ export type RunRequest = {
   readonly sink: RunEnd
   /** Whether the caller still waits for the result. */
   readonly presence: Presence
+  /** Aborted when the service stops. */
+  readonly stopping?: AbortSignal
   /** Called after each batch. */
   readonly onProgress?: (progress: RunProgress) => void
 }

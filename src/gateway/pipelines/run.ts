@@ -8,7 +8,7 @@ import { createBulkInsert } from './bulk-insert.ts'
 import { candidatesOf } from './candidates.ts'
 import { prepareRun, prepareSink, prepareSource } from './prepare-run.ts'
 import { rowBatches } from './row-batches.ts'
-import { eventOf, type Run, resultOf, stopped, tooLate } from './run-report.ts'
+import { endOf, eventOf, type Run, resultOf, stopped } from './run-report.ts'
 import type { RunOutcome, RunRequest, RunResult } from './run-result.ts'
 import { createSample } from './sample.ts'
 import { enqueueSteps } from './step-log.ts'
@@ -83,7 +83,7 @@ async function pump(run: Run): Promise<RunOutcome> {
         errors: bulk.refused().count,
       })
       if (!goesOn) return 'too_many_errors'
-      expectTime(run)
+      expectNoEnd(run)
       if (request.presence.hasLeft()) return 'cancelled'
     }
     requireComplete(result, request)
@@ -137,12 +137,13 @@ async function recheckSource({ kernel, request, source, deadline }: Run): Promis
 }
 
 async function check(run: Run): Promise<void> {
-  expectTime(run)
+  expectNoEnd(run)
   if (run.request.presence.hasLeft()) throw fail('statement_timeout', { hint: 'The caller has left.' })
 }
 
-function expectTime(run: Run): void {
-  if (performance.now() > run.deadline) throw tooLate(run)
+function expectNoEnd(run: Run): void {
+  const end = endOf(run)
+  if (end !== undefined) throw end
 }
 
 async function write(run: Run, rows: readonly Row[]): Promise<number> {
