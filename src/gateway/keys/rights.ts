@@ -22,7 +22,8 @@ export const FIXED_RIGHTS = {
   'management.indexes.drop': 'Drop indexes',
   'management.extensions.write': 'Install extensions',
   'management.functions.read': 'List functions, with their definitions',
-  'management.functions.write': 'Create and replace functions, and write expressions of policies',
+  'management.functions.write':
+    'Create and replace functions, and write expressions of policies. Both decide what callers see: a function may also take back the client’s own role',
   'management.functions.drop': 'Drop functions',
 } as const satisfies Record<string, string>
 
