@@ -136,3 +136,14 @@ export const unsupported = (driver: string, operation: string): Failure =>
   })
 
 export type DatabaseFailureCode = keyof typeof DATABASE_FAILURES
+
+/** Failures that the values of a row cause, and not the statement, its caller or the database. */
+export const VALUE_FAILURES: ReadonlySet<string> = new Set<DatabaseFailureCode>([
+  'invalid_value',
+  'not_null_violation',
+  'check_violation',
+  'unique_violation',
+  'foreign_key_violation',
+  'exclusion_violation',
+  'rejected_by_database',
+])

@@ -1,4 +1,5 @@
 import type { Dependent } from '#databases/drivers/management.ts'
+import { VALUE_FAILURES } from '#databases/failures.ts'
 import { redactText } from '#databases/plan/redact-failure.ts'
 import { Failure } from '#kernel/errors.ts'
 import type { GatewayCaller } from '../caller.ts'
@@ -13,7 +14,9 @@ export function visibleFailure(
 ): unknown {
   if (!(error instanceof Failure)) return error
   if (error.details?.dependents !== undefined) return withVisibleDependents(caller, error)
-  return maySeeValues(caller, { schema, table }) || !ABOUT_VALUES.has(error.code) ? error : redactText(error)
+  return maySeeValues(caller, { schema, table }) || !VALUE_FAILURES.has(error.code)
+    ? error
+    : redactText(error)
 }
 
 /** A change acts as the client's own role, so a value may be of a row that policies hide from the caller. */
@@ -26,16 +29,6 @@ function maySeeValues(
   const seesAllRows = client.rowLevelSecurity === undefined || bypassesPolicies(grant)
   return seesAllRows && rightsOf(caller).may({ schema, table, action: 'read' })
 }
-
-const ABOUT_VALUES: ReadonlySet<string> = new Set([
-  'invalid_value',
-  'not_null_violation',
-  'check_violation',
-  'unique_violation',
-  'foreign_key_violation',
-  'exclusion_violation',
-  'rejected_by_database',
-])
 
 /** A key that may read the schema sees all dependents, every other key those of the tables that it may read. */
 function withVisibleDependents(caller: GatewayCaller, { details, hint, cause }: Failure): Failure {

@@ -1,20 +1,9 @@
+import { VALUE_FAILURES } from '#databases/failures.ts'
 import { Failure } from '#kernel/errors.ts'
-
-/** Codes of failures that a value of a row causes. The others concern the statement, its caller or the database. */
-const ABOUT_ROWS: ReadonlySet<string> = new Set([
-  'invalid_value',
-  'not_null_violation',
-  'check_violation',
-  'unique_violation',
-  'foreign_key_violation',
-  'exclusion_violation',
-  'rejected_by_database',
-  'too_complex',
-])
 
 /** Whether a statement failed because of a row: without that row it may succeed. */
 export const isAboutRows = (failure: Failure): boolean =>
-  ABOUT_ROWS.has(failure.code) || isPolicyViolation(failure)
+  VALUE_FAILURES.has(failure.code) || failure.code === 'too_complex' || isPolicyViolation(failure)
 
 /** A policy refuses a row with the same code as a missing privilege. The function of the server that reports it tells them apart. */
 const isPolicyViolation = ({ code, hint, cause }: Failure): boolean =>

@@ -1,4 +1,5 @@
 import type { RowLevelSecurity } from '#databases/drivers/driver.ts'
+import type { OtherPolicy } from '#databases/drivers/management.ts'
 
 /** Row-level security of a table, as the database has it. */
 export type SecurityState = {
@@ -16,15 +17,7 @@ export type SecurityState = {
   readonly ofClaims: readonly string[]
 }
 
-export type StoredPolicy = {
-  readonly name: string
-  readonly command: 'select' | 'insert' | 'update' | 'delete' | 'all'
-  readonly permissive: boolean
-  readonly roles: string[]
-  readonly using: string | null
-  readonly check: string | null
-  readonly comment: string | null
-}
+export type StoredPolicy = OtherPolicy & { readonly comment: string | null }
 
 export type RoleRights = {
   readonly role: string
