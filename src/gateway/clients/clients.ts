@@ -19,6 +19,7 @@ import { uuidv7 } from '#kernel/random.ts'
 import { fail } from '../errors.ts'
 import { forgetClient } from '../keys/config.ts'
 import { retireKeys } from '../keys/keys.ts'
+import { storingMetadata } from '../metadata.ts'
 import { closeRoutes } from '../public-routes/public-routes.ts'
 import { retireWebhooks } from '../webhooks/webhooks.ts'
 
@@ -127,11 +128,13 @@ function refuseConfigured({ config }: Kernel, clients: Clients, name: string): v
 
 async function insertNew(kernel: Kernel, row: Parameters<typeof insertClient>[1]): Promise<ClientRow> {
   try {
-    return await atomically(kernel, async (kernel) => {
-      const inserted = await insertClient(kernel.db, row)
-      await recordAct(kernel, 'client.registered', clientAct(inserted))
-      return inserted
-    })
+    return await storingMetadata(() =>
+      atomically(kernel, async (kernel) => {
+        const inserted = await insertClient(kernel.db, row)
+        await recordAct(kernel, 'client.registered', clientAct(inserted))
+        return inserted
+      }),
+    )
   } catch (error) {
     if (isConflict(error, CLIENT_NAME_KEY)) throw fail('client_exists')
     throw error
@@ -144,7 +147,9 @@ async function changeRow(
   change: Parameters<typeof updateClient>[2],
 ): Promise<ClientRow> {
   const row = await atomically(kernel, async (kernel) => {
-    const row = await updateClient(kernel.db, name, { ...change, updatedAt: kernel.now() })
+    const row = await storingMetadata(() =>
+      updateClient(kernel.db, name, { ...change, updatedAt: kernel.now() }),
+    )
     if (row === undefined) throw fail('client_not_found')
     await recordAct(kernel, 'client.updated', { ...clientAct(row), details: { fields: Object.keys(change) } })
     return row

@@ -67,6 +67,22 @@ test('every digit of a number in the conditions is kept', async () => {
   await sql('delete from book where id > 3')
 })
 
+test('metadata with a number that PostgreSQL cannot store is refused', async () => {
+  const key = await route({ allowed_ops: ['fetch'] })
+  const send = (method: string, path: string, rest: string) =>
+    t.admin.send(method, path, {
+      raw: `{${rest}}`,
+      headers: { 'content-type': 'application/json' },
+    })
+  const registration = `"client_name": "noted", "driver": "postgresql", "url": ${JSON.stringify(t.clientUrl)}`
+  const metadata = '{"a": 1e999999}'
+  for (const { status, body } of [
+    await send('PATCH', `/admin/public-routes/${key}`, `"metadata": ${metadata}`),
+    await send('POST', '/admin/clients', `${registration}, "metadata": ${metadata}`),
+  ])
+    assert.deepEqual([status, body.data?.details.field], [400, 'metadata'])
+})
+
 test('a record that would open more than it fixes, or could not be called, is refused', async () => {
   const cases: readonly (readonly [Facts, number, string])[] = [
     [{ client_name: 'nowhere' }, 400, 'unknown_client'],

@@ -4,6 +4,7 @@ import { isConflict } from '#kernel/db/conflicts.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
 import { fail } from '../errors.ts'
+import { storingMetadata } from '../metadata.ts'
 import { columnsOf, type NewFacts, newColumns, type RouteFacts, requireSound } from './definition.ts'
 import {
   closeRoutesOf,
@@ -33,11 +34,13 @@ export async function createRoute(kernel: Kernel, clients: Clients, asked: NewRo
     updatedAt: now,
   }
   try {
-    return await atomically(kernel, async (kernel) => {
-      const inserted = await insertRoute(kernel.db, route)
-      await recordAct(kernel, 'public_route.created', actOf(inserted))
-      return inserted
-    })
+    return await storingMetadata(() =>
+      atomically(kernel, async (kernel) => {
+        const inserted = await insertRoute(kernel.db, route)
+        await recordAct(kernel, 'public_route.created', actOf(inserted))
+        return inserted
+      }),
+    )
   } catch (error) {
     if (isConflict(error, ROUTE_KEY_CONSTRAINT)) throw fail('public_route_exists')
     throw error
@@ -60,7 +63,7 @@ export async function changeRoute(
       ...actOf(before),
       details: { ...actOf(before).details, fields: Object.keys(change) },
     })
-    return updateRoute(kernel.db, before.id, { ...change, updatedAt: kernel.now() })
+    return storingMetadata(() => updateRoute(kernel.db, before.id, { ...change, updatedAt: kernel.now() }))
   })
   await kernel.coherence.settle()
   return route

@@ -3,3 +3,6 @@ export function isConflict(error: unknown, constraint: string): boolean {
   const { code, constraint: violated } = error as { code?: unknown; constraint?: unknown } // pg's DatabaseError
   return code === '23505' && violated === constraint
 }
+
+/** True when PostgreSQL cannot store a JSON text as jsonb, because one of its numbers is beyond `numeric`. */
+export const isUnstorableJson = (error: unknown): boolean => (error as { code?: unknown }).code === '22003' // pg's DatabaseError
