@@ -7,8 +7,8 @@ export type Delivery = Selectable<WebhookDeliveryTable>
 /** A delivery that this process may attempt until its lease ends. */
 export type ClaimedDelivery = Pick<Delivery, 'id' | 'webhookId' | 'eventId' | 'attempt'> & {
   readonly claimedUntil: Date
-  /** The text that is signed and sent. */
-  readonly body: string
+  /** The text that is signed and sent; null when it is long, and read when it is needed (`readBody`). */
+  readonly body: string | null
   /** Whether the attempts before have failed. */
   readonly isFailing: boolean
 }
@@ -40,6 +40,9 @@ export function findEndpoint(db: Db, id: string): Promise<EndpointRow | undefine
 
 /** Largest number of deliveries of one webhook that a claim takes. A constant, so that the planner knows how few rows it means. */
 export const MOST_OF_A_WEBHOOK = 100
+
+/** Bytes of an event that a claim returns. What waits in a process is many claims, and an event may have 256 KB of rows. */
+const LONGEST_CLAIMED = 16_384
 
 /** Milliseconds that a lease is longer than the time of one attempt. */
 export const LEASE_MARGIN = 10_000
@@ -83,9 +86,15 @@ export async function claimDeliveries(
       next_attempt_at = ${now}::timestamptz + (w.timeout_ms + ${sql.lit(LEASE_MARGIN)}) * interval '1 millisecond'
     from service.webhook w, service.webhook_event e
     where d.id = any (array(select id from due where taken)) and w.id = d.webhook_id and e.id = d.event_id
-    returning d.id, d.webhook_id as "webhookId", d.event_id as "eventId", d.attempt, d.claimed_until as "claimedUntil", e.body,
+    returning d.id, d.webhook_id as "webhookId", d.event_id as "eventId", d.attempt, d.claimed_until as "claimedUntil",
+      case when octet_length(e.body) <= ${sql.lit(LONGEST_CLAIMED)} then e.body end as body,
       w.failing_since is not null as "isFailing"`.execute(db)
   return rows
+}
+
+export async function readBody(db: Db, eventId: string): Promise<string> {
+  const event = db.selectFrom('webhookEvent').select('body').where('id', '=', eventId)
+  return (await event.executeTakeFirstOrThrow()).body
 }
 
 /** The active webhooks with a delivery that is due. One look into the index for each active webhook. */

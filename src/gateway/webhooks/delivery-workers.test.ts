@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { controlDatabase, testClock, testKernel } from '#test/harness.ts'
 import { TO_LOOPBACK } from '#test/identity-provider/visits.ts'
 import { addEvents, addWebhook, startReceiver } from '#test/webhooks.ts'
+import { claimDeliveries, releaseClaims } from './delivery-store.ts'
 import { createDeliveryWorkers } from './delivery-workers.ts'
 
 const SECOND = 1_000
@@ -96,6 +97,22 @@ test('endpoints that have never answered, with many events due, do not delay ano
   await crowded.stop(50)
   await draining
   assert.ok(waited < 3_000, 'before a request to a silent one has ended')
+})
+
+test('a long event waits in the database, not in the memory of a process, and arrives whole', async () => {
+  const { url, received } = await startReceiver()
+  const { id } = await addWebhook(kernel, { url })
+  const [long = ''] = await addEvents(kernel, id, 2)
+  const body = JSON.stringify({ text: 'ж'.repeat(120_000) })
+  await db.updateTable('webhookEvent').set({ body }).where('id', '=', long).execute()
+  const claimed = await claimDeliveries(db, kernel.now(), [{ webhookId: id, free: 2 }])
+  assert.deepEqual(
+    new Set(claimed.map((claim) => [claim.eventId === long, claim.body === null].join())),
+    new Set(['true,true', 'false,false']),
+  )
+  await releaseClaims(db, kernel.now(), claimed)
+  assert.equal(await workers.drain(), 2)
+  assert.equal(received.find((event) => event.id === long)?.body, body)
 })
 
 test('a process that stops gives back what it has not begun, and what takes too long', async () => {

@@ -5,6 +5,7 @@ import {
   type ClaimRequest,
   claimDeliveries,
   findDueWebhooks,
+  readBody,
   releaseClaims,
 } from './delivery-store.ts'
 import { createEndpoints, type Endpoint, UnreadableEndpoint } from './endpoint.ts'
@@ -135,10 +136,11 @@ export function createDeliveryWorkers(kernel: Kernel): DeliveryWorkers {
 
   /** Undefined when there was none: the webhook is inactive by now, the lease too short, or the process stops. */
   async function attempt(delivery: ClaimedDelivery): Promise<Attempt | undefined> {
-    const { eventId: id, body } = delivery
+    const { eventId: id } = delivery
     try {
       const endpoint = await findEndpoint(delivery.webhookId)
       if (endpoint === undefined || !endpoint.isActive || !isInTime(delivery, endpoint)) return undefined
+      const body = delivery.body ?? (await readBody(db, id))
       const result = await attemptDelivery(kernel, endpoint, { id, body }, cutOff.signal)
       return { result, url: endpoint.url }
     } catch (error) {
