@@ -57,6 +57,8 @@ export const createManagement = (pool: Pool, runner: Runner, options: Options): 
 
 async function run(pool: Pool, change: SchemaStatements, options: Options): Promise<void> {
   const client = await pool.acquire()
+  // Checks and index expressions of the table may run the client's own functions.
+  client.mayBeDirty = true
   try {
     await transact(client, options, () => apply(client, change, options))
   } catch (error) {
