@@ -21,9 +21,12 @@ export function createRenewal(
   identify: Identify,
   retain: RetainClient,
 ): Renewal {
+  /** A caller without a key may need one now. */
+  const mayHaveChanged = (grant: Grant): boolean => grant.kind === 'none' || hasChanged(grant)
+
   /** Configured clients change only while they are restored. */
   const isAsItWas = ({ grant, persona, client }: GatewayCaller, { routeOptions }: FastifyRequest): boolean =>
-    !hasChanged(grant) &&
+    !mayHaveChanged(grant) &&
     persona === undefined &&
     clients.isAsFound(client) &&
     routeOptions.config.access?.renew === undefined
@@ -32,7 +35,7 @@ export function createRenewal(
     const { grant, persona } = gatewayCaller(request)
     const { access } = request.routeOptions.config
     if (access?.renew !== undefined) await access.renew(request, reply)
-    else if (hasChanged(grant)) await access?.authorize(request, reply)
+    else if (mayHaveChanged(grant)) await access?.authorize(request, reply)
     else if (persona !== undefined) request.gateway = await identify(request, reply, grant)
     const caller = gatewayCaller(request)
     if (clients.isAsFound(caller.client)) return

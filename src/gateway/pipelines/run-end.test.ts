@@ -82,6 +82,19 @@ test('a key that is revoked during a run ends it before the next batch', async (
   assert.ok(rows - before <= 60 && rows < 2_000, `${before}, then ${rows} rows`)
 })
 
+test('a run without a key ends before the next batch when the client needs one', async () => {
+  await sql('truncate kept')
+  const enforce = (enforce_api_keys: boolean) =>
+    t.admin.send('PUT', '/admin/api-key-clients/app', { body: { enforce_api_keys } })
+  await enforce(false)
+  const running = t.anon.post('/pipelines', body('slow'), { headers: { 'x-service-client': 'app' } })
+  while ((await stored()) === 0) await sleep(20)
+  await enforce(true)
+  const { status, body: refused } = await running
+  assert.deepEqual([status, refused.code], [401, 'api_key_required'])
+  assert.equal(refused.data.details.rows_inserted, await stored())
+})
+
 test('a run ends when the service stops, and says what it has stored', async () => {
   await sql('truncate kept')
   const running = key.post('/pipelines', body('slow'), { headers })
