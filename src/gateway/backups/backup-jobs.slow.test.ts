@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { appendFile, rm } from 'node:fs/promises'
 import { test } from 'node:test'
+import { sql } from 'kysely'
 import { backupService, NEEDS_PROGRAMS } from '#test/backup-service.ts'
 import type { Answer } from '#test/harness.ts'
 
@@ -86,4 +87,37 @@ test('a download breaks off when its backup is deleted', NEEDS_PROGRAMS, async (
   await assert.rejects(async () => {
     while ((await reader?.read())?.done === false);
   })
+})
+
+test('a job whose process has died fails with its event, or not yet', NEEDS_PROGRAMS, async () => {
+  const { body } = await t.admin.post(
+    '/admin/webhooks',
+    { route_key: 'backup_failed', url: 'https://hooks.example/' },
+    { headers: { 'x-service-client': 'shop' } },
+  )
+  assert.equal(body.status, 'success', JSON.stringify(body))
+  const answer = await backUp()
+  const id = answer.body.data.job_id
+  const dead = { status: 'running', leaseUntil: new Date(kernel.now().getTime() - 1_000) }
+  await kernel.db.updateTable('backupJob').set(dead).where('id', '=', id).execute()
+  const look = t.service.recurring.find(({ name }) => name === 'fail-lost-backups')
+  const rename = (from: string, to: string) =>
+    sql`alter table ${sql.table(`service.${from}`)} rename to ${sql.ref(to)}`.execute(kernel.db)
+  const statusOf = async () => (await t.admin.get(`/admin/backups/jobs/${id}`)).body.data.status
+  await rename('webhook_event', 'gone')
+  await assert.rejects(async () => look?.run())
+  await rename('gone', 'webhook_event')
+  assert.equal(await statusOf(), 'running')
+  await look?.run()
+  assert.equal(await statusOf(), 'failed')
+  const written = await kernel.db
+    .selectFrom('webhookEvent')
+    .select('body')
+    .where('routeKey', '=', 'backup_failed')
+    .execute()
+  assert.deepEqual(
+    written.map(({ body }) => JSON.parse(body).data.job_id),
+    [id],
+  )
+  await drain()
 })

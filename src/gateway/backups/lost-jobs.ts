@@ -1,4 +1,4 @@
-import { emit, type Kernel } from '#kernel/kernel.ts'
+import { atomically, emit, type Kernel } from '#kernel/kernel.ts'
 import { removeBackup } from './backup-files.ts'
 import { factsOf } from './job-facts.ts'
 import { failLostJobs, type JobRow } from './store.ts'
@@ -7,10 +7,15 @@ const LOST = 'The process that ran the job ended, and the job with it. Start it 
 
 /** Jobs whose process was killed have failed; their files are removed. The process that dies takes its programs with it. */
 export async function failLost(kernel: Kernel): Promise<void> {
-  for (const job of await failLostJobs(kernel.db, kernel.now(), LOST)) {
+  // A job that has failed is not found again, so its event is written with it.
+  const lost = await atomically(kernel, async (kernel) => {
+    const lost = await failLostJobs(kernel.db, kernel.now(), LOST)
+    for (const job of lost) await emit(kernel, 'backup_failed', { ...factsOf(job), error_message: LOST })
+    return lost
+  })
+  for (const job of lost) {
     kernel.log.warn({ event: 'backup_lost', job_id: job.id, client: job.clientName }, LOST)
     await removeUnfinished(kernel, job)
-    await emit(kernel, 'backup_failed', { ...factsOf(job), error_message: LOST })
   }
 }
 
