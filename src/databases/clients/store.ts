@@ -35,6 +35,18 @@ export function updateClient(
     .executeTakeFirst()
 }
 
+/** False if there is no such client. Its deletion waits until the transaction ends. */
+export async function holdClient(db: Db, name: string): Promise<boolean> {
+  const row = await db
+    .selectFrom('databaseClient')
+    .select('id')
+    .where('clientName', '=', name)
+    .where('deletedAt', 'is', null)
+    .forShare()
+    .executeTakeFirst()
+  return row !== undefined
+}
+
 /** Keeps the row as a record of the client and deletes the credentials. */
 export async function deleteClient(db: Db, name: string, now: Date): Promise<boolean> {
   const row = await updateClient(db, name, {

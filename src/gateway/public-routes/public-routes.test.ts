@@ -207,3 +207,22 @@ test('a removed client closes its routes, also for a new client of the same name
   await t.admin.post('/admin/clients', body)
   assert.equal((await stranger.post(`/public/${key}/fetch`, {})).body.code, 'route_inactive')
 })
+
+test('a route that is created while its client is removed is refused or closed', async () => {
+  for (let round = 0; round < 12; round++) {
+    const [client_name, route_key] = [`leaving${round}`, `leaving-${round}`]
+    const url = 'postgresql://user:password@127.0.0.1:1/none'
+    await t.admin.post('/admin/clients', { client_name, driver: 'postgresql', url })
+    const [created] = await Promise.all([
+      t.admin.post('/admin/public-routes', { route_key, client_name, allowed_ops: ['fetch'] }),
+      t.admin.send('DELETE', `/admin/clients/${client_name}`),
+    ])
+    if (created.status !== 201) assert.equal(created.body.code, 'unknown_client')
+  }
+  const listed = await t.admin.get('/admin/public-routes?limit=100')
+  type Listed = { readonly route_key: string; readonly is_active: boolean }
+  const open = listed.body.data.public_routes.filter(
+    ({ route_key, is_active }: Listed) => is_active && route_key.startsWith('leaving-'),
+  )
+  assert.deepEqual(open, [])
+})

@@ -1,8 +1,10 @@
 import type { Clients } from '#databases/clients/clients.ts'
+import { holdClient } from '#databases/clients/store.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
+import { unknownClient } from '../called-client.ts'
 import { fail } from '../errors.ts'
 import { storingMetadata } from '../metadata.ts'
 import { columnsOf, type NewFacts, newColumns, type RouteFacts, requireSound } from './definition.ts'
@@ -36,6 +38,9 @@ export async function createRoute(kernel: Kernel, clients: Clients, asked: NewRo
   try {
     return await storingMetadata(() =>
       atomically(kernel, async (kernel) => {
+        // Otherwise the deletion of the client, if it runs now, would leave this route open.
+        const isConfigured = clients.configured.has(route.clientName)
+        if (!isConfigured && !(await holdClient(kernel.db, route.clientName))) throw unknownClient()
         const inserted = await insertRoute(kernel.db, route)
         await recordAct(kernel, 'public_route.created', actOf(inserted))
         return inserted
