@@ -5,7 +5,7 @@ import type { Kernel } from '#kernel/kernel.ts'
 import { createPlaces } from '#kernel/places.ts'
 import { fail } from '../errors.ts'
 import { endpointOf, refusedEndpoint } from './addresses.ts'
-import { createS3Client, type StorageServer } from './s3-client.ts'
+import { createS3Client, type StorageServer, UnusableAnswer } from './s3-client.ts'
 
 export type CallOptions = {
   readonly presence: Presence
@@ -58,6 +58,13 @@ const CODES: ReadonlyMap<string, Parameters<typeof fail>[0]> = new Map([
   ['TimeoutError', 'storage_timeout'],
 ])
 
+/** For the log: what the server has answered may repeat the credentials, so only errors without an answer are kept. */
+const causeOf = (error: Error, status: number | undefined): Error =>
+  error instanceof UnusableAnswer ||
+  (status === undefined && 'code' in error && typeof error.code === 'string')
+    ? error
+    : new UnusableAnswer(`the storage server answered ${status ?? 'nothing'}`)
+
 /** The details have the server's code but not its message, which could repeat the credentials. */
 function failureOf(error: unknown): unknown {
   if (error instanceof OutboundRefused) return refusedEndpoint(`It is not used: ${error.message}`, error)
@@ -67,5 +74,8 @@ function failureOf(error: unknown): unknown {
   const isDenied = answer?.httpStatusCode === 401 || answer?.httpStatusCode === 403
   const code = CODES.get(error.name) ?? (isDenied ? 'storage_access_denied' : 'storage_unavailable')
   const isCode = answer?.httpStatusCode !== undefined && /^[A-Za-z]{1,64}$/.test(error.name)
-  return fail(code, { cause: error, ...(isCode && { details: { storage_code: error.name } }) })
+  return fail(code, {
+    cause: causeOf(error, answer?.httpStatusCode),
+    ...(isCode && { details: { storage_code: error.name } }),
+  })
 }

@@ -114,7 +114,7 @@ test('names that a URL or the SDK would take for something else are refused with
 
 test('failures of the server have their own status, and its messages are not repeated', async () => {
   const error = (code: string) =>
-    `<?xml version="1.0"?><Error><Code>${code}</Code><Message>${CREDENTIALS.secret_key}</Message></Error>`
+    `<?xml version="1.0"?><Error><Code>${code}</Code><code>x</code><Message>${CREDENTIALS.secret_key}</Message></Error>`
   for (const [status, text, expected, code] of [
     [403, error('AccessDenied'), 403, 'storage_access_denied'],
     [403, error('InvalidAccessKeyId'), 403, 'storage_access_denied'],
@@ -133,6 +133,10 @@ test('failures of the server have their own status, and its messages are not rep
     assert.deepEqual([got, refusal.code], [expected, code], `${status} ${text.slice(0, 80)}`)
     assert.ok(!shown.includes(CREDENTIALS.secret_key))
   }
+  assert.deepEqual(
+    t.log.filter((line) => line.includes(CREDENTIALS.secret_key)),
+    [],
+  )
 })
 
 test('a redirect is not followed', async () => {
