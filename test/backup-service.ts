@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after } from 'node:test'
 import pg from 'pg'
+import type { Config } from '#kernel/config/config.ts'
 import { withClient } from './database.ts'
 import { type Answer, type TestService, testService } from './harness.ts'
 import { installedPrograms, startInstalledServer } from './installed-postgres.ts'
@@ -12,7 +13,7 @@ export const NEEDS_PROGRAMS = {
 }
 
 /** A service with a client `shop` on a server whose pg_dump is installed; the client has a table `city` of 1,000 rows. */
-export async function backupService() {
+export async function backupService(location: Partial<Config['backups']> = {}) {
   const server = programs === undefined ? undefined : await startInstalledServer(programs)
   after(() => server?.stop())
   const shopUrl = (await server?.database('shop')) ?? 'postgres://shop:x@127.0.0.1:1/shop'
@@ -21,7 +22,7 @@ export async function backupService() {
     project: { driver: 'supabase' as const, url: 'http://:key@127.0.0.1:1' },
   }
   const schedules = { nightly: { client: 'shop', cron: '30 3 * * *', keep: 1 } }
-  const t = await testService({ config: { clients, backups: { schedules } } })
+  const t = await testService({ config: { clients, backups: { schedules, ...location } } })
   const onShop = (text: string) => withClient(shopUrl, (client) => client.query(text))
   if (server)
     await onShop(`create table city (id int primary key, name text not null);

@@ -91,6 +91,7 @@ const VALUES = {
   APP_SQL_PASSWORD: 'x',
   AUDIT_PASSWORD: 'x',
   REPORTS_PASSWORD: 'x',
+  BACKUPS_SECRET_KEY: 'x',
 }
 
 test('every example of configuration, SQL and JSON is valid', async () => {

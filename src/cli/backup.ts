@@ -2,6 +2,7 @@ import path from 'node:path'
 import { Command } from 'commander'
 import { openClients } from '#databases/clients/clients.ts'
 import { exists } from '#gateway/backups/backup-files.ts'
+import { isInS3 } from '#gateway/backups/backup-location.ts'
 import { requestBackup } from '#gateway/backups/backups.ts'
 import { recordOf } from '#gateway/backups/job-facts.ts'
 import { createBackupRunner } from '#gateway/backups/job-runner.ts'
@@ -106,7 +107,7 @@ function warningsAbout(
   const secret = path.resolve(secretFile(config))
   if (environment('SERVICE_SECRET') !== undefined) return []
   const folder = path.dirname(secret)
-  const isBeside = !path.relative(folder, job.location).startsWith('..')
+  const isBeside = !isInS3(job.location) && !path.relative(folder, job.location).startsWith('..')
   return isBeside
     ? [
         `The archive lies in the folder of the secret that opens it (${secret}): copy the archive to another machine, and the secret to a ` +

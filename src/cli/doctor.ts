@@ -7,6 +7,8 @@ import { requireAbility } from '#databases/drivers/abilities.ts'
 import type { SqlRequest } from '#databases/drivers/driver.ts'
 import { findUnprotectedTables } from '#databases/drivers/postgres/roles/unprotected-tables.ts'
 import { ALWAYS_PRESENT } from '#databases/drivers/presence.ts'
+import { isInS3 } from '#gateway/backups/backup-location.ts'
+import { requireBucket } from '#gateway/backups/s3-store.ts'
 import { listFailingWebhooks } from '#gateway/webhooks/log-store.ts'
 import { NOTED_DRIFT } from '#kernel/clock.ts'
 import { isDriverName } from '#kernel/config/addresses.ts'
@@ -17,6 +19,7 @@ import { connectOnce, type Db } from '#kernel/db/connect.ts'
 import { onConnection } from '#kernel/db/guarded-client.ts'
 import { pendingMigrations } from '#kernel/db/migrate.ts'
 import { readOnly } from '#kernel/db/session-settings.ts'
+import { Failure } from '#kernel/errors.ts'
 import { NoInstallation } from '#kernel/installation-secrets.ts'
 import { loggingOwner, type ServiceDatabases } from '../open-databases.ts'
 import { type Context, contextOf, loadPipelines } from './context.ts'
@@ -29,7 +32,7 @@ import { withDatabases } from './with-kernel.ts'
 export function doctorCommand(): Command {
   return new Command('doctor')
     .description(
-      'check configuration, database, migrations, clock, mail, webhooks, clients and identity providers, and suggest fixes',
+      'check configuration, database, migrations, clock, mail, webhooks, backups, clients and identity providers, and suggest fixes',
     )
     .option('--json', 'as JSON')
     .action(async ({ json }: { json?: boolean }, command: Command) => {
@@ -41,6 +44,7 @@ export function doctorCommand(): Command {
         ...passkeys(context),
         ...pipelines(context),
         ...(await database(context)),
+        ...(await backups(context)),
         ...(await providerFindings(context.config)),
       ]
       if (json === true) terminal.say(JSON.stringify(findings, null, 2))
@@ -71,6 +75,20 @@ function pipelines({ config }: Context): Finding[] {
 /** A problem only where passkeys are wanted. */
 const passkeys = ({ config }: Context): Finding[] =>
   passkeyWarnings(config).map((says) => ({ subject: 'passkeys', ok: !usesPasskeys(config), says }))
+
+/** Whether the bucket of the backups answers. */
+async function backups({ config }: Context): Promise<Finding[]> {
+  const subject = 'backups'
+  const { location = '', s3 } = config.backups
+  if (!isInS3(location)) return []
+  try {
+    await requireBucket(config)
+    return [{ subject, ok: true, says: `${location} on ${s3.endpoint} answers` }]
+  } catch (error) {
+    const advice = error instanceof Failure ? `. ${error.hint}` : ''
+    return [{ subject, ok: false, says: `${sentenceOf(error)}${advice}` }]
+  }
+}
 
 async function database(context: Context): Promise<Finding[]> {
   try {

@@ -1,12 +1,19 @@
-import { createHash, type Hash } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { type FileHandle, lstat, mkdir, open, rename, rm, statfs } from 'node:fs/promises'
 import path from 'node:path'
 import { fail } from '../errors.ts'
+import type { BackupStore, OpenBackup, Written } from './backup-store.ts'
 
-export type Written = { readonly size: number; readonly sha256: string }
+/** Backups as files. `minFree` bytes stay free on the disk. */
+export const createFolderStore = (minFree: number): BackupStore => ({
+  write: (file, source, signal) => writeBackup({ file, minFree, signal }, source),
+  open: openBackup,
+  remove: removeBackup,
+  discard: removeBackup,
+})
 
-export type WriteOptions = {
+type WriteOptions = {
   readonly file: string
   /** Bytes that stay free on the disk. */
   readonly minFree: number
@@ -17,7 +24,7 @@ export type WriteOptions = {
 const LOOK_EVERY = 16 * 1024 * 1024
 
 /** Writes a file that only its owner can read. Its name appears when it is complete and on the disk; until then it ends in `.part`. */
-export async function writeBackup(
+async function writeBackup(
   { file, minFree, signal }: WriteOptions,
   source: AsyncIterable<Buffer>,
 ): Promise<Written> {
@@ -52,7 +59,7 @@ export async function writeBackup(
 const partOf = (file: string): string => `${file}.part`
 
 /** Removes a backup, complete or not. */
-export async function removeBackup(file: string): Promise<void> {
+async function removeBackup(file: string): Promise<void> {
   await rm(partOf(file), { force: true })
   await rm(file, { force: true })
 }
@@ -69,9 +76,10 @@ async function syncFolder(folder: string): Promise<void> {
 }
 
 /** Opens a finished backup; undefined when the file is gone. A link in its place is not followed. */
-export async function openBackup(file: string): Promise<FileHandle | undefined> {
+async function openBackup(file: string): Promise<OpenBackup | undefined> {
   try {
-    return await open(file, constants.O_RDONLY | constants.O_NOFOLLOW)
+    const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW)
+    return { content: () => contentOf(handle), close: () => handle.close() }
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw error
@@ -86,21 +94,12 @@ export const exists = (file: string): Promise<boolean> =>
 
 const PIECE = 262_144
 
-export async function* contentOf(handle: FileHandle, hash?: Hash): AsyncGenerator<Buffer> {
+async function* contentOf(handle: FileHandle): AsyncGenerator<Buffer> {
   for (let at = 0; ; ) {
     const piece = Buffer.allocUnsafe(PIECE)
     const { bytesRead } = await handle.read(piece, 0, PIECE, at)
     if (bytesRead === 0) return
     at += bytesRead
-    const bytes = piece.subarray(0, bytesRead)
-    hash?.update(bytes)
-    yield bytes
+    yield piece.subarray(0, bytesRead)
   }
-}
-
-/** Reads all of a file for its SHA-256. */
-export async function digestOf(handle: FileHandle, signal: AbortSignal): Promise<string> {
-  const hash = createHash('sha256')
-  for await (const _ of contentOf(handle, hash)) signal.throwIfAborted()
-  return hash.digest('hex')
 }

@@ -1,12 +1,11 @@
-import path from 'node:path'
 import { recordAct } from '#kernel/audit/record-act.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
 import { fail } from '../errors.ts'
-import { removeBackup } from './backup-files.ts'
-import { failLost } from './lost-jobs.ts'
-import { type BackupPlaces, backupFolder, programFor, sourceOf } from './places.ts'
+import { locationOf, storeOf } from './backup-location.ts'
+import { failLost, removeUnfinished } from './lost-jobs.ts'
+import { type BackupPlaces, programFor, sourceOf } from './places.ts'
 import { LEASE } from './running-job.ts'
 import {
   ACTIVE_JOB_KEY,
@@ -39,8 +38,8 @@ export async function requestBackup(
   if (source.format === 'dump') await programFor(kernel, places, 'pg_dump', source.major)
   const now = kernel.now()
   const id = uuidv7(now, kernel.random)
-  const folder = backupFolder(kernel.config)
-  const location = output ?? path.join(folder, fileName({ clientName, id, now, format: source.format }))
+  const name = fileName({ clientName, id, now, format: source.format })
+  const location = output ?? locationOf(kernel.config, name)
   const row = { ...newJob(kernel, id, now), clientName, label, format: source.format, location }
   return addJob(kernel, { ...row, jobType: 'backup', schedule: schedule ?? null }, isRunHere)
 }
@@ -146,7 +145,7 @@ export function cancelJob(kernel: Kernel, id: string): Promise<JobRow> {
   })
 }
 
-/** Deletes a job and, if it is a backup, its file. Downloads of it break off. */
+/** Deletes a job and, if it is a backup, its file. Downloads of it break off. A file that cannot be removed keeps its job. */
 export async function deleteBackup(kernel: Kernel, id: string): Promise<void> {
   const job = await atomically(kernel, async (kernel) => {
     const deleted = await deleteEndedJob(kernel.db, id)
@@ -155,7 +154,10 @@ export async function deleteBackup(kernel: Kernel, id: string): Promise<void> {
       throw fail('backup_in_use')
     }
     await recordAct(kernel, 'backup.deleted', actOn(deleted))
+    const { jobType, status, location } = deleted
+    if (jobType === 'backup' && status === 'completed' && location !== null)
+      await storeOf(kernel, location).remove(location)
     return deleted
   })
-  if (job.jobType === 'backup' && job.location !== null) await removeBackup(job.location)
+  if (job.status !== 'completed') await removeUnfinished(kernel, job)
 }

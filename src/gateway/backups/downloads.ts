@@ -1,7 +1,7 @@
 import { recordAct } from '#kernel/audit/record-act.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { fail } from '../errors.ts'
-import { contentOf, openBackup } from './backup-files.ts'
+import { storeOf } from './backup-location.ts'
 import { completedBackup } from './backups.ts'
 import { isCompleted, type JobRow } from './store.ts'
 
@@ -23,12 +23,12 @@ export function createDownloads(): Downloads {
     async open(kernel, id) {
       const job = await completedBackup(kernel, id)
       if (running >= MOST_AT_ONCE) throw fail('too_many_downloads')
-      const handle = await openBackup(job.location)
-      if (handle === undefined) throw fail('backup_file_missing')
+      const file = await storeOf(kernel, job.location).open(job.location)
+      if (file === undefined) throw fail('backup_file_missing')
       running++
       const close = closeOnce(async () => {
         running--
-        await handle.close()
+        await file.close()
       })
       try {
         await recordAct(kernel, 'backup.downloaded', { targetId: job.id, clientName: job.clientName })
@@ -36,7 +36,7 @@ export function createDownloads(): Downloads {
         await close()
         throw error
       }
-      return { job, content: guarded(kernel, job, contentOf(handle), close) }
+      return { job, content: guarded(kernel, job, file.content(), close) }
     },
   }
 }

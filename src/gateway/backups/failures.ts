@@ -13,5 +13,6 @@ export const BACKUP_FAILURES = {
   restore_refused: [400, 'The logging client cannot be restored: its log and audit tables are not rewritten'],
   backup_program_missing: [503, 'A program of PostgreSQL is missing on the machine of the service'],
   backup_disk_full: [503, 'There is too little room on the disk of the backups'],
+  backup_store_unavailable: [503, 'The object storage of the backups cannot be used'],
   too_many_downloads: [503, 'Too many backups are being downloaded'],
 } as const satisfies FailureTable

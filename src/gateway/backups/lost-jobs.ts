@@ -1,5 +1,5 @@
 import { atomically, emit, type Kernel } from '#kernel/kernel.ts'
-import { removeBackup } from './backup-files.ts'
+import { storeOf } from './backup-location.ts'
 import { factsOf } from './job-facts.ts'
 import { failLostJobs, type JobRow } from './store.ts'
 
@@ -19,10 +19,15 @@ export async function failLost(kernel: Kernel): Promise<void> {
   }
 }
 
-/** On another machine there is nothing to remove. */
-export async function removeUnfinished({ log }: Kernel, { jobType, location }: JobRow): Promise<void> {
+/** A folder on another machine has nothing to remove. */
+export async function removeUnfinished(kernel: Kernel, { jobType, location }: JobRow): Promise<void> {
   if (jobType !== 'backup' || location === null) return
-  await removeBackup(location).catch((error: unknown) =>
-    log.warn({ event: 'backup_left', error }, `the unfinished backup ${location} could not be removed`),
-  )
+  await storeOf(kernel, location)
+    .discard(location)
+    .catch((error: unknown) =>
+      kernel.log.warn(
+        { event: 'backup_left', error },
+        `the unfinished backup ${location} could not be removed`,
+      ),
+    )
 }

@@ -2,7 +2,7 @@ import { onConnection } from '#kernel/db/guarded-client.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { VERSION } from '#kernel/version.ts'
 import { type Entry, packArchive, textEntry } from './archive.ts'
-import { writeBackup } from './backup-files.ts'
+import { storeOf } from './backup-location.ts'
 import { libpqEnvironment } from './libpq-environment.ts'
 import { copyServer } from './physical-copy.ts'
 import { type BackupPlaces, type EmbeddedPlace, programFor, type Source, sourceOf } from './places.ts'
@@ -26,8 +26,8 @@ export async function makeBackup(
     source.format === 'archive'
       ? sealStream(kernel, packArchive(archiveEntries(kernel, source.embedded, job, running)))
       : await dumpOf(kernel, places, source, running)
-  const { min_free_disk: minFree } = kernel.config.server
-  const { size, sha256 } = await writeBackup({ file: job.location, minFree, signal: running.signal }, bytes)
+  const store = storeOf(kernel, job.location)
+  const { size, sha256 } = await store.write(job.location, bytes, running.signal)
   return { sizeBytes: String(size), sha256 }
 }
 

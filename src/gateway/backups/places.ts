@@ -1,4 +1,3 @@
-import path from 'node:path'
 import type { Client, Clients } from '#databases/clients/clients.ts'
 import { urlOf } from '#databases/clients/registered.ts'
 import { unsupported } from '#databases/failures.ts'
@@ -58,7 +57,3 @@ export const programFor = (
   major: number,
 ): Promise<Program> =>
   findProgram(name, major, { folder: config.backups.programs, path: clients.environment('PATH') })
-
-/** The folder of backups. */
-export const backupFolder = ({ backups, server }: Kernel['config']): string =>
-  path.resolve(backups.location ?? path.join(server.data_dir, 'backups'))

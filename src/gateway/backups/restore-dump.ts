@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
-import type { FileHandle } from 'node:fs/promises'
 import type { Writable } from 'node:stream'
 import { announceRestore } from '#databases/clients/restoring.ts'
 import { onConnection } from '#kernel/db/guarded-client.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { fail } from '../errors.ts'
-import { contentOf, digestOf, openBackup } from './backup-files.ts'
+import { storeOf } from './backup-location.ts'
+import type { OpenBackup } from './backup-store.ts'
 import { completedBackup } from './backups.ts'
 import { databaseArgument, libpqEnvironment } from './libpq-environment.ts'
 import { type BackupPlaces, programFor, sourceOf } from './places.ts'
@@ -28,12 +28,12 @@ export async function restoreDump(
   if (source.format === 'archive') throw fail('restore_needs_command')
   const { client, url, major } = source
   const program = await programFor(kernel, places, 'pg_restore', major)
-  const handle = await openBackup(backup.location)
-  if (handle === undefined) throw fail('backup_file_missing')
+  const file = await storeOf(kernel, backup.location).open(backup.location)
+  if (file === undefined) throw fail('backup_file_missing')
   try {
     running.report('checking the file')
     const expected = { sha256: backup.sha256 ?? '', size: Number(backup.sizeBytes) }
-    if ((await digestOf(handle, running.signal)) !== expected.sha256) throw changed()
+    if ((await digestOf(file, running.signal)) !== expected.sha256) throw changed()
     await kernel.coherence.settle()
     running.report('restoring')
     const environment: Record<string, string> = {
@@ -47,7 +47,7 @@ export async function restoreDump(
       running.signal,
     )
     try {
-      await feed(restoring, handle, expected, running)
+      await feed(restoring, file, expected, running)
     } finally {
       await announceRestore(kernel, client)
     }
@@ -55,10 +55,20 @@ export async function restoreDump(
     running.report('forgetting idempotency keys', 0.99)
     await deleteIdempotencyRows(url)
   } finally {
-    await handle.close()
+    await file.close()
   }
   await announceRestore(kernel, client)
   return {}
+}
+
+/** Reads all of a backup for its SHA-256. */
+async function digestOf(file: OpenBackup, signal: AbortSignal): Promise<string> {
+  const hash = createHash('sha256')
+  for await (const chunk of file.content()) {
+    signal.throwIfAborted()
+    hash.update(chunk)
+  }
+  return hash.digest('hex')
 }
 
 const changed = () =>
@@ -82,7 +92,7 @@ const LOCK_TIMEOUT = '-c lock_timeout=60s'
  */
 async function feed(
   { stdin, ended }: RunningProgram,
-  handle: FileHandle,
+  file: OpenBackup,
   { sha256, size }: { readonly sha256: string; readonly size: number },
   running: Running,
 ): Promise<void> {
@@ -94,8 +104,9 @@ async function feed(
     running.report('restoring', sent / size)
     if (!stdin.write(chunk)) await untilDrained(stdin)
   }
-  for await (const chunk of contentOf(handle, hash)) {
+  for await (const chunk of file.content()) {
     running.signal.throwIfAborted()
+    hash.update(chunk)
     if (held !== undefined) await send(held)
     held = chunk
   }

@@ -31,7 +31,9 @@ const Job = Type.Object(
     status: JOB_STATUS,
     client_name: Type.String(),
     label: Nullable(Type.String()),
-    location: Nullable(Type.String({ description: 'The file; it exists when status is completed' })),
+    location: Nullable(
+      Type.String({ description: 'The file, or s3://bucket/key; it exists when status is completed' }),
+    ),
     size_bytes: Nullable(Type.Integer()),
     progress_pct: Type.Integer({ minimum: 0, maximum: 100 }),
     progress_stage: Nullable(Type.String({ examples: ['dumping'] })),
@@ -171,7 +173,13 @@ export function backupRoutes(app: App, kernel: Kernel, access: GatewayAccess, pl
     url: '/admin/backups/:id/download',
     config: {
       ...config,
-      failures: ['backup_not_found', 'backup_not_completed', 'backup_file_missing', 'too_many_downloads'],
+      failures: [
+        'backup_not_found',
+        'backup_not_completed',
+        'backup_file_missing',
+        'backup_store_unavailable',
+        'too_many_downloads',
+      ],
     },
     schema: {
       operationId: 'downloadBackup',
@@ -197,7 +205,7 @@ export function backupRoutes(app: App, kernel: Kernel, access: GatewayAccess, pl
   app.route({
     method: 'DELETE',
     url: '/admin/backups/:id',
-    config: { ...config, failures: ['backup_not_found', 'backup_in_use'] },
+    config: { ...config, failures: ['backup_not_found', 'backup_in_use', 'backup_store_unavailable'] },
     schema: {
       operationId: 'deleteBackup',
       summary: 'Delete a backup with its file, or the record of a restore',

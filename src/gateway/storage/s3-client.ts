@@ -43,10 +43,15 @@ export async function createS3Client(
 }
 
 /** Every setting that the SDK would otherwise look up in the environment and in files of the operator. */
-const FIXED = {
+export const FIXED = {
   // Servers other than Amazon's have no host name for each bucket.
   forcePathStyle: true,
   maxAttempts: 1,
+  retryMode: 'standard',
+  userAgentAppId: 'gatehouse',
+  authSchemePreference: ['sigv4'],
+  sigv4aSigningRegionSet: [],
+  disableClockSkewCorrection: false,
   defaultsMode: 'standard',
   useArnRegion: false,
   useDualstackEndpoint: false,

@@ -1,5 +1,6 @@
 import { clientUrlForms, driversTaking, takes } from './addresses.ts'
 import type { Problem } from './problems.ts'
+import { readS3Location } from './sections/backups.ts'
 import { BUILT_IN_CLIENT } from './sections/database.ts'
 import type { Config } from './settings.ts'
 import { type Tree, treeAt } from './tree.ts'
@@ -52,6 +53,15 @@ const RULES: readonly Rule[] = [
     says: 'smtp needs mail.smtp_url, like smtps://user:password@mail.example.com:465',
   },
 ]
+
+const BUCKET_SETTINGS = ['endpoint', 'access_key_id', 'secret_key'] as const
+
+const backupRules = ({ backups: { location, s3 } }: Config): Rule[] =>
+  BUCKET_SETTINGS.map((setting) => ({
+    settings: ['backups.location', `backups.s3.${setting}`],
+    broken: () => readS3Location(location ?? '') !== undefined && s3[setting] === undefined,
+    says: `a bucket needs backups.s3.${setting}; or name a folder`,
+  }))
 
 const clientRules = ({ clients, gateway }: Config): Rule[] =>
   Object.entries(clients).flatMap(([name, { driver, url, row_level_security, sql_role }]) => [
@@ -145,7 +155,7 @@ const providerRules = ({ auth: { social }, outbound }: Config): Rule[] =>
 /** A rule is skipped when one of its settings is invalid: it would be applied to the default. */
 export function brokenRules(config: Config, tree: Tree, problems: readonly Problem[]): Problem[] {
   const wrong = new Set(problems.map(({ setting }) => setting))
-  return [...RULES, ...clientRules(config), ...providerRules(config)]
+  return [...RULES, ...backupRules(config), ...clientRules(config), ...providerRules(config)]
     .filter((rule) => !rule.settings.some((setting) => wrong.has(setting)) && rule.broken(config))
     .map(({ settings, says }) => {
       const [setting = ''] = settings

@@ -47,6 +47,8 @@ const texts: Record<string, fc.Arbitrary<string>> = {
   'client id': fc.constantFrom('1-a.apps.example.com', 'com.example.app'),
   scope: fc.constantFrom('openid', 'user:email', 'https://example.com/auth/drive.file'),
   'private key': fc.constant('-----BEGIN PRIVATE KEY-----\\nAAAA\\n-----END PRIVATE KEY-----'),
+  'folder or bucket': fc.constantFrom('backups', '/srv/backups', 's3://backups/daily'),
+  'cron expression': fc.constantFrom('30 3 * * *', '*/5 0-6 1,15 * 1-5'),
   'true or false': fc.constantFrom('true', 'false', 'yes', 'off', '1'),
 }
 
@@ -103,6 +105,8 @@ const NEEDS: readonly (readonly [setting: string, needed: string, values: fc.Arb
   ),
   ['database.direct_url', 'database.url', url('postgres')],
   ['mail.transport', 'mail.smtp_url', url('smtps')],
+  ['backups.location', 'backups.s3.endpoint', fc.constant('https://s3.example.com')],
+  ...['access_key_id', 'secret_key'].map((name) => ['backups.location', `backups.s3.${name}`, word] as const),
   ...CLIENTS.flatMap((name) => [
     [`clients.${name}.sql_role.name`, `clients.${name}.sql_role.password`, word] as const,
     [`clients.${name}.sql_role.password`, `clients.${name}.sql_role.name`, fc.constant('sql_role')] as const,

@@ -1,9 +1,33 @@
 import { Type } from 'typebox'
+import { webUrlForm } from '../addresses.ts'
 import { type Form, textForm } from '../forms.ts'
 import { integer, named, section, text } from '../setting.ts'
 import { clientNameForm } from './database.ts'
 
-const folderForm = textForm('folder', /^(?!\w{1,20}:\/\/)[^\0]{1,4096}$/, 'the path of a folder, not a URL')
+/** Names of buckets as Amazon accepts them, then names between slashes. */
+const S3 = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])((?:\/[A-Za-z0-9_][A-Za-z0-9_.-]{0,254}){0,9})\/?$/
+
+/** Undefined when the location is not in object storage. `key` is the prefix of the setting, or the object of a backup. */
+export function readS3Location(
+  location: string,
+): { readonly bucket: string; readonly key: string } | undefined {
+  const [, bucket, path = ''] = S3.exec(location) ?? []
+  return bucket === undefined ? undefined : { bucket, key: path.slice(1) }
+}
+
+const locationForm: Form<string> = {
+  name: 'folder or bucket',
+  allowed: 'the path of a folder, or s3://bucket/prefix (letters, digits, _ . - between slashes)',
+  parse: (text) => {
+    const isFolder = /^(?!\w{1,20}:\/\/)[^\p{Cc}]{1,4096}$/u.test(text)
+    // The name of a backup follows it.
+    const isBucket = [text, `${text.replace(/\/$/, '')}/name`].every(
+      (one) => readS3Location(one) !== undefined,
+    )
+    return isFolder || isBucket ? text : undefined
+  },
+  write: (value) => value,
+}
 
 const scheduleNameForm = textForm(
   'schedule name',
@@ -51,13 +75,25 @@ const schedule = section('A recurring backup.', {
 export const backups = section('Backups of clients and of the embedded server.', {
   location: Type.Optional(
     text(
-      'Folder of the backups. It should be on another disk than the database, without the secret beside it.',
+      'Where backups are kept: a folder, on another disk than the database and without the secret beside it, or s3://bucket/prefix.',
       { absent: '{server.data_dir}/backups' },
-      folderForm,
+      locationForm,
     ),
   ),
   programs: Type.Optional(
     text('Folder with pg_dump and pg_restore.', { absent: 'the usual folders, then PATH' }),
   ),
+  s3: section('The S3-compatible server of a location s3://bucket/prefix.', {
+    endpoint: Type.Optional(
+      text(
+        'Its address, like https://s3.eu-central-1.amazonaws.com. The outbound rules do not apply to it.',
+        { absent: 'required for s3://' },
+        webUrlForm,
+      ),
+    ),
+    region: text('Region that signatures name.', { default: 'us-east-1' }),
+    access_key_id: Type.Optional(text('Id of the access key.', { absent: 'required for s3://' })),
+    secret_key: Type.Optional(text('Its secret.', { absent: 'required for s3://', secret: 'all' })),
+  }),
   schedules: named('Recurring backups by name.', scheduleNameForm, schedule),
 })
