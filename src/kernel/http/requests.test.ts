@@ -139,6 +139,11 @@ test('an unknown path is 404, and another method 405 with the allowed ones, in t
     [other.status, other.body.code, other.headers.get('allow')],
     [405, 'method_not_allowed', 'GET, HEAD'],
   )
+  const named = await t.admin.send('DELETE', '/admin/webhooks/events')
+  assert.deepEqual(
+    [named.status, named.body.code, named.headers.get('allow')],
+    [405, 'method_not_allowed', 'GET, HEAD'],
+  )
   for (const path of ['/api/auth', '/api/authentic', '/api/auth//ok', '/API/AUTH/ok', '/api/auth/ok/']) {
     assert.equal((await t.anon.get(path)).status, 404, path)
   }

@@ -12,14 +12,17 @@ export type RouteEntry = {
 /** Every route of the running service: for 405, the access table and the conformance list. */
 export type RouteBook = {
   entries(): readonly RouteEntry[]
-  /** Methods of the routes at a path; empty when there are none. */
+  /** Methods of the routes at a path; empty when there are none. A route with exactly this path hides those with parameters. */
   methodsAt(url: string): readonly string[]
+  /** Whether a route has exactly this path, so that it is no value of a parameter. */
+  isFixed(url: string): boolean
 }
 
 /** To be called before any route is added. Throws for a route without access. */
 export function keepRouteBook(app: FastifyInstance): RouteBook {
   const routes: RouteOptions[] = []
   const patterns: { pattern: RegExp; method: string }[] = []
+  const fixed = new Map<string, string[]>()
   app.addHook('onRoute', (route: RouteOptions) => {
     for (const method of [route.method].flat()) {
       if (method === 'OPTIONS' || method === 'HEAD') continue
@@ -27,18 +30,23 @@ export function keepRouteBook(app: FastifyInstance): RouteBook {
         throw new Error(`${method} ${route.url} does not say who may call it (config.access)`)
       }
       patterns.push({ method, pattern: patternOf(route.url) })
+      if (!/[:*]/.test(route.url)) fixed.set(route.url, [...(fixed.get(route.url) ?? []), method])
     }
     routes.push(route)
   })
   return {
     entries: () => routes.flatMap(entriesOf),
     methodsAt(url) {
-      const path = url.split('?', 1)[0] ?? ''
-      const methods = patterns.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method)
+      const path = pathOf(url)
+      const methods =
+        fixed.get(path) ?? patterns.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method)
       return methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
     },
+    isFixed: (url) => fixed.has(pathOf(url)),
   }
 }
+
+const pathOf = (url: string): string => url.split('?', 1)[0] ?? ''
 
 function entriesOf({ method, url, config }: RouteOptions): RouteEntry[] {
   const { access, surface = 'gateway', redirects = [] } = config ?? {}

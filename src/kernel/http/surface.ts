@@ -1,7 +1,7 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { Failure, type FailureTable } from '../errors.ts'
 import type { Kernel } from '../kernel.ts'
-import { open } from './access.ts'
+import { type Access, open } from './access.ts'
 import type { App } from './app.ts'
 import { readJsonBodies } from './body.ts'
 import { edge } from './failures.ts'
@@ -36,7 +36,14 @@ export function configureSurface(app: App, kernel: Kernel, book: RouteBook, opti
       .send(options.envelope(failure, request))
   }
   app.addHook('onRoute', (route) => {
-    route.config = { ...route.config, surface: options.name, codes: options.codes }
+    const { access } = route.config ?? {}
+    const mayBeHidden = access !== undefined && route.url.includes(':')
+    route.config = {
+      ...route.config,
+      surface: options.name,
+      codes: options.codes,
+      ...(mayBeHidden && { access: hiddenByFixed(access) }),
+    }
   })
   readJsonBodies(app, options.parse)
   app.setValidatorCompiler(createValidatorCompiler(options))
@@ -59,6 +66,14 @@ export function configureSurface(app: App, kernel: Kernel, book: RouteBook, opti
       ? edge('not_found', why)
       : edge('method_not_allowed', { ...why, headers: { allow: allowed.join(', ') } })
   }
+  /** `DELETE /admin/webhooks/events` is not about a webhook named events. */
+  const hiddenByFixed = (access: Access): Access => ({
+    ...access,
+    authorize(request, reply) {
+      if (book.isFixed(request.url)) throw absence(request)
+      return access.authorize(request, reply)
+    },
+  })
   // In a context of its own, so that other requests have no hook more.
   app.register(async (absent: App) => {
     absent.setNotFoundHandler((request, reply) => answer(request, reply, absence(request)))
