@@ -108,11 +108,15 @@ const MUST_SUCCEED = new Set([
   'gatewayData', 'gatewayInsert', 'gatewayDelete', 'runSql', 'runSqlOnDriver', 'listColumns', 'signInEmail', 'signInUsername',
 ]) // biome-ignore format: a list of names
 
-/** Creates the table first, then inserts rows, then runs the rest. Operations that delete or end sessions come last. */
+/**
+ * Creates the table first, then inserts rows, then runs the rest. Operations that delete or end sessions come later, and those that change
+ * or drop the table last.
+ */
 function inOrder(all: typeof operations): typeof operations {
   const place = (name: string): number => {
     if (name === 'createTable') return 0
     if (name === 'insertRows') return 1
+    if (/^(edit|drop)/.test(name)) return 4
     return /^(delete|gatewayDelete|revoke|signOut|remove|resetP|changeP)/.test(name) ? 3 : 2
   }
   return all.toSorted((a, b) => place(a.operation.operationId) - place(b.operation.operationId))
