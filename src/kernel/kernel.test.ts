@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { testKernel } from '#test/harness.ts'
+import { createEvents } from './events/outbox.ts'
 import { atomically, emit, type Kernel } from './kernel.ts'
 
 const kernel = await testKernel()
@@ -76,4 +77,11 @@ test('an event of a user cannot be emitted outside of the transaction that cause
     /in the transaction that causes it/,
   )
   assert.deepEqual(emitted, [])
+})
+
+test('an event in a transaction needs no other connection, also when no webhook is known yet', async () => {
+  const pipelined = { ...kernel.pipelined, query: () => new Promise<never>(() => {}) }
+  const events = createEvents({ ...kernel, pipelined })
+  const user = { user_id: '01a1fed6-8936-7ac3-bdf5-1fc3f49efcc6' }
+  await atomically({ ...kernel, events }, (kernel) => emit(kernel, 'auth_user_deleted', user))
 })

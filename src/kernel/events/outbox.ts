@@ -102,7 +102,7 @@ export function createEvents({ db, now, random, metrics, log, ...parts }: Outbox
 
   return {
     record(kernel, name, data, rowsOf) {
-      const subscribed = subscriptions.to(occasionOf(name, data))
+      const subscribed = subscriptions.to(occasionOf(name, data), kernel.db)
       if ('length' in subscribed && subscribed.length === 0) return undefined
       const emission = { name, data, rowsOf }
       const written = write(kernel, emission, subscribed)
@@ -110,7 +110,7 @@ export function createEvents({ db, now, random, metrics, log, ...parts }: Outbox
       return kernel.db.isTransaction ? written : written.catch((error) => lose(emission, error))
     },
     isWanted(occasion) {
-      const subscribed = subscriptions.to(occasion)
+      const subscribed = subscriptions.to(occasion, db)
       return 'then' in subscribed ? subscribed.then(isAny, () => false) : isAny(subscribed)
     },
     tell(name, data) {

@@ -1,5 +1,7 @@
+import { sql } from 'kysely'
 import type { Coherence } from '../db/coherence.ts'
 import { createTaggedCache } from '../db/coherent-cache.ts'
+import type { Db } from '../db/connect.ts'
 import { type PipelinedStatements, preparedStatement } from '../db/pipelined-statements.ts'
 import { EVENTS, type EventName } from '../events.ts'
 
@@ -25,8 +27,8 @@ export type Occasion = {
 }
 
 export type Subscriptions = {
-  /** Webhooks for such an event. Without a promise, and by one look-up, while the cache is trusted. */
-  to(occasion: Occasion): readonly Subscription[] | Promise<readonly Subscription[]>
+  /** Webhooks for such an event. Without a promise, and by one look-up, while the cache is trusted. `db` may be a transaction. */
+  to(occasion: Occasion, db: Db): readonly Subscription[] | Promise<readonly Subscription[]>
 }
 
 export function createSubscriptions(parts: {
@@ -35,12 +37,30 @@ export function createSubscriptions(parts: {
 }): Subscriptions {
   const { pipelined, coherence } = parts
   const cache = createTaggedCache<Index>({ coherence, max: 1, tags: () => ['webhook'] })
-  const load = async () => indexOf(await pipelined.query(ACTIVE, []))
+  const load = () => cache.get('all', async () => indexOf(await pipelined.query(ACTIVE, [])))
+  let loading: Promise<unknown> | undefined
+
+  /** For the next events. */
+  function loadMeanwhile(): void {
+    loading ??= load()
+      .catch(() => {})
+      .finally(() => {
+        loading = undefined
+      })
+  }
+
   return {
-    to(occasion) {
+    to(occasion, db) {
       const index = cache.peek('all')
-      if (index === undefined) return cache.get('all', load).then((loaded) => found(loaded, occasion))
-      return index.size === 0 ? NONE : found(index, occasion)
+      if (index !== undefined) return index.size === 0 ? NONE : found(index, occasion)
+      if (!db.isTransaction) return load().then((loaded) => found(loaded, occasion))
+      // By the transaction's own connection: with a pooler, transactions may hold all others. Not cached, since the
+      // transaction may have changed webhooks itself.
+      loadMeanwhile()
+      return sql
+        .raw<Subscription>(ACTIVE.text)
+        .execute(db)
+        .then(({ rows }) => found(indexOf(rows), occasion))
     },
   }
 }
