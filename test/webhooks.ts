@@ -1,9 +1,11 @@
+import assert from 'node:assert/strict'
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { Webhook } from 'standardwebhooks'
 import { payloadText } from '#kernel/events/payload.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { secureRandom, uuidv7 } from '#kernel/random.ts'
+import type { TestService } from './harness.ts'
 import { startLoopbackServer } from './loopback-server.ts'
 
 /** A webhook to add directly to the table. */
@@ -84,3 +86,22 @@ export async function startReceiver(
 /** The event, verified by the official package; throws otherwise. */
 export const verified = (secret: string, { body, headers }: ReceivedEvent): unknown =>
   new Webhook(secret).verify(body, headers as Record<string, string>) // each of the three headers comes once
+
+/** The header of every request about webhooks. */
+export const FOR_CLIENT = { headers: { 'x-service-client': 'default' } }
+export const ENDPOINT = 'https://hooks.example.com/in'
+
+/** Requests of the operator about webhooks. */
+export function webhookRequests({ admin }: Pick<TestService, 'admin'>) {
+  const make = (body: object) => admin.post('/admin/webhooks', { url: ENDPOINT, ...body }, FOR_CLIENT)
+  return {
+    make,
+    /** Makes a webhook and returns its id. */
+    async made(body: object): Promise<string> {
+      const answer = await make(body)
+      assert.equal(answer.status, 201, answer.text)
+      return answer.body.data.id
+    },
+    at: (id: string, more = '') => `/admin/webhooks/${id}${more}`,
+  }
+}

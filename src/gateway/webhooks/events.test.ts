@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { before, beforeEach, test } from 'node:test'
 import { withClient } from '#test/database.ts'
 import { testService } from '#test/harness.ts'
+import { ENDPOINT, FOR_CLIENT, webhookRequests } from '#test/webhooks.ts'
 
 const t = await testService()
 const { kernel } = t.service
 const key = await t.key(['*'])
-const FOR_CLIENT = { headers: { 'x-service-client': 'default' } }
-const URL = 'https://hooks.example.com/in'
+const { made, at } = webhookRequests(t)
 
 type Payload = { type: string; data: Record<string, unknown> }
 
@@ -27,14 +27,6 @@ beforeEach(async () => {
   await kernel.db.deleteFrom('webhook').execute()
   await kernel.coherence.settle()
 })
-
-const make = (body: object) => t.admin.post('/admin/webhooks', { url: URL, ...body }, FOR_CLIENT)
-async function made(body: object): Promise<string> {
-  const answer = await make(body)
-  assert.equal(answer.status, 201, answer.text)
-  return answer.body.data.id
-}
-const at = (id: string, more = '') => `/admin/webhooks/${id}${more}`
 
 const texts = async (): Promise<string[]> =>
   (await kernel.db.selectFrom('webhookEvent').select('body').orderBy('routeKey').execute()).map(
@@ -160,7 +152,7 @@ test('a filter lets through events with a row that meets it', async () => {
 
 test('a filter keeps its digits, and answers as it was given', async () => {
   const filter = '[{"column":"id","value":9223372036854775807}]'
-  const raw = `{"route_key":"gateway_insert","url":"${URL}","filter":${filter}}`
+  const raw = `{"route_key":"gateway_insert","url":"${ENDPOINT}","filter":${filter}}`
   const answer = await t.admin.send('POST', '/admin/webhooks', { raw, ...FOR_CLIENT })
   assert.ok(answer.text.includes(`"filter":${filter}`), answer.text)
   await insert({ insert_body: { id: '9223372036854775806' } })

@@ -5,26 +5,18 @@ import { atomically, emit } from '#kernel/kernel.ts'
 import { secureRandom } from '#kernel/random.ts'
 import { createSecrets } from '#kernel/secrets.ts'
 import { ADMIN_KEY, actor, TEST_SECRET, testService } from '#test/harness.ts'
+import { ENDPOINT, FOR_CLIENT, webhookRequests } from '#test/webhooks.ts'
 import { resealWebhooks } from './reseal.ts'
 
 const t = await testService()
 const { kernel } = t.service
-const FOR_CLIENT = { headers: { 'x-service-client': 'default' } }
-const URL = 'https://hooks.example.com/in'
+const { make, made, at } = webhookRequests(t)
 
 beforeEach(async () => {
   await kernel.db.deleteFrom('webhookDelivery').execute()
   await kernel.db.deleteFrom('webhook').execute()
   await kernel.coherence.settle()
 })
-
-const make = (body: object) => t.admin.post('/admin/webhooks', { url: URL, ...body }, FOR_CLIENT)
-async function made(body: object): Promise<string> {
-  const answer = await make(body)
-  assert.equal(answer.status, 201, answer.text)
-  return answer.body.data.id
-}
-const at = (id: string, more = '') => `/admin/webhooks/${id}${more}`
 
 test('a webhook shows its secret once, and the values of its headers never', async () => {
   const answer = await make({
@@ -39,7 +31,7 @@ test('a webhook shows its secret once, and the values of its headers never', asy
     client_name: 'default',
     route_key: 'gateway_insert',
     table_name: 'public.track',
-    url: URL,
+    url: ENDPOINT,
     description: null,
     is_active: true,
     headers: { authorization: '***' },
