@@ -13,6 +13,7 @@ import { secretFile } from '#kernel/installation-secrets.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { loggingOwner, type ServiceDatabases } from '../open-databases.ts'
 import { contextOf } from './context.ts'
+import { onInterrupt } from './interrupted.ts'
 import { showProgress } from './progress.ts'
 import { terminal } from './terminal.ts'
 import { withKernel } from './with-kernel.ts'
@@ -76,8 +77,7 @@ async function backUp(
   const runner = createBackupRunner(kernel, places)
   const progress = await showProgress(100)
   let shown = 0
-  const stop = () => runner.stop()
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, stop)
+  const interruptible = onInterrupt(() => runner.stop())
   try {
     const job = await runner.run(id, ({ progressPct }) => {
       progress.advance(progressPct - shown)
@@ -87,7 +87,7 @@ async function backUp(
     return job
   } finally {
     progress.end()
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.off(signal, stop)
+    interruptible.end()
   }
 }
 

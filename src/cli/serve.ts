@@ -11,6 +11,7 @@ import type { Service } from '../app.ts'
 import { openDatabases, openLogging, type ServiceDatabases } from '../open-databases.ts'
 import { configOf, type InstallingContext, installingContext, logOf } from './context.ts'
 import { type DefaultKey, ensureDefaultKey } from './default-key.ts'
+import { onInterrupt } from './interrupted.ts'
 import { returnMemory } from './memory.ts'
 import { createPipelinesInUse, hasLostTerminal, type PipelinesInUse } from './pipelines-in-use.ts'
 import type { Running } from './running.ts'
@@ -140,14 +141,11 @@ const LEAST_MS = 500
 function stopSignal(reload: () => void): { readonly stop: Promise<string>; readonly signal: AbortSignal } {
   const stop = Promise.withResolvers<string>()
   const aborting = new AbortController()
-  const onStop = (signal: NodeJS.Signals) => {
-    if (aborting.signal.aborted) process.exit(1)
+  const { interrupt } = onInterrupt((signal) => {
     stop.resolve(signal)
     aborting.abort(new Error(`The start was interrupted by ${signal}.`))
-  }
-  process.on('SIGTERM', onStop)
-  process.on('SIGINT', onStop)
-  process.on('SIGHUP', (signal) => (hasLostTerminal() ? onStop(signal) : reload()))
+  })
+  process.on('SIGHUP', (signal) => (hasLostTerminal() ? interrupt(signal) : reload()))
   return { stop: stop.promise, signal: aborting.signal }
 }
 

@@ -158,7 +158,7 @@ async function started(t: TestContext, folder: string, env: NodeJS.ProcessEnv) {
     const ended = once(service.stdout, 'close')
     process.kill(-(service.pid ?? 0), 'SIGINT')
     await ended
-    await rm(folder, { recursive: true, force: true })
+    await rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 })
   })
   let printed = ''
   service.stdout.on('data', (chunk) => {

@@ -30,7 +30,8 @@ export async function createTemporaryHome(): Promise<{
   return {
     folder,
     key: async () => (await readFile(path.join(folder, 'data/default-key'), 'utf8')).trim(),
-    remove: () => rm(folder, { recursive: true, force: true }),
+    // PostgreSQL may still write for a moment after its process was killed.
+    remove: () => rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 }),
   }
 }
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { actor, PASSWORD } from '#test/harness.ts'
 import { createTemporaryHome, type Program, runProgram, startProgram } from './program.ts'
 
@@ -52,6 +53,9 @@ test('acknowledged writes survive a stop, and a kill -9 during writes', {
     answered.filter((mark) => !found.has(mark)),
     [],
   )
+  // As by Ctrl-C in a terminal: npm passes on the signal that the terminal has sent to the process too.
+  third.child.kill('SIGINT')
+  await sleep(20)
   assert.equal(await third.end('SIGINT'), 0)
 })
 
@@ -106,4 +110,18 @@ test('a second start on the same folder fails without disturbing the first; prod
     /^The control database gatehouse belongs to an installation with another secret/,
   )
   assert.equal((await actor(first.url).get('/health/ready')).status, 200)
+})
+
+test('a second Ctrl-C ends the service while it waits for a request', { timeout: 60_000 }, async (t) => {
+  const home = await createTemporaryHome()
+  const program = await startProgram(home.folder)
+  t.after(() => home.remove())
+  const key = actor(program.url, { apikey: await home.key(), 'x-service-client': 'default' })
+  key.post('/gateway/query', { query: 'select pg_sleep(3)' }).catch(() => {})
+  await sleep(200)
+  program.child.kill('SIGINT')
+  await sleep(1_100)
+  const since = performance.now()
+  assert.equal(await program.end('SIGINT'), 1)
+  assert.ok(performance.now() - since < 1_000)
 })
