@@ -1,5 +1,5 @@
 /** A signal within this time of the first is the same one, milliseconds: a terminal signals all processes, and npm passes it on again. */
-const ECHO_MS = 1_000
+const ECHO_MS = 250
 
 export type Interruptible = {
   /** Acts like a signal. */
