@@ -1,7 +1,7 @@
 import { deleteOldInvitations } from '#auth/organization/invitation-store.ts'
 import { resealTotpSecrets } from '#auth/two-factor/reseal.ts'
+import { pruneDeliveries } from '#gateway/webhooks/log/retention.ts'
 import { resealWebhooks } from '#gateway/webhooks/reseal.ts'
-import { pruneDeliveries } from '#gateway/webhooks/retention.ts'
 import { resealProviderTokens } from '#identity/reseal-tokens.ts'
 import { deleteExpiredSessions } from '#identity/sessions.ts'
 import { deleteExpiredTickets } from '#identity/tickets.ts'

@@ -1,7 +1,12 @@
 import { Command, Option } from 'commander'
-import { findEndpoint } from '#gateway/webhooks/delivery-store.ts'
-import { listDeliveries } from '#gateway/webhooks/log-store.ts'
-import { countReplay, REPLAYABLE, type ReplaySelection, replayDeliveries } from '#gateway/webhooks/replay.ts'
+import { findEndpoint } from '#gateway/webhooks/delivery/store.ts'
+import {
+  countReplay,
+  REPLAYABLE,
+  type ReplaySelection,
+  replayDeliveries,
+} from '#gateway/webhooks/log/replay.ts'
+import { listDeliveries } from '#gateway/webhooks/log/store.ts'
 import type { Db } from '#kernel/db/connect.ts'
 import { UUID } from '#kernel/random.ts'
 import { count } from './count.ts'

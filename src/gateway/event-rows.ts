@@ -3,8 +3,8 @@ import type { Output } from '#databases/plan/plan.ts'
 import type { RowsOf } from '#kernel/events/outbox.ts'
 import { MOST_ROWS } from '#kernel/events/payload.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { conditionOf } from './webhooks/filter.ts'
-import { type FieldOf, someRowMeets } from './webhooks/row-filter.ts'
+import { conditionOf } from './webhooks/filter/filter.ts'
+import { type FieldOf, someRowMeets } from './webhooks/filter/row-filter.ts'
 
 /** The rows of a plan's answer, as JSON. */
 type Returned = { readonly output: readonly Output[]; readonly head: boolean; readonly stripNulls: boolean }

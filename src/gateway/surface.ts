@@ -24,8 +24,8 @@ import { rpcRoutes } from './rpc/routes.ts'
 import { schemaRoutes } from './schema/routes.ts'
 import { sqlRoutes } from './sql/routes.ts'
 import { storageRoutes } from './storage/routes.ts'
-import { deliveryRoutes } from './webhooks/delivery-routes.ts'
-import type { DeliveryWorkers } from './webhooks/delivery-workers.ts'
+import type { DeliveryWorkers } from './webhooks/delivery/workers.ts'
+import { deliveryRoutes } from './webhooks/log/routes.ts'
 import { webhookRoutes } from './webhooks/routes.ts'
 
 export type GatewayParts = {

@@ -7,7 +7,7 @@ import { atomically, type Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
 import { unknownClient } from '../called-client.ts'
 import { fail } from '../errors.ts'
-import { acceptableFilter } from './filter.ts'
+import { acceptableFilter } from './filter/filter.ts'
 import { acceptableHeaders } from './headers.ts'
 import { checkScope, fullTableName, isOfUsers } from './route-key.ts'
 import {

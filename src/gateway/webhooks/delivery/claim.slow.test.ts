@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { sql } from 'kysely'
 import { testKernel } from '#test/harness.ts'
 import { addEvents, addWebhook } from '#test/webhooks.ts'
-import { claimDeliveries, findDueWebhooks } from './delivery-store.ts'
+import { claimDeliveries, findDueWebhooks } from './store.ts'
 
 const kernel = await testKernel()
 const { db } = kernel

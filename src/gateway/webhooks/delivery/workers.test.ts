@@ -4,8 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { controlDatabase, testClock, testKernel } from '#test/harness.ts'
 import { TO_LOOPBACK } from '#test/identity-provider/visits.ts'
 import { addEvents, addWebhook, startReceiver } from '#test/webhooks.ts'
-import { claimDeliveries, releaseClaims } from './delivery-store.ts'
-import { createDeliveryWorkers } from './delivery-workers.ts'
+import { claimDeliveries, releaseClaims } from './store.ts'
+import { createDeliveryWorkers } from './workers.ts'
 
 const SECOND = 1_000
 const clock = testClock()

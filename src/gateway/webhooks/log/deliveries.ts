@@ -1,3 +1,4 @@
+import { fail } from '#gateway/errors.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
 import { payloadText } from '#kernel/events/payload.ts'
 import { EVENTS, type EventName } from '#kernel/events.ts'
@@ -5,11 +6,10 @@ import { edge, retryAfter } from '#kernel/http/failures.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
 import { createPlaces } from '#kernel/places.ts'
 import { uuidv7 } from '#kernel/random.ts'
-import { fail } from '../errors.ts'
-import { attemptDelivery } from './attempt.ts'
-import { type EndpointRow, findEndpoint } from './delivery-store.ts'
-import type { DeliveryWorkers } from './delivery-workers.ts'
-import { type Endpoint, openEndpoint, UnreadableEndpoint } from './endpoint.ts'
+import { attemptDelivery } from '../delivery/attempt.ts'
+import { type Endpoint, openEndpoint, UnreadableEndpoint } from '../delivery/endpoint.ts'
+import { type EndpointRow, findEndpoint } from '../delivery/store.ts'
+import type { DeliveryWorkers } from '../delivery/workers.ts'
 import {
   countDeliveries,
   findDelivery,
@@ -17,7 +17,7 @@ import {
   type LoggedDelivery,
   listDeliveries,
   restartDelivery,
-} from './log-store.ts'
+} from './store.ts'
 
 export type DeliveryPage = {
   readonly status?: string | undefined

@@ -1,5 +1,8 @@
 import type { Kernel } from '#kernel/kernel.ts'
 import { type AttemptResult, attemptDelivery } from './attempt.ts'
+import { createEndpoints, type Endpoint, UnreadableEndpoint } from './endpoint.ts'
+import { createLanes, type Lane, MOST_IN_FLIGHT, SLOW_MS } from './lanes.ts'
+import { createOutcomes } from './outcomes.ts'
 import {
   type ClaimedDelivery,
   type ClaimRequest,
@@ -7,10 +10,7 @@ import {
   findDueWebhooks,
   readBody,
   releaseClaims,
-} from './delivery-store.ts'
-import { createEndpoints, type Endpoint, UnreadableEndpoint } from './endpoint.ts'
-import { createLanes, type Lane, MOST_IN_FLIGHT, SLOW_MS } from './lanes.ts'
-import { createOutcomes } from './outcomes.ts'
+} from './store.ts'
 
 /**
  * Delivers what is due in the outbox. Every process does: it claims deliveries for a lease, so that those of a process that dies become

@@ -1,7 +1,7 @@
 import type { Selectable } from 'kysely'
 import type { Db } from '#kernel/db/connect.ts'
 import type { WebhookDeliveryTable } from '#kernel/db/tables.ts'
-import type { Delivery } from './delivery-store.ts'
+import type { Delivery } from '../delivery/store.ts'
 
 export type LoggedDelivery = Delivery & { readonly routeKey: string }
 

@@ -3,9 +3,9 @@ import { renaming } from '#databases/request/fields.ts'
 import { parseJson } from '#databases/request/json.ts'
 import type { Condition, Json, Operator } from '#databases/request/request.ts'
 import { allOf } from '#databases/request/terms.ts'
+import { fail } from '#gateway/errors.ts'
+import { requestOptionsOf } from '#gateway/prepare.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { fail } from '../errors.ts'
-import { requestOptionsOf } from '../prepare.ts'
 
 /** Operators that can be judged without the database (gateway.md 12). */
 const JUDGED: ReadonlySet<Operator> = new Set(['eq', 'neq', 'gt', 'gte', 'lt', 'lte', 'in', 'is'])

@@ -1,14 +1,14 @@
 import { Type } from 'typebox'
+import type { GatewayAccess } from '#gateway/access.ts'
+import { kernelFor } from '#gateway/caller.ts'
+import { success, successOf } from '#gateway/envelope.ts'
 import { named } from '#kernel/http/components.ts'
 import { Id, Nullable, OneOf, Timestamp } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import type { GatewayAccess } from '../access.ts'
-import { kernelFor } from '../caller.ts'
-import { success, successOf } from '../envelope.ts'
+import type { DeliveryWorkers } from '../delivery/workers.ts'
 import { createTestDeliveries, deliveriesOf, retryDelivery } from './deliveries.ts'
-import type { DeliveryWorkers } from './delivery-workers.ts'
-import type { LoggedDelivery } from './log-store.ts'
+import type { LoggedDelivery } from './store.ts'
 
 const STATUSES = ['pending', 'succeeded', 'failed', 'retrying', 'expired'] as const
 const Status = OneOf(STATUSES, named('DeliveryStatus'))

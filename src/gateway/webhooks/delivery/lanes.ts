@@ -1,4 +1,4 @@
-import { type ClaimedDelivery, type ClaimRequest, MOST_OF_A_WEBHOOK } from './delivery-store.ts'
+import { type ClaimedDelivery, type ClaimRequest, MOST_OF_A_WEBHOOK } from './store.ts'
 
 /** The deliveries to one webhook that this process has claimed. */
 export type Lane = {
