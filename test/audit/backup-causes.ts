@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { after } from 'node:test'
-import { recordRestore } from '#gateway/backups/restore-archive.ts'
+import { recordRestore } from '#gateway/backups/archive/restore-archive.ts'
 import type { Answer, TestService } from '#test/harness.ts'
 
 /** Programs that stand in for those of PostgreSQL: the acts are recorded before one runs. */

@@ -1,8 +1,8 @@
 import { recordAct } from '#kernel/audit/record-act.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { fail } from '../errors.ts'
-import { storeOf } from './backup-location.ts'
 import { completedBackup } from './backups.ts'
+import { storeOf } from './location/location.ts'
 import { isCompleted, type JobRow } from './store.ts'
 
 export type Download = { readonly job: JobRow; readonly content: AsyncIterable<Buffer> }

@@ -1,6 +1,6 @@
 import { atomically, emit, type Kernel } from '#kernel/kernel.ts'
-import { storeOf } from './backup-location.ts'
 import { factsOf } from './job-facts.ts'
+import { storeOf } from './location/location.ts'
 import { failLostJobs, type JobRow } from './store.ts'
 
 const LOST = 'The process that ran the job ended, and the job with it. Start it again.'

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { type FileHandle, lstat, mkdir, open, rename, rm, statfs } from 'node:fs/promises'
 import path from 'node:path'
-import { fail } from '../errors.ts'
+import { fail } from '#gateway/errors.ts'
 import type { BackupStore, OpenBackup, Written } from './backup-store.ts'
 
 /** Backups as files. `minFree` bytes stay free on the disk. */

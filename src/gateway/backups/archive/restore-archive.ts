@@ -14,7 +14,7 @@ import { scramVerifier } from '#kernel/db/scram.ts'
 import { secureRandom } from '#kernel/random.ts'
 import { unpackArchive } from './archive.ts'
 import { ArchiveError } from './archive-error.ts'
-import type { ArchiveFacts } from './make-backup.ts'
+import type { ArchiveFacts } from './make-archive.ts'
 import { openStream } from './sealed-stream.ts'
 
 export type RestoreOptions = Asking & {
@@ -103,7 +103,7 @@ async function unpack({ secrets, file, report, onBytes }: RestoreOptions, folder
     onText: async (name, text) => {
       if (name === 'postgres-password') password = text
       if (name !== 'backup.json') return
-      facts = JSON.parse(text) as ArchiveFacts // authentic: written by `make-backup.ts`
+      facts = JSON.parse(text) as ArchiveFacts // authentic: written by `make-archive.ts`
       expectPlatform(facts)
     },
   })

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { S3Client } from '@aws-sdk/client-s3'
+import { FIXED } from '#gateway/storage/s3-client.ts'
 import type { Config } from '#kernel/config/config.ts'
 import { readS3Location } from '#kernel/config/sections/backups.ts'
-import { FIXED } from '../storage/s3-client.ts'
 import type { BackupStore, OpenBackup, Written } from './backup-store.ts'
 import { answered, statusOf, unavailable } from './s3-failures.ts'
 

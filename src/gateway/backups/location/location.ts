@@ -1,7 +1,7 @@
 import path from 'node:path'
 import type { Kernel } from '#kernel/kernel.ts'
-import { createFolderStore } from './backup-files.ts'
 import type { BackupStore } from './backup-store.ts'
+import { createFolderStore } from './folder-store.ts'
 import { createS3Store } from './s3-store.ts'
 
 /** The location of a new backup: a file, or `s3://bucket/prefix/name`. */

@@ -1,4 +1,4 @@
-import { fail } from '../errors.ts'
+import { fail } from '#gateway/errors.ts'
 
 /** The server's answer to a call, or the failure to ask it, as a sentence for the operator. It repeats no message of the server. */
 export async function answered<T>(call: Promise<T>): Promise<T> {

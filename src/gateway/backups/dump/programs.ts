@@ -2,8 +2,8 @@ import { execFile } from 'node:child_process'
 import { readdir } from 'node:fs/promises'
 import path from 'node:path'
 import { promisify } from 'node:util'
+import { fail } from '#gateway/errors.ts'
 import { ENVIRONMENT } from '#kernel/db/embedded/system-user.ts'
-import { fail } from '../errors.ts'
 
 export type ProgramName = 'pg_dump' | 'pg_restore'
 export type Program = { readonly file: string; readonly major: number }

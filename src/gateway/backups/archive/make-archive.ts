@@ -1,0 +1,63 @@
+import type { Kernel } from '#kernel/kernel.ts'
+import { VERSION } from '#kernel/version.ts'
+import type { EmbeddedPlace } from '../places.ts'
+import type { Running } from '../running-job.ts'
+import type { JobRow } from '../store.ts'
+import { type Entry, packArchive, textEntry } from './archive.ts'
+import { copyServer } from './physical-copy.ts'
+import { sealStream } from './sealed-stream.ts'
+
+/** Facts about an archive, in its first entry. */
+export type ArchiveFacts = {
+  readonly format: 1
+  readonly gatehouse: string
+  /** Operating system and processor, which have to be the same where it is restored. */
+  readonly platform: string
+  readonly job: string
+  readonly client: string
+  readonly label: string | null
+  readonly created_at: string
+}
+
+/** The sealed archive of the embedded server. */
+export const archiveOf = (
+  kernel: Kernel,
+  embedded: EmbeddedPlace,
+  job: JobRow,
+  running: Running,
+): AsyncGenerator<Buffer> => sealStream(kernel, packArchive(entriesOf(kernel, embedded, job, running)))
+
+async function* entriesOf(
+  { now }: Kernel,
+  { url, dataFolder, password }: EmbeddedPlace,
+  { id, clientName, label }: JobRow,
+  running: Running,
+): AsyncGenerator<Entry> {
+  const facts: ArchiveFacts = {
+    format: 1,
+    gatehouse: VERSION,
+    platform: `${process.platform}-${process.arch}`,
+    job: id,
+    client: clientName,
+    label,
+    created_at: now().toISOString(),
+  }
+  yield textEntry('backup.json', JSON.stringify(facts))
+  yield textEntry('postgres-password', password)
+  let total = 1
+  let done = 0
+  running.report('waiting for a checkpoint')
+  yield* copyServer({
+    url,
+    dataFolder,
+    label: `gatehouse ${id}`,
+    onTotal: (bytes) => {
+      total = bytes
+    },
+    onBytes: (bytes) => {
+      done += bytes
+      running.report('copying', done / total)
+    },
+  })
+  running.report('finishing', 0.99)
+}

@@ -1,0 +1,60 @@
+import { onConnection } from '#kernel/db/guarded-client.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import { type BackupPlaces, programFor, type Source } from '../places.ts'
+import type { Running } from '../running-job.ts'
+import { libpqEnvironment } from './libpq-environment.ts'
+import { runProgram } from './run-program.ts'
+
+type Dumped = Extract<Source, { format: 'dump' }>
+
+/** A dump is about a quarter as long as its database; only the progress depends on it. */
+const COMPRESSED = 0.25
+
+/** The dump of a client's database, as pg_dump writes it. */
+export async function dumpOf(
+  kernel: Kernel,
+  places: BackupPlaces,
+  { url, major }: Dumped,
+  running: Running,
+): Promise<AsyncGenerator<Buffer>> {
+  const program = await programFor(kernel, places, 'pg_dump', major)
+  const expected = (await databaseSize(url)) * COMPRESSED
+  return dump()
+
+  async function* dump(): AsyncGenerator<Buffer> {
+    const abandoned = new AbortController()
+    const signal = AbortSignal.any([running.signal, abandoned.signal])
+    const dumping = runProgram(program, DUMP, libpqEnvironment(url, program.major), signal)
+    dumping.stdin.end()
+    let done = 0
+    try {
+      for await (const chunk of dumping.stdout as AsyncIterable<Buffer>) {
+        done += chunk.length
+        running.report('dumping', done / expected)
+        yield chunk
+      }
+      await dumping.ended
+    } finally {
+      // Without effect on a program that has ended.
+      abandoned.abort(new Error('the dump was abandoned'))
+      await dumping.ended.catch(() => {})
+    }
+  }
+}
+
+const DUMP = [
+  '--format=custom',
+  '--no-password',
+  '--lock-wait-timeout=60000',
+  // Answers of the last day, which must not be replayed after a restore.
+  '--exclude-table-data=public.service_idempotency',
+]
+
+async function databaseSize(url: string): Promise<number> {
+  return onConnection({ url, name: 'backup' }, async (client) => {
+    const { rows } = await client.query<{ size: string }>(
+      'select pg_database_size(current_database()) as size',
+    )
+    return Number(rows[0]?.size ?? 1)
+  })
+}
