@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
 import pg from 'pg'
-import type { EmbeddedPlace } from '#gateway/backups/places.ts'
+import type { EmbeddedSource } from '#gateway/backups/sources.ts'
 import { prepareLogging } from '#gateway/logging-tables.ts'
 import { unlessAborted } from '#kernel/abort.ts'
 import { systemClock } from '#kernel/clock.ts'
@@ -44,7 +44,7 @@ export type ServiceDatabases = BuiltInDatabases & {
   /** The pooler, for statements that need no session of their own. */
   readonly pooler: PoolerAddress | undefined
   /** Undefined with a server of the operator's. */
-  readonly embedded: EmbeddedPlace | undefined
+  readonly embedded: EmbeddedSource | undefined
   /** For messages: `embedded PostgreSQL 18.4 in ./data`. */
   readonly describes: string
   /** Remaining work for the operator. */

@@ -6,7 +6,7 @@ import { recordOf } from '#gateway/backups/job-facts.ts'
 import { createBackupRunner } from '#gateway/backups/job-runner.ts'
 import { exists } from '#gateway/backups/location/folder-store.ts'
 import { isInS3 } from '#gateway/backups/location/location.ts'
-import type { BackupPlaces } from '#gateway/backups/places.ts'
+import type { BackupSources } from '#gateway/backups/sources.ts'
 import type { JobRow } from '#gateway/backups/store.ts'
 import type { Config } from '#kernel/config/config.ts'
 import { secretFile } from '#kernel/installation-secrets.ts'
@@ -40,7 +40,7 @@ export function backupCommand(): Command {
           environment,
         })
         try {
-          return await backUp(kernel, placesOf(kernel, databases, clients), { ...options, output })
+          return await backUp(kernel, sourcesOf(kernel, databases, clients), { ...options, output })
         } finally {
           await clients.close()
         }
@@ -51,11 +51,11 @@ export function backupCommand(): Command {
     })
 }
 
-const placesOf = (
+const sourcesOf = (
   { config }: Kernel,
   databases: ServiceDatabases,
-  clients: BackupPlaces['clients'],
-): BackupPlaces => ({
+  clients: BackupSources['clients'],
+): BackupSources => ({
   clients,
   builtIn: databases.builtIn,
   embedded: databases.embedded,
@@ -65,16 +65,16 @@ const placesOf = (
 /** Runs the job in this process. Ctrl-C ends it like a stop of the service. */
 async function backUp(
   kernel: Kernel,
-  places: BackupPlaces,
+  sources: BackupSources,
   { client, output, label }: Options,
 ): Promise<JobRow> {
-  const { id } = await requestBackup(kernel, places, {
+  const { id } = await requestBackup(kernel, sources, {
     client_name: client,
     label: label ?? null,
     isRunHere: true,
     ...(output !== undefined && { output }),
   })
-  const runner = createBackupRunner(kernel, places)
+  const runner = createBackupRunner(kernel, sources)
   const progress = await showProgress(100)
   let shown = 0
   const interruptible = onInterrupt(() => runner.stop())

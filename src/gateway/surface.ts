@@ -6,8 +6,8 @@ import type { RouteBook } from '#kernel/http/routes.ts'
 import { type App, addFeature, configureSurface } from '#kernel/http/surface.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { gatewayAccess } from './access.ts'
-import type { BackupPlaces } from './backups/places.ts'
 import { backupRoutes } from './backups/routes.ts'
+import type { BackupSources } from './backups/sources.ts'
 import { clientRoutes } from './clients/routes.ts'
 import { dataRoutes } from './data/routes.ts'
 import { GATEWAY_CODES } from './errors.ts'
@@ -36,7 +36,7 @@ export type GatewayParts = {
   readonly deliveries: DeliveryWorkers
   readonly adminKey: string
   readonly health: HealthParts
-  readonly backups: BackupPlaces
+  readonly backups: BackupSources
 }
 
 /** The data gateway surface, with one line per feature. */

@@ -5,8 +5,8 @@ import { uuidv7 } from '#kernel/random.ts'
 import { fail } from '../errors.ts'
 import { locationOf, storeOf } from './location/location.ts'
 import { failLost, removeUnfinished } from './lost-jobs.ts'
-import { type BackupPlaces, programFor, sourceOf } from './places.ts'
 import { LEASE } from './running-job.ts'
+import { type BackupSources, programFor, sourceOf } from './sources.ts'
 import {
   ACTIVE_JOB_KEY,
   deleteEndedJob,
@@ -31,11 +31,11 @@ export type BackupRequest = {
 /** Adds a job that backs up a client. Throws if the job could not run: unknown client, no pg_dump, another job of the client. */
 export async function requestBackup(
   kernel: Kernel,
-  places: BackupPlaces,
+  sources: BackupSources,
   { client_name: clientName, label = null, schedule, output, isRunHere = false }: BackupRequest,
 ): Promise<JobRow> {
-  const source = await sourceOf(kernel, places, clientName)
-  if (source.format === 'dump') await programFor(kernel, places, 'pg_dump', source.major)
+  const source = await sourceOf(kernel, sources, clientName)
+  if (source.format === 'dump') await programFor(kernel, sources, 'pg_dump', source.major)
   const now = kernel.now()
   const id = uuidv7(now, kernel.random)
   const name = fileName({ clientName, id, now, format: source.format })
@@ -93,17 +93,17 @@ export type RestoreRequest = { readonly client_name: string; readonly confirm: s
 /** Adds a job that replaces the data of a client by that of a backup. */
 export async function requestRestore(
   kernel: Kernel,
-  places: BackupPlaces,
+  sources: BackupSources,
   backupId: string,
   { client_name: clientName, confirm }: RestoreRequest,
 ): Promise<JobRow> {
   if (confirm !== clientName) throw fail('restore_not_confirmed')
   const backup = await completedBackup(kernel, backupId)
   if (backup.format === 'archive') throw fail('restore_needs_command')
-  const source = await sourceOf(kernel, places, clientName)
+  const source = await sourceOf(kernel, sources, clientName)
   if (source.format === 'archive') throw fail('restore_needs_command')
   if (source.client.isLogging) throw fail('restore_refused')
-  await programFor(kernel, places, 'pg_restore', source.major)
+  await programFor(kernel, sources, 'pg_restore', source.major)
   const now = kernel.now()
   const row = { ...newJob(kernel, uuidv7(now, kernel.random), now), clientName, label: backup.label }
   const { format, id: sourceId, location, sizeBytes } = backup

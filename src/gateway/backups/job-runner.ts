@@ -6,8 +6,8 @@ import { ProgramError } from './dump/run-program.ts'
 import { factsOf } from './job-facts.ts'
 import { removeUnfinished } from './lost-jobs.ts'
 import { makeBackup } from './make-backup.ts'
-import type { BackupPlaces } from './places.ts'
 import { LEASE, type Progress, type Running } from './running-job.ts'
+import type { BackupSources } from './sources.ts'
 import { claimJob, endJob, type JobRow, renewJob } from './store.ts'
 
 export type BackupRunner = {
@@ -39,7 +39,7 @@ const UNREACHABLE = () =>
 const TOO_LONG = () => new Ended('failed', 'The job took longer than 20 hours.')
 const GONE = () => new Ended('gone', 'Another process has ended the job.')
 
-export function createBackupRunner(kernel: Kernel, places: BackupPlaces): BackupRunner {
+export function createBackupRunner(kernel: Kernel, sources: BackupSources): BackupRunner {
   const stopping = new AbortController()
   return {
     stop: () => stopping.abort(STOPPED()),
@@ -49,7 +49,7 @@ export function createBackupRunner(kernel: Kernel, places: BackupPlaces): Backup
       if (job === undefined) return undefined
       const lease = holdLease(kernel, id, stopping.signal, onProgress)
       try {
-        return await runClaimed(kernel, places, job, lease)
+        return await runClaimed(kernel, sources, job, lease)
       } finally {
         lease.release()
       }
@@ -61,14 +61,14 @@ const times = ({ now }: Kernel) => ({ now: now(), leaseUntil: new Date(now().get
 
 async function runClaimed(
   kernel: Kernel,
-  places: BackupPlaces,
+  sources: BackupSources,
   job: JobRow,
   running: Running,
 ): Promise<JobRow | undefined> {
   await emit(kernel, 'backup_started', factsOf(job))
   try {
     const work = job.jobType === 'backup' ? makeBackup : restoreDump
-    const result = await work(kernel, places, job, running)
+    const result = await work(kernel, sources, job, running)
     return await finish(kernel, job, {
       status: 'completed',
       progressPct: 100,

@@ -17,7 +17,7 @@ import {
 } from './backups.ts'
 import { createDownloads } from './downloads.ts'
 import { recordOf } from './job-facts.ts'
-import type { BackupPlaces } from './places.ts'
+import type { BackupSources } from './sources.ts'
 import { JOB_STATUSES, JOB_TYPES } from './store.ts'
 
 const JOB_TYPE = OneOf(JOB_TYPES, named('BackupJobType'))
@@ -64,7 +64,7 @@ const CLIENT_FAILURES = [
   'backup_program_missing',
 ]
 
-export function backupRoutes(app: App, kernel: Kernel, access: GatewayAccess, places: BackupPlaces): void {
+export function backupRoutes(app: App, kernel: Kernel, access: GatewayAccess, sources: BackupSources): void {
   const config = { access: access.admin }
   const ofOne = { ...config, failures: ['backup_not_found'] }
   const downloads = createDownloads()
@@ -130,7 +130,7 @@ export function backupRoutes(app: App, kernel: Kernel, access: GatewayAccess, pl
       response: { 202: Queued },
     },
     handler: async (request, reply) => {
-      const { id, clientName } = await requestBackup(kernelFor(kernel, request), places, request.body)
+      const { id, clientName } = await requestBackup(kernelFor(kernel, request), sources, request.body)
       reply.code(202)
       return success('Backup queued', { job_id: id, client_name: clientName, status: 'pending' as const })
     },
@@ -163,7 +163,7 @@ export function backupRoutes(app: App, kernel: Kernel, access: GatewayAccess, pl
     },
     handler: async (request, reply) => {
       const { params, body } = request
-      const { id, clientName } = await requestRestore(kernelFor(kernel, request), places, params.id, body)
+      const { id, clientName } = await requestRestore(kernelFor(kernel, request), sources, params.id, body)
       reply.code(202)
       return success('Restore queued', { job_id: id, client_name: clientName, status: 'pending' as const })
     },

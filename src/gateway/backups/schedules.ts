@@ -3,26 +3,31 @@ import { CONFIGURED, type Recurring } from '#kernel/jobs.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { deleteBackup, requestBackup } from './backups.ts'
 import { failLost } from './lost-jobs.ts'
-import type { BackupPlaces } from './places.ts'
+import type { BackupSources } from './sources.ts'
 import { listSurplus } from './store.ts'
 
 /** Recurring work of backups: one entry a schedule, and the end of jobs whose process has died. */
-export const backupSchedules = (kernel: Kernel, places: BackupPlaces): readonly Recurring[] => [
+export const backupSchedules = (kernel: Kernel, sources: BackupSources): readonly Recurring[] => [
   { name: 'fail-lost-backups', cron: '* * * * *', run: () => failLost(kernel) },
   ...Object.entries(kernel.config.backups.schedules).map(([schedule, { client, cron, keep }]) => ({
     name: `${CONFIGURED}${schedule}`,
     cron,
     run: async () => {
       await pruneSchedule(kernel, schedule, keep)
-      await begin(kernel, places, schedule, client)
+      await begin(kernel, sources, schedule, client)
     },
   })),
 ]
 
 /** A run that finds the one before still running is left out: none pile up. */
-async function begin(kernel: Kernel, places: BackupPlaces, schedule: string, client: string): Promise<void> {
+async function begin(
+  kernel: Kernel,
+  sources: BackupSources,
+  schedule: string,
+  client: string,
+): Promise<void> {
   try {
-    await requestBackup(kernel, places, { client_name: client, label: schedule, schedule })
+    await requestBackup(kernel, sources, { client_name: client, label: schedule, schedule })
   } catch (error) {
     if (!(error instanceof Failure)) throw error
     kernel.log.error({ event: 'backup_skipped', schedule, client, code: error.code }, error.message)

@@ -1,7 +1,7 @@
 import type { Kernel } from '#kernel/kernel.ts'
 import { VERSION } from '#kernel/version.ts'
-import type { EmbeddedPlace } from '../places.ts'
 import type { Running } from '../running-job.ts'
+import type { EmbeddedSource } from '../sources.ts'
 import type { JobRow } from '../store.ts'
 import { type Entry, packArchive, textEntry } from './archive.ts'
 import { copyServer } from './physical-copy.ts'
@@ -22,14 +22,14 @@ export type ArchiveFacts = {
 /** The sealed archive of the embedded server. */
 export const archiveOf = (
   kernel: Kernel,
-  embedded: EmbeddedPlace,
+  embedded: EmbeddedSource,
   job: JobRow,
   running: Running,
 ): AsyncGenerator<Buffer> => sealStream(kernel, packArchive(entriesOf(kernel, embedded, job, running)))
 
 async function* entriesOf(
   { now }: Kernel,
-  { url, dataFolder, password }: EmbeddedPlace,
+  { url, dataFolder, password }: EmbeddedSource,
   { id, clientName, label }: JobRow,
   running: Running,
 ): AsyncGenerator<Entry> {

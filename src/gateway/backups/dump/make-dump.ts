@@ -1,7 +1,7 @@
 import { onConnection } from '#kernel/db/guarded-client.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { type BackupPlaces, programFor, type Source } from '../places.ts'
 import type { Running } from '../running-job.ts'
+import { type BackupSources, programFor, type Source } from '../sources.ts'
 import { libpqEnvironment } from './libpq-environment.ts'
 import { runProgram } from './run-program.ts'
 
@@ -13,11 +13,11 @@ const COMPRESSED = 0.25
 /** The dump of a client's database, as pg_dump writes it. */
 export async function dumpOf(
   kernel: Kernel,
-  places: BackupPlaces,
+  sources: BackupSources,
   { url, major }: Dumped,
   running: Running,
 ): Promise<AsyncGenerator<Buffer>> {
-  const program = await programFor(kernel, places, 'pg_dump', major)
+  const program = await programFor(kernel, sources, 'pg_dump', major)
   const expected = (await databaseSize(url)) * COMPRESSED
   return dump()
 

@@ -7,8 +7,8 @@ import type { Kernel } from '#kernel/kernel.ts'
 import { completedBackup } from '../backups.ts'
 import type { OpenBackup } from '../location/backup-store.ts'
 import { storeOf } from '../location/location.ts'
-import { type BackupPlaces, programFor, sourceOf } from '../places.ts'
 import type { Running } from '../running-job.ts'
+import { type BackupSources, programFor, sourceOf } from '../sources.ts'
 import type { JobRow } from '../store.ts'
 import { databaseArgument, libpqEnvironment } from './libpq-environment.ts'
 import { ProgramError, type RunningProgram, runProgram } from './run-program.ts'
@@ -19,15 +19,15 @@ import { ProgramError, type RunningProgram, runProgram } from './run-program.ts'
  */
 export async function restoreDump(
   kernel: Kernel,
-  places: BackupPlaces,
+  sources: BackupSources,
   job: JobRow,
   running: Running,
 ): Promise<Record<string, never>> {
   const backup = await completedBackup(kernel, job.sourceId ?? '')
-  const source = await sourceOf(kernel, places, job.clientName)
+  const source = await sourceOf(kernel, sources, job.clientName)
   if (source.format === 'archive') throw fail('restore_needs_command')
   const { client, url, major } = source
-  const program = await programFor(kernel, places, 'pg_restore', major)
+  const program = await programFor(kernel, sources, 'pg_restore', major)
   const file = await storeOf(kernel, backup.location).open(backup.location)
   if (file === undefined) throw fail('backup_file_missing')
   try {

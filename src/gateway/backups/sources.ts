@@ -7,32 +7,32 @@ import { unknownClient } from '../called-client.ts'
 import { findProgram, type Program, type ProgramName } from './dump/programs.ts'
 
 /** The databases of the service with the rights that a backup needs. */
-export type BackupPlaces = {
+export type BackupSources = {
   readonly clients: Clients
   /** URLs of the built-in clients. */
   readonly builtIn: Readonly<Record<string, string>>
   /** The role that owns the log tables. */
   readonly loggingOwner: string | undefined
-  readonly embedded: EmbeddedPlace | undefined
+  readonly embedded: EmbeddedSource | undefined
 }
 
 /** The embedded server, as its superuser. */
-export type EmbeddedPlace = { readonly url: string; readonly dataFolder: string; readonly password: string }
+export type EmbeddedSource = { readonly url: string; readonly dataFolder: string; readonly password: string }
 
 /** How a client is backed up: by a dump of its database, or by an archive of the whole embedded server. */
 export type Source =
   | { readonly format: 'dump'; readonly client: Client; readonly url: string; readonly major: number }
-  | { readonly format: 'archive'; readonly embedded: EmbeddedPlace }
+  | { readonly format: 'archive'; readonly embedded: EmbeddedSource }
 
 /** Throws if there is no such client, or none that can be backed up, or if its database does not answer. */
-export async function sourceOf(kernel: Kernel, places: BackupPlaces, name: string): Promise<Source> {
-  const client = await places.clients.find(name)
+export async function sourceOf(kernel: Kernel, sources: BackupSources, name: string): Promise<Source> {
+  const client = await sources.clients.find(name)
   if (client === undefined) throw unknownClient()
   if (!takes(client.driver.name, 'backup')) throw unsupported(client.driver.name, 'backups')
-  const { embedded } = places
+  const { embedded } = sources
   if (embedded !== undefined && client.source === 'config' && kernel.config.clients[name]?.url === undefined)
     return { format: 'archive', embedded }
-  const url = await urlOfClient(kernel, places, client)
+  const url = await urlOfClient(kernel, sources, client)
   if (url === undefined) throw unknownClient()
   return { format: 'dump', client, url, major: Number.parseInt(await client.driver.probe(), 10) }
 }
@@ -40,7 +40,7 @@ export async function sourceOf(kernel: Kernel, places: BackupPlaces, name: strin
 /** A configured URL, then that of a built-in client, then that of a registered one. */
 async function urlOfClient(
   kernel: Kernel,
-  { clients, builtIn, loggingOwner }: BackupPlaces,
+  { clients, builtIn, loggingOwner }: BackupSources,
   { name, source, isLogging }: Client,
 ): Promise<string | undefined> {
   if (source === 'config')
@@ -52,7 +52,7 @@ async function urlOfClient(
 /** Throws 503 if it is missing, or too old for this server. */
 export const programFor = (
   { config }: Kernel,
-  { clients }: BackupPlaces,
+  { clients }: BackupSources,
   name: ProgramName,
   major: number,
 ): Promise<Program> =>
