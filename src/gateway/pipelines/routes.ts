@@ -12,10 +12,10 @@ import { sendWhole } from '../data/send-result.ts'
 import { fail } from '../errors.ts'
 import { type PipelineBody, type Pipelines, pipelineSchemas } from './definition.ts'
 import { mergePipelines } from './merge.ts'
-import { resultJson } from './result-json.ts'
-import { runPipeline } from './run.ts'
-import { createRunPlaces } from './run-places.ts'
-import type { RunEnd, RunRequest } from './run-result.ts'
+import { resultJson } from './run/result-json.ts'
+import { runPipeline } from './run/run.ts'
+import { createRunPlaces } from './run/run-places.ts'
+import type { RunEnd, RunRequest } from './run/run-result.ts'
 
 const PipelineRun = Type.Object(
   {

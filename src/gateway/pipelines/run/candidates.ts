@@ -2,10 +2,10 @@ import { eachMember, eachRow } from '#databases/drivers/json-rows.ts'
 import type { ReadPlan } from '#databases/plan/plan.ts'
 import { parseJson } from '#databases/request/json.ts'
 import type { Row } from '#databases/request/request.ts'
+import { createGrouper, type Group, type Grouping } from '#gateway/data/grouping.ts'
+import { without } from '#gateway/data/post-processing.ts'
+import { fail } from '#gateway/errors.ts'
 import { startTimeSlice } from '#kernel/time-slice.ts'
-import { createGrouper, type Group, type Grouping } from '../data/grouping.ts'
-import { without } from '../data/post-processing.ts'
-import { fail } from '../errors.ts'
 import { createGroupingMemory } from './grouping-memory.ts'
 
 /** Rows for the sink: those of the source or its groups, with the names of the sink. */

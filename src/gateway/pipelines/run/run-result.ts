@@ -1,6 +1,6 @@
 import type { Presence } from '#databases/drivers/driver.ts'
-import type { GatewayCaller } from '../caller.ts'
-import type { MergedPipeline } from './merge.ts'
+import type { GatewayCaller } from '#gateway/caller.ts'
+import type { MergedPipeline } from '../merge.ts'
 
 /** One row of the step log (gateway.md 9). */
 export type RunStep = {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import type { Row } from '#databases/request/request.ts'
-import { fail } from '../errors.ts'
+import { fail } from '#gateway/errors.ts'
 import { createBulkInsert } from './bulk-insert.ts'
 
 /** Inserts rows 0 to n - 1 into a sink that refuses those for which `isBad` holds, as a statement of a database does: all or none. */

@@ -5,8 +5,8 @@ import { request } from 'undici'
 import { defaultConfig } from '#kernel/config/config.ts'
 import { withClient } from '#test/database.ts'
 import { actor, testService } from '#test/harness.ts'
-import { parsePipelines } from './pipelines-file.ts'
-import { createPipelineRegistry } from './registry.ts'
+import { parsePipelines } from '../pipelines-file.ts'
+import { createPipelineRegistry } from '../registry.ts'
 
 const text = `
 pipelines:

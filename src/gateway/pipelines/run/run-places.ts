@@ -1,5 +1,5 @@
+import { fail } from '#gateway/errors.ts'
 import { createPlaces, type Places } from '#kernel/places.ts'
-import { fail } from '../errors.ts'
 
 /** Bounds the runs of the process. A client takes part in at most half of them, so that a slow one does not stop the others. */
 export type RunPlaces = {

@@ -1,7 +1,7 @@
+import { fail } from '#gateway/errors.ts'
 import { Failure } from '#kernel/errors.ts'
 import type { EventData } from '#kernel/events.ts'
 import type { Kernel } from '#kernel/kernel.ts'
-import { fail } from '../errors.ts'
 import type { BulkInsert } from './bulk-insert.ts'
 import { type PreparedRun, tableOf } from './prepare-run.ts'
 import type { RunOutcome, RunRequest, RunResult, RunStep } from './run-result.ts'
