@@ -49,7 +49,13 @@ after(async () => {
 })
 
 const keyWith = async (rights: readonly string[]) =>
-  (await createKey(service.kernel, { name: 'k', client_name: 'default', rights })).api_key
+  (
+    await createKey(
+      service.kernel,
+      { configured: new Set(['default']) },
+      { name: 'k', client_name: 'default', rights },
+    )
+  ).api_key
 
 test('the built-in client needs only one setting for row-level security: its roles exist from the first start', async () => {
   const operator = actor(origin, {

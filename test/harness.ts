@@ -161,7 +161,11 @@ export async function testService({
     admin: actor(url, { apikey: ADMIN_KEY }, expect),
     async key(rights, more = {}) {
       const newKey = { name: 'test', client_name: 'default', rights, ...more }
-      const { api_key, record } = await createKey(service.kernel, newKey)
+      const { api_key, record } = await createKey(
+        service.kernel,
+        { configured: new Set(['default']) },
+        newKey,
+      )
       const headers = { apikey: api_key, 'x-service-client': 'default' }
       return { ...actor(url, headers, expect), apiKey: api_key, keyId: record.id }
     },

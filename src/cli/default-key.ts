@@ -37,7 +37,7 @@ export async function ensureDefaultKey(
         client_name: 'default',
         rights: ['*', 'gateway.bypass_row_level_security'],
       }
-      const { api_key } = await createKey(kernel, newKey)
+      const { api_key } = await createKey(kernel, { configured: new Set(['default']) }, newKey)
       // Write the file before the commit: a key that was committed without its file would be lost.
       await writeFile(file, `${api_key}\n`, { mode: 0o600, flag: 'wx' })
       return api_key

@@ -38,14 +38,19 @@ export function keysCommand(): Command {
       expectRights(rights, options.client)
       if (options.browser === true) expectBrowserKey(configOf(command), rights, options.client)
       return withKernel(command, async (kernel, databases) => {
-        await expectClient(kernel, databases, options.client)
-        const { api_key, record } = await createKey(kernel, {
-          name,
-          client_name: options.client ?? null,
-          rights,
-          expires_at: options.expires ?? null,
-          description: options.description ?? null,
-        })
+        const configured = configuredNames(kernel, databases)
+        await expectClient(kernel, configured, options.client)
+        const { api_key, record } = await createKey(
+          kernel,
+          { configured },
+          {
+            name,
+            client_name: options.client ?? null,
+            rights,
+            expires_at: options.expires ?? null,
+            description: options.description ?? null,
+          },
+        )
         terminal.say(options.json === true ? JSON.stringify({ api_key, id: record.id }) : api_key)
       })
     })
@@ -98,17 +103,20 @@ const RIGHTS = [
   `  ${'TABLE.*, *.read, gateway.*, *'.padEnd(36)} Several at once`,
 ].join('\n')
 
+function configuredNames({ config }: Kernel, { builtIn, logging }: ServiceDatabases): ReadonlySet<string> {
+  const own = logging === undefined ? [] : [config.gateway.logging_client]
+  return new Set([...Object.keys(config.clients), ...Object.keys(builtIn), ...own])
+}
+
 /** Throws if the client does not exist: a key for it would be useless, without any warning. */
 async function expectClient(
   kernel: Kernel,
-  { builtIn, logging }: ServiceDatabases,
+  configured: ReadonlySet<string>,
   client: string | undefined,
 ): Promise<void> {
   if (client === undefined) return
-  const { clients, gateway } = kernel.config
   const registered = (await listClients(kernel.db)).map(({ clientName }) => clientName)
-  const own = logging === undefined ? [] : [gateway.logging_client]
-  const names = new Set([...Object.keys(clients), ...Object.keys(builtIn), ...own, ...registered])
+  const names = new Set([...configured, ...registered])
   if (names.has(client) || client === CUSTOM_CLIENT) return
   const existing =
     names.size === 0 ? 'No clients exist yet.' : `Existing clients: ${[...names].sort().join(', ')}.`

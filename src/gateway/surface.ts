@@ -79,7 +79,7 @@ export function gatewaySurface(app: App, kernel: Kernel, book: RouteBook, parts:
   addFeature(app, FEATURES.schema, (app) => schemaRoutes(app, access))
   addFeature(app, FEATURES.clients, (app) => clientRoutes(app, kernel, clients, access))
   addFeature(app, FEATURES.keys, (app) => {
-    keyRoutes(app, kernel, access)
+    keyRoutes(app, kernel, clients, access)
     keyConfigRoutes(app, kernel, clients, access)
   })
   addFeature(app, FEATURES.storage, (app) => storageRoutes(app, kernel, access))

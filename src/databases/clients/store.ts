@@ -35,19 +35,46 @@ export function updateClient(
     .executeTakeFirst()
 }
 
-/** False if there is no such client. Its deletion waits until the transaction ends. */
-export async function holdClient(db: Db, name: string): Promise<boolean> {
+/**
+ * The names that clients have now. Their deletion waits until the transaction ends. A client whose deletion has begun is left out, so this
+ * never waits, whatever rows the transaction holds already.
+ */
+export async function holdClients(db: Db, names: readonly string[]): Promise<ReadonlySet<string>> {
+  const rows = await db
+    .selectFrom('databaseClient')
+    .select('clientName')
+    .where('clientName', 'in', names)
+    .where('deletedAt', 'is', null)
+    .forKeyShare()
+    .skipLocked()
+    .execute()
+  return new Set(rows.map(({ clientName }) => clientName))
+}
+
+/** The names that clients have or had. */
+export async function listKnownNames(db: Db, names: readonly string[]): Promise<readonly string[]> {
+  const rows = await db
+    .selectFrom('databaseClient')
+    .select('clientName')
+    .distinct()
+    .where('clientName', 'in', names)
+    .execute()
+  return rows.map(({ clientName }) => clientName)
+}
+
+/** Waits for transactions that hold the client (`holdClients`), and keeps others from it. False if there is no such client. */
+export async function lockClient(db: Db, name: string): Promise<boolean> {
   const row = await db
     .selectFrom('databaseClient')
     .select('id')
     .where('clientName', '=', name)
     .where('deletedAt', 'is', null)
-    .forShare()
+    .forUpdate()
     .executeTakeFirst()
   return row !== undefined
 }
 
-/** Keeps the row as a record of the client and deletes the credentials. */
+/** Keeps the row as a record of the client and deletes the credentials. Call `lockClient` before. */
 export async function deleteClient(db: Db, name: string, now: Date): Promise<boolean> {
   const row = await updateClient(db, name, {
     deletedAt: now,

@@ -6,6 +6,7 @@ import {
   type ClientRow,
   deleteClient,
   insertClient,
+  lockClient,
   updateClient,
 } from '#databases/clients/store.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
@@ -104,7 +105,8 @@ export async function freezeClient(
 export async function removeClient(kernel: Kernel, clients: Clients, name: string): Promise<void> {
   refuseConfigured(kernel, clients, name)
   await atomically(kernel, async (kernel) => {
-    if (!(await deleteClient(kernel.db, name, kernel.now()))) throw fail('client_not_found')
+    if (!(await lockClient(kernel.db, name))) throw fail('client_not_found')
+    await deleteClient(kernel.db, name, kernel.now())
     await forgetClient(kernel, name)
     await retireKeys(kernel, name)
     await closeRoutes(kernel, name)

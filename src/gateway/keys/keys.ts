@@ -6,9 +6,10 @@ import { instantFrom } from '#kernel/instants.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
 import { fail } from '../errors.ts'
+import { type ConfiguredNames, refuseRemoved } from '../standing-clients.ts'
 import { isRight } from './rights.ts'
 import { newSecret } from './secret.ts'
-import { type ApiKey, deleteKey, findKey, insertKey, retireClient, updateKey } from './store.ts'
+import { type ApiKey, deleteKey, findKey, insertKey, lockKey, retireClient, updateKey } from './store.ts'
 
 export type { ApiKey }
 
@@ -24,7 +25,11 @@ export type NewKey = {
 /** A key with its text, which is only available now. */
 export type IssuedKey = { readonly api_key: string; readonly record: ApiKey }
 
-export async function createKey(kernel: Recorder, asked: NewKey): Promise<IssuedKey> {
+export async function createKey(
+  kernel: Recorder,
+  clients: ConfiguredNames,
+  asked: NewKey,
+): Promise<IssuedKey> {
   const clientName = asked.client_name ?? null
   checkClients(asked)
   checkRights(asked.rights, clientName)
@@ -45,6 +50,7 @@ export async function createKey(kernel: Recorder, asked: NewKey): Promise<Issued
     updatedAt: now,
   }
   const record = await atomically(kernel, async (kernel) => {
+    await refuseRemoved(kernel, clients, namesIn(asked))
     await recordKey(kernel, 'api_key.created', key)
     return insertKey(kernel.db, key)
   })
@@ -54,20 +60,27 @@ export async function createKey(kernel: Recorder, asked: NewKey): Promise<Issued
 export type KeyChange = Partial<NewKey> & { readonly is_active?: boolean }
 
 /** Changes a key. When it resolves, all processes use the new version. */
-export async function changeKey(kernel: Kernel, id: string, change: KeyChange): Promise<ApiKey> {
-  const before = await existing(kernel, id)
+export async function changeKey(
+  kernel: Kernel,
+  clients: ConfiguredNames,
+  id: string,
+  change: KeyChange,
+): Promise<ApiKey> {
   checkClients(change)
-  const clientName = change.client_name === undefined ? before.clientName : change.client_name
-  checkRights(change.rights ?? before.rights, clientName)
-  const record = await updated(kernel, id, 'api_key.updated', {
-    ...(change.name === undefined ? {} : { name: change.name }),
-    ...(change.description === undefined ? {} : { description: change.description }),
-    ...(change.rights === undefined ? {} : { rights: [...change.rights] }),
-    ...(change.client_overrides === undefined ? {} : { clientOverrides: [...change.client_overrides] }),
-    ...(change.is_active === undefined ? {} : { isActive: change.is_active }),
-    ...(change.expires_at === undefined ? {} : { expiresAt: dateOf(change.expires_at) }),
-    clientName,
-    updatedAt: kernel.now(),
+  const record = await updated(kernel, id, 'api_key.updated', async (kernel, before) => {
+    const clientName = change.client_name === undefined ? before.clientName : change.client_name
+    checkRights(change.rights ?? before.rights, clientName)
+    const bound = change.is_active === true && clientName !== null ? [clientName] : []
+    await refuseRemoved(kernel, clients, [...bound, ...namesIn(change)])
+    return {
+      ...(change.name === undefined ? {} : { name: change.name }),
+      ...(change.description === undefined ? {} : { description: change.description }),
+      ...(change.rights === undefined ? {} : { rights: [...change.rights] }),
+      ...(change.client_overrides === undefined ? {} : { clientOverrides: [...change.client_overrides] }),
+      ...(change.is_active === undefined ? {} : { isActive: change.is_active }),
+      ...(change.expires_at === undefined ? {} : { expiresAt: dateOf(change.expires_at) }),
+      clientName,
+    }
   })
   await kernel.coherence.settle()
   return record
@@ -75,16 +88,13 @@ export async function changeKey(kernel: Kernel, id: string, change: KeyChange): 
 
 /** Gives a key a new secret. The old one stays valid for `grace` seconds. */
 export async function rotateKey(kernel: Kernel, id: string, grace: number): Promise<IssuedKey> {
-  const before = await existing(kernel, id)
   const { secret, ...sealed } = newSecret(kernel.random)
-  const now = kernel.now()
-  const record = await updated(kernel, id, 'api_key.rotated', {
+  const record = await updated(kernel, id, 'api_key.rotated', async ({ now }, before) => ({
     ...sealed,
     previousSalt: grace > 0 ? before.salt : null,
     previousSecretHash: grace > 0 ? before.secretHash : null,
-    previousExpiresAt: grace > 0 ? new Date(now.getTime() + grace * 1_000) : null,
-    updatedAt: now,
-  })
+    previousExpiresAt: grace > 0 ? new Date(now().getTime() + grace * 1_000) : null,
+  }))
   await kernel.coherence.settle()
   return { api_key: `svc_${record.publicId}.${secret}`, record }
 }
@@ -98,15 +108,18 @@ export async function revokeKey(kernel: Kernel, id: string): Promise<void> {
   await kernel.coherence.settle()
 }
 
+/** The change is made from the key as no other transaction can change it meanwhile. */
 const updated = (
   kernel: Kernel,
   id: string,
   action: 'api_key.updated' | 'api_key.rotated',
-  change: Parameters<typeof updateKey>[2],
+  changeOf: (kernel: Kernel, before: ApiKey) => Promise<Parameters<typeof updateKey>[2]>,
 ): Promise<ApiKey> =>
   atomically(kernel, async (kernel) => {
-    const key = await updateKey(kernel.db, id, change)
-    if (key === undefined) throw fail('api_key_not_found')
+    const before = await lockKey(kernel.db, id)
+    if (before === undefined) throw fail('api_key_not_found')
+    const change = await changeOf(kernel, before)
+    const key = await updateKey(kernel.db, id, { ...change, updatedAt: kernel.now() })
     await recordKey(kernel, action, key)
     return key
   })
@@ -133,6 +146,13 @@ export async function existing(kernel: Kernel, id: string): Promise<ApiKey> {
   if (found === undefined) throw fail('api_key_not_found')
   return found
 }
+
+/** The clients that the fields name. */
+const namesIn = ({
+  client_name: bound,
+  client_overrides: overrides = [],
+}: Partial<NewKey>): readonly string[] =>
+  [...(bound ? [bound] : []), ...overrides].filter((name) => name !== '*')
 
 /** Rejects impossible client names: such a key would look bound, but be valid for nothing. */
 function checkClients({ client_name: bound, client_overrides: overrides = [] }: Partial<NewKey>): void {

@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import type { Clients } from '#databases/clients/clients.ts'
 import { named } from '#kernel/http/components.ts'
 import { Id, Nullable, Timestamp } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
@@ -66,8 +67,8 @@ const recordOf = (key: ApiKey) => ({
   updated_at: key.updatedAt,
 })
 
-export function keyRoutes(app: App, kernel: Kernel, access: GatewayAccess): void {
-  const config = { access: access.admin, failures: ['invalid_right', 'api_key_not_found'] }
+export function keyRoutes(app: App, kernel: Kernel, clients: Clients, access: GatewayAccess): void {
+  const config = { access: access.admin, failures: ['invalid_right', 'unknown_client', 'api_key_not_found'] }
   const { query, place } = paginationOf(kernel.config)
   app.route({
     method: 'GET',
@@ -96,7 +97,7 @@ export function keyRoutes(app: App, kernel: Kernel, access: GatewayAccess): void
       response: { 201: successOf(IssuedKey) },
     },
     handler: async (request, reply) => {
-      const { api_key, record } = await createKey(kernelFor(kernel, request), request.body)
+      const { api_key, record } = await createKey(kernelFor(kernel, request), clients, request.body)
       return reply.code(201).send(success('API key issued', { api_key, record: recordOf(record) }))
     },
   })
@@ -125,7 +126,7 @@ export function keyRoutes(app: App, kernel: Kernel, access: GatewayAccess): void
     },
     handler: async (request) => {
       const { params, body } = request
-      const changed = await changeKey(kernelFor(kernel, request), params.id, body)
+      const changed = await changeKey(kernelFor(kernel, request), clients, params.id, body)
       return success('API key changed', recordOf(changed))
     },
   })

@@ -12,6 +12,11 @@ export function findKey(db: Db, by: 'id' | 'publicId', value: string): Promise<A
   return db.selectFrom('apiKey').selectAll().where(by, '=', value).executeTakeFirst()
 }
 
+/** Other changes of the key wait until the transaction ends. */
+export function lockKey(db: Db, id: string): Promise<ApiKey | undefined> {
+  return db.selectFrom('apiKey').selectAll().where('id', '=', id).forNoKeyUpdate().executeTakeFirst()
+}
+
 /** Names need not be unique. */
 export function findKeysNamed(db: Db, name: string): Promise<ApiKey[]> {
   return db.selectFrom('apiKey').selectAll().where('name', '=', name).orderBy('createdAt').limit(20).execute()
@@ -26,8 +31,8 @@ export function listKeys(
   return chosen.limit(page.limit).offset(page.offset).execute()
 }
 
-export function updateKey(db: Db, id: string, change: Updateable<ApiKeyTable>): Promise<ApiKey | undefined> {
-  return db.updateTable('apiKey').set(change).where('id', '=', id).returningAll().executeTakeFirst()
+export function updateKey(db: Db, id: string, change: Updateable<ApiKeyTable>): Promise<ApiKey> {
+  return db.updateTable('apiKey').set(change).where('id', '=', id).returningAll().executeTakeFirstOrThrow()
 }
 
 /** Deactivates the keys that are bound to the client. */

@@ -1,5 +1,4 @@
 import type { Clients } from '#databases/clients/clients.ts'
-import { holdClient } from '#databases/clients/store.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
 import { isConflict } from '#kernel/db/conflicts.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
@@ -7,6 +6,7 @@ import { uuidv7 } from '#kernel/random.ts'
 import { unknownClient } from '../called-client.ts'
 import { fail } from '../errors.ts'
 import { storingMetadata } from '../metadata.ts'
+import { isStanding } from '../standing-clients.ts'
 import { columnsOf, type NewFacts, newColumns, type RouteFacts, requireSound } from './definition.ts'
 import {
   closeRoutesOf,
@@ -38,9 +38,7 @@ export async function createRoute(kernel: Kernel, clients: Clients, asked: NewRo
   try {
     return await storingMetadata(() =>
       atomically(kernel, async (kernel) => {
-        // Otherwise the deletion of the client, if it runs now, would leave this route open.
-        const isConfigured = clients.configured.has(route.clientName)
-        if (!isConfigured && !(await holdClient(kernel.db, route.clientName))) throw unknownClient()
+        if (!(await isStanding(kernel, clients, route.clientName))) throw unknownClient()
         const inserted = await insertRoute(kernel.db, route)
         await recordAct(kernel, 'public_route.created', actOf(inserted))
         return inserted
@@ -63,7 +61,9 @@ export async function changeRoute(
   const route = await atomically(kernel, async (kernel) => {
     const before = await lockRoute(kernel.db, routeKey)
     if (before === undefined) throw fail('public_route_not_found')
-    await requireSound(kernel, clients, { ...before, ...change })
+    const changed = { ...before, ...change }
+    await requireSound(kernel, clients, changed)
+    if (!(await isStanding(kernel, clients, changed.clientName))) throw unknownClient()
     await recordAct(kernel, 'public_route.updated', {
       ...actOf(before),
       details: { ...actOf(before).details, fields: Object.keys(change) },

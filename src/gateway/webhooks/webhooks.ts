@@ -7,6 +7,7 @@ import { atomically, type Kernel } from '#kernel/kernel.ts'
 import { uuidv7 } from '#kernel/random.ts'
 import { unknownClient } from '../called-client.ts'
 import { fail } from '../errors.ts'
+import { isStanding } from '../standing-clients.ts'
 import { acceptableFilter } from './filter/filter.ts'
 import { acceptableHeaders } from './headers.ts'
 import { checkScope, fullTableName, isOfUsers } from './route-key.ts'
@@ -68,6 +69,7 @@ export async function createWebhook(
     updatedAt: now,
   }
   const created = await atomically(kernel, async (kernel) => {
+    await requireClient(kernel, clients, clientName)
     await record(kernel, 'webhook.created', webhook)
     return insertWebhook(kernel.db, webhook)
   })
@@ -86,8 +88,11 @@ export async function changeWebhook(
   const changed = await atomically(kernel, async (kernel) => {
     const former = await lockWebhook(kernel.db, id)
     if (former === undefined) throw fail('webhook_not_found')
-    checkScope({ ...former, ...fields })
-    await record(kernel, 'webhook.updated', { ...former, ...fields }, Object.keys(change))
+    const present = { ...former, ...fields }
+    checkScope(present)
+    if (fields.clientName !== undefined || fields.isActive === true)
+      await requireClient(kernel, clients, present.clientName)
+    await record(kernel, 'webhook.updated', present, Object.keys(change))
     const webhook = await updateWebhook(kernel.db, id, { ...fields, updatedAt: kernel.now() })
     if (webhook === undefined) throw fail('webhook_not_found')
     return webhook
@@ -132,6 +137,10 @@ export async function existingWebhook(kernel: Kernel, id: string): Promise<Webho
 /** For a client that was removed: another client of its name may be another database. */
 export const retireWebhooks = ({ db, now }: Kernel, clientName: string): Promise<void> =>
   deactivateWebhooksOf(db, clientName, { reason: 'Its client was removed', now: now() })
+
+async function requireClient(kernel: Kernel, clients: Clients, name: string | null): Promise<void> {
+  if (name !== null && !(await isStanding(kernel, clients, name))) throw unknownClient()
+}
 
 /** The names of the headers that are sent with each delivery. */
 export function headersOf(
