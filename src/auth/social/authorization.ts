@@ -9,9 +9,10 @@ import type { ProviderTokens } from '#identity/provider-tokens.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { randomToken } from '#kernel/random.ts'
 import { fail } from '../errors.ts'
+import { askProvider } from './ask-provider.ts'
 import { identityOfAccessToken, identityOfIdToken } from './identities.ts'
 import type { Claims } from './provider.ts'
-import { askProvider, connectTo, type ProviderClient, redirectUri } from './provider-client.ts'
+import { connectTo, type ProviderClient, redirectUri } from './provider-client.ts'
 import type { Identity } from './provider-identity.ts'
 
 /** Has to be known when the browser returns. */

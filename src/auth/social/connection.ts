@@ -11,6 +11,7 @@ import {
 } from 'openid-client'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { Provider, ProviderSettings, Server } from './provider.ts'
+import { createDocumentReader } from './provider-document.ts'
 import type { ProviderRequests } from './provider-requests.ts'
 
 /** What openid-client needs to talk to one provider: its endpoints, the client's id and secret, and the way to send. */
@@ -20,29 +21,24 @@ export type Connection = () => Promise<Configuration>
 const DISCOVERED_FOR = 3_600_000
 
 export function createConnection(
-  kernel: Pick<Kernel, 'config' | 'now'>,
-  { provider, settings, send }: Target,
+  kernel: Pick<Kernel, 'config' | 'now' | 'log'>,
+  { name, provider, settings, send }: Target,
 ): Connection {
   const server = provider.server(settings)
   let secret = settings.client_secret
   const authenticate: ClientAuth = (...request) => authentication(settings, server, secret, request)
   let known: { readonly configuration: Configuration; readonly since: number } | undefined
-  let pending: Promise<Configuration> | undefined
-
-  const discover = async () => {
-    const configuration = await configurationOf(kernel, { server, settings, authenticate, send })
-    known = { configuration, since: kernel.now().getTime() }
-    return configuration
-  }
+  const discover = createDocumentReader(kernel, { name, subject: 'endpoints' }, () =>
+    configurationOf(kernel, { server, settings, authenticate, send }),
+  )
   return async () => {
     if (provider.clientSecret !== undefined) secret = await provider.clientSecret(settings, kernel.now())
     if (known !== undefined && kernel.now().getTime() - known.since < DISCOVERED_FOR)
       return known.configuration
-    pending ??= discover().finally(() => {
-      pending = undefined
-    })
     try {
-      return await pending
+      const configuration = await discover()
+      known = { configuration, since: kernel.now().getTime() }
+      return configuration
     } catch (error) {
       // The endpoints of an issuer hardly ever change.
       if (known === undefined) throw error
@@ -52,6 +48,7 @@ export function createConnection(
 }
 
 type Target = {
+  readonly name: string
   readonly provider: Provider
   readonly settings: ProviderSettings
   readonly send: ProviderRequests
@@ -64,7 +61,7 @@ async function configurationOf(
     settings: { client_id = '' },
     authenticate,
     send,
-  }: Omit<Target, 'provider'> & { readonly server: Server; readonly authenticate: ClientAuth },
+  }: Omit<Target, 'name' | 'provider'> & { readonly server: Server; readonly authenticate: ClientAuth },
 ): Promise<Configuration> {
   const execute = config.outbound.allow_http ? [allowInsecureRequests] : []
   const fetch = fetchBy(send)

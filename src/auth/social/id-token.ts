@@ -1,11 +1,4 @@
-import {
-  createLocalJWKSet,
-  decodeJwt,
-  errors,
-  type JSONWebKeySet,
-  type JWTVerifyGetKey,
-  jwtVerify,
-} from 'jose'
+import { decodeJwt, errors, type JWTVerifyGetKey, jwtVerify } from 'jose'
 import type { Kernel } from '#kernel/kernel.ts'
 import { fail } from '../errors.ts'
 import type { Claims } from './provider.ts'
@@ -71,25 +64,17 @@ const LONGEST_USE = 600_000
 /** Between two requests for keys, so that tokens with unknown keys cause no flood of them. */
 const SHORTEST_USE = 10_000
 
-/** The keys of an issuer. They are fetched again when they are old, and when a token names a key that is not among them. */
+/** The keys of an issuer. They are read again when they are old, and when a token names a key that is not among them. */
 export function createKeySet(
   { now }: Pick<Kernel, 'now'>,
-  fetchKeys: () => Promise<unknown>,
+  readKeys: () => Promise<JWTVerifyGetKey>,
 ): JWTVerifyGetKey {
   let held: { readonly find: JWTVerifyGetKey; readonly since: number } | undefined
-  let pending: Promise<JWTVerifyGetKey> | undefined
-  const fetchAgain = async () => {
-    // The library checks the shape.
-    const find = createLocalJWKSet((await fetchKeys()) as JSONWebKeySet)
+  const newerThan = async (age: number): Promise<JWTVerifyGetKey> => {
+    if (held !== undefined && now().getTime() - held.since < age) return held.find
+    const find = await readKeys()
     held = { find, since: now().getTime() }
     return find
-  }
-  const newerThan = (age: number): Promise<JWTVerifyGetKey> | JWTVerifyGetKey => {
-    if (held !== undefined && now().getTime() - held.since < age) return held.find
-    pending ??= fetchAgain().finally(() => {
-      pending = undefined
-    })
-    return pending
   }
   return async (header, token) => {
     const find = await newerThan(LONGEST_USE)

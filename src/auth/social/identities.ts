@@ -2,9 +2,10 @@ import { fetchUserInfo } from 'openid-client'
 import type { ProviderTokens } from '#identity/provider-tokens.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { fail } from '../errors.ts'
+import { askProvider } from './ask-provider.ts'
 import { verifyIdToken } from './id-token.ts'
 import { asClaims, type Claims } from './provider.ts'
-import { askProvider, connectTo, fetchWithToken, type ProviderClient } from './provider-client.ts'
+import { connectTo, fetchWithToken, type ProviderClient } from './provider-client.ts'
 import { type Identity, identityOf } from './provider-identity.ts'
 
 type GivenIdToken = {

@@ -1,12 +1,12 @@
-import type { JWTVerifyGetKey } from 'jose'
-import { AuthorizationResponseError, type Configuration, fetchProtectedResource } from 'openid-client'
-import { Failure } from '#kernel/errors.ts'
+import { createLocalJWKSet, type JWTVerifyGetKey } from 'jose'
+import { type Configuration, fetchProtectedResource } from 'openid-client'
 import type { Kernel } from '#kernel/kernel.ts'
 import { authUrl } from '../auth-url.ts'
-import { fail } from '../errors.ts'
+import { askProvider } from './ask-provider.ts'
 import { type Connection, createConnection } from './connection.ts'
 import { createKeySet } from './id-token.ts'
 import type { Provider, ProviderSettings, Server } from './provider.ts'
+import { createDocumentReader } from './provider-document.ts'
 import { createProviderRequests } from './provider-requests.ts'
 
 /** A configured provider, with what this process knows of it: its endpoints, its keys and the state of its circuit. */
@@ -30,15 +30,15 @@ export function createProviderClient(
   settings: ProviderSettings,
 ): ProviderClient {
   const send = createProviderRequests(kernel, name)
-  const connect = createConnection(kernel, { provider, settings, send })
-  const keys = createKeySet(kernel, () =>
-    askProvider(kernel, { name }, 'PROVIDER_UNAVAILABLE', async () => {
-      const { jwks_uri = '' } = (await connect()).serverMetadata()
-      const { status, body } = await send(jwks_uri, { headers: JSON_ONLY })
-      if (status !== 200) throw new Error(`the answer of ${jwks_uri} has status ${status}`)
-      return JSON.parse(body.toString())
-    }),
-  )
+  const connect = createConnection(kernel, { name, provider, settings, send })
+  const readKeys = createDocumentReader(kernel, { name, subject: 'keys' }, async () => {
+    const { jwks_uri = '' } = (await connect()).serverMetadata()
+    const { status, body } = await send(jwks_uri, { headers: JSON_ONLY })
+    if (status !== 200) throw new Error(`the answer of ${jwks_uri} has status ${status}`)
+    // The library checks the shape.
+    return createLocalJWKSet(JSON.parse(body.toString()))
+  })
+  const keys = createKeySet(kernel, readKeys)
   return { name, provider, settings, server: provider.server(settings), connect, keys }
 }
 
@@ -51,35 +51,6 @@ export const redirectUri = (
 /** Throws PROVIDER_UNAVAILABLE when the provider does not tell its endpoints. */
 export const connectTo = (kernel: Kernel, client: ProviderClient): Promise<Configuration> =>
   askProvider(kernel, client, 'PROVIDER_UNAVAILABLE', client.connect)
-
-/** Every failure of the provider, or of a library that checks its answers, becomes this one; the log has the reason. */
-export async function askProvider<T>(
-  { log }: Pick<Kernel, 'log'>,
-  { name }: Pick<ProviderClient, 'name'>,
-  code:
-    | 'INVALID_CODE'
-    | 'UNABLE_TO_GET_USER_INFO'
-    | 'PROVIDER_UNAVAILABLE'
-    | 'FAILED_TO_REFRESH_ACCESS_TOKEN',
-  work: () => Promise<T>,
-): Promise<T> {
-  try {
-    return await work()
-  } catch (error) {
-    const own = ownFailure(error)
-    if (own !== undefined) throw own
-    if (error instanceof AuthorizationResponseError)
-      throw fail('PROVIDER_REFUSED', { details: { error: error.error } })
-    log.warn({ event: 'provider_failed', provider: name, error }, 'the answer of the provider is refused')
-    throw fail(code, { cause: error })
-  }
-}
-
-/** The library wraps a failure of ours, like that of an open circuit. */
-function ownFailure(error: unknown): Failure | undefined {
-  if (error instanceof Failure) return error
-  return error instanceof Error && error.cause instanceof Failure ? error.cause : undefined
-}
 
 /** Asks an endpoint with an access token. */
 export async function fetchWithToken(
