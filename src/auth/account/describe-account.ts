@@ -36,7 +36,7 @@ export async function describeAccount(
   return { account, identity, data }
 }
 
-/** Of the userinfo endpoint. An issuer without one (Apple) has described the user in the ID token, which was verified before it was stored. */
+/** Of the userinfo endpoint. An issuer without one (Apple) has described the user in the ID token, which was checked before it was stored. */
 async function claimsOf(
   kernel: Kernel,
   client: ProviderClient,

@@ -75,9 +75,10 @@ export function accountRoutes(
   access: AuthAccess,
   { providers }: { readonly providers: SocialProviders },
 ): void {
-  const refreshes = createTokenRefreshes(kernel, async ({ providerId, refreshToken }) => {
+  const refreshes = createTokenRefreshes(kernel, async (account) => {
+    const { providerId } = account
     if (!providers.has(providerId)) throw fail('TOKEN_REFRESH_NOT_SUPPORTED')
-    return refreshProviderTokens(kernel, providers.find(providerId), refreshToken ?? '')
+    return refreshProviderTokens(kernel, providers.find(providerId), account)
   })
   const { signedIn } = access
   app.route({

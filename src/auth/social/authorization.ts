@@ -5,7 +5,7 @@ import {
   refreshTokenGrant,
   type TokenEndpointResponse,
 } from 'openid-client'
-import type { ProviderTokens } from '#identity/provider-tokens.ts'
+import type { LinkedAccount, ProviderTokens } from '#identity/provider-tokens.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { randomToken } from '#kernel/random.ts'
 import { fail } from '../errors.ts'
@@ -90,17 +90,30 @@ export async function redeemCode(
     : identityOfAccessToken(kernel, client, tokens)
 }
 
-/** Throws FAILED_TO_REFRESH_ACCESS_TOKEN. */
+/** New tokens of the account. Throws FAILED_TO_REFRESH_ACCESS_TOKEN. */
 export async function refreshProviderTokens(
   kernel: Kernel,
   client: ProviderClient,
-  refreshToken: string,
+  { refreshToken, accountId }: Pick<LinkedAccount, 'refreshToken' | 'accountId'>,
 ): Promise<ProviderTokens> {
   const connection = await connectTo(kernel, client)
-  const given = await askProvider(kernel, client, 'FAILED_TO_REFRESH_ACCESS_TOKEN', () =>
-    refreshTokenGrant(connection, refreshToken),
-  )
-  return tokensOf(kernel, given)
+  return askProvider(kernel, client, 'FAILED_TO_REFRESH_ACCESS_TOKEN', async () => {
+    const given = await refreshTokenGrant(connection, refreshToken ?? '')
+    const { idToken, ...tokens } = tokensOf(kernel, given)
+    // The `sub` of an OAuth 2 server need not be the account's id, so that its ID token shows nothing.
+    if (idToken === undefined || client.server.type !== 'oidc') return tokens
+    expectAccount(given.claims()?.sub, accountId)
+    return { ...tokens, idToken }
+  })
+}
+
+/**
+ * Tokens of another account would give its data to this user (OpenID Connect Core 1.0, section 12.2). The library has compared `iss` and
+ * `aud`. A signature is not needed, since the token comes from the token endpoint itself (section 3.1.3.7): the keys may be out of reach,
+ * and the new refresh token would be lost.
+ */
+function expectAccount(sub: string | undefined, accountId: string): void {
+  if (sub !== accountId) throw new Error('the ID token of the refresh is of another account')
 }
 
 /** RFC 6749, section 5.1. GitHub separates scopes by commas and has `refresh_token_expires_in`. */

@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { decodeJwt } from 'jose'
+import { listLinkedAccounts } from '#identity/provider-tokens.ts'
 import { startSocialService } from '#test/identity-provider/social-service.ts'
 import { person } from '#test/identity-provider/visits.ts'
 
-const { clock, idp, t, idToken } = await startSocialService()
+const { clock, idp, t, kernel, idToken } = await startSocialService()
 
-const withIdToken = (token: string) =>
-  t.anon.post('/api/auth/sign-in/social', { provider: 'acme', idToken: { token } })
+const withIdToken = (token: string, more: object = {}) =>
+  t.anon.post('/api/auth/sign-in/social', { provider: 'acme', idToken: { token, ...more } })
 
 /** The provider answers requests to this path so until the work ends. Also returns their number. */
 async function answering<T>(path: string, status: number, body: object | string, work: () => Promise<T>) {
@@ -22,6 +24,38 @@ async function answering<T>(path: string, status: number, body: object | string,
   idp.intercept = () => false
   return { result, count }
 }
+
+test('a refresh whose ID token is of another account, issuer or client is refused, and the old tokens stay', async () => {
+  const { sub, email } = person('Refreshed')
+  const right = { sub, email, email_verified: true }
+  const tokens = { accessToken: 'old access', refreshToken: 'old refresh' }
+  const { body } = await withIdToken(await idToken(right), tokens)
+  const options = { headers: { authorization: `Bearer ${body.token}` } }
+  const refresh = async (id_token: string | undefined) => {
+    const given = { access_token: 'new access', refresh_token: 'new refresh', token_type: 'Bearer', id_token }
+    const ask = () => t.anon.post('/api/auth/refresh-token', { providerId: 'acme' }, options)
+    return (await answering('/token', 200, given, ask)).result
+  }
+  const stored = () => listLinkedAccounts(kernel, body.user.id)
+  const before = await stored()
+  const wrong = {
+    'another account': await idToken({ ...right, sub: person('Other').sub }),
+    'another issuer': await idToken({ ...right, iss: 'https://evil.example' }),
+    'another client': await idToken({ ...right, aud: 'another client' }),
+    'no subject': await idToken({ email }),
+  }
+  for (const [what, token] of Object.entries(wrong)) {
+    const answer = await refresh(token)
+    assert.deepEqual([answer.status, answer.body.code], [400, 'FAILED_TO_REFRESH_ACCESS_TOKEN'], what)
+    assert.doesNotMatch(answer.text, /new access/)
+    assert.deepEqual(await stored(), before, what)
+  }
+  const again = await refresh(await idToken(right))
+  assert.deepEqual([again.status, again.body.accessToken], [200, 'new access'])
+  assert.equal(decodeJwt(again.body.idToken).sub, sub)
+  const without = await refresh(undefined)
+  assert.deepEqual([without.status, without.body.idToken], [200, again.body.idToken])
+})
 
 test('keys that cannot be read are a failure of the provider, not of the token, and are asked for once in 10 s', async () => {
   const token = await idToken({ sub: person('Keyless').sub })
