@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type AdminPermissions, isPermitted } from '#identity/permissions.ts'
-import { actOnProof, type Proof, proofHolds } from '#identity/proof.ts'
+import { actOnProof, proofHolds, type SessionProof } from '#identity/proof.ts'
 import { lacksSecondFactor } from '#identity/second-factor.ts'
 import { endWithinMaxAge, extendSession, type LiveSession, type Sessions } from '#identity/sessions.ts'
 import type { User } from '#identity/users.ts'
@@ -163,7 +163,12 @@ export async function expectAlive(kernel: Kernel, caller: Caller): Promise<void>
   if (!(await proofHolds(kernel, proofOf(caller)))) throw fail('UNAUTHORIZED')
 }
 
-export const proofOf = ({ user, session: { id, impersonatedBy }, token, password }: Caller): Proof => ({
+export const proofOf = ({
+  user,
+  session: { id, impersonatedBy },
+  token,
+  password,
+}: Caller): SessionProof => ({
   ...{ userId: user.id, session: { id, token, impersonatedBy } },
   password,
 })

@@ -34,6 +34,8 @@ export type Proof = {
   readonly account?: ProviderAccount
 }
 
+export type SessionProof = Proof & Required<Pick<Proof, 'session'>>
+
 /**
  * Runs the work in a transaction in which the proof holds until its end (house.md 5.7). Every verb that changes credentials, identity
  * or membership, or starts a session, goes through here. When the proof does not hold any more, the failure is `refuse`.

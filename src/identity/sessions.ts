@@ -200,6 +200,10 @@ export async function updateSessionToken(db: Db, id: string, hash: Buffer, now: 
   await db.updateTable('session').set({ tokenHash: hash, updatedAt: now }).where('id', '=', id).execute()
 }
 
+/** A session that a proof has locked (proof.ts). */
+export const getSession = (db: Db, id: string): Promise<Session> =>
+  db.selectFrom('session').select(SESSION_COLUMNS).where('id', '=', id).executeTakeFirstOrThrow()
+
 /** Valid sessions, newest first. */
 export async function listSessions({ db, config, now }: Kernel, userId: string): Promise<Session[]> {
   const sessions = await db

@@ -1,15 +1,18 @@
 import { findLinkedAccount, insertLinkedAccount } from '#identity/linked-accounts.ts'
-import { actOnProof, type Proof } from '#identity/proof.ts'
+import { actOnProof, type SessionProof } from '#identity/proof.ts'
 import { updateProviderTokens } from '#identity/provider-tokens.ts'
+import { lacksSecondFactor } from '#identity/second-factor.ts'
+import { getSession, type Session } from '#identity/sessions.ts'
 import type { User } from '#identity/users.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { fail } from '../errors.ts'
+import { expectFresh } from '../session-freshness.ts'
 import type { Identity } from './provider-identity.ts'
 
 export type Linking = {
-  /** The session that links, which has to be alive still. */
-  readonly proof: Proof
+  /** Names the session that links, which has to be alive still. */
+  readonly proof: SessionProof
   readonly refuse: () => Error
   readonly provider: string
   readonly identity: Identity
@@ -24,6 +27,7 @@ export const linkIdentity = (
   { proof, refuse, provider: providerId, identity }: Linking,
 ): Promise<'linked' | 'linked already'> =>
   actOnProof(kernel, proof, refuse, async (kernel, user) => {
+    expectMayLink(kernel, await getSession(kernel.db, proof.session.id), user)
     const account = { providerId, accountId: identity.accountId }
     const found = await findLinkedAccount(kernel, account)
     if (found === undefined) {
@@ -37,6 +41,13 @@ export const linkIdentity = (
     await updateProviderTokens(kernel, found.id, identity.tokens)
     return 'linked already'
   })
+
+/** As `link-social` asks it, again: the visit to the provider takes up to ten minutes. Impersonated sessions begin none. */
+function expectMayLink(kernel: Kernel, session: Session, user: User): void {
+  expectFresh(kernel, session)
+  if (lacksSecondFactor(kernel.config, { user, session, impersonator: undefined }))
+    throw fail('TWO_FACTOR_REQUIRED')
+}
 
 function expectSameEmail({ config }: Kernel, user: User, { email }: Identity): void {
   if (!config.auth.social.linking.allow_different_emails && email !== user.email)

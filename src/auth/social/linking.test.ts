@@ -5,7 +5,7 @@ import { startOpenidProvider } from '#test/identity-provider/openid-provider.ts'
 import { startSocialService } from '#test/identity-provider/social-service.ts'
 import { CLIENT, createVisitor, person } from '#test/identity-provider/visits.ts'
 
-const { clock, idp, t, kernel, db, ...service } = await startSocialService()
+const { idp, t, kernel, db, ...service } = await startSocialService()
 const { mismatch: MISMATCH, accountsOf, sessionsOf, localUser, idToken } = service
 
 const withIdToken = (token: string, more: object = {}) =>
@@ -72,20 +72,6 @@ test('an ID token is refused if its issuer, audience, key, algorithm, time, nonc
     )
   }
   assert.deepEqual(await accountsOf(sub), [])
-})
-
-test('keys that cannot be read are a failure of the provider, not of the token', async () => {
-  const token = await idToken({ sub: person('Keyless').sub })
-  await idp.rotateKey()
-  clock.advance(601_000)
-  idp.intercept = (request, response) => {
-    if (request.url !== '/jwks') return false
-    response.end('<html>maintenance</html>')
-    return true
-  }
-  const answer = await withIdToken(token)
-  idp.intercept = () => false
-  assert.deepEqual([answer.status, answer.body.code], [503, 'PROVIDER_UNAVAILABLE'])
 })
 
 test('of the scopes that a provider names, those in the form of a scope are stored', async () => {
@@ -284,12 +270,4 @@ test('a banned user does not come in, and a user with a second factor is asked f
   assert.match(visitor.cookie('service-auth.two-factor') ?? '', /^2fa_/)
   await db.updateTable('user').set({ banned: true }).where('email', '=', email).execute()
   assert.equal(await createVisitor(t).signIn(), '/failed?error=banned')
-})
-
-test('link-social needs a session, and one that began lately', async () => {
-  const ada = await signedIn('Stale')
-  assert.equal((await t.anon.post('/api/auth/link-social', { provider: 'acme' })).status, 401)
-  clock.advance(86_400_001)
-  const answer = await ada.post('/api/auth/link-social', { provider: 'acme' })
-  assert.deepEqual([answer.status, answer.body.code], [403, 'SESSION_NOT_FRESH'])
 })
