@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { after, test } from 'node:test'
@@ -11,6 +11,7 @@ import { secureRandom } from '#kernel/random.ts'
 import { createSecrets } from '#kernel/secrets.ts'
 import { dropInstallations, testDatabase, testServerUrl, withClient } from '#test/database.ts'
 import { ADMIN_KEY, actor, PASSWORD, TEST_SECRET } from '#test/harness.ts'
+import { removeFolder } from '#test/temporary-folder.ts'
 import { startService } from './app.ts'
 import { openDatabases } from './open-databases.ts'
 
@@ -44,7 +45,7 @@ const origin = `http://127.0.0.1:${await service.listen()}`
 
 after(async () => {
   await service.stop()
-  await rm(dir, { recursive: true, force: true })
+  await removeFolder(dir)
   await dropInstallations(control)
 })
 

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { rm } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import path from 'node:path'
 import pg from 'pg'
@@ -8,7 +7,7 @@ import { provision } from '#kernel/db/provision.ts'
 import { type SharedCassandra, shareCassandra } from './cassandra/shared.ts'
 import { dropDatabase, withClient } from './database.ts'
 import { type Pooler, startPgBouncer } from './pgbouncer.ts'
-import { createTemporaryFolder, removeAbandoned } from './temporary-folder.ts'
+import { createTemporaryFolder, removeAbandoned, removeFolder } from './temporary-folder.ts'
 
 /** No data outlives the run, so durability is off. The timeout ends statements that hang. */
 const SETTINGS = {
@@ -75,7 +74,7 @@ export async function globalTeardown(): Promise<void> {
   await run.cassandra?.stop()
   if (run.server) await run.server.stop()
   else if (run.serverUrl && run.roles) await dropAll(run.serverUrl, run.roles)
-  if (run.folder) await rm(run.folder, { recursive: true, force: true })
+  if (run.folder) await removeFolder(run.folder)
 }
 
 async function startServer(): Promise<string> {

@@ -1,13 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cp, readFile, rm } from 'node:fs/promises'
+import { cp, readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { readPidFile, stateOf } from '#kernel/db/embedded/pid-file.ts'
 import { type EmbeddedOptions, startEmbedded } from '#kernel/db/embedded.ts'
-import { createTemporaryFolder } from './temporary-folder.ts'
+import { createTemporaryFolder, removeFolder } from './temporary-folder.ts'
 
 export const PASSWORD = 'correct horse'
 
@@ -27,7 +27,7 @@ export async function newFolder(t: Cleanup, name = 'postgres'): Promise<string> 
   const dir = path.join(parent, name)
   t.after(async () => {
     await stopServerOn(dir)
-    await rm(parent, { recursive: true, force: true })
+    await removeFolder(parent)
   })
   return dir
 }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp } from 'node:fs/promises'
 import type { IncomingHttpHeaders } from 'node:http'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -21,6 +21,7 @@ import { startKernel } from '#kernel/start.ts'
 import { type Service, startService } from '../src/app.ts'
 import { createTemplateDatabase, pooled, testDatabase, withClient } from './database.ts'
 import { documentedStatuses, type OpenapiDocument } from './openapi.ts'
+import { removeFolder } from './temporary-folder.ts'
 
 export const ADMIN_KEY = 'admin-key-of-the-tests-0123456789'
 export const PASSWORD = 'correct horse battery'
@@ -114,7 +115,7 @@ export async function testService({
 }: Options = {}): Promise<TestService> {
   const started = stoppedAfterTests()
   const dir = await mkdtemp(path.join(tmpdir(), 'gatehouse-test-service-'))
-  started.defer(() => rm(dir, { recursive: true, force: true }))
+  started.defer(() => removeFolder(dir))
   const control = controlUrl ?? (await controlDatabase())
   const client = await testDatabase()
   const logging = await testDatabase({ template: await createTemplateDatabase('logging', prepareAudit) })
@@ -209,7 +210,7 @@ export async function testKernel({
 }: Options = {}): Promise<Kernel> {
   const started = stoppedAfterTests()
   const dir = await mkdtemp(path.join(tmpdir(), 'gatehouse-test-kernel-'))
-  started.defer(() => rm(dir, { recursive: true, force: true }))
+  started.defer(() => removeFolder(dir))
   const { kernel, close } = await startKernel({
     config: testConfig(overrides, dir),
     controlUrl: controlUrl ?? (await controlDatabase()),

@@ -1,13 +1,13 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, chown, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { chmod, chown, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { provision } from '#kernel/db/provision.ts'
 import { freePort } from './cluster.ts'
 import { withClient } from './database.ts'
 import { eventually } from './embedded.ts'
-import { createTemporaryFolder } from './temporary-folder.ts'
+import { createTemporaryFolder, removeFolder } from './temporary-folder.ts'
 
 /** The folder of an installed PostgreSQL with its client programs; undefined where there is none. */
 export async function installedPrograms(): Promise<string | undefined> {
@@ -77,7 +77,7 @@ export async function startInstalledServer(programs: string): Promise<InstalledS
       const exited = once(server, 'exit')
       server.kill('SIGINT')
       await exited
-      await rm(folder, { recursive: true, force: true })
+      await removeFolder(folder)
     },
   }
 }

@@ -1,10 +1,10 @@
 import { execFile } from 'node:child_process'
-import { access, chmod, chown, mkdir, rm } from 'node:fs/promises'
+import { access, chmod, chown, mkdir } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { withClient } from './database.ts'
-import { createTemporaryFolder } from './temporary-folder.ts'
+import { createTemporaryFolder, removeFolder } from './temporary-folder.ts'
 
 const run = promisify(execFile)
 
@@ -45,7 +45,7 @@ export async function startInstalledServer(): Promise<InstalledServer> {
     url: `postgres://app@127.0.0.1:${port}/app`,
     async stop() {
       await call('pg_ctl', '-D', `${data}/data`, '-m', 'immediate', 'stop')
-      await rm(folder, { recursive: true, force: true })
+      await removeFolder(folder)
     },
   }
 }

@@ -1,12 +1,13 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdtemp, writeFile } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
+import { removeFolder } from './temporary-folder.ts'
 
 const PROGRAM = process.env.PGBOUNCER ?? '/usr/sbin/pgbouncer'
 
@@ -62,7 +63,7 @@ export async function startPgBouncer(superuserUrl: string): Promise<Pooler> {
       const ended = once(child, 'exit')
       child.kill('SIGKILL')
       await ended
-      await rm(folder, { recursive: true, force: true })
+      await removeFolder(folder)
     },
   }
 }

@@ -9,20 +9,17 @@ export async function createTemporaryFolder(): Promise<string> {
   return mkdtemp(path.join(await temporaryPlace(), `${PREFIX}${process.pid}-`))
 }
 
+/** Tries again while another process, such as a server that was just killed, still writes there. */
+export const removeFolder = (folder: string): Promise<void> =>
+  rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 })
+
 /** Removes folders of killed processes, except those of other users. */
 export async function removeAbandoned(): Promise<void> {
   const place = await temporaryPlace()
   for (const name of await readdir(place)) {
     const pid = Number(name.startsWith(PREFIX) && name.slice(PREFIX.length).split('-')[0])
     if (!pid || isAlive(pid)) continue
-    // A server that is just shutting down after their exit may still write.
-    const removed = rm(path.join(place, name), {
-      recursive: true,
-      force: true,
-      maxRetries: 20,
-      retryDelay: 50,
-    })
-    await removed.catch(() => {})
+    await removeFolder(path.join(place, name)).catch(() => {})
   }
 }
 

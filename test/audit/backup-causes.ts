@@ -1,15 +1,16 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { after } from 'node:test'
 import { recordRestore } from '#gateway/backups/archive/restore-archive.ts'
 import type { Answer, TestService } from '#test/harness.ts'
+import { removeFolder } from '#test/temporary-folder.ts'
 
 /** Programs that stand in for those of PostgreSQL: the acts are recorded before one runs. */
 export async function backupPrograms(): Promise<string> {
   const folder = await mkdtemp(path.join(tmpdir(), 'gatehouse-programs-'))
-  after(() => rm(folder, { recursive: true }))
+  after(() => removeFolder(folder))
   for (const name of ['pg_dump', 'pg_restore'])
     await writeFile(
       path.join(folder, name),

@@ -1,10 +1,9 @@
 import { spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { rm } from 'node:fs/promises'
 import { Client, policies } from 'cassandra-driver'
 import { freePort } from '#test/cluster.ts'
-import { createTemporaryFolder } from '#test/temporary-folder.ts'
+import { createTemporaryFolder, removeFolder } from '#test/temporary-folder.ts'
 import { LIBRARIES } from './libraries.ts'
 import { startNode } from './node.ts'
 import { requestCassandra } from './shared.ts'
@@ -88,12 +87,12 @@ export async function startCassandra(): Promise<Cassandra> {
     // A new server creates this role just after it opens the port.
     readyAt: 'Created default superuser role',
   }).catch(async (error: unknown) => {
-    await rm(folder, { recursive: true, force: true })
+    await removeFolder(folder)
     throw error
   })
   const stop = async () => {
     await node.kill()
-    await rm(folder, { recursive: true, force: true })
+    await removeFolder(folder)
   }
   return { url: new URL(`scylladb://cassandra:cassandra@127.0.0.1:${port}`), stop }
 }

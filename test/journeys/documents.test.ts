@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readdir, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { type TestContext, test } from 'node:test'
@@ -10,6 +10,7 @@ import { parse, stringify } from 'yaml'
 import { testKeyspace } from '#test/cassandra/server.ts'
 import { testDatabase, withClient } from '#test/database.ts'
 import { startPostgrestEndpoint } from '#test/postgrest/endpoint.ts'
+import { removeFolder } from '#test/temporary-folder.ts'
 import { type Block, blocksOf, pages, ROOT } from './pages.ts'
 
 const run = promisify(execFile)
@@ -158,7 +159,7 @@ async function started(t: TestContext, folder: string, env: NodeJS.ProcessEnv) {
     const ended = once(service.stdout, 'close')
     process.kill(-(service.pid ?? 0), 'SIGINT')
     await ended
-    await rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 })
+    await removeFolder(folder)
   })
   let printed = ''
   service.stdout.on('data', (chunk) => {

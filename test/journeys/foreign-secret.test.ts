@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { after, test } from 'node:test'
@@ -9,6 +9,7 @@ import { builtInNames } from '#kernel/db/built-in-databases.ts'
 import { dropInstallations, testDatabase, testServerUrl } from '#test/database.ts'
 import { query } from '#test/embedded.ts'
 import { actor, PASSWORD } from '#test/harness.ts'
+import { removeFolder } from '#test/temporary-folder.ts'
 import { runHere } from './command.ts'
 import { createTemporaryHome, type Env, runProgram, startProgram } from './program.ts'
 
@@ -38,7 +39,7 @@ await writeFile(
 after(async () => {
   await service.end('SIGTERM')
   await home.remove()
-  await rm(elsewhere, { recursive: true, force: true })
+  await removeFolder(elsewhere)
   await dropInstallations(control)
 })
 

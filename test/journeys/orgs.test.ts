@@ -1,15 +1,16 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { after, test } from 'node:test'
 import { TEST_SECRET, testService } from '#test/harness.ts'
 import { createOrganization, createPerson } from '#test/organizations.ts'
+import { removeFolder } from '#test/temporary-folder.ts'
 import { runHere } from './command.ts'
 
 const t = await testService()
 const folder = await mkdtemp(path.join(tmpdir(), 'gatehouse-orgs-'))
-after(() => rm(folder, { recursive: true, force: true }))
+after(() => removeFolder(folder))
 const run = (...args: string[]) =>
   runHere(folder, ['orgs', ...args], { DATABASE_URL: t.controlUrl, SERVICE_SECRET: TEST_SECRET })
 

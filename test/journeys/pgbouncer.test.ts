@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { after, test } from 'node:test'
@@ -10,6 +10,7 @@ import { createSecrets } from '#kernel/secrets.ts'
 import { dropInstallations, testDatabase, testServerUrl, withClient } from '#test/database.ts'
 import { ADMIN_KEY, actor, PASSWORD, TEST_SECRET } from '#test/harness.ts'
 import { startPgBouncer, WITHOUT_PGBOUNCER } from '#test/pgbouncer.ts'
+import { removeFolder } from '#test/temporary-folder.ts'
 import { startService } from '../../src/app.ts'
 import { openDatabases } from '../../src/open-databases.ts'
 
@@ -26,7 +27,7 @@ const log = createLog({ level: 'silent', format: 'json' })
 
 after(async () => {
   await pooler?.stop()
-  await rm(dir, { recursive: true, force: true })
+  await removeFolder(dir)
   await dropInstallations(control)
 })
 

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { removeFolder } from '#test/temporary-folder.ts'
 
 const BIN = path.resolve(import.meta.dirname, '../../bin/gatehouse.mjs')
 
@@ -30,8 +31,7 @@ export async function createTemporaryHome(): Promise<{
   return {
     folder,
     key: async () => (await readFile(path.join(folder, 'data/default-key'), 'utf8')).trim(),
-    // PostgreSQL may still write for a moment after its process was killed.
-    remove: () => rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 }),
+    remove: () => removeFolder(folder),
   }
 }
 

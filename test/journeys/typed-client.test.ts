@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { copyFile, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
+import { copyFile, mkdtemp, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { after, test } from 'node:test'
 import { promisify } from 'node:util'
 import { testService } from '#test/harness.ts'
+import { removeFolder } from '#test/temporary-folder.ts'
 
 const run = promisify(execFile)
 const ROOT = path.resolve(import.meta.dirname, '../..')
@@ -15,7 +16,7 @@ const MODULES = path.join(ROOT, 'node_modules')
 const t = await testService()
 /** A separate folder in which only the client is installed. */
 const folder = await mkdtemp(path.join(tmpdir(), 'gatehouse-typed-client-'))
-after(() => rm(folder, { recursive: true, force: true }))
+after(() => removeFolder(folder))
 
 test('a generated TypeScript client is typed without casts, and does what its types say', async () => {
   await symlink(MODULES, path.join(folder, 'node_modules'))

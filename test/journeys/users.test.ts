@@ -1,19 +1,20 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { after, test } from 'node:test'
 import { withClient } from '#test/database.ts'
 import { PASSWORD, TEST_SECRET, testService } from '#test/harness.ts'
 import { enrolTotp } from '#test/second-factor.ts'
+import { removeFolder } from '#test/temporary-folder.ts'
 import { createCommandRunner } from './command.ts'
 import { spawnCommand } from './program.ts'
 
 const t = await testService()
 const { db } = t.service.kernel
 const folder = await mkdtemp(path.join(tmpdir(), 'gatehouse-users-'))
-after(() => rm(folder, { recursive: true, force: true }))
+after(() => removeFolder(folder))
 
 /** The commands run next to the service, on the same control database. */
 const ENV = {

@@ -1,11 +1,12 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp } from 'node:fs/promises'
 import { createConnection } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { after } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { removeFolder } from '#test/temporary-folder.ts'
 import { freePort } from '../cluster.ts'
 import { PROGRAM } from './program.ts'
 
@@ -51,7 +52,7 @@ export async function startS3Server({ buckets }: { readonly buckets: readonly st
   after(async () => {
     child.kill()
     await exited
-    await rm(folder, { recursive: true })
+    await removeFolder(folder)
   })
   await answers(port)
   return { access: { endpoint: `http://127.0.0.1:${port}`, region, access_key_id, secret_key } }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, stat } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -11,6 +11,7 @@ import { systemClock } from '#kernel/clock.ts'
 import { type Config, defaultConfig } from '#kernel/config/config.ts'
 import { secureRandom } from '#kernel/random.ts'
 import { testKernel } from '#test/harness.ts'
+import { removeFolder } from '#test/temporary-folder.ts'
 import { deliverMail, sendMail } from './mailer.ts'
 import { composeMail } from './messages.ts'
 import { createMailTransport, outboxFolder, readOutbox, type Transport } from './transports.ts'
@@ -61,7 +62,7 @@ const header = (message: string, name: string): string =>
 
 async function folder(context: TestContext): Promise<string> {
   const dir = await mkdtemp(path.join(tmpdir(), 'gatehouse-mail-'))
-  context.after(() => rm(dir, { recursive: true, force: true }))
+  context.after(() => removeFolder(dir))
   return dir
 }
 

@@ -1,15 +1,16 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { after, test } from 'node:test'
 import { zstdCompressSync } from 'node:zlib'
 import tar from 'tar-stream'
+import { removeFolder } from '#test/temporary-folder.ts'
 import { type Entry, packArchive, textEntry, unpackArchive } from './archive.ts'
 
 const home = await mkdtemp(path.join(tmpdir(), 'gatehouse-archive-'))
-after(() => rm(home, { recursive: true }))
+after(() => removeFolder(home))
 
 async function unpack(source: AsyncIterable<Buffer>) {
   const folder = await mkdtemp(path.join(home, 'unpacked-'))

@@ -1,15 +1,16 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
+import { mkdtemp, readFile, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { mock, test } from 'node:test'
+import { removeFolder } from '#test/temporary-folder.ts'
 import { boundLog, openLog } from './log-file.ts'
 
 test('a log beyond its bound is truncated, its last megabyte is kept, and no later line is lost', async (context) => {
   const folder = await mkdtemp(path.join(tmpdir(), 'gatehouse-test-log-'))
-  context.after(() => rm(folder, { recursive: true, force: true }))
+  context.after(() => removeFolder(folder))
   const file = path.join(folder, 'server.log')
   mock.timers.enable({ apis: ['setInterval'] })
   context.after(() => mock.timers.reset())
