@@ -1,15 +1,16 @@
 /**
  * `node test/run.ts [OPTION…] [PATTERN…]` runs test files, by default all but the slow ones, in a few processes, each of which takes one file
  * after the other. The modules of the service and its optimised code are then ready for the next file. Options are those of `node --test`.
- * A file is named `*.slow.test.ts` if its subject is time or volume; `npm run slow` runs those.
+ * A file is named `*.slow.test.ts` if its subject is time, volume or killed processes; `npm run slow` runs those.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { globSync } from 'node:fs'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { Work } from './run-files.ts'
+import { removeFolder } from './temporary-folder.ts'
 
 const ALL = ['{src,test}/**/!(*.slow).test.ts']
 /** Three processes keep two cores busy: tests of deadlines wait for a fifth of their time. */
@@ -64,5 +65,5 @@ const folder = await mkdtemp(path.join(tmpdir(), 'gatehouse-test-run-'))
 try {
   process.exitCode = await run(given.filter(isOption), await createModules(folder, inOrder(files)))
 } finally {
-  await rm(folder, { recursive: true })
+  await removeFolder(folder)
 }

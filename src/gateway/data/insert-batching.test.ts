@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { withClient } from '#test/database.ts'
 import { type Actor, testService } from '#test/harness.ts'
 
@@ -173,29 +172,4 @@ test('if the connection is lost during a batch, no caller gets success and nothi
     Array(3).fill('connection_lost'),
   )
   assert.equal((await sql('select from item where id between 7000 and 7002')).length, 0)
-})
-
-test('waiting inserts share a memory limit, and a stopping service runs the remaining ones', async () => {
-  let answered = 0
-  // Each insert has its own window, because each returns a different column name.
-  const waiting = Array.from({ length: 8 }, (_, index) =>
-    insert('60000', {
-      insert_body: { id: 9_000 + index, name: 'x'.repeat(15_000_000) },
-      columns: [`as_${index}:id`],
-    }).then(({ status }) => {
-      answered++
-      return status
-    }),
-  )
-  // The eighth insert exceeds the limit, which ends the largest window.
-  while (answered < 4) await sleep(20)
-  assert.ok(answered < 8, 'inserts within the limit do not wait any more')
-  const began = performance.now()
-  await t.stop()
-  assert.deepEqual(
-    await Promise.all(waiting),
-    waiting.map(() => 200),
-  )
-  assert.ok(performance.now() - began < 20_000)
-  assert.equal((await sql('select from item where id between 9000 and 9007')).length, 8)
 })

@@ -114,7 +114,6 @@ test('once a sign-out, a ban, a removal or a change of the role has responded, e
 
 test('an unresponsive worker is replaced with growing delays while others serve; signals open no inspector', {
   timeout: 120_000,
-  skip: process.env.CI === undefined && 'waits for 15 s; runs if CI is set',
 }, async (t) => {
   const home = await createTemporaryHome()
   const program = await startProgram(home.folder, {
