@@ -36,19 +36,22 @@ export async function listObjects(call: S3Call, asked: Listing, presence: Presen
     delimiter: delimiter === '' ? null : delimiter,
     objects: contents.map(({ Key, Size, LastModified, ETag, StorageClass }) => ({
       key: textOf(Key),
-      size: Size ?? 0,
+      size: wholeNumber(Size),
       last_modified: LastModified ?? null,
       etag: ETag ?? null,
       storage_class: StorageClass ?? null,
     })),
     common_prefixes: prefixes.map(({ Prefix }) => textOf(Prefix)),
-    key_count: found.KeyCount ?? contents.length + prefixes.length,
+    key_count: contents.length + prefixes.length,
     is_truncated: found.IsTruncated ?? false,
     next_continuation_token: found.NextContinuationToken ?? null,
   }
 }
 
 const plainKey = (key = ''): string => key
+
+/** The SDK also reads Infinity, NaN and fractions. */
+const wholeNumber = (size = 0): number => (Number.isSafeInteger(size) ? size : 0)
 
 /** `encoding-type=url` writes a space as `+`. */
 function decodedKey(key = ''): string {
@@ -68,7 +71,7 @@ export async function findObject(call: S3Call, asked: ObjectOf, presence: Presen
   return {
     bucket,
     key,
-    size: found.ContentLength ?? 0,
+    size: wholeNumber(found.ContentLength),
     last_modified: found.LastModified ?? null,
     etag: found.ETag ?? null,
     content_type: found.ContentType ?? null,

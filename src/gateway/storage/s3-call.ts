@@ -20,9 +20,14 @@ export type S3Call = <T>(
   work: (client: S3Client) => Promise<T>,
 ) => Promise<T>
 
-/** Bytes of an answer: a key has at most 1,024, and each is written as up to three. */
-const ROOM = { head: 65_536, key: 4_096 }
-/** Memory for answers is at most 32 times 4 MiB. */
+/**
+ * Bytes of an answer. A key has at most 1,024, and each is written as up to three. The SDK's parser blocks the process, for up to 0.6 s with
+ * 4 MiB, so a page of many very long keys has to be asked for in parts.
+ */
+const ROOM = { head: 65_536, key: 4_096, most: 1_048_576 }
+/** Tags of an answer: a key has 26 on a server that tells everything about it. */
+const TAGS = { head: 1_000, key: 40 }
+/** Memory for answers is at most 32 times 1 MiB. */
 const PLACES = 32
 
 export function createS3Calls(kernel: Pick<Kernel, 'outbound'>): S3Call {
@@ -35,7 +40,11 @@ export function createS3Calls(kernel: Pick<Kernel, 'outbound'>): S3Call {
     const endpoint = endpointOf(kernel, server.endpoint)
     const leave = await places.enter()
     try {
-      const sending = { signal: presence.signal(), most: ROOM.head + keys * ROOM.key }
+      const sending = {
+        signal: presence.signal(),
+        most: Math.min(ROOM.head + keys * ROOM.key, ROOM.most),
+        mostTags: TAGS.head + keys * TAGS.key,
+      }
       return await work(await createS3Client(kernel, { ...server, endpoint }, sending))
     } catch (error) {
       throw failureOf(error)
@@ -76,6 +85,7 @@ function failureOf(error: unknown): unknown {
   const isCode = answer?.httpStatusCode !== undefined && /^[A-Za-z]{1,64}$/.test(error.name)
   return fail(code, {
     cause: causeOf(error, answer?.httpStatusCode),
+    ...(error instanceof UnusableAnswer && { hint: error.message }),
     ...(isCode && { details: { storage_code: error.name } }),
   })
 }

@@ -146,15 +146,43 @@ test('a redirect is not followed', async () => {
   assert.equal(requests, 1)
 })
 
+const listing = (xml: string): string => `<ListBucketResult>${xml}</ListBucketResult>`
+
 test('an answer that is too large or has document types costs no time', async () => {
   const types = '<!DOCTYPE x>'.repeat(20_000)
-  for (const text of [types, `<ListBucketResult>${' '.repeat(8_000_000)}</ListBucketResult>`]) {
+  const tags = listing('<Contents/>'.repeat(90_000))
+  for (const text of [types, tags, listing(' '.repeat(8_000_000)), listing('&amp;'.repeat(800_000))]) {
     answersWith(200, text)
     const began = process.cpuUsage()
-    const { status } = await holder.post('/storage/objects', body)
+    const { status, body: refusal } = await holder.post('/storage/objects', { ...body, max_keys: 1_000 })
     assert.equal(status, 502)
-    // Parsing the types takes ten times as long.
-    assert.ok(process.cpuUsage(began).user < 1_000_000)
+    assert.match(refusal.error, /^Its answer (is too large; ask for fewer keys|has a document type)/)
+    // Parsing it takes longer.
+    assert.ok(process.cpuUsage(began).user < 500_000, text.slice(0, 40))
+  }
+})
+
+test('a full page of a server that tells everything about each object is listed', async () => {
+  const owner = '<Owner><ID>65a011a29cdf8ec533ec3d1ccaae921c</ID><DisplayName>owner</DisplayName></Owner>'
+  const object = (key: number): string =>
+    `<Contents><Key>2026/${key}/${'%E6%97%A5'.repeat(20)}.pdf</Key><LastModified>2026-01-01T00:00:00.000Z</LastModified>` +
+    `<ETag>&quot;d41d8cd98f00b204e9800998ecf8427e&quot;</ETag><ChecksumAlgorithm>CRC64NVME</ChecksumAlgorithm>` +
+    `<ChecksumType>FULL_OBJECT</ChecksumType><Size>${key}</Size><StorageClass>STANDARD</StorageClass>${owner}<RestoreStatus>` +
+    `<IsRestoreInProgress>false</IsRestoreInProgress><RestoreExpiryDate>2026-02-01T00:00:00Z</RestoreExpiryDate></RestoreStatus></Contents>`
+  const objects = Array.from({ length: 1_000 }, (_, key) => object(key)).join('')
+  answersWith(200, listing(`<EncodingType>url</EncodingType>${objects}`))
+  const listed = await holder.post('/storage/objects', { ...body, max_keys: 1_000 })
+  assert.deepEqual([listed.status, listed.body.data?.key_count], [200, 1_000], listed.text.slice(0, 300))
+})
+
+test('numbers that are no sizes are not passed on', async () => {
+  for (const number of ['NaN', 'Infinity', '1.5', '99999999999999999999']) {
+    answersWith(
+      200,
+      listing(`<KeyCount>${number}</KeyCount><Contents><Key>a</Key><Size>${number}</Size></Contents>`),
+    )
+    const { status, body: listed } = await holder.post('/storage/objects', body)
+    assert.deepEqual([status, listed.data?.key_count, listed.data?.objects[0].size], [200, 1, 0], number)
   }
 })
 
