@@ -194,6 +194,18 @@ test('a redirect is returned and not followed', async () => {
   assert.deepEqual(server.seen, ['GET /outside'])
 })
 
+test('a connection that is not used is closed soon, whatever the server asks for', async () => {
+  const { url } = await listen((request, response) => {
+    request.socket.once('close', closed.resolve)
+    response.writeHead(200, { connection: 'keep-alive', 'keep-alive': 'timeout=600' }).end()
+  })
+  const closed = Promise.withResolvers<unknown>()
+  const { send } = outbound(LOOPBACK)
+  await send(url, LIMITS)
+  const late = setTimeout(closed.reject, 5_000, new Error('The connection is open after 5 s'))
+  await closed.promise.finally(() => clearTimeout(late))
+})
+
 test('an answer is read up to the limit', async () => {
   let isCutOff = false
   const server = await listen((request, response) => {

@@ -143,8 +143,15 @@ async function openGuarded({ mayReach, lookup }: Guard): Promise<Client> {
     if (isForbiddenLiteral(mayReach, options.hostname)) callback(new OutboundRefused(PRIVATE), null)
     else connect(options, callback)
   }
-  return { request, agent: new Agent({ connect: guarded, allowH2: false }) }
+  const idle = { keepAliveTimeout: LONGEST_IDLE, keepAliveMaxTimeout: LONGEST_IDLE }
+  return { request, agent: new Agent({ connect: guarded, allowH2: false, ...idle }) }
 }
+
+/**
+ * Milliseconds. A server may ask for ten minutes (header Keep-Alive), and each host and port has connections of its own: a caller who names
+ * many would take all file descriptors.
+ */
+const LONGEST_IDLE = 2_000
 
 /** A host that is an address, with or without the brackets of a URL, and one that may not be reached. */
 function isForbiddenLiteral(mayReach: (address: string) => boolean, host: string): boolean {
