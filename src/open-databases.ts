@@ -6,6 +6,7 @@ import { prepareLogging } from '#gateway/logging-tables.ts'
 import { unlessAborted } from '#kernel/abort.ts'
 import { systemClock } from '#kernel/clock.ts'
 import type { Config } from '#kernel/config/config.ts'
+import { embeddedFolder, noDatabase } from '#kernel/data-folder.ts'
 import { separateAuditOwner } from '#kernel/db/audit-owner.ts'
 import {
   adviceFor,
@@ -33,7 +34,7 @@ import { expectNoPooler, lookThroughPooler, settleRole } from '#kernel/db/pooler
 import { provision } from '#kernel/db/provision.ts'
 import type { PoolerAddress } from '#kernel/db/session-settings.ts'
 import { namedBy } from '#kernel/db/unusable-database.ts'
-import { generatedOnce, InstallationError } from '#kernel/installation-secrets.ts'
+import { generatedOnce } from '#kernel/installation-secrets.ts'
 import type { Random } from '#kernel/random.ts'
 import type { Secrets } from '#kernel/secrets.ts'
 
@@ -130,9 +131,9 @@ type Opened = Omit<ServiceDatabases, 'applied'> & {
 async function openEmbedded(options: OpenOptions): Promise<Opened> {
   const { config, makes, random, report, signal } = options
   const { data_dir } = config.server
-  const dir = path.join(data_dir, 'postgres')
+  const dir = embeddedFolder(config)
   const passwordFile = path.join(data_dir, 'postgres-password')
-  if (!makes && !(existsSync(passwordFile) && existsSync(path.join(dir, 'data')))) throw noFolder(data_dir)
+  if (!makes && !(existsSync(passwordFile) && existsSync(path.join(dir, 'data')))) throw noDatabase(config)
   const password = generatedOnce(passwordFile, random)
   const running = options.join === true ? await joinEmbedded(dir, password) : undefined
   const server = running ?? (await startEmbedded({ dir, password, report, signal }))
@@ -146,12 +147,6 @@ async function openEmbedded(options: OpenOptions): Promise<Opened> {
     throw error
   }
 }
-
-const noFolder = (data_dir: string) =>
-  new InstallationError(
-    `There is no database in ${path.resolve(data_dir)}: run this in the folder of the installation, name its data folder in ` +
-      'SERVICE_SERVER__DATA_DIR, or its server in DATABASE_URL. A new installation begins with gatehouse serve.',
-  )
 
 async function embeddedDatabases(
   server: EmbeddedServer,

@@ -2,7 +2,8 @@ import type { Command } from 'commander'
 import { type PipelinesFile, parsePipelines, readPipelinesFile } from '#gateway/pipelines/pipelines-file.ts'
 import type { NamedPipelines } from '#gateway/pipelines/registry.ts'
 import { type Config, loadConfig } from '#kernel/config/config.ts'
-import { folderProblem } from '#kernel/data-folder.ts'
+import { embeddedFolder, folderProblem } from '#kernel/data-folder.ts'
+import { findInterrupted } from '#kernel/db/embedded/replacement.ts'
 import type { Asking, Mismatch } from '#kernel/db/installation.ts'
 import {
   absentSecret,
@@ -61,7 +62,12 @@ export function placeProblems(config: Config): readonly string[] {
   // If none of these holds, the service writes no files, so a read-only disk is fine.
   const keepsFiles = database.url === undefined || mail.transport === 'outbox' || !secret || !adminKey
   const folder = keepsFiles ? folderProblem(server.data_dir) : undefined
-  return [...secretProblems(config, environment()), ...(folder === undefined ? [] : [folder])]
+  const restore = database.url === undefined ? findInterrupted(embeddedFolder(config)) : undefined
+  return [
+    ...secretProblems(config, environment()),
+    ...(folder === undefined ? [] : [folder]),
+    ...(restore === undefined || restore.isComplete ? [] : [restore.says]),
+  ]
 }
 
 /** Configuration, secrets and log, as needed by every command that opens a database. */

@@ -4,6 +4,7 @@ import path from 'node:path'
 import { Command } from 'commander'
 import { restoreArchive } from '#gateway/backups/archive/restore-archive.ts'
 import type { Config } from '#kernel/config/config.ts'
+import { embeddedFolder } from '#kernel/data-folder.ts'
 import { generatedOnce, InstallationError, secretFile } from '#kernel/installation-secrets.ts'
 import { secureRandom } from '#kernel/random.ts'
 import { createSecrets } from '#kernel/secrets.ts'
@@ -41,7 +42,7 @@ export function restoreCommand(): Command {
         const progress = await showProgress(statSync(file).size)
         const restored = await restoreArchive({
           file,
-          dir: path.join(data_dir, 'postgres'),
+          dir: embeddedFolder(config),
           password: () => generatedOnce(path.join(data_dir, 'postgres-password'), secureRandom),
           control: CONTROL,
           replace,

@@ -1,5 +1,19 @@
 import { accessSync, constants, statSync } from 'node:fs'
 import path from 'node:path'
+import type { Config } from './config/config.ts'
+import { findInterrupted } from './db/embedded/replacement.ts'
+import { InstallationError } from './installation-secrets.ts'
+
+/** The embedded server's own folder. */
+export const embeddedFolder = ({ server }: Config): string => path.join(server.data_dir, 'postgres')
+
+/** For commands that make no database. */
+export const noDatabase = (config: Config): InstallationError =>
+  new InstallationError(
+    findInterrupted(embeddedFolder(config))?.says ??
+      `There is no database in ${path.resolve(config.server.data_dir)}: run this in the folder of the installation, name its data folder in ` +
+        'SERVICE_SERVER__DATA_DIR, or its server in DATABASE_URL. A new installation begins with gatehouse serve.',
+  )
 
 /** Why the service cannot write to the folder or create it; undefined when it can. Creates nothing. */
 export function folderProblem(dir: string): string | undefined {

@@ -1,5 +1,5 @@
 import { createReadStream, existsSync } from 'node:fs'
-import { mkdir, mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import path from 'node:path'
 import type pg from 'pg'
 import { SYSTEM } from '#kernel/audit/origin.ts'
@@ -7,6 +7,12 @@ import { recordAct } from '#kernel/audit/record-act.ts'
 import { clockOf, connectOnce } from '#kernel/db/connect.ts'
 import { lockFolder } from '#kernel/db/embedded/folder-lock.ts'
 import { waitForPrevious } from '#kernel/db/embedded/previous-server.ts'
+import {
+  RESTORE_WORK,
+  removeCopies,
+  replaceData,
+  settleReplacement,
+} from '#kernel/db/embedded/replacement.ts'
 import { type EmbeddedServer, startEmbedded } from '#kernel/db/embedded.ts'
 import { onConnection } from '#kernel/db/guarded-client.ts'
 import { type Asking, seeInstallation } from '#kernel/db/installation.ts'
@@ -42,7 +48,7 @@ export type Restored = {
 /**
  * Restores an archive of the embedded server, while no server runs. Everything happens in a work folder beside the data: the archive is
  * verified to its end, PostgreSQL recovers the copy, it is checked to be this secret's, and what must not live on is deleted. Only then are
- * two folders renamed.
+ * folders renamed (`replacement.ts`).
  */
 export async function restoreArchive(options: RestoreOptions): Promise<Restored> {
   const { dir, replace } = options
@@ -51,27 +57,18 @@ export async function restoreArchive(options: RestoreOptions): Promise<Restored>
   // Held to the end: no server starts on the folder meanwhile.
   await using _lock = await lockFolder(dir, options.report, undefined)
   await waitForPrevious(dir, options.report, undefined)
+  await settleReplacement(dir, options.report)
   if (existsSync(data) && !replace) throw occupied(dir)
-  await removeLeftOver(dir)
-  const work = await mkdtemp(path.join(dir, WORK))
+  await removeCopies(dir)
+  const work = await mkdtemp(path.join(dir, RESTORE_WORK))
   try {
     const { facts, password } = await unpack(options, work)
     await recover(options, work, password)
     await options.onVerified()
-    const former = existsSync(data) ? await setAside(data) : undefined
-    await rename(path.join(work, 'data'), data)
-    return { facts, former }
+    return { facts, former: await replaceData(dir, path.join(work, 'data')) }
   } finally {
     await rm(work, { recursive: true, force: true })
   }
-}
-
-const WORK = 'restore-'
-
-/** Copies of databases, whose restore was killed. */
-async function removeLeftOver(dir: string): Promise<void> {
-  for (const name of await readdir(dir))
-    if (name.startsWith(WORK)) await rm(path.join(dir, name), { recursive: true, force: true, maxRetries: 5 })
 }
 
 const occupied = (dir: string) =>
@@ -79,18 +76,6 @@ const occupied = (dir: string) =>
     `There is a database in ${path.dirname(dir)} already: name an empty folder with --data-dir, or add --replace, which keeps the ` +
       'former database beside the restored one.',
   )
-
-/** `data-before-restore-20260131T120000Z` */
-async function setAside(data: string): Promise<string> {
-  const { mtime } = await stat(data)
-  const time = `${mtime.toISOString().slice(0, 19).replace(/[-:]/g, '')}Z`
-  for (let count = 0; ; count++) {
-    const former = `${data}-before-restore-${time}${count === 0 ? '' : `-${count}`}`
-    if (existsSync(former)) continue
-    await rename(data, former)
-    return former
-  }
-}
 
 type Unpacked = { readonly facts: ArchiveFacts; readonly password: string }
 

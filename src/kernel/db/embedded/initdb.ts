@@ -5,6 +5,7 @@ import type { Binaries } from './binaries.ts'
 import { EmbeddedServerError } from './error.ts'
 import { spawnGuarded } from './guarded-process.ts'
 import { logTail } from './log-file.ts'
+import { findInterrupted, settleReplacement, syncFolder } from './replacement.ts'
 import { giveFiles, type SystemUser } from './system-user.ts'
 
 export type Cluster = {
@@ -30,7 +31,10 @@ const INTERRUPT_MS = 5_000
 export async function ensureData(cluster: Cluster): Promise<void> {
   const data = path.join(cluster.folder, 'data')
   await removeAbandoned(cluster.folder)
+  await settleReplacement(cluster.folder, cluster.report)
   if (await exists(path.join(data, 'PG_VERSION'))) return
+  const interrupted = findInterrupted(cluster.folder)
+  if (interrupted !== undefined) throw new EmbeddedServerError(interrupted.says)
   cluster.report('initdb')
   const work = path.join(cluster.folder, `init-${process.pid}`)
   await mkdir(work, { mode: 0o700 })
@@ -110,10 +114,4 @@ async function exists(file: string): Promise<boolean> {
     () => true,
     () => false,
   )
-}
-
-/** So that a rename in the folder survives a power cut. */
-async function syncFolder(folder: string): Promise<void> {
-  await using handle = await open(folder, 'r')
-  await handle.sync()
 }

@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict'
+import { cp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { after, test } from 'node:test'
+import { actor } from '#test/harness.ts'
+import { createTemporaryHome, runProgram, startProgram } from './program.ts'
+
+/** Loaded before the program: kills it after its n-th change of the server's folder. */
+const KILLER = `
+import fs from 'node:fs/promises'
+import { syncBuiltinESMExports } from 'node:module'
+let changes = 0
+for (const name of ['mkdtemp', 'rename', 'rm']) {
+  const real = fs[name]
+  fs[name] = async (...args) => {
+    const result = await real(...args)
+    const isChange = args.some((arg) => /\\/postgres\\/[^/]*$/.test(String(arg)))
+    if (isChange && ++changes === Number(process.env.KILL_AFTER)) process.kill(process.pid, 'SIGKILL')
+    return result
+  }
+}
+syncBuiltinESMExports()`
+
+const home = await createTemporaryHome()
+after(() => home.remove())
+const { folder } = home
+const killer = path.join(folder, 'killer.mjs')
+await writeFile(killer, KILLER)
+
+const run = (dataFolder: string, ...args: readonly string[]) =>
+  runProgram(folder, args, { SERVICE_SERVER__DATA_DIR: dataFolder })
+const restore = ['restore', 'all.gatehouse', '--secret-file', 'data/secret']
+
+/** Restores into the folder, and is killed after the n-th change of it. */
+async function restoreKilled(dataFolder: string, killAfter: number): Promise<readonly string[]> {
+  const { code, stderr } = await runProgram(folder, [...restore, '--replace'], {
+    SERVICE_SERVER__DATA_DIR: dataFolder,
+    NODE_OPTIONS: `--import=${killer}`,
+    KILL_AFTER: String(killAfter),
+  })
+  assert.equal(code, null, stderr)
+  return foldersIn(dataFolder)
+}
+
+const foldersIn = async (dataFolder: string) =>
+  (await readdir(path.join(folder, dataFolder, 'postgres')))
+    .map((name) => name.replace(/-(\d{8}T\d{6}Z|[A-Za-z0-9]{6})$/, ''))
+    .filter((name) => /^(data|restore)/.test(name))
+
+/** Starts the service, runs SQL on its client and stops it. */
+async function inService(dataFolder: string, ...queries: readonly string[]): Promise<unknown> {
+  const program = await startProgram(folder, { SERVICE_SERVER__DATA_DIR: dataFolder })
+  try {
+    const apikey = (await readFile(path.join(folder, dataFolder, 'admin-key'), 'utf8')).trim()
+    const admin = actor(program.url, { apikey, 'x-service-client': 'default' })
+    let data: unknown
+    for (const query of queries) {
+      const answer = await admin.post('/gateway/query', { query })
+      assert.equal(answer.status, 200, answer.text)
+      data = answer.body.data
+    }
+    return data
+  } finally {
+    await program.end('SIGTERM')
+  }
+}
+const wordIn = (dataFolder: string) => inService(dataFolder, 'select word from kept')
+
+await inService('data', `create table kept as select 'archived' as word`)
+assert.equal((await run('data', 'backup', '--output', 'all.gatehouse')).code, 0)
+await inService('data', `update kept set word = 'present'`)
+
+test('after a restore that was killed while it replaces a database, there is the old one or the new one', async () => {
+  for (const [killAfter, left, word, kept] of [
+    [2, ['data', 'data-restored', 'restore'], 'present', ['data']],
+    [3, ['data-before-restore', 'data-restored', 'restore'], 'archived', ['data', 'data-before-restore']],
+  ] as const) {
+    await cp(path.join(folder, 'data'), path.join(folder, 'killed'), { recursive: true })
+    assert.deepEqual(await restoreKilled('killed', killAfter), left)
+    assert.deepEqual(await wordIn('killed'), [{ word }])
+    assert.deepEqual(await foldersIn('killed'), kept)
+    await rm(path.join(folder, 'killed'), { recursive: true })
+  }
+})
+
+test('after a restore that was killed in an empty folder, no command makes a new database there', async () => {
+  assert.deepEqual(await restoreKilled('empty', 1), ['restore'])
+  for (const command of ['serve', 'migrate']) {
+    const { code, stderr } = await run('empty', command)
+    assert.deepEqual(
+      [code, /restore into it was interrupted.*run gatehouse restore again/.test(stderr)],
+      [1, true],
+    )
+  }
+  // Not even a secret, with which the restore would be refused.
+  assert.deepEqual(await readdir(path.join(folder, 'empty')), ['postgres'])
+  assert.deepEqual(await restoreKilled('empty', 3), ['data-restored', 'restore'])
+  const doctor = await run('empty', 'doctor')
+  assert.match(doctor.stdout, /BAD {2}database: .*interrupted at its last step: start gatehouse serve/)
+  assert.deepEqual(await foldersIn('empty'), ['data-restored', 'restore'])
+  const again = await run('empty', ...restore)
+  assert.deepEqual([again.code, /There is a database in .* already/.test(again.stderr)], [1, true])
+  assert.deepEqual(await wordIn('empty'), [{ word: 'archived' }])
+  assert.deepEqual(await foldersIn('empty'), ['data'])
+})
