@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { writeFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'node:test'
 import { testDatabase, withClient } from '#test/database.ts'
-import { controlDatabase, TEST_SECRET } from '#test/harness.ts'
-import { createTemporaryHome, type Ended, runProgram, spawnCommand } from './program.ts'
+import { actor, controlDatabase, TEST_SECRET } from '#test/harness.ts'
+import { createTemporaryHome, type Ended, runProgram, spawnCommand, startProgram } from './program.ts'
 
 const FILE = `
 pipelines:
@@ -143,3 +144,49 @@ test('gatehouse pipelines runs and checks pipelines without the service', { time
   await once(terminal, 'close')
   assert.match(shown, /\| \d+ % · .* left[\s\S]*2 rows read, 0 inserted, 0 refused/)
 })
+
+test('a pipeline of a million rows adds less than 200 MB to the memory of the service', {
+  timeout: 120_000,
+  skip: !existsSync('/proc/self/status') && 'reads the memory of a process from /proc, as on Linux',
+}, async (t) => {
+  const home = await createTemporaryHome()
+  const program = await startProgram(home.folder)
+  t.after(async () => {
+    await program.end('SIGKILL')
+    await home.remove()
+  })
+  const key = actor(program.url, { apikey: await home.key(), 'x-service-client': 'default' })
+  const query = (query: string) => key.post('/gateway/query', { query })
+  await query(
+    'create table copied (id int primary key, name text, active boolean, price numeric, at timestamptz)',
+  )
+  const made = await query(`create view million as select n as id, 'name ' || n as name, n % 2 = 0 as active,
+    (n * 1.25)::numeric(12,2) as price, timestamptz '2026-01-01' + n * interval '1 second' as at from generate_series(1, 1000000) n`)
+  assert.equal(made.status, 200, made.text)
+
+  const idle = await megabytesOf(program.child.pid)
+  let peak = idle
+  const watch = setInterval(async () => {
+    peak = Math.max(peak, await megabytesOf(program.child.pid))
+  }, 50)
+  const began = performance.now()
+  const { body } = await key.post('/pipelines', {
+    source: { table_name: 'million' },
+    sink: { table_name: 'copied' },
+  })
+  const seconds = (performance.now() - began) / 1_000
+  clearInterval(watch)
+  t.diagnostic(`${Math.round(1_000_000 / seconds)} rows/s, from ${idle} MB to ${peak} MB`)
+  assert.equal(body.rows_inserted, 1_000_000)
+  assert.ok(peak - idle < 200, `from ${idle} MB to ${peak} MB`)
+  const stored = await query(
+    'select count(*)::int, count(distinct id)::int as ids, sum(price)::text from copied',
+  )
+  assert.deepEqual(stored.body.data, [{ count: 1_000_000, ids: 1_000_000, sum: '625000625000.00' }])
+})
+
+/** Resident memory without the pages of program files. */
+async function megabytesOf(pid: number | undefined): Promise<number> {
+  const [, kilobytes] = /^RssAnon:\s+(\d+) kB$/m.exec(await readFile(`/proc/${pid}/status`, 'utf8')) ?? []
+  return Math.round(Number(kilobytes) / 1_000)
+}

@@ -26,8 +26,6 @@ await sql(
   here.url,
   `create table city (name text, country text, lat numeric, lng numeric);
   create table back (id int primary key, name text, at timestamptz, tags text[], facts jsonb, price numeric);
-  create view million as select n as id, 'name ' || n as name, n % 2 = 0 as active, (n * 1.25)::numeric(12,2) as price,
-    timestamptz '2026-01-01' + n * interval '1 second' as at from generate_series(1, 1000000) n;
   create view mixed as select n as id, 'ö"\\' || n as name, timestamptz '2026-01-01' + n * interval '1 second' as at,
     array['a', 'b,c', null, n::text] as tags, jsonb_build_object('n', n, 'deep', jsonb_build_array(n, null)) as facts,
     (n * 1.250)::numeric as price from generate_series(1, 30000) n`,
@@ -37,11 +35,7 @@ await sql(
   'insert into city select r.name, r.country, r.lat, r.lng from json_to_recordset($1) r(name text, country text, lat numeric, lng numeric)',
   [JSON.stringify(cities)],
 )
-await sql(
-  there.url,
-  `create table by_country (country text primary key, running numeric, cities int);
-  create table million (id int primary key, name text, active boolean, price numeric, at timestamptz)`,
-)
+await sql(there.url, 'create table by_country (country text primary key, running numeric, cities int)')
 const key = await t.key(['*'], { client_name: null })
 const run = (body: object) => key.post('/pipelines', body, { headers: { 'x-service-client': 'here' } })
 
@@ -81,31 +75,6 @@ function cumulativeByCountry() {
     return { country, running: String(running), cities: sum?.cities }
   })
 }
-
-test('a million rows need less than 200 MB of memory', async (context) => {
-  globalThis.gc?.()
-  const before = process.memoryUsage().rss
-  let peak = before
-  const watch = setInterval(() => {
-    peak = Math.max(peak, process.memoryUsage().rss)
-  }, 20)
-  const began = performance.now()
-  const { body } = await run({
-    source: { table_name: 'million' },
-    sink: { table_name: 'million', client: 'there' },
-  })
-  clearInterval(watch)
-  const seconds = (performance.now() - began) / 1_000
-  const grown = (peak - before) / 1_048_576
-  context.diagnostic(`${Math.round(1_000_000 / seconds)} rows per second, ${Math.round(grown)} MiB`)
-  assert.equal(body.rows_inserted, 1_000_000)
-  assert.ok(grown < 200, `${grown} MiB`)
-  const [stored] = await sql(
-    there.url,
-    'select count(*)::int, count(distinct id)::int as ids, sum(price)::text from million',
-  )
-  assert.deepEqual(stored, { count: 1_000_000, ids: 1_000_000, sum: '625000625000.00' })
-})
 
 test('rows go from the embedded server to PostgreSQL 15 and back unchanged', {
   skip: noInstalledServer,
