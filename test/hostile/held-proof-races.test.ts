@@ -4,7 +4,7 @@ import { testService } from '#test/harness.ts'
 import {
   actingTurn,
   carryOut,
-  columns,
+  columnsOf,
   expected,
   expectOpens,
   headersOf,
@@ -88,10 +88,10 @@ type Play = (person: TestUser, acting: Turn, revoke: () => Promise<Outcome>) => 
 /** Whether the acting verb reads the stored hash before or after the revoking verb changes it. */
 type HashRead = 'before' | 'after'
 
-/** Runs a row against every column in turn, and then checks all users. */
+/** Runs a row against its columns in turn, and then checks all users. */
 async function eachColumn(row: VerbName, read: HashRead, play: Play): Promise<void> {
   const acting = actingTurn(row)
-  const cells = columns.flatMap((column) => {
+  const cells = columnsOf(row).flatMap((column) => {
     const revoking = revokingTurn(column)
     if (acting.verb.stale === true && revoking.verb.needsFresh === true) return []
     return [{ column, revoking, setup: setupOf(acting.verb, revoking.verb) }]

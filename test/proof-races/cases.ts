@@ -8,6 +8,13 @@ export const names = Object.keys(VERBS) as VerbName[]
 export const verbOf = (name: VerbName): Verb => VERBS[name]
 export const columns = names.filter((name) => verbOf(name).column !== undefined)
 
+/** The columns that a row meets: all of them with RACES=all, otherwise a third, another one for each of three rows. */
+export function columnsOf(row: VerbName): readonly VerbName[] {
+  if (process.env.RACES === 'all') return columns
+  const turn = names.indexOf(row)
+  return columns.filter((_, index) => (index + turn) % 3 === 0)
+}
+
 /** A verb that is called from one of the user's sessions. */
 export type Turn = { readonly verb: Verb; readonly me: Who }
 export const actingTurn = (row: VerbName): Turn => ({ verb: verbOf(row), me: 'S' })

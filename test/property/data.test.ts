@@ -32,7 +32,7 @@ import { type Choose, filterOf, inQuotes, textOf, written } from './wording.ts'
 /** Default limit, lower than the maximum of twelve rows in a table. */
 const ROWS = 7
 /** `PROPERTY_RUNS=3000` runs more examples. A failure prints the seed for `PROPERTY_SEED`. */
-const RUNS = Number(process.env.PROPERTY_RUNS ?? 50)
+const RUNS = Number(process.env.PROPERTY_RUNS ?? 20)
 const seed = process.env.PROPERTY_SEED === undefined ? {} : { seed: Number(process.env.PROPERTY_SEED) }
 
 const t = await testService({ config: { limits: { rows: ROWS } } })

@@ -21,7 +21,7 @@ import { kinds, tagged, type Value } from './values.ts'
 import { filterOf, written } from './wording.ts'
 
 /** `PROPERTY_RUNS=1000` runs more examples. A failure prints the seed for `PROPERTY_SEED`. */
-const RUNS = Number(process.env.PROPERTY_RUNS ?? 8)
+const RUNS = Number(process.env.PROPERTY_RUNS ?? 4)
 const seed = process.env.PROPERTY_SEED === undefined ? {} : { seed: Number(process.env.PROPERTY_SEED) }
 
 const t = await testService()
