@@ -151,6 +151,9 @@ function userRoutes(app: App, kernel: Kernel, access: AuthAccess): void {
     schema: {
       operationId: 'adminUpdateUser',
       summary: 'Change fields of a user',
+      description:
+        '`emailVerified: true` for an unproven address is its first proof: sessions, passkeys, linked accounts and the second factor end, ' +
+        'since another person may have opened the account, and the password signs in after a reset or set-user-password.',
       body: Type.Object({ userId: UserId, data: UserData }),
       response: { 200: FullUser },
     },

@@ -6,6 +6,7 @@ import { isConflict } from '#kernel/db/conflicts.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import type { Caller } from '../access.ts'
 import { addUser, newUser } from '../add-user.ts'
+import { removeWhatOthersAdded } from '../email/first-proof.ts'
 import { fail } from '../errors.ts'
 import { acceptablePassword } from '../password-policy.ts'
 import { removeUser } from '../profile/delete-account.ts'
@@ -46,14 +47,19 @@ export async function createUser(kernel: Kernel, caller: Caller, asked: CreateUs
   )
 }
 
-/** A new address is unproven unless the admin says otherwise, and invalidates every open link. */
+/**
+ * A new address is unproven unless the admin says otherwise, and invalidates every open link. An admin who calls an unproven address
+ * verified cannot know who has opened the account with it: this is a first proof without a sign of the owner (decision 15).
+ */
 export function changeUser(kernel: Kernel, caller: Caller, userId: string, asked: UserData): Promise<User> {
   return explained(() =>
-    actOnUser(kernel, caller, { permission: UPDATE, userId }, async (kernel, { user }) => {
+    actOnUser(kernel, caller, { permission: UPDATE, userId }, async (kernel, { admin, user }) => {
       const change = { ...changeOf(asked, user), ...addressChange(asked, user) }
       if (Object.keys(change).length === 0) throw fail('NO_FIELDS_TO_UPDATE')
+      const isFirstProof = !user.emailVerified && change.emailVerified === true && admin.id !== userId
+      if (isFirstProof) await removeWhatOthersAdded(kernel, { ...user, ...change })
       if (change.email !== undefined) await deleteTickets(kernel.db, user)
-      const details = { fields: Object.keys(change) }
+      const details = { fields: Object.keys(change), removedWhatOthersAdded: isFirstProof }
       await recordAct(kernel, 'user.updated', { targetId: userId, details })
       return (await updateUser(kernel.db, userId, change, kernel.now())) ?? user
     }),

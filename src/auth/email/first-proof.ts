@@ -96,10 +96,7 @@ async function prove(
   // for this transaction while this one waits for the ticket.
   if (!isOwner) await removeWhatOthersAdded(kernel, { ...user, email })
   const proven = (await updateUser(kernel.db, user.id, { email, emailVerified: true }, kernel.now())) ?? user
-  if (!isOwner) {
-    if (evidence.by === 'new password') await choosePassword(kernel, proven, evidence.hash)
-    else await requirePasswordChange(kernel.db, user.id, kernel.now())
-  }
+  if (!isOwner && evidence.by === 'new password') await choosePassword(kernel, proven, evidence.hash)
   const action = email === user.email ? 'email.verified' : 'email.changed'
   await recordAct(kernel, action, { targetId: user.id, details: { removedWhatOthersAdded: !isOwner } })
   return proven
@@ -126,13 +123,17 @@ async function isByOwner(
   return (await lockProvenUser(kernel, proofOf(caller))) !== undefined
 }
 
-/** Removes sessions, linked accounts, passkeys, the second factor and tickets. */
-async function removeWhatOthersAdded(kernel: Kernel, user: User): Promise<void> {
+/**
+ * Removes sessions, linked accounts, passkeys, the second factor and tickets, and the password signs no one in until it is changed. For
+ * every first proof that does not show who set the password: of a click, a reset or an admin.
+ */
+export async function removeWhatOthersAdded(kernel: Kernel, user: User): Promise<void> {
   await deleteUserSessions(kernel.db, user.id)
   await deleteAccounts(kernel.db, user.id, { keepPassword: true })
   await deletePasskeys(kernel.db, user.id)
   await removeSecondFactor(kernel, user)
   await deleteTickets(kernel.db, user)
+  await requirePasswordChange(kernel.db, user.id, kernel.now())
 }
 
 async function choosePassword(kernel: Kernel, user: User, password: string): Promise<void> {

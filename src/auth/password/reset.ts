@@ -1,19 +1,18 @@
-import { deleteAccounts } from '#identity/accounts.ts'
-import { deletePasskeys } from '#identity/passkeys.ts'
 import { hashPassword } from '#identity/passwords.ts'
 import { actOnTicket, lockProvenUser } from '#identity/proof.ts'
 import { deleteUserSessions } from '#identity/sessions.ts'
 import { findTicket } from '#identity/tickets.ts'
-import { findUser, isBanned, type User, updateUser } from '#identity/users.ts'
+import { findUser, isBanned, updateUser } from '#identity/users.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
+import { removeWhatOthersAdded } from '../email/first-proof.ts'
 import { fail, PASSWORD_POLICY_FAILURES } from '../errors.ts'
 import type { MailFlow } from '../mail-flow.ts'
 import { mailLink } from '../mail-links.ts'
 import type { MailRequest } from '../mail-requests.ts'
 import { MAILS } from '../mails.ts'
 import { acceptablePassword } from '../password-policy.ts'
-import { countResetByMail, removeSecondFactor } from '../two-factor/enrolment.ts'
+import { countResetByMail } from '../two-factor/enrolment.ts'
 import { storePassword } from './password.ts'
 
 /** Sets a new password. */
@@ -74,21 +73,14 @@ export async function resetPassword(kernel: Kernel, token: string, newPassword: 
   const link = { purposes: RESET, token }
   await actOnTicket(kernel, link, invalidToken, async (kernel, user, { expired }) => {
     if (expired) throw invalidToken()
-    if (user.emailVerified) await countResetByMail(kernel, user)
-    else await removeUnproven(kernel, user)
-    await storePassword(kernel, user, password, 'all')
     const ended = await deleteUserSessions(kernel.db, user.id)
+    if (user.emailVerified) await countResetByMail(kernel, user)
+    else await removeWhatOthersAdded(kernel, user)
+    await storePassword(kernel, user, password, 'all')
     await recordAct(kernel, 'password.reset', { targetId: user.id, details: { sessionsEnded: ended } })
     await updateUser(kernel.db, user.id, { emailVerified: true }, kernel.now())
   })
   await kernel.coherence.settle()
-}
-
-/** Before the first proof of the address, others may have added them. */
-async function removeUnproven(kernel: Kernel, user: User): Promise<void> {
-  await deleteAccounts(kernel.db, user.id, { keepPassword: true })
-  await deletePasskeys(kernel.db, user.id)
-  await removeSecondFactor(kernel, user)
 }
 
 export const isResetTokenGood = async (kernel: Kernel, token: string): Promise<boolean> =>
