@@ -1,4 +1,4 @@
-import { Command } from 'commander'
+import { Command, Option } from 'commander'
 import { CUSTOM_CLIENT } from '#databases/clients/custom.ts'
 import { listClients } from '#databases/clients/store.ts'
 import { createKey, revokeKey, rotateKey } from '#gateway/keys/keys.ts'
@@ -9,6 +9,7 @@ import type { Kernel } from '#kernel/kernel.ts'
 import { UUID } from '#kernel/random.ts'
 import type { ServiceDatabases } from '../open-databases.ts'
 import { configOf } from './context.ts'
+import { instant, seconds } from './option-values.ts'
 import { printList, terminal } from './terminal.ts'
 import { withKernel, withReadOnlyKernel } from './with-kernel.ts'
 
@@ -16,7 +17,7 @@ type Create = {
   client?: string
   rights: string
   browser?: boolean
-  expires?: string
+  expires?: Date
   description?: string
   json?: boolean
 }
@@ -29,7 +30,7 @@ export function keysCommand(): Command {
     .option('--client <client>', 'bind the key to this client; required for management rights')
     .requiredOption('--rights <rights>', 'comma-separated, for example "users.read,orders.*"')
     .option('--browser', 'for web pages, where the key is public: table rights only, with row-level security')
-    .option('--expires <date>', 'ISO 8601; default: never')
+    .addOption(new Option('--expires <date>', 'ISO 8601; default: never').argParser(instant))
     .option('--description <text>')
     .option('--json', 'as JSON')
     .addHelpText('after', `\nRights:\n${RIGHTS}`)
@@ -47,7 +48,7 @@ export function keysCommand(): Command {
             name,
             client_name: options.client ?? null,
             rights,
-            expires_at: options.expires ?? null,
+            expires_at: options.expires?.toISOString() ?? null,
             description: options.description ?? null,
           },
         )
@@ -86,10 +87,12 @@ export function keysCommand(): Command {
   keys
     .command('rotate <key>')
     .description('give a key a new secret and show it once')
-    .option('--grace <seconds>', 'how long the old secret keeps working', '0')
-    .action((key: string, { grace }: { grace: string }, command: Command) =>
+    .addOption(
+      new Option('--grace <seconds>', 'how long the old secret keeps working').default(0).argParser(seconds),
+    )
+    .action((key: string, { grace }: { grace: number }, command: Command) =>
       withKernel(command, async (kernel) => {
-        const { api_key } = await rotateKey(kernel, await idOf(kernel, key), Number.parseInt(grace, 10) || 0)
+        const { api_key } = await rotateKey(kernel, await idOf(kernel, key), grace)
         terminal.say(api_key)
       }),
     )

@@ -2,7 +2,7 @@ import { Command, Option } from 'commander'
 import { listMembers } from '#auth/organization/member-store.ts'
 import { findOrganization, searchOrganizations } from '#auth/organization/store.ts'
 import { UUID } from '#kernel/random.ts'
-import { count } from './count.ts'
+import { count } from './option-values.ts'
 import { printList, terminal } from './terminal.ts'
 import { withReadOnlyKernel } from './with-kernel.ts'
 

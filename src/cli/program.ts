@@ -26,6 +26,7 @@ export async function program(argv: readonly string[]): Promise<Command> {
     .option('--config <file>', 'configuration file (default: gatehouse.yaml, if there is one)')
     .option('--data-dir <folder>', 'setting server.data_dir (default: ./data)')
     .configureHelp({ showGlobalOptions: true })
+    .addHelpText('after', '\nExit codes: 0 done, 1 failed, 2 wrong usage.')
   const named = argv.filter((word) => Object.hasOwn(COMMANDS, word))
   // A service must not lose its log unnoticed.
   if (!named.includes('serve')) process.stdout.off('error', ignoreClosedPipe).on('error', ignoreClosedPipe)
@@ -33,7 +34,7 @@ export async function program(argv: readonly string[]): Promise<Command> {
     const command = await COMMANDS[name]?.()
     if (command !== undefined) gatehouse.addCommand(command)
   }
-  exitOnError(gatehouse)
+  settle(gatehouse)
   return gatehouse
 }
 
@@ -42,8 +43,11 @@ function ignoreClosedPipe(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EPIPE') throw error
 }
 
-/** Sets exit codes: 2 for wrong usage, 0 for help and version. Errors that a command throws exit with 1 (`fatal`). */
-function exitOnError(command: Command): void {
+/**
+ * Sets exit codes: 2 for wrong usage, 0 for help and version. Errors that a command throws exit with 1 (`fatal`). The help of each command
+ * shows the options of the program too.
+ */
+function settle(command: Command): void {
   command.exitOverride((error: CommanderError) => process.exit(error.exitCode === 0 ? 0 : 2))
-  for (const inner of command.commands) exitOnError(inner)
+  for (const inner of command.commands) settle(inner.copyInheritedSettings(command))
 }

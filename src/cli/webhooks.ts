@@ -9,7 +9,7 @@ import {
 import { listDeliveries } from '#gateway/webhooks/log/store.ts'
 import type { Db } from '#kernel/db/connect.ts'
 import { UUID } from '#kernel/random.ts'
-import { count } from './count.ts'
+import { count, instant } from './option-values.ts'
 import { showProgress } from './progress.ts'
 import { printList, terminal } from './terminal.ts'
 import { withKernel, withReadOnlyKernel } from './with-kernel.ts'
@@ -67,7 +67,7 @@ function replayCommand(): Command {
     .addOption(
       new Option('--since <time>', 'deliveries made since this time, like 2026-05-01T10:00:00Z')
         .default(new Date(0), 'all that are kept, 30 days')
-        .argParser(time),
+        .argParser(instant),
     )
     .option('--json', 'the number as JSON')
     .action((webhookId: string, { status, since, json }: Replay, command: Command) =>
@@ -89,11 +89,4 @@ async function expectWebhook(db: Db, id: string): Promise<{ readonly isActive: b
   const found = UUID.test(id) ? await findEndpoint(db, id) : undefined
   if (found === undefined) throw new Error(`There is no webhook ${id}.`)
   return found
-}
-
-function time(text: string): Date {
-  const parsed = new Date(text)
-  if (Number.isNaN(parsed.getTime()))
-    throw new Error(`--since must be a time like 2026-05-01T10:00:00Z, not ${text}.`)
-  return parsed
 }

@@ -84,3 +84,20 @@ test('gatehouse keys creates keys only for existing clients and rights, and revo
   assert.equal(absent.stderr, 'There is no key nothing. See gatehouse keys list.\n')
   assert.deepEqual([await status(first.apiKey), await status(second.apiKey)], [401, 401])
 })
+
+test('gatehouse keys refuses a time that it cannot read, and the secret stays', async (context) => {
+  const folder = await newFolder(context)
+  await mkdir(folder)
+  const run = createCommandRunner(folder, { DATABASE_URL: t.controlUrl, SERVICE_SECRET: TEST_SECRET }, 'keys')
+  const { apiKey, keyId } = await t.key(['*'])
+  for (const grace of ['10m', '-5', 'soon', '']) {
+    const refused = await run(['rotate', keyId, '--grace', grace])
+    assert.equal(refused.code, 2, grace)
+    assert.match(refused.stderr, /'--grace <seconds>' .* whole number of seconds, like 3600\./)
+  }
+  const expiring = await run(['create', 'a', '--rights', '*.read', '--expires', 'tomorrow'])
+  assert.equal(expiring.code, 2)
+  assert.match(expiring.stderr, /'--expires <date>' argument 'tomorrow' .* like 2026-05-01/)
+  const fetched = await actor(t.url, { apikey: apiKey }).post('/gateway/fetch', { table_name: 'users' })
+  assert.equal(fetched.body.code, 'missing_client_header', 'the key is valid')
+})
