@@ -7,6 +7,7 @@ import {
   replayDeliveries,
 } from '#gateway/webhooks/log/replay.ts'
 import { listDeliveries } from '#gateway/webhooks/log/store.ts'
+import { listWebhooks } from '#gateway/webhooks/store.ts'
 import type { Db } from '#kernel/db/connect.ts'
 import { UUID } from '#kernel/random.ts'
 import { count, instant } from './option-values.ts'
@@ -15,11 +16,36 @@ import { printList, terminal } from './terminal.ts'
 import { withKernel, withReadOnlyKernel } from './with-kernel.ts'
 
 export function webhooksCommand(): Command {
-  const webhooks = new Command('webhooks').description('list deliveries of webhooks, and make them again')
+  const webhooks = new Command('webhooks').description(
+    'list webhooks and their deliveries, and make deliveries again',
+  )
+  webhooks.addCommand(listCommand())
   webhooks.addCommand(deliveriesCommand())
   webhooks.addCommand(replayCommand())
   return webhooks
 }
+
+const listCommand = (): Command =>
+  new Command('list')
+    .description('list webhooks, oldest first')
+    .option('--client <client>', 'only webhooks of this client')
+    .option('--json', 'as JSON')
+    .action(({ client, json }: { client?: string; json?: boolean }, command: Command) =>
+      withReadOnlyKernel(command, async ({ db }) => {
+        const found = await listWebhooks(db, { clientName: client, limit: 10_000, offset: 0 })
+        const rows = found.map((webhook) => ({
+          id: webhook.id,
+          event: webhook.routeKey,
+          client: webhook.clientName,
+          table: webhook.tableName,
+          url: webhook.url,
+          active: webhook.isActive,
+          failures: webhook.consecutiveFailures,
+          reason: webhook.disabledReason,
+        }))
+        printList(rows, Object.keys(rows[0] ?? {}), json === true)
+      }),
+    )
 
 type List = { status?: string; limit: number; json?: boolean | undefined }
 
@@ -47,13 +73,22 @@ function deliveriesCommand(): Command {
           next: delivery.nextAttemptAt,
           created: delivery.createdAt,
         }))
-        const columns = ['id', 'webhook', 'event', 'status', 'attempt', 'response', 'next', 'created']
-        printList(rows, columns, json === true)
+        printList(json === true ? rows : rows.map(withReason), COLUMNS, json === true)
         if (json !== true && rows.length === limit)
           terminal.warn(`only the newest ${limit} deliveries are shown; use --limit to show more`)
       }),
     )
 }
+
+const COLUMNS = ['id', 'webhook', 'event', 'status', 'attempt', 'response', 'next', 'created']
+
+/** An attempt without a response has a reason, which the table shows in its place. */
+const withReason = <T extends { readonly response: number | null; readonly error: string | null }>(
+  row: T,
+) => ({
+  ...row,
+  response: row.response ?? row.error,
+})
 
 type Replay = { status: ReplaySelection['status']; since: Date; json?: boolean | undefined }
 
@@ -75,18 +110,21 @@ function replayCommand(): Command {
         const { isActive } = await expectWebhook(kernel.db, webhookId)
         if (!isActive)
           throw new Error(
-            `The webhook ${webhookId} is inactive: activate it first (PATCH /admin/webhooks/{id}).`,
+            `The webhook ${webhookId} is inactive: activate it first, by PATCH /admin/webhooks/${webhookId} with {"is_active": true}.`,
           )
         const selection = { webhookId, status, since }
         const progress = await showProgress(await countReplay(kernel.db, selection))
         const made = await replayDeliveries(kernel, selection, progress.advance).finally(progress.end)
-        terminal.say(json === true ? JSON.stringify({ replayed: made }) : `${made} deliveries are due again`)
+        terminal.say(json === true ? JSON.stringify({ replayed: made }) : dueAgain(made))
       }),
     )
 }
 
+const dueAgain = (made: number): string =>
+  made === 1 ? '1 delivery is due again' : `${made} deliveries are due again`
+
 async function expectWebhook(db: Db, id: string): Promise<{ readonly isActive: boolean }> {
   const found = UUID.test(id) ? await findEndpoint(db, id) : undefined
-  if (found === undefined) throw new Error(`There is no webhook ${id}.`)
+  if (found === undefined) throw new Error(`There is no webhook ${id}. See gatehouse webhooks list.`)
   return found
 }
