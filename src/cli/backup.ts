@@ -14,6 +14,7 @@ import type { Kernel } from '#kernel/kernel.ts'
 import { loggingOwner, type ServiceDatabases } from '../open-databases.ts'
 import { contextOf } from './context.ts'
 import { onInterrupt } from './interrupted.ts'
+import { configuredNames, expectClient } from './named-client.ts'
 import { showProgress } from './progress.ts'
 import { terminal } from './terminal.ts'
 import { withKernel } from './with-kernel.ts'
@@ -33,6 +34,7 @@ export function backupCommand(): Command {
         throw new Error(`The file ${output} exists already.`)
       const { environment } = contextOf(command)
       const job = await withKernel(command, async (kernel, databases) => {
+        await expectClient(kernel, configuredNames(kernel, databases), options.client)
         const clients = openClients(kernel, {
           builtIn: databases.builtIn,
           callerRoles: databases.callerRoles,

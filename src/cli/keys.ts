@@ -1,14 +1,12 @@
 import { Command, Option } from 'commander'
-import { CUSTOM_CLIENT } from '#databases/clients/custom.ts'
-import { listClients } from '#databases/clients/store.ts'
 import { createKey, revokeKey, rotateKey } from '#gateway/keys/keys.ts'
 import { FIXED_RIGHTS, grantsFixed, isRight } from '#gateway/keys/rights.ts'
 import { findKey, findKeysNamed, listKeys } from '#gateway/keys/store.ts'
 import type { Config } from '#kernel/config/config.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { UUID } from '#kernel/random.ts'
-import type { ServiceDatabases } from '../open-databases.ts'
 import { configOf } from './context.ts'
+import { configuredNames, expectClient } from './named-client.ts'
 import { instant, seconds } from './option-values.ts'
 import { printList, terminal } from './terminal.ts'
 import { withKernel, withReadOnlyKernel } from './with-kernel.ts'
@@ -40,7 +38,7 @@ export function keysCommand(): Command {
       if (options.browser === true) expectBrowserKey(configOf(command), rights, options.client)
       return withKernel(command, async (kernel, databases) => {
         const configured = configuredNames(kernel, databases)
-        await expectClient(kernel, configured, options.client)
+        if (options.client !== undefined) await expectClient(kernel, configured, options.client)
         const { api_key, record } = await createKey(
           kernel,
           { configured },
@@ -105,26 +103,6 @@ const RIGHTS = [
   `  ${'TABLE.read|write|delete'.padEnd(36)} One table; SCHEMA.TABLE.… outside public`,
   `  ${'TABLE.*, *.read, gateway.*, *'.padEnd(36)} Several at once`,
 ].join('\n')
-
-function configuredNames({ config }: Kernel, { builtIn, logging }: ServiceDatabases): ReadonlySet<string> {
-  const own = logging === undefined ? [] : [config.gateway.logging_client]
-  return new Set([...Object.keys(config.clients), ...Object.keys(builtIn), ...own])
-}
-
-/** Throws if the client does not exist: a key for it would be useless, without any warning. */
-async function expectClient(
-  kernel: Kernel,
-  configured: ReadonlySet<string>,
-  client: string | undefined,
-): Promise<void> {
-  if (client === undefined) return
-  const registered = (await listClients(kernel.db)).map(({ clientName }) => clientName)
-  const names = new Set([...configured, ...registered])
-  if (names.has(client) || client === CUSTOM_CLIENT) return
-  const existing =
-    names.size === 0 ? 'No clients exist yet.' : `Existing clients: ${[...names].sort().join(', ')}.`
-  throw new Error(`There is no client ${client}. ${existing}`)
-}
 
 function expectRights(rights: readonly string[], client: string | undefined): void {
   const wrong = rights.filter((right) => !isRight(right))

@@ -11,6 +11,7 @@ import type { Config } from '#kernel/config/config.ts'
 import { Failure } from '#kernel/errors.ts'
 import { configOf, contextOf, environment, loadPipelines } from './context.ts'
 import { interrupted } from './interrupted.ts'
+import { configuredNames, expectClient } from './named-client.ts'
 import { showProgress } from './progress.ts'
 import { readInput, terminal } from './terminal.ts'
 import { withKernel } from './with-kernel.ts'
@@ -56,7 +57,7 @@ const runCommand = (): Command =>
     .addHelpText('after', HELP)
     .action(async (name: string | undefined, options: Options, command: Command) => {
       if ((name === undefined) === (options.file === undefined))
-        command.error('error: name a pipeline, or give a file with --file', { exitCode: 2 })
+        command.error(`error: ${name === undefined ? NOTHING_TO_RUN : TWO_TO_RUN}`, { exitCode: 2 })
       const config = configOf(command)
       const { pipelines } = loadPipelines(config)
       const body = name === undefined ? await readBody(config, options.file ?? '') : { pipeline: name }
@@ -65,6 +66,9 @@ const runCommand = (): Command =>
         throw new Error(unknownPipeline(body.pipeline, [...pipelines.keys()]))
       await run({ ...body, ...(options.dryRun === true && { dry_run: true }) }, named, options, command)
     })
+
+const NOTHING_TO_RUN = 'name a pipeline of the pipelines file, or a file with --file'
+const TWO_TO_RUN = 'name a pipeline, or a file with --file, not both'
 
 async function readBody(config: Config, file: string): Promise<PipelineBody> {
   const text = file === '-' ? await readInput() : await readFile(file, 'utf8')
@@ -85,7 +89,9 @@ async function run(
   command: Command,
 ): Promise<void> {
   const { environment } = contextOf(command)
-  await withKernel(command, async (kernel, { builtIn, callerRoles, logging }) => {
+  await withKernel(command, async (kernel, databases) => {
+    const { builtIn, callerRoles, logging } = databases
+    await expectClient(kernel, configuredNames(kernel, databases), client)
     const clients = openClients(kernel, {
       builtIn,
       callerRoles,

@@ -96,5 +96,10 @@ export function sentenceOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const { path: file, code, syscall } = error as NodeJS.ErrnoException // a file error has all three
   if (file === undefined || code === undefined || syscall === undefined) return error.message
-  return `${path.resolve(file)} cannot be used (${syscall}: ${code}).`
+  return `${path.resolve(file)} ${FILE_PROBLEMS[code] ?? `cannot be used (${syscall}: ${code})`}.`
+}
+
+const FILE_PROBLEMS: Readonly<Record<string, string>> = {
+  ENOENT: 'does not exist',
+  EACCES: 'is not open to the user of this command',
 }

@@ -11,8 +11,8 @@ export const embeddedFolder = ({ server }: Config): string => path.join(server.d
 export const noDatabase = (config: Config): InstallationError =>
   new InstallationError(
     findInterrupted(embeddedFolder(config))?.says ??
-      `There is no database in ${path.resolve(config.server.data_dir)}: run this in the folder of the installation, name its data folder in ` +
-        'SERVICE_SERVER__DATA_DIR, or its server in DATABASE_URL. A new installation begins with gatehouse serve.',
+      `There is no database in ${path.resolve(config.server.data_dir)}: run this in the folder of the installation, name its data folder with ` +
+        '--data-dir or SERVICE_SERVER__DATA_DIR, or its server in DATABASE_URL. A new installation begins with gatehouse serve.',
   )
 
 /** Why the service cannot write to the folder or create it; undefined when it can. Creates nothing. */

@@ -49,7 +49,7 @@ export const absentSecret = (config: Config): string =>
 export const noSecret = (config: Config): InstallationError =>
   new InstallationError(
     `The installation cannot be identified: ${absentSecret(config)}. Run this in the folder of the installation, or name its ` +
-      'data folder in SERVICE_SERVER__DATA_DIR. A new installation begins with gatehouse serve.',
+      'data folder with --data-dir or SERVICE_SERVER__DATA_DIR. A new installation begins with gatehouse serve.',
   )
 
 /**

@@ -1,0 +1,27 @@
+import { CUSTOM_CLIENT } from '#databases/clients/custom.ts'
+import { listClients } from '#databases/clients/store.ts'
+import type { Kernel } from '#kernel/kernel.ts'
+import type { ServiceDatabases } from '../open-databases.ts'
+
+/** Clients of the configuration, and those that are built in. */
+export function configuredNames(
+  { config }: Kernel,
+  { builtIn, logging }: ServiceDatabases,
+): ReadonlySet<string> {
+  const own = logging === undefined ? [] : [config.gateway.logging_client]
+  return new Set([...Object.keys(config.clients), ...Object.keys(builtIn), ...own])
+}
+
+/** Throws if the client does not exist. The error names those that do. */
+export async function expectClient(
+  kernel: Kernel,
+  configured: ReadonlySet<string>,
+  client: string,
+): Promise<void> {
+  const registered = (await listClients(kernel.db)).map(({ clientName }) => clientName)
+  const names = new Set([...configured, ...registered])
+  if (names.has(client) || client === CUSTOM_CLIENT) return
+  const existing =
+    names.size === 0 ? 'No clients exist yet.' : `Existing clients: ${[...names].sort().join(', ')}.`
+  throw new Error(`There is no client ${client}. ${existing}`)
+}
