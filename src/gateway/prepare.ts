@@ -184,6 +184,13 @@ function prepared<K extends Kind>(
 /** Every backend of a caller is a driver (identify.ts, `actingAs`). No other file turns the type back. */
 const driverOf = ({ backend }: GatewayCaller): Driver => backend as Driver
 
+/** For conditions of a record: limits that were lowered after it was stored do not hold for it. */
+export function storedOptionsOf(kernel: Pick<Kernel, 'config'>): RequestOptions {
+  const { limits, ...options } = requestOptionsOf(kernel)
+  const unlimited = { conditions: Number.POSITIVE_INFINITY, nesting: Number.POSITIVE_INFINITY }
+  return { ...options, limits: { ...limits, ...unlimited } }
+}
+
 /** Limits and naming of the bodies of data operations, from the configuration. */
 export const requestOptionsOf = ({ config }: Pick<Kernel, 'config'>): RequestOptions => ({
   limits: {

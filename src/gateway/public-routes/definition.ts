@@ -1,12 +1,12 @@
 import type { Clients } from '#databases/clients/clients.ts'
 import { requireAbility } from '#databases/drivers/abilities.ts'
 import { parseJson } from '#databases/request/json.ts'
-import { readScope } from '#databases/request/read-request.ts'
+import { type RequestOptions, readScope } from '#databases/request/read-request.ts'
 import type { Scope } from '#databases/request/request.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 import { unknownClient } from '../called-client.ts'
 import { fail } from '../errors.ts'
-import { requestOptionsOf } from '../prepare.ts'
+import { requestOptionsOf, storedOptionsOf } from '../prepare.ts'
 import type { PublicRoute } from './store.ts'
 
 export const OPS = ['query', 'fetch', 'insert', 'update', 'delete'] as const
@@ -86,12 +86,20 @@ export const newColumns = (facts: NewFacts): Columns => ({
 
 type Definition = Omit<Columns, 'metadata'>
 
-/** Throws a failure for a definition that could not be called, or that would open more than it fixes. */
-export async function requireSound(kernel: Kernel, clients: Clients, route: Definition): Promise<void> {
+/**
+ * Throws a failure for a definition that could not be called, or that would open more than it fixes. The limits hold for conditions that
+ * are given now.
+ */
+export async function requireSound(
+  kernel: Kernel,
+  clients: Clients,
+  route: Definition,
+  { conditions }: RouteFacts,
+): Promise<void> {
   const { allowedOps, tableName, query, requiresKey } = route
   const client = await clients.find(route.clientName)
   if (client === undefined) throw unknownClient()
-  scopeOf(kernel, route)
+  readScopeOf(route, conditions === undefined ? storedOptionsOf(kernel) : requestOptionsOf(kernel))
   if (allowedOps.includes('query') && query === null)
     throw unsound('query', 'The operation query needs the SQL text: a caller never sends SQL.')
   const isFixed = tableName !== null || allowedOps.every((op) => op === 'query')
@@ -110,8 +118,14 @@ const isOrigin = (text: string): boolean =>
 
 const unsound = (field: string, hint: string) => fail('invalid_public_route', { hint, details: { field } })
 
-/** The part of the client that the route opens. */
-export const scopeOf = (kernel: Kernel, { tableName, conditions, columns, allowedOps }: Definition): Scope =>
+/** The part of the client that the stored route opens. */
+export const scopeOf = (kernel: Kernel, route: Definition): Scope =>
+  readScopeOf(route, storedOptionsOf(kernel))
+
+const readScopeOf = (
+  { tableName, conditions, columns, allowedOps }: Definition,
+  options: RequestOptions,
+): Scope =>
   readScope(
     {
       table: tableName ?? undefined,
@@ -119,5 +133,5 @@ export const scopeOf = (kernel: Kernel, { tableName, conditions, columns, allowe
       columns: columns ?? undefined,
       allowsUpdate: allowedOps.includes('update'),
     },
-    requestOptionsOf(kernel),
+    options,
   )

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { withClient } from '#test/database.ts'
+import { testService } from '#test/harness.ts'
 import { createRoutes } from '#test/public-routes.ts'
 
 const { t, sql, route, change, stranger } = await createRoutes()
@@ -208,21 +210,28 @@ test('a removed client closes its routes, also for a new client of the same name
   assert.equal((await stranger.post(`/public/${key}/fetch`, {})).body.code, 'route_inactive')
 })
 
-test('a route that is created while its client is removed is refused or closed', async () => {
-  for (let round = 0; round < 12; round++) {
-    const [client_name, route_key] = [`leaving${round}`, `leaving-${round}`]
-    const url = 'postgresql://user:password@127.0.0.1:1/none'
-    await t.admin.post('/admin/clients', { client_name, driver: 'postgresql', url })
-    const [created] = await Promise.all([
-      t.admin.post('/admin/public-routes', { route_key, client_name, allowed_ops: ['fetch'] }),
-      t.admin.send('DELETE', `/admin/clients/${client_name}`),
-    ])
-    if (created.status !== 201) assert.equal(created.body.code, 'unknown_client')
-  }
-  const listed = await t.admin.get('/admin/public-routes?limit=100')
-  type Listed = { readonly route_key: string; readonly is_active: boolean }
-  const open = listed.body.data.public_routes.filter(
-    ({ route_key, is_active }: Listed) => is_active && route_key.startsWith('leaving-'),
+test('conditions of a record outlast limits that were lowered later; new ones have to keep to them', async () => {
+  const conditions = [
+    { column: 'is_public', value: true },
+    { or: [{ and: [{ not: { column: 'id', value: 3 } }] }] },
+  ]
+  const key = await route({ allowed_ops: ['fetch'], conditions })
+  const strict = await testService({
+    controlUrl: t.controlUrl,
+    config: { limits: { conditions: 1, nesting: 1 } },
+  })
+  await withClient(strict.clientUrl, (client) =>
+    client.query('create table book as select id, id < 9 as is_public from generate_series(1, 4) id'),
   )
-  assert.deepEqual(open, [])
+  const found = await strict.anon.post(`/public/${key}/fetch`, { columns: ['id'], sort_by: { field: 'id' } })
+  assert.deepEqual(
+    found.body.data?.map(({ id }: { id: number }) => id),
+    [1, 2, 4],
+    found.text,
+  )
+  const url = `/admin/public-routes/${key}`
+  const renamed = await strict.admin.send('PATCH', url, { body: { metadata: { a: 1 } } })
+  assert.equal(renamed.status, 200, renamed.text)
+  const refused = await strict.admin.send('PATCH', url, { body: { conditions } })
+  assert.equal(refused.body.code, 'too_deep')
 })

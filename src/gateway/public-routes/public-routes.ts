@@ -26,7 +26,7 @@ export type NewRoute = NewFacts & { readonly route_key: string }
 
 export async function createRoute(kernel: Kernel, clients: Clients, asked: NewRoute): Promise<PublicRoute> {
   const columns = newColumns(asked)
-  await requireSound(kernel, clients, columns)
+  await requireSound(kernel, clients, columns, asked)
   const now = kernel.now()
   const route = {
     ...columns,
@@ -62,7 +62,7 @@ export async function changeRoute(
     const before = await lockRoute(kernel.db, routeKey)
     if (before === undefined) throw fail('public_route_not_found')
     const changed = { ...before, ...change }
-    await requireSound(kernel, clients, changed)
+    await requireSound(kernel, clients, changed, facts)
     if (!(await isStanding(kernel, clients, changed.clientName))) throw unknownClient()
     await recordAct(kernel, 'public_route.updated', {
       ...actOf(before),

@@ -4,6 +4,7 @@ import { EVENTS } from '#kernel/events.ts'
 import { atomically, emit } from '#kernel/kernel.ts'
 import { secureRandom } from '#kernel/random.ts'
 import { createSecrets } from '#kernel/secrets.ts'
+import { withClient } from '#test/database.ts'
 import { ADMIN_KEY, actor, TEST_SECRET, testService } from '#test/harness.ts'
 import { ENDPOINT, FOR_CLIENT, webhookRequests } from '#test/webhooks.ts'
 import { resealWebhooks } from './reseal.ts'
@@ -221,4 +222,52 @@ test('every webhook route needs the admin key first, and then a client that exis
     const [status] = await ask({ 'x-service-admin-key': ADMIN_KEY, ...client })
     assert.ok(status === 200 || status === 400 || status === 404, `${method} ${url}: ${status}`)
   }
+})
+
+const receivers = async () =>
+  (await kernel.db.selectFrom('webhookDelivery').select('webhookId').execute()).map(
+    ({ webhookId }) => webhookId,
+  )
+const createTracks = (url: string) =>
+  withClient(url, (client) => client.query('create table track (id bigint primary key, rating numeric)'))
+
+test('a filter outlasts limits that were lowered later, and decides as before', async () => {
+  const rating = { operator: 'gt', column: 'rating', value: 3 }
+  const nested = await made({
+    route_key: 'gateway_insert',
+    filter: [rating, { or: [{ and: [{ not: { column: 'id', value: 1 } }] }] }],
+  })
+  const plain = await made({ route_key: 'gateway_insert' })
+  const strict = await testService({
+    controlUrl: t.controlUrl,
+    config: { limits: { conditions: 1, nesting: 1 } },
+  })
+  await createTracks(strict.clientUrl)
+  const { headers } = await strict.key(['*'])
+  const insertStrict = (id: number, rating: number) =>
+    actor(strict.url, headers).post('/gateway/insert', { table_name: 'track', insert_body: { id, rating } })
+  const met = await insertStrict(2, 4)
+  assert.deepEqual([met.status, met.headers.get('x-service-events')], [200, null], met.text)
+  assert.deepEqual((await receivers()).toSorted(), [nested, plain].toSorted())
+  await insertStrict(3, 1)
+  assert.equal((await receivers()).length, 3, 'only the one without a filter')
+  const change = (body: object) => strict.admin.send('PATCH', at(nested), { body, ...FOR_CLIENT })
+  assert.equal((await change({ description: 'kept' })).status, 200)
+  assert.equal((await change({ filter: [rating, rating] })).body.code, 'too_many_conditions')
+})
+
+test('a filter that cannot be judged delivers its event, and no other webhook loses it', async () => {
+  const webhooks = [await made({ route_key: 'gateway_insert' }), await made({ route_key: 'gateway_insert' })]
+  await kernel.db
+    .updateTable('webhook')
+    .set({ filter: '[{"operator":"later","column":"id","value":1}]', updatedAt: kernel.now() })
+    .where('id', '=', webhooks[0] ?? '')
+    .execute()
+  await kernel.coherence.settle()
+  await createTracks(t.clientUrl)
+  const key = await t.key(['*'])
+  const answer = await key.post('/gateway/insert', { table_name: 'track', insert_body: { id: 1 } })
+  assert.deepEqual([answer.status, answer.headers.get('x-service-events')], [200, null])
+  assert.deepEqual((await receivers()).toSorted(), webhooks.toSorted())
+  assert.equal(t.log.filter((line) => line.includes('webhook_filter_failed')).length, 1)
 })

@@ -82,8 +82,7 @@ export function createEvents({ db, now, random, metrics, log, ...parts }: Outbox
     const webhooks = await subscribed
     const rows = webhooks.length > 0 ? rowsOf?.() : undefined
     const matched: Subscription[] = []
-    for (const webhook of webhooks)
-      if (webhook.filter === null || (await rows?.matches(webhook.filter)) === true) matched.push(webhook)
+    for (const webhook of webhooks) if (await isMatched(webhook, rows)) matched.push(webhook)
     if (matched.length === 0) return
     const entry = entryOf({ name, data, rows }, matched)
     await (kernel.db.isTransaction ? insertEvents(kernel.db, [entry]) : commit(entry))
@@ -91,6 +90,20 @@ export function createEvents({ db, now, random, metrics, log, ...parts }: Outbox
     kernel.afterCommit(() => {
       for (const wake of wakers) wake(ids)
     })
+  }
+
+  /** A filter that cannot be judged passes: its failure would lose the event for all other webhooks too. */
+  async function isMatched({ id, filter }: Subscription, rows: EventRows | undefined): Promise<boolean> {
+    if (filter === null) return true
+    try {
+      return (await rows?.matches(filter)) === true
+    } catch (error) {
+      log.error(
+        { event: 'webhook_filter_failed', webhook_id: id, error },
+        'the filter of a webhook could not be judged, so the event is delivered',
+      )
+      return true
+    }
   }
 
   function lose({ name, data }: Emission, error: unknown): void {

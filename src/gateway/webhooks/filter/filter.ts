@@ -1,10 +1,11 @@
 import { comparisons, readConditions } from '#databases/request/conditions.ts'
 import { renaming } from '#databases/request/fields.ts'
 import { parseJson } from '#databases/request/json.ts'
+import type { RequestOptions } from '#databases/request/read-request.ts'
 import type { Condition, Json, Operator } from '#databases/request/request.ts'
 import { allOf } from '#databases/request/terms.ts'
 import { fail } from '#gateway/errors.ts'
-import { requestOptionsOf } from '#gateway/prepare.ts'
+import { requestOptionsOf, storedOptionsOf } from '#gateway/prepare.ts'
 import type { Kernel } from '#kernel/kernel.ts'
 
 /** Operators that can be judged without the database (gateway.md 12). */
@@ -12,7 +13,7 @@ const JUDGED: ReadonlySet<Operator> = new Set(['eq', 'neq', 'gt', 'gte', 'lt', '
 
 /** Checks conditions of a webhook. Returns their JSON text, with every digit; null for none. */
 export function acceptableFilter(kernel: Kernel, conditions: unknown): string | null {
-  const terms = termsOf(kernel, conditions)
+  const terms = termsOf(requestOptionsOf(kernel), conditions)
   if (terms.length === 0) return null
   const all = terms.flatMap(comparisons)
   const other = all.find(({ operator }) => !JUDGED.has(operator))
@@ -34,15 +35,9 @@ const isList = (value: Json): boolean => Array.isArray(value) && value.every(isS
 
 /** The condition of a stored filter. */
 export const conditionOf = (kernel: Kernel, filter: string): Condition<string> =>
-  allOf(termsOf(kernel, parseJson(filter)))
+  allOf(termsOf(storedOptionsOf(kernel), parseJson(filter)))
 
-function termsOf(kernel: Kernel, conditions: unknown): Condition<string>[] {
-  const options = requestOptionsOf(kernel)
-  return readConditions(conditions, {
-    ...options.limits,
-    rename: renaming(options),
-    code: 'invalid_condition',
-  })
-}
+const termsOf = (options: RequestOptions, conditions: unknown): Condition<string>[] =>
+  readConditions(conditions, { ...options.limits, rename: renaming(options), code: 'invalid_condition' })
 
 const unfit = (hint: string) => fail('invalid_condition', { hint, details: { field: 'filter' } })
