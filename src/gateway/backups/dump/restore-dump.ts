@@ -40,18 +40,21 @@ export async function restoreDump(
       ...libpqEnvironment(url, program.major),
       PGOPTIONS: LOCK_TIMEOUT,
     }
+    const abandoned = new AbortController()
     const restoring = runProgram(
       program,
       [...RESTORE, databaseArgument(environment.PGDATABASE ?? '')],
       environment,
-      running.signal,
+      AbortSignal.any([running.signal, abandoned.signal]),
     )
     try {
       await feed(restoring, file, expected, running)
     } finally {
+      // Without effect on a program that has ended. Until it has, it holds locks on the tables, so the job does not end before it.
+      abandoned.abort(new Error('the restore was abandoned'))
+      await restoring.ended.catch(() => {})
       await announceRestore(kernel, client)
     }
-    await restoring.ended
     running.report('forgetting idempotency keys', 0.99)
     await deleteIdempotencyRows(url)
   } finally {
@@ -87,8 +90,8 @@ const RESTORE = [
 const LOCK_TIMEOUT = '-c lock_timeout=60s'
 
 /**
- * The last chunk is sent only if the digest still fits: the transaction cannot commit before it. Otherwise the program ends without its
- * end of file, and the transaction is rolled back.
+ * The last chunk is sent only if the digest still fits: the transaction cannot commit before it. Otherwise the caller ends the program,
+ * and the transaction is rolled back.
  */
 async function feed(
   { stdin, ended }: RunningProgram,
@@ -106,15 +109,13 @@ async function feed(
   }
   for await (const chunk of file.content()) {
     running.signal.throwIfAborted()
+    // The program has failed, and the rest of the file is not needed.
+    if (stdin.destroyed) return ended
     hash.update(chunk)
     if (held !== undefined) await send(held)
     held = chunk
   }
-  if (held === undefined || hash.digest('hex') !== sha256) {
-    stdin.destroy()
-    await ended.catch(() => {})
-    throw changed()
-  }
+  if (held === undefined || hash.digest('hex') !== sha256) throw changed()
   await send(held)
   stdin.end()
   await ended
