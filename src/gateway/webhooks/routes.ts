@@ -1,7 +1,8 @@
 import { Type } from 'typebox'
 import type { Clients } from '#databases/clients/clients.ts'
 import { payloadText } from '#kernel/events/payload.ts'
-import { EVENTS, type EventName } from '#kernel/events.ts'
+import { EVENT_NAMES, ROUTE_KEYS } from '#kernel/events/route-keys.ts'
+import { EVENTS } from '#kernel/events.ts'
 import { named } from '#kernel/http/components.ts'
 import { Id, Nullable, OneOf, Parsed, Timestamp } from '#kernel/http/schemas.ts'
 import type { App } from '#kernel/http/surface.ts'
@@ -11,7 +12,6 @@ import { calledClientName } from '../called-client.ts'
 import { kernelFor } from '../caller.ts'
 import { conditionsOf } from '../data/grammar.ts'
 import { success, successOf } from '../envelope.ts'
-import { ROUTE_KEYS } from './route-key.ts'
 import { countWebhooks, listWebhooks } from './store.ts'
 import {
   changeWebhook,
@@ -99,7 +99,7 @@ const WebhookList = Type.Object({
 })
 const EventEntry = Type.Object(
   {
-    route_key: OneOf(Object.keys(EVENTS), named('EventName')),
+    route_key: OneOf(EVENT_NAMES, named('EventName')),
     category: Type.String(),
     title: Type.String(),
     description: Type.String(),
@@ -130,11 +130,9 @@ const recordOf = (kernel: Kernel, webhook: Webhook) => ({
   updated_at: webhook.updatedAt,
 })
 
-const NAMES = Object.keys(EVENTS) as EventName[] // keys of a literal
-
 const EXAMPLE = { id: '0198c0de-0000-7000-8000-000000000000', at: new Date('2026-01-31T12:00:00Z') }
 
-const eventList = NAMES.map((name) => {
+const eventList = EVENT_NAMES.map((name) => {
   const { category, title, description, tableScope = false, example } = EVENTS[name]
   const payload = JSON.parse(payloadText({ ...EXAMPLE, name, data: example }))
   return {

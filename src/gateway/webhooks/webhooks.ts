@@ -10,7 +10,6 @@ import { fail } from '../errors.ts'
 import { isStanding } from '../standing-clients.ts'
 import { acceptableFilter } from './filter/filter.ts'
 import { acceptableHeaders } from './headers.ts'
-import { checkScope, fullTableName, isOfUsers } from './route-key.ts'
 import {
   deactivateWebhooksOf,
   deleteWebhook,
@@ -21,6 +20,7 @@ import {
   updateWebhook,
   type Webhook,
 } from './store.ts'
+import { fullTableName, isOfUsers, requireSubscription } from './subscription.ts'
 
 export type { Webhook }
 
@@ -61,7 +61,7 @@ export async function createWebhook(
   const clientName = asked.client_name ?? (isOfUsers(asked.route_key) ? null : calledClient)
   const fields = await acceptableFields(kernel, clients, id, { ...asked, client_name: clientName })
   const { routeKey = asked.route_key, tableName = null, filter = null, url = asked.url } = fields
-  checkScope({ routeKey, clientName, tableName, filter })
+  requireSubscription({ routeKey, clientName, tableName, filter })
   const webhook = {
     ...{ timeoutMs: DEFAULT_TIMEOUT, ...fields, id, routeKey, clientName, url },
     sealedSecret: kernel.secrets.seal('webhook-secret', secret, id),
@@ -89,7 +89,7 @@ export async function changeWebhook(
     const former = await lockWebhook(kernel.db, id)
     if (former === undefined) throw fail('webhook_not_found')
     const present = { ...former, ...fields }
-    checkScope(present)
+    requireSubscription(present)
     if (fields.clientName !== undefined || fields.isActive === true)
       await requireClient(kernel, clients, present.clientName)
     await record(kernel, 'webhook.updated', present, Object.keys(change))

@@ -4,6 +4,7 @@ import { createTaggedCache } from '../db/coherent-cache.ts'
 import type { Db } from '../db/connect.ts'
 import { type PipelinedStatements, preparedStatement } from '../db/pipelined-statements.ts'
 import { EVENTS, type EventName } from '../events.ts'
+import { eventsOf } from './route-keys.ts'
 
 /** An active webhook, as far as it decides which events it gets. */
 export type Subscription = {
@@ -38,14 +39,16 @@ export function createSubscriptions(parts: {
   const { pipelined, coherence } = parts
   const cache = createTaggedCache<Index>({ coherence, max: 1, tags: () => ['webhook'] })
   const load = () => cache.get('all', async () => indexOf(await pipelined.query(ACTIVE, [])))
-  let loading: Promise<unknown> | undefined
+  let isLoading = false
 
   /** For the next events. */
   function loadMeanwhile(): void {
-    loading ??= load()
+    if (isLoading) return
+    isLoading = true
+    load()
       .catch(() => {})
       .finally(() => {
-        loading = undefined
+        isLoading = false
       })
   }
 
@@ -90,16 +93,9 @@ function indexOf(subscriptions: readonly Subscription[]): Index {
   return index
 }
 
-const NAMES = Object.keys(EVENTS) as EventName[] // keys of a literal
-
-/** `*` and `gateway.*` are sets of names. Events of users need to be named, and never belong to a client. */
-function namesOf({ routeKey, clientName }: Subscription): readonly EventName[] {
-  return NAMES.filter((name) => {
-    const { category } = EVENTS[name]
-    if ((category === 'auth') !== (clientName === null)) return false
-    return routeKey === name || routeKey === `${category}.*` || (routeKey === '*' && category !== 'auth')
-  })
-}
+/** Events of users never belong to a client. */
+const namesOf = ({ routeKey, clientName }: Subscription): readonly EventName[] =>
+  eventsOf(routeKey).filter((name) => (EVENTS[name].category === 'auth') === (clientName === null))
 
 function found(index: Index, { name, client, table }: Occasion): readonly Subscription[] {
   const all = index.get(keyOf(name, client)) ?? NONE

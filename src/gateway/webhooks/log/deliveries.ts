@@ -1,7 +1,8 @@
 import { fail } from '#gateway/errors.ts'
 import { recordAct } from '#kernel/audit/record-act.ts'
 import { payloadText } from '#kernel/events/payload.ts'
-import { EVENTS, type EventName } from '#kernel/events.ts'
+import { eventsOf } from '#kernel/events/route-keys.ts'
+import { EVENTS } from '#kernel/events.ts'
 import { edge, retryAfter } from '#kernel/http/failures.ts'
 import { atomically, type Kernel } from '#kernel/kernel.ts'
 import { createPlaces } from '#kernel/places.ts'
@@ -91,7 +92,7 @@ const tooManyTests = () =>
 async function sendTest(kernel: Kernel, webhookId: string): Promise<LoggedDelivery> {
   const row = await existingEndpoint(kernel, webhookId)
   const at = kernel.now()
-  const name = exampleOf(row.routeKey)
+  const [name = 'gateway_insert'] = eventsOf(row.routeKey)
   const event = { id: uuidv7(at, kernel.random), routeKey: name, body: '' }
   const text = payloadText({ id: event.id, name, at, data: EVENTS[name].example })
   // An example has no rows, so the text has no number that parsing would change.
@@ -122,13 +123,4 @@ function readable(kernel: Kernel, row: EndpointRow): Endpoint {
     if (error instanceof UnreadableEndpoint) throw fail('webhook_unreadable')
     throw error
   }
-}
-
-const NAMES = Object.keys(EVENTS) as EventName[] // keys of a literal
-
-/** An event that the webhook gets. */
-function exampleOf(routeKey: string): EventName {
-  const matches = (name: EventName): boolean =>
-    routeKey === name || routeKey === '*' || routeKey === `${EVENTS[name].category}.*`
-  return NAMES.find(matches) ?? 'gateway_insert'
 }

@@ -1,0 +1,19 @@
+import { EVENTS, type EventName } from '../events.ts'
+
+export const EVENT_NAMES = Object.keys(EVENTS) as readonly EventName[] // keys of a literal
+
+const CATEGORIES = new Set(EVENT_NAMES.map((name) => EVENTS[name].category))
+
+/** Names of events and of sets of them: `*`, `gateway.*`, `gateway_insert`. */
+export const ROUTE_KEYS: readonly string[] = [
+  '*',
+  ...[...CATEGORIES].map((category) => `${category}.*`),
+  ...EVENT_NAMES,
+]
+
+/** The events that a route key names; none for other words. `*` is without those of users, which belong to no client. */
+export const eventsOf = (routeKey: string): readonly EventName[] =>
+  EVENT_NAMES.filter((name) => {
+    const { category } = EVENTS[name]
+    return routeKey === name || routeKey === `${category}.*` || (routeKey === '*' && category !== 'auth')
+  })
